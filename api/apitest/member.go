@@ -1,0 +1,97 @@
+package apitest
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// MemberBuilder builds a MemberCluster.
+type MemberBuilder struct {
+	member v1.MemberCluster
+}
+
+// MemberCluster begins a cluster that nothing is known about yet.
+func MemberCluster(name string) *MemberBuilder {
+	b := &MemberBuilder{}
+	b.member.SetGroupVersionKind(v1.GroupVersion.WithKind("MemberCluster"))
+	b.member.Name = name
+	return b
+}
+
+// Obj returns a copy of what was built.
+func (b *MemberBuilder) Obj() *v1.MemberCluster { return b.member.DeepCopy() }
+
+// With changes what no other method does.
+func (b *MemberBuilder) With(change func(*v1.MemberCluster)) *MemberBuilder {
+	change(&b.member)
+	return b
+}
+
+// UID sets the UID, which an API server would.
+func (b *MemberBuilder) UID(uid types.UID) *MemberBuilder {
+	b.member.UID = uid
+	return b
+}
+
+// Label adds a label.
+func (b *MemberBuilder) Label(key, value string) *MemberBuilder {
+	metav1.SetMetaDataLabel(&b.member.ObjectMeta, key, value)
+	return b
+}
+
+// Finalizers sets the finalizers.
+func (b *MemberBuilder) Finalizers(finalizers ...string) *MemberBuilder {
+	b.member.Finalizers = finalizers
+	return b
+}
+
+// Deleting marks the cluster as being deleted since the given time.
+func (b *MemberBuilder) Deleting(since metav1.Time) *MemberBuilder {
+	b.member.DeletionTimestamp = &since
+	return b
+}
+
+// Detected sets provider and region in the status, as found on the nodes.
+func (b *MemberBuilder) Detected(provider v1.Provider, region string) *MemberBuilder {
+	b.member.Status.Provider, b.member.Status.Region = provider, region
+	return b
+}
+
+// ClusterUID pins the identity of the cluster in the status.
+func (b *MemberBuilder) ClusterUID(uid string) *MemberBuilder {
+	b.member.Status.ClusterUID = uid
+	return b
+}
+
+// Ready sets the condition Ready to True, for the reason Connected.
+func (b *MemberBuilder) Ready() *MemberBuilder {
+	return b.Condition(metav1.Condition{
+		Type:   v1.ConditionReady,
+		Status: metav1.ConditionTrue,
+		Reason: v1.ReasonConnected,
+	})
+}
+
+// NotReady sets the condition Ready to False, for the given reason.
+func (b *MemberBuilder) NotReady(reason string) *MemberBuilder {
+	return b.Condition(metav1.Condition{
+		Type:   v1.ConditionReady,
+		Status: metav1.ConditionFalse,
+		Reason: reason,
+	})
+}
+
+// Condition adds a condition to the status, or replaces the one of its type.
+func (b *MemberBuilder) Condition(condition metav1.Condition) *MemberBuilder {
+	conditions := &b.member.Status.Conditions
+	for i := range *conditions {
+		if (*conditions)[i].Type == condition.Type {
+			(*conditions)[i] = condition
+			return b
+		}
+	}
+	*conditions = append(*conditions, condition)
+	return b
+}

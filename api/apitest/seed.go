@@ -1,0 +1,34 @@
+package apitest
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
+	"github.com/shopfleet/shopfleet/config/samples"
+)
+
+// Seed returns config/samples/ecommerceapp.yaml: a shop with all five
+// components, as people apply it, without the API server's defaults.
+func Seed() *v1.EcommerceApp { return decode[v1.EcommerceApp](samples.EcommerceApp()) }
+
+// SeedWebApp returns config/samples/webapp.yaml.
+func SeedWebApp() *webappv1.WebApp { return decode[webappv1.WebApp](samples.WebApp()) }
+
+// SeedMySQLCluster returns config/samples/mysqlcluster.yaml.
+func SeedMySQLCluster() *mysqlv1.MySQLCluster {
+	return decode[mysqlv1.MySQLCluster](samples.MySQLCluster())
+}
+
+// decode panics on a sample that does not fit its type: each test that uses the
+// sample should fail, and there is nobody to handle the error.
+func decode[T any](document []byte) *T {
+	object := new(T)
+	if err := yaml.UnmarshalStrict(document, object); err != nil {
+		panic(fmt.Sprintf("decoding a sample: %v", err))
+	}
+	return object
+}

@@ -1,0 +1,312 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	ecommercev1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// GroupVersion is the group and version of the kinds in this package.
+var GroupVersion = schema.GroupVersion{Group: "mysql.example.com", Version: "v1"}
+
+// AddToScheme adds the kinds of this package to a scheme.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &MySQLCluster{}, &MySQLClusterList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
+
+// MySQLCluster is a MySQL database on its own.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:shortName=myc,categories=all;shopfleet
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
+// +kubebuilder:printcolumn:name="Storage",type=string,JSONPath=`.spec.storage.size`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must be at most 63 characters: it becomes the value of a label"
+type MySQLCluster struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the database should be.
+	// +required
+	Spec MySQLClusterSpec `json:"spec"`
+
+	// status is what the database is observed to be.
+	// +optional
+	// +kubebuilder:default={phase: "Pending"}
+	Status MySQLClusterStatus `json:"status,omitempty,omitzero"`
+}
+
+// MySQLClusterList is a list of MySQLClusters.
+//
+// +kubebuilder:object:root=true
+type MySQLClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []MySQLCluster `json:"items"`
+}
+
+// MySQLClusterSpec is what a database should be.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.cloudConfig) || !has(self.cloud) || !has(self.cloud.provider) || (!has(self.cloudConfig.aws) || self.cloud.provider == 'aws')",fieldPath=".cloudConfig.aws",reason="FieldValueForbidden",message="cloudConfig.aws needs cloud.provider aws"
+// +kubebuilder:validation:XValidation:rule="!has(self.cloudConfig) || !has(self.cloud) || !has(self.cloud.provider) || (!has(self.cloudConfig.gcp) || self.cloud.provider == 'gcp')",fieldPath=".cloudConfig.gcp",reason="FieldValueForbidden",message="cloudConfig.gcp needs cloud.provider gcp"
+// +kubebuilder:validation:XValidation:rule="!has(self.cloudConfig) || !has(self.cloud) || !has(self.cloud.provider) || (!has(self.cloudConfig.azure) || self.cloud.provider == 'azure')",fieldPath=".cloudConfig.azure",reason="FieldValueForbidden",message="cloudConfig.azure needs cloud.provider azure"
+type MySQLClusterSpec struct {
+	// replicas is the number of database pods. 1 to 9; the default is 1.
+	// +optional
+	// +default=1
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// version is the version of MySQL, and the tag of its official image, for
+	// example "8.0". At most 64 characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)*([-.][A-Za-z0-9.-]+)?$')",message="version must begin with a number, for example 8.0 or 8.0.36-debian"
+	Version string `json:"version"`
+
+	// storage is what each pod keeps its data on.
+	// +required
+	Storage Storage `json:"storage"`
+
+	// backup is how the data is kept safe. A schedule switches backups on.
+	// +optional
+	Backup Backup `json:"backup,omitempty,omitzero"`
+
+	// cloud is where the database runs.
+	// +optional
+	Cloud Cloud `json:"cloud,omitempty,omitzero"`
+
+	// cloudConfig is what a provider's resources should be. The block of
+	// cloud.provider is used; another provider's is refused.
+	// +optional
+	CloudConfig CloudConfig `json:"cloudConfig,omitempty,omitzero"`
+}
+
+// Storage is what each pod keeps its data on.
+//
+// +kubebuilder:validation:XValidation:rule="!isQuantity(self.size) || quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",fieldPath=".size",message="size cannot shrink: volumes only grow"
+// +kubebuilder:validation:XValidation:rule="(has(self.storageClass) ? self.storageClass : has(self.storageClassName) ? self.storageClassName : '') == (has(oldSelf.storageClass) ? oldSelf.storageClass : has(oldSelf.storageClassName) ? oldSelf.storageClassName : '')",fieldPath=".storageClass",message="storageClass cannot be changed: existing volumes keep their class"
+// +kubebuilder:validation:XValidation:rule="!has(self.storageClass) || !has(self.storageClassName) || self.storageClass == self.storageClassName",fieldPath=".storageClassName",message="storageClass and storageClassName are the same: give one"
+type Storage struct {
+	// size is the size of each volume, in Ki, Mi, Gi or Ti, for example 100Gi. It
+	// grows and never shrinks.
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti)$')",message="size must be a whole number of Ki, Mi, Gi or Ti, for example 100Gi"
+	Size string `json:"size"`
+
+	// storageClass is the class of the volumes. Without parameters it must
+	// exist; with parameters, or a block of cloudConfig, it is made under a name
+	// that begins with this one. It cannot be changed. At most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	StorageClass string `json:"storageClass,omitempty"`
+
+	// storageClassName is another name of storageClass. At most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	StorageClassName string `json:"storageClassName,omitempty"`
+
+	// parameters are the parameters of the StorageClass, for example type: gp3.
+	// At most 50, with keys of at most 253 and values of at most 1024 characters.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 253 && self[k].size() <= 1024)",message="parameters must have keys of at most 253 and values of at most 1024 characters"
+	Parameters map[string]string `json:"parameters,omitempty"`
+}
+
+// Backup is how often the database is dumped and how long dumps are kept.
+type Backup struct {
+	// schedule is when backups begin, in the five fields of cron: minute, hour,
+	// day of month, month, day of week, in UTC. Names and macros are not
+	// accepted. At most 128 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)(,([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)* (([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)(,([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)* (([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)(,([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)*$')",message="schedule must be five fields of cron, for example 0 2 * * *: minute 0-59, hour 0-23, day of month 1-31, month 1-12, day of week 0-6"
+	// +kubebuilder:validation:XValidation:rule="self.findAll('[0-9]{1,2}-[0-9]{1,2}').all(r, int(r.split('-')[0]) <= int(r.split('-')[1]))",message="schedule must have its ranges from low to high, for example 1-5"
+	Schedule string `json:"schedule,omitempty"`
+
+	// retention is for how many days backups are kept. 1 to 3650; the default
+	// is cloudConfig.aws.rds.backupRetention, else 30. The newest is always kept.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3650
+	Retention *int32 `json:"retention,omitempty"`
+}
+
+// Cloud is where a database runs.
+type Cloud struct {
+	// provider is aws, gcp, azure or local. It decides the driver of the
+	// volumes; local, the default, uses the cluster's default class.
+	// +optional
+	Provider ecommercev1.Provider `json:"provider,omitempty"`
+
+	// region keeps the database on nodes of this region. At most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
+	Region string `json:"region,omitempty"`
+}
+
+// CloudConfig is what a provider's resources should be.
+type CloudConfig struct {
+	// aws is used when cloud.provider is aws.
+	// +optional
+	AWS *AWSConfig `json:"aws,omitempty"`
+
+	// gcp is used when cloud.provider is gcp.
+	// +optional
+	GCP *GCPConfig `json:"gcp,omitempty"`
+
+	// azure is used when cloud.provider is azure.
+	// +optional
+	Azure *AzureConfig `json:"azure,omitempty"`
+}
+
+// AWSConfig is what Amazon's resources should be.
+type AWSConfig struct {
+	// rds is what a managed database would be: here the size of node that is
+	// preferred, and for how long backups are kept.
+	// +optional
+	RDS RDSConfig `json:"rds,omitempty,omitzero"`
+
+	// ebs is what the volumes should be.
+	// +optional
+	EBS EBSConfig `json:"ebs,omitempty,omitzero"`
+}
+
+// RDSConfig is the size of a database server.
+type RDSConfig struct {
+	// instanceClass is an instance type with the prefix db., for example
+	// db.r6g.2xlarge: nodes of type r6g.2xlarge are preferred. At most 63
+	// characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^db\.[a-z0-9-]+\.[a-z0-9]+$`
+	InstanceClass string `json:"instanceClass,omitempty"`
+
+	// backupRetention is the default of backup.retention, in days. 1 to 3650.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3650
+	BackupRetention *int32 `json:"backupRetention,omitempty"`
+}
+
+// EBSConfig is what Amazon's volumes should be.
+type EBSConfig struct {
+	// type is the volume type: gp2, gp3, io1, io2, st1 or sc1. Absent: the
+	// driver's default.
+	// +optional
+	// +kubebuilder:validation:Enum=gp2;gp3;io1;io2;st1;sc1
+	Type string `json:"type,omitempty"`
+
+	// iops is the number of operations a second. 100 to 256000.
+	// +optional
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=256000
+	IOPS *int32 `json:"iops,omitempty"`
+}
+
+// GCPConfig is what Google Cloud's resources should be.
+type GCPConfig struct {
+	// pdType is the disk type: pd-standard, pd-balanced, pd-ssd, pd-extreme or
+	// hyperdisk-balanced. Absent: the driver's default.
+	// +optional
+	// +kubebuilder:validation:Enum=pd-standard;pd-balanced;pd-ssd;pd-extreme;hyperdisk-balanced
+	PDType string `json:"pdType,omitempty"`
+
+	// gkeMachineType is the machine type of the nodes that are preferred, for
+	// example n2-standard-4. At most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]+(-[a-z0-9]+)*$`
+	GKEMachineType string `json:"gkeMachineType,omitempty"`
+}
+
+// AzureConfig is what Azure's resources should be.
+type AzureConfig struct {
+	// diskSku is the SKU of the disks: Standard_LRS, StandardSSD_LRS,
+	// StandardSSD_ZRS, Premium_LRS, Premium_ZRS, PremiumV2_LRS or UltraSSD_LRS.
+	// Absent: the driver's default.
+	// +optional
+	// +kubebuilder:validation:Enum=Standard_LRS;StandardSSD_LRS;StandardSSD_ZRS;Premium_LRS;Premium_ZRS;PremiumV2_LRS;UltraSSD_LRS
+	DiskSKU string `json:"diskSku,omitempty"`
+
+	// aksNodePool is the size of the nodes that are preferred, for example
+	// Standard_D4s_v5. At most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
+	AKSNodePool string `json:"aksNodePool,omitempty"`
+}
+
+// MySQLClusterStatus is what a database is observed to be.
+type MySQLClusterStatus struct {
+	// phase is a summary of the conditions for people.
+	// +optional
+	Phase ecommercev1.Phase `json:"phase,omitempty"`
+
+	// message says in one sentence what the phase is due to. At most 32768 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32768
+	Message string `json:"message,omitempty"`
+
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// ready counts the pods that are ready, for example 3/3. At most 32 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Ready string `json:"ready,omitempty"`
+
+	// replicas is the number of pods.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Replicas int32 `json:"replicas,omitempty"`
+
+	// readyReplicas is the number of pods that are ready.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+
+	// storageProvisioned tells whether every claim is bound.
+	// +optional
+	StorageProvisioned bool `json:"storageProvisioned,omitempty"`
+
+	// selector selects the pods, for /scale. At most 2048 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Selector string `json:"selector,omitempty"`
+
+	// lastUpdated is when something else in this status last changed.
+	// +optional
+	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
+
+	// conditions are the facts that the phase is derived from. At most 16.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}

@@ -1,0 +1,136 @@
+package v1
+
+import "k8s.io/apimachinery/pkg/api/resource"
+
+// Engine is a database engine.
+//
+// +kubebuilder:validation:Enum=postgresql;mysql
+type Engine string
+
+// The database engines.
+const (
+	EnginePostgreSQL Engine = "postgresql"
+	EngineMySQL      Engine = "mysql"
+)
+
+// Database is the shop's database.
+//
+// +kubebuilder:validation:XValidation:rule="self.engine == oldSelf.engine",fieldPath=".engine",message="engine cannot be changed: the data would not be readable"
+// +kubebuilder:validation:XValidation:rule="!isQuantity(self.storage) || quantity(self.storage).compareTo(quantity(oldSelf.storage)) >= 0",fieldPath=".storage",message="storage cannot shrink: volumes only grow"
+// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",fieldPath=".storageClassName",message="storageClassName cannot be changed: existing volumes keep their class"
+type Database struct {
+	// engine is the database engine: postgresql or mysql. It cannot be changed.
+	// +required
+	Engine Engine `json:"engine"`
+
+	// version is the version of the engine, and the tag of its official image,
+	// for example "13.4". At most 64 characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)*([-.][A-Za-z0-9.-]+)?$')",message="version must begin with a number, for example 13.4 or 8.0.36-debian"
+	Version string `json:"version"`
+
+	// image overrides the engine's official image at that version. At most 512 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$')",message="image must be a reference such as registry.example.com/shop:v1"
+	Image string `json:"image,omitempty"`
+
+	// replicas is the number of database pods. 1 to 9; the default is 1.
+	// +optional
+	// +default=1
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// storage is the size of each pod's volume, in Ki, Mi, Gi or Ti, for example
+	// 100Gi. It grows and never shrinks.
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti)$')",message="storage must be a whole number of Ki, Mi, Gi or Ti, for example 100Gi"
+	Storage string `json:"storage"`
+
+	// storageClassName is the class of the volumes. Absent: the cluster's
+	// default class. It cannot be changed. At most 253 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	StorageClassName *string `json:"storageClassName,omitempty"`
+
+	// credentialsSecretRef names a Secret in the same namespace with the keys
+	// username, password and database. Absent: generated once in each cluster
+	// and never overwritten.
+	// +optional
+	CredentialsSecretRef *LocalSecretReference `json:"credentialsSecretRef,omitempty"`
+
+	// backup is how the data is kept safe.
+	// +optional
+	Backup Backup `json:"backup,omitempty,omitzero"`
+}
+
+// StorageQuantity returns the size of each volume. The error says what is wrong
+// with a size that the schema did not check.
+func (d *Database) StorageQuantity() (resource.Quantity, error) {
+	return resource.ParseQuantity(d.Storage)
+}
+
+// Backup is how often the database is dumped and how long dumps are kept.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || has(self.schedule)",fieldPath=".schedule",reason="FieldValueRequired",message="schedule must be set when backup is enabled"
+type Backup struct {
+	// enabled switches backups on; the default is false. Switching them off
+	// keeps the existing ones.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+
+	// schedule is when backups begin, in the five fields of cron: minute, hour,
+	// day of month, month, day of week. Names and macros are not accepted. At
+	// most 128 characters; required when enabled is true.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)(,([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)* (([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)(,([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)* (([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)(,([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)*$')",message="schedule must be five fields of cron, for example 0 2 * * *: minute 0-59, hour 0-23, day of month 1-31, month 1-12, day of week 0-6"
+	// +kubebuilder:validation:XValidation:rule="self.findAll('[0-9]{1,2}-[0-9]{1,2}').all(r, int(r.split('-')[0]) <= int(r.split('-')[1]))",message="schedule must have its ranges from low to high, for example 1-5"
+	Schedule string `json:"schedule,omitempty"`
+
+	// timeZone is the IANA time zone of the schedule, for example
+	// Europe/Dublin. The default is UTC. At most 64 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self != 'Local'",message="timeZone must be UTC or the IANA name of a time zone, for example Europe/Dublin"
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+/-]*$`
+	TimeZone string `json:"timeZone,omitempty"`
+
+	// retention is how long backups are kept. The newest is always kept.
+	// +optional
+	Retention Retention `json:"retention,omitempty,omitzero"`
+}
+
+// Retention is how long backups are kept: a backup is pruned when it is both
+// older than keepDays and not among the keepLast newest.
+type Retention struct {
+	// keepLast is how many of the newest backups are always kept. 1 to 1000; the default is 7.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	KeepLast *int32 `json:"keepLast,omitempty"`
+
+	// keepDays is for how many days every backup is kept. 1 to 3650; the default is 30.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3650
+	KeepDays *int32 `json:"keepDays,omitempty"`
+}
+
+// LocalSecretReference names a Secret in the same namespace.
+type LocalSecretReference struct {
+	// name is the name of the Secret. At most 253 characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Name string `json:"name"`
+}

@@ -1,0 +1,32 @@
+// Package v1 is version v1 of the API group ecommerce.io: the kinds that people
+// write and read, with the conditions, reasons, labels and annotations that are
+// part of the contract.
+//
+// # What
+//
+//   - EcommerceApp: a whole shop. The same kind lives on the hub, where it
+//     carries the placement and the status of the fleet, and on each member,
+//     where it is the copy: specific to that cluster, owner of the workloads.
+//   - MemberCluster: a cluster that a kubeconfig Secret registered.
+//
+// # Not
+//
+// No behaviour beyond accessors on values: rendering, placement and rollup are
+// packages of their own. Nothing here imports more than apimachinery and
+// k8s.io/api, so that other projects can use the types at little cost.
+//
+// # Trade-offs
+//
+//   - Defaults that depend on other fields are applied by the code that reads
+//     them (see the accessors), so that unset stays visible. Defaults that are
+//     constants stand in the schema, where kubectl explain shows them.
+//   - The status carries phase: Pending as a schema default. A new object shows
+//     it at once, and the write that would only say so is saved.
+//   - /scale works on spec.frontend.replicas, the number that decides, not on
+//     spec.replicas, which is only its default.
+//   - Cron schedules are checked by a pattern, not by a webhook: the check holds
+//     when nothing of ours runs.
+//
+// +kubebuilder:object:generate=true
+// +groupName=ecommerce.io
+package v1

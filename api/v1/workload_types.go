@@ -1,0 +1,221 @@
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Workload is a stateless part of the shop: its backend or its frontend.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.replicas)",fieldPath=".replicas",reason="FieldValueForbidden",message="replicas must be absent when autoscaling is set: two would decide"
+type Workload struct {
+	// replicas is the number of pods. 0 to 1000; the default of the backend is
+	// 1, that of the frontend is spec.replicas.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// image is the container image. The default of the frontend is spec.image.
+	// At most 512 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$')",message="image must be a reference such as registry.example.com/shop:v1"
+	Image string `json:"image,omitempty"`
+
+	// resources is what each pod asks for and may use.
+	// +optional
+	Resources Resources `json:"resources,omitempty,omitzero"`
+
+	// port is where the container listens. 1 to 65535; the default is 8080.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+
+	// env are environment variables of the container. At most 100, with names of
+	// 1 to 253 and values of at most 32768 characters.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:XValidation:rule="self.all(e, e.name.size() >= 1 && e.name.size() <= 253)",message="env must have names of 1 to 253 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.value) || e.value.size() <= 32768)",message="env must have values of at most 32768 characters: longer ones belong in a ConfigMap"
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.value) || e.value.size() == 0)",message="env must have value or valueFrom, not both"
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || [has(e.valueFrom.configMapKeyRef), has(e.valueFrom.secretKeyRef), has(e.valueFrom.fieldRef), has(e.valueFrom.resourceFieldRef)].filter(x, x).size() == 1)",message="env must have exactly one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef in valueFrom"
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.configMapKeyRef) || (e.valueFrom.configMapKeyRef.name.size() >= 1 && e.valueFrom.configMapKeyRef.name.size() <= 253 && e.valueFrom.configMapKeyRef.key.size() >= 1 && e.valueFrom.configMapKeyRef.key.size() <= 253))",message="env must have name and key of 1 to 253 characters in configMapKeyRef"
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.secretKeyRef) || (e.valueFrom.secretKeyRef.name.size() >= 1 && e.valueFrom.secretKeyRef.name.size() <= 253 && e.valueFrom.secretKeyRef.key.size() >= 1 && e.valueFrom.secretKeyRef.key.size() <= 253))",message="env must have name and key of 1 to 253 characters in secretKeyRef"
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.fieldRef) || e.valueFrom.fieldRef.fieldPath.size() <= 512)",message="env must have a fieldPath of at most 512 characters in fieldRef"
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.valueFrom) || !has(e.valueFrom.resourceFieldRef) || e.valueFrom.resourceFieldRef.resource.size() <= 253)",message="env must have a resource of at most 253 characters in resourceFieldRef"
+	Env []corev1.EnvVar `json:"env,omitempty"`
+
+	// envFrom are ConfigMaps and Secrets whose keys become environment
+	// variables. At most 20.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:XValidation:rule="self.all(e, has(e.configMapRef) != has(e.secretRef))",message="envFrom must have either configMapRef or secretRef in each entry"
+	// +kubebuilder:validation:XValidation:rule="self.all(e, (!has(e.configMapRef) || (e.configMapRef.name.size() >= 1 && e.configMapRef.name.size() <= 253)) && (!has(e.secretRef) || (e.secretRef.name.size() >= 1 && e.secretRef.name.size() <= 253)))",message="envFrom must have names of 1 to 253 characters in its references"
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.prefix) || e.prefix.size() <= 253)",message="envFrom must have prefixes of at most 253 characters"
+	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
+
+	// autoscaling lets the load decide the number of pods.
+	// +optional
+	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
+}
+
+// Resources is what a container asks for and may use.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || quantity(string(self.requests[k])).compareTo(quantity(string(self.limits[k]))) <= 0)",fieldPath=".requests",message="requests must not exceed limits"
+type Resources struct {
+	// requests is what is set aside for the container. At most 6 resources.
+	// +optional
+	Requests Amounts `json:"requests,omitempty"`
+
+	// limits is what the container may use at most. At most 6 resources.
+	// +optional
+	Limits Amounts `json:"limits,omitempty"`
+}
+
+// Amounts are quantities by the name of the resource, for example cpu: 500m.
+//
+// +kubebuilder:validation:MaxProperties=6
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 253 && (k in ['cpu', 'memory', 'ephemeral-storage'] || k.startsWith('hugepages-') || k.contains('/')))",message="resources must be cpu, memory, ephemeral-storage, hugepages-<size> or have a domain, for example nvidia.com/gpu"
+// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="resources must not be negative"
+type Amounts map[corev1.ResourceName]resource.Quantity
+
+// Autoscaling lets a HorizontalPodAutoscaler decide the number of pods.
+//
+// +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",fieldPath=".minReplicas",message="minReplicas must not exceed maxReplicas"
+type Autoscaling struct {
+	// minReplicas is the lower bound. 1 to 1000.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MinReplicas int32 `json:"minReplicas"`
+
+	// maxReplicas is the upper bound. 1 to 1000.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MaxReplicas int32 `json:"maxReplicas"`
+
+	// targetCPUUtilizationPercent is the share of the requested CPU that is
+	// aimed at. 1 to 100; the default is 80.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	TargetCPUUtilizationPercent *int32 `json:"targetCPUUtilizationPercent,omitempty"`
+}
+
+// Ingress is how the shop is reached from outside.
+type Ingress struct {
+	// host is the DNS name of the shop, for example shop.example.com. Absent: any
+	// name. At most 253 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="host must be a DNS name in lower case, for example shop.example.com, without scheme, port or path"
+	Host string `json:"host,omitempty"`
+
+	// className is the IngressClass. Absent: the cluster's default. At most 253
+	// characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	ClassName *string `json:"className,omitempty"`
+
+	// annotations are added to the Ingress. At most 50, with keys of at most 317
+	// and values of at most 4096 characters. Keys of ecommerce.io are reserved.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 4096)",message="annotations must have keys of at most 317 and values of at most 4096 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('ecommerce.io/'))",message="annotations must not be of ecommerce.io: those are Shopfleet's own"
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Monitoring is how the shop is watched.
+type Monitoring struct {
+	// enabled switches the monitoring component on. The default is false.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+
+	// prometheus adds what Prometheus needs: a ServiceMonitor and alert rules
+	// where the cluster has the Prometheus operator, else scrape annotations.
+	// The default is false.
+	// +optional
+	Prometheus bool `json:"prometheus,omitempty"`
+
+	// grafana adds a dashboard in a ConfigMap that Grafana's sidecar finds. The
+	// default is false.
+	// +optional
+	Grafana bool `json:"grafana,omitempty"`
+}
+
+// Security is how the shop is protected.
+type Security struct {
+	// tls is the encryption of the ingress.
+	// +optional
+	TLS TLS `json:"tls,omitempty,omitzero"`
+
+	// authentication is the login in front of the shop.
+	// +optional
+	Authentication Authentication `json:"authentication,omitempty,omitzero"`
+}
+
+// TLS is the encryption of the ingress.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.issuerRef) || !has(self.secretName)",fieldPath=".secretName",reason="FieldValueForbidden",message="only one of issuerRef and secretName may be set"
+type TLS struct {
+	// enabled switches TLS on; the default is false. Without issuerRef and
+	// secretName each cluster makes a self-signed pair.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+
+	// issuerRef names the cert-manager issuer of the certificate. It needs
+	// ingress.host, and excludes secretName.
+	// +optional
+	IssuerRef *IssuerReference `json:"issuerRef,omitempty"`
+
+	// secretName names an existing Secret of type kubernetes.io/tls. At most 253
+	// characters; excludes issuerRef.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	SecretName string `json:"secretName,omitempty"`
+}
+
+// IssuerReference names a cert-manager issuer.
+type IssuerReference struct {
+	// name is the name of the issuer. At most 253 characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Name string `json:"name"`
+
+	// kind is Issuer or ClusterIssuer. The default is ClusterIssuer.
+	// +optional
+	// +kubebuilder:validation:Enum=Issuer;ClusterIssuer
+	Kind string `json:"kind,omitempty"`
+}
+
+// Authentication is the login in front of the shop.
+type Authentication struct {
+	// enabled puts a login in front of the shop. The default is false.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+
+	// provider is the kind of login. The only one is oauth2, the default.
+	// +optional
+	// +kubebuilder:validation:Enum=oauth2
+	Provider string `json:"provider,omitempty"`
+
+	// secretRef names a Secret with the keys client-id, client-secret and
+	// issuer-url of the OpenID Connect provider. Absent: placeholders are
+	// generated, and nobody can log in until it is given.
+	// +optional
+	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
+}

@@ -1,0 +1,268 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+)
+
+// roleFile is what Role and ClusterRole have in common.
+type roleFile struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Rules             []rbacv1.PolicyRule `json:"rules"`
+}
+
+func typed(t *testing.T, kind string) any {
+	t.Helper()
+	switch kind {
+	case "Namespace":
+		return &corev1.Namespace{}
+	case "ServiceAccount":
+		return &corev1.ServiceAccount{}
+	case "Role", "ClusterRole":
+		return &roleFile{}
+	case "RoleBinding":
+		return &rbacv1.RoleBinding{}
+	case "ClusterRoleBinding":
+		return &rbacv1.ClusterRoleBinding{}
+	}
+	t.Fatalf("kind %q has no place among the permissions", kind)
+	return nil
+}
+
+func paths(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob("rbac/*/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 15 {
+		t.Fatalf("found %d manifests, want those of hub, member and spoke", len(found))
+	}
+	return found
+}
+
+func TestManifestsParseStrictly(t *testing.T) {
+	for _, path := range paths(t) {
+		t.Run(path, func(t *testing.T) {
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var meta metav1.TypeMeta
+			if err := yaml.Unmarshal(raw, &meta); err != nil {
+				t.Fatal(err)
+			}
+			if err := yaml.UnmarshalStrict(raw, typed(t, meta.Kind)); err != nil {
+				t.Errorf("strict parsing: %v", err)
+			}
+			if strings.Count(string(raw), "\n---") > 0 {
+				t.Error("more than one document: embedding reads one a file")
+			}
+		})
+	}
+}
+
+func TestNoWildcards(t *testing.T) {
+	for _, path := range paths(t) {
+		if !strings.HasSuffix(path, "role.yaml") {
+			continue
+		}
+		t.Run(path, func(t *testing.T) {
+			rules := rulesIn(t, path)
+			if len(rules) == 0 {
+				t.Fatal("no rules")
+			}
+			for _, rule := range rules {
+				words := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs)
+				if strings.Contains(strings.Join(words, ""), "*") {
+					t.Errorf("wildcard in %v", rule)
+				}
+			}
+		})
+	}
+}
+
+func rulesIn(t *testing.T, path string) []rbacv1.PolicyRule {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := &roleFile{}
+	if err := yaml.UnmarshalStrict(raw, role); err != nil {
+		t.Fatal(err)
+	}
+	return role.Rules
+}
+
+// TestNothingEscalates holds the line against permissions that become others, and
+// against the loss of data.
+func TestNothingEscalates(t *testing.T) {
+	forbidden := map[string][]string{
+		"persistentvolumeclaims": {"delete", "deletecollection"},
+		"namespaces":             {"delete", "deletecollection"},
+	}
+	for _, set := range []Set{Hub, Member, Spoke} {
+		rules, err := set.Rules()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range rules {
+			banned := []string{"escalate", "bind", "impersonate", "deletecollection"}
+			for _, resource := range rule.Resources {
+				banned = append(banned, forbidden[resource]...)
+			}
+			if both(rule.Verbs, banned) {
+				t.Errorf("%s: verbs %v on %v", set, rule.Verbs, rule.Resources)
+			}
+			if slices.Contains(rule.APIGroups, rbacv1.GroupName) {
+				t.Errorf("%s: rule on %v", set, rule.Resources)
+			}
+		}
+	}
+}
+
+func both(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// TestAppliedMeansWritable: server-side apply of a missing object is authorized as
+// patch and as create.
+func TestAppliedMeansWritable(t *testing.T) {
+	for _, set := range []Set{Member, Spoke} {
+		rules, err := set.Rules()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for resource, allowed := range verbs(rules) {
+			if slices.Contains(allowed, "create") && !slices.Contains(allowed, "patch") {
+				t.Errorf("%s: create without patch on %s", set, resource)
+			}
+			if slices.Contains(allowed, "watch") && !slices.Contains(allowed, "list") {
+				t.Errorf("%s: watch without list on %s", set, resource)
+			}
+		}
+	}
+}
+
+// verbs lists by resource what rules allow.
+func verbs(rules []rbacv1.PolicyRule) map[string][]string {
+	allowed := map[string][]string{}
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				allowed[resource+"."+group] = append(allowed[resource+"."+group], rule.Verbs...)
+			}
+		}
+	}
+	return allowed
+}
+
+func TestObjectsComeNamespaceFirst(t *testing.T) {
+	tests := map[Set][]string{
+		Hub: {
+			"Namespace/shopfleet-system", "ClusterRole/shopfleet-hub", "ClusterRoleBinding/shopfleet-hub",
+			"Role/shopfleet-hub", "RoleBinding/shopfleet-hub", "ServiceAccount/shopfleet-hub",
+		},
+		Member: {
+			"Namespace/shopfleet-system", "ClusterRole/shopfleet-member", "ClusterRoleBinding/shopfleet-member",
+			"ServiceAccount/shopfleet-hub",
+		},
+		Spoke: {
+			"Namespace/shopfleet-system", "ClusterRole/shopfleet-spoke", "ClusterRoleBinding/shopfleet-spoke",
+			"Role/shopfleet-spoke", "RoleBinding/shopfleet-spoke", "ServiceAccount/shopfleet-spoke",
+		},
+	}
+	for set, want := range tests {
+		t.Run(string(set), func(t *testing.T) {
+			objects, err := set.Objects()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, o := range objects {
+				got = append(got, o.GetKind()+"/"+o.GetName())
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestKubectlOrder: kubectl applies a folder's files by name, so that the namespace
+// must come before what lives in it.
+func TestKubectlOrder(t *testing.T) {
+	for _, path := range paths(t) {
+		var file struct {
+			Metadata metav1.ObjectMeta `json:"metadata"`
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(raw, &file); err != nil {
+			t.Fatal(err)
+		}
+		if file.Metadata.Namespace != "" && filepath.Base(path) < "namespace.yaml" {
+			t.Errorf("%s would be applied before its namespace", path)
+		}
+	}
+}
+
+// TestBindings: each binding grants the set's own role to the set's account.
+func TestBindings(t *testing.T) {
+	accounts := map[Set]string{Hub: HubServiceAccount, Member: HubServiceAccount, Spoke: SpokeServiceAccount}
+	for set, account := range accounts {
+		objects, err := set.Objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := map[string]bool{}
+		for _, o := range objects {
+			known[o.GetKind()+"/"+o.GetName()] = true
+		}
+		for _, o := range objects {
+			binding := &rbacv1.ClusterRoleBinding{}
+			if o.GetKind() != "ClusterRoleBinding" && o.GetKind() != "RoleBinding" {
+				continue
+			}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, binding); err != nil {
+				t.Fatal(err)
+			}
+			if role := binding.RoleRef.Kind + "/" + binding.RoleRef.Name; !known[role] {
+				t.Errorf("%s: %s %s binds %s, which the set lacks", set, o.GetKind(), o.GetName(), role)
+			}
+			want := []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: Namespace}}
+			if diff := cmp.Diff(want, binding.Subjects); diff != "" {
+				t.Errorf("%s: subjects of %s (-want +got):\n%s", set, o.GetName(), diff)
+			}
+		}
+	}
+}
+
+func TestDefinition(t *testing.T) {
+	definition, err := Definition("ecommerce.io", "ecommerceapps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := definition.GetName(), "ecommerceapps.ecommerce.io"; got != want {
+		t.Errorf("name %q, want %q", got, want)
+	}
+	if _, err := Definition("ecommerce.io", "nothings"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a kind that does not exist: %v, want %v", err, fs.ErrNotExist)
+	}
+}

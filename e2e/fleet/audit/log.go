@@ -1,0 +1,161 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Log is a part of an audit log, oldest first. Its methods return parts of it and
+// can be chained: log.ByServiceAccount("shop", "hub").Writes().Of("deployments").
+type Log []Event
+
+// Mark is a place in a log file: what comes later was written later. The zero
+// Mark is the start.
+type Mark int64
+
+// Read returns what the file holds after the mark, and the mark of its end. A last
+// line that is still being written is left for the next Read; a file that does not
+// exist yet is empty.
+func Read(file string, after Mark) (Log, Mark, error) {
+	source, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, after, nil
+	}
+	if err != nil {
+		return nil, after, fmt.Errorf("opening the audit log: %w", err)
+	}
+	defer func() { _ = source.Close() }()
+	if _, err := source.Seek(int64(after), io.SeekStart); err != nil {
+		return nil, after, fmt.Errorf("seeking in the audit log: %w", err)
+	}
+	raw, err := io.ReadAll(source)
+	if err != nil {
+		return nil, after, fmt.Errorf("reading the audit log: %w", err)
+	}
+	whole := bytes.LastIndexByte(raw, '\n') + 1
+	log, err := Parse(raw[:whole])
+	return log, after + Mark(whole), err
+}
+
+// Parse reads whole lines of a log. A line that a killed server left unfinished is
+// skipped: the server goes on in a new line, or right behind the torn one.
+func Parse(raw []byte) (Log, error) {
+	var log Log
+	for text := range bytes.Lines(raw) {
+		text = bytes.TrimSpace(text)
+		if len(text) == 0 {
+			continue
+		}
+		var parsed line
+		err := json.Unmarshal(text, &parsed)
+		if err != nil {
+			parsed, err = afterTear(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("parsing audit line %q: %w", text, err)
+		}
+		if parsed.AuditID != "" {
+			log = append(log, parsed.event())
+		}
+	}
+	return log, nil
+}
+
+// afterTear returns the event that follows a torn one on the same line.
+func afterTear(text []byte) (line, error) {
+	const start = `{"kind":"Event"`
+	last := bytes.LastIndex(text, []byte(start))
+	if last < 0 {
+		return line{}, errors.New("no event")
+	}
+	if last == 0 {
+		return line{}, nil
+	}
+	var parsed line
+	if err := json.Unmarshal(text[last:], &parsed); err != nil {
+		return line{}, fmt.Errorf("decoding the event behind a torn one: %w", err)
+	}
+	return parsed, nil
+}
+
+// Where returns the events that the function accepts.
+func (l Log) Where(accept func(Event) bool) Log {
+	var kept Log
+	for _, e := range l {
+		if accept(e) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// Writes returns the requests that asked to change stored state; see Event.Write.
+// Refused ones are among them: add Succeeded for those that did change it.
+func (l Log) Writes() Log { return l.Where(Event.Write) }
+
+// Deletes returns the writes that delete one object or many.
+func (l Log) Deletes() Log {
+	return l.Where(func(e Event) bool { return e.Write() && strings.HasPrefix(e.Verb, "delete") })
+}
+
+// Succeeded returns the requests that were answered with success.
+func (l Log) Succeeded() Log { return l.Where(Event.Succeeded) }
+
+// Code returns the requests that were answered with the HTTP status.
+func (l Log) Code(code int) Log {
+	return l.Where(func(e Event) bool { return e.Code == code })
+}
+
+// Verb returns the requests with one of the verbs.
+func (l Log) Verb(verbs ...string) Log {
+	return l.Where(func(e Event) bool { return slices.Contains(verbs, e.Verb) })
+}
+
+// ByUser returns what the user of this name asked.
+func (l Log) ByUser(user string) Log {
+	return l.Where(func(e Event) bool { return e.User == user })
+}
+
+// ByServiceAccount returns what the ServiceAccount asked.
+func (l Log) ByServiceAccount(namespace, name string) Log {
+	return l.ByUser("system:serviceaccount:" + namespace + ":" + name)
+}
+
+// ByAgent returns what clients asked whose user agent starts with the prefix.
+func (l Log) ByAgent(prefix string) Log {
+	return l.Where(func(e Event) bool { return strings.HasPrefix(e.UserAgent, prefix) })
+}
+
+// Of returns the requests for the resource, in its plural and without a group,
+// including its subresources.
+func (l Log) Of(resource string) Log {
+	return l.Where(func(e Event) bool { return e.Resource == resource })
+}
+
+// In returns the requests for objects in the namespace.
+func (l Log) In(namespace string) Log {
+	return l.Where(func(e Event) bool { return e.Namespace == namespace })
+}
+
+// Since returns the requests that came in at that time or later.
+func (l Log) Since(t time.Time) Log {
+	return l.Where(func(e Event) bool { return !e.Received.Before(t) })
+}
+
+// String returns a line per event, for the message of a failed test.
+func (l Log) String() string {
+	var text strings.Builder
+	for _, e := range l {
+		text.WriteString(e.String())
+		text.WriteByte('\n')
+	}
+	return text.String()
+}

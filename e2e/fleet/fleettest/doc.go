@@ -1,0 +1,10 @@
+// Package fleettest starts fleets for tests.
+//
+// What: Start ties a fleet to a test, and Eventually waits for conditions. With
+// SHOPFLEET_KEEP set, a failed test leaves its data and logs and says where.
+//
+// Not: no assertions, and no clients: tests make the ones they are about.
+//
+// Trade-offs: a fleet takes seconds to start. Share one among the tests of a
+// package that do not harm it, by way of subtests.
+package fleettest

@@ -1,0 +1,106 @@
+package fleettest
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+)
+
+// KeepVariable is the environment variable that has a failed test keep its data.
+const KeepVariable = "SHOPFLEET_KEEP"
+
+// Timeout is a generous bound for anything a healthy fleet does: a busy machine may
+// take long, and a test that passes never waits for it.
+const Timeout = time.Minute
+
+const (
+	pollInterval = 25 * time.Millisecond
+	stopTimeout  = 30 * time.Second
+)
+
+// Start starts a fleet that ends with the test. Without Options.Dir and
+// Options.Progress, it uses a temporary folder and the test's standard error.
+func Start(t testing.TB, options fleet.Options) *fleet.Fleet {
+	t.Helper()
+	if options.Progress == nil {
+		options.Progress = os.Stderr
+	}
+	keep := os.Getenv(KeepVariable) != "" && options.Dir == ""
+	if keep {
+		options.Dir = keptDir(t.Fatalf)
+	}
+	f, err := fleet.Start(t.Context(), options)
+	if err != nil {
+		t.Fatalf("starting a fleet: %v", err)
+	}
+	t.Cleanup(func() {
+		// The test's own context has ended by now.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), stopTimeout)
+		defer cancel()
+		if err := f.Stop(ctx); err != nil {
+			t.Errorf("stopping the fleet: %v", err)
+		}
+		finish(t, f.Dir(), keep)
+	})
+	return f
+}
+
+// keptDir makes a folder that outlives the test, unlike the test's own ones.
+func keptDir(fail func(string, ...any)) string {
+	dir, err := os.MkdirTemp("", "shopfleet-kept-")
+	if err != nil {
+		fail("creating a folder to keep: %v", err)
+	}
+	return dir
+}
+
+// finish says where the logs are, and removes them if nobody needs them.
+func finish(t testing.TB, dir string, keep bool) {
+	t.Helper()
+	switch {
+	case keep && t.Failed():
+		t.Logf("logs, audit logs and data of the fleet are kept in %s", dir)
+	case keep:
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("removing the fleet's folder: %v", err)
+		}
+	case t.Failed():
+		t.Logf("the fleet's logs are gone: run again with %s=1 to keep them", KeepVariable)
+	}
+}
+
+// Eventually repeats the check until it returns nil, and fails the test when it
+// does not within Timeout. The message names what was waited for and the check's
+// last error.
+func Eventually(t testing.TB, what string, check func(context.Context) error) {
+	t.Helper()
+	Within(t, Timeout, what, check)
+}
+
+// Within is Eventually with another bound.
+func Within(t testing.TB, timeout time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	var last error
+	for {
+		err := check(ctx)
+		if err == nil {
+			return
+		}
+		// The end of the wait says less than the last answer before it.
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waited %s for %s: %v", timeout, what, last)
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+)
+
+const (
+	// fenceTimeout is how long reading waits for the log to catch up, and for the
+	// server to answer at all.
+	fenceTimeout  = 2 * time.Second
+	auditInterval = 5 * time.Millisecond
+	fence         = "/version?fleetFence="
+)
+
+// Audit returns what the API server was asked since it first started.
+func (c *Cluster) Audit(ctx context.Context) (audit.Log, error) {
+	log, _, err := c.AuditSince(ctx, 0)
+	return log, err
+}
+
+// AuditMark returns the end of the audit log, for a later AuditSince.
+func (c *Cluster) AuditMark(ctx context.Context) (audit.Mark, error) {
+	_, mark, err := c.AuditSince(ctx, 0)
+	return mark, err
+}
+
+// AuditSince returns what the API server was asked after the mark, and the new
+// end. Every request that was answered before the call is in it: the server writes
+// an event a moment after the answer, so the call asks a question of its own and
+// waits until that is in the log. Such questions are left out. A server that is
+// frozen or dead is not waited for.
+func (c *Cluster) AuditSince(ctx context.Context, mark audit.Mark) (audit.Log, audit.Mark, error) {
+	question := c.raiseFence(ctx)
+	deadline := time.NewTimer(fenceTimeout)
+	defer deadline.Stop()
+	ticker := time.NewTicker(auditInterval)
+	defer ticker.Stop()
+	for {
+		log, end, err := audit.Read(c.path(fileAudit), mark)
+		if err != nil {
+			return nil, mark, err
+		}
+		if question == "" || len(log.Where(func(e audit.Event) bool { return e.URI == question })) > 0 {
+			return log.Where(func(e audit.Event) bool { return !strings.HasPrefix(e.URI, fence) }), end, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, mark, fmt.Errorf("waiting for the audit log of %q: %w", c.spec.Name, context.Cause(ctx))
+		case <-deadline.C:
+			return nil, mark, fmt.Errorf("the audit log of %q lags more than %s behind", c.spec.Name, fenceTimeout)
+		case <-ticker.C:
+		}
+	}
+}
+
+// raiseFence asks the server a question and returns its URI, or nothing if there
+// is no answer.
+func (c *Cluster) raiseFence(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
+	defer cancel()
+	client, err := kubernetes.NewForConfig(c.AdminConfig())
+	if err != nil {
+		return ""
+	}
+	question := fence + strconv.FormatInt(time.Now().UnixNano(), 36)
+	if err := client.Discovery().RESTClient().Get().RequestURI(question).Do(ctx).Error(); err != nil {
+		return ""
+	}
+	return question
+}

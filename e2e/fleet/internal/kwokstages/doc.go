@@ -1,0 +1,14 @@
+// Package kwokstages holds what the simulator of nodes, pods and volumes does.
+//
+// What: KWOK stages. Nodes stay Ready; pods start at once, and those of Jobs
+// complete; an image whose registry ends in the reserved domain .invalid cannot be
+// pulled; claims get volumes of whatever StorageClass they name, grow, and take
+// their volumes with them.
+//
+// Not: no process runs inside a pod. Readiness gates of pods are passed.
+//
+// Trade-offs: only the part of the storage driver is simulated. Binding,
+// WaitForFirstConsumer and protection are left to the real controllers, which
+// costs a second per claim and shows their true behaviour. A stage sees one object
+// only, so every volume is deleted with its claim, whatever its StorageClass says.
+package kwokstages

@@ -1,0 +1,12 @@
+// Package nodes renders what a cloud puts into a cluster before its users come:
+// nodes and StorageClasses.
+//
+// What: Node objects as the four providers label them, with provider IDs,
+// addresses and capacity, spread over the zones; the provider's default class.
+//
+// Not: it talks to no cluster, and the nodes run nothing: the simulator answers
+// for them.
+//
+// Trade-offs: names and identifiers follow each cloud's form but are made from the
+// node's number, so that two runs are the same.
+package nodes

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package fleet
+
+// raiseLimits has nothing to do: only Linux limits inotify.
+func raiseLimits() {}

@@ -1,0 +1,178 @@
+package house
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pkg is what the go command says about a package of this module.
+type pkg struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+	Deps         []string
+}
+
+func TestLayers(t *testing.T) {
+	pkgs := listPackages(t)
+	t.Run("imports", func(t *testing.T) {
+		for _, p := range pkgs {
+			for _, problem := range checkLayers(p) {
+				t.Error(problem)
+			}
+		}
+	})
+	// The table stands in the linter's configuration too: hold them together.
+	t.Run("linter", func(t *testing.T) {
+		config := readFile(t, ".golangci.yml")
+		for _, p := range pkgs {
+			r, ok := roomOf(p.ImportPath)
+			if ok && r.floor != floorTests && !r.free && !linterNames(config, r.path) {
+				t.Errorf("no depguard rule in .golangci.yml is for %s", r.path)
+			}
+		}
+	})
+}
+
+// linterNames says whether the files of a rule of depguard take in a room.
+func linterNames(config, path string) bool {
+	if strings.Contains(config, "${base-path}/"+path+"/*.go\n") {
+		return true
+	}
+	for dir := path; dir != ""; {
+		if strings.Contains(config, "- ${base-path}/"+dir+"/**\n") {
+			return true
+		}
+		dir = dir[:max(0, strings.LastIndex(dir, "/"))]
+	}
+	return false
+}
+
+// checkLayers lists what is wrong with the imports of one package.
+func checkLayers(p pkg) []string {
+	r, ok := roomOf(p.ImportPath)
+	if !ok {
+		return []string{fmt.Sprintf("%s is in no room: the plan in rooms_test.go names every one", p.ImportPath)}
+	}
+	problems := checkOurs(p, r)
+	problems = append(problems, checkSDKs(p, r)...)
+	if r.floor <= floorDecisions {
+		problems = append(problems, checkPure(p, r)...)
+	}
+	return problems
+}
+
+// checkOurs compares the imports of our own packages with the plan. Tests may
+// import what they like: only product code has a floor.
+func checkOurs(p pkg, from room) []string {
+	var problems []string
+	for _, path := range p.Imports {
+		if !strings.HasPrefix(path, module+"/") {
+			continue
+		}
+		to, ok := roomOf(path)
+		switch {
+		case !ok: // Reported for that package itself.
+		case from.mayImport(to):
+		case to.floor == floorTests:
+			problems = append(problems, fmt.Sprintf("%s imports %s, which is for tests only", p.ImportPath, path))
+		default:
+			problems = append(problems, fmt.Sprintf("%s (floor %d) must not import %s (floor %d)",
+				p.ImportPath, from.floor, path, to.floor))
+		}
+	}
+	return problems
+}
+
+// checkSDKs keeps each cloud's SDK in that cloud's adapter, in tests too.
+func checkSDKs(p pkg, from room) []string {
+	var problems []string
+	for _, path := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+		for _, owner := range rooms() {
+			if owner.sdk != "" && owner.path != from.path && strings.HasPrefix(path, owner.sdk) {
+				problems = append(problems, fmt.Sprintf("%s imports %s: only %s may", p.ImportPath, path, owner.path))
+			}
+		}
+	}
+	return problems
+}
+
+// checkPure holds contract and decisions to values: the standard library
+// without contexts, apimachinery and k8s.io/api, and no client even indirectly.
+func checkPure(p pkg, from room) []string {
+	var problems []string
+	for _, path := range p.Imports {
+		if !allowedInPure(path, from.floor) {
+			problems = append(problems, fmt.Sprintf("%s imports %s: floor %d is values and functions", p.ImportPath, path, from.floor))
+		}
+	}
+	for _, path := range p.Deps {
+		if isClient(path) && !slices.Contains(p.Imports, path) {
+			problems = append(problems, fmt.Sprintf("%s depends on %s through another package", p.ImportPath, path))
+		}
+	}
+	return problems
+}
+
+// allowedInPure judges one direct import of a package on the two lowest floors.
+func allowedInPure(path string, floor int) bool {
+	switch {
+	case path == "context":
+		return floor == floorContract
+	case isStandard(path):
+		return true
+	default:
+		return strings.HasPrefix(path, module+"/") || // Judged by its floor.
+			strings.HasPrefix(path, "k8s.io/api/") || strings.HasPrefix(path, "k8s.io/apimachinery/")
+	}
+}
+
+// isClient recognises the libraries that talk to an API server.
+func isClient(path string) bool {
+	return strings.HasPrefix(path, "k8s.io/client-go/") ||
+		strings.HasPrefix(path, "sigs.k8s.io/controller-runtime") ||
+		strings.HasPrefix(path, "sigs.k8s.io/multicluster-runtime")
+}
+
+// isStandard recognises the standard library: no dot in the first element.
+func isStandard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}
+
+// listPackages asks the go command for every package of the root module, with
+// all packages that each depends on.
+func listPackages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list",
+		"-json=ImportPath,Imports,TestImports,XTestImports,Deps", "./...")
+	cmd.Dir = root
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("listing packages: %v\n%s", err, stderr.String())
+	}
+	var pkgs []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("reading the list of packages: %v", err)
+		}
+		pkgs = append(pkgs, p)
+	}
+	if len(pkgs) == 0 {
+		t.Fatal("the go command lists no package of this module")
+	}
+	return pkgs
+}

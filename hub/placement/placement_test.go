@@ -1,0 +1,226 @@
+package placement
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// ready makes a ready cluster; the options say what is different about it.
+func ready(name, region string, provider v1.Provider, options ...func(*Cluster)) Cluster {
+	c := Cluster{Name: name, Region: region, Provider: provider, Ready: true, Labels: map[string]string{"tier": "gold"}}
+	for _, o := range options {
+		o(&c)
+	}
+	return c
+}
+
+func notReady(c *Cluster) { c.Ready = false; c.Message = "probes fail" }
+func detached(c *Cluster) { c.Detached = true; c.Message = "the Secret is gone" }
+func labelled(k, v string) func(*Cluster) {
+	return func(c *Cluster) { c.Labels = map[string]string{k: v} }
+}
+
+func fleet() []Cluster {
+	return []Cluster{
+		ready("us-1", "us-central1", v1.ProviderGCP),
+		ready("eu-1", "eu-west-1", v1.ProviderAWS),
+		ready("asia-1", "southeastasia", v1.ProviderAzure, labelled("tier", "silver")),
+	}
+}
+
+func selector(key, value string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+}
+
+func rejected(cluster, reason, message string) v1.RejectedCluster {
+	return v1.RejectedCluster{Cluster: cluster, Reason: reason, Message: message}
+}
+
+// decision is one row of a table.
+type decision struct {
+	spec     v1.Placement
+	clusters []Cluster
+	current  []string
+	want     Decision
+}
+
+func check(t *testing.T, tests map[string]decision) {
+	t.Helper()
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Decide(tt.spec, tt.clusters, tt.current)
+			if err != nil {
+				t.Fatalf("Decide: %v", err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("decision (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecideReadiness(t *testing.T) {
+	t.Parallel()
+	check(t, map[string]decision{
+		"an empty fleet": {},
+		"nothing given takes every ready cluster": {
+			clusters: fleet(),
+			want:     Decision{Chosen: []string{"asia-1", "eu-1", "us-1"}},
+		},
+		"a cluster that is not ready waits": {
+			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, notReady), ready("b", "r", v1.ProviderAWS)},
+			want: Decision{
+				Chosen:   []string{"b"},
+				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonClusterNotReady, "the cluster is not ready: probes fail")},
+			},
+		},
+		"a placed cluster that is no longer ready stays": {
+			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, notReady), ready("b", "r", v1.ProviderAWS)},
+			current:  []string{"a"},
+			want:     Decision{Chosen: []string{"a", "b"}},
+		},
+		"a placed cluster that is not ready and no longer matches goes": {
+			spec:     v1.Placement{Regions: []string{"s"}},
+			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, notReady)},
+			current:  []string{"a"},
+			want: Decision{
+				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonRegionNotListed, "placement.regions does not list r")},
+			},
+		},
+		"a detached cluster goes even when placed and matching": {
+			spec:     v1.Placement{ClusterNames: []string{"a"}},
+			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, detached)},
+			current:  []string{"a"},
+			want: Decision{
+				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonClusterDetached, "the cluster left the fleet: the Secret is gone")},
+			},
+		},
+		"a placed cluster that no longer exists is forgotten": {
+			clusters: []Cluster{ready("b", "r", v1.ProviderAWS)},
+			current:  []string{"a"},
+			want:     Decision{Chosen: []string{"b"}},
+		},
+	})
+}
+
+func TestDecideNames(t *testing.T) {
+	t.Parallel()
+	check(t, map[string]decision{
+		"by name, and a name that nobody bears": {
+			spec:     v1.Placement{ClusterNames: []string{"us-1", "mars-1"}},
+			clusters: fleet(),
+			want: Decision{
+				Chosen: []string{"us-1"},
+				Rejected: []v1.RejectedCluster{
+					rejected("asia-1", v1.ReasonNameNotListed, "placement.clusterNames does not list it"),
+					rejected("eu-1", v1.ReasonNameNotListed, "placement.clusterNames does not list it"),
+					rejected("mars-1", v1.ReasonNoMatchingCluster, "no MemberCluster has this name"),
+				},
+			},
+		},
+		"by label": {
+			spec:     v1.Placement{ClusterSelector: selector("tier", "silver")},
+			clusters: fleet(),
+			want: Decision{
+				Chosen: []string{"asia-1"},
+				Rejected: []v1.RejectedCluster{
+					rejected("eu-1", v1.ReasonNotSelected, "placement.clusterSelector does not match its labels"),
+					rejected("us-1", v1.ReasonNotSelected, "placement.clusterSelector does not match its labels"),
+				},
+			},
+		},
+		"by the implied label of the region, against a label that lies": {
+			spec: v1.Placement{ClusterSelector: selector(corev1.LabelTopologyRegion, "r")},
+			clusters: []Cluster{
+				ready("a", "r", v1.ProviderAWS, labelled(corev1.LabelTopologyRegion, "elsewhere")),
+				ready("b", "s", v1.ProviderAWS, labelled(corev1.LabelTopologyRegion, "r")),
+			},
+			want: Decision{
+				Chosen:   []string{"a"},
+				Rejected: []v1.RejectedCluster{rejected("b", v1.ReasonNotSelected, "placement.clusterSelector does not match its labels")},
+			},
+		},
+		"by the implied label of the provider": {
+			spec:     v1.Placement{ClusterSelector: selector(v1.ProviderLabel, "gcp")},
+			clusters: fleet()[:2],
+			want: Decision{
+				Chosen:   []string{"us-1"},
+				Rejected: []v1.RejectedCluster{rejected("eu-1", v1.ReasonNotSelected, "placement.clusterSelector does not match its labels")},
+			},
+		},
+		"an empty selector selects everything": {
+			spec:     v1.Placement{ClusterSelector: &metav1.LabelSelector{}},
+			clusters: fleet()[:1],
+			want:     Decision{Chosen: []string{"us-1"}},
+		},
+	})
+}
+
+func TestDecideCriteria(t *testing.T) {
+	t.Parallel()
+	check(t, map[string]decision{
+		"by region and provider, all must hold": {
+			spec: v1.Placement{
+				Regions:   []string{"eu-west-1", "us-central1"},
+				Providers: []v1.Provider{v1.ProviderAWS, v1.ProviderAzure},
+			},
+			clusters: fleet(),
+			want: Decision{
+				Chosen: []string{"eu-1"},
+				Rejected: []v1.RejectedCluster{
+					rejected("asia-1", v1.ReasonRegionNotListed, "placement.regions does not list southeastasia"),
+					rejected("us-1", v1.ReasonProviderNotListed, "placement.providers does not list gcp"),
+				},
+			},
+		},
+		"an unknown region is in no list": {
+			spec:     v1.Placement{Regions: []string{"r"}},
+			clusters: []Cluster{ready("a", "", "")},
+			want: Decision{
+				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonRegionNotListed, "placement.regions does not list an unknown one")},
+			},
+		},
+	})
+}
+
+func TestDecideBound(t *testing.T) {
+	t.Parallel()
+	check(t, map[string]decision{
+		"a bound takes by name": {
+			spec:     v1.Placement{MaxClusters: 2},
+			clusters: fleet(),
+			want: Decision{
+				Chosen:   []string{"asia-1", "eu-1"},
+				Rejected: []v1.RejectedCluster{rejected("us-1", v1.ReasonMaxClustersReached, "no more than 2 clusters are taken")},
+			},
+		},
+		"a bound takes placed clusters first, lost ones too": {
+			spec: v1.Placement{MaxClusters: 1},
+			clusters: []Cluster{
+				ready("a", "r", v1.ProviderAWS),
+				ready("z", "r", v1.ProviderAWS, notReady),
+			},
+			current: []string{"z"},
+			want: Decision{
+				Chosen:   []string{"z"},
+				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonMaxClustersReached, "no more than 1 clusters are taken")},
+			},
+		},
+	})
+}
+
+func TestDecideRefusesASelectorWithoutMeaning(t *testing.T) {
+	t.Parallel()
+	spec := v1.Placement{ClusterSelector: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Near", Values: []string{"gold"}}},
+	}}
+	if _, err := Decide(spec, fleet(), nil); err == nil {
+		t.Error("Decide took a selector with an unknown operator")
+	}
+}

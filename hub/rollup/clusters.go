@@ -1,0 +1,216 @@
+package rollup
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// Bounds that keep a status below 256 KiB; see TestFiveHundredClustersFit.
+const (
+	maxClusters       = 500
+	maxDetailed       = 200
+	maxMessage        = 128
+	maxRejected       = 100
+	maxRejectedBeside = 20
+)
+
+const frontend = "frontend"
+
+// clusterEntries returns one entry for each cluster where a copy may exist,
+// sorted by name and without times.
+func clusterEntries(in Input) []v1.ClusterStatus {
+	previous := byName(in.Previous.Clusters)
+	members := membersByName(in.Clusters)
+	var entries []v1.ClusterStatus
+	wanted := make(map[string]bool, len(in.Chosen))
+	add := func(name string) {
+		c, known := members[name]
+		if !known || c.Connection == Detached {
+			return
+		}
+		old := previous[name]
+		old.Name = name
+		if e, keep := clusterEntry(in, c, old, wanted[name]); keep {
+			entries = append(entries, e)
+		}
+	}
+	if !in.Deleting {
+		wanted = setOf(in.Chosen)
+	}
+	for _, e := range in.Previous.Clusters {
+		add(e.Name)
+	}
+	// New ones come last: where there is no room they wait for an old one to go.
+	for _, name := range in.Chosen {
+		if _, existed := previous[name]; !existed && wanted[name] && len(entries) < maxClusters {
+			add(name)
+		}
+	}
+	sortClusters(entries)
+	return entries
+}
+
+// clusterEntry returns the entry of one cluster, and whether there still is one.
+func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.ClusterStatus, bool) {
+	e := *old.DeepCopy()
+	if c.Region != "" {
+		e.Region = c.Region
+	}
+	if c.Provider != "" {
+		e.Provider = c.Provider
+	}
+	if !wanted {
+		leaving(&e, c)
+		return e, !c.Gone
+	}
+	switch c.Connection {
+	case Connected:
+		e = v1.ClusterStatus{
+			Name: e.Name, Region: e.Region, Provider: e.Provider,
+			AppliedGeneration: e.AppliedGeneration, LastObservedTime: e.LastObservedTime,
+		}
+		observed(&e, in.Generation, c)
+	case Lost:
+		e.Phase, e.Ready, e.Stale = v1.PhaseUnknown, false, true
+		e.Reason, e.Message = v1.ReasonClusterUnreachable, lostMessage(c)
+	case Connecting, Detached:
+		connecting(&e, in.Generation)
+	}
+	return e, true
+}
+
+// connecting keeps what was known of a cluster, as far as it still applies.
+func connecting(e *v1.ClusterStatus, generation int64) {
+	switch {
+	case e.Phase == "" || e.Phase == v1.PhaseDeleting:
+		e.Phase, e.Reason, e.Message = v1.PhasePending, v1.ReasonProgressing, "waiting for the connection to the cluster"
+	case e.Ready && e.AppliedGeneration != generation:
+		e.Phase, e.Ready = v1.PhaseUpdating, false
+		e.Reason, e.Message = v1.ReasonProgressing, waitingFor(generation)
+	}
+}
+
+// leaving describes a cluster whose copy has to go.
+func leaving(e *v1.ClusterStatus, c Cluster) {
+	e.Phase, e.Ready, e.Components = v1.PhaseDeleting, false, nil
+	e.Replicas, e.ReadyReplicas = 0, 0
+	switch {
+	case c.Connection == Lost:
+		e.Stale = true
+		e.Reason, e.Message = v1.ReasonClusterUnreachable, lostMessage(c)
+	case c.Connection == Connecting && e.Reason != "":
+		// What was known stays.
+	case c.Failure != nil:
+		e.Stale = false
+		e.Reason, e.Message = c.Failure.Reason, clip(c.Failure.Message)
+	default:
+		e.Stale = false
+		e.Reason, e.Message = v1.ReasonDeleting, "waiting for the copy to be gone"
+		if c.Copy != nil && c.Copy.Deleting && c.Copy.Status.Message != "" {
+			e.Message = clip(c.Copy.Status.Message)
+		}
+	}
+}
+
+// observed describes a cluster that is watched, from its copy.
+func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
+	if c.Copy == nil {
+		e.Phase, e.Reason, e.Message = v1.PhasePending, v1.ReasonProgressing, "the copy is not written yet"
+		e.AppliedGeneration = 0
+		blame(e, c.Failure)
+		return
+	}
+	status := c.Copy.Status
+	for _, component := range status.Components {
+		e.Components = append(e.Components, v1.ClusterComponentStatus{
+			Name: component.Name, Phase: component.Phase, Ready: component.Ready,
+		})
+		if component.Name == frontend {
+			e.Replicas, e.ReadyReplicas = component.Replicas, component.ReadyReplicas
+		}
+	}
+	acted := status.ObservedGeneration == c.Copy.Generation
+	if acted {
+		e.AppliedGeneration = c.Copy.HubGeneration
+	}
+	current := acted && c.Copy.HubGeneration == generation
+	condition := meta.FindStatusCondition(status.Conditions, v1.ConditionReady)
+	ready := condition != nil && condition.Status == "True"
+
+	e.Phase = status.Phase
+	switch {
+	case c.Copy.Deleting:
+		e.Phase, e.Reason, e.Message = v1.PhaseUpdating, v1.ReasonDeleting, "the copy was deleted in the cluster and is made again when it is gone"
+	case !current && status.Phase != v1.PhaseFailed:
+		e.Phase, e.Reason = goingOn(status), v1.ReasonProgressing
+		e.Message = waitingFor(generation)
+	case ready && current:
+		e.Phase, e.Ready = v1.PhaseRunning, true
+	default:
+		if status.Phase != v1.PhaseFailed {
+			e.Phase = goingOn(status)
+		}
+		e.Reason, e.Message = v1.ReasonProgressing, clip(status.Message)
+		if condition != nil {
+			e.Reason = condition.Reason
+		}
+	}
+	if c.Failure.needsSomebody() || !current {
+		blame(e, c.Failure)
+	}
+}
+
+// goingOn is the phase of a copy that has not settled: what it says itself, or
+// a rollout if it is about an earlier state.
+func goingOn(status v1.EcommerceAppStatus) v1.Phase {
+	switch status.Phase {
+	case v1.PhasePending, v1.PhaseCreating, v1.PhaseScaling:
+		return status.Phase
+	case "":
+		return v1.PhasePending
+	default:
+		return v1.PhaseUpdating
+	}
+}
+
+// blame puts a failure to write into an entry.
+func blame(e *v1.ClusterStatus, f *Failure) {
+	if f == nil {
+		return
+	}
+	e.Ready = false
+	e.Reason, e.Message = f.Reason, clip(f.Message)
+	if f.needsSomebody() {
+		e.Phase = v1.PhaseFailed
+		return
+	}
+	if e.Phase == v1.PhaseRunning {
+		e.Phase = v1.PhaseUpdating
+	}
+}
+
+func waitingFor(generation int64) string {
+	return fmt.Sprintf("waiting for the cluster to act on generation %d", generation)
+}
+
+func lostMessage(c Cluster) string {
+	if c.Why == "" {
+		return "the cluster does not answer"
+	}
+	return "the cluster is out of reach: " + c.Why
+}
+
+// shorten leaves out what does not fit when there are very many clusters.
+func shorten(entries []v1.ClusterStatus) []v1.ClusterStatus {
+	if len(entries) <= maxDetailed {
+		return entries
+	}
+	for i := range entries {
+		entries[i].Components = nil
+		entries[i].Message = ""
+	}
+	return entries
+}

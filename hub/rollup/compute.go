@@ -1,0 +1,165 @@
+package rollup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// MessageRunning is the message of an application that runs everywhere.
+const MessageRunning = "Application is running"
+
+// Compute returns the status that follows from an input. It equals the previous
+// status when nothing changed, times included.
+func Compute(in Input) v1.EcommerceAppStatus {
+	clusters := clusterEntries(in)
+	components := componentEntries(in, clusters)
+	clusters = shorten(clusters)
+	settleTimes(in, clusters)
+
+	next := in.Previous.DeepCopy()
+	next.Clusters = clusters
+	next.Components = components
+	next.Regions = regionEntries(clusters)
+	next.ObservedGeneration = in.Generation
+	next.LastHandledReconcileAt = handledReconcileAt(in)
+	if !in.Deleting {
+		next.Placement = placementOf(in, len(clusters))
+	}
+
+	s := summarize(in, clusters)
+	next.Phase, next.Message = s.phase(), s.message()
+	next.Ready = fmt.Sprintf("%d/%d", s.ready, s.total)
+	next.ClusterCount, next.RegionCount, next.Replicas = s.total, s.regions, s.replicas
+	next.Selector = selectorOf(in)
+	setConditions(&next.Conditions, s)
+
+	next.LastUpdated = in.Previous.LastUpdated
+	if !equality.Semantic.DeepEqual(&in.Previous, next) {
+		now := in.Now
+		next.LastUpdated = &now
+	}
+	return *next
+}
+
+// placementOf records a decision, bounded.
+func placementOf(in Input, clusters int) *v1.PlacementStatus {
+	limit := maxRejected
+	if clusters > maxDetailed {
+		limit = maxRejectedBeside
+	}
+	p := &v1.PlacementStatus{DecidedFor: in.Generation}
+	for _, r := range in.Rejected {
+		p.RejectedCount++
+		if len(p.Rejected) < limit {
+			r.Message = clip(r.Message)
+			p.Rejected = append(p.Rejected, r)
+		}
+	}
+	return p
+}
+
+// handledReconcileAt answers a forced reconciliation once every cluster that is
+// within reach has answered it.
+func handledReconcileAt(in Input) string {
+	chosen := setOf(in.Chosen)
+	for _, c := range in.Clusters {
+		if !chosen[c.Name] {
+			continue
+		}
+		switch c.Connection {
+		case Connecting:
+			return in.Previous.LastHandledReconcileAt
+		case Connected:
+			if c.Copy == nil || c.Copy.Status.LastHandledReconcileAt != in.ReconcileAt {
+				return in.Previous.LastHandledReconcileAt
+			}
+		case Lost, Detached:
+		}
+	}
+	return in.ReconcileAt
+}
+
+// selectorOf takes the selector of the first cluster that reports one.
+func selectorOf(in Input) string {
+	chosen := setOf(in.Chosen)
+	first, selector := "", in.Previous.Selector
+	for _, c := range in.Clusters {
+		if !chosen[c.Name] || c.Connection != Connected || c.Copy == nil || c.Copy.Status.Selector == "" {
+			continue
+		}
+		if c.Copy.Status.Selector == in.Previous.Selector {
+			return in.Previous.Selector
+		}
+		if first == "" || c.Name < first {
+			first, selector = c.Name, c.Copy.Status.Selector
+		}
+	}
+	return selector
+}
+
+// settleTimes gives each entry the time of its observation: now if it changed,
+// the previous one if it did not, the last answer if the cluster is lost.
+func settleTimes(in Input, entries []v1.ClusterStatus) {
+	previous := byName(in.Previous.Clusters)
+	members := membersByName(in.Clusters)
+	for i := range entries {
+		e := &entries[i]
+		old, existed := previous[e.Name]
+		e.LastObservedTime = old.LastObservedTime
+		switch members[e.Name].Connection {
+		case Connected:
+			if !existed || !equality.Semantic.DeepEqual(old, *e) {
+				now := in.Now
+				e.LastObservedTime = &now
+			}
+		case Lost:
+			if t := members[e.Name].LastObserved; t != nil {
+				e.LastObservedTime = new(metav1.NewTime(t.Time))
+			}
+		case Connecting, Detached:
+		}
+	}
+}
+
+func byName(entries []v1.ClusterStatus) map[string]v1.ClusterStatus {
+	m := make(map[string]v1.ClusterStatus, len(entries))
+	for _, e := range entries {
+		m[e.Name] = e
+	}
+	return m
+}
+
+func membersByName(clusters []Cluster) map[string]Cluster {
+	m := make(map[string]Cluster, len(clusters))
+	for _, c := range clusters {
+		m[c.Name] = c
+	}
+	return m
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+func sortClusters(entries []v1.ClusterStatus) {
+	slices.SortFunc(entries, func(a, b v1.ClusterStatus) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// clip cuts a message of an entry to maxMessage bytes, at a character.
+func clip(s string) string {
+	const more = "..."
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage-len(more)], "") + more
+}

@@ -1,0 +1,98 @@
+package rollup
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// scene is a situation; what follows from it stands in testdata/compute.golden.
+type scene struct {
+	name string
+	in   Input
+}
+
+func everywhere() Input {
+	return input(member("a", running), member("b", running))
+}
+
+// placedScenes are about where an application goes.
+func placedScenes() []scene {
+	return []scene{
+		{"a new application takes its inventory first", input(member("a"), member("b"))},
+		{"an empty fleet", input()},
+		{"no cluster that matches is ready", Input{Generation: 1, Now: at(0), Rejected: []v1.RejectedCluster{
+			{Cluster: "a", Reason: v1.ReasonNotSelected}, {Cluster: "b", Reason: v1.ReasonClusterNotReady},
+		}}},
+		{"no cluster matches", Input{Generation: 1, Now: at(0), Rejected: []v1.RejectedCluster{{Cluster: "a", Reason: v1.ReasonNotSelected}}}},
+		{"one of two is ready for the first time", after(input(member("a", running), member("b", reporting(v1.PhaseCreating))), 1)},
+		{"everything runs", everywhere()},
+		{"a placement that cannot be read changes nothing in the clusters", invalid(after(everywhere(), 1))},
+	}
+}
+
+// lifeScenes are about what happens to it there.
+func lifeScenes() []scene {
+	return []scene{
+		{"an edit makes every copy old", edited(after(everywhere(), 1))},
+		{"an edit is not done while the hub is not connected", edited(after(everywhere(), 1), connectingNow)},
+		{"a copy that did not act on its own generation is not current", with(after(everywhere(), 1), "b", func(c *Cluster) { c.Copy.Generation = 2 })},
+		{"a lost cluster", with(after(everywhere(), 1), "b", lost)},
+		{"a failed cluster is worse than a lost one", with(with(after(everywhere(), 1), "b", lost), "a", reporting(v1.PhaseFailed))},
+		{"a conflict is a failure before there is a copy", input(member("a", failing(v1.ReasonConflict)), member("b", running))},
+		{"an error that passes is progress", edited(with(after(everywhere(), 1), "a", failing(v1.ReasonApplyFailed)))},
+		{"an error that passes does not disturb a current copy", with(after(everywhere(), 1), "a", failing(v1.ReasonApplyFailed))},
+		{"scaling alone", with(after(everywhere(), 1), "a", reporting(v1.PhaseScaling))},
+	}
+}
+
+// leavingScenes are about how it leaves.
+func leavingScenes() []scene {
+	return []scene{
+		{"a copy deleted by hand is not an instruction to delete it", with(after(everywhere(), 1), "a", func(c *Cluster) { c.Copy.Deleting, c.Copy.Status.Phase = true, v1.PhaseDeleting })},
+		{"a cluster that is no longer chosen has to be left", unchosen(after(everywhere(), 1))},
+		{"a cluster that was left is forgotten", with(after(unchosen(after(everywhere(), 1)), 2), "b", gone)},
+		{"a cluster that cannot be left is visible", with(unchosen(after(everywhere(), 1)), "b", lost)},
+		{"a detached cluster is gone from the application", unchosen(with(after(everywhere(), 1), "b", detached))},
+		{"deleting with a cluster out of reach", deleting(with(with(after(everywhere(), 1), "b", lost), "a", gone))},
+	}
+}
+
+func TestCompute(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	for _, s := range slices.Concat(placedScenes(), lifeScenes(), leavingScenes()) {
+		got := Compute(s.in)
+		all.WriteString("## " + s.name + "\n" + summaryOf(got) + "\n")
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			checkSettled(t, s.in, got)
+		})
+	}
+	compareGolden(t, "compute.golden", all.String())
+}
+
+// compareGolden compares a text with a file below testdata, and writes the file
+// anew when the environment says UPDATE_GOLDEN=1.
+func compareGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got); run with UPDATE_GOLDEN=1 if the new one is right:\n%s", path, diff)
+	}
+}

@@ -1,0 +1,114 @@
+package rollup
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// fact is a condition without its bookkeeping.
+type fact struct {
+	kind    string
+	status  bool
+	reason  string
+	message string
+}
+
+// setConditions derives the conditions. The time of a condition moves only when
+// its status does.
+func setConditions(conditions *[]metav1.Condition, s summary) {
+	facts := []fact{s.readyFact(), s.progressingFact(), s.degradedFact()}
+	if !s.in.Deleting {
+		facts = append(facts, s.placedFact(), s.appliedFact())
+	}
+	if s.initialized {
+		facts = append(facts, fact{v1.ConditionInitialized, true, v1.ReasonRunning, "every cluster was ready once"})
+	}
+	for _, f := range facts {
+		status := metav1.ConditionFalse
+		if f.status {
+			status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(conditions, metav1.Condition{
+			Type: f.kind, Status: status, Reason: f.reason, Message: f.message,
+			ObservedGeneration: s.in.Generation, LastTransitionTime: s.in.Now,
+		})
+	}
+}
+
+func (s summary) readyFact() fact {
+	return fact{v1.ConditionReady, s.running(), s.reason(), s.message()}
+}
+
+func (s summary) placedFact() fact {
+	f := fact{kind: v1.ConditionPlaced}
+	switch {
+	case s.in.Invalid != "":
+		f.reason, f.message = v1.ReasonInvalidSpec, s.in.Invalid
+	case s.total == 0:
+		f.reason, f.message = s.unplacedReason(), s.unplacedMessage()
+	default:
+		f.status, f.reason = true, v1.ReasonPlaced
+		f.message = fmt.Sprintf("placed on %s in %s", plural(s.total, "cluster"), plural(s.regions, "region"))
+	}
+	return f
+}
+
+func (s summary) appliedFact() fact {
+	f := fact{kind: v1.ConditionApplied}
+	switch {
+	case s.total == 0:
+		f.reason, f.message = s.unplacedReason(), s.unplacedMessage()
+	case s.applied == s.total:
+		f.status, f.reason, f.message = true, v1.ReasonReconciled, "every cluster has the current spec"
+	default:
+		f.reason = v1.ReasonWaitingForClusters
+		f.message = fmt.Sprintf("%d of %s up to date", s.applied, areClusters(s.total))
+	}
+	return f
+}
+
+// progressingFact is about what is under way. Clusters that failed or do not
+// answer are not: Degraded is about those.
+func (s summary) progressingFact() fact {
+	f := fact{kind: v1.ConditionProgressing}
+	switch {
+	case len(s.waiting) > 0 && s.in.Deleting:
+		f.status, f.reason, f.message = true, v1.ReasonDeleting, "waiting for "+names(s.waiting)
+	case len(s.waiting) > 0:
+		f.status, f.reason = true, v1.ReasonProgressing
+		f.message = fmt.Sprintf("%d of %s up to date; waiting for %s", s.applied, areClusters(s.total), names(s.waiting))
+	default:
+		f.reason, f.message = v1.ReasonReconciled, "nothing is under way"
+	}
+	return f
+}
+
+func (s summary) degradedFact() fact {
+	f := fact{kind: v1.ConditionDegraded}
+	trouble := slices.Concat(s.failed, s.lost)
+	switch {
+	case s.in.Invalid != "":
+		f.status, f.reason, f.message = true, v1.ReasonInvalidSpec, s.in.Invalid
+	case len(trouble) > 0:
+		f.status, f.reason, f.message = true, trouble[0].Reason, describe(trouble)
+	default:
+		f.reason, f.message = v1.ReasonReconciled, "nothing is failed or out of reach"
+	}
+	return f
+}
+
+func isTrue(conditions []metav1.Condition, kind string) bool {
+	return meta.IsStatusConditionTrue(conditions, kind)
+}
+
+func plural(n int32, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,172 @@
+package rollup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// unknownRegion collects the clusters whose region nobody knows.
+const unknownRegion = "unknown"
+
+// severity orders phases for summaries, the worst first.
+func severity(p v1.Phase) int {
+	order := []v1.Phase{
+		v1.PhaseFailed, v1.PhaseUnknown, v1.PhaseDeleting, v1.PhaseCreating, v1.PhasePending,
+		v1.PhaseUpdating, v1.PhaseScaling, v1.PhaseRunning, v1.PhaseDisabled,
+	}
+	if i := slices.Index(order, p); i >= 0 {
+		return i
+	}
+	return severity(v1.PhasePending)
+}
+
+func worst(a, b v1.Phase) v1.Phase {
+	if a == "" || severity(b) < severity(a) {
+		return b
+	}
+	return a
+}
+
+// regionEntries sums up clusters by region. Clusters that the application is
+// leaving do not count; a region that has only such is Deleting.
+func regionEntries(clusters []v1.ClusterStatus) []v1.RegionStatus {
+	regions := map[string]*v1.RegionStatus{}
+	for _, c := range clusters {
+		name := regionOf(c)
+		r := regions[name]
+		if r == nil {
+			r = &v1.RegionStatus{Name: name, Phase: v1.PhaseDeleting}
+			regions[name] = r
+		}
+		if c.Phase != v1.PhaseDeleting {
+			addToRegion(r, c)
+		}
+	}
+	if len(regions) == 0 {
+		return nil
+	}
+	out := make([]v1.RegionStatus, 0, len(regions))
+	for _, r := range regions {
+		if len(regions) > maxDetailed {
+			r.Replicas, r.ReadyReplicas, r.OldestObservation = 0, 0, nil
+		}
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b v1.RegionStatus) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func addToRegion(r *v1.RegionStatus, c v1.ClusterStatus) {
+	if r.Clusters == 0 {
+		r.Phase = c.Phase
+	}
+	r.Phase = worst(r.Phase, c.Phase)
+	r.Clusters++
+	r.Replicas += c.Replicas
+	if c.Ready {
+		r.ReadyClusters++
+	}
+	if !c.Stale {
+		r.ReadyReplicas += c.ReadyReplicas
+	}
+	if r.OldestObservation == nil || c.LastObservedTime.Before(r.OldestObservation) {
+		r.OldestObservation = c.LastObservedTime.DeepCopy()
+	}
+}
+
+func regionOf(c v1.ClusterStatus) string {
+	if c.Region == "" {
+		return unknownRegion
+	}
+	return c.Region
+}
+
+// componentEntries sums up the components across the clusters that the
+// application is placed on.
+func componentEntries(in Input, clusters []v1.ClusterStatus) []v1.ComponentStatus {
+	// In a very large fleet the entries do not store components, so those of
+	// clusters that are not connected yet are not known. What was summed up
+	// before the restart then stands until they are.
+	if len(clusters) > maxDetailed && anyConnecting(in, clusters) {
+		return in.Previous.DeepCopy().Components
+	}
+	names := componentNames(clusters)
+	out := make([]v1.ComponentStatus, 0, len(names))
+	for _, name := range names {
+		out = append(out, componentEntry(name, clusters))
+	}
+	return out
+}
+
+// componentNames returns the five components of a shop, and others that
+// clusters report.
+func componentNames(clusters []v1.ClusterStatus) []string {
+	five := []string{"database", "backend", frontend, "ingress", "monitoring"}
+	var others []string
+	for _, c := range clusters {
+		for _, component := range c.Components {
+			if !slices.Contains(five, component.Name) && !slices.Contains(others, component.Name) {
+				others = append(others, component.Name)
+			}
+		}
+	}
+	slices.Sort(others)
+	return slices.Concat(five, others)
+}
+
+func componentEntry(name string, clusters []v1.ClusterStatus) v1.ComponentStatus {
+	out := v1.ComponentStatus{Name: name}
+	disabled := 0
+	for _, c := range clusters {
+		if c.Phase == v1.PhaseDeleting {
+			continue
+		}
+		phase, ready := componentIn(c, name)
+		if phase == v1.PhaseDisabled {
+			disabled++
+			continue
+		}
+		out.Clusters++
+		out.Phase = worst(out.Phase, phase)
+		if ready {
+			out.ReadyClusters++
+		}
+	}
+	switch {
+	case out.Clusters == 0 && disabled > 0:
+		out.Phase, out.Ready, out.Reason = v1.PhaseDisabled, true, v1.ReasonDisabled
+	case out.Clusters == 0:
+		out.Phase, out.Reason = v1.PhasePending, v1.ReasonWaitingForClusters
+	case out.ReadyClusters == out.Clusters:
+		out.Ready, out.Reason = true, v1.ReasonRunning
+	default:
+		out.Reason = v1.ReasonWaitingForClusters
+		out.Message = fmt.Sprintf("ready in %d of %d clusters", out.ReadyClusters, out.Clusters)
+	}
+	return out
+}
+
+// componentIn returns the state of a component in one cluster.
+func componentIn(c v1.ClusterStatus, name string) (phase v1.Phase, ready bool) {
+	i := slices.IndexFunc(c.Components, func(x v1.ClusterComponentStatus) bool { return x.Name == name })
+	switch {
+	case i >= 0 && c.Components[i].Phase == v1.PhaseDisabled:
+		return v1.PhaseDisabled, true
+	case c.Stale:
+		return v1.PhaseUnknown, false
+	case i < 0:
+		return v1.PhasePending, false
+	default:
+		return c.Components[i].Phase, c.Components[i].Ready
+	}
+}
+
+func anyConnecting(in Input, clusters []v1.ClusterStatus) bool {
+	members := membersByName(in.Clusters)
+	return slices.ContainsFunc(clusters, func(c v1.ClusterStatus) bool {
+		return c.Phase != v1.PhaseDeleting && members[c.Name].Connection == Connecting
+	})
+}

@@ -1,0 +1,172 @@
+package rollup
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+func TestComputeSumsUpRegionsAndComponents(t *testing.T) {
+	t.Parallel()
+	inRegion := func(region string) func(*Cluster) { return func(c *Cluster) { c.Region = region } }
+	in := input(
+		member("a", running, inRegion("west")),
+		member("b", running, inRegion("west")),
+		member("c", running, inRegion("")),
+	)
+	in = with(after(in, 1), "b", lost)
+	got := Compute(in)
+
+	wantRegions := []v1.RegionStatus{
+		{Name: "unknown", Phase: v1.PhaseRunning, Clusters: 1, ReadyClusters: 1, Replicas: 3, ReadyReplicas: 3, OldestObservation: new(at(0))},
+		{Name: "west", Phase: v1.PhaseUnknown, Clusters: 2, ReadyClusters: 1, Replicas: 6, ReadyReplicas: 3, OldestObservation: new(at(0))},
+	}
+	if diff := cmp.Diff(wantRegions, got.Regions); diff != "" {
+		t.Errorf("regions (-want +got):\n%s", diff)
+	}
+	half := func(name string) v1.ComponentStatus {
+		return v1.ComponentStatus{
+			Name: name, Phase: v1.PhaseUnknown, Reason: v1.ReasonWaitingForClusters,
+			Message: "ready in 2 of 3 clusters", Clusters: 3, ReadyClusters: 2,
+		}
+	}
+	wantComponents := []v1.ComponentStatus{
+		half("database"), half("backend"), half(frontend), half("ingress"),
+		{Name: "monitoring", Phase: v1.PhaseDisabled, Ready: true, Reason: v1.ReasonDisabled},
+	}
+	if diff := cmp.Diff(wantComponents, got.Components); diff != "" {
+		t.Errorf("components (-want +got):\n%s", diff)
+	}
+	if got.Replicas != 9 || got.RegionCount != 2 || got.ClusterCount != 3 || got.Selector != "app=x" {
+		t.Errorf("replicas %d, regions %d, clusters %d, selector %q", got.Replicas, got.RegionCount, got.ClusterCount, got.Selector)
+	}
+}
+
+func TestComputeKeepsTime(t *testing.T) {
+	t.Parallel()
+	in := after(input(member("a", running), member("b", running)), 5)
+	in = with(in, "b", lost)
+	got := Compute(in)
+
+	times := map[string]metav1.Time{}
+	for _, c := range got.Clusters {
+		times[c.Name] = *c.LastObservedTime
+	}
+	want := map[string]metav1.Time{"a": at(0), "b": at(3)}
+	if diff := cmp.Diff(want, times); diff != "" {
+		t.Errorf("lastObservedTime (-want +got):\n%s", diff)
+	}
+	if !got.LastUpdated.Equal(new(at(5))) {
+		t.Errorf("lastUpdated is %s, want the time of the change", got.LastUpdated)
+	}
+	ready := meta.FindStatusCondition(got.Conditions, v1.ConditionReady)
+	placed := meta.FindStatusCondition(got.Conditions, v1.ConditionPlaced)
+	if changed := at(5); !ready.LastTransitionTime.Equal(&changed) {
+		t.Errorf("Ready changed at %s", ready.LastTransitionTime)
+	}
+	if kept := at(0); !placed.LastTransitionTime.Equal(&kept) {
+		t.Errorf("Placed did not change, its time did: %s", placed.LastTransitionTime)
+	}
+}
+
+func TestComputeAnswersForcedReconciliation(t *testing.T) {
+	t.Parallel()
+	answered := func(c *Cluster) { c.Copy.Status.LastHandledReconcileAt = "t1" }
+	tests := map[string]struct {
+		members []Cluster
+		want    string
+	}{
+		"everybody answered":                     {[]Cluster{member("a", running, answered), member("b", running, answered)}, "t1"},
+		"one has not":                            {[]Cluster{member("a", running, answered), member("b", running)}, "t0"},
+		"one is not connected yet":               {[]Cluster{member("a", running, answered), member("b", connectingNow)}, "t0"},
+		"a lost one is not waited for":           {[]Cluster{member("a", running, answered), member("b", lost)}, "t1"},
+		"nobody is there to wait for":            {nil, "t1"},
+		"a copy that is not there has no answer": {[]Cluster{member("a")}, "t0"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := input(tt.members...)
+			in.ReconcileAt = "t1"
+			in.Previous.LastHandledReconcileAt = "t0"
+			if got := Compute(in).LastHandledReconcileAt; got != tt.want {
+				t.Errorf("lastHandledReconcileAt is %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestFiveHundredClustersFit(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 60)
+	in := Input{Generation: 1 << 40, Now: at(0)}
+	for i := range 500 {
+		c := member(fmt.Sprintf("%s%03d", long, i), reporting(v1.PhaseCreating), failing(v1.ReasonNamespaceTerminating))
+		c.Region = fmt.Sprintf("%s%03d", long, i)
+		c.Provider = v1.ProviderAzure
+		c.Failure.Message = strings.Repeat("why", 200)
+		for j := range c.Copy.Status.Components {
+			c.Copy.Status.Components[j].Replicas, c.Copy.Status.Components[j].ReadyReplicas = 1000, 1000
+		}
+		if i%2 == 0 {
+			lost(&c)
+			c.Why = v1.ReasonClusterIdentityChanged
+		}
+		in.Clusters = append(in.Clusters, c)
+		in.Chosen = append(in.Chosen, c.Name)
+		in.Rejected = append(in.Rejected, v1.RejectedCluster{
+			Cluster: fmt.Sprintf("%s%03d", long, i+500), Reason: v1.ReasonMaxClustersReached, Message: strings.Repeat("no", 200),
+		})
+	}
+	in.Previous = Compute(with(in, in.Chosen[0]))
+	status := Compute(in)
+	encoded, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limit := 256 << 10; len(encoded) > limit {
+		t.Errorf("the status takes %d bytes, the limit is %d", len(encoded), limit)
+	}
+	if len(status.Clusters) != 500 || status.Placement.RejectedCount != 500 {
+		t.Errorf("%d clusters, %d rejected", len(status.Clusters), status.Placement.RejectedCount)
+	}
+	// Two hundred are shown in full, and that fits too.
+	in.Chosen = in.Chosen[:200]
+	in.Previous = v1.EcommerceAppStatus{}
+	if encoded, err = json.Marshal(Compute(in)); err != nil || len(encoded) > 256<<10 {
+		t.Errorf("200 clusters take %d bytes (%v)", len(encoded), err)
+	}
+}
+
+func TestComputeNeverListsMoreThanTheSchemaAllows(t *testing.T) {
+	t.Parallel()
+	in := Input{Generation: 1, Now: at(0)}
+	for i := range 600 {
+		in.Clusters = append(in.Clusters, member(fmt.Sprintf("c%03d", i)))
+	}
+	for _, c := range in.Clusters[:300] {
+		in.Chosen = append(in.Chosen, c.Name)
+	}
+	in.Previous = Compute(in)
+	in.Chosen = nil
+	for _, c := range in.Clusters[300:] {
+		in.Chosen = append(in.Chosen, c.Name)
+	}
+	got := Compute(in)
+	left := 0
+	for _, c := range got.Clusters {
+		if c.Phase == v1.PhaseDeleting {
+			left++
+		}
+	}
+	if len(got.Clusters) != 500 || left != 300 {
+		t.Errorf("%d entries, %d of them to be left; want 500 and 300: what may exist is never dropped for want of room", len(got.Clusters), left)
+	}
+}

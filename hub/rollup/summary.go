@@ -1,0 +1,217 @@
+package rollup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// maxNamed is how many clusters a message names.
+const maxNamed = 3
+
+// summary is what the phase, the message and the conditions follow from.
+type summary struct {
+	in          Input
+	initialized bool
+
+	// placed are the clusters to run on, left those to be cleaned.
+	placed, left []v1.ClusterStatus
+	// total counts the clusters that are placed or, when the application is
+	// being deleted, those that are left. Regions and replicas are of the same.
+	total, regions, replicas int32
+	// ready counts placed clusters that are ready, applied those that have
+	// acted on the current generation.
+	ready, applied int32
+
+	// failed, lost and waiting are the clusters that stand in the way.
+	failed, lost, waiting []v1.ClusterStatus
+}
+
+func summarize(in Input, clusters []v1.ClusterStatus) summary {
+	s := summary{in: in, initialized: isTrue(in.Previous.Conditions, v1.ConditionInitialized)}
+	regions := map[string]bool{}
+	for _, c := range clusters {
+		if c.Phase == v1.PhaseDeleting {
+			s.left = append(s.left, c)
+		} else {
+			s.placed = append(s.placed, c)
+			s.countPlaced(c)
+		}
+		if in.Deleting == (c.Phase == v1.PhaseDeleting) {
+			s.total++
+			s.replicas += c.Replicas
+			if r := regionOf(c); !regions[r] {
+				regions[r] = true
+				s.regions++
+			}
+		}
+		switch {
+		case c.Stale:
+			s.lost = append(s.lost, c)
+		case c.Phase == v1.PhaseFailed, c.Phase == v1.PhaseDeleting && needsSomebody(c.Reason):
+			s.failed = append(s.failed, c)
+		case !c.Ready:
+			s.waiting = append(s.waiting, c)
+		}
+	}
+	s.initialized = s.initialized || s.running()
+	return s
+}
+
+func (s *summary) countPlaced(c v1.ClusterStatus) {
+	if c.Ready {
+		s.ready++
+	}
+	if c.AppliedGeneration == s.in.Generation {
+		s.applied++
+	}
+}
+
+func needsSomebody(reason string) bool {
+	return (&Failure{Reason: reason}).needsSomebody()
+}
+
+// running tells whether everything wanted is observed ready.
+func (s summary) running() bool {
+	return !s.in.Deleting && s.in.Invalid == "" && s.total > 0 && s.ready == s.total
+}
+
+func (s summary) phase() v1.Phase {
+	switch {
+	case s.in.Deleting:
+		return v1.PhaseDeleting
+	case s.in.Invalid != "":
+		return v1.PhaseFailed
+	case s.total == 0:
+		return v1.PhasePending
+	case s.running():
+		return v1.PhaseRunning
+	}
+	var phase v1.Phase
+	scaling := true
+	for _, c := range s.placed {
+		phase = worst(phase, c.Phase)
+		scaling = scaling && (c.Ready || c.Phase == v1.PhaseScaling)
+	}
+	switch {
+	case phase == v1.PhaseFailed || phase == v1.PhaseUnknown:
+		return phase
+	case !s.initialized:
+		return v1.PhaseCreating
+	case scaling:
+		return v1.PhaseScaling
+	default:
+		return v1.PhaseUpdating
+	}
+}
+
+// reason is the reason of the phase, in the words of the condition Ready.
+func (s summary) reason() string {
+	switch s.phase() {
+	case v1.PhaseRunning:
+		return v1.ReasonRunning
+	case v1.PhaseDeleting:
+		if len(s.lost) > 0 {
+			return v1.ReasonClusterUnreachable
+		}
+		return v1.ReasonDeleting
+	case v1.PhasePending:
+		return s.unplacedReason()
+	case v1.PhaseFailed:
+		if s.in.Invalid != "" {
+			return v1.ReasonInvalidSpec
+		}
+		return s.failed[0].Reason
+	case v1.PhaseUnknown:
+		return v1.ReasonClusterUnreachable
+	default:
+		return v1.ReasonWaitingForClusters
+	}
+}
+
+func (s summary) message() string {
+	switch phase := s.phase(); {
+	case phase == v1.PhaseRunning:
+		return MessageRunning
+	case s.in.Invalid != "":
+		return s.in.Invalid
+	case phase == v1.PhasePending:
+		return s.unplacedMessage()
+	case phase == v1.PhaseDeleting && len(s.left) == 0:
+		return "every cluster is clean"
+	case phase == v1.PhaseDeleting:
+		return s.leftMessage()
+	}
+	message := fmt.Sprintf("%d of %s ready", s.ready, areClusters(s.total))
+	if trouble := describe(slices.Concat(s.failed, s.lost)); trouble != "" {
+		message += "; " + trouble
+	}
+	return message
+}
+
+func (s summary) leftMessage() string {
+	if trouble := describe(slices.Concat(s.failed, s.lost)); trouble != "" {
+		return "waiting for the application to be gone; " + trouble
+	}
+	return "waiting for the application to be gone from " + names(s.left)
+}
+
+// unplacedReason says why no cluster is chosen.
+func (s summary) unplacedReason() string {
+	notReady := slices.ContainsFunc(s.in.Rejected, func(r v1.RejectedCluster) bool {
+		return r.Reason == v1.ReasonClusterNotReady
+	})
+	if notReady || len(s.in.Rejected) == 0 {
+		return v1.ReasonNoReadyCluster
+	}
+	return v1.ReasonNoMatchingCluster
+}
+
+func (s summary) unplacedMessage() string {
+	switch {
+	case len(s.in.Rejected) == 0:
+		return "no cluster is registered"
+	case s.unplacedReason() == v1.ReasonNoReadyCluster:
+		return "no cluster that the placement allows is ready"
+	default:
+		return "the placement allows none of the clusters"
+	}
+}
+
+// describe names clusters with their troubles.
+func describe(clusters []v1.ClusterStatus) string {
+	var parts []string
+	for i, c := range clusters {
+		if i == maxNamed {
+			parts = append(parts, fmt.Sprintf("and %d more", len(clusters)-maxNamed))
+			break
+		}
+		part := c.Name + ": " + c.Reason
+		if c.Message != "" {
+			part += ": " + c.Message
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func names(clusters []v1.ClusterStatus) string {
+	var parts []string
+	for i, c := range clusters {
+		if i == maxNamed {
+			parts = append(parts, fmt.Sprintf("and %d more", len(clusters)-maxNamed))
+			break
+		}
+		parts = append(parts, c.Name)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func areClusters(n int32) string {
+	if n == 1 {
+		return "1 cluster is"
+	}
+	return fmt.Sprintf("%d clusters are", n)
+}

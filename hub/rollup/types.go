@@ -1,0 +1,104 @@
+package rollup
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// Connection is what is known about the way to a cluster.
+type Connection int
+
+const (
+	// Connected clusters are watched: what is observed of them is current.
+	Connected Connection = iota
+	// Connecting clusters were ready when last heard of, and this process has
+	// not reached them yet.
+	Connecting
+	// Lost clusters do not answer, or do not let us in.
+	Lost
+	// Detached clusters have left the fleet.
+	Detached
+)
+
+// Input is everything that a status follows from.
+type Input struct {
+	// Generation is the generation of the application's spec.
+	Generation int64
+	// Deleting tells that the application is being deleted.
+	Deleting bool
+	// ReconcileAt is the value of the annotation ecommerce.io/reconcile-at.
+	ReconcileAt string
+
+	// Chosen and Rejected are the placement's decision.
+	Chosen   []string
+	Rejected []v1.RejectedCluster
+	// Invalid says why the placement could not be decided; empty if it could.
+	// Chosen are then the clusters that the application stays on.
+	Invalid string
+
+	// Clusters are the members of the fleet, in any order. One that is named by
+	// Chosen or by the previous status and is missing here counts as detached.
+	Clusters []Cluster
+
+	// Previous is the status as it is stored.
+	Previous v1.EcommerceAppStatus
+	// Now is the current time, in whole seconds as the API stores it.
+	Now metav1.Time
+}
+
+// Cluster is what is known of one member, and of the application there.
+type Cluster struct {
+	Name     string
+	Region   string
+	Provider v1.Provider
+
+	Connection Connection
+	// Why is a CamelCase word for why the cluster is lost.
+	Why string
+	// LastObserved is when a lost cluster last answered; nil if unknown.
+	LastObserved *metav1.Time
+
+	// Copy is the application's copy there, nil if there is none of ours.
+	Copy *Copy
+	// Failure is why the last attempt to write or delete the copy failed, nil
+	// if it did not.
+	Failure *Failure
+	// Gone tells that the copy was confirmed not to exist.
+	Gone bool
+}
+
+// Copy is the application's copy in a member.
+type Copy struct {
+	// Generation is the copy's own generation.
+	Generation int64
+	// HubGeneration is the generation of the hub's spec that it was made from.
+	HubGeneration int64
+	// Deleting tells that the copy is being deleted.
+	Deleting bool
+	// Status is what the cluster reports.
+	Status v1.EcommerceAppStatus
+}
+
+// Failure is why a copy could not be written or deleted.
+type Failure struct {
+	// Reason is one of the reasons of package v1: Conflict, Forbidden,
+	// InvalidSpec, NamespaceTerminating or ApplyFailed.
+	Reason string
+	// Message is one deterministic sentence.
+	Message string
+}
+
+// needsSomebody tells failures that stay until somebody changes something from
+// those that pass by themselves.
+func (f *Failure) needsSomebody() bool {
+	if f == nil {
+		return false
+	}
+	switch f.Reason {
+	case v1.ReasonConflict, v1.ReasonForbidden, v1.ReasonInvalidSpec:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,120 @@
+package component
+
+import (
+	"fmt"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// rank orders what keeps a component from being ready; the lowest is reported.
+type rank int
+
+const (
+	rankFailed rank = iota
+	rankChanging
+	rankMissing
+	rankRolling
+	rankScaling
+	rankStorage
+	rankReplicas
+	rankNothing
+)
+
+// fact is something that keeps a component from being ready.
+type fact struct {
+	rank            rank
+	phase           v1.Phase
+	reason, message string
+}
+
+// Observe returns the state of one component, given what exists. Before the
+// application is initialized, what is not ready is being created; after that it
+// is being updated, or scaled.
+func Observe(c Component, live Live, initialized bool) State {
+	if c.Disabled {
+		return State{Name: c.Name, Phase: v1.PhaseDisabled, Ready: true, Reason: v1.ReasonDisabled, Message: "disabled"}
+	}
+	state := State{Name: c.Name}
+	worst := fact{rank: rankNothing, phase: v1.PhaseRunning, reason: v1.ReasonRunning, message: "ready"}
+	counted := false
+	for _, object := range c.Objects {
+		exists := live[KeyOf(object.Resource)]
+		for _, f := range observeObject(object, exists, live) {
+			if f.rank < worst.rank {
+				worst = f
+			}
+		}
+		if w, ok := viewOf(object.Resource, exists); ok && !counted {
+			counted = true
+			state.Replicas, state.ReadyReplicas, state.Selector = w.wanted, min(w.ready, w.wanted), w.selector
+		}
+	}
+	if worst.rank == rankNothing && counted {
+		worst.message = fmt.Sprintf("%d of %d replicas are ready", state.ReadyReplicas, state.Replicas)
+	}
+	state.Phase, state.Reason, state.Message = worst.phase, worst.reason, worst.message
+	state.Ready = worst.rank == rankNothing
+	if !state.Ready && !initialized && state.Phase != v1.PhaseFailed {
+		state.Phase = v1.PhaseCreating
+	}
+	if state.Ready && c.Note != "" {
+		state.Message += "; " + c.Note
+	}
+	return state
+}
+
+// observeObject returns what keeps one object from being as wanted.
+func observeObject(object Object, exists Resource, live Live) []fact {
+	want := object.Resource
+	name := describe(want)
+	if exists == nil {
+		return []fact{{rankMissing, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being created"}}
+	}
+	if exists.GetDeletionTimestamp() != nil {
+		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being deleted"}}
+	}
+	if w, ok := viewOf(want, exists); ok {
+		return observeWorkload(w, unboundClaims(want, live))
+	}
+	if !object.Once && outdated(want, exists) {
+		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being updated"}}
+	}
+	return nil
+}
+
+// observeWorkload returns what keeps a workload that exists from being ready.
+func observeWorkload(w workload, unbound []string) []fact {
+	progress := fmt.Sprintf("%d of %d replicas are ready", min(w.ready, w.wanted), w.wanted)
+	switch {
+	case w.changing && !w.scaling:
+		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, w.name + " is being updated"}}
+	case w.scaling:
+		return []fact{{rankScaling, v1.PhaseScaling, v1.ReasonScaling, fmt.Sprintf("%s is being scaled to %d replicas", w.name, w.wanted)}}
+	case w.observed && w.stuck:
+		return []fact{{rankFailed, v1.PhaseFailed, v1.ReasonDeadlineExceeded, w.name + " made no progress within its deadline: " + progress}}
+	case w.observed && w.updated < w.replicas:
+		return []fact{{rankRolling, v1.PhaseUpdating, v1.ReasonProgressing, fmt.Sprintf("%d of %d replicas are updated", min(w.updated, w.wanted), w.wanted)}}
+	case w.observed && w.replicas > w.wanted:
+		return []fact{{rankReplicas, v1.PhaseUpdating, v1.ReasonWaitingForReplicas, fmt.Sprintf("%d of %d replicas are still to be removed", w.replicas-w.wanted, w.replicas)}}
+	case w.observed && w.ready >= w.wanted:
+		return nil
+	case len(unbound) > 0:
+		return []fact{{rankStorage, v1.PhaseUpdating, v1.ReasonWaitingForStorage, fmt.Sprintf("claim %s is not bound", unbound[0])}}
+	case w.refused:
+		return []fact{{rankReplicas, v1.PhaseUpdating, v1.ReasonWaitingForReplicas, progress + ", as the cluster refuses to create pods"}}
+	default:
+		return []fact{{rankReplicas, v1.PhaseUpdating, v1.ReasonWaitingForReplicas, progress}}
+	}
+}
+
+// describe names an object for people.
+func describe(r Resource) string {
+	return r.GetObjectKind().GroupVersionKind().Kind + " " + r.GetName()
+}
+
+// outdated tells whether an object was last written from another intent. Without
+// a hash in the intent nothing can be told, and nothing is.
+func outdated(want, exists Resource) bool {
+	hash := want.GetAnnotations()[v1.SpecHashAnnotation]
+	return hash != "" && hash != exists.GetAnnotations()[v1.SpecHashAnnotation]
+}

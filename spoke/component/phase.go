@@ -1,0 +1,40 @@
+package component
+
+import (
+	"slices"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// Transitions returns the phases that an application may go to from a phase, by
+// phase. A phase may always stay. Deleting is left only by being gone.
+//
+//	Pending   -> Creating, Running, Failed, Deleting
+//	Creating  -> Running, Failed, Deleting
+//	Running   -> Updating, Scaling, Failed, Deleting
+//	Updating  -> Running, Scaling, Failed, Deleting
+//	Scaling   -> Running, Updating, Failed, Deleting
+//	Failed    -> Creating, Running, Updating, Scaling, Deleting
+func Transitions() map[v1.Phase][]v1.Phase {
+	return map[v1.Phase][]v1.Phase{
+		v1.PhasePending:  {v1.PhaseCreating, v1.PhaseRunning, v1.PhaseFailed, v1.PhaseDeleting},
+		v1.PhaseCreating: {v1.PhaseRunning, v1.PhaseFailed, v1.PhaseDeleting},
+		v1.PhaseRunning:  {v1.PhaseUpdating, v1.PhaseScaling, v1.PhaseFailed, v1.PhaseDeleting},
+		v1.PhaseUpdating: {v1.PhaseRunning, v1.PhaseScaling, v1.PhaseFailed, v1.PhaseDeleting},
+		v1.PhaseScaling:  {v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseFailed, v1.PhaseDeleting},
+		v1.PhaseFailed:   {v1.PhaseCreating, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseScaling, v1.PhaseDeleting},
+		v1.PhaseDeleting: nil,
+	}
+}
+
+// Known tells whether a phase is one of an application's. Anything else that a
+// status may hold was written by hand, and is recomputed.
+func Known(phase v1.Phase) bool {
+	_, known := Transitions()[phase]
+	return known
+}
+
+// Legal tells whether an application may go from one phase to another.
+func Legal(from, to v1.Phase) bool {
+	return from == to && Known(to) || slices.Contains(Transitions()[from], to)
+}

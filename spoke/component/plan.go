@@ -1,0 +1,267 @@
+package component
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// Action is what a step does.
+type Action string
+
+// The actions.
+const (
+	// Apply writes Step.Object, if it differs.
+	Apply Action = "Apply"
+	// Grow makes the claim Step.Target ask for Step.Size.
+	Grow Action = "Grow"
+	// Recreate deletes the StatefulSet Step.Target, which is made again once it
+	// is gone, as a field of it has to change that cannot.
+	Recreate Action = "Recreate"
+	// Delete deletes Step.Target, which is ours and no longer wanted.
+	Delete Action = "Delete"
+)
+
+// Step is one write that may be done now.
+type Step struct {
+	Action    Action
+	Component string
+	// Object is what Apply writes.
+	Object Object
+	// Target is the live object that the other actions are about.
+	Target Resource
+	// Size is what Grow asks for.
+	Size resource.Quantity
+	// Propagation is what Recreate and Delete do to the target's dependents.
+	Propagation metav1.DeletionPropagation
+}
+
+// Input is what a plan is made from.
+type Input struct {
+	// Components are rendered from the current spec, in any order, each object
+	// with its hash.
+	Components []Component
+	Live       Live
+	// OwnerUID is the UID of the application.
+	OwnerUID types.UID
+	// Generation is the generation of the spec.
+	Generation int64
+	// Conditions are those of the last status.
+	Conditions []metav1.Condition
+}
+
+// Decision is what is observed, and what may be done now.
+type Decision struct {
+	// States are in dependency order.
+	States []State
+	Steps  []Step
+}
+
+// Plan decides what may be written now, in order: each component's objects once
+// what it depends on is ready, and what is ours and no longer wanted last. The
+// error is an *OrderError.
+func Plan(in Input) (Decision, error) {
+	ordered, err := Order(in.Components)
+	if err != nil {
+		return Decision{}, err
+	}
+	initialized := meta.FindStatusCondition(in.Conditions, v1.ConditionInitialized)
+	p := planner{
+		in:          in,
+		initialized: initialized != nil && initialized.Status == metav1.ConditionTrue,
+		ready:       make(map[string]bool, len(ordered)),
+	}
+	p.settled = p.initialized && initialized.ObservedGeneration == in.Generation
+	for _, c := range ordered {
+		p.component(c)
+	}
+	p.prune(ordered)
+	return p.decision, nil
+}
+
+type planner struct {
+	in Input
+	// initialized tells that the application was ready once, settled that it was
+	// so with this spec: what is missing now has been there before.
+	initialized, settled bool
+	ready                map[string]bool
+	decision             Decision
+}
+
+// component adds the state of one component, and its steps. Those that it
+// depends on were added before.
+func (p *planner) component(c Component) {
+	state := Observe(c, p.in.Live, p.initialized)
+	waiting := p.waitingFor(c)
+	started := p.started(c)
+	changed := p.versionChanged(c)
+	if !c.Disabled && len(waiting) > 0 && (!started || changed) {
+		state.Ready = false
+		state.Reason = v1.ReasonWaitingForDependency
+		state.Message = "waiting for " + strings.Join(waiting, " and ")
+		state.Phase = v1.PhaseUpdating
+		if !started {
+			state.Phase = v1.PhasePending
+		}
+	}
+	p.ready[c.Name] = state.Ready
+	p.decision.States = append(p.decision.States, state)
+	if c.Disabled || len(waiting) > 0 && !started {
+		return
+	}
+	for _, object := range c.Objects {
+		if len(waiting) > 0 && changed && IsWorkload(object.Resource) {
+			continue
+		}
+		p.object(c.Name, object)
+	}
+}
+
+// object adds the steps for one object.
+func (p *planner) object(component string, object Object) {
+	exists := p.in.Live[KeyOf(object.Resource)]
+	want, ok := object.Resource.(*appsv1.StatefulSet)
+	if !ok || object.Once {
+		p.add(Step{Action: Apply, Component: component, Object: object})
+		return
+	}
+	p.decision.Steps = append(p.decision.Steps, growth(component, want, p.in.Live)...)
+	live, _ := exists.(*appsv1.StatefulSet)
+	if live == nil || live.DeletionTimestamp != nil || !ControlledBy(live, p.in.OwnerUID) {
+		p.add(Step{Action: Apply, Component: component, Object: object})
+		return
+	}
+	field := Immutable(want, live)
+	if field == "" {
+		p.add(Step{Action: Apply, Component: component, Object: object})
+		return
+	}
+	// Pods outlive the set and are taken over by the new one, unless it would
+	// not select them: their names would then be in its way.
+	policy := metav1.DeletePropagationOrphan
+	if field == "selector" {
+		policy = metav1.DeletePropagationForeground
+	}
+	p.add(Step{Action: Recreate, Component: component, Target: live, Propagation: policy})
+}
+
+func (p *planner) add(s Step) { p.decision.Steps = append(p.decision.Steps, s) }
+
+// waitingFor returns the components that a component depends on and that are not ready.
+func (p *planner) waitingFor(c Component) []string {
+	var names []string
+	for _, name := range c.DependsOn {
+		if ready, known := p.ready[name]; known && !ready {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// started tells whether a component was rolled out before, so that what is
+// missing of it is to be repaired at once.
+func (p *planner) started(c Component) bool {
+	if p.settled {
+		return true
+	}
+	exists := 0
+	for _, object := range c.Objects {
+		if p.in.Live[KeyOf(object.Resource)] != nil && !object.Retain {
+			exists++
+		} else if IsWorkload(object.Resource) {
+			return false
+		}
+	}
+	return exists > 0
+}
+
+// versionChanged tells whether a workload of a component is to run other images.
+func (p *planner) versionChanged(c Component) bool {
+	return slices.ContainsFunc(c.Objects, func(object Object) bool {
+		exists := p.in.Live[KeyOf(object.Resource)]
+		switch want := object.Resource.(type) {
+		case *appsv1.Deployment:
+			live, ok := exists.(*appsv1.Deployment)
+			return ok && !sameVersion(want.Spec.Template, live.Spec.Template)
+		case *appsv1.StatefulSet:
+			live, ok := exists.(*appsv1.StatefulSet)
+			return ok && !sameVersion(want.Spec.Template, live.Spec.Template)
+		default:
+			return false
+		}
+	})
+}
+
+// prune adds the deletion of what is ours and no longer wanted, dependents first.
+func (p *planner) prune(ordered []Component) {
+	wanted := make(map[Key]bool)
+	position := make(map[string]int, len(ordered))
+	for i, c := range ordered {
+		position[c.Name] = i + 1
+		for _, object := range c.Objects {
+			wanted[KeyOf(object.Resource)] = true
+		}
+	}
+	var unwanted []Key
+	for key, exists := range p.in.Live {
+		if !wanted[key] && exists.GetDeletionTimestamp() == nil && ControlledBy(exists, p.in.OwnerUID) {
+			unwanted = append(unwanted, key)
+		}
+	}
+	place := func(key Key) int { return position[p.in.Live[key].GetLabels()[v1.ComponentLabel]] }
+	slices.SortFunc(unwanted, func(a, b Key) int {
+		if d := place(b) - place(a); d != 0 {
+			return d
+		}
+		return compareKeys(a, b)
+	})
+	for _, key := range unwanted {
+		exists := p.in.Live[key]
+		p.add(deletion(exists.GetLabels()[v1.ComponentLabel], exists))
+	}
+}
+
+// deletion returns the step that deletes an object. Workloads go after their
+// pods, so that one that is gone runs no more.
+func deletion(component string, exists Resource) Step {
+	policy := metav1.DeletePropagationBackground
+	if IsWorkload(exists) {
+		policy = metav1.DeletePropagationForeground
+	}
+	return Step{Action: Delete, Component: component, Target: exists, Propagation: policy}
+}
+
+// ControlledBy tells whether an object lives and dies with the application of a
+// UID: its controller reference says so. What is retained has none.
+func ControlledBy(r Resource, owner types.UID) bool {
+	controller := metav1.GetControllerOf(r)
+	return controller != nil && controller.UID == owner
+}
+
+// IsWorkload tells whether an object runs pods that an application waits for.
+func IsWorkload(r Resource) bool {
+	switch r.(type) {
+	case *appsv1.Deployment, *appsv1.StatefulSet:
+		return true
+	default:
+		return false
+	}
+}
+
+func compareKeys(a, b Key) int {
+	return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+}
+
+// sortedKeys returns the keys of what is live, in order.
+func sortedKeys(live Live) []Key {
+	return slices.SortedFunc(maps.Keys(live), compareKeys)
+}

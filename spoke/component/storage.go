@@ -1,0 +1,110 @@
+package component
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+)
+
+// Claims returns the keys of the volume claims of a StatefulSet's pods, in the
+// order of pods. Other objects have none.
+func Claims(r Resource) []Key {
+	set, ok := r.(*appsv1.StatefulSet)
+	if !ok {
+		return nil
+	}
+	replicas := int(ptr.Deref(set.Spec.Replicas, 1))
+	keys := make([]Key, 0, replicas*len(set.Spec.VolumeClaimTemplates))
+	for i := range replicas {
+		for _, template := range set.Spec.VolumeClaimTemplates {
+			keys = append(keys, Key{
+				GroupKind: schema.GroupKind{Kind: "PersistentVolumeClaim"},
+				Namespace: set.Namespace,
+				Name:      fmt.Sprintf("%s-%s-%d", template.Name, set.Name, i),
+			})
+		}
+	}
+	return keys
+}
+
+// unboundClaims returns the names of a StatefulSet's claims that exist and are
+// not bound.
+func unboundClaims(r Resource, live Live) []string {
+	var unbound []string
+	for _, key := range Claims(r) {
+		if claim, ok := live[key].(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase != corev1.ClaimBound {
+			unbound = append(unbound, key.Name)
+		}
+	}
+	return unbound
+}
+
+// growth returns a step for each bound claim of a StatefulSet that asks for less
+// than its template does now. A claim never shrinks, and one that is not bound
+// cannot grow yet.
+func growth(component string, set *appsv1.StatefulSet, live Live) []Step {
+	var steps []Step
+	replicas := int(ptr.Deref(set.Spec.Replicas, 1))
+	for i := range replicas {
+		for _, template := range set.Spec.VolumeClaimTemplates {
+			key := Key{
+				GroupKind: schema.GroupKind{Kind: "PersistentVolumeClaim"},
+				Namespace: set.Namespace,
+				Name:      fmt.Sprintf("%s-%s-%d", template.Name, set.Name, i),
+			}
+			claim, ok := live[key].(*corev1.PersistentVolumeClaim)
+			if !ok || claim.DeletionTimestamp != nil || claim.Status.Phase != corev1.ClaimBound {
+				continue
+			}
+			want := template.Spec.Resources.Requests[corev1.ResourceStorage]
+			if have := claim.Spec.Resources.Requests[corev1.ResourceStorage]; want.Cmp(have) > 0 {
+				steps = append(steps, Step{Action: Grow, Component: component, Target: claim, Size: want})
+			}
+		}
+	}
+	return steps
+}
+
+// Immutable returns the first field of a StatefulSet that differs and that the
+// API server does not allow to change; empty when there is none.
+func Immutable(want, live *appsv1.StatefulSet) string {
+	policy := want.Spec.PodManagementPolicy
+	if policy == "" {
+		policy = appsv1.OrderedReadyPodManagement
+	}
+	switch {
+	case !equality.Semantic.DeepEqual(want.Spec.Selector, live.Spec.Selector):
+		return "selector"
+	case want.Spec.ServiceName != live.Spec.ServiceName:
+		return "serviceName"
+	case live.Spec.PodManagementPolicy != "" && policy != live.Spec.PodManagementPolicy:
+		return "podManagementPolicy"
+	case !sameClaimTemplates(want.Spec.VolumeClaimTemplates, live.Spec.VolumeClaimTemplates):
+		return "volumeClaimTemplates"
+	default:
+		return ""
+	}
+}
+
+func sameClaimTemplates(want, live []corev1.PersistentVolumeClaim) bool {
+	return slices.EqualFunc(want, live, func(w, l corev1.PersistentVolumeClaim) bool {
+		return w.Name == l.Name &&
+			equality.Semantic.DeepEqual(w.Labels, l.Labels) &&
+			equality.Semantic.DeepEqual(w.Annotations, l.Annotations) &&
+			slices.Equal(w.Spec.AccessModes, l.Spec.AccessModes) &&
+			equality.Semantic.DeepEqual(w.Spec.Resources, l.Spec.Resources) &&
+			equality.Semantic.DeepEqual(w.Spec.Selector, l.Spec.Selector) &&
+			sameWhereWanted(w.Spec.StorageClassName, l.Spec.StorageClassName) &&
+			sameWhereWanted(w.Spec.VolumeMode, l.Spec.VolumeMode)
+	})
+}
+
+// sameWhereWanted leaves to the API server what the wanted side does not say.
+func sameWhereWanted[T comparable](want, live *T) bool {
+	return want == nil || live != nil && *want == *live
+}

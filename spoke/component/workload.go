@@ -1,0 +1,127 @@
+package component
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// workload is what counts of a Deployment or a StatefulSet.
+type workload struct {
+	name     string
+	selector string
+	// wanted is the number of pods; that of the live object where a
+	// HorizontalPodAutoscaler decides it.
+	wanted int32
+	// changing tells that the live object is not as wanted, scaling that only
+	// its number of pods is not.
+	changing, scaling bool
+	// observed tells that the status below is about the current spec.
+	observed                 bool
+	replicas, updated, ready int32
+	// stuck tells that the progress deadline passed, refused that pods could not be created.
+	stuck, refused bool
+}
+
+// viewOf returns what counts of a workload; false for other objects. What exists
+// may be nil.
+func viewOf(want, exists Resource) (workload, bool) {
+	switch w := want.(type) {
+	case *appsv1.Deployment:
+		live, _ := exists.(*appsv1.Deployment)
+		return viewOfDeployment(w, live), true
+	case *appsv1.StatefulSet:
+		live, _ := exists.(*appsv1.StatefulSet)
+		return viewOfStatefulSet(w, live), true
+	default:
+		return workload{}, false
+	}
+}
+
+func viewOfDeployment(want, live *appsv1.Deployment) workload {
+	w := workload{name: describe(want), selector: metav1.FormatLabelSelector(want.Spec.Selector), wanted: ptr.Deref(want.Spec.Replicas, 1)}
+	if live == nil {
+		return w
+	}
+	w.compare(
+		half{want, want.Spec.Replicas, want.Spec.Template},
+		half{live, live.Spec.Replicas, live.Spec.Template},
+	)
+	status := live.Status
+	w.observed = status.ObservedGeneration >= live.Generation
+	w.replicas, w.updated, w.ready = status.Replicas, status.UpdatedReplicas, status.AvailableReplicas
+	for _, c := range status.Conditions {
+		switch c.Type {
+		case appsv1.DeploymentProgressing:
+			w.stuck = c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
+		case appsv1.DeploymentReplicaFailure:
+			w.refused = c.Status == corev1.ConditionTrue
+		}
+	}
+	return w
+}
+
+func viewOfStatefulSet(want, live *appsv1.StatefulSet) workload {
+	w := workload{name: describe(want), selector: metav1.FormatLabelSelector(want.Spec.Selector), wanted: ptr.Deref(want.Spec.Replicas, 1)}
+	if live == nil {
+		return w
+	}
+	w.compare(
+		half{want, want.Spec.Replicas, want.Spec.Template},
+		half{live, live.Spec.Replicas, live.Spec.Template},
+	)
+	if Immutable(want, live) != "" {
+		w.changing, w.scaling = true, false
+	}
+	status := live.Status
+	w.observed = status.ObservedGeneration >= live.Generation
+	w.replicas, w.updated, w.ready = status.Replicas, status.UpdatedReplicas, status.ReadyReplicas
+	if status.CurrentRevision == status.UpdateRevision {
+		w.updated = w.replicas
+	}
+	return w
+}
+
+// half is one side of a comparison.
+type half struct {
+	object   Resource
+	replicas *int32
+	template corev1.PodTemplateSpec
+}
+
+// compare finds how the live object differs from the wanted one, and takes over
+// its number of pods where nothing else decides.
+func (w *workload) compare(want, live half) {
+	if want.replicas == nil {
+		w.wanted = ptr.Deref(live.replicas, 1)
+	}
+	same := sameVersion(want.template, live.template)
+	w.scaling = same && w.wanted != ptr.Deref(live.replicas, 1) && sameAnnotations(want.template, live.template)
+	w.changing = !same || w.scaling || outdated(want.object, live.object)
+}
+
+// sameVersion tells whether the wanted containers run the same images. Containers
+// that others added to the live object do not count.
+func sameVersion(want, live corev1.PodTemplateSpec) bool {
+	images := ContainerImages(live)
+	for container, image := range ContainerImages(want) {
+		if images[container] != image {
+			return false
+		}
+	}
+	return true
+}
+
+// sameAnnotations tells whether the live pods have the wanted annotations, which
+// is where a change of configuration shows.
+func sameAnnotations(want, live corev1.PodTemplateSpec) bool {
+	merged := maps.Clone(live.Annotations)
+	if merged == nil {
+		merged = make(map[string]string, len(want.Annotations))
+	}
+	maps.Copy(merged, want.Annotations)
+	return maps.Equal(merged, live.Annotations) || len(merged) == 0
+}
