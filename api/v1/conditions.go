@@ -27,7 +27,8 @@ const (
 	PhaseDeleting Phase = "Deleting"
 	// PhaseDisabled is the phase of a component that the spec switches off.
 	PhaseDisabled Phase = "Disabled"
-	// PhaseUnknown is the phase of a cluster that does not answer.
+	// PhaseUnknown is the phase of a cluster that does not answer, and with it of
+	// its region and of the application.
 	PhaseUnknown Phase = "Unknown"
 )
 
@@ -44,7 +45,7 @@ const (
 	// ConditionDegraded is True while something is failed or cannot be observed.
 	ConditionDegraded = "Degraded"
 	// ConditionInitialized becomes True with the first readiness and stays; it
-	// tells Creating from Updating (copies only).
+	// tells Creating from Updating.
 	ConditionInitialized = "Initialized"
 )
 

@@ -22,10 +22,15 @@
 //     constants stand in the schema, where kubectl explain shows them.
 //   - The status carries phase: Pending as a schema default. A new object shows
 //     it at once, and the write that would only say so is saved.
+//     The first write after the creation stores it, and moves the resource version
+//     even if it changes nothing else.
 //   - /scale works on spec.frontend.replicas, the number that decides, not on
-//     spec.replicas, which is only its default.
-//   - Cron schedules are checked by a pattern, not by a webhook: the check holds
-//     when nothing of ours runs.
+//     spec.replicas, which is only its default. Scaling sets it where it is absent;
+//     reading /scale needs it, so a foreign autoscaler wants it given.
+//   - What is checked is checked by the schema, cron schedules too, and not by a
+//     webhook: it holds when nothing of ours runs. Rules need Kubernetes 1.29.
+//   - Rules have a budget. Comparing requests with limits takes three quarters of
+//     what one rule may cost, because a quantity has no bound on its length.
 //
 // +kubebuilder:object:generate=true
 // +groupName=ecommerce.io

@@ -82,7 +82,7 @@ type Resources struct {
 //
 // +kubebuilder:validation:MaxProperties=6
 // +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 253 && (k in ['cpu', 'memory', 'ephemeral-storage'] || k.startsWith('hugepages-') || k.contains('/')))",message="resources must be cpu, memory, ephemeral-storage, hugepages-<size> or have a domain, for example nvidia.com/gpu"
-// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="resources must not be negative"
+// +kubebuilder:validation:XValidation:rule="self.all(k, !string(self[k]).startsWith('-'))",message="resources must not be negative"
 type Amounts map[corev1.ResourceName]resource.Quantity
 
 // Autoscaling lets a HorizontalPodAutoscaler decide the number of pods.

@@ -49,7 +49,8 @@ func rooms() []room {
 		{path: "hub/rollup", floor: floorDecisions},
 		{path: "hub/schedule", floor: floorDecisions},
 		{path: "spoke/component", floor: floorDecisions},
-		{path: "spoke/render", floor: floorDecisions},
+		// What rendering makes is defined where it is planned.
+		{path: "spoke/render", floor: floorDecisions, also: []string{"spoke/component"}},
 
 		{path: "cloud", floor: floorPorts},
 		{path: "config", floor: floorPorts},

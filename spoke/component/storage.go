@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 )
 
 // Claims returns the keys of the volume claims of a StatefulSet's pods, in the
@@ -18,7 +17,7 @@ func Claims(r Resource) []Key {
 	if !ok {
 		return nil
 	}
-	replicas := int(ptr.Deref(set.Spec.Replicas, 1))
+	replicas := int(valueOr(set.Spec.Replicas, 1))
 	keys := make([]Key, 0, replicas*len(set.Spec.VolumeClaimTemplates))
 	for i := range replicas {
 		for _, template := range set.Spec.VolumeClaimTemplates {
@@ -49,7 +48,7 @@ func unboundClaims(r Resource, live Live) []string {
 // cannot grow yet.
 func growth(component string, set *appsv1.StatefulSet, live Live) []Step {
 	var steps []Step
-	replicas := int(ptr.Deref(set.Spec.Replicas, 1))
+	replicas := int(valueOr(set.Spec.Replicas, 1))
 	for i := range replicas {
 		for _, template := range set.Spec.VolumeClaimTemplates {
 			key := Key{

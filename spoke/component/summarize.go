@@ -213,7 +213,8 @@ func conditions(in Summary, c cause, progress string) []metav1.Condition {
 	if c.initialized {
 		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "was ready"
 	}
-	all := []metav1.Condition{ready, progressing, degraded, initialized}
+	all := make([]metav1.Condition, 0, len(in.Previous)+4)
+	all = append(all, ready, progressing, degraded, initialized)
 	for i := range all {
 		all[i].ObservedGeneration = in.Generation
 		all[i].LastTransitionTime = in.Now

@@ -6,7 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // workload is what counts of a Deployment or a StatefulSet.
@@ -42,7 +41,7 @@ func viewOf(want, exists Resource) (workload, bool) {
 }
 
 func viewOfDeployment(want, live *appsv1.Deployment) workload {
-	w := workload{name: describe(want), selector: metav1.FormatLabelSelector(want.Spec.Selector), wanted: ptr.Deref(want.Spec.Replicas, 1)}
+	w := workload{name: describe(want), selector: metav1.FormatLabelSelector(want.Spec.Selector), wanted: valueOr(want.Spec.Replicas, 1)}
 	if live == nil {
 		return w
 	}
@@ -59,13 +58,14 @@ func viewOfDeployment(want, live *appsv1.Deployment) workload {
 			w.stuck = c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
 		case appsv1.DeploymentReplicaFailure:
 			w.refused = c.Status == corev1.ConditionTrue
+		default:
 		}
 	}
 	return w
 }
 
 func viewOfStatefulSet(want, live *appsv1.StatefulSet) workload {
-	w := workload{name: describe(want), selector: metav1.FormatLabelSelector(want.Spec.Selector), wanted: ptr.Deref(want.Spec.Replicas, 1)}
+	w := workload{name: describe(want), selector: metav1.FormatLabelSelector(want.Spec.Selector), wanted: valueOr(want.Spec.Replicas, 1)}
 	if live == nil {
 		return w
 	}
@@ -96,10 +96,10 @@ type half struct {
 // its number of pods where nothing else decides.
 func (w *workload) compare(want, live half) {
 	if want.replicas == nil {
-		w.wanted = ptr.Deref(live.replicas, 1)
+		w.wanted = valueOr(live.replicas, 1)
 	}
 	same := sameVersion(want.template, live.template)
-	w.scaling = same && w.wanted != ptr.Deref(live.replicas, 1) && sameAnnotations(want.template, live.template)
+	w.scaling = same && w.wanted != valueOr(live.replicas, 1) && sameAnnotations(want.template, live.template)
 	w.changing = !same || w.scaling || outdated(want.object, live.object)
 }
 
@@ -124,4 +124,12 @@ func sameAnnotations(want, live corev1.PodTemplateSpec) bool {
 	}
 	maps.Copy(merged, want.Annotations)
 	return maps.Equal(merged, live.Annotations) || len(merged) == 0
+}
+
+// valueOr returns what a pointer points at, or the default of nil.
+func valueOr[T any](p *T, absent T) T {
+	if p == nil {
+		return absent
+	}
+	return *p
 }

@@ -99,7 +99,7 @@ type MySQLClusterSpec struct {
 // Storage is what each pod keeps its data on.
 //
 // +kubebuilder:validation:XValidation:rule="!isQuantity(self.size) || quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",fieldPath=".size",message="size cannot shrink: volumes only grow"
-// +kubebuilder:validation:XValidation:rule="(has(self.storageClass) ? self.storageClass : has(self.storageClassName) ? self.storageClassName : '') == (has(oldSelf.storageClass) ? oldSelf.storageClass : has(oldSelf.storageClassName) ? oldSelf.storageClassName : '')",fieldPath=".storageClass",message="storageClass cannot be changed: existing volumes keep their class"
+// +kubebuilder:validation:XValidation:rule="(has(self.storageClass) ? self.storageClass : has(self.storageClassName) ? self.storageClassName : '-') == (has(oldSelf.storageClass) ? oldSelf.storageClass : has(oldSelf.storageClassName) ? oldSelf.storageClassName : '-')",fieldPath=".storageClass",message="storageClass cannot be changed: existing volumes keep their class"
 // +kubebuilder:validation:XValidation:rule="!has(self.storageClass) || !has(self.storageClassName) || self.storageClass == self.storageClassName",fieldPath=".storageClassName",message="storageClass and storageClassName are the same: give one"
 type Storage struct {
 	// size is the size of each volume, in Ki, Mi, Gi or Ti, for example 100Gi. It
@@ -136,8 +136,8 @@ type Storage struct {
 // Backup is how often the database is dumped and how long dumps are kept.
 type Backup struct {
 	// schedule is when backups begin, in the five fields of cron: minute, hour,
-	// day of month, month, day of week, in UTC. Names and macros are not
-	// accepted. At most 128 characters.
+	// day, month, weekday, in UTC. Names and macros are not accepted. At most 128
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)(,([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)* (([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)(,([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)* (([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)(,([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)*$')",message="schedule must be five fields of cron, for example 0 2 * * *: minute 0-59, hour 0-23, day of month 1-31, month 1-12, day of week 0-6"

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
+)
+
+// The exit codes.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitNotReady    = 3
+	exitInterrupted = 130
+)
+
+// errNotReadyInTime tells that --until-ready ran out of --timeout.
+var errNotReadyInTime = errors.New("not ready in the given time")
+
+// exit reports an error, with what to do about it, and returns the exit code.
+func (s *session) exit(ctx context.Context, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	if ctx.Err() != nil {
+		return exitInterrupted
+	}
+	_, _ = fmt.Fprintf(s.streams.ErrOut, "error: %v\n", err)
+	if todo := advice.For(err); todo != "" {
+		_, _ = fmt.Fprintln(s.streams.ErrOut, todo)
+	}
+	var wrong *usageError
+	switch {
+	case errors.As(err, &wrong):
+		_, _ = fmt.Fprintln(s.streams.ErrOut, "See: kubectl shopfleet --help")
+		return exitUsage
+	case errors.Is(err, errNotReadyInTime), errors.Is(err, join.ErrNotReady), errors.Is(err, join.ErrNotGone):
+		return exitNotReady
+	}
+	return exitFailed
+}

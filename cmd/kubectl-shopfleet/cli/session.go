@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/follow"
+)
+
+const (
+	// requestTimeout bounds each request where --request-timeout does not.
+	requestTimeout = 15 * time.Second
+	// patience is how long something may take before a line says what it is.
+	patience = 2 * time.Second
+	// reminder is the time between further lines.
+	reminder = 10 * time.Second
+)
+
+// session is what the commands of one run share.
+type session struct {
+	streams   genericiooptions.IOStreams
+	version   string
+	flags     *genericclioptions.ConfigFlags
+	clock     clock.WithTicker
+	namespace string
+}
+
+// cluster is a connection to a cluster.
+type cluster struct {
+	config *rest.Config
+	scheme *runtime.Scheme
+	// client has a deadline for each request.
+	client client.Client
+}
+
+func scheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		v1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			return nil, fmt.Errorf("making the scheme: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// hub connects to the cluster that the flags choose.
+func (s *session) hub() (*cluster, error) {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of the hub: %w", err)
+	}
+	return s.connect(config)
+}
+
+// connect makes the clients; it sends no request yet.
+func (s *session) connect(config *rest.Config) (*cluster, error) {
+	config = rest.CopyConfig(config)
+	if config.Timeout == 0 {
+		config.Timeout = requestTimeout
+	}
+	config.UserAgent = program + "/" + s.version
+	config.WarningHandler = rest.NewWarningWriter(s.streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	kinds, err := scheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: kinds})
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %s: %w", config.Host, err)
+	}
+	return &cluster{config: config, scheme: kinds, client: c}, nil
+}
+
+// kubernetes returns the version of the cluster's API server.
+func (c *cluster) kubernetes(ctx context.Context) (string, error) {
+	d, err := discovery.NewDiscoveryClientForConfig(c.config)
+	if err != nil {
+		return "", fmt.Errorf("making a client of %s: %w", c.config.Host, err)
+	}
+	var info struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	raw, err := d.RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	if err == nil {
+		err = json.Unmarshal(raw, &info)
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the version of %s: %w", c.config.Host, err)
+	}
+	return info.GitVersion, nil
+}
+
+// query follows objects of the cluster; what to list is the caller's.
+func (s *session) query(c *cluster, trouble func(error)) (follow.Query, error) {
+	endless := rest.CopyConfig(c.config)
+	endless.Timeout = 0
+	watcher, err := client.NewWithWatch(endless, client.Options{Scheme: c.scheme, Mapper: c.client.RESTMapper()})
+	if err != nil {
+		return follow.Query{}, fmt.Errorf("making a client of %s: %w", c.config.Host, err)
+	}
+	return follow.Query{Lister: c.client, Watcher: watcher, Clock: s.clock, Trouble: trouble}, nil
+}
+
+// say writes a line for people.
+func (s *session) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.streams.ErrOut, format+"\n", args...)
+}
+
+// during runs a step, and says what it is when it takes long.
+func (s *session) during(what string, step func() error) error {
+	done := make(chan struct{})
+	said := make(chan struct{})
+	begin := s.clock.Now()
+	timer := s.clock.NewTimer(patience)
+	go func() {
+		defer close(said)
+		defer timer.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-timer.C():
+				s.say("%s ... (%s)", what, s.clock.Since(begin).Round(time.Second))
+				timer.Reset(reminder)
+			}
+		}
+	}()
+	err := step()
+	close(done)
+	<-said
+	return err
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/cli"
+)
+
+// version is what the linker says; see the Makefile.
+var version = "v0.0.0-dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	program := cli.New(cli.Invocation{
+		Args:    os.Args,
+		Version: version,
+		Streams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+	})
+	code := program.Run(ctx)
+	stop()
+	os.Exit(code)
+}

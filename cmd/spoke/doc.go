@@ -1,0 +1,8 @@
+// Command spoke runs EcommerceApps, WebApps and MySQLClusters in one cluster.
+//
+// What: flags in, one call of package spoke/setup.
+//
+// Not: no hub is needed, and nothing else happens here.
+//
+// Trade-offs: flags alone configure it, as a Deployment's arguments show them.
+package main

@@ -1,0 +1,186 @@
+package api_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// testBounds tries each bound from both sides.
+func (s *server) testBounds(t *testing.T) {
+	ranges, lengths, counts, values := numbers(), texts(), sizes(), enums()
+	for _, k := range kinds() {
+		t.Run(k.name, func(t *testing.T) {
+			var cases []testCase
+			for path, bounds := range ranges[k.name] {
+				cases = append(cases, numberCases(k, path, bounds)...)
+			}
+			for path, row := range lengths[k.name] {
+				cases = append(cases, textCases(path, row)...)
+			}
+			for path, highest := range counts[k.name] {
+				cases = append(cases, sizeCases(path, highest)...)
+			}
+			for path, allowed := range values[k.name] {
+				cases = append(cases, enumCases(path, allowed)...)
+			}
+			s.check(t, k, cases)
+		})
+	}
+}
+
+// item returns the path of the only item where the path is that of a list's items.
+func item(path string) string { return strings.Replace(path, "[]", "[0]", 1) }
+
+func numberCases(k kind, path string, bounds limits) []testCase {
+	with := edits{}
+	if i := strings.Index(path, ".autoscaling."); i > 0 {
+		// The other bound leaves room for any value of this one.
+		with[path[:i]+".replicas"] = absent()
+		with[path[:i]+".autoscaling"] = map[string]any{"minReplicas": int64(1), "maxReplicas": int64(1000)}
+	}
+	at := func(value int64) edits { return nest(with, path, value) }
+	small, large := besides(k, path, bounds)
+	return []testCase{
+		{name: path + " least", edits: at(bounds.Min)},
+		{name: path + " most", edits: at(bounds.Max)},
+		{
+			name: path + " too small", edits: at(bounds.Min - 1), field: path,
+			says: "should be greater than or equal to " + strconv.FormatInt(bounds.Min, 10), also: small,
+		},
+		{
+			name: path + " too large", edits: at(bounds.Max + 1), field: path,
+			says: "should be less than or equal to " + strconv.FormatInt(bounds.Max, 10), also: large,
+		},
+	}
+}
+
+// besides returns what else is refused when a number is too small or too large.
+func besides(k kind, path string, bounds limits) (small, large string) {
+	switch {
+	case strings.HasSuffix(path, ".minReplicas"):
+		return "", path
+	case strings.HasSuffix(path, ".maxReplicas"):
+		return strings.Replace(path, ".maxReplicas", ".minReplicas", 1), ""
+	case path == k.scaled && bounds.Min == 0:
+		// A number that /scale changes is checked once more not to be negative.
+		return "." + path, ""
+	}
+	return "", ""
+}
+
+// nest sets a value inside of what other edits set as a whole.
+func nest(with edits, path string, value any) edits {
+	all := join(with)
+	for outer, whole := range with {
+		inner, inside := strings.CutPrefix(path, outer+".")
+		fields, is := whole.(map[string]any)
+		if !inside || !is {
+			continue
+		}
+		changed := map[string]any{inner: value}
+		for name, other := range fields {
+			if name != inner {
+				changed[name] = other
+			}
+		}
+		all[outer] = changed
+		return all
+	}
+	all[path] = value
+	return all
+}
+
+func textCases(path string, row text) []testCase {
+	at := func(n int64) edits { return join(row.with, edits{path: row.make(int(n))}) }
+	cases := []testCase{
+		{
+			name: path + " too long", edits: at(row.Max + 1), field: item(path),
+			says: fmt.Sprintf("Too long: may not be more than %d bytes", row.Max),
+		},
+	}
+	if row.Min > 0 {
+		also := ""
+		if strings.HasSuffix(path, ".image") || strings.HasSuffix(path, ".version") {
+			// These have a rule besides their bounds.
+			also = path
+		}
+		cases = append(cases, testCase{
+			name: path + " empty", edits: join(row.with, edits{path: ""}), field: item(path),
+			says: fmt.Sprintf("should be at least %d chars long", row.Min), also: also,
+		})
+	}
+	// A number that fills a size is none that a disk has.
+	if !strings.HasSuffix(path, ".storage") && !strings.HasSuffix(path, ".size") {
+		cases = append(cases, testCase{name: path + " longest", edits: at(row.Max)})
+	}
+	return cases
+}
+
+func sizeCases(path string, highest int64) []testCase {
+	if strings.HasSuffix(path, ".providers") {
+		// There are as many providers as the list may have items.
+		return []testCase{{
+			name: path + " too many", edits: edits{path: []any{"aws", "gcp", "azure", "local", "aws"}},
+			field: path, says: fmt.Sprintf("Too many: 5: must have at most %d items", highest), also: path + "[4]",
+		}}
+	}
+	return []testCase{
+		{name: path + " most", edits: edits{path: filled(path, highest)}},
+		{
+			name: path + " too many", edits: edits{path: filled(path, highest+1)}, field: path,
+			says: fmt.Sprintf("Too many: %d: must have at most %d items", highest+1, highest),
+		},
+	}
+}
+
+// filled returns a list or a map of the given size that is right but for its size.
+func filled(path string, size int64) any {
+	var list []any
+	m := map[string]any{}
+	for i := range int(size) {
+		name := numbered("example.com/item", i)
+		switch {
+		case strings.HasSuffix(path, ".env"):
+			list = append(list, map[string]any{"name": name, "value": "v"})
+		case strings.HasSuffix(path, ".envFrom"):
+			list = append(list, map[string]any{"secretRef": map[string]any{"name": name}})
+		case strings.HasSuffix(path, "s.requests"):
+			m[name] = "0"
+		case strings.HasSuffix(path, ".annotations"), strings.HasSuffix(path, ".parameters"), strings.HasSuffix(path, ".limits"):
+			m[name] = "1"
+		default:
+			list = append(list, name)
+		}
+	}
+	if len(m) > 0 {
+		return m
+	}
+	return list
+}
+
+func enumCases(path string, allowed []string) []testCase {
+	with := edits{}
+	switch {
+	case strings.Contains(path, ".issuerRef."):
+		with = edits{"spec.ingress.host": "shop.example.com", "spec.security.tls.issuerRef": map[string]any{"name": "letsencrypt"}}
+	case strings.HasPrefix(path, "spec.cloudConfig.gcp"):
+		with = only("gcp")
+	case strings.HasPrefix(path, "spec.cloudConfig.azure"):
+		with = only("azure")
+	case path == "spec.cloud.provider":
+		with = edits{"spec.cloudConfig": absent()}
+	}
+	var cases []testCase
+	for _, value := range allowed {
+		cases = append(cases, testCase{name: path + " " + value, edits: nest(with, path, value)})
+	}
+	for _, value := range []string{"other", strings.ToUpper(allowed[0]), ""} {
+		cases = append(cases, testCase{
+			name: path + " not " + value, edits: nest(with, path, value), field: item(path),
+			says: fmt.Sprintf("Unsupported value: %q: supported values: ", value),
+		})
+	}
+	return cases
+}

@@ -1,0 +1,238 @@
+package api_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// numbered returns a text that differs for each number, of constant length up to 1000.
+func numbered(text string, i int) string {
+	if i == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s%03d", text[:max(1, min(len(text), 60))], i)
+}
+
+// limits are a lower and an upper bound.
+type limits struct{ Min, Max int64 }
+
+// text is a string field: its bounds, and how a value of some length looks.
+type text struct {
+	limits
+	make func(n int) string
+	with edits
+}
+
+func letters(n int) string { return strings.Repeat("a", n) }
+
+func startingWith(start string) func(int) string {
+	return func(n int) string { return start + strings.Repeat("0", n-len(start)) }
+}
+
+// workloads repeats what holds for frontend and backend alike.
+func workloads[T any](bounds map[string]T) map[string]T {
+	all := map[string]T{}
+	for path, b := range bounds {
+		all["spec.frontend."+path], all["spec.backend."+path] = b, b
+	}
+	return all
+}
+
+func merge[T any](all ...map[string]T) map[string]T {
+	merged := map[string]T{}
+	for _, m := range all {
+		maps.Copy(merged, m)
+	}
+	return merged
+}
+
+func numbers() map[string]map[string]limits {
+	return map[string]map[string]limits{
+		"EcommerceApp": merge(map[string]limits{
+			"spec.replicas":                           {0, 1000},
+			"spec.database.replicas":                  {1, 9},
+			"spec.database.backup.retention.keepLast": {1, 1000},
+			"spec.database.backup.retention.keepDays": {1, 3650},
+			"spec.placement.maxClusters":              {0, 500},
+		}, workloads(map[string]limits{
+			"replicas":                {0, 1000},
+			"port":                    {1, 65535},
+			"autoscaling.minReplicas": {1, 1000},
+			"autoscaling.maxReplicas": {1, 1000},
+			"autoscaling.targetCPUUtilizationPercent": {1, 100},
+		})),
+		"MemberCluster": {
+			"spec.health.probePeriodSeconds": {1, 60},
+			"spec.health.failureThreshold":   {1, 20},
+			"spec.health.successThreshold":   {1, 20},
+		},
+		"WebApp": {
+			"spec.replicas": {0, 1000},
+			"spec.port":     {1, 65535},
+		},
+		"MySQLCluster": {
+			"spec.replicas":                            {1, 9},
+			"spec.backup.retention":                    {1, 3650},
+			"spec.cloudConfig.aws.rds.backupRetention": {1, 3650},
+			"spec.cloudConfig.aws.ebs.iops":            {100, 256000},
+		},
+	}
+}
+
+func texts() map[string]map[string]text {
+	name := text{limits: limits{1, 253}, make: letters}
+	short := text{limits: limits{1, 63}, make: letters}
+	image := text{limits: limits{1, 512}, make: letters}
+	host := edits{"spec.ingress.host": "shop.example.com"}
+	return map[string]map[string]text{
+		"EcommerceApp": merge(map[string]text{
+			"spec.image":                                  image,
+			"spec.database.image":                         image,
+			"spec.database.version":                       {limits: limits{1, 64}, make: startingWith("1")},
+			"spec.database.storage":                       {limits: limits{0, 16}, make: sized},
+			"spec.database.storageClassName":              name,
+			"spec.database.credentialsSecretRef.name":     name,
+			"spec.database.backup.schedule":               {limits: limits{0, 128}, make: schedule},
+			"spec.database.backup.timeZone":               {limits: limits{0, 64}, make: letters},
+			"spec.ingress.host":                           {limits: limits{0, 253}, make: letters},
+			"spec.ingress.className":                      name,
+			"spec.security.tls.secretName":                name,
+			"spec.security.tls.issuerRef.name":            {limits: name.limits, make: letters, with: host},
+			"spec.security.authentication.secretRef.name": name,
+			"spec.placement.clusterNames[]":               short,
+			"spec.placement.regions[]":                    short,
+		}, workloads(map[string]text{"image": image})),
+		"MemberCluster": {
+			"spec.region":                   short,
+			"spec.kubeconfigSecretRef.name": name,
+			"spec.kubeconfigSecretRef.key":  {limits: limits{0, 253}, make: letters},
+		},
+		"WebApp": {
+			"spec.image": {limits: limits{1, 512}, make: tagged},
+		},
+		"MySQLCluster": {
+			"spec.version":                           {limits: limits{1, 64}, make: startingWith("1")},
+			"spec.storage.size":                      {limits: limits{0, 16}, make: sized},
+			"spec.storage.storageClass":              short,
+			"spec.storage.storageClassName":          {limits: short.limits, make: letters, with: edits{"spec.storage.storageClass": absent()}},
+			"spec.backup.schedule":                   {limits: limits{0, 128}, make: schedule},
+			"spec.cloud.region":                      short,
+			"spec.cloudConfig.aws.rds.instanceClass": {limits: limits{0, 63}, make: startingWith("db.r6g.")},
+			"spec.cloudConfig.gcp.gkeMachineType":    {limits: limits{0, 63}, make: letters, with: only("gcp")},
+			"spec.cloudConfig.azure.aksNodePool":     {limits: limits{0, 63}, make: letters, with: only("azure")},
+		},
+	}
+}
+
+// only moves a MySQLCluster to another provider.
+func only(provider string) edits {
+	return edits{"spec.cloud.provider": provider, "spec.cloudConfig.aws": absent()}
+}
+
+// sized returns a size in Gi, of which at most 14 characters are a valid number.
+func sized(n int) string { return startingWith("1")(max(n, 3)-2) + "Gi" }
+
+// schedule returns a cron expression that is as long as asked.
+func schedule(n int) string {
+	const rest = " 2 * * *"
+	minutes := strings.Repeat("0,", (n-len(rest)-1)/2)
+	return minutes + startingWith("0")(n-len(rest)-len(minutes)) + rest
+}
+
+// tagged returns an image with a tag.
+func tagged(n int) string { return letters(n-3) + ":v1" }
+
+// sizes are the bounds of lists, and of maps, from above.
+func sizes() map[string]map[string]int64 {
+	return map[string]map[string]int64{
+		"EcommerceApp": merge(map[string]int64{
+			"spec.ingress.annotations":    50,
+			"spec.placement.clusterNames": 500,
+			"spec.placement.regions":      100,
+			"spec.placement.providers":    4,
+		}, workloads(map[string]int64{
+			"env": 100, "envFrom": 20, "resources.requests": 6, "resources.limits": 6,
+		})),
+		"MemberCluster": {},
+		"WebApp":        {},
+		"MySQLCluster":  {"spec.storage.parameters": 50},
+	}
+}
+
+func enums() map[string]map[string][]string {
+	providers := []string{"aws", "azure", "gcp", "local"}
+	return map[string]map[string][]string{
+		"EcommerceApp": {
+			"spec.database.engine":                  {"mysql", "postgresql"},
+			"spec.placement.providers[]":            providers,
+			"spec.security.authentication.provider": {"oauth2"},
+			"spec.security.tls.issuerRef.kind":      {"ClusterIssuer", "Issuer"},
+		},
+		"MemberCluster": {"spec.provider": providers},
+		"WebApp":        {},
+		"MySQLCluster": {
+			"spec.cloud.provider":           providers,
+			"spec.cloudConfig.aws.ebs.type": {"gp2", "gp3", "io1", "io2", "sc1", "st1"},
+			"spec.cloudConfig.gcp.pdType":   {"hyperdisk-balanced", "pd-balanced", "pd-extreme", "pd-ssd", "pd-standard"},
+			"spec.cloudConfig.azure.diskSku": {
+				"PremiumV2_LRS", "Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS", "Standard_LRS", "UltraSSD_LRS",
+			},
+		},
+	}
+}
+
+// bounds are those of one kind's spec, by path.
+type bounds struct {
+	Numbers, Texts map[string]limits
+	Sizes          map[string]int64
+	Enums          map[string][]string
+}
+
+// TestBoundsAreListed compares the tables above with the definitions.
+func TestBoundsAreListed(t *testing.T) {
+	for kind, schema := range schemas(t) {
+		listed := bounds{Numbers: numbers()[kind], Texts: map[string]limits{}, Sizes: sizes()[kind], Enums: enums()[kind]}
+		for path, row := range texts()[kind] {
+			listed.Texts[path] = row.limits
+		}
+		defined := bounds{Numbers: map[string]limits{}, Texts: map[string]limits{}, Sizes: map[string]int64{}, Enums: map[string][]string{}}
+		visit("", schema, func(path string, field apiextensionsv1.JSONSchemaProps) {
+			if strings.HasPrefix(path, "spec") && !foreign(path) {
+				defined.add(path, field)
+			}
+		})
+		if diff := cmp.Diff(listed, defined); diff != "" {
+			t.Errorf("%s: bounds in the tables (-) and in the definition (+):\n%s", kind, diff)
+		}
+	}
+}
+
+func (b *bounds) add(path string, field apiextensionsv1.JSONSchemaProps) {
+	switch {
+	case field.Type == "integer":
+		b.Numbers[path] = limits{int64(zeroIfNil(field.Minimum)), int64(zeroIfNil(field.Maximum))}
+	case len(field.Enum) > 0:
+		for _, value := range field.Enum {
+			b.Enums[path] = append(b.Enums[path], strings.Trim(string(value.Raw), `"`))
+		}
+		slices.Sort(b.Enums[path])
+	case field.Type == "string" && field.MaxLength != nil:
+		b.Texts[path] = limits{zeroIfNil(field.MinLength), zeroIfNil(field.MaxLength)}
+	case field.MaxItems != nil || field.MaxProperties != nil:
+		b.Sizes[path] = zeroIfNil(field.MaxItems) + zeroIfNil(field.MaxProperties)
+	}
+}
+
+func zeroIfNil[T any](value *T) T {
+	if value == nil {
+		var zero T
+		return zero
+	}
+	return *value
+}

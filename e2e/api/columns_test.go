@@ -1,0 +1,111 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// testColumns is about what kubectl get and kubectl api-resources show.
+func (s *server) testColumns(t *testing.T) {
+	type row struct {
+		kind       kind
+		short      string
+		categories []string
+		columns    string
+		wide       string
+	}
+	both, ours := []string{"all", "shopfleet"}, []string{"shopfleet"}
+	for _, test := range []row{
+		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Message"},
+		{memberClusters(), "mcl", ours, "Name Ready Reason Provider Region Version Age", "Nodes Apps Message"},
+		{webApps(), "wa", both, "Name Phase Desired Available Age", "Image"},
+		{mySQLClusters(), "myc", both, "Name Phase Ready Version Storage Age", "Message"},
+	} {
+		t.Run(test.kind.name, func(t *testing.T) {
+			var columns, wide []string
+			for _, column := range s.table(t, test.kind).ColumnDefinitions {
+				if column.Priority == 0 {
+					columns = append(columns, column.Name)
+				} else {
+					wide = append(wide, column.Name)
+				}
+			}
+			if diff := cmp.Diff([]string{test.columns, test.wide}, []string{strings.Join(columns, " "), strings.Join(wide, " ")}); diff != "" {
+				t.Errorf("columns (-want +got):\n%s", diff)
+			}
+			want := metav1.APIResource{
+				Name: test.kind.resource.Resource, SingularName: strings.ToLower(test.kind.name), Kind: test.kind.name,
+				Namespaced: !test.kind.clusterScoped, ShortNames: []string{test.short}, Categories: test.categories,
+			}
+			got := s.served(t, test.kind)
+			got.StorageVersionHash, got.Verbs = "", nil
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("discovery (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("cells", s.testCells)
+}
+
+// testCells shows the row of a shop that runs.
+func (s *server) testCells(t *testing.T) {
+	k := ecommerceApps()
+	s.namespace(t, "columns")
+	created := s.create(t.Context(), t, k, edits{"metadata.namespace": "columns"})
+	s.writeStatus(t, k, created, `{"phase":"Running","ready":"2/3","clusterCount":3,"regionCount":2,"message":"Application is running"}`)
+	table := s.table(t, k, "namespaces", "columns")
+	if len(table.Rows) != 1 {
+		t.Fatalf("got %d rows, want 1", len(table.Rows))
+	}
+	got := table.Rows[0].Cells
+	got[5] = nil // The age.
+	want := []any{"my-ecommerce-app", "Running", "2/3", int64(3), int64(2), nil, "ecommerce-frontend:v2.0.0", "Application is running"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+}
+
+// table lists the kind's objects as kubectl get does.
+func (s *server) table(t *testing.T, k kind, scope ...string) *metav1.Table {
+	t.Helper()
+	version := k.resource.GroupVersion()
+	path := append([]string{"/apis", version.String()}, append(scope, k.resource.Resource)...)
+	raw, err := s.discovery.RESTClient().(*rest.RESTClient).Get().AbsPath(path...).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(t.Context()).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := &metav1.Table{}
+	if err := decodeJSON(raw, table); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// served returns how discovery describes the kind, after checking the subresources.
+func (s *server) served(t *testing.T, k kind) metav1.APIResource {
+	t.Helper()
+	resources, err := s.discovery.ServerResourcesForGroupVersion(k.resource.GroupVersion().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]metav1.APIResource{}
+	for _, resource := range resources.APIResources {
+		found[resource.Name] = resource
+	}
+	subresources := []string{"status", "scale"}
+	if k.clusterScoped {
+		subresources = []string{"status"}
+	}
+	for _, subresource := range subresources {
+		if _, served := found[fmt.Sprintf("%s/%s", k.resource.Resource, subresource)]; !served {
+			t.Errorf("/%s is not served", subresource)
+		}
+	}
+	return found[k.resource.Resource]
+}

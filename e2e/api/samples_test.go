@@ -1,0 +1,143 @@
+package api_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// testSamples applies the files as they are: no decoding stands between.
+func (s *server) testSamples(t *testing.T) {
+	for _, k := range kinds() {
+		t.Run(k.name, func(t *testing.T) {
+			created := s.apply(t, k)
+			if created.GetGeneration() != 1 {
+				t.Errorf("generation = %d, want 1", created.GetGeneration())
+			}
+			first := s.settle(t, k, created)
+			if again := s.apply(t, k); !cmp.Equal(first, again) {
+				t.Errorf("applying it a second time changed it (-first +second):\n%s", cmp.Diff(first, again))
+			}
+			if dry := s.apply(t, k, metav1.DryRunAll); !cmp.Equal(first, dry) {
+				t.Errorf("a dry run shows a difference where there is none (-live +dry run):\n%s", cmp.Diff(first, dry))
+			}
+			live, err := s.resource(k, first.GetNamespace()).Get(t.Context(), first.GetName(), metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !cmp.Equal(first, live) {
+				t.Errorf("what is read is not what was answered (-answered +read):\n%s", cmp.Diff(first, live))
+			}
+		})
+		t.Run(k.name+" with an unknown field", func(t *testing.T) {
+			object := k.object(t, edits{"metadata.name": "unknown", "spec.databse": map[string]any{}})
+			_, err := s.resource(k, object.GetNamespace()).Create(t.Context(), object, metav1.CreateOptions{
+				DryRun:          []string{metav1.DryRunAll},
+				FieldValidation: metav1.FieldValidationStrict,
+			})
+			const want = `strict decoding error: unknown field "spec.databse"`
+			if !apierrors.IsBadRequest(err) || err.Error() != k.name+` in version "v1" cannot be handled as a `+k.name+": "+want {
+				t.Errorf("err = %v, want one that ends in %q", err, want)
+			}
+		})
+	}
+}
+
+// settle updates an object without a change and returns it. The default of the
+// status is stored by the first write after the creation, whoever's that is: it
+// moves the resource version once, and nothing else. In a cluster with a hub or a
+// spoke that write is the one that adds the finalizer.
+func (s *server) settle(t *testing.T, k kind, created *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	settled, err := s.resource(k, created.GetNamespace()).Update(t.Context(), created, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := created.DeepCopy()
+	want.SetResourceVersion(settled.GetResourceVersion())
+	if diff := cmp.Diff(want, settled); diff != "" {
+		t.Fatalf("an update without a change is one (-want +got):\n%s", diff)
+	}
+	return settled
+}
+
+// apply sends the kind's sample, byte for byte, under strict validation.
+func (s *server) apply(t *testing.T, k kind, dryRun ...string) *unstructured.Unstructured {
+	t.Helper()
+	object := k.object(t)
+	applied, err := s.resource(k, object.GetNamespace()).Patch(t.Context(), object.GetName(), types.ApplyPatchType, k.sample,
+		metav1.PatchOptions{FieldManager: "people", FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return applied
+}
+
+// testDefaults compares the whole spec of the smallest object with what it became.
+func (s *server) testDefaults(t *testing.T) {
+	type m = map[string]any
+	pending := m{"phase": "Pending"}
+	tests := map[string]struct {
+		kind         kind
+		given, want  m
+		wantedStatus any
+	}{
+		"EcommerceApp": {
+			kind:         ecommerceApps(),
+			given:        m{"image": "shop:v1"},
+			want:         m{"image": "shop:v1"},
+			wantedStatus: pending,
+		},
+		"EcommerceApp with a database": {
+			kind:         ecommerceApps(),
+			given:        m{"image": "shop:v1", "database": m{"engine": "mysql", "version": "8.4", "storage": "1Gi"}},
+			want:         m{"image": "shop:v1", "database": m{"engine": "mysql", "version": "8.4", "storage": "1Gi", "replicas": int64(1)}},
+			wantedStatus: pending,
+		},
+		"MemberCluster": {kind: memberClusters(), given: m{}, want: m{}},
+		"WebApp": {
+			kind:         webApps(),
+			given:        m{"image": "nginx:1.25"},
+			want:         m{"image": "nginx:1.25", "replicas": int64(1), "port": int64(80)},
+			wantedStatus: pending,
+		},
+		"MySQLCluster": {
+			kind:         mySQLClusters(),
+			given:        m{"version": "8.4", "storage": m{"size": "1Gi"}},
+			want:         m{"version": "8.4", "storage": m{"size": "1Gi"}, "replicas": int64(1)},
+			wantedStatus: pending,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s.namespace(t, "defaults")
+			created := s.create(t.Context(), t, test.kind, edits{
+				"metadata.generateName": "minimal-", "metadata.name": "", "spec": test.given,
+			}, inNamespace(test.kind, "defaults"))
+			if diff := cmp.Diff(any(test.want), valueAt(t, created, "spec")); diff != "" {
+				t.Errorf("spec (-want +got):\n%s", diff)
+			}
+			live, err := s.resource(test.kind, "defaults").Get(t.Context(), created.GetName(), metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, object := range map[string]*unstructured.Unstructured{"answered": created, "read": live} {
+				if diff := cmp.Diff(test.wantedStatus, valueAt(t, object, "status")); diff != "" {
+					t.Errorf("status as %s (-want +got):\n%s", what, diff)
+				}
+			}
+		})
+	}
+}
+
+// inNamespace moves objects that have a namespace.
+func inNamespace(k kind, namespace string) edits {
+	if k.clusterScoped {
+		return nil
+	}
+	return edits{"metadata.namespace": namespace}
+}

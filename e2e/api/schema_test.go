@@ -1,0 +1,148 @@
+package api_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// schemas returns the schema of each kind, as it stands in the definitions.
+func schemas(t *testing.T) map[string]apiextensionsv1.JSONSchemaProps {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(definitions, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]apiextensionsv1.JSONSchemaProps{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(raw, definition); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, version := range definition.Spec.Versions {
+			found[definition.Spec.Names.Kind] = *version.Schema.OpenAPIV3Schema
+		}
+	}
+	if len(found) != len(kinds()) {
+		t.Fatalf("found the schemas of %d kinds in %s, want %d", len(found), definitions, len(kinds()))
+	}
+	return found
+}
+
+// visit calls the function for the schema and all below it, with dotted paths.
+// Items of lists have [] at the end, values of maps {}.
+func visit(path string, schema apiextensionsv1.JSONSchemaProps, f func(string, apiextensionsv1.JSONSchemaProps)) {
+	f(path, schema)
+	for name, property := range schema.Properties {
+		visit(strings.TrimPrefix(path+"."+name, "."), property, f)
+	}
+	if schema.Items != nil && schema.Items.Schema != nil {
+		visit(path+"[]", *schema.Items.Schema, f)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		visit(path+"{}", *schema.AdditionalProperties.Schema, f)
+	}
+}
+
+// foreign tells whether a path is below a type that Kubernetes defines. Those of
+// the spec are bounded by rules on the field that holds them.
+func foreign(path string) bool {
+	for _, part := range []string{".env[]", ".envFrom[]", ".clusterSelector.", "conditions[]"} {
+		if strings.Contains(path, part) {
+			return true
+		}
+	}
+	return !strings.HasPrefix(path, "spec") && !strings.HasPrefix(path, "status")
+}
+
+// bounded lists what has no bound in the schema but one in a rule.
+func bounded(path string) bool {
+	switch path {
+	case "spec.ingress.annotations{}", "spec.storage.parameters{}", "status.allocatable",
+		"status.allocatable{}", "spec.frontend.resources.requests{}", "spec.frontend.resources.limits{}",
+		"spec.backend.resources.requests{}", "spec.backend.resources.limits{}":
+		return true
+	}
+	return false
+}
+
+// TestConventions holds for each field that is ours, without a server.
+func TestConventions(t *testing.T) {
+	for kind, schema := range schemas(t) {
+		visit("", schema, func(path string, field apiextensionsv1.JSONSchemaProps) {
+			if foreign(path) || bounded(path) {
+				return
+			}
+			name := path[strings.LastIndex(path, ".")+1:]
+			if !strings.HasSuffix(path, "]") && !strings.HasSuffix(path, "}") && !strings.HasPrefix(field.Description, name+" ") {
+				t.Errorf("%s: the description of %s does not begin with its name: %q", kind, path, field.Description)
+			}
+			if fault := unbounded(field); fault != "" {
+				t.Errorf("%s: %s is %s", kind, path, fault)
+			}
+		})
+	}
+}
+
+func unbounded(field apiextensionsv1.JSONSchemaProps) string {
+	switch {
+	case field.Type == "string" && field.MaxLength == nil && len(field.Enum) == 0 && field.Format != "date-time":
+		return "a string without maxLength"
+	case field.Type == "array" && field.MaxItems == nil:
+		return "a list without maxItems"
+	case field.AdditionalProperties != nil && field.MaxProperties == nil:
+		return "a map without maxProperties"
+	case field.Type == "integer" && field.Minimum == nil:
+		return "a number without minimum"
+	}
+	return ""
+}
+
+// testEveryRuleRefuses finds rules, patterns and required fields that no case tried
+// to break.
+func (s *server) testEveryRuleRefuses(t *testing.T) {
+	for kind, schema := range schemas(t) {
+		visit("", schema, func(path string, field apiextensionsv1.JSONSchemaProps) {
+			for _, rule := range field.XValidations {
+				if !s.hasRefused(kind, "", rule.Message) {
+					t.Errorf("%s: no case breaks the rule of %q that says %q", kind, path, rule.Message)
+				}
+			}
+			if !foreign(path) && !strings.HasPrefix(path, "status") {
+				s.checkTried(t, kind, path, field)
+			}
+		})
+	}
+}
+
+// checkTried checks that some case broke the field's pattern, and that for each
+// required field below it some case left it out.
+func (s *server) checkTried(t *testing.T, kind, path string, field apiextensionsv1.JSONSchemaProps) {
+	t.Helper()
+	if field.Pattern != "" && !s.hasRefused(kind, strings.TrimSuffix(path, "{}"), "should match '"+field.Pattern) {
+		t.Errorf("%s: no case breaks the pattern of %s", kind, path)
+	}
+	for _, required := range field.Required {
+		if required := path + "." + required; !s.hasRefused(kind, required, "Required value") {
+			t.Errorf("%s: no case leaves out %s", kind, required)
+		}
+	}
+}
+
+// hasRefused tells whether a refusal of the field, or of any, had the message.
+func (s *server) hasRefused(kind, field, message string) bool {
+	for refusal := range s.refused[kind] {
+		if strings.HasPrefix(refusal, field) && strings.Contains(refusal, message) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,170 @@
+package api_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// testStatus is about /status: what people write does not touch it, and what
+// controllers write there touches nothing else.
+func (s *server) testStatus(t *testing.T) {
+	s.namespace(t, "status")
+	for _, k := range kinds() {
+		t.Run(k.name, func(t *testing.T) {
+			created := s.create(t.Context(), t, k, edits{"metadata.name": "status"}, inNamespace(k, "status"))
+			created = s.settle(t, k, created)
+			s.checkPut(t, k, created)
+			s.checkGeneration(t, k, s.checkStatusPatch(t, k, created))
+		})
+	}
+	t.Run("Bounds", s.testStatusBounds)
+}
+
+// checkPut checks that writing the object leaves the status alone.
+func (s *server) checkPut(t *testing.T, k kind, live *unstructured.Unstructured) {
+	t.Helper()
+	written := live.DeepCopy()
+	edits{"status.observedGeneration": int64(7)}.apply(t, written)
+	updated, err := s.resource(k, live.GetNamespace()).Update(t.Context(), written, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(live, updated); diff != "" {
+		t.Errorf("a PUT that changes nothing but the status was a write (-before +after):\n%s", diff)
+	}
+}
+
+// checkStatusPatch checks that writing the status leaves the object alone.
+func (s *server) checkStatusPatch(t *testing.T, k kind, live *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	patch := []byte(`{"metadata":{"labels":{"a":"b"}},"spec":{"replicas":9,"region":"r"},"status":{"observedGeneration":1}}`)
+	patched, err := s.resource(k, live.GetNamespace()).Patch(t.Context(), live.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := valueAt(t, patched, "status.observedGeneration"); got != int64(1) {
+		t.Errorf("after a patch of /status, status.observedGeneration = %v, want 1", got)
+	}
+	if patched.GetGeneration() != live.GetGeneration() || patched.GetLabels() != nil {
+		t.Errorf("a patch of /status changed generation (%d) or labels (%v)", patched.GetGeneration(), patched.GetLabels())
+	}
+	if diff := cmp.Diff(valueAt(t, live, "spec"), valueAt(t, patched, "spec")); diff != "" {
+		t.Errorf("a patch of /status changed the spec:\n%s", diff)
+	}
+	return patched
+}
+
+// checkGeneration checks that a change of the spec raises the generation.
+func (s *server) checkGeneration(t *testing.T, k kind, live *unstructured.Unstructured) {
+	t.Helper()
+	field, value := "spec.replicas", any(int64(2))
+	if k.clusterScoped {
+		field, value = "spec.region", "eu-west-1"
+	}
+	edits{field: value}.apply(t, live)
+	changed, err := s.resource(k, live.GetNamespace()).Update(t.Context(), live, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changed.GetGeneration() != live.GetGeneration()+1 {
+		t.Errorf("after a change of the spec the generation is %d, want %d", changed.GetGeneration(), live.GetGeneration()+1)
+	}
+}
+
+// phases are all that the code knows.
+func phases() []v1.Phase {
+	return []v1.Phase{
+		v1.PhasePending, v1.PhaseCreating, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseScaling,
+		v1.PhaseFailed, v1.PhaseDeleting, v1.PhaseDisabled, v1.PhaseUnknown,
+	}
+}
+
+// testStatusBounds writes statuses that controllers may write, and some they must not.
+func (s *server) testStatusBounds(t *testing.T) {
+	k := ecommerceApps()
+	app := s.create(t.Context(), t, k, edits{"metadata.name": "bounds", "metadata.namespace": "status"})
+	for _, phase := range phases() {
+		status := v1.EcommerceAppStatus{
+			Phase:      phase,
+			Components: []v1.ComponentStatus{{Name: "database", Phase: phase}},
+			Regions:    []v1.RegionStatus{{Name: "eu-west-1", Phase: phase}},
+			Clusters: []v1.ClusterStatus{{
+				Name: "eu-1", Phase: phase, Components: []v1.ClusterComponentStatus{{Name: "database", Phase: phase}},
+			}},
+		}
+		if err := s.patchStatus(t, k, app, status); err != nil {
+			t.Errorf("phase %s is refused: %v", phase, err)
+		}
+	}
+	if err := s.patchStatus(t, k, app, v1.EcommerceAppStatus{Clusters: clusters(500)}); err != nil {
+		t.Errorf("500 clusters are refused: %v", err)
+	}
+	for _, test := range []struct {
+		field, says string
+		status      any
+	}{
+		{"status.phase", "Unsupported value", map[string]any{"phase": "Happy"}},
+		{"status.message", "Too long: may not be more than 32768 bytes", map[string]any{"message": strings.Repeat("m", 32769)}},
+		{"status.clusters", "Too many: 501: must have at most 500 items", map[string]any{"clusters": clusters(501)}},
+		{"status.clusters[1]", "Duplicate value", map[string]any{"clusters": append(clusters(1), clusters(1)...)}},
+		{"status.clusterCount", "should be greater than or equal to 0", map[string]any{"clusterCount": -1}},
+	} {
+		s.judge(t, k, testCase{field: test.field, says: test.says}, s.patchStatus(t, k, app, test.status))
+	}
+
+	members := memberClusters()
+	member := s.create(t.Context(), t, members, edits{"metadata.name": "bounds"})
+	if err := s.patchStatus(t, members, member, map[string]any{"allocatable": resources(16)}); err != nil {
+		t.Errorf("16 resources are refused: %v", err)
+	}
+	s.judge(t, members, testCase{field: "status.allocatable", says: "allocatable must have at most 16 resources"},
+		s.patchStatus(t, members, member, map[string]any{"allocatable": resources(17)}))
+}
+
+// writeStatus patches the status.
+func (s *server) writeStatus(t *testing.T, k kind, object *unstructured.Unstructured, status string) {
+	t.Helper()
+	_, err := s.resource(k, object.GetNamespace()).Patch(t.Context(), object.GetName(), types.MergePatchType,
+		[]byte(`{"status":`+status+`}`), metav1.PatchOptions{FieldValidation: metav1.FieldValidationStrict}, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patchStatus patches the status, as a dry run under strict validation.
+func (s *server) patchStatus(t *testing.T, k kind, object *unstructured.Unstructured, status any) error {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.resource(k, object.GetNamespace()).Patch(t.Context(), object.GetName(), types.MergePatchType, body,
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict}, "status")
+	return err
+}
+
+// resources returns amounts of n different resources.
+func resources(n int) map[string]any {
+	all := map[string]any{}
+	for i := range n {
+		all[numbered("example.com/r", i)] = "1"
+	}
+	return all
+}
+
+// clusters returns entries for n clusters of different names.
+func clusters(n int) []v1.ClusterStatus {
+	all := make([]v1.ClusterStatus, n)
+	for i := range all {
+		all[i].Name = numbered("cluster", i)
+	}
+	return all
+}

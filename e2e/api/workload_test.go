@@ -1,0 +1,212 @@
+package api_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func workloadCases(workload string) []testCase {
+	at := "spec." + workload
+	unset := edits{at + ".replicas": absent()}
+	bounds := func(lowest, highest int64) edits {
+		return edits{at + ".autoscaling": map[string]any{"minReplicas": lowest, "maxReplicas": highest}}
+	}
+	return slices.Concat([]testCase{
+		{name: workload + " autoscaling", edits: join(unset, bounds(2, 5))},
+		{name: workload + " autoscaling to one number", edits: join(unset, bounds(3, 3))},
+		{
+			name: workload + " autoscaling with replicas", edits: bounds(2, 5),
+			field: at + ".replicas", says: "replicas must be absent when autoscaling is set",
+		},
+		{
+			name: workload + " autoscaling upside down", edits: join(unset, bounds(5, 2)),
+			field: at + ".autoscaling.minReplicas", says: "minReplicas must not exceed maxReplicas",
+		},
+		{
+			name: workload + " autoscaling without a lower bound", edits: join(unset, edits{at + ".autoscaling": map[string]any{"maxReplicas": int64(2)}}),
+			field: at + ".autoscaling.minReplicas", says: "Required value",
+		},
+		{
+			name: workload + " autoscaling without an upper bound", edits: join(unset, edits{at + ".autoscaling": map[string]any{"minReplicas": int64(2)}}),
+			field: at + ".autoscaling.maxReplicas", says: "Required value",
+		},
+	}, imageCases(at+".image"))
+}
+
+// resourceCases are about requests and limits, of which an API server checks the
+// same in frontend and backend.
+func resourceCases() []testCase {
+	const exceeds = "requests must not exceed limits"
+	const unknown = "resources must be cpu, memory, ephemeral-storage, hugepages-<size> or have a domain, for example nvidia.com/gpu"
+	at := func(workload string, requests, limits map[string]any) edits {
+		return edits{"spec." + workload + ".resources": map[string]any{"requests": requests, "limits": limits}}
+	}
+	type amounts = map[string]any
+	var cases []testCase
+	for _, w := range []string{"frontend", "backend"} {
+		requests := "spec." + w + ".resources.requests"
+		cases = append(cases,
+			testCase{name: w + " equal", edits: at(w, amounts{"cpu": "1000m"}, amounts{"cpu": int64(1)})},
+			testCase{name: w + " other units", edits: at(w, amounts{"memory": "1000Mi"}, amounts{"memory": "1Gi"})},
+			testCase{name: w + " without that limit", edits: at(w, amounts{"cpu": "8"}, amounts{"memory": "1Gi"})},
+			testCase{name: w + " without limits", edits: edits{"spec." + w + ".resources.limits": absent()}},
+			testCase{name: w + " without requests", edits: edits{"spec." + w + ".resources.requests": absent()}},
+			testCase{name: w + " nothing", edits: at(w, amounts{"cpu": "0"}, amounts{"cpu": "0"})},
+			testCase{name: w + " devices", edits: at(w, amounts{"nvidia.com/gpu": "1"}, amounts{"nvidia.com/gpu": "1"})},
+			testCase{name: w + " huge pages", edits: at(w, amounts{"hugepages-2Mi": "4Mi"}, amounts{"hugepages-2Mi": "4Mi"})},
+			testCase{name: w + " request over limit", edits: at(w, amounts{"cpu": "501m"}, amounts{"cpu": "500m"}), field: requests, says: exceeds},
+			testCase{name: w + " request over limit, other units", edits: at(w, amounts{"memory": "1025Mi"}, amounts{"memory": "1Gi"}), field: requests, says: exceeds},
+			testCase{name: w + " number over text", edits: at(w, amounts{"cpu": int64(2)}, amounts{"cpu": "1500m"}), field: requests, says: exceeds},
+			testCase{name: w + " misspelt", edits: at(w, amounts{"mem": "1Gi"}, amounts{}), field: requests, says: unknown},
+			testCase{name: w + " name too long", edits: at(w, amounts{"a/" + strings.Repeat("b", 252): "1"}, amounts{}), field: requests, says: unknown},
+			testCase{name: w + " in words", edits: at(w, amounts{"cpu": "1 core"}, amounts{}), field: requests + ".cpu", says: "should match '^"},
+			testCase{name: w + " limit in words", edits: at(w, amounts{}, amounts{"cpu": "1 core"}), field: "spec." + w + ".resources.limits.cpu", says: "should match '^"},
+			testCase{name: w + " negative", edits: at(w, amounts{"cpu": "-1"}, amounts{}), field: requests, says: "resources must not be negative"},
+			testCase{
+				name: w + " misspelt limit", edits: at(w, amounts{}, amounts{"CPU": "1"}),
+				field: "spec." + w + ".resources.limits", says: unknown,
+			},
+			testCase{
+				name: w + " negative limit", edits: at(w, amounts{}, amounts{"cpu": int64(-1)}),
+				field: "spec." + w + ".resources.limits", says: "resources must not be negative",
+			},
+		)
+	}
+	return cases
+}
+
+// env returns an edit with one environment variable.
+func env(workload string, variable map[string]any) edits {
+	return edits{"spec." + workload + ".env": []any{variable}}
+}
+
+// from returns a variable whose value comes from elsewhere.
+func from(source string, fields map[string]any) map[string]any {
+	return map[string]any{"name": "A", "valueFrom": map[string]any{source: fields}}
+}
+
+func envCases(w string) []testCase {
+	field := "spec." + w + ".env"
+	type m = map[string]any
+	long := strings.Repeat("a", 254)
+	cases := []testCase{
+		{name: w + " env value", edits: env(w, m{"name": "A", "value": "b"})},
+		{name: w + " env largest", edits: env(w, m{"name": long[1:], "value": strings.Repeat("v", 32768)})},
+		{name: w + " env without value", edits: env(w, m{"name": "A"})},
+		{name: w + " env ConfigMap", edits: env(w, from("configMapKeyRef", m{"name": "c", "key": "k"}))},
+		{name: w + " env Secret", edits: env(w, from("secretKeyRef", m{"name": long[1:], "key": long[1:]}))},
+		{name: w + " env field", edits: env(w, from("fieldRef", m{"fieldPath": "metadata.name"}))},
+		{name: w + " env resource", edits: env(w, from("resourceFieldRef", m{"resource": "limits.cpu"}))},
+		{name: w + " env twice", edits: edits{field: []any{m{"name": "A"}, m{"name": "A"}}}, field: field + "[1]", says: "Duplicate value"},
+		{name: w + " env no name", edits: env(w, m{"value": "b"}), field: field + "[0].name", says: "Required value"},
+	}
+	refuse := func(name, says string, variable m) {
+		cases = append(cases, testCase{name: w + " env " + name, edits: env(w, variable), field: field, says: says})
+	}
+	refuse("empty name", "env must have names of 1 to 253 characters", m{"name": ""})
+	refuse("long name", "env must have names of 1 to 253 characters", m{"name": long})
+	refuse("long value", "env must have values of at most 32768 characters", m{"name": "A", "value": strings.Repeat("v", 32769)})
+	both := from("fieldRef", m{"fieldPath": "metadata.name"})
+	both["value"] = "b"
+	refuse("value and source", "env must have value or valueFrom, not both", both)
+	const one = "env must have exactly one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef in valueFrom"
+	refuse("no source", one, m{"name": "A", "valueFrom": m{}})
+	refuse("file", one, from("fileKeyRef", m{"volumeName": "v", "path": "p", "key": "k"}))
+	refuse("two sources", one, m{"name": "A", "valueFrom": m{
+		"fieldRef":        m{"fieldPath": "metadata.name"},
+		"configMapKeyRef": m{"name": "c", "key": "k"},
+	}})
+	for _, source := range []string{"configMapKeyRef", "secretKeyRef"} {
+		says := "env must have name and key of 1 to 253 characters in " + source
+		refuse(source+" without name", says, from(source, m{"key": "k"}))
+		refuse(source+" with a long name", says, from(source, m{"name": long, "key": "k"}))
+		refuse(source+" with an empty key", says, from(source, m{"name": "n", "key": ""}))
+		refuse(source+" with a long key", says, from(source, m{"name": "n", "key": long}))
+	}
+	refuse("long field", "env must have a fieldPath of at most 512 characters in fieldRef",
+		from("fieldRef", m{"fieldPath": strings.Repeat("f", 513)}))
+	refuse("long resource", "env must have a resource of at most 253 characters in resourceFieldRef",
+		from("resourceFieldRef", m{"resource": long}))
+	return cases
+}
+
+func envFromCases() []testCase {
+	type m = map[string]any
+	long := strings.Repeat("a", 254)
+	var cases []testCase
+	for _, w := range []string{"frontend", "backend"} {
+		field := "spec." + w + ".envFrom"
+		accept := func(name string, source m) {
+			cases = append(cases, testCase{name: w + " envFrom " + name, edits: edits{field + "[]": source}})
+		}
+		refuse := func(name, says string, source m) {
+			cases = append(cases, testCase{name: w + " envFrom " + name, edits: edits{field + "[]": source}, field: field, says: says})
+		}
+		accept("ConfigMap", m{"configMapRef": m{"name": "c"}, "prefix": long[1:]})
+		accept("Secret", m{"secretRef": m{"name": long[1:]}})
+		const either = "envFrom must have either configMapRef or secretRef in each entry"
+		refuse("both", either, m{"configMapRef": m{"name": "c"}, "secretRef": m{"name": "s"}})
+		refuse("neither", either, m{"prefix": "A_"})
+		const names = "envFrom must have names of 1 to 253 characters in its references"
+		refuse("ConfigMap without name", names, m{"configMapRef": m{}})
+		refuse("Secret with a long name", names, m{"secretRef": m{"name": long}})
+		refuse("long prefix", "envFrom must have prefixes of at most 253 characters", m{"secretRef": m{"name": "s"}, "prefix": long})
+	}
+	return cases
+}
+
+func (s *server) testPlacement(t *testing.T) {
+	const field = "spec.placement.clusterSelector"
+	type m = map[string]any
+	labels := func(n int, key, value string) edits {
+		all := m{}
+		for i := range n {
+			all[numbered(key, i)] = value
+		}
+		return edits{field + ".matchLabels": all}
+	}
+	expression := func(key, operator string, values ...any) edits {
+		e := m{"key": key, "operator": operator}
+		if values != nil {
+			e["values"] = values
+		}
+		return edits{field + ".matchExpressions[]": e}
+	}
+	many := func(n int) []any { return slices.Repeat([]any{"v"}, n) }
+	expressions := func(n int) edits {
+		return edits{field + ".matchExpressions": slices.Repeat([]any{m{"key": "k", "operator": "Exists"}}, n)}
+	}
+	const tooManyLabels = "clusterSelector must have at most 50 matchLabels"
+	const tooManyExpressions = "clusterSelector must have at most 50 matchExpressions"
+	const operators = "clusterSelector must have the operators In, NotIn, Exists or DoesNotExist"
+	const valued = "clusterSelector must have values with the operators In and NotIn, and none with Exists and DoesNotExist"
+	s.check(t, ecommerceApps(), []testCase{
+		{name: "everything", edits: edits{"spec.placement": m{
+			"clusterSelector": m{"matchLabels": m{"tier": "gold"}}, "clusterNames": []any{"eu-1"},
+			"regions": []any{"eu-west-1"}, "providers": []any{"aws", "gcp", "azure", "local"}, "maxClusters": int64(3),
+		}}},
+		{name: "empty selector", edits: edits{field: m{}}},
+		{name: "50 labels", edits: labels(50, "key", strings.Repeat("v", 63))},
+		{name: "longest label key", edits: labels(1, strings.Repeat("k", 317), "v")},
+		{name: "51 labels", edits: labels(51, "key", "v"), field: field, says: tooManyLabels},
+		{name: "long label key", edits: labels(1, strings.Repeat("k", 318), "v"), field: field, says: tooManyLabels},
+		{name: "long label value", edits: labels(1, "k", strings.Repeat("v", 64)), field: field, says: tooManyLabels},
+		{name: "50 expressions", edits: expressions(50)},
+		{name: "51 expressions", edits: expressions(51), field: field, says: tooManyExpressions},
+		{name: "100 values", edits: expression("k", "In", many(100)...)},
+		{name: "101 values", edits: expression("k", "In", many(101)...), field: field, says: tooManyExpressions},
+		{name: "empty key", edits: expression("", "Exists"), field: field, says: tooManyExpressions},
+		{name: "long key", edits: expression(strings.Repeat("k", 318), "Exists"), field: field, says: tooManyExpressions},
+		{name: "In", edits: expression("k", "In", "v")},
+		{name: "NotIn", edits: expression("k", "NotIn", "v")},
+		{name: "Exists", edits: expression("k", "Exists")},
+		{name: "DoesNotExist", edits: expression("k", "DoesNotExist")},
+		{name: "In without values", edits: expression("k", "In"), field: field, says: valued},
+		{name: "Exists with values", edits: expression("k", "Exists", "v"), field: field, says: valued},
+		{name: "unknown operator", edits: expression("k", "Equals"), field: field, says: operators},
+		{name: "name twice", edits: edits{"spec.placement.clusterNames": []any{"a", "a"}}, field: "spec.placement.clusterNames[1]", says: "Duplicate value"},
+		{name: "region twice", edits: edits{"spec.placement.regions": []any{"a", "a"}}, field: "spec.placement.regions[1]", says: "Duplicate value"},
+		{name: "provider twice", edits: edits{"spec.placement.providers": []any{"aws", "aws"}}, field: "spec.placement.providers[1]", says: "Duplicate value"},
+	})
+}

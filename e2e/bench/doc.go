@@ -1,0 +1,22 @@
+// Package bench measures what must not be asserted: how fast the hub is, as a ratio
+// to a bare client that does the same without deciding anything. Both are measured
+// in one run on one machine, so that the ratio means the same on another.
+//
+// # What
+//
+// BenchmarkFanOut: one shop to three members, from its creation on the hub until
+// each member has its copy. The baseline is a loop of client-go's server-side apply
+// over the same members that writes the same bytes: the shop, and for each member
+// the namespace and the copy.
+//
+// # Not
+//
+// No limits are checked here; a machine that is busy would break them.
+//
+// # Trade-offs
+//
+// The baseline runs before the hub does, because the hub would act on what the
+// baseline writes. The hub does more than the loop: it adds its finalizer, writes
+// its inventory, looks for objects that are not its own before it writes, and
+// begins to run the shop in each member meanwhile.
+package bench

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+const (
+	// defaultDir is where the fleet command looks, too.
+	defaultDir = ".fleet"
+	// cleanupTimeout bounds the removal after an interruption.
+	cleanupTimeout  = time.Minute
+	exitFailed      = 1
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := newCommand().ExecuteContext(ctx)
+	interrupted := ctx.Err() != nil
+	stop()
+	switch {
+	case err == nil:
+	case interrupted:
+		os.Exit(exitInterrupted)
+	default:
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(exitFailed)
+	}
+}
+
+func newCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "demo", Short: "Show Shopfleet on this machine", SilenceUsage: true, SilenceErrors: true,
+	}
+	dir := command.PersistentFlags().String("dir", defaultDir, "folder with everything that the demo makes")
+	command.AddCommand(
+		&cobra.Command{
+			Use: "up", Short: "Bring the demo up and leave it running", Args: cobra.NoArgs,
+			RunE: func(command *cobra.Command, _ []string) error {
+				d, err := newDemo(*dir)
+				if err != nil {
+					return err
+				}
+				return d.up(command.Context())
+			},
+		},
+		&cobra.Command{
+			Use: "down", Short: "End the demo and remove what it made", Args: cobra.NoArgs,
+			RunE: func(command *cobra.Command, _ []string) error {
+				d, err := newDemo(*dir)
+				if err != nil {
+					return err
+				}
+				return d.down(command.Context())
+			},
+		},
+	)
+	return command
+}
+
+// demo is one run of the command.
+type demo struct {
+	// root is the repository, which is the working folder of all steps.
+	root string
+	// dir is the folder of everything that the demo makes.
+	dir    string
+	screen *steps
+	begin  time.Time
+}
+
+func newDemo(dir string) (*demo, error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("finding the working folder: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(root, sample)); err != nil {
+		return nil, fmt.Errorf("finding %s: run the demo in the root of the repository: %w", sample, err)
+	}
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("resolving the folder: %w", err)
+	}
+	return &demo{root: root, dir: absolute, screen: &steps{out: os.Stdout, terminal: term.IsTerminal(int(os.Stdout.Fd()))}, begin: time.Now()}, nil
+}
+
+// path returns a path in the demo's folder.
+func (d *demo) path(names ...string) string {
+	return filepath.Join(append([]string{d.dir}, names...)...)
+}
+
+// down ends the hub, then the fleet, and removes the rest.
+func (d *demo) down(ctx context.Context) error {
+	if err := d.stopOperator(ctx); err != nil {
+		return err
+	}
+	fleet := d.command(ctx, d.path("bin", "fleet"), "--dir", d.dir, "down")
+	if _, err := os.Stat(fleet.Path); err != nil {
+		fleet = d.command(ctx, "go", "run", "./e2e/fleet/cmd/fleet", "--dir", d.dir, "down")
+	}
+	fleet.Stdout, fleet.Stderr = d.screen.out, os.Stderr
+	if err := fleet.Run(); err != nil {
+		return fmt.Errorf("ending the fleet: %w", err)
+	}
+	var failed []error
+	for _, name := range []string{"bin", operatorState, operatorConfig, operatorLog} {
+		failed = append(failed, os.RemoveAll(d.path(name)))
+	}
+	// A folder with foreign files stays.
+	_ = os.Remove(d.dir)
+	return errors.Join(failed...)
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// graceful is how long a program has to end after an interruption.
+	graceful = 45 * time.Second
+	// shown is how many lines of a failed program's output, or of a log, are shown.
+	shown = 20
+)
+
+// command returns a program that runs in the repository against the hub, with the
+// demo's programs first in its path. An interruption is passed on.
+func (d *demo) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = d.root
+	cmd.Env = append(os.Environ(),
+		"PATH="+d.path("bin")+string(filepath.ListSeparator)+os.Getenv("PATH"),
+		"KUBECONFIG="+d.path("hub", "kubeconfig"),
+	)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = graceful
+	return cmd
+}
+
+// quiet runs a program, and shows what it says only if it fails.
+func quiet(cmd *exec.Cmd) ([]byte, error) {
+	var out, all bytes.Buffer
+	cmd.Stdout = io.MultiWriter(&out, &all)
+	cmd.Stderr = &all
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("running %s: %w\n%s", filepath.Base(cmd.Path), err, tail(all.String()))
+	}
+	return out.Bytes(), nil
+}
+
+// tail returns the last lines of a text.
+func tail(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return "  " + strings.Join(lines[max(0, len(lines)-shown):], "\n  ")
+}
+
+// build builds the programs into the demo's folder. Go does nothing for those that
+// are up to date.
+func (d *demo) build(ctx context.Context) error {
+	if err := os.MkdirAll(d.path("bin"), 0o700); err != nil {
+		return fmt.Errorf("making the folder: %w", err)
+	}
+	// With the settings of go run and go test, so that what those have compiled serves here.
+	_, err := quiet(d.command(ctx, "go", "build", "-o", d.path("bin")+string(filepath.Separator),
+		"./cmd/hub", "./cmd/kubectl-shopfleet", "./e2e/fleet/cmd/fleet"))
+	return err
+}
+
+// fleet brings the control planes up, or what is not running of them.
+func (d *demo) fleet(ctx context.Context, progress io.Writer) error {
+	// The folder alone is printed; progress of a first build goes elsewhere.
+	binaries := d.command(ctx, d.path("bin", "fleet"), "binaries")
+	var folder bytes.Buffer
+	binaries.Stdout, binaries.Stderr = &folder, progress
+	if err := binaries.Run(); err != nil {
+		return fmt.Errorf("building the control plane: %w", err)
+	}
+	// kubectl, for whoever has none.
+	if err := link(filepath.Join(strings.TrimSpace(folder.String()), "kubectl"), d.path("bin", "kubectl")); err != nil {
+		return err
+	}
+	if err := link("kubectl-shopfleet", d.path("bin", "kubectl_complete-shopfleet")); err != nil {
+		return err
+	}
+	_, err := quiet(d.command(ctx, d.path("bin", "fleet"), "--dir", d.dir, "up"))
+	return err
+}
+
+func link(target, name string) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replacing a link: %w", err)
+	}
+	if err := os.Symlink(target, name); err != nil {
+		return fmt.Errorf("linking %q: %w", filepath.Base(name), err)
+	}
+	return nil
+}

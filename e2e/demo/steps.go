@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// reminder is after how long a step that shows nothing says that it goes on.
+	reminder = 30 * time.Second
+	// tick is how often a terminal shows how long a step takes.
+	tick = time.Second
+)
+
+// steps shows what is being done, a line each, and how long it took.
+type steps struct {
+	mu  sync.Mutex
+	out io.Writer
+	// terminal tells that a line can be written again.
+	terminal bool
+	// current is the line of the current step while it has no end yet.
+	current string
+}
+
+// run shows a step while it runs.
+func (s *steps) run(what string, step func(progress io.Writer) error) error {
+	begin := time.Now()
+	s.mu.Lock()
+	s.current = fmt.Sprintf("%-46s", what)
+	_, _ = fmt.Fprint(s.out, s.current)
+	s.mu.Unlock()
+
+	done, said := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(said)
+		s.count(begin, done)
+	}()
+	err := step(&indented{steps: s})
+	close(done)
+	<-said
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	took := fmt.Sprintf("%.1fs", time.Since(begin).Seconds())
+	switch {
+	case err != nil:
+		_, _ = fmt.Fprintln(s.out)
+	case s.current == "":
+		_, _ = fmt.Fprintf(s.out, "  done in %s\n", took)
+	case s.terminal:
+		_, _ = fmt.Fprintf(s.out, "\r%s%8s\n", s.current, took)
+	default:
+		_, _ = fmt.Fprintf(s.out, "%8s\n", took)
+	}
+	s.current = ""
+	return err
+}
+
+// count says from time to time how long the step has taken.
+func (s *steps) count(begin time.Time, done <-chan struct{}) {
+	period := reminder
+	if s.terminal {
+		period = tick
+	}
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+			elapsed := time.Since(begin).Round(time.Second).String()
+			if !s.terminal {
+				s.line("... " + elapsed)
+				continue
+			}
+			s.mu.Lock()
+			if s.current != "" {
+				_, _ = fmt.Fprintf(s.out, "\r%s%8s", s.current, elapsed)
+			}
+			s.mu.Unlock()
+		}
+	}
+}
+
+// line shows a line below the step.
+func (s *steps) line(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != "" {
+		_, _ = fmt.Fprintln(s.out)
+		s.current = ""
+	}
+	_, _ = fmt.Fprintln(s.out, "  "+text)
+}
+
+// indented writes whole lines below the step.
+type indented struct {
+	steps *steps
+	rest  []byte
+}
+
+func (w *indented) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(w.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		w.rest = rest
+		w.steps.line(strings.TrimRight(string(line), " \r"))
+	}
+}

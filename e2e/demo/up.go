@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+)
+
+const (
+	sample    = "config/samples/ecommerceapp.yaml"
+	shop      = "my-ecommerce-app"
+	namespace = "production"
+	// readyTimeout is how long the shop has to run in all regions.
+	readyTimeout = 2 * time.Minute
+	// requestTimeout bounds each of the demo's own requests.
+	requestTimeout = 15 * time.Second
+)
+
+func members() []string { return []string{"eu-1", "us-1", "asia-1"} }
+
+// up brings the demo up. An interruption removes what this run has started.
+func (d *demo) up(ctx context.Context) error {
+	existed := false
+	if f, err := fleet.Open(d.dir); err == nil {
+		existed = f.Complete()
+	}
+	err := d.steps(ctx)
+	switch {
+	case err == nil:
+		return d.next()
+	case ctx.Err() == nil:
+		return fmt.Errorf("%w\nThings stay as they are, to be looked at; end them with: make demo-down", err)
+	case existed:
+		d.screen.line("interrupted; what ran before goes on, end it with: make demo-down")
+		return context.Cause(ctx)
+	}
+	d.screen.line("interrupted; removing what was started")
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	return errors.Join(context.Cause(ctx), d.down(cleanup))
+}
+
+func (d *demo) steps(ctx context.Context) error {
+	for _, step := range []struct {
+		what string
+		do   func(context.Context, io.Writer) error
+	}{
+		{"Building the hub and kubectl-shopfleet", func(ctx context.Context, _ io.Writer) error { return d.build(ctx) }},
+		{"Starting four control planes", d.fleet},
+		{"Installing definitions and permissions", func(ctx context.Context, _ io.Writer) error {
+			_, err := quiet(d.command(ctx, d.path("bin", "kubectl"), "apply", "-f", "config/crd/bases", "-f", "config/rbac/hub"))
+			return err
+		}},
+		{"Starting the hub", func(ctx context.Context, _ io.Writer) error { return d.ensureOperator(ctx) }},
+		{"Joining " + strings.Join(members(), ", "), d.join},
+		{"Applying " + sample, func(ctx context.Context, _ io.Writer) error { return d.apply(ctx) }},
+	} {
+		if err := d.screen.run(step.what, func(progress io.Writer) error { return step.do(ctx, progress) }); err != nil {
+			return err
+		}
+	}
+	return d.watch(ctx)
+}
+
+// join makes the clusters members, at the same time; those that are ready stay as
+// they are.
+func (d *demo) join(ctx context.Context, progress io.Writer) error {
+	_, hub, err := d.hubClient()
+	if err != nil {
+		return err
+	}
+	var group sync.WaitGroup
+	said, failed := make([][]byte, len(members())), make([]error, len(members()))
+	for i, name := range members() {
+		if joined(ctx, hub, name) {
+			continue
+		}
+		group.Go(func() {
+			said[i], failed[i] = quiet(d.command(ctx, d.path("bin", "kubectl-shopfleet"),
+				"join", name, "--member-kubeconfig", d.path(name, "kubeconfig")))
+		})
+	}
+	group.Wait()
+	for _, text := range said {
+		if len(bytes.TrimSpace(text)) > 0 {
+			_, _ = progress.Write(text)
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return fmt.Errorf("%w\nthe hub's log ends with:\n%s", err, d.logTail())
+	}
+	return nil
+}
+
+// joined tells whether the hub reports the member ready.
+func joined(ctx context.Context, hub client.Client, name string) bool {
+	member := &v1.MemberCluster{}
+	return hub.Get(ctx, client.ObjectKey{Name: name}, member) == nil &&
+		member.DeletionTimestamp.IsZero() &&
+		meta.IsStatusConditionTrue(member.Status.Conditions, v1.ConditionReady)
+}
+
+// apply applies the sample as a person would.
+func (d *demo) apply(ctx context.Context) error {
+	create := d.command(ctx, d.path("bin", "kubectl"), "apply", "-f", "-")
+	create.Stdin = strings.NewReader("{apiVersion: v1, kind: Namespace, metadata: {name: " + namespace + "}}")
+	if _, err := quiet(create); err != nil {
+		return err
+	}
+	_, err := quiet(d.command(ctx, d.path("bin", "kubectl"), "apply", "-f", sample))
+	return err
+}
+
+// watch shows the shop until it runs in all regions.
+func (d *demo) watch(ctx context.Context) error {
+	_, _ = fmt.Fprintln(d.screen.out)
+	status := d.command(ctx, d.path("bin", "kubectl-shopfleet"),
+		"status", shop, "-n", namespace, "--until-ready", "--timeout", readyTimeout.String())
+	status.Stdout, status.Stderr = d.screen.out, os.Stderr
+	err := status.Run()
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("the shop does not run in all regions: %w\nits conditions:\n%s\nthe hub's log ends with:\n%s",
+			err, d.conditions(ctx), d.logTail())
+	}
+	return err
+}
+
+// conditions lists the shop's conditions.
+func (d *demo) conditions(ctx context.Context) string {
+	_, hub, err := d.hubClient()
+	if err != nil {
+		return "  " + err.Error()
+	}
+	app := &v1.EcommerceApp{}
+	if err := hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: shop}, app); err != nil {
+		return "  " + err.Error()
+	}
+	lines := make([]string, 0, len(app.Status.Conditions))
+	for _, c := range app.Status.Conditions {
+		lines = append(lines, fmt.Sprintf("  %s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// hubClient returns the administrator's configuration and client of the hub.
+func (d *demo) hubClient() (*rest.Config, client.Client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", d.path("hub", "kubeconfig"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the kubeconfig of the hub: %w", err)
+	}
+	config.Timeout = requestTimeout
+	kinds := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, corev1.AddToScheme, authenticationv1.AddToScheme} {
+		if err := add(kinds); err != nil {
+			return nil, nil, fmt.Errorf("making the scheme: %w", err)
+		}
+	}
+	c, err := client.New(config, client.Options{Scheme: kinds})
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a client of the hub: %w", err)
+	}
+	return config, c, nil
+}

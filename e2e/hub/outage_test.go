@@ -1,0 +1,142 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// detection is how soon a member that stopped answering must be known to have.
+const detection = 40 * time.Second
+
+// lost freezes one member and kills another, edits the shop meanwhile, and lets
+// both return.
+func (s *story) lost(t *testing.T) {
+	usAPI, asiaAPI := s.fleet.Member("us-1"), s.fleet.Member("asia-1")
+	if err := errors.Join(usAPI.Freeze(t.Context(), fleet.APIServer), asiaAPI.Kill(t.Context(), fleet.APIServer)); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	fleettest.Within(t, detection, "both regions to be Unknown", func(ctx context.Context) error {
+		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(s.shop), s.shop); err != nil {
+			return err
+		}
+		for _, name := range []string{us, asia} {
+			if r := region(&s.shop.Status, name); r.Phase != v1.PhaseUnknown || r.ReadyClusters != 0 || r.ReadyReplicas != 0 {
+				return fmt.Errorf("region %s: %+v; %s", name, r, brief(s.shop))
+			}
+		}
+		return nil
+	})
+	t.Logf("both outages were known after %s", time.Since(began).Round(time.Second))
+	s.checkLost(t, began)
+
+	// A change that needs nobody in the members but us: their own controllers take
+	// long to recover from such an outage.
+	s.edit(t, s.shop, func(app *v1.EcommerceApp) {
+		app.Spec.Ingress.Annotations = map[string]string{"example.com/edited": "meanwhile"}
+	})
+	s.await(t, s.shop, "the edit to reach the member that works", func(status *v1.EcommerceAppStatus) error {
+		if c := cluster(status, "eu-1"); !c.Ready || c.AppliedGeneration != s.shop.Generation {
+			return fmt.Errorf("eu-1 is at generation %d", c.AppliedGeneration)
+		}
+		return nil
+	})
+	if err := errors.Join(usAPI.Thaw(t.Context(), fleet.APIServer), asiaAPI.Restart(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitRunning(t, s.shop, eu, asia, us)
+	for _, c := range s.shop.Status.Clusters {
+		if c.Stale || c.AppliedGeneration != s.shop.Generation {
+			t.Errorf("%s did not catch up: %+v", c.Name, c)
+		}
+	}
+}
+
+// checkLost checks what the status says about two members that are lost and one
+// that works.
+func (s *story) checkLost(t *testing.T, began time.Time) {
+	t.Helper()
+	status := &s.shop.Status
+	if r := region(status, eu); r.Phase != v1.PhaseRunning || r.ReadyClusters != 1 {
+		t.Errorf("the region that works is %+v", r)
+	}
+	c := cluster(status, "us-1")
+	if !c.Stale || c.Reason != v1.ReasonClusterUnreachable || c.LastObservedTime == nil || c.LastObservedTime.After(began.Add(time.Second)) {
+		t.Errorf("us-1 is %+v, last observed %s, frozen at %s", c, c.LastObservedTime, began)
+	}
+	ready := find(status.Conditions, v1.ConditionReady)
+	if status.Phase != v1.PhaseUnknown || ready.Reason != v1.ReasonClusterUnreachable ||
+		find(status.Conditions, v1.ConditionDegraded).Status != "True" {
+		t.Errorf("the shop is %s", brief(s.shop))
+	}
+}
+
+// deleted deletes the shop while one member does not answer.
+func (s *story) deleted(t *testing.T) {
+	before := s.mark(t)
+	frozen := s.fleet.Member("us-1")
+	if err := frozen.Freeze(t.Context(), fleet.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.hub.Delete(t.Context(), s.shop); err != nil {
+		t.Fatal(err)
+	}
+	s.await(t, s.shop, "the deletion to wait for us-1 alone", func(status *v1.EcommerceAppStatus) error {
+		c := cluster(status, "us-1")
+		ready := find(status.Conditions, v1.ConditionReady)
+		if status.Phase != v1.PhaseDeleting || len(status.Clusters) != 1 || !c.Stale ||
+			c.Reason != v1.ReasonClusterUnreachable || ready.Reason != v1.ReasonClusterUnreachable {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	copied := &v1.EcommerceApp{}
+	copied.Namespace, copied.Name = s.shop.Namespace, s.shop.Name
+	for _, name := range []string{"asia-1", "eu-1"} {
+		if err := gone(t.Context(), s.members[name], copied.DeepCopy()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		checkOrder(t, name, s.since(t, before, s.fleet.Member(name)))
+	}
+	if err := frozen.Thaw(t.Context(), fleet.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the shop to be gone", func(ctx context.Context) error {
+		return errors.Join(gone(ctx, s.hub, s.shop), gone(ctx, s.members["us-1"], copied.DeepCopy()))
+	})
+	checkOrder(t, "us-1", s.since(t, before, frozen))
+}
+
+// checkOrder checks that a shop was taken down from the outside in.
+func checkOrder(t *testing.T, member string, log audit.Log) {
+	t.Helper()
+	var order []string
+	for _, e := range log.Deletes().Succeeded() {
+		switch {
+		case e.Resource == "ingresses", e.Resource == "deployments" && e.Name == "my-ecommerce-app-frontend",
+			e.Resource == "deployments" && e.Name == "my-ecommerce-app-backend", e.Resource == "statefulsets":
+			order = append(order, e.Resource+"/"+e.Name)
+		}
+		if e.Resource == "persistentvolumeclaims" || e.Resource == "namespaces" {
+			t.Errorf("%s: deleted %s", member, e)
+		}
+	}
+	want := []string{
+		"ingresses/my-ecommerce-app-ingress", "deployments/my-ecommerce-app-frontend",
+		"deployments/my-ecommerce-app-backend", "statefulsets/my-ecommerce-app-database",
+	}
+	if !slices.Equal(order, want) {
+		t.Errorf("%s: deleted %v, want %v", member, order, want)
+	}
+}

@@ -1,0 +1,210 @@
+package hub_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/hub/setup"
+)
+
+// TestProcess is about the hub as a process, on a hub without members.
+func TestProcess(t *testing.T) {
+	f := fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true}})
+	if err := f.Hub().ApplyFolder(t.Context(), "../../config/rbac/hub"); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{fleet: f, hub: adminOf(t, f.Hub()), address: freeAddress(t)}
+	p.kubeconfig = filepath.Join(t.TempDir(), "hub.kubeconfig")
+	if err := os.WriteFile(p.kubeconfig, serviceAccount(t, f.Hub()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("it waits for the kinds and then works", p.waitsForKinds)
+	t.Run("it ends with an error when it loses the lease", p.losesLease)
+	t.Run("the binary ends well when it is told to", p.endsOnSignal)
+}
+
+type process struct {
+	fleet               *fleet.Fleet
+	hub                 client.Client
+	kubeconfig, address string
+}
+
+// run runs a hub that wants to lead. The channel carries how it ended.
+func (p *process) run(t *testing.T) (stop context.CancelFunc, ended <-chan error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- setup.Run(ctx, setup.Options{
+			Kubeconfig: p.kubeconfig, Namespace: config.Namespace, Version: "test", Logger: logger(t),
+			MetricsBindAddress: "0", HealthProbeBindAddress: p.address, LeaderElect: true,
+			Lease: setup.Lease{Duration: 6 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second},
+		})
+	}()
+	return cancel, done
+}
+
+// probe asks for /healthz or /readyz.
+func (p *process) probe(ctx context.Context, path string) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+path, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, errors.Join(err, response.Body.Close())
+}
+
+func (p *process) awaitProbe(t *testing.T, path string, want int) {
+	t.Helper()
+	eventually(t, path, func(ctx context.Context) error {
+		if got, err := p.probe(ctx, path); err != nil || got != want {
+			return fmt.Errorf("answers %d (%w), want %d", got, err, want)
+		}
+		return nil
+	})
+}
+
+// waitsForKinds starts the hub before its CRDs exist.
+func (p *process) waitsForKinds(t *testing.T) {
+	stop, ended := p.run(t)
+	p.awaitProbe(t, "/healthz", http.StatusOK)
+	p.awaitProbe(t, "/readyz", http.StatusInternalServerError)
+	if err := p.fleet.Hub().ApplyFolder(t.Context(), "../../config/crd/bases"); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitProbe(t, "/readyz", http.StatusOK)
+
+	s := &stage{fleet: p.fleet, hub: p.hub}
+	app := small("waiting")
+	s.create(t, app)
+	s.await(t, app, "the hub to say that there is no cluster", func(status *v1.EcommerceAppStatus) error {
+		placed := find(status.Conditions, v1.ConditionPlaced)
+		if status.Phase != v1.PhasePending || placed.Status != metav1.ConditionFalse || placed.Reason != v1.ReasonNoReadyCluster {
+			return fmt.Errorf("placed is %+v", placed)
+		}
+		return nil
+	})
+	if err := p.hub.Delete(t.Context(), app); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it to be gone", func(ctx context.Context) error { return gone(ctx, p.hub, app) })
+
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("told to end, it ended with: %v", err)
+	}
+	if err := p.held(t.Context(), false); err != nil {
+		t.Error(err)
+	}
+}
+
+func (p *process) lease(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease := &coordinationv1.Lease{}
+	err := p.hub.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: "shopfleet-hub"}, lease)
+	return lease, err
+}
+
+// held returns an error unless somebody leads, or nobody.
+func (p *process) held(ctx context.Context, want bool) error {
+	lease, err := p.lease(ctx)
+	if err != nil {
+		return err
+	}
+	holder := lease.Spec.HolderIdentity
+	if held := holder != nil && *holder != ""; held != want {
+		return fmt.Errorf("the lease is held: %t, want %t", held, want)
+	}
+	return nil
+}
+
+// losesLease gives the lease to somebody else.
+func (p *process) losesLease(t *testing.T) {
+	stop, ended := p.run(t)
+	defer stop()
+	eventually(t, "the hub to lead", func(ctx context.Context) error { return p.held(ctx, true) })
+	// The leader renews all the time, so that taking the lease may take a few tries.
+	eventually(t, "the lease to be taken", func(ctx context.Context) error {
+		lease, err := p.lease(ctx)
+		if err != nil {
+			return err
+		}
+		lease.Spec.HolderIdentity = new("somebody-else")
+		lease.Spec.LeaseDurationSeconds = new(int32(600))
+		lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+		return p.hub.Update(ctx, lease)
+	})
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("the hub lost its lease and ended as if it had been told to")
+		}
+	case <-time.After(fleettest.Timeout):
+		t.Error("the hub goes on without its lease")
+	}
+}
+
+// endsOnSignal runs cmd/hub itself.
+func (p *process) endsOnSignal(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "hub")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/hub")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building: %v\n%s", err, out)
+	}
+	var output bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), binary, "--kubeconfig", p.kubeconfig, "--leader-elect=false",
+		"--metrics-bind-address", freeAddress(t), "--health-probe-bind-address", p.address, "-v", "4")
+	cmd.Stderr = &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitProbe(t, "/readyz", http.StatusOK)
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("told to end, it ended with %v:\n%s", err, output.String())
+	}
+	for line := range bytes.Lines(output.Bytes()) {
+		if !json.Valid(line) {
+			t.Errorf("a line of the log is not structured: %s", line)
+		}
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	return l.Addr().String()
+}

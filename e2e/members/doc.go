@@ -1,0 +1,12 @@
+// Package members holds the tests of registration, health and detachment of member
+// clusters, on a fleet of real control planes.
+//
+// What: a hub process made of hub/members and hub/controllers/member, as the hub's
+// setup composes it, with the permissions that ship. The tests make Secrets, freeze and
+// thaw clusters, and read MemberClusters and audit logs.
+//
+// Not: no applications; nothing is placed.
+//
+// Trade-offs: one fleet and mostly one hub process serve all tests, in the order of the
+// file names; each test leaves no registration behind.
+package members

@@ -1,0 +1,313 @@
+package members_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/testr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/hub/controllers/member"
+	"github.com/shopfleet/shopfleet/hub/members"
+)
+
+const namespace = config.Namespace
+
+// environment is a fleet that knows our kinds and permissions, and nothing else yet.
+type environment struct {
+	*fleet.Fleet
+	hub    client.Client // an administrator's
+	scheme *runtime.Scheme
+}
+
+func newEnvironment(t *testing.T) *environment {
+	t.Helper()
+	e := &environment{scheme: runtime.NewScheme()}
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
+		if err := add(e.scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.Fleet = fleettest.Start(t, fleet.Options{
+		Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true},
+		Members: []fleet.ClusterSpec{
+			{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3},
+			{Name: "us-1", Provider: fleet.GCP, Region: "us-central1", Nodes: 2},
+		},
+	})
+	var group sync.WaitGroup
+	for cluster, folders := range map[*fleet.Cluster][]string{
+		e.Hub():          {"crd/bases", "rbac/hub"},
+		e.Member("eu-1"): {"rbac/member"},
+		e.Member("us-1"): {"rbac/member"},
+	} {
+		group.Go(func() {
+			for _, folder := range folders {
+				if err := cluster.ApplyFolder(t.Context(), "../../config/"+folder); err != nil {
+					t.Errorf("preparing %s: %v", cluster.Name(), err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	e.hub = e.admin(t, e.Hub())
+	return e
+}
+
+func (e *environment) admin(t *testing.T, cluster *fleet.Cluster) client.Client {
+	t.Helper()
+	c, err := client.New(cluster.AdminConfig(), client.Options{Scheme: e.scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// kubeconfig is that of the hub's account in a cluster.
+func (e *environment) kubeconfig(t *testing.T, cluster *fleet.Cluster) []byte {
+	t.Helper()
+	raw, err := cluster.ServiceAccountKubeconfig(t.Context(), namespace, config.HubServiceAccount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// register stores a registration, which is taken back at the end of the test.
+func (e *environment) register(t *testing.T, name string, kubeconfig []byte) {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Labels: map[string]string{v1.MemberClusterLabel: "true"},
+		},
+		Data: map[string][]byte{v1.KubeconfigKey: kubeconfig},
+	}
+	err := e.hub.Create(t.Context(), secret)
+	if apierrors.IsAlreadyExists(err) {
+		err = e.hub.Update(t.Context(), secret)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		for _, object := range []client.Object{secret, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}} {
+			if err := e.hub.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// awaitGone waits until no registration of earlier tests is left.
+func (e *environment) awaitGone(t *testing.T) {
+	t.Helper()
+	fleettest.Eventually(t, "member clusters to be gone", func(ctx context.Context) error {
+		list := &v1.MemberClusterList{}
+		if err := e.hub.List(ctx, list); err != nil {
+			return err
+		}
+		if len(list.Items) > 0 {
+			return fmt.Errorf("%d are left, %s first", len(list.Items), list.Items[0].Name)
+		}
+		return nil
+	})
+}
+
+// member reads a MemberCluster.
+func (e *environment) member(ctx context.Context, name string) (*v1.MemberCluster, error) {
+	m := &v1.MemberCluster{}
+	return m, e.hub.Get(ctx, client.ObjectKey{Name: name}, m)
+}
+
+// await waits until the condition has the status and, if given, the reason; it returns
+// the MemberCluster and how long it took.
+func (e *environment) await(
+	t *testing.T, name, kind string, status metav1.ConditionStatus, reason string,
+) (*v1.MemberCluster, time.Duration) {
+	t.Helper()
+	begun := time.Now()
+	var found *v1.MemberCluster
+	what := fmt.Sprintf("%s of %s to be %s %s", kind, name, status, reason)
+	fleettest.Eventually(t, what, func(ctx context.Context) error {
+		m, err := e.member(ctx, name)
+		if err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(m.Status.Conditions, kind)
+		if c == nil || c.Status != status || reason != "" && c.Reason != reason {
+			return fmt.Errorf("conditions are %+v", m.Status.Conditions)
+		}
+		found = m
+		return nil
+	})
+	return found, time.Since(begun)
+}
+
+func message(m *v1.MemberCluster, kind string) string {
+	if c := meta.FindStatusCondition(m.Status.Conditions, kind); c != nil {
+		return c.Message
+	}
+	return ""
+}
+
+// hubProcess is a hub that manages members and does nothing else with them.
+type hubProcess struct {
+	fleet    *members.Fleet
+	engaged  *engagements
+	stop     func()
+	finished chan error
+}
+
+// startHub starts a hub with the account that ships. It stops with the test.
+func (e *environment) startHub(t *testing.T) *hubProcess {
+	t.Helper()
+	kubeconfig := e.kubeconfig(t, e.Hub())
+	access, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := ctrl.NewManager(access, ctrl.Options{
+		Scheme:     e.scheme,
+		Logger:     logger(t),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: crconfig.Controller{SkipNameValidation: new(true)},
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.Secret{}: {Namespaces: map[string]cache.Config{namespace: {}}},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &hubProcess{fleet: e.newFleet(t), engaged: newEngagements(), finished: make(chan error, 1)}
+	manager, err := mcmanager.WithMultiCluster(local, p.fleet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := manager.Add(p.engaged); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err = member.Setup(ctx, local, member.Options{
+		Namespace: namespace, Fleet: p.fleet, Recorder: local.GetEventRecorder("shopfleet-hub"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.finished <- manager.Start(ctx) }()
+	p.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-p.finished; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("hub: %v", err)
+		}
+	})
+	t.Cleanup(p.stop)
+	return p
+}
+
+// newFleet makes the members' fleet as the hub's setup does.
+func (e *environment) newFleet(t *testing.T) *members.Fleet {
+	t.Helper()
+	rules, err := config.Member.Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition, err := config.Definition(v1.GroupName, "ecommerceapps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	system := &corev1.Namespace{}
+	if err := e.hub.Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		t.Fatal(err)
+	}
+	return members.New(members.Options{
+		HubUID:      string(system.UID),
+		Scheme:      e.scheme,
+		Logger:      logger(t),
+		Watched:     func() []client.Object { return []client.Object{&v1.EcommerceApp{}, &corev1.Secret{}} },
+		Prepare:     members.InstallDefinitions(definition),
+		Permissions: members.PermissionsFrom(rules),
+	})
+}
+
+func logger(t *testing.T) logr.Logger {
+	t.Helper()
+	if os.Getenv("SHOPFLEET_VERBOSE") == "" {
+		return logr.Discard()
+	}
+	return testr.NewWithOptions(t, testr.Options{Verbosity: 1})
+}
+
+// engagements remembers with which clusters the hub works now.
+type engagements struct {
+	mu      sync.Mutex
+	current map[multicluster.ClusterName]cluster.Cluster
+	count   map[multicluster.ClusterName]int
+}
+
+func newEngagements() *engagements {
+	return &engagements{
+		current: map[multicluster.ClusterName]cluster.Cluster{}, count: map[multicluster.ClusterName]int{},
+	}
+}
+
+// Engage implements multicluster.Aware.
+func (e *engagements) Engage(ctx context.Context, name multicluster.ClusterName, c cluster.Cluster) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.current[name] = c
+	e.count[name]++
+	context.AfterFunc(ctx, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.current[name] == c {
+			delete(e.current, name)
+		}
+	})
+	return nil
+}
+
+// Start implements manager.Runnable.
+func (e *engagements) Start(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (e *engagements) has(name string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.current[multicluster.ClusterName(name)] != nil
+}
+
+func (e *engagements) times(name string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.count[multicluster.ClusterName(name)]
+}

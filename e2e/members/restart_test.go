@@ -1,0 +1,188 @@
+package members_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/hub/members"
+)
+
+// marks are places in the audit logs of several clusters.
+type marks map[*fleet.Cluster]audit.Mark
+
+func mark(t *testing.T, clusters ...*fleet.Cluster) marks {
+	t.Helper()
+	m := marks{}
+	for _, c := range clusters {
+		var err error
+		if m[c], err = c.AuditMark(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+// writes are those of the hub's account since the mark.
+func (m marks) writes(t *testing.T, c *fleet.Cluster) audit.Log {
+	t.Helper()
+	log, _, err := c.AuditSince(t.Context(), m[c])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log.ByServiceAccount(namespace, config.HubServiceAccount).Writes()
+}
+
+func awaitEngaged(t *testing.T, hub *hubProcess, name string) {
+	t.Helper()
+	fleettest.Eventually(t, name+" to be engaged", func(context.Context) error {
+		if !hub.engaged.has(name) {
+			return errors.New("not engaged")
+		}
+		return nil
+	})
+}
+
+func testRestart(t *testing.T, e *environment) {
+	eu := e.Member("eu-1")
+	hub := e.startHub(t)
+	e.register(t, "eu-1", e.kubeconfig(t, eu))
+	e.register(t, "bad", []byte("no"))
+	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	e.await(t, "bad", v1.ConditionReady, metav1.ConditionFalse, "")
+	hub.stop()
+
+	m := mark(t, e.Hub(), eu)
+	hub = e.startHub(t)
+	awaitEngaged(t, hub, "eu-1")
+	fleettest.Eventually(t, "the bad one to be looked at", func(context.Context) error {
+		if state, ok := hub.fleet.State("bad"); !ok || !state.Settled {
+			return fmt.Errorf("state %+v", state)
+		}
+		return nil
+	})
+	// Whatever a reconciliation would have written is written before this one's effect.
+	e.register(t, "after", []byte("no"))
+	e.await(t, "after", v1.ConditionReady, metav1.ConditionFalse, "")
+	for _, c := range []*fleet.Cluster{e.Hub(), eu} {
+		writes := m.writes(t, c).Where(func(event audit.Event) bool { return event.Name != "after" })
+		if len(writes) > 0 {
+			t.Errorf("the restart wrote to %s:\n%s", c.Name(), writes)
+		}
+	}
+	e.unregister(t, "eu-1", "bad", "after")
+	hub.stop()
+}
+
+// unregister takes registrations back and waits until they are gone, while the hub
+// still runs.
+func (e *environment) unregister(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		e.delete(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+		e.delete(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	e.awaitGone(t)
+}
+
+func testRestartFrozen(t *testing.T, e *environment) {
+	eu := e.Member("eu-1")
+	hub := e.startHub(t)
+	e.register(t, "eu-1", e.kubeconfig(t, eu))
+	before, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	hub.stop()
+	if err := eu.Freeze(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := eu.Thaw(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	m := mark(t, e.Hub())
+	hub = e.startHub(t)
+	begun := time.Now()
+	after, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
+	took := time.Since(begun)
+	t.Logf("lost %s after the restart", took)
+	// It may take longer to look, but not less than the thresholds say.
+	if shortest := 10 * time.Second; took < shortest {
+		t.Errorf("lost after %s: a restart took a member for lost before its time", took)
+	}
+	if took > lossBound {
+		t.Errorf("lost after %s, more than %s", took, lossBound)
+	}
+	if writes := m.writes(t, e.Hub()).Of("memberclusters"); len(writes) != 1 {
+		t.Errorf("%d writes, want one:\n%s", len(writes), writes)
+	}
+	if !after.Status.LastObservedTime.Equal(before.Status.LastObservedTime) {
+		t.Errorf("observed %s, was %s: nothing was observed since", after.Status.LastObservedTime, before.Status.LastObservedTime)
+	}
+	if err := eu.Thaw(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	e.unregister(t, "eu-1")
+	hub.stop()
+}
+
+// testGoroutines connects and removes a member many times.
+func testGoroutines(t *testing.T, e *environment) {
+	const rounds, slack = 100, 10
+	kubeconfig := e.kubeconfig(t, e.Member("eu-1"))
+	before := runtime.NumGoroutine()
+	f := e.newFleet(t)
+	engaged := newEngagements()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- f.Start(ctx, engaged) }()
+	changed := make(chan struct{}, 1)
+	defer f.OnChange(func(string) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})()
+	timeout := time.After(4 * fleettest.Timeout)
+	for round := range rounds {
+		f.Set("eu-1", members.Target{Kubeconfig: kubeconfig})
+		for {
+			if state, _ := f.State("eu-1"); state.Engaged {
+				break
+			}
+			select {
+			case <-changed:
+			case <-timeout:
+				t.Fatalf("round %d: not engaged", round)
+			}
+		}
+		f.Remove("eu-1")
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if n := engaged.times("eu-1"); n != rounds {
+		t.Errorf("engaged %d times, want %d", n, rounds)
+	}
+	fleettest.Eventually(t, "goroutines to end", func(context.Context) error {
+		if now := runtime.NumGoroutine(); now > before+slack {
+			stacks := make([]byte, 1<<20)
+			return fmt.Errorf("%d goroutines, %d before:\n%s", now, before, stacks[:runtime.Stack(stacks, true)])
+		}
+		return nil
+	})
+	t.Logf("%d goroutines before, %d after %d rounds", before, runtime.NumGoroutine(), rounds)
+}

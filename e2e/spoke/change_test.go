@@ -1,0 +1,309 @@
+package spoke_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/setup"
+)
+
+// phases watches the phases of an app in the background.
+func phases(t *testing.T, w *world, namespace string) func() []v1.Phase {
+	t.Helper()
+	scheme, err := setup.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.NewWithWatch(w.cluster.AdminConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch, err := c.Watch(t.Context(), &v1.EcommerceAppList{}, client.InNamespace(namespace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(watch.Stop)
+	var mu sync.Mutex
+	var seen []v1.Phase
+	go func() {
+		for event := range watch.ResultChan() {
+			app, ok := event.Object.(*v1.EcommerceApp)
+			if !ok {
+				continue
+			}
+			mu.Lock()
+			if len(seen) == 0 || seen[len(seen)-1] != app.Status.Phase {
+				seen = append(seen, app.Status.Phase)
+			}
+			mu.Unlock()
+		}
+	}()
+	return func() []v1.Phase {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(seen)
+	}
+}
+
+// walked waits until an app has gone through phases, in order, and checks that
+// each step is one of the table.
+func walked(t *testing.T, seen func() []v1.Phase, want ...v1.Phase) {
+	t.Helper()
+	fleettest.Eventually(t, fmt.Sprint("the phases ", want), func(context.Context) error {
+		got := seen()
+		if len(got) < len(want) || !slices.Equal(got[len(got)-len(want):], want) {
+			return fmt.Errorf("phases so far: %v", got)
+		}
+		return nil
+	})
+	got := seen()
+	for i := 1; i < len(got); i++ {
+		if !component.Legal(got[i-1], got[i]) {
+			t.Errorf("went from %s to %s: %v", got[i-1], got[i], got)
+		}
+	}
+}
+
+// testChanges walks an app through its phases.
+func testChanges(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		seen := phases(t, w, app.Namespace)
+		w.create(t, app)
+		walked(t, seen, v1.PhasePending, v1.PhaseCreating, v1.PhaseRunning)
+		update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0" })
+		walked(t, seen, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
+		update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(5)) })
+		walked(t, seen, v1.PhaseRunning, v1.PhaseScaling, v1.PhaseRunning)
+		update(t, w, app, func(app *v1.EcommerceApp) {
+			app.Spec.Backend.Env = []corev1.EnvVar{{Name: "LOG", Value: "debug"}}
+		})
+		walked(t, seen, v1.PhaseScaling, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
+		hasEvents(t, w, app, "ImageUpdated", "Scaled", "ConfigurationUpdated")
+
+		update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Monitoring = v1.Monitoring{} })
+		w.running(t, app)
+		if c := part(app, "monitoring"); c.Phase != v1.PhaseDisabled || !c.Ready {
+			t.Errorf("monitoring is %s", c.Phase)
+		}
+		fleettest.Eventually(t, "what monitoring had to be gone", func(context.Context) error {
+			for _, child := range w.children(t, app) {
+				if child.GetLabels()[v1.ComponentLabel] == "monitoring" {
+					return errors.New(describe(child) + " is left")
+				}
+			}
+			return nil
+		})
+		if err := w.Delete(t.Context(), app); err != nil {
+			t.Fatal(err)
+		}
+		walked(t, seen, v1.PhaseRunning, v1.PhaseDeleting)
+	}
+}
+
+// testVersionGating changes the images of all components at once: each waits for
+// the one before it to run its new version.
+func testVersionGating(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		w.create(t, app)
+		w.running(t, app)
+		mark := w.mark(t)
+		update(t, w, app, func(app *v1.EcommerceApp) {
+			app.Spec.Database.Version = "13.5"
+			app.Spec.Backend.Image = "ecommerce-backend:v3.0.0"
+			app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0"
+		})
+		w.running(t, app)
+		log, _, err := w.cluster.AuditSince(t.Context(), mark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log = log.In(app.Namespace).Writes()
+		inOrder(t, log.ByServiceAccount(systemNamespace, serviceAccount),
+			"statefulsets/"+app.Name+"-database", "deployments/"+app.Name+"-backend", "deployments/"+app.Name+"-frontend")
+		// The database's pod was replaced before the backend was touched.
+		pod := slices.IndexFunc(log, func(e audit.Event) bool { return e.Resource == "pods" && e.Verb == "delete" })
+		backend := slices.IndexFunc(log, func(e audit.Event) bool {
+			return e.Resource == "deployments" && e.Name == app.Name+"-backend" && e.User == "system:serviceaccount:"+systemNamespace+":"+serviceAccount
+		})
+		if pod < 0 || backend < pod {
+			t.Errorf("the backend was written at %d, the database's pod replaced at %d", backend, pod)
+		}
+	}
+}
+
+// frozen stops the kubelets until its result is called, at the latest when the
+// test ends.
+func (w *world) frozen(t *testing.T) (thaw func()) {
+	t.Helper()
+	if err := w.cluster.Freeze(t.Context(), fleet.Kwok); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.WithoutCancel(t.Context())
+	thaw = sync.OnceFunc(func() {
+		if err := w.cluster.Thaw(ctx, fleet.Kwok); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(thaw)
+	return thaw
+}
+
+// testFrozen stops the kubelets: what depends on the database is never made, and
+// the status says why.
+func testFrozen(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		thaw := w.frozen(t)
+		app := shop(t, w.namespace(t))
+		w.create(t, app)
+		eventually(t, w, app, "the backend to wait", func(app *v1.EcommerceApp) error {
+			if app.Status.Phase != v1.PhaseCreating {
+				return fmt.Errorf("phase %s", app.Status.Phase)
+			}
+			return says(app, "backend", "waiting for database")
+		})
+		w.answered(t, app, "while frozen")
+		if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-backend"}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the backend exists before the database is ready: %v", err)
+		}
+		thaw()
+		w.running(t, app)
+	}
+}
+
+// testRepairWhileDown deletes the frontend while the database is not ready: what
+// ran before is repaired at once.
+func testRepairWhileDown(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		w.create(t, app)
+		w.running(t, app)
+		thaw := w.frozen(t)
+		pod := &corev1.Pod{}
+		pod.Namespace, pod.Name = app.Namespace, app.Name+"-database-0"
+		if err := w.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, w, app, "the database to be missed", func(app *v1.EcommerceApp) error {
+			if part(app, "database").Ready {
+				return errNotYet
+			}
+			return nil
+		})
+		deployment := &appsv1.Deployment{}
+		deployment.Namespace, deployment.Name = app.Namespace, app.Name+"-frontend"
+		w.madeAgain(t, deployment)
+		if part(app, "database").Ready {
+			t.Error("the database was ready in the meantime: nothing was proved")
+		}
+		thaw()
+		w.running(t, app)
+	}
+}
+
+// testImageUpdated checks that the annotation causes one rollout and goes.
+func testImageUpdated(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		w.create(t, app)
+		w.running(t, app)
+		before := w.generations(t, app)
+		update(t, w, app, func(app *v1.EcommerceApp) {
+			app.Annotations = map[string]string{v1.ImageUpdatedAnnotation: "true"}
+		})
+		w.running(t, app)
+		w.answered(t, app, "after the restart")
+		w.running(t, app)
+		if app.Annotations[v1.RestartedAtAnnotation] == "" {
+			t.Error("no time of the restart")
+		}
+		after := w.generations(t, app)
+		for _, name := range []string{app.Name + "-backend", app.Name + "-frontend"} {
+			if after[name] != before[name]+1 {
+				t.Errorf("%s went from generation %d to %d, want one rollout", name, before[name], after[name])
+			}
+		}
+		hasEvents(t, w, app, "ImageUpdated")
+	}
+}
+
+func (w *world) generations(t testing.TB, app *v1.EcommerceApp) map[string]int64 {
+	t.Helper()
+	var list appsv1.DeploymentList
+	if err := w.List(t.Context(), &list, client.InNamespace(app.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	generations := make(map[string]int64)
+	for _, d := range list.Items {
+		generations[d.Name] = d.Generation
+	}
+	return generations
+}
+
+// testStorage grows the database's volume under its running pod, and is refused
+// to shrink it.
+func testStorage(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		w.create(t, app)
+		w.running(t, app)
+		pod := w.podUID(t, app)
+		update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
+		claim := &corev1.PersistentVolumeClaim{}
+		claim.Namespace, claim.Name = app.Namespace, "data-"+app.Name+"-database-0"
+		eventually(t, w, claim, "the claim to grow", func(c *corev1.PersistentVolumeClaim) error {
+			have := c.Status.Capacity[corev1.ResourceStorage]
+			if have.Cmp(quantity("200Gi")) != 0 {
+				return fmt.Errorf("capacity is %s", have.String())
+			}
+			return nil
+		})
+		set := &appsv1.StatefulSet{}
+		set.Namespace, set.Name = app.Namespace, app.Name+"-database"
+		eventually(t, w, set, "the StatefulSet to be made again", func(s *appsv1.StatefulSet) error {
+			have := s.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]
+			if have.Cmp(quantity("200Gi")) != 0 {
+				return fmt.Errorf("template asks for %s", have.String())
+			}
+			return nil
+		})
+		w.running(t, app)
+		if w.podUID(t, app) != pod {
+			t.Error("the database's pod was replaced")
+		}
+		err := w.Get(t.Context(), client.ObjectKeyFromObject(app), app)
+		if err != nil {
+			t.Fatal(err)
+		}
+		app.Spec.Database.Storage = "50Gi"
+		if err := w.Update(t.Context(), app); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "storage cannot shrink") {
+			t.Errorf("shrinking was answered with %v", err)
+		}
+	}
+}
+
+func (w *world) podUID(t testing.TB, app *v1.EcommerceApp) types.UID {
+	t.Helper()
+	pod := &corev1.Pod{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-0"}, pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod.UID
+}

@@ -1,0 +1,329 @@
+package spoke_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+)
+
+func childLists() []client.ObjectList {
+	return []client.ObjectList{
+		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &autoscalingv2.HorizontalPodAutoscalerList{},
+		&batchv1.CronJobList{}, &corev1.ConfigMapList{}, &corev1.PersistentVolumeClaimList{}, &corev1.SecretList{},
+		&corev1.ServiceList{}, &corev1.ServiceAccountList{}, &networkingv1.IngressList{},
+		&networkingv1.NetworkPolicyList{}, &policyv1.PodDisruptionBudgetList{},
+	}
+}
+
+// testRepair deletes each child, and then changes some: all is put right.
+func testRepair(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		w.create(t, app)
+		w.running(t, app)
+		t.Run("deleted", testMadeAgain(w, app))
+		t.Run("changed", testReverted(w, app))
+		t.Run("label removed", testRelabelled(w, app))
+		t.Run("foreign fields stay", testForeignFields(w, app))
+		hasEvents(t, w, app, "Created", "Updated")
+	}
+}
+
+func testMadeAgain(w *world, app *v1.EcommerceApp) func(*testing.T) {
+	return func(t *testing.T) {
+		for _, child := range w.children(t, app) {
+			if controlled(child) {
+				w.madeAgain(t, child)
+			}
+		}
+		w.running(t, app)
+	}
+}
+
+// madeAgain deletes an object and waits until there is another.
+func (w *world) madeAgain(t *testing.T, object client.Object) {
+	t.Helper()
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		t.Fatal(err)
+	}
+	uid := object.GetUID()
+	if err := w.Delete(t.Context(), object, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, w, object, object.GetName()+" to be made again", func(again client.Object) error {
+		if again.GetUID() == uid {
+			return errNotYet
+		}
+		return nil
+	})
+}
+
+func testRelabelled(w *world, app *v1.EcommerceApp) func(*testing.T) {
+	return func(t *testing.T) {
+		service := &corev1.Service{}
+		service.Namespace, service.Name = app.Namespace, app.Name+"-backend"
+		update(t, w, service, func(s *corev1.Service) { delete(s.Labels, v1.ManagedByLabel) })
+		eventually(t, w, service, "the label to be back", func(s *corev1.Service) error {
+			if s.Labels[v1.ManagedByLabel] != v1.ManagedBy {
+				return errNotYet
+			}
+			return nil
+		})
+	}
+}
+
+func testForeignFields(w *world, app *v1.EcommerceApp) func(*testing.T) {
+	return func(t *testing.T) {
+		deployment := &appsv1.Deployment{}
+		deployment.Namespace, deployment.Name = app.Namespace, app.Name+"-backend"
+		update(t, w, deployment, func(d *appsv1.Deployment) { d.Labels["team"] = "checkout" })
+		w.answered(t, app, "after the label")
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment); err != nil {
+			t.Fatal(err)
+		}
+		if deployment.Labels["team"] != "checkout" {
+			t.Error("a label of someone else was removed")
+		}
+	}
+}
+
+func testReverted(w *world, app *v1.EcommerceApp) func(*testing.T) {
+	return func(t *testing.T) {
+		deployment := &appsv1.Deployment{}
+		deployment.Namespace, deployment.Name = app.Namespace, app.Name+"-frontend"
+		update(t, w, deployment, func(d *appsv1.Deployment) {
+			d.Spec.Replicas = new(int32(1))
+			d.Spec.Template.Spec.Containers[0].Image = "stranger:1"
+		})
+		eventually(t, w, deployment, "the Deployment to be as wanted", func(d *appsv1.Deployment) error {
+			if *d.Spec.Replicas != 3 || d.Spec.Template.Spec.Containers[0].Image == "stranger:1" {
+				return errNotYet
+			}
+			return nil
+		})
+		service := &corev1.Service{}
+		service.Namespace, service.Name = app.Namespace, app.Name+"-frontend"
+		port := int32(0)
+		update(t, w, service, func(s *corev1.Service) { port, s.Spec.Ports[0].Port = s.Spec.Ports[0].Port, 4321 })
+		eventually(t, w, service, "the Service to be as wanted", func(s *corev1.Service) error {
+			if s.Spec.Ports[0].Port != port || len(s.Spec.Ports) != 1 {
+				return fmt.Errorf("ports are %v", s.Spec.Ports)
+			}
+			return nil
+		})
+		config := &corev1.ConfigMap{}
+		config.Namespace, config.Name = app.Namespace, app.Name+"-database-config"
+		update(t, w, config, func(c *corev1.ConfigMap) {
+			for key := range c.Data {
+				c.Data[key] = "broken"
+			}
+		})
+		eventually(t, w, config, "the ConfigMap to be as wanted", func(c *corev1.ConfigMap) error {
+			for _, value := range c.Data {
+				if value == "broken" {
+					return errNotYet
+				}
+			}
+			return nil
+		})
+		w.running(t, app)
+	}
+}
+
+// answered forces a reconciliation and waits for its answer.
+func (w *world) answered(t testing.TB, app *v1.EcommerceApp, token string) {
+	t.Helper()
+	update(t, w, app, func(app *v1.EcommerceApp) {
+		if app.Annotations == nil {
+			app.Annotations = map[string]string{}
+		}
+		app.Annotations[v1.ReconcileAtAnnotation] = token
+	})
+	eventually(t, w, app, "the answer to "+token, func(app *v1.EcommerceApp) error {
+		if app.Status.LastHandledReconcileAt != token {
+			return errNotYet
+		}
+		return nil
+	})
+}
+
+// testThrift checks that an unchanged app costs one write per question asked of
+// it, and nothing else: forced, resynced, and after a restart.
+func testThrift(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		w.create(t, app)
+		w.running(t, app)
+		versions := w.versions(t, app)
+		w.answered(t, app, "warm")
+		mark := w.mark(t)
+		for i := range 5 {
+			w.answered(t, app, fmt.Sprint("forced ", i))
+		}
+		w.cost(t, mark, app, 5)
+		log, _, err := w.cluster.AuditSince(t.Context(), mark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reads := log.ByServiceAccount(systemNamespace, serviceAccount).Verb("get", "list"); len(reads) > 0 {
+			t.Errorf("an unchanged app was read for:\n%s", reads)
+		}
+
+		w.stop(t)
+		mark = w.mark(t)
+		w.run(t)
+		w.answered(t, app, "after a restart")
+		w.cost(t, mark, app, 1)
+
+		mark = w.mark(t)
+		update(t, w, app, func(app *v1.EcommerceApp) { app.Labels = map[string]string{"applied": "again"} })
+		w.answered(t, app, "after a label")
+		w.cost(t, mark, app, 1)
+		now := w.versions(t, app)
+		for name, version := range versions {
+			if now[name] != version {
+				t.Errorf("%s has changed", name)
+			}
+		}
+	}
+}
+
+// cost checks how many writes there were since a mark: of statuses alone.
+func (w *world) cost(t testing.TB, mark audit.Mark, app *v1.EcommerceApp, want int) {
+	t.Helper()
+	log := w.writes(t, mark, app.Namespace)
+	if len(log) != want || slices.ContainsFunc(log, func(e audit.Event) bool { return e.Subresource != "status" }) {
+		t.Errorf("want %d writes of the status, got:\n%s", want, log)
+	}
+}
+
+// versions returns the resource versions of what only we write.
+func (w *world) versions(t testing.TB, app *v1.EcommerceApp) map[string]string {
+	t.Helper()
+	versions := make(map[string]string)
+	for _, child := range w.children(t, app) {
+		versions[describe(child)] = child.GetResourceVersion()
+	}
+	return versions
+}
+
+func describe(object client.Object) string {
+	return object.GetObjectKind().GroupVersionKind().Kind + " " + object.GetName()
+}
+
+// testLongName checks that each name derived from one of 63 characters is valid.
+func testLongName(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		app.Name = "shop-whose-name-is-as-long-as-a-name-can-be-0123456789-01234567"
+		if len(app.Name) != 63 {
+			t.Fatalf("the name has %d characters", len(app.Name))
+		}
+		w.create(t, app)
+		w.running(t, app)
+		if len(w.children(t, app)) < 15 {
+			t.Errorf("only %d children", len(w.children(t, app)))
+		}
+	}
+}
+
+// testDeletion checks that components go in reverse order, that data stays, and
+// that an app of the same name finds it again.
+func testDeletion(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		w.create(t, app)
+		w.running(t, app)
+		kept := w.kept(t, app)
+		mark := w.mark(t)
+		if err := w.Delete(t.Context(), app); err != nil {
+			t.Fatal(err)
+		}
+		name, uid := app.Name, app.UID
+		w.gone(t, app)
+		log := w.writes(t, mark, app.Namespace)
+		inOrder(t, log.Deletes(), "ingresses/"+name+"-ingress", "deployments/"+name+"-frontend",
+			"deployments/"+name+"-backend", "statefulsets/"+name+"-database")
+		if lost := log.Deletes().Where(func(e audit.Event) bool { return slices.Contains(kept.names, e.Name) }); len(lost) > 0 {
+			t.Errorf("data was deleted:\n%s", lost)
+		}
+		if creations := withoutEvents(log.Code(201)); len(creations) > 0 {
+			t.Errorf("a deleted app was given children:\n%s", creations)
+		}
+		app.UID = uid
+		for _, child := range w.children(t, app) {
+			if controlled(child) {
+				t.Errorf("%s is left", describe(child))
+			}
+		}
+		again := shop(t, app.Namespace)
+		w.create(t, again)
+		w.running(t, again)
+		if diff := cmp.Diff(kept, w.kept(t, again), cmp.AllowUnexported(keeping{})); diff != "" {
+			t.Error("the password or the claims of the database have changed")
+		}
+	}
+}
+
+// keeping is what outlives an app.
+type keeping struct {
+	names    []string
+	password string
+	claims   map[string]types.UID
+}
+
+func (w *world) kept(t testing.TB, app *v1.EcommerceApp) keeping {
+	t.Helper()
+	kept := keeping{claims: map[string]types.UID{}}
+	var claims corev1.PersistentVolumeClaimList
+	if err := w.List(t.Context(), &claims, client.InNamespace(app.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, claim := range claims.Items {
+		kept.claims[claim.Name] = claim.UID
+		kept.names = append(kept.names, claim.Name)
+	}
+	if len(kept.claims) != 2 {
+		t.Errorf("%d claims, want that of the database and that of its backups", len(kept.claims))
+	}
+	secret := &corev1.Secret{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-credentials"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	kept.password = string(secret.Data["password"])
+	kept.names = append(kept.names, secret.Name)
+	return kept
+}
+
+// testTerminatingNamespace deletes a whole namespace: it goes, and nobody fights.
+func testTerminatingNamespace(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		namespace := &corev1.Namespace{}
+		namespace.Name = w.namespace(t)
+		app := shop(t, namespace.Name)
+		w.create(t, app)
+		w.running(t, app)
+		mark := w.mark(t)
+		if err := w.Delete(t.Context(), namespace); err != nil {
+			t.Fatal(err)
+		}
+		w.gone(t, namespace)
+		if refused := w.writes(t, mark, namespace.Name).Code(403); len(withoutEvents(refused)) > 20 {
+			t.Errorf("%d writes were refused, first:\n%s", len(refused), refused[:1])
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package spoke_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/spoke/setup"
+)
+
+const (
+	systemNamespace = "shopfleet-system"
+	serviceAccount  = "shopfleet-spoke"
+
+	// retryAfter and resync make what waits for people, or for nothing, quick
+	// enough to watch.
+	retryAfter = time.Second
+	resync     = 3 * time.Second
+)
+
+// world is one cluster with a spoke in it.
+type world struct {
+	client.Client
+	cluster    *fleet.Cluster
+	kubeconfig []byte
+	// stop ends the spoke and waits for it.
+	stop func(testing.TB)
+}
+
+// start starts a cluster and a spoke.
+func start(t *testing.T) *world {
+	t.Helper()
+	f := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{
+		{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3, NodeCPU: quantity("32"), NodeMemory: quantity("128Gi")},
+	}})
+	cluster := f.Member("solo")
+	for _, folder := range []string{"../../config/crd/bases", "../../config/rbac/spoke"} {
+		if err := cluster.ApplyFolder(t.Context(), folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scheme, err := setup.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(cluster.AdminConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := cluster.ServiceAccountKubeconfig(t.Context(), systemNamespace, serviceAccount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Client: c, cluster: cluster, kubeconfig: kubeconfig}
+	w.run(t)
+	t.Cleanup(func() { w.stop(t) })
+	return w
+}
+
+// run starts the spoke.
+func (w *world) run(t testing.TB) {
+	t.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig(w.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	log := os.Stderr
+	if os.Getenv("SHOPFLEET_LOG") == "" {
+		if log, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go func() {
+		ended <- setup.Run(ctx, setup.Options{
+			Config:                 config,
+			MetricsBindAddress:     "0",
+			HealthProbeBindAddress: "0",
+			Logger:                 setup.NewLogger(log, 0),
+			Registry:               prometheus.NewRegistry(),
+			RetryAfter:             retryAfter,
+			Resync:                 resync,
+		})
+	}()
+	w.stop = func(t testing.TB) {
+		t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the spoke ended with an error: %v", err)
+		}
+		ended <- nil
+	}
+}
+
+// namespace makes a namespace for a test.
+func (w *world) namespace(t testing.TB) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "shop-"}}
+	if err := w.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	return namespace.Name
+}
+
+// sample reads an object of config/samples.
+func sample[T client.Object](t testing.TB, file string, into T) T {
+	t.Helper()
+	raw, err := os.ReadFile("../../config/samples/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(raw, into); err != nil {
+		t.Fatal(err)
+	}
+	return into
+}
+
+// shop returns the seed's EcommerceApp for a namespace.
+func shop(t testing.TB, namespace string) *v1.EcommerceApp {
+	t.Helper()
+	app := sample(t, "ecommerceapp.yaml", &v1.EcommerceApp{})
+	app.Namespace = namespace
+	return app
+}
+
+func (w *world) create(t testing.TB, object client.Object) {
+	t.Helper()
+	if err := w.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits until an object is as the check says.
+func eventually[T client.Object](t testing.TB, w *world, object T, what string, check func(T) error) {
+	t.Helper()
+	fleettest.Eventually(t, what, func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		return check(object)
+	})
+}
+
+// running waits until an app is as wanted.
+func (w *world) running(t testing.TB, app *v1.EcommerceApp) {
+	t.Helper()
+	eventually(t, w, app, "the app to run", func(app *v1.EcommerceApp) error {
+		s := app.Status
+		if s.Phase != v1.PhaseRunning || s.ObservedGeneration != app.Generation || app.Annotations[v1.ImageUpdatedAnnotation] != "" {
+			return fmt.Errorf("phase %s: %s (generation %d, observed %d)", s.Phase, s.Message, app.Generation, s.ObservedGeneration)
+		}
+		return nil
+	})
+}
+
+// update changes an object as kubectl edit does.
+func update[T client.Object](t testing.TB, w *world, object T, change func(T)) {
+	t.Helper()
+	fleettest.Eventually(t, "the update to be accepted", func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change(object)
+		return w.Update(ctx, object)
+	})
+}
+
+// writes returns what the spoke has written to a namespace since a mark.
+func (w *world) writes(t testing.TB, mark audit.Mark, namespace string) audit.Log {
+	t.Helper()
+	log, _, err := w.cluster.AuditSince(t.Context(), mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log.ByServiceAccount(systemNamespace, serviceAccount).Writes().In(namespace)
+}
+
+func (w *world) mark(t testing.TB) audit.Mark {
+	t.Helper()
+	mark, err := w.cluster.AuditMark(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark
+}
+
+// withoutEvents leaves out events, which are news and not state.
+func withoutEvents(log audit.Log) audit.Log {
+	return log.Where(func(e audit.Event) bool { return e.Resource != "events" })
+}
+
+// part returns a component's status.
+func part(app *v1.EcommerceApp, name string) v1.ComponentStatus {
+	i := slices.IndexFunc(app.Status.Components, func(c v1.ComponentStatus) bool { return c.Name == name })
+	if i < 0 {
+		return v1.ComponentStatus{}
+	}
+	return app.Status.Components[i]
+}
+
+// says returns an error unless a component's message contains a text.
+func says(app *v1.EcommerceApp, name, text string) error {
+	if c := part(app, name); !strings.Contains(c.Message, text) {
+		return fmt.Errorf("%s says %q, want %q", name, c.Message, text)
+	}
+	return nil
+}
+
+var errNotYet = errors.New("not yet")

@@ -1,0 +1,180 @@
+package spoke_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+)
+
+func quantity(s string) resource.Quantity { return resource.MustParse(s) }
+
+func TestSpoke(t *testing.T) {
+	w := start(t)
+	t.Run("seed", testSeed(w))
+	t.Run("other kinds", testOtherKinds(w))
+	t.Run("repair", testRepair(w))
+	t.Run("thrift", testThrift(w))
+	t.Run("changes", testChanges(w))
+	t.Run("gating of versions", testVersionGating(w))
+	t.Run("frozen kubelets", testFrozen(w))
+	t.Run("repair while down", testRepairWhileDown(w))
+	t.Run("restart annotation", testImageUpdated(w))
+	t.Run("storage", testStorage(w))
+	t.Run("long name", testLongName(w))
+	t.Run("conflict and adoption", testConflict(w))
+	t.Run("forbidden", testForbidden(w))
+	t.Run("deletion", testDeletion(w))
+	t.Run("terminating namespace", testTerminatingNamespace(w))
+	t.Run("optional kinds", testOptionalKinds(w))
+	t.Run("missing definitions", testMissingDefinitions(w))
+	t.Run("process", testProcess(w))
+}
+
+// testSeed checks that the seed's object comes up as written: five components in
+// order, each object written once.
+func testSeed(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		mark := w.mark(t)
+		w.create(t, app)
+		w.running(t, app)
+		if app.Status.Message != "Application is running" || app.Status.Ready != "5/5" {
+			t.Errorf("message is %q, ready is %q", app.Status.Message, app.Status.Ready)
+		}
+		listsComponents(t, app)
+		log := withoutEvents(w.writes(t, mark, app.Namespace))
+		writtenOnce(t, log, app)
+		inOrder(t, log,
+			"statefulsets/my-ecommerce-app-database", "deployments/my-ecommerce-app-backend",
+			"deployments/my-ecommerce-app-frontend", "services/my-ecommerce-app-frontend", "ingresses/my-ecommerce-app-ingress")
+		hasEvents(t, w, app, "Created")
+		hasLabels(t, w, app)
+	}
+}
+
+func listsComponents(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	var names []string
+	for _, c := range app.Status.Components {
+		names = append(names, c.Name)
+		if !c.Ready || c.Phase != v1.PhaseRunning {
+			t.Errorf("%s is %s: %s", c.Name, c.Phase, c.Message)
+		}
+	}
+	if diff := cmp.Diff([]string{"database", "backend", "frontend", "ingress", "monitoring"}, names); diff != "" {
+		t.Errorf("components (-want +got):\n%s", diff)
+	}
+	if app.Status.Replicas != 3 || app.Status.Selector == "" {
+		t.Errorf("scale shows %d replicas of %q", app.Status.Replicas, app.Status.Selector)
+	}
+}
+
+// writtenOnce checks that each object was written once, and the status rarely.
+func writtenOnce(t *testing.T, log audit.Log, app *v1.EcommerceApp) {
+	t.Helper()
+	counts := make(map[string]int)
+	for _, e := range log {
+		counts[e.Resource+"/"+e.Subresource+"/"+e.Name]++
+	}
+	statuses := counts["ecommerceapps/status/"+app.Name]
+	delete(counts, "ecommerceapps/status/"+app.Name)
+	for object, n := range counts {
+		if n != 1 {
+			t.Errorf("%s was written %d times", object, n)
+		}
+	}
+	// Creating, one for each component that becomes ready before the last, Running.
+	if statuses > 6 {
+		t.Errorf("the status was written %d times:\n%s", statuses, log)
+	}
+	t.Logf("%d objects written once each, %d status writes", len(counts)-1, statuses)
+}
+
+// inOrder checks that objects were first written in an order.
+func inOrder(t *testing.T, log audit.Log, objects ...string) {
+	t.Helper()
+	last := -1
+	for _, object := range objects {
+		i := slices.IndexFunc(log, func(e audit.Event) bool { return e.Resource+"/"+e.Name == object })
+		if i <= last {
+			t.Errorf("%s is write %d, after write %d of what comes before it", object, i, last)
+		}
+		last = max(i, last)
+	}
+}
+
+// hasEvents checks that there is an event of a reason for the app, and that no
+// component made more than a few.
+func hasEvents(t *testing.T, w *world, app *v1.EcommerceApp, reasons ...string) {
+	t.Helper()
+	eventually(t, w, app, "events", func(*v1.EcommerceApp) error {
+		var list corev1.EventList
+		if err := w.List(t.Context(), &list, client.InNamespace(app.Namespace)); err != nil {
+			return err
+		}
+		for _, reason := range reasons {
+			if !slices.ContainsFunc(list.Items, func(e corev1.Event) bool {
+				return e.Reason == reason && e.InvolvedObject.Name == app.Name && e.InvolvedObject.UID == app.UID
+			}) {
+				return fmt.Errorf("no event of reason %s", reason)
+			}
+		}
+		return nil
+	})
+}
+
+// hasLabels checks that each child can be found by its labels and belongs to the app.
+func hasLabels(t *testing.T, w *world, app *v1.EcommerceApp) {
+	t.Helper()
+	children := w.children(t, app)
+	if len(children) < 15 {
+		t.Errorf("only %d children carry the app's UID", len(children))
+	}
+	for _, child := range children {
+		labels := child.GetLabels()
+		if labels[v1.ManagedByLabel] != v1.ManagedBy || labels[v1.InstanceLabel] != app.Name || labels[v1.ComponentLabel] == "" {
+			t.Errorf("%s %s has labels %v", child.GetObjectKind().GroupVersionKind().Kind, child.GetName(), labels)
+		}
+		if len(child.GetAnnotations()[v1.SpecHashAnnotation]) != 64 {
+			t.Errorf("%s %s has no hash", child.GetObjectKind().GroupVersionKind().Kind, child.GetName())
+		}
+	}
+}
+
+// children returns the objects that carry an app's UID.
+func (w *world) children(t testing.TB, app client.Object) []client.Object {
+	t.Helper()
+	var all []client.Object
+	for _, list := range childLists() {
+		if err := w.List(t.Context(), list, client.InNamespace(app.GetNamespace()),
+			client.MatchingLabels{v1.OwnerUIDLabel: string(app.GetUID())}); err != nil {
+			t.Fatal(err)
+		}
+		items, err := meta.ExtractList(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range items {
+			object := item.(client.Object)
+			gvk, err := w.GroupVersionKindFor(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			object.GetObjectKind().SetGroupVersionKind(gvk)
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+func controlled(object client.Object) bool { return metav1.GetControllerOf(object) != nil }

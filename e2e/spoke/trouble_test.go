@@ -1,0 +1,325 @@
+package spoke_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// failed waits until an app is failed for a reason, and its message says something.
+func (w *world) failed(t testing.TB, app *v1.EcommerceApp, reason string, texts ...string) {
+	t.Helper()
+	eventually(t, w, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
+		ready := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionReady)
+		if app.Status.Phase != v1.PhaseFailed || ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != reason {
+			return fmt.Errorf("phase %s: %s (%v)", app.Status.Phase, app.Status.Message, ready)
+		}
+		for _, text := range texts {
+			if !strings.Contains(ready.Message, text) {
+				return fmt.Errorf("message %q lacks %q", ready.Message, text)
+			}
+		}
+		return nil
+	})
+}
+
+// testConflict puts a stranger's objects in the way: they stay as they are until
+// they are handed over.
+func testConflict(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		stranger := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database"}}
+		stranger.Spec.Ports = []corev1.ServicePort{{Name: "theirs", Port: 9999}}
+		stranger.Spec.ClusterIP = corev1.ClusterIPNone
+		stranger.Spec.Selector = map[string]string{"app": "theirs"}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-credentials"}}
+		secret.Data = map[string][]byte{"password": []byte("theirs")}
+		w.create(t, stranger)
+		w.create(t, secret)
+		w.create(t, app)
+		w.failed(t, app, v1.ReasonConflict, "Secret", app.Name+"-database-credentials", v1.AdoptAnnotation)
+		hasEvents(t, w, app, "Conflict")
+		handOver(t, w, secret)
+		w.failed(t, app, v1.ReasonConflict, "Service", app.Name+"-database")
+		w.answered(t, app, "while in conflict")
+		untouched := &corev1.Service{}
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(stranger), untouched); err != nil {
+			t.Fatal(err)
+		}
+		if untouched.ResourceVersion != stranger.ResourceVersion {
+			t.Error("a stranger's Service was written")
+		}
+		handOver(t, w, stranger)
+		w.running(t, app)
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+			t.Fatal(err)
+		}
+		if string(secret.Data["password"]) != "theirs" || len(secret.Data["username"]) == 0 {
+			t.Error("an adopted Secret must keep its password and be completed")
+		}
+
+		// What another object controls is not for handing over.
+		other := shop(t, app.Namespace)
+		other.Name = "other"
+		owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: app.Namespace, Name: "other-database-config",
+			Annotations:     map[string]string{v1.AdoptAnnotation: "true"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: stranger.Name, UID: stranger.UID, Controller: new(true)}},
+		}}
+		w.create(t, owned)
+		w.create(t, other)
+		w.failed(t, other, v1.ReasonConflict, "other-database-config", "Service")
+	}
+}
+
+func handOver(t *testing.T, w *world, object client.Object) {
+	t.Helper()
+	update(t, w, object, func(o client.Object) {
+		annotations := o.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[v1.AdoptAnnotation] = "true"
+		o.SetAnnotations(annotations)
+	})
+}
+
+// testForbidden takes the permission to write StatefulSets away, and gives it back.
+func testForbidden(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		role := &rbacv1.ClusterRole{}
+		role.Name = "shopfleet-spoke"
+		update(t, w, role, func(r *rbacv1.ClusterRole) {
+			for i := range r.Rules {
+				r.Rules[i].Resources = slices.DeleteFunc(r.Rules[i].Resources, func(s string) bool { return s == "statefulsets" })
+			}
+			r.Rules = append(r.Rules, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"get", "list", "watch"}})
+		})
+		app := shop(t, w.namespace(t))
+		w.create(t, app)
+		w.failed(t, app, v1.ReasonForbidden, "database", "cannot patch", "statefulsets")
+		hasEvents(t, w, app, "Forbidden")
+		if err := w.cluster.ApplyFolder(t.Context(), "../../config/rbac/spoke"); err != nil {
+			t.Fatal(err)
+		}
+		w.running(t, app)
+	}
+}
+
+// testOtherKinds runs the seeds' two other operators.
+func testOtherKinds(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		namespace := w.namespace(t)
+		web := sample(t, "webapp.yaml", &webappv1.WebApp{})
+		web.Namespace = namespace
+		w.create(t, web)
+		eventually(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
+			if web.Status.Phase != v1.PhaseRunning || web.Status.AvailableReplicas != 3 {
+				return fmt.Errorf("%s: %s", web.Status.Phase, web.Status.Message)
+			}
+			return nil
+		})
+		db := sample(t, "mysqlcluster.yaml", &mysqlv1.MySQLCluster{})
+		db.Namespace = namespace
+		w.create(t, db)
+		eventually(t, w, db, "the MySQLCluster to run", func(db *mysqlv1.MySQLCluster) error {
+			if db.Status.Phase != v1.PhaseRunning || db.Status.Ready != "3/3" || !db.Status.StorageProvisioned {
+				return fmt.Errorf("%s %s: %s", db.Status.Phase, db.Status.Ready, db.Status.Message)
+			}
+			return nil
+		})
+		var classes storagev1.StorageClassList
+		if err := w.List(t.Context(), &classes, client.MatchingLabels{v1.OwnerUIDLabel: string(db.UID)}); err != nil {
+			t.Fatal(err)
+		}
+		if len(classes.Items) != 1 || classes.Items[0].Parameters["iops"] != "3000" {
+			t.Errorf("classes of the database: %v", classes.Items)
+		}
+		for _, object := range []client.Object{web, db} {
+			if err := w.Delete(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+			w.gone(t, object)
+		}
+	}
+}
+
+func (w *world) gone(t testing.TB, object client.Object) {
+	t.Helper()
+	fleettest.Eventually(t, object.GetName()+" to be gone", func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
+			return errors.Join(err, errNotYet)
+		}
+		return nil
+	})
+}
+
+// serviceMonitors is a definition as the Prometheus operator has it, but for the schema.
+const serviceMonitors = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: servicemonitors.monitoring.coreos.com
+spec:
+  group: monitoring.coreos.com
+  scope: Namespaced
+  names: {plural: servicemonitors, singular: servicemonitor, kind: ServiceMonitor, listKind: ServiceMonitorList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`
+
+// testOptionalKinds adds an optional kind to the cluster, and takes it away.
+func testOptionalKinds(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		w.create(t, app)
+		w.running(t, app)
+		if err := w.cluster.Apply(t.Context(), []byte(serviceMonitors)); err != nil {
+			t.Fatal(err)
+		}
+		monitors := &unstructured.UnstructuredList{}
+		monitors.SetGroupVersionKind(schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitorList"})
+		atLeastOne := func(ctx context.Context) error {
+			if err := w.List(ctx, monitors, client.InNamespace(app.Namespace)); err != nil {
+				return err
+			}
+			if len(monitors.Items) == 0 {
+				return errNotYet
+			}
+			return nil
+		}
+		fleettest.Eventually(t, "a ServiceMonitor", atLeastOne)
+		monitor := monitors.Items[0].DeepCopy()
+		uid := monitor.GetUID()
+		if err := w.Delete(t.Context(), monitor); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, w, monitor, "the ServiceMonitor to be made again", func(m *unstructured.Unstructured) error {
+			if m.GetUID() == uid {
+				return errNotYet
+			}
+			return nil
+		})
+		w.answered(t, app, "with monitors")
+		w.running(t, app)
+		mark := w.mark(t)
+		w.answered(t, app, "with monitors, again")
+		w.cost(t, mark, app, 1)
+
+		t.Log("before drop", time.Now())
+		w.dropDefinition(t, "servicemonitors.monitoring.coreos.com")
+		w.running(t, app)
+		t.Log("after drop", time.Now())
+		// The app can still be deleted.
+		if err := w.Delete(t.Context(), app); err != nil {
+			t.Fatal(err)
+		}
+		w.gone(t, app)
+	}
+}
+
+func definition(name string) *metav1.PartialObjectMetadata {
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	crd.SetName(name)
+	return crd
+}
+
+func (w *world) dropDefinition(t testing.TB, name string) {
+	t.Helper()
+	if err := w.Delete(t.Context(), definition(name)); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(t, definition(name))
+}
+
+// testMissingDefinitions starts the spoke without the definition of one kind: the
+// others work, and so does that kind once it is defined.
+func testMissingDefinitions(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		w.stop(t)
+		w.dropDefinition(t, "webapps.example.com")
+		w.run(t)
+		app := shop(t, w.namespace(t))
+		w.create(t, app)
+		w.running(t, app)
+		if err := w.cluster.ApplyFolder(t.Context(), "../../config/crd/bases"); err != nil {
+			t.Fatal(err)
+		}
+		web := sample(t, "webapp.yaml", &webappv1.WebApp{})
+		web.Namespace = app.Namespace
+		w.create(t, web)
+		eventually(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
+			if web.Status.Phase != v1.PhaseRunning {
+				return fmt.Errorf("%s: %s", web.Status.Phase, web.Status.Message)
+			}
+			return nil
+		})
+	}
+}
+
+// testProcess builds the command and runs it as a process: it works with leader
+// election, and ends well when it is told to.
+func testProcess(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		w.stop(t)
+		dir := t.TempDir()
+		binary, kubeconfig := filepath.Join(dir, "spoke"), filepath.Join(dir, "kubeconfig")
+		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/spoke").CombinedOutput(); err != nil {
+			t.Fatalf("building: %v\n%s", err, out)
+		}
+		if err := os.WriteFile(kubeconfig, w.kubeconfig, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		process := exec.CommandContext(t.Context(), binary, "--kubeconfig", kubeconfig, "--metrics-bind-address", "0",
+			"--health-probe-bind-address", "0", "--leader-elect", "--leader-election-namespace", systemNamespace, "-v", "1")
+		var log strings.Builder
+		process.Stderr = &log
+		if err := process.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- process.Wait() }()
+		app := shop(t, w.namespace(t))
+		w.create(t, app)
+		w.running(t, app)
+		if err := process.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("the process ended with %v:\n%s", err, log.String())
+		}
+		var set appsv1.StatefulSetList
+		if err := w.List(t.Context(), &set, client.InNamespace(app.Namespace)); err != nil || len(set.Items) != 1 {
+			t.Errorf("%d databases (%v), want 1", len(set.Items), err)
+		}
+	}
+}

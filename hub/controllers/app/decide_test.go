@@ -1,0 +1,110 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/rollup"
+)
+
+// member makes a MemberCluster with a Ready condition.
+func member(name string, ready metav1.ConditionStatus, reason string) v1.MemberCluster {
+	return v1.MemberCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: v1.MemberClusterStatus{
+			Region:     "r",
+			Conditions: []metav1.Condition{{Type: v1.ConditionReady, Status: ready, Reason: reason}},
+		},
+	}
+}
+
+func TestDecideStaysWherePlacementCannotBeRead(t *testing.T) {
+	t.Parallel()
+	in := rollup.Input{}
+	in.Previous.Clusters = []v1.ClusterStatus{{Name: "a"}, {Name: "b", Phase: v1.PhaseDeleting}}
+	spec := v1.Placement{ClusterSelector: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "Near"}},
+	}}
+	decide(&in, spec, []v1.MemberCluster{member("c", metav1.ConditionTrue, v1.ReasonConnected)})
+	if in.Invalid == "" || !cmp.Equal(in.Chosen, []string{"a"}) {
+		t.Errorf("invalid %q, chosen %v; want the cluster that it is on and not leaving", in.Invalid, in.Chosen)
+	}
+}
+
+func TestDecideKnowsMembersByTheirStatus(t *testing.T) {
+	t.Parallel()
+	deleting := member("deleting", metav1.ConditionTrue, v1.ReasonConnected)
+	deleting.DeletionTimestamp = &metav1.Time{}
+	members := []v1.MemberCluster{
+		member("ready", metav1.ConditionTrue, v1.ReasonConnected),
+		member("lost", metav1.ConditionFalse, v1.ReasonProbeFailed),
+		member("placed", metav1.ConditionFalse, v1.ReasonProbeFailed),
+		member("detached", metav1.ConditionFalse, v1.ReasonSecretNotFound),
+		{ObjectMeta: metav1.ObjectMeta{Name: "new"}},
+		deleting,
+	}
+	in := rollup.Input{}
+	for _, name := range []string{"placed", "detached", "deleting", "forgotten"} {
+		in.Previous.Clusters = append(in.Previous.Clusters, v1.ClusterStatus{Name: name})
+	}
+	decide(&in, v1.Placement{}, members)
+	if diff := cmp.Diff([]string{"placed", "ready"}, in.Chosen); diff != "" {
+		t.Errorf("chosen (-want +got):\n%s", diff)
+	}
+	got := map[string]string{}
+	for _, r := range in.Rejected {
+		got[r.Cluster] = r.Reason
+	}
+	want := map[string]string{
+		"lost": v1.ReasonClusterNotReady, "new": v1.ReasonClusterNotReady,
+		"detached": v1.ReasonClusterDetached, "deleting": v1.ReasonClusterDetached,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rejected (-want +got):\n%s", diff)
+	}
+}
+
+func TestMemberChanged(t *testing.T) {
+	t.Parallel()
+	passes := memberChanged()
+	ready := func(change func(*v1.MemberCluster)) *v1.MemberCluster {
+		m := member("a", metav1.ConditionTrue, v1.ReasonConnected)
+		change(&m)
+		return &m
+	}
+	lost := func(change func(*v1.MemberCluster)) *v1.MemberCluster {
+		m := member("a", metav1.ConditionFalse, v1.ReasonProbeFailed)
+		change(&m)
+		return &m
+	}
+	nothing := func(*v1.MemberCluster) {}
+	observed := func(m *v1.MemberCluster) { m.Status.LastObservedTime = &metav1.Time{} }
+	tests := map[string]struct {
+		before, after *v1.MemberCluster
+		want          bool
+	}{
+		"nothing":                     {ready(nothing), ready(nothing), false},
+		"capacity":                    {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Nodes = 5; m.Status.Apps = 7 }), false},
+		"observed while ready":        {ready(nothing), ready(observed), false},
+		"observed last while lost":    {lost(nothing), lost(observed), true},
+		"lost":                        {ready(nothing), lost(nothing), true},
+		"another reason":              {lost(nothing), new(member("a", metav1.ConditionFalse, v1.ReasonSecretNotFound)), true},
+		"labels":                      {ready(nothing), ready(func(m *v1.MemberCluster) { m.Labels = map[string]string{"k": "v"} }), true},
+		"region":                      {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Region = "s" }), true},
+		"deleted":                     {ready(nothing), ready(func(m *v1.MemberCluster) { m.DeletionTimestamp = &metav1.Time{} }), true},
+		"provider":                    {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Provider = v1.ProviderAWS }), true},
+		"message of the same trouble": {lost(nothing), lost(func(m *v1.MemberCluster) { m.Status.Conditions[0].Message = "x" }), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := passes.Update(event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}); got != tt.want {
+				t.Errorf("passes: %t, want %t", got, tt.want)
+			}
+		})
+	}
+}

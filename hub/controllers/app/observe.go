@@ -1,0 +1,165 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/placement"
+	"github.com/shopfleet/shopfleet/hub/rollup"
+)
+
+// observe reads everything that the status follows from, all of it from memory,
+// and decides about the placement. The application was read before: see doc.go
+// for why the lanes' reports come second.
+func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (rollup.Input, error) {
+	members := &v1.MemberClusterList{}
+	if err := r.client.List(ctx, members); err != nil {
+		return rollup.Input{}, fmt.Errorf("listing members: %w", err)
+	}
+	in := rollup.Input{
+		Generation:  app.Generation,
+		Deleting:    app.DeletionTimestamp != nil,
+		ReconcileAt: app.Annotations[v1.ReconcileAtAnnotation],
+		Previous:    *app.Status.DeepCopy(),
+		Now:         metav1.NewTime(r.clock.Now()).Rfc3339Copy(),
+	}
+	decide(&in, app.Spec.Placement, members.Items)
+	relevant := map[string]bool{}
+	for _, name := range in.Chosen {
+		relevant[name] = true
+	}
+	for _, entry := range app.Status.Clusters {
+		relevant[entry.Name] = true
+	}
+	for i := range members.Items {
+		if !relevant[members.Items[i].Name] {
+			continue
+		}
+		c, err := r.observeMember(ctx, app, &members.Items[i])
+		if err != nil {
+			return rollup.Input{}, err
+		}
+		in.Clusters = append(in.Clusters, c)
+	}
+	return in, nil
+}
+
+// decide fills in the placement's decision. Where there can be none, the
+// application stays where it is.
+func decide(in *rollup.Input, spec v1.Placement, members []v1.MemberCluster) {
+	var current []string
+	for _, entry := range in.Previous.Clusters {
+		if entry.Phase != v1.PhaseDeleting {
+			current = append(current, entry.Name)
+		}
+	}
+	clusters := make([]placement.Cluster, 0, len(members))
+	for i := range members {
+		clusters = append(clusters, candidate(&members[i]))
+	}
+	decision, err := placement.Decide(spec, clusters, current)
+	if err != nil {
+		in.Invalid, in.Chosen = err.Error(), current
+		return
+	}
+	in.Chosen, in.Rejected = decision.Chosen, decision.Rejected
+}
+
+func candidate(m *v1.MemberCluster) placement.Cluster {
+	ready := readyOf(m)
+	return placement.Cluster{
+		Name: m.Name, Labels: m.Labels, Region: m.Status.Region, Provider: m.Status.Provider,
+		Ready: ready.Status == metav1.ConditionTrue, Detached: isDetached(m), Message: ready.Reason,
+	}
+}
+
+// observeMember returns what is known of the application in one member.
+func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m *v1.MemberCluster) (rollup.Cluster, error) {
+	ready := readyOf(m)
+	c := rollup.Cluster{
+		Name: m.Name, Region: m.Status.Region, Provider: m.Status.Provider,
+		Why: ready.Reason, LastObserved: m.Status.LastObservedTime,
+	}
+	lane := r.lanes.get(m.Name)
+	switch {
+	case isDetached(m):
+		c.Connection = rollup.Detached
+		return c, nil
+	case lane == nil && ready.Status == metav1.ConditionTrue:
+		c.Connection = rollup.Connecting
+		return c, nil
+	case lane == nil:
+		c.Connection = rollup.Lost
+		return c, nil
+	}
+	found, known := lane.reports.about(keyOf(app), app.UID)
+	if !known && entryOf(app, m.Name) != nil {
+		// The lane has yet to look at this application.
+		c.Connection = rollup.Connecting
+		return c, nil
+	}
+	c.Failure, c.Gone = found.failure, found.gone
+	live := &v1.EcommerceApp{}
+	if err := lane.cluster.GetCache().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy); err != nil {
+		if apierrors.IsNotFound(err) {
+			return c, nil
+		}
+		return c, fmt.Errorf("reading the copy in member %q: %w", m.Name, err)
+	}
+	c.Copy = observedCopy(app, live)
+	return c, nil
+}
+
+// isDetached tells whether a member has left the fleet, or is about to.
+func isDetached(m *v1.MemberCluster) bool {
+	return m.DeletionTimestamp != nil || readyOf(m).Reason == v1.ReasonSecretNotFound
+}
+
+func readyOf(m *v1.MemberCluster) metav1.Condition {
+	if c := meta.FindStatusCondition(m.Status.Conditions, v1.ConditionReady); c != nil {
+		return *c
+	}
+	return metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1.ReasonConnecting}
+}
+
+// memberFacts are what of a member matters to applications.
+type memberFacts struct {
+	Labels       map[string]string
+	Detached     bool
+	Region       string
+	Provider     v1.Provider
+	Ready        metav1.ConditionStatus
+	Reason       string
+	LastObserved *metav1.Time
+}
+
+func factsOf(m *v1.MemberCluster) memberFacts {
+	ready := readyOf(m)
+	facts := memberFacts{
+		Labels: m.Labels, Detached: isDetached(m), Region: m.Status.Region, Provider: m.Status.Provider,
+		Ready: ready.Status, Reason: ready.Reason,
+	}
+	if ready.Status != metav1.ConditionTrue {
+		facts.LastObserved = m.Status.LastObservedTime
+	}
+	return facts
+}
+
+// memberChanged passes the changes of a member that can change an application:
+// not its capacity, which moves all the time.
+func memberChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, okBefore := e.ObjectOld.(*v1.MemberCluster)
+		after, okAfter := e.ObjectNew.(*v1.MemberCluster)
+		return !okBefore || !okAfter || !equality.Semantic.DeepEqual(factsOf(before), factsOf(after))
+	}}
+}

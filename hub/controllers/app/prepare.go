@@ -1,0 +1,39 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// prepare makes sure of the finalizer, before anything is written anywhere, and
+// answers the annotation that asks for a rolling restart. Each is a patch of its
+// own, and app is what the server answered.
+func (r *Reconciler) prepare(ctx context.Context, app *v1.EcommerceApp) error {
+	if !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
+		before := app.DeepCopy()
+		controllerutil.AddFinalizer(app, v1.HubFinalizer)
+		if err := r.patch(ctx, before, app); err != nil {
+			return fmt.Errorf("adding the finalizer: %w", err)
+		}
+	}
+	if app.Annotations[v1.ImageUpdatedAnnotation] != "true" {
+		return nil
+	}
+	// The token and the removal of the request are one write, so that a crash
+	// before it loses nothing and one after it repeats nothing.
+	before := app.DeepCopy()
+	delete(app.Annotations, v1.ImageUpdatedAnnotation)
+	app.Annotations[v1.RestartedAtAnnotation] = r.clock.Now().UTC().Format(time.RFC3339)
+	if err := r.patch(ctx, before, app); err != nil {
+		return fmt.Errorf("answering %s: %w", v1.ImageUpdatedAnnotation, err)
+	}
+	r.recorder.Eventf(app, nil, corev1.EventTypeNormal, "ImageUpdated", "Restart",
+		"Restarting backend and frontend, as %s asked", v1.ImageUpdatedAnnotation)
+	return nil
+}

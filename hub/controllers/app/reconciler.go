@@ -1,0 +1,119 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/rollup"
+)
+
+// progressPeriod is how long progress waits to be written together with more.
+const progressPeriod = 5 * time.Second
+
+// Reconciler decides about applications. It makes requests to the hub alone.
+type Reconciler struct {
+	client   client.Client
+	lanes    *lanes
+	clock    clock.PassiveClock
+	recorder events.EventRecorder
+	metrics  *Metrics
+	written  *written
+}
+
+// Reconcile brings the status of one application up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	app := &v1.EcommerceApp{}
+	if err := r.client.Get(ctx, request.NamespacedName, app); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(request)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.written.pending(app) {
+		// The watch will bring what was written, and with it the next decision.
+		return reconcile.Result{}, nil
+	}
+	result, err := r.reconcile(ctx, app)
+	if apierrors.IsConflict(err) {
+		return later(conflictDelay), nil
+	}
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (reconcile.Result, error) {
+	deleting := app.DeletionTimestamp != nil
+	if deleting && !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
+		r.metrics.setPhase(keyOf(app), v1.PhaseDeleting)
+		return reconcile.Result{}, nil
+	}
+	if !deleting {
+		if err := r.prepare(ctx, app); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	in, err := r.observe(ctx, app)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	next := rollup.Compute(in)
+	r.metrics.setPhase(keyOf(app), next.Phase)
+	if deleting && len(next.Clusters) == 0 {
+		return reconcile.Result{}, r.release(ctx, app, in)
+	}
+	return r.report(ctx, app, in, next)
+}
+
+// forget drops what is remembered of an application that is gone.
+func (r *Reconciler) forget(request reconcile.Request) {
+	r.metrics.forgetApp(request.NamespacedName)
+	r.lanes.seen.forget(request.NamespacedName)
+	r.written.forget(request.NamespacedName)
+}
+
+// allApps returns a request for every application.
+func (r *Reconciler) allApps(ctx context.Context) []reconcile.Request {
+	apps := &v1.EcommerceAppList{}
+	if err := r.client.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
+		// The cache fails only while it stops or has not started; it brings
+		// every application when it starts.
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(apps.Items))
+	for i := range apps.Items {
+		requests = append(requests, requestFor(&apps.Items[i]))
+	}
+	return requests
+}
+
+// release lets an application go that is gone everywhere.
+func (r *Reconciler) release(ctx context.Context, app *v1.EcommerceApp, in rollup.Input) error {
+	before := app.DeepCopy()
+	controllerutil.RemoveFinalizer(app, v1.HubFinalizer)
+	if err := r.patch(ctx, before, app); err != nil {
+		return fmt.Errorf("removing the finalizer: %w", err)
+	}
+	r.tellDetached(app, in, v1.EcommerceAppStatus{})
+	return nil
+}
+
+// patch writes the difference in metadata. It fails if the object changed.
+func (r *Reconciler) patch(ctx context.Context, before, app *v1.EcommerceApp) error {
+	version := before.ResourceVersion
+	// A list is replaced as a whole, so the version guards against losing
+	// somebody else's finalizer.
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, app, lock); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.written.note(app, version)
+	return nil
+}

@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/rollup"
+)
+
+// report writes the status if it changed: at once, or after a while if it is mere
+// progress.
+func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in rollup.Input, next v1.EcommerceAppStatus) (reconcile.Result, error) {
+	last := app.Status
+	if equality.Semantic.DeepEqual(last, next) {
+		return reconcile.Result{}, nil
+	}
+	if last.LastUpdated != nil && !rollup.Urgent(last, next) {
+		if rest := progressPeriod - r.clock.Since(last.LastUpdated.Time); rest > 0 {
+			return reconcile.Result{RequeueAfter: min(rest, progressPeriod)}, nil
+		}
+	}
+	before := app.DeepCopy()
+	app.Status = next
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, app, lock); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("writing the status: %w", err)
+	}
+	r.written.note(app, before.ResourceVersion)
+	r.tell(app, in, last)
+	return reconcile.Result{}, nil
+}
+
+// tell records the transitions that people should know of.
+func (r *Reconciler) tell(app *v1.EcommerceApp, in rollup.Input, last v1.EcommerceAppStatus) {
+	next := app.Status
+	stale := map[string]bool{}
+	for _, entry := range last.Clusters {
+		stale[entry.Name] = entry.Stale
+	}
+	for _, entry := range next.Clusters {
+		if entry.Stale && !stale[entry.Name] {
+			r.recorder.Eventf(app, nil, corev1.EventTypeWarning, v1.ReasonClusterUnreachable, "Observe", "%s: %s", entry.Name, entry.Message)
+		}
+	}
+	r.tellDetached(app, in, next)
+	if now := placed(next); now != "" && now != placed(last) {
+		r.recorder.Eventf(app, nil, corev1.EventTypeNormal, v1.ReasonPlaced, "Place", "Placed on %s", now)
+	}
+	if next.Phase == v1.PhasePending && (last.Phase != v1.PhasePending || last.LastUpdated == nil) {
+		r.recorder.Eventf(app, nil, corev1.EventTypeWarning, "NotPlaced", "Place", "%s", next.Message)
+	}
+	if next.Phase == v1.PhaseRunning && last.Phase != v1.PhaseRunning {
+		r.recorder.Eventf(app, nil, corev1.EventTypeNormal, v1.ReasonRunning, "Observe", "%s in %s", next.Message, placed(next))
+	}
+}
+
+// tellDetached names the clusters that an application lost because they left the
+// fleet: what runs there is nobody's now.
+func (r *Reconciler) tellDetached(app *v1.EcommerceApp, in rollup.Input, next v1.EcommerceAppStatus) {
+	member := map[string]bool{}
+	for _, c := range in.Clusters {
+		member[c.Name] = c.Connection != rollup.Detached
+	}
+	for _, entry := range in.Previous.Clusters {
+		left := !slices.ContainsFunc(next.Clusters, func(c v1.ClusterStatus) bool { return c.Name == entry.Name })
+		if left && !member[entry.Name] {
+			r.recorder.Eventf(app, nil, corev1.EventTypeWarning, v1.ReasonClusterDetached, "Place",
+				"%s left the fleet; what runs there was left as it is", entry.Name)
+		}
+	}
+}
+
+// placed names the clusters that an application is on, for people.
+func placed(s v1.EcommerceAppStatus) string {
+	const most = 10
+	var names []string
+	for _, entry := range s.Clusters {
+		if entry.Phase != v1.PhaseDeleting {
+			names = append(names, entry.Name)
+		}
+	}
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,94 @@
+package member
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// The states of members in metrics. Each member is in one.
+const (
+	// StateConnected is that of a member that is Ready.
+	StateConnected = "connected"
+	// StateDegraded is that of a member that answers and is not Ready.
+	StateDegraded = "degraded"
+	// StateConnecting is that of a member that nothing is known about yet.
+	StateConnecting = "connecting"
+	// StateDisconnected is that of a member that does not answer.
+	StateDisconnected = "disconnected"
+	// StateDetached is that of a MemberCluster without a registration.
+	StateDetached = "detached"
+)
+
+// Metrics count members by state: shopfleet_members{state}. Nothing is kept of a
+// member that is gone.
+type Metrics struct {
+	description *prometheus.Desc
+
+	mu     sync.Mutex
+	states map[string]string // by member
+}
+
+// NewMetrics makes metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+	m := newMetrics()
+	if err := registerer.Register(m); err != nil {
+		return nil, fmt.Errorf("registering metrics of members: %w", err)
+	}
+	return m, nil
+}
+
+func newMetrics() *Metrics {
+	return &Metrics{
+		description: prometheus.NewDesc("shopfleet_members", "Number of member clusters by state.", []string{"state"}, nil),
+		states:      map[string]string{},
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- m.description }
+
+// Collect implements prometheus.Collector. All states are there, with 0 if need be.
+func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
+	counts := map[string]int{}
+	m.mu.Lock()
+	for _, state := range m.states {
+		counts[state]++
+	}
+	m.mu.Unlock()
+	for _, state := range []string{StateConnected, StateDegraded, StateConnecting, StateDisconnected, StateDetached} {
+		metrics <- prometheus.MustNewConstMetric(m.description, prometheus.GaugeValue, float64(counts[state]), state)
+	}
+}
+
+func (m *Metrics) set(name, state string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.states[name] = state
+}
+
+func (m *Metrics) forget(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.states, name)
+}
+
+// stateOf is the state that a status stands for.
+func stateOf(status *v1.MemberClusterStatus) string {
+	ready, connected := condition(status, v1.ConditionReady), condition(status, v1.ConditionConnected)
+	switch {
+	case ready.Reason == v1.ReasonSecretNotFound:
+		return StateDetached
+	case ready.Status == metav1.ConditionTrue:
+		return StateConnected
+	case ready.Status == metav1.ConditionUnknown:
+		return StateConnecting
+	case connected.Status == metav1.ConditionTrue:
+		return StateDegraded
+	}
+	return StateDisconnected
+}

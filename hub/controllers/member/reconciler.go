@@ -1,0 +1,183 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members"
+)
+
+// conflictRetry is when to try again after somebody else wrote at the same time.
+const conflictRetry = 200 * time.Millisecond
+
+// Reconciler brings MemberClusters and the fleet in line.
+type Reconciler struct {
+	client client.Client
+	// direct reads from the API server.
+	direct    client.Reader
+	fleet     *members.Fleet
+	namespace string
+	clock     clock.Clock
+	recorder  events.EventRecorder
+	metrics   *Metrics
+
+	pinning sync.Mutex
+	pinned  bool
+}
+
+// Reconcile does one pass over the MemberCluster of the name, or over the Secret of
+// that name if there is none.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	err := r.reconcile(ctx, request.Name)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, name string) error {
+	if err := r.pinAll(ctx); err != nil {
+		return err
+	}
+	cluster := &v1.MemberCluster{}
+	err := r.client.Get(ctx, client.ObjectKey{Name: name}, cluster)
+	switch {
+	case apierrors.IsNotFound(err):
+		return r.register(ctx, name)
+	case err != nil:
+		return fmt.Errorf("getting member cluster %q: %w", name, err)
+	case !cluster.DeletionTimestamp.IsZero():
+		return r.detach(ctx, cluster)
+	}
+	if err := r.ensureFinalizer(ctx, cluster); err != nil {
+		return err
+	}
+	f, err := r.observe(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	return r.writeStatus(ctx, cluster, decide(f))
+}
+
+// pinAll tells the fleet which clusters are known before the first member is
+// connected, so that of two names for one cluster the right one is admitted.
+func (r *Reconciler) pinAll(ctx context.Context) error {
+	r.pinning.Lock()
+	defer r.pinning.Unlock()
+	if r.pinned {
+		return nil
+	}
+	list := &v1.MemberClusterList{}
+	if err := r.client.List(ctx, list); err != nil {
+		return fmt.Errorf("listing member clusters: %w", err)
+	}
+	for i := range list.Items {
+		cluster := &list.Items[i]
+		if !detached(&cluster.Status) && cluster.DeletionTimestamp.IsZero() {
+			r.fleet.Pin(cluster.Name, cluster.Status.ClusterUID, cluster.CreationTimestamp.Time)
+		}
+	}
+	r.pinned = true
+	return nil
+}
+
+func (r *Reconciler) ensureFinalizer(ctx context.Context, cluster *v1.MemberCluster) error {
+	before := cluster.DeepCopy()
+	if !controllerutil.AddFinalizer(cluster, v1.MemberFinalizer) {
+		return nil
+	}
+	if err := r.client.Patch(ctx, cluster, locked(before)); err != nil {
+		return fmt.Errorf("adding the finalizer to member cluster %q: %w", cluster.Name, err)
+	}
+	return nil
+}
+
+// observe reads everything that the status is decided from, and hands what is wanted
+// to the fleet.
+func (r *Reconciler) observe(ctx context.Context, cluster *v1.MemberCluster) (facts, error) {
+	f := facts{cluster: cluster, secret: secretName(cluster), now: r.clock.Now()}
+	secret := &corev1.Secret{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: f.secret}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return facts{}, fmt.Errorf("getting the registration of member cluster %q: %w", cluster.Name, err)
+	}
+	f.registered = err == nil && registers(secret)
+	if f.registered {
+		r.fleet.Set(cluster.Name, targetFor(cluster, secret))
+	} else {
+		r.fleet.Remove(cluster.Name)
+	}
+	f.state, _ = r.fleet.State(cluster.Name)
+	apps := &v1.EcommerceAppList{}
+	if err := r.client.List(ctx, apps, client.MatchingFields{appsByCluster: cluster.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return facts{}, fmt.Errorf("listing applications on member cluster %q: %w", cluster.Name, err)
+	}
+	for range apps.Items {
+		f.apps++
+	}
+	return f, nil
+}
+
+// targetFor is how the fleet should reach the member.
+func targetFor(cluster *v1.MemberCluster, secret *corev1.Secret) members.Target {
+	key := cluster.Spec.KubeconfigSecretRef.Key
+	if key == "" {
+		key = v1.KubeconfigKey
+	}
+	health := cluster.Spec.Health
+	return members.Target{
+		Kubeconfig:   secret.Data[key],
+		PinnedUID:    cluster.Status.ClusterUID,
+		RegisteredAt: cluster.CreationTimestamp.Time,
+		Health: members.Health{
+			Period:           time.Duration(value(health.ProbePeriodSeconds)) * time.Second,
+			FailureThreshold: int(value(health.FailureThreshold)),
+			SuccessThreshold: int(value(health.SuccessThreshold)),
+		},
+	}
+}
+
+// value is zero for what is absent; the fleet has the defaults.
+func value(p *int32) int32 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+// writeStatus writes the status if it changed, and tells the transition.
+func (r *Reconciler) writeStatus(ctx context.Context, cluster *v1.MemberCluster, status v1.MemberClusterStatus) error {
+	r.metrics.set(cluster.Name, stateOf(&status))
+	if equality.Semantic.DeepEqual(cluster.Status, status) {
+		return nil
+	}
+	before := cluster.DeepCopy()
+	cluster.Status = status
+	if err := r.client.Status().Patch(ctx, cluster, locked(before)); err != nil {
+		return fmt.Errorf("writing the status of member cluster %q: %w", cluster.Name, err)
+	}
+	for _, e := range transitions(&before.Status, &status) {
+		r.record(cluster, e)
+	}
+	return nil
+}
+
+// locked is a merge patch that fails if somebody else wrote in between.
+func locked(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+var _ reconcile.Reconciler = (*Reconciler)(nil)

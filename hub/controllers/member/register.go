@@ -1,0 +1,124 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// registered is the value of the label that registers, and unregistered the one that
+// says that a registration was taken back.
+const (
+	registered   = "true"
+	unregistered = "false"
+)
+
+// registers tells whether a Secret registers a member.
+func registers(secret *corev1.Secret) bool {
+	return secret.Labels[v1.MemberClusterLabel] == registered && secret.DeletionTimestamp.IsZero()
+}
+
+// secretName returns the name of the Secret with the member's kubeconfig.
+func secretName(cluster *v1.MemberCluster) string {
+	if name := cluster.Spec.KubeconfigSecretRef.Name; name != "" {
+		return name
+	}
+	return cluster.Name
+}
+
+// register makes the MemberCluster of a Secret that has none. Without such a Secret
+// there is no member of that name.
+func (r *Reconciler) register(ctx context.Context, name string) error {
+	r.fleet.Remove(name)
+	r.metrics.forget(name)
+	key := client.ObjectKey{Namespace: r.namespace, Name: name}
+	for _, reader := range []client.Reader{r.client, r.direct} {
+		secret := &corev1.Secret{}
+		err := reader.Get(ctx, key, secret)
+		if apierrors.IsNotFound(err) || err == nil && !registers(secret) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("getting registration %q: %w", name, err)
+		}
+	}
+	if taken, err := r.referenced(ctx, name); taken || err != nil {
+		return err
+	}
+	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(newMemberCluster(name)), client.FieldOwner(v1.HubFieldManager))
+	if apierrors.IsInvalid(err) {
+		r.recordSecret(key, invalidName())
+		return nil // Only another name helps.
+	}
+	if err != nil {
+		return fmt.Errorf("making member cluster %q: %w", name, err)
+	}
+	return nil
+}
+
+// referenced tells whether a MemberCluster of another name uses the Secret: it is
+// that one's kubeconfig then, and makes no second member.
+func (r *Reconciler) referenced(ctx context.Context, secret string) (bool, error) {
+	list := &v1.MemberClusterList{}
+	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("listing member clusters: %w", err)
+	}
+	return slices.ContainsFunc(list.Items, func(c v1.MemberCluster) bool { return secretName(&c) == secret }), nil
+}
+
+// newMemberCluster leaves the spec to people.
+func newMemberCluster(name string) *unstructured.Unstructured {
+	cluster := &unstructured.Unstructured{}
+	cluster.SetGroupVersionKind(v1.GroupVersion.WithKind("MemberCluster"))
+	cluster.SetName(name)
+	cluster.SetLabels(map[string]string{v1.ManagedByLabel: v1.ManagedBy})
+	cluster.SetFinalizers([]string{v1.MemberFinalizer})
+	return cluster
+}
+
+// detach lets go of a member whose MemberCluster is being deleted. What runs there is
+// left alone.
+func (r *Reconciler) detach(ctx context.Context, cluster *v1.MemberCluster) error {
+	r.fleet.Remove(cluster.Name)
+	r.metrics.forget(cluster.Name)
+	if !controllerutil.ContainsFinalizer(cluster, v1.MemberFinalizer) {
+		return nil
+	}
+	if err := r.unlabel(ctx, secretName(cluster)); err != nil {
+		return err
+	}
+	before := cluster.DeepCopy()
+	controllerutil.RemoveFinalizer(cluster, v1.MemberFinalizer)
+	if err := r.client.Patch(ctx, cluster, locked(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing the finalizer from member cluster %q: %w", cluster.Name, err)
+	}
+	r.record(cluster, detachedEvent())
+	return nil
+}
+
+// unlabel takes a registration back, so that its Secret does not make the
+// MemberCluster again at once.
+func (r *Reconciler) unlabel(ctx context.Context, name string) error {
+	secret := &corev1.Secret{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) || err == nil && !registers(secret) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("getting registration %q: %w", name, err)
+	}
+	before := secret.DeepCopy()
+	secret.Labels[v1.MemberClusterLabel] = unregistered
+	if err := r.client.Patch(ctx, secret, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("taking back registration %q: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members"
+)
+
+const (
+	controllerName = "membercluster"
+	// appsByCluster is the index of applications by the clusters of their status. The
+	// name is this controller's own: another index of the field does not collide.
+	appsByCluster = "member/status.clusters"
+
+	retryFirst  = time.Second
+	retryMax    = 5 * time.Minute
+	retryJitter = 0.2
+)
+
+// Options are what the controller needs.
+type Options struct {
+	// Namespace is the hub's, where the registration Secrets are. Required.
+	Namespace string
+	// Fleet connects the members. Required.
+	Fleet *members.Fleet
+	// Recorder records events. Required.
+	Recorder events.EventRecorder
+	// Metrics are those of NewMetrics; the default is metrics that nobody reads.
+	Metrics *Metrics
+	// Clock tells the time; the default is the real one.
+	Clock clock.Clock
+}
+
+// Setup adds the controller to the hub's own manager, whose cache holds MemberClusters,
+// EcommerceApps, and the Secrets of the namespace that carry the label
+// v1.MemberClusterLabel.
+func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	r := &Reconciler{
+		client:    mgr.GetClient(),
+		direct:    mgr.GetAPIReader(),
+		fleet:     options.Fleet,
+		namespace: options.Namespace,
+		clock:     options.Clock,
+		recorder:  options.Recorder,
+		metrics:   options.Metrics,
+	}
+	if r.clock == nil {
+		r.clock = clock.RealClock{}
+	}
+	if r.metrics == nil {
+		r.metrics = newMetrics()
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.EcommerceApp{}, appsByCluster, clustersOf); err != nil {
+		return fmt.Errorf("indexing applications by cluster: %w", err)
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&v1.MemberCluster{}).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.requestsForSecret),
+			builder.WithPredicates(registration(options.Namespace))).
+		Watches(&v1.EcommerceApp{}, placementChanges()).
+		WatchesRawSource(members.Source(options.Fleet, requestsForMember)).
+		WithOptions(controller.Options{RateLimiter: newRateLimiter()}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("adding the controller of member clusters: %w", err)
+	}
+	return nil
+}
+
+func requestFor(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKey{Name: name}}
+}
+
+func requestsForMember(_ context.Context, name string) []reconcile.Request {
+	return []reconcile.Request{requestFor(name)}
+}
+
+// requestsForSecret asks for the MemberCluster of the Secret's name, and for those
+// that name the Secret in their spec.
+func (r *Reconciler) requestsForSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+	names := sets.New(secret.GetName())
+	list := &v1.MemberClusterList{}
+	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing member clusters failed")
+	}
+	for i := range list.Items {
+		if secretName(&list.Items[i]) == secret.GetName() {
+			names.Insert(list.Items[i].Name)
+		}
+	}
+	return requests(names)
+}
+
+func requests(names sets.Set[string]) []reconcile.Request {
+	all := make([]reconcile.Request, 0, len(names))
+	for _, name := range sets.List(names) {
+		all = append(all, requestFor(name))
+	}
+	return all
+}
+
+// registration passes Secrets of the namespace that carry the label, or carried it
+// until now: taking the label away counts.
+func registration(namespace string) predicate.Predicate {
+	carries := func(object client.Object) bool {
+		_, ok := object.GetLabels()[v1.MemberClusterLabel]
+		return ok && object.GetNamespace() == namespace
+	}
+	funcs := predicate.NewPredicateFuncs(carries)
+	funcs.UpdateFunc = func(e event.UpdateEvent) bool { return carries(e.ObjectOld) || carries(e.ObjectNew) }
+	return funcs
+}
+
+// clustersOf are the clusters that an application is placed on.
+func clustersOf(object client.Object) []string {
+	app, ok := object.(*v1.EcommerceApp)
+	if !ok {
+		return nil
+	}
+	names := make([]string, 0, len(app.Status.Clusters))
+	for i := range app.Status.Clusters {
+		names = append(names, app.Status.Clusters[i].Name)
+	}
+	return names
+}
+
+// placementChanges asks for the MemberClusters that an application came to or left.
+func placementChanges() handler.EventHandler {
+	add := func(queue workqueue.TypedRateLimitingInterface[reconcile.Request], names sets.Set[string]) {
+		for _, request := range requests(names) {
+			queue.Add(request)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			add(q, sets.New(clustersOf(e.Object)...))
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			before, after := sets.New(clustersOf(e.ObjectOld)...), sets.New(clustersOf(e.ObjectNew)...)
+			add(q, before.SymmetricDifference(after))
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			add(q, sets.New(clustersOf(e.Object)...))
+		},
+	}
+}
+
+// jittered spreads retries, so that what failed together does not come back together.
+type jittered struct {
+	workqueue.TypedRateLimiter[reconcile.Request]
+}
+
+// When returns how long to wait.
+func (j jittered) When(request reconcile.Request) time.Duration {
+	return wait.Jitter(j.TypedRateLimiter.When(request), retryJitter)
+}
+
+func newRateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return jittered{workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)}
+}

@@ -1,0 +1,122 @@
+package member
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members"
+)
+
+// facts is what a status is decided from.
+type facts struct {
+	cluster *v1.MemberCluster
+	// secret is the name of the registration, and registered tells whether it is there.
+	secret     string
+	registered bool
+	// state is how the fleet sees the member; zero if it is not registered.
+	state members.State
+	// apps is the number of shops placed on the cluster.
+	apps int32
+	now  time.Time
+}
+
+// decide returns the status that follows from the facts.
+func decide(f facts) v1.MemberClusterStatus {
+	last := &f.cluster.Status
+	next := *last.DeepCopy()
+	next.Apps = f.apps
+	switch {
+	case !f.registered:
+		f.detach(&next)
+	case !f.state.Settled && decided(last):
+		return next // Better what was known before the start than what is not known yet.
+	default:
+		f.fill(&next)
+	}
+	next.ObservedGeneration = f.cluster.Generation
+	next.LastObservedTime = f.observed(last, &next)
+	return next
+}
+
+// decided tells whether a status says how a registered member is, yes or no.
+func decided(status *v1.MemberClusterStatus) bool {
+	return condition(status, v1.ConditionReady).Status != metav1.ConditionUnknown && !detached(status)
+}
+
+// detached tells whether a status says that there is no registration.
+func detached(status *v1.MemberClusterStatus) bool {
+	ready := meta.FindStatusCondition(status.Conditions, v1.ConditionReady)
+	return ready != nil && ready.Reason == v1.ReasonSecretNotFound
+}
+
+func (f *facts) detach(next *v1.MemberClusterStatus) {
+	gone := members.Condition{
+		Status: metav1.ConditionFalse,
+		Reason: v1.ReasonSecretNotFound,
+		Message: fmt.Sprintf("the hub's namespace has no Secret %q with the label %s: %q",
+			f.secret, v1.MemberClusterLabel, registered),
+	}
+	f.set(next, v1.ConditionReady, gone)
+	f.set(next, v1.ConditionConnected, gone)
+}
+
+func (f *facts) fill(next *v1.MemberClusterStatus) {
+	f.set(next, v1.ConditionReady, f.state.Ready)
+	f.set(next, v1.ConditionConnected, f.state.Connected)
+	f.set(next, v1.ConditionAuthorized, f.state.Authorized)
+	f.set(next, v1.ConditionIdentityVerified, f.state.IdentityVerified)
+	f.set(next, v1.ConditionCredentialsValid, f.state.CredentialsValid)
+	info, spec := &f.state.Info, &f.cluster.Spec
+	if info.UID != "" {
+		next.KubernetesVersion = info.Version
+		if next.ClusterUID == "" {
+			next.ClusterUID = info.UID
+		}
+		next.Zones = info.Zones
+		next.Nodes, next.ReadyNodes = info.Nodes, info.ReadyNodes
+		next.Allocatable = info.Allocatable
+		next.Capabilities = info.Capabilities
+		next.CredentialsExpireAt = moment(info.CredentialsExpireAt)
+	}
+	// A cluster without nodes is still where it was.
+	next.Provider = cmp.Or(spec.Provider, info.Provider, next.Provider)
+	next.Region = cmp.Or(spec.Region, info.Region, next.Region)
+}
+
+func (f *facts) set(next *v1.MemberClusterStatus, kind string, c members.Condition) {
+	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
+		Type:               kind,
+		Status:             c.Status,
+		Reason:             c.Reason,
+		Message:            c.Message,
+		ObservedGeneration: f.cluster.Generation,
+		LastTransitionTime: metav1.NewTime(f.now),
+	})
+}
+
+// observed is the time of the observation: of a member that is connected, it moves
+// with other changes only.
+func (f *facts) observed(last, next *v1.MemberClusterStatus) *metav1.Time {
+	probed := moment(f.state.LastProbe)
+	if !f.registered || probed == nil {
+		return last.LastObservedTime
+	}
+	if f.state.Engaged && equality.Semantic.DeepEqual(last, next) {
+		return last.LastObservedTime
+	}
+	return probed
+}
+
+// moment is a time as the API stores it: in seconds, and nothing for never.
+func moment(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t.Truncate(time.Second)}
+}

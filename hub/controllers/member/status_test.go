@@ -1,0 +1,285 @@
+package member
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members"
+)
+
+func at(second int) time.Time { return time.Date(2030, 1, 1, 0, 0, second, 0, time.UTC) }
+
+func stamp(second int) *metav1.Time { return &metav1.Time{Time: at(second)} }
+
+func is(status metav1.ConditionStatus, reason string) members.Condition {
+	return members.Condition{Status: status, Reason: reason, Message: "about " + reason}
+}
+
+func connected() members.State {
+	return members.State{
+		Conditions: members.Conditions{
+			Ready:            is(metav1.ConditionTrue, v1.ReasonConnected),
+			Connected:        is(metav1.ConditionTrue, v1.ReasonConnected),
+			Authorized:       is(metav1.ConditionTrue, v1.ReasonAuthorized),
+			IdentityVerified: is(metav1.ConditionTrue, v1.ReasonVerified),
+			CredentialsValid: is(metav1.ConditionTrue, v1.ReasonValid),
+		},
+		Info: members.Info{
+			Version: "v1.36.3", UID: "u", Provider: v1.ProviderAWS, Region: "eu-west-1", Zones: []string{"a", "b"},
+			Nodes: 3, ReadyNodes: 2, Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
+			Capabilities: []string{"ingress"}, CredentialsExpireAt: at(59).Add(time.Hour),
+		},
+		LastProbe: at(10).Add(300 * time.Millisecond), Engaged: true, Settled: true,
+	}
+}
+
+func connecting() members.State {
+	s := members.State{}
+	s.Ready, s.Connected = is(metav1.ConditionUnknown, v1.ReasonConnecting), is(metav1.ConditionUnknown, v1.ReasonConnecting)
+	s.Authorized, s.IdentityVerified = is(metav1.ConditionUnknown, v1.ReasonNotChecked), is(metav1.ConditionUnknown, v1.ReasonNotChecked)
+	s.CredentialsValid = is(metav1.ConditionUnknown, v1.ReasonNotChecked)
+	return s
+}
+
+func lost() members.State {
+	s := connected()
+	s.Ready, s.Connected = is(metav1.ConditionFalse, v1.ReasonProbeFailed), is(metav1.ConditionFalse, v1.ReasonProbeFailed)
+	s.Engaged = false
+	return s
+}
+
+func member(status v1.MemberClusterStatus, spec v1.MemberClusterSpec) *v1.MemberCluster {
+	return &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu", Generation: 4}, Spec: spec, Status: status}
+}
+
+// after is the status that comes of a state for a new member.
+func after(s members.State) v1.MemberClusterStatus {
+	return decide(facts{cluster: member(v1.MemberClusterStatus{}, v1.MemberClusterSpec{}), secret: "eu", registered: true, state: s, apps: 2, now: at(20)})
+}
+
+func TestDecideConnected(t *testing.T) {
+	got := after(connected())
+	ready := func(kind, reason string) metav1.Condition {
+		return metav1.Condition{
+			Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: "about " + reason,
+			ObservedGeneration: 4, LastTransitionTime: *stamp(20),
+		}
+	}
+	want := v1.MemberClusterStatus{
+		Conditions: []metav1.Condition{
+			ready(v1.ConditionReady, v1.ReasonConnected), ready(v1.ConditionConnected, v1.ReasonConnected),
+			ready(v1.ConditionAuthorized, v1.ReasonAuthorized), ready(v1.ConditionIdentityVerified, v1.ReasonVerified),
+			ready(v1.ConditionCredentialsValid, v1.ReasonValid),
+		},
+		ObservedGeneration: 4, KubernetesVersion: "v1.36.3", ClusterUID: "u", Provider: v1.ProviderAWS, Region: "eu-west-1",
+		Zones: []string{"a", "b"}, Nodes: 3, ReadyNodes: 2,
+		Allocatable:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
+		Capabilities: []string{"ingress"}, CredentialsExpireAt: &metav1.Time{Time: at(59).Add(time.Hour)},
+		LastObservedTime: stamp(10), Apps: 2,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
+// TestDecideChanges goes from one status to the next, and says what differs.
+func TestDecideChanges(t *testing.T) {
+	good := after(connected())
+	gone := decide(facts{cluster: member(good, v1.MemberClusterSpec{}), secret: "eu", now: at(30)})
+	tests := map[string]struct {
+		last       v1.MemberClusterStatus
+		spec       v1.MemberClusterSpec
+		state      func(*members.State)
+		base       members.State
+		detached   bool
+		apps       int32
+		want       func(*v1.MemberClusterStatus) // changes to last
+		ready      string
+		transition *metav1.Time // of Ready
+	}{
+		"nothing": {last: good, base: connected(), apps: 2, ready: v1.ReasonConnected},
+		"only a later probe": {
+			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
+			state: func(s *members.State) { s.LastProbe = at(40) },
+		},
+		"a node more": {
+			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
+			state: func(s *members.State) { s.LastProbe, s.Info.Nodes = at(40), 4 },
+			want:  func(s *v1.MemberClusterStatus) { s.Nodes, s.LastObservedTime = 4, stamp(40) },
+		},
+		"no nodes any more": {
+			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
+			state: func(s *members.State) {
+				s.Info.Nodes, s.Info.ReadyNodes, s.Info.Provider, s.Info.Region, s.Info.Zones, s.Info.Allocatable = 0, 0, "", "", nil, nil
+			},
+			want: func(s *v1.MemberClusterStatus) { s.Nodes, s.ReadyNodes, s.Zones, s.Allocatable = 0, 0, nil, nil },
+		},
+		"lost": {
+			last: good, base: lost(), apps: 2, ready: v1.ReasonProbeFailed, transition: stamp(50),
+			state: func(s *members.State) { s.LastProbe = at(35) },
+			want:  func(s *v1.MemberClusterStatus) { s.LastObservedTime = stamp(35) },
+		},
+		"a restart, not connected yet": {last: good, base: connecting(), apps: 2, ready: v1.ReasonConnected},
+		"a restart, and an application less": {
+			last: good, base: connecting(), apps: 1, ready: v1.ReasonConnected,
+			want: func(s *v1.MemberClusterStatus) { s.Apps = 1 },
+		},
+		"a restart, and no answer": {
+			last: good, base: connecting(), apps: 2, ready: v1.ReasonProbeFailed, transition: stamp(50),
+			state: func(s *members.State) {
+				s.Settled = true
+				s.Ready, s.Connected = is(metav1.ConditionFalse, v1.ReasonProbeFailed), is(metav1.ConditionFalse, v1.ReasonProbeFailed)
+				s.Authorized, s.IdentityVerified, s.CredentialsValid = connected().Authorized, connected().IdentityVerified, connected().CredentialsValid
+			},
+		},
+		"detached": {
+			last: good, detached: true, ready: v1.ReasonSecretNotFound, transition: stamp(50), apps: 2,
+		},
+		"detached for longer":        {last: gone, detached: true, ready: v1.ReasonSecretNotFound},
+		"registered again":           {last: gone, base: connecting(), ready: v1.ReasonConnecting, transition: stamp(50), want: ignoreRest},
+		"connected after detachment": {last: gone, base: connected(), ready: v1.ReasonConnected, transition: stamp(50), want: ignoreRest},
+		"given region and provider": {
+			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
+			spec: v1.MemberClusterSpec{Provider: v1.ProviderLocal, Region: "cellar"},
+			want: func(s *v1.MemberClusterStatus) { s.Provider, s.Region = v1.ProviderLocal, "cellar" },
+		},
+		"another UID is not taken": {
+			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
+			state: func(s *members.State) { s.Info.UID = "other" },
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.state != nil {
+				test.state(&test.base)
+			}
+			before := test.last.DeepCopy()
+			got := decide(facts{
+				cluster: member(test.last, test.spec), secret: "eu", registered: !test.detached, state: test.base, apps: test.apps, now: at(50),
+			})
+			if diff := cmp.Diff(*before, test.last); diff != "" {
+				t.Errorf("decide changed what it was given:\n%s", diff)
+			}
+			want := *before
+			if test.want != nil {
+				test.want(&want)
+			}
+			if want.Nodes != irrelevant {
+				if diff := cmp.Diff(withoutConditions(want), withoutConditions(got)); diff != "" {
+					t.Errorf("status (-want +got):\n%s", diff)
+				}
+			}
+			ready := meta.FindStatusCondition(got.Conditions, v1.ConditionReady)
+			if ready.Reason != test.ready {
+				t.Errorf("Ready is %+v, want reason %s", ready, test.ready)
+			}
+			if test.transition != nil && !ready.LastTransitionTime.Equal(test.transition) {
+				t.Errorf("Ready since %s, want %s", ready.LastTransitionTime, test.transition)
+			}
+		})
+	}
+}
+
+const irrelevant = -1
+
+func ignoreRest(s *v1.MemberClusterStatus) { s.Nodes = irrelevant }
+
+func withoutConditions(s v1.MemberClusterStatus) v1.MemberClusterStatus {
+	s.Conditions = nil
+	return s
+}
+
+func TestDetachKeepsWhatIsKnown(t *testing.T) {
+	good := after(connected())
+	got := decide(facts{cluster: member(good, v1.MemberClusterSpec{}), secret: "eu-secret", now: at(30)})
+	ready := meta.FindStatusCondition(got.Conditions, v1.ConditionReady)
+	want := `the hub's namespace has no Secret "eu-secret" with the label ecommerce.io/member-cluster: "true"`
+	if ready.Message != want {
+		t.Errorf("message %q, want %q", ready.Message, want)
+	}
+	if got.ClusterUID != "u" || got.Region != "eu-west-1" || !got.LastObservedTime.Equal(good.LastObservedTime) {
+		t.Errorf("forgotten: %+v", got)
+	}
+}
+
+func TestTransitions(t *testing.T) {
+	empty, good, bad := v1.MemberClusterStatus{}, after(connected()), after(lost())
+	starting := after(connecting())
+	refused := connected()
+	refused.CredentialsValid = is(metav1.ConditionFalse, v1.ReasonUnauthorized)
+	rotated := after(refused)
+	unauthorized := lost()
+	unauthorized.Ready = is(metav1.ConditionFalse, v1.ReasonUnauthorized)
+	tests := map[string]struct {
+		before, after v1.MemberClusterStatus
+		want          []string
+	}{
+		"first sight":         {empty, starting, nil},
+		"connected":           {starting, good, []string{"Normal Connected"}},
+		"nothing":             {good, good, nil},
+		"lost":                {good, bad, []string{"Warning Disconnected"}},
+		"never connected":     {starting, bad, []string{"Warning NotReady"}},
+		"still not":           {bad, bad, nil},
+		"for another reason":  {bad, after(unauthorized), []string{"Warning NotReady"}},
+		"a bad rotation":      {good, rotated, []string{"Warning CredentialsRefused"}},
+		"the rotation mended": {rotated, good, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, h := range transitions(&test.before, &test.after) {
+				got = append(got, h.kind+" "+h.reason)
+				if h.note == "" || h.action == "" {
+					t.Errorf("event says nothing: %+v", h)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m, err := NewMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	degraded := connected()
+	degraded.Ready = is(metav1.ConditionFalse, v1.ReasonPermissionsMissing)
+	gone := decide(facts{cluster: member(after(connected()), v1.MemberClusterSpec{}), secret: "x", now: at(1)})
+	for name, status := range map[string]v1.MemberClusterStatus{
+		"a": after(connected()), "b": after(connected()), "c": after(degraded), "d": after(lost()), "e": after(connecting()), "f": gone,
+		"g": after(lost()),
+	} {
+		m.set(name, stateOf(&status))
+	}
+	m.set("a", StateDisconnected)
+	m.forget("g")
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			got[family.GetName()+" "+metric.GetLabel()[0].GetValue()] = metric.GetGauge().GetValue()
+		}
+	}
+	want := map[string]float64{
+		"shopfleet_members connected": 1, "shopfleet_members connecting": 1, "shopfleet_members degraded": 1,
+		"shopfleet_members detached": 1, "shopfleet_members disconnected": 2,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,253 @@
+package members
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// patience is far more than anything here takes.
+const patience = 30 * time.Second
+
+func kubeconfigFor(t *testing.T, server string, authority []byte) []byte {
+	t.Helper()
+	config := api.NewConfig()
+	config.CurrentContext = "c"
+	config.Clusters["k"] = &api.Cluster{Server: server, CertificateAuthorityData: authority, TLSServerName: "example.com"}
+	config.AuthInfos["u"] = &api.AuthInfo{Token: "t"}
+	config.Contexts["c"] = &api.Context{Cluster: "k", AuthInfo: "u"}
+	raw, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+type nobody struct{}
+
+func (nobody) Engage(context.Context, multicluster.ClusterName, cluster.Cluster) error { return nil }
+
+// start runs a fleet until the test ends, and checks that it ends.
+func start(t *testing.T, options Options) *Fleet {
+	t.Helper()
+	options.Scheme = runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(options.Scheme); err != nil {
+		t.Fatal(err)
+	}
+	f := New(options)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Start(ctx, nobody{}) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(patience):
+			t.Error("the fleet does not end")
+		}
+	})
+	return f
+}
+
+// await waits for a state, woken by the fleet.
+func await(t *testing.T, f *Fleet, name string, accept func(State) bool) State {
+	t.Helper()
+	changed := make(chan struct{}, 1)
+	defer f.OnChange(func(string) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})()
+	timeout := time.After(patience)
+	for {
+		state, ok := f.State(name)
+		if ok && accept(state) {
+			return state
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			t.Fatalf("member %s: %v %+v", name, ok, state)
+		}
+	}
+}
+
+func refusedFor(reason string) func(State) bool {
+	return func(s State) bool { return s.Ready.Reason == reason }
+}
+
+func TestRefusedKubeconfigs(t *testing.T) {
+	f := start(t, Options{})
+	good := kubeconfigFor(t, "https://127.0.0.1:1", nil)
+	f.Set("a", Target{Kubeconfig: []byte("no")})
+	state := await(t, f, "a", refusedFor(v1.ReasonKubeconfigInvalid))
+	if !state.Settled || state.Engaged || state.CredentialsValid.Reason != v1.ReasonKubeconfigInvalid {
+		t.Errorf("state %+v", state)
+	}
+	f.Set("a", Target{})
+	await(t, f, "a", refusedFor(v1.ReasonKubeconfigMissing))
+	f.Set("a", Target{Kubeconfig: good})
+	state = await(t, f, "a", refusedFor(v1.ReasonProbeFailed))
+	if state.Connected.Message != "the cluster refuses connections" || state.CredentialsValid.Reason != v1.ReasonNotChecked {
+		t.Errorf("state %+v", state)
+	}
+	f.Set("a", Target{Kubeconfig: []byte("no")})
+	await(t, f, "a", refusedFor(v1.ReasonKubeconfigInvalid))
+}
+
+func TestNamesComeAndGo(t *testing.T) {
+	f := start(t, Options{})
+	bad := Target{Kubeconfig: []byte("no")}
+	for _, name := range []string{"b", "a", "c"} {
+		f.Set(name, bad)
+		await(t, f, name, refusedFor(v1.ReasonKubeconfigInvalid))
+	}
+	gone := make(chan string, 1)
+	stop := f.OnChange(func(name string) { gone <- name })
+	f.Remove("b")
+	f.Remove("never")
+	select {
+	case name := <-gone:
+		if name != "b" {
+			t.Errorf("told about %q", name)
+		}
+	case <-time.After(patience):
+		t.Error("nobody was told")
+	}
+	stop()
+	if diff := cmp.Diff([]string{"a", "c"}, f.Names()); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	if _, ok := f.State("b"); ok {
+		t.Error("a member that was removed has a state")
+	}
+	f.Set("b", Target{})
+	await(t, f, "b", refusedFor(v1.ReasonKubeconfigMissing))
+	if _, err := f.Get(t.Context(), "b"); !errors.Is(err, multicluster.ErrClusterNotFound) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSetBeforeStart(t *testing.T) {
+	f := New(Options{})
+	f.Set("a", Target{Kubeconfig: []byte("no")})
+	f.Set("b", Target{})
+	f.Remove("a")
+	f.Set("a", Target{})
+	if state, ok := f.State("a"); !ok || state.Settled || state.Ready.Reason != v1.ReasonConnecting {
+		t.Errorf("state %+v %v", state, ok)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Start(ctx, nobody{}) }()
+	await(t, f, "a", refusedFor(v1.ReasonKubeconfigMissing))
+	await(t, f, "b", refusedFor(v1.ReasonKubeconfigMissing))
+	if err := f.Start(ctx, nobody{}); !errors.Is(err, ErrStarted) {
+		t.Errorf("a second start: %v", err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHungMember: a member that takes connections and says nothing holds up nobody.
+func TestHungMember(t *testing.T) {
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	taken := make(chan net.Conn, 1)
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			select {
+			case taken <- connection:
+			default:
+			}
+		}
+	}()
+	f := start(t, Options{Timeouts: Timeouts{Dial: time.Hour, Request: time.Hour, Probe: time.Hour}})
+	hung := Target{Kubeconfig: kubeconfigFor(t, "https://"+listener.Addr().String(), nil)}
+	f.Set("hung", hung)
+	<-taken
+	f.Set("other", Target{})
+	await(t, f, "other", refusedFor(v1.ReasonKubeconfigMissing))
+	if state, _ := f.State("hung"); state.Settled || state.Ready.Reason != v1.ReasonConnecting {
+		t.Errorf("state %+v", state)
+	}
+	// Another kubeconfig is tried at once, and a removal is done at once.
+	f.Set("hung", Target{Kubeconfig: []byte("no")})
+	await(t, f, "hung", refusedFor(v1.ReasonKubeconfigInvalid))
+	f.Set("hung", hung)
+	f.Remove("hung")
+	f.Set("hung", Target{})
+	await(t, f, "hung", refusedFor(v1.ReasonKubeconfigMissing))
+}
+
+// apiServer answers probes with an identity and an HTTP status.
+func apiServer(t *testing.T, uid string, status *atomic.Int32) []byte {
+	t.Helper()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if code := int(status.Load()); code != http.StatusOK {
+			w.WriteHeader(code)
+			_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d}`, code)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":%q}}`, uid)
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return kubeconfigFor(t, s.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+}
+
+func TestRefusedByTheCluster(t *testing.T) {
+	status := &atomic.Int32{}
+	status.Store(http.StatusUnauthorized)
+	f := start(t, Options{
+		HubUID:  "hub",
+		Prepare: func(context.Context, client.Client) error { t.Error("a refused cluster was prepared"); return nil },
+	})
+	f.Set("a", Target{Kubeconfig: apiServer(t, "hub", status)})
+	state := await(t, f, "a", refusedFor(v1.ReasonUnauthorized))
+	if !state.Settled || state.Connected.Reason != v1.ReasonUnauthorized {
+		t.Errorf("state %+v", state)
+	}
+	status.Store(http.StatusForbidden)
+	await(t, f, "a", func(s State) bool { return s.Authorized.Reason == v1.ReasonPermissionsMissing })
+	status.Store(http.StatusOK)
+	await(t, f, "a", refusedFor(v1.ReasonHubItself))
+	f.Set("b", Target{Kubeconfig: apiServer(t, "2", status), PinnedUID: "1"})
+	await(t, f, "b", refusedFor(v1.ReasonClusterIdentityChanged))
+	f.Pin("first", "3", time.Time{})
+	f.Set("c", Target{Kubeconfig: apiServer(t, "3", status)})
+	await(t, f, "c", refusedFor(v1.ReasonDuplicateCluster))
+}

@@ -1,0 +1,85 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// Fault is what an error of a member means.
+type Fault struct {
+	// Reason is ProbeFailed, Unauthorized, PermissionsMissing or CertificateInvalid.
+	Reason string
+	// Message is the same for the same trouble: no addresses, ports or times.
+	Message string
+}
+
+// Classify explains an error of a request. It goes by types and never by text.
+func Classify(err error) Fault {
+	if message, ok := certificateTrouble(err); ok {
+		return Fault{Reason: v1.ReasonCertificateInvalid, Message: message}
+	}
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return Fault{Reason: v1.ReasonUnauthorized, Message: "the cluster does not accept the credentials of the kubeconfig"}
+	case apierrors.IsForbidden(err):
+		return Fault{Reason: v1.ReasonPermissionsMissing, Message: "the credentials may not get the namespace kube-system"}
+	}
+	return Fault{Reason: v1.ReasonProbeFailed, Message: unreachable(err)}
+}
+
+// certificateTrouble explains why one side does not trust the other.
+func certificateTrouble(err error) (string, bool) {
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var bad x509.CertificateInvalidError
+	var verification *tls.CertificateVerificationError
+	var roots x509.SystemRootsError
+	var header tls.RecordHeaderError
+	switch {
+	case errors.As(err, &unknown):
+		return "the cluster's certificate is not signed by the kubeconfig's certificate-authority-data", true
+	case errors.As(err, &host):
+		return "the cluster's certificate is not for the host of the kubeconfig's server: set server or tls-server-name to a name in it", true
+	case errors.As(err, &bad) && bad.Reason == x509.Expired:
+		return "the cluster's certificate, or its authority's, has expired or is not yet valid", true
+	case errors.As(err, &bad), errors.As(err, &verification), errors.As(err, &roots):
+		return "the cluster's certificate cannot be verified", true
+	case errors.As(err, &header), errors.Is(err, http.ErrSchemeMismatch):
+		return "the kubeconfig's server does not speak TLS", true
+	}
+	return "", false
+}
+
+// unreachable says in which way a cluster did not answer.
+func unreachable(err error) string {
+	var name *net.DNSError
+	var timeout net.Error
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &name):
+		return "the host name of the kubeconfig's server cannot be resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the cluster refuses connections"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "there is no route to the cluster"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "the cluster does not answer in time"
+	case errors.Is(err, errNoIdentity):
+		return "the kubeconfig's server is no Kubernetes API server"
+	case errors.As(err, &status):
+		return "the cluster answers with an error"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the cluster closes the connection"
+	}
+	return "the cluster cannot be reached"
+}

@@ -1,0 +1,151 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/connrotation"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// QPS and Burst limit the requests of all clients of one member together.
+const (
+	QPS   = 100
+	Burst = 200
+)
+
+const (
+	// pingAfter is how long a connection may be silent before it is pinged, and
+	// pingTimeout how long the answer may take. A dead connection with a watch on it
+	// is thus closed after at most 15 s.
+	pingAfter   = 10 * time.Second
+	pingTimeout = 5 * time.Second
+
+	idleConnections = 10
+	idleTimeout     = 90 * time.Second
+)
+
+// errNoIdentity tells that something answered that is no Kubernetes API server.
+var errNoIdentity = errors.New("the namespace kube-system has no UID")
+
+// Timeouts bound what may take long. Each must be positive.
+type Timeouts struct {
+	// Dial bounds the connection to the address, and again the TLS handshake.
+	Dial time.Duration
+	// Request bounds one request from first byte to last; of a watch, until the
+	// headers are there.
+	Request time.Duration
+	// Probe bounds one probe, dialling included.
+	Probe time.Duration
+}
+
+// Link is the connection to one member. Its methods may be called at the same time.
+type Link struct {
+	config *rest.Config
+	client *http.Client
+	probe  corev1client.NamespaceInterface
+	limit  time.Duration
+	base   *http.Transport
+	dialer *connrotation.Dialer
+}
+
+// Open makes a link without asking the network. The configuration must have an
+// address with a scheme, and may hold inline data only.
+func Open(access *rest.Config, timeouts Timeouts) (*Link, error) {
+	server, err := url.Parse(access.Host)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the server's address: %w", err)
+	}
+	tlsConfig, err := rest.TLSConfigFor(access)
+	if err != nil {
+		return nil, fmt.Errorf("preparing TLS: %w", err)
+	}
+	dialer := connrotation.NewDialer((&net.Dialer{Timeout: timeouts.Dial}).DialContext)
+	base := newTransport(tlsConfig, dialer, timeouts.Dial)
+	base.DisableCompression = access.DisableCompression
+	config := &rest.Config{
+		Host:        access.Host,
+		BearerToken: access.BearerToken,
+		UserAgent:   access.UserAgent,
+		Transport:   &deadlines{next: base, host: server.Host, limit: timeouts.Request},
+		QPS:         QPS,
+		Burst:       Burst,
+		RateLimiter: flowcontrol.NewTokenBucketRateLimiter(QPS, Burst),
+		// A member's warnings are not the hub's news.
+		WarningHandlerWithContext: rest.NoWarnings{},
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	// A probe waits for no limiter: a busy member is not a lost one.
+	unlimited := rest.CopyConfig(config)
+	unlimited.RateLimiter = nil
+	unlimited.QPS = -1
+	core, err := corev1client.NewForConfigAndClient(unlimited, client)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for probes: %w", err)
+	}
+	return &Link{config: config, client: client, probe: core.Namespaces(), limit: timeouts.Probe, base: base, dialer: dialer}, nil
+}
+
+func newTransport(tlsConfig *tls.Config, dialer *connrotation.Dialer, handshake time.Duration) *http.Transport {
+	if tlsConfig == nil { // The machine's authorities, and a token.
+		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return &http.Transport{
+		// The proxy of the hub's environment is its administrator's choice.
+		Proxy:               utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment),
+		DialContext:         dialer.DialContext,
+		TLSClientConfig:     tlsConfig,
+		TLSHandshakeTimeout: handshake,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: idleConnections,
+		IdleConnTimeout:     idleTimeout,
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout:  pingAfter,
+			PingTimeout:      pingTimeout,
+			WriteByteTimeout: pingAfter,
+		},
+	}
+}
+
+// Config returns the configuration for clients of the member. It carries the
+// deadlines, the credentials and the shared limiter.
+func (l *Link) Config() *rest.Config { return rest.CopyConfig(l.config) }
+
+// Client returns the HTTP client for clients of the member.
+func (l *Link) Client() *http.Client { return l.client }
+
+// Probe asks the cluster for its kube-system namespace and returns the UID of it,
+// which is the identity of the cluster. It takes at most Timeouts.Probe. Classify
+// explains the error.
+func (l *Link) Probe(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.limit)
+	defer cancel()
+	namespace, err := l.probe.Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("probing: %w", err)
+	}
+	if namespace.UID == "" {
+		return "", fmt.Errorf("probing: %w", errNoIdentity)
+	}
+	return string(namespace.UID), nil
+}
+
+// Close closes all connections. Cancel what runs over the link first: it could dial
+// again.
+func (l *Link) Close() {
+	l.base.CloseIdleConnections()
+	l.dialer.CloseAll()
+}

@@ -1,0 +1,223 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+const (
+	limit    = 50 * time.Millisecond
+	patience = 30 * time.Second // far more than anything takes
+)
+
+// server serves TLS and HTTP/2, as an API server does.
+func server(t *testing.T, handler http.HandlerFunc) (*httptest.Server, *rest.Config) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(handler)
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s, &rest.Config{
+		Host: s.URL, BearerToken: "t", UserAgent: "hub",
+		TLSClientConfig: rest.TLSClientConfig{CAData: pemOf(s), ServerName: "example.com"},
+	}
+}
+
+func open(t *testing.T, config *rest.Config) *Link {
+	t.Helper()
+	l, err := Open(config, Timeouts{Dial: patience, Request: limit, Probe: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+func answer(w http.ResponseWriter, uid string) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":%q}}`, uid)
+}
+
+func TestProbe(t *testing.T) {
+	var asked *http.Request
+	_, config := server(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Clone(context.WithoutCancel(r.Context()))
+		answer(w, "u1")
+	})
+	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	// A probe does not wait behind what the member's clients are doing.
+	for used := 0; l.config.RateLimiter.TryAccept(); used++ {
+		if used > 2*Burst {
+			t.Fatal("there is no limit")
+		}
+	}
+	uid, err := l.Probe(t.Context())
+	if err != nil || uid != "u1" {
+		t.Fatalf("uid %q, error %v", uid, err)
+	}
+	if asked.ProtoMajor != 2 {
+		t.Errorf("asked with HTTP/%d: a dead connection is found by pings of HTTP/2", asked.ProtoMajor)
+	}
+	if got := asked.Header.Get("Authorization"); got != "Bearer t" {
+		t.Errorf("authorization %q", got)
+	}
+	if got := asked.UserAgent(); got != "hub" {
+		t.Errorf("user agent %q", got)
+	}
+}
+
+func TestEveryClientHasDeadlines(t *testing.T) {
+	_, config := server(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("limit") { // Headers come, and the rest does not.
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+	})
+	l := open(t, config)
+	// A client that knows nothing of the link but the configuration.
+	core, err := corev1client.NewForConfig(l.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, noHeaders := core.Pods("a").Get(ctx, "b", metav1.GetOptions{})
+	_, noBody := core.Pods("a").List(ctx, metav1.ListOptions{Limit: 1})
+	noWatch := get(ctx, t, l, config.Host+"/api/v1/pods?watch=true")
+	_, noProbe := l.Probe(ctx)
+	for name, err := range map[string]error{"get": noHeaders, "list": noBody, "watch": noWatch, "probe": noProbe} {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, err)
+		}
+		want := Fault{Reason: v1.ReasonProbeFailed, Message: "the cluster does not answer in time"}
+		if got := Classify(err); got != want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if ctx.Err() != nil {
+		t.Error("it was the caller's context that ended the requests")
+	}
+}
+
+// get asks without client-go, which tries a watch again by itself.
+func get(ctx context.Context, t *testing.T, l *Link, address string) error {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := l.Client().Do(request)
+	if err == nil {
+		return response.Body.Close()
+	}
+	return err
+}
+
+func TestWatchOutlivesTheDeadline(t *testing.T) {
+	late := make(chan struct{})
+	_, config := server(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-late
+		_, _ = io.WriteString(w, `{"type":"ADDED","object":{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"}}}`)
+	})
+	l := open(t, config)
+	core, err := corev1client.NewForConfigAndClient(l.Config(), l.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch, err := core.Namespaces().Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	timer := time.AfterFunc(4*limit, func() { close(late) })
+	defer timer.Stop()
+	select {
+	case event := <-watch.ResultChan():
+		if namespace, ok := event.Object.(*corev1.Namespace); !ok || namespace.Name != "a" {
+			t.Errorf("event %+v", event)
+		}
+	case <-time.After(patience):
+		t.Error("nothing came")
+	}
+}
+
+func TestRedirectsAreRefused(t *testing.T) {
+	elsewhere, _ := server(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, "elsewhere") })
+	_, config := server(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	})
+	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if uid, err := l.Probe(t.Context()); !errors.Is(err, errElsewhere) {
+		t.Errorf("uid %q, error %v", uid, err)
+	}
+}
+
+func TestCloseEndsConnections(t *testing.T) {
+	gone := make(chan struct{})
+	begun := make(chan struct{})
+	_, config := server(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		close(begun)
+		<-r.Context().Done()
+		close(gone)
+	})
+	l := open(t, config)
+	core, err := corev1client.NewForConfigAndClient(l.Config(), l.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch, err := core.Namespaces().Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	<-begun
+	l.Close()
+	select {
+	case <-gone:
+	case <-time.After(patience):
+		t.Error("the connection is still there")
+	}
+}
+
+func TestLimits(t *testing.T) {
+	_, config := server(t, func(http.ResponseWriter, *http.Request) {})
+	l := open(t, config)
+	a, b := l.Config(), l.Config()
+	if a.RateLimiter == nil || a.RateLimiter != b.RateLimiter || a.RateLimiter.QPS() != QPS {
+		t.Error("the clients of a member do not share one limiter")
+	}
+	if a.Timeout != 0 {
+		t.Error("a timeout of the configuration ends watches")
+	}
+	for n := range Burst {
+		if !a.RateLimiter.TryAccept() {
+			t.Fatalf("only %d requests at once", n)
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package members
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/session"
+	"github.com/shopfleet/shopfleet/hub/members/verdict"
+)
+
+const (
+	// Attempts to connect are repeated after 0.5 s, doubling up to 10 s, with up to
+	// half as much again by chance.
+	retryFirst  = 500 * time.Millisecond
+	retryMax    = 10 * time.Second
+	retryFactor = 2
+	retryJitter = 0.5
+
+	inspectPeriod = time.Minute
+	// inspectSoon is the period while permissions are missing.
+	inspectSoon = 15 * time.Second
+	// nodesDelay gathers changes of nodes.
+	nodesDelay = time.Second
+	// idle is how long the goroutine sleeps when nothing is due.
+	idle = time.Hour
+	// spread is the share of a period that is added by chance.
+	spread = 0.1
+)
+
+// task is something that is due at a time and asks the network.
+type task int
+
+const (
+	taskConnect task = iota
+	taskProbe
+	taskInspect
+	taskNodes
+)
+
+// tasks is the number of them.
+const tasks = int(taskNodes) + 1
+
+// loop is the state of a member's goroutine. Nothing else touches it.
+type loop struct {
+	*accessor
+	fleet *Fleet
+	aware multicluster.Aware
+	log   logr.Logger
+
+	// What is wanted.
+	target Target
+	access *kubeconfig.Access // nil if the kubeconfig may not be used
+	parsed bool
+
+	// What is.
+	session     *session.Session // nil unless engaged
+	wasEngaged  bool
+	state       State
+	inspected   session.Inspection
+	failure     *verdict.Failure
+	misses      int // failed probes in a row
+	failures    int // failed attempts in a row, and the time of the first
+	failedSince time.Time
+	backoff     wait.Backoff
+
+	// What goes on.
+	due     [tasks]time.Time
+	running [tasks]*job
+	results chan result
+	nodes   chan struct{}
+	group   sync.WaitGroup
+}
+
+// job is a running task.
+type job struct{ cancel context.CancelFunc }
+
+// result is what a task found.
+type result struct {
+	task      task
+	job       *job
+	started   time.Time
+	uid       string
+	err       error
+	failure   *verdict.Failure
+	connected *session.Connected
+	found     *session.Inspection
+}
+
+func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
+	return &loop{
+		accessor: a,
+		fleet:    f,
+		aware:    aware,
+		log:      f.settings.Logger.WithValues("MemberCluster", a.name),
+		state:    a.current(),
+		backoff:  newBackoff(),
+		results:  make(chan result),
+		nodes:    make(chan struct{}, 1),
+	}
+}
+
+func newBackoff() wait.Backoff {
+	const steps = 8 // More than it takes to reach the cap.
+	return wait.Backoff{Duration: retryFirst, Factor: retryFactor, Jitter: retryJitter, Cap: retryMax, Steps: steps}
+}
+
+// run keeps the member connected until the context ends.
+func (l *loop) run(ctx context.Context) {
+	defer l.group.Wait()
+	defer l.disengage()
+	l.retarget()
+	for ctx.Err() == nil {
+		l.startDue(ctx)
+		l.publish()
+		l.await(ctx)
+	}
+}
+
+// await waits for the next thing to happen and does what it asks for.
+func (l *loop) await(ctx context.Context) {
+	timer := l.fleet.settings.Clock.NewTimer(l.untilDue())
+	defer timer.Stop()
+	var ended <-chan struct{}
+	if l.session != nil {
+		ended = l.session.Ended()
+	}
+	select {
+	case <-ctx.Done():
+	case <-timer.C():
+	case <-l.changed:
+		l.retarget()
+	case r := <-l.results:
+		l.finish(ctx, r)
+	case <-l.nodes:
+		if l.due[taskNodes].IsZero() {
+			l.schedule(taskNodes, nodesDelay)
+		}
+	case <-ended:
+		l.lose(&verdict.Failure{Stage: verdict.StageSetup, Reason: v1.ReasonSetupFailed, Message: "the cache of the cluster ended"})
+	}
+}
+
+func (l *loop) now() time.Time { return l.fleet.settings.Clock.Now() }
+
+func (l *loop) schedule(t task, after time.Duration) { l.due[t] = l.now().Add(after) }
+
+func (l *loop) untilDue() time.Duration {
+	next := idle
+	for _, due := range l.due {
+		if !due.IsZero() {
+			next = min(next, max(due.Sub(l.now()), 0))
+		}
+	}
+	return next
+}
+
+// startDue starts each task whose time has come. A task that still runs is waited for.
+func (l *loop) startDue(ctx context.Context) {
+	for t := range task(tasks) {
+		if l.due[t].IsZero() || l.due[t].After(l.now()) || l.running[t] != nil {
+			continue
+		}
+		l.due[t] = time.Time{}
+		switch t {
+		case taskConnect:
+			l.startConnect(ctx)
+		case taskProbe:
+			probe := l.session.Probe
+			l.start(ctx, t, func(ctx context.Context) (r result) {
+				r.uid, r.err = probe(ctx)
+				return r
+			})
+		case taskInspect:
+			inspect := l.session.Inspect
+			l.start(ctx, t, func(ctx context.Context) (r result) {
+				r.found, r.err = inspect(ctx)
+				return r
+			})
+		case taskNodes:
+			l.countNodes(ctx)
+		}
+	}
+}
+
+// start runs a task in a goroutine of its own. Its result is dropped when the task
+// was cancelled in between.
+func (l *loop) start(member context.Context, t task, do func(context.Context) result) {
+	ctx, cancel := context.WithCancel(member)
+	j := &job{cancel: cancel}
+	l.running[t] = j
+	started := l.now()
+	l.group.Go(func() {
+		defer cancel()
+		r := do(ctx)
+		r.task, r.job, r.started = t, j, started
+		select {
+		case l.results <- r:
+		case <-member.Done():
+			l.discard(r.connected)
+		}
+	})
+}
+
+// discard ends a session that is not wanted. The goroutine of the member waits for
+// its end at its own.
+func (l *loop) discard(c *session.Connected) {
+	if c != nil {
+		c.Session.Close()
+		l.group.Go(func() { <-c.Session.Ended() })
+	}
+}
+
+// stop cancels a task and takes it off the schedule.
+func (l *loop) stop(t task) {
+	l.due[t] = time.Time{}
+	if l.running[t] != nil {
+		l.running[t].cancel()
+		l.running[t] = nil
+	}
+}
+
+func (l *loop) startConnect(ctx context.Context) {
+	a := &session.Attempt{
+		Settings: l.fleet.settings,
+		Name:     l.name,
+		Access:   l.access,
+		Probes:   1,
+		Period:   l.target.Health.Period,
+		Admit:    func(uid string) *verdict.Failure { return l.fleet.claims.Admit(ctx, l.name, uid) },
+		Indexes:  l.fleet.fieldIndexes(),
+		NodesChanged: func() {
+			select {
+			case l.nodes <- struct{}{}:
+			default:
+			}
+		},
+	}
+	if l.wasEngaged && l.session == nil {
+		a.Probes = l.target.Health.SuccessThreshold
+	}
+	l.start(ctx, taskConnect, func(attempting context.Context) (r result) {
+		r.connected, r.failure = a.Connect(attempting, ctx)
+		return r
+	})
+}
+
+// retarget looks at what is wanted. It is also called when another member went,
+// which may have stood in the way.
+func (l *loop) retarget() {
+	last := l.target
+	l.target = l.wanted()
+	if l.parsed && bytes.Equal(last.Kubeconfig, l.target.Kubeconfig) {
+		if l.session == nil && !l.due[taskConnect].IsZero() {
+			l.schedule(taskConnect, 0)
+		}
+		return
+	}
+	l.parsed = true
+	l.stop(taskConnect)
+	l.backoff = newBackoff()
+	access, err := kubeconfig.Parse(l.target.Kubeconfig)
+	l.access = access
+	var refused *kubeconfig.Error
+	switch {
+	case errors.As(err, &refused):
+		l.refuse(refused)
+	case l.session != nil && l.session.Access.Fingerprint == access.Fingerprint:
+		l.failure = nil
+	default:
+		if l.session == nil && l.failure != nil && l.failure.Stage == verdict.StageKubeconfig {
+			l.state.Conditions = verdict.Unseen()
+		}
+		l.failure = nil
+		l.schedule(taskConnect, 0)
+	}
+}
+
+// refuse takes note of a kubeconfig that may not be used. One that was taken away
+// is a withdrawal; with any other the connection of the previous one goes on.
+func (l *loop) refuse(err *kubeconfig.Error) {
+	f := &verdict.Failure{Stage: verdict.StageKubeconfig, Reason: err.Reason, Message: err.Message}
+	l.failure = f
+	l.state.Settled = true
+	if err.Reason == v1.ReasonKubeconfigMissing && l.session != nil {
+		l.lose(f)
+	}
+}

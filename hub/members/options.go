@@ -1,0 +1,95 @@
+package members
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/session"
+)
+
+// Options configure a Fleet.
+type Options struct {
+	// HubUID is the UID of the hub's own kube-system namespace. A member with it is refused.
+	HubUID string
+	// Scheme knows the types that are read and written on members, and core/v1. Required.
+	Scheme *runtime.Scheme
+	// Clock tells the time; the default is the real one.
+	Clock clock.Clock
+	// Logger says what members do; the default says nothing.
+	Logger logr.Logger
+	// CacheOptions returns the options for the cache of one member, anew for each
+	// connection. The fleet adds what it keeps of nodes. The default is none.
+	CacheOptions func() cache.Options
+	// Watched returns the types whose informers are in sync before a member is
+	// engaged: everything that reconcilers watch there. Nodes are added.
+	Watched func() []client.Object
+	// Prepare makes the member ready for its informers, for example with
+	// InstallDefinitions. It gets an uncached client. It runs with each connection and
+	// should write nothing when nothing is to do.
+	Prepare func(ctx context.Context, c client.Client) error
+	// Permissions are what the credentials must allow; see PermissionsFrom.
+	Permissions []authorizationv1.ResourceAttributes
+	// Timeouts bound what may take long; zero values have defaults.
+	Timeouts Timeouts
+}
+
+// Timeouts bound what asks the network of a member.
+type Timeouts = session.Timeouts
+
+// settings fills in defaults and returns what the sessions need.
+func (o Options) settings() *session.Settings {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Logger.GetSink() == nil {
+		o.Logger = logr.Discard()
+	}
+	if o.CacheOptions == nil {
+		o.CacheOptions = func() cache.Options { return cache.Options{} }
+	}
+	if o.Watched == nil {
+		o.Watched = func() []client.Object { return nil }
+	}
+	if o.Prepare == nil {
+		o.Prepare = func(context.Context, client.Client) error { return nil }
+	}
+	return &session.Settings{
+		Scheme:       o.Scheme,
+		Clock:        o.Clock,
+		Logger:       o.Logger,
+		CacheOptions: o.CacheOptions,
+		Watched:      o.Watched,
+		Prepare:      o.Prepare,
+		Permissions:  o.Permissions,
+		Timeouts:     o.Timeouts.WithDefaults(),
+	}
+}
+
+// PermissionsFrom lists what a role grants, one entry for each verb and resource,
+// for Options.Permissions.
+func PermissionsFrom(rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
+	return preflight.PermissionsFrom(rules)
+}
+
+// InstallDefinitions returns a function for Options.Prepare that makes a member
+// serve the kinds of CustomResourceDefinitions. It writes those that the member does
+// not have as given, and waits until all are served.
+func InstallDefinitions(definitions ...*unstructured.Unstructured) func(context.Context, client.Client) error {
+	return func(ctx context.Context, c client.Client) error {
+		failed := make([]error, len(definitions))
+		for i, definition := range definitions {
+			failed[i] = preflight.InstallDefinition(ctx, c, definition)
+		}
+		return errors.Join(failed...)
+	}
+}

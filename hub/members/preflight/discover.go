@@ -1,0 +1,88 @@
+package preflight
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+	networkingv1client "k8s.io/client-go/kubernetes/typed/networking/v1"
+	"k8s.io/client-go/rest"
+)
+
+// What the cluster can do beside running workloads.
+const (
+	CapabilityCertManager        = "cert-manager"
+	CapabilityIngress            = "ingress"
+	CapabilityMetrics            = "metrics"
+	CapabilityPrometheusOperator = "prometheus-operator"
+	CapabilitySnapshots          = "snapshots"
+)
+
+// capability names what a group of APIs stands for; empty for most.
+func capability(group string) string {
+	switch group {
+	case "cert-manager.io":
+		return CapabilityCertManager
+	case "metrics.k8s.io":
+		return CapabilityMetrics
+	case "monitoring.coreos.com":
+		return CapabilityPrometheusOperator
+	case "snapshot.storage.k8s.io":
+		return CapabilitySnapshots
+	default:
+		return ""
+	}
+}
+
+// ServerFacts is what a cluster says about itself.
+type ServerFacts struct {
+	// Version is that of the API server, for example v1.36.3.
+	Version string
+	// Capabilities are the optional APIs, sorted.
+	Capabilities []string
+}
+
+// Discover asks the cluster, through a client for unversioned paths and one for
+// ingress classes. Ingress classes that may not be listed count as none.
+func Discover(ctx context.Context, server rest.Interface, ingress networkingv1client.IngressClassesGetter) (ServerFacts, error) {
+	facts := ServerFacts{}
+	var served version.Info
+	if err := get(ctx, server, "/version", &served); err != nil {
+		return ServerFacts{}, err
+	}
+	facts.Version = served.GitVersion
+	groups := metav1.APIGroupList{}
+	if err := get(ctx, server, "/apis", &groups); err != nil {
+		return ServerFacts{}, err
+	}
+	for _, group := range groups.Groups {
+		if c := capability(group.Name); c != "" {
+			facts.Capabilities = append(facts.Capabilities, c)
+		}
+	}
+	classes, err := ingress.IngressClasses().List(ctx, metav1.ListOptions{Limit: 1})
+	switch {
+	case err == nil && len(classes.Items) > 0:
+		facts.Capabilities = append(facts.Capabilities, CapabilityIngress)
+	case err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
+		return ServerFacts{}, fmt.Errorf("listing ingress classes: %w", err)
+	}
+	slices.Sort(facts.Capabilities)
+	return facts, nil
+}
+
+// get reads a path as JSON.
+func get(ctx context.Context, server rest.Interface, path string, into any) error {
+	raw, err := server.Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
+	if err != nil {
+		return fmt.Errorf("getting %q: %w", path, err)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("parsing %q: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package preflight
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// maxZones bounds the zones that a status lists.
+const maxZones = 50
+
+// NodeFacts is what the nodes of a cluster show.
+type NodeFacts struct {
+	// Provider is that of most nodes; empty without nodes.
+	Provider v1.Provider
+	// Region is that of most nodes; empty if none says.
+	Region string
+	// Zones are those of the nodes, sorted, at most 50.
+	Zones []string
+	// Nodes and ReadyNodes are numbers of nodes.
+	Nodes, ReadyNodes int32
+	// Allocatable sums cpu, memory and pods of the nodes that are ready; nil
+	// without any.
+	Allocatable corev1.ResourceList
+}
+
+// Nodes sums up nodes. Their order does not matter.
+func Nodes(nodes []corev1.Node) NodeFacts {
+	facts := NodeFacts{}
+	providers, regions, zones := map[v1.Provider]int{}, map[string]int{}, map[string]int{}
+	for i := range nodes {
+		node := &nodes[i]
+		facts.Nodes++
+		providers[providerOf(node.Spec.ProviderID)]++
+		regions[node.Labels[corev1.LabelTopologyRegion]]++
+		zones[node.Labels[corev1.LabelTopologyZone]]++
+		if ready(node) {
+			facts.ReadyNodes++
+			facts.Allocatable = sum(facts.Allocatable, node.Status.Allocatable)
+		}
+	}
+	delete(regions, "")
+	delete(zones, "")
+	facts.Provider = most(providers)
+	facts.Region = most(regions)
+	facts.Zones = slices.Sorted(maps.Keys(zones))
+	facts.Zones = facts.Zones[:min(len(facts.Zones), maxZones)]
+	return facts
+}
+
+// most returns the key with the highest count, the first of them in sorted order.
+func most[K cmp.Ordered](counts map[K]int) K {
+	var best K
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		if counts[key] > counts[best] {
+			best = key
+		}
+	}
+	return best
+}
+
+func providerOf(providerID string) v1.Provider {
+	scheme, _, _ := strings.Cut(providerID, "://")
+	switch scheme {
+	case "aws":
+		return v1.ProviderAWS
+	case "gce":
+		return v1.ProviderGCP
+	case "azure":
+		return v1.ProviderAzure
+	default:
+		return v1.ProviderLocal
+	}
+}
+
+func ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// counted are the resources that shops ask for.
+func counted() []corev1.ResourceName {
+	return []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
+}
+
+func sum(total, more corev1.ResourceList) corev1.ResourceList {
+	if total == nil {
+		total = corev1.ResourceList{}
+	}
+	for _, name := range counted() {
+		if quantity, ok := more[name]; ok {
+			t := total[name]
+			t.Add(quantity)
+			total[name] = t
+		}
+	}
+	return total
+}
+
+// Slim returns what the cache keeps of a node: labels, providerID, what it offers
+// and whether it is ready. It is a transform of the cache and passes anything else.
+func Slim(object any) (any, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil
+	}
+	slim := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels,
+		},
+		Spec: corev1.NodeSpec{ProviderID: node.Spec.ProviderID},
+	}
+	for _, name := range counted() {
+		if quantity, ok := node.Status.Allocatable[name]; ok {
+			slim.Status.Allocatable = sum(slim.Status.Allocatable, corev1.ResourceList{name: quantity})
+		}
+	}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			slim.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+		}
+	}
+	return slim, nil
+}

@@ -1,0 +1,170 @@
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+)
+
+const (
+	// nowhere is the name of a namespace that does not exist: what the rules allow
+	// there, they allow in all namespaces.
+	nowhere = "shopfleet-everywhere"
+	// reviewsAtOnce bounds the single questions that are asked at the same time.
+	reviewsAtOnce = 8
+	// describedAtMost bounds how many permissions a message names.
+	describedAtMost = 10
+)
+
+// PermissionsFrom lists what the rules grant, one entry for each verb, resource
+// and name, sorted and without duplicates. Rules about paths are left out.
+func PermissionsFrom(rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
+	var all []authorizationv1.ResourceAttributes
+	for _, rule := range rules {
+		names := rule.ResourceNames
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, group := range rule.APIGroups {
+			for _, path := range rule.Resources {
+				all = append(all, expand(group, path, rule.Verbs, names)...)
+			}
+		}
+	}
+	slices.SortFunc(all, compare)
+	return slices.Compact(all)
+}
+
+func expand(group, path string, verbs, names []string) []authorizationv1.ResourceAttributes {
+	resource, subresource, _ := strings.Cut(path, "/")
+	all := make([]authorizationv1.ResourceAttributes, 0, len(verbs)*len(names))
+	for _, verb := range verbs {
+		for _, name := range names {
+			all = append(all, authorizationv1.ResourceAttributes{
+				Group: group, Resource: resource, Subresource: subresource, Verb: verb, Name: name,
+			})
+		}
+	}
+	return all
+}
+
+func compare(a, b authorizationv1.ResourceAttributes) int {
+	return cmp.Or(
+		cmp.Compare(a.Group, b.Group),
+		cmp.Compare(a.Resource, b.Resource),
+		cmp.Compare(a.Subresource, b.Subresource),
+		cmp.Compare(a.Verb, b.Verb),
+		cmp.Compare(a.Name, b.Name),
+	)
+}
+
+// Missing returns those of the required permissions, in their order, that the
+// client's credentials do not have in all namespaces. The error tells that the
+// cluster did not answer.
+func Missing(
+	ctx context.Context, client authorizationv1client.AuthorizationV1Interface, required []authorizationv1.ResourceAttributes,
+) ([]authorizationv1.ResourceAttributes, error) {
+	review, err := client.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
+		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: nowhere},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reviewing rules: %w", err)
+	}
+	unclear := slices.DeleteFunc(slices.Clone(required), func(p authorizationv1.ResourceAttributes) bool {
+		return slices.ContainsFunc(review.Status.ResourceRules, func(r authorizationv1.ResourceRule) bool { return covers(r, p) })
+	})
+	return ask(ctx, client, unclear)
+}
+
+// covers tells whether the rule grants the permission.
+func covers(rule authorizationv1.ResourceRule, p authorizationv1.ResourceAttributes) bool {
+	path := p.Resource
+	if p.Subresource != "" {
+		path += "/" + p.Subresource
+	}
+	return has(rule.Verbs, p.Verb) &&
+		has(rule.APIGroups, p.Group) &&
+		(has(rule.Resources, path) || p.Subresource != "" && slices.Contains(rule.Resources, "*/"+p.Subresource)) &&
+		(len(rule.ResourceNames) == 0 || p.Name != "" && slices.Contains(rule.ResourceNames, p.Name))
+}
+
+func has(list []string, value string) bool {
+	return slices.Contains(list, value) || slices.Contains(list, "*")
+}
+
+// ask reviews permissions one by one: rules do not show what another authorizer
+// than RBAC allows.
+func ask(
+	ctx context.Context, client authorizationv1client.AuthorizationV1Interface, unclear []authorizationv1.ResourceAttributes,
+) ([]authorizationv1.ResourceAttributes, error) {
+	allowed := make([]bool, len(unclear))
+	failed := make([]error, len(unclear))
+	var group sync.WaitGroup
+	slots := make(chan struct{}, reviewsAtOnce)
+	for i := range unclear {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			review, err := client.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &unclear[i]},
+			}, metav1.CreateOptions{})
+			failed[i] = err
+			allowed[i] = err == nil && review.Status.Allowed
+		})
+	}
+	group.Wait()
+	var missing []authorizationv1.ResourceAttributes
+	for i := range unclear {
+		if failed[i] != nil {
+			return nil, fmt.Errorf("reviewing access: %w", failed[i])
+		}
+		if !allowed[i] {
+			missing = append(missing, unclear[i])
+		}
+	}
+	return missing, nil
+}
+
+// Reads tells whether a permission is needed to list and watch. Without it an
+// informer never gets to know anything.
+func Reads(p authorizationv1.ResourceAttributes) bool {
+	return p.Verb == "get" || p.Verb == "list" || p.Verb == "watch"
+}
+
+// Describe names permissions as "create statefulsets.apps, patch services", sorted.
+// After the first ten it gives a number.
+func Describe(permissions []authorizationv1.ResourceAttributes) string {
+	names := make([]string, len(permissions))
+	for i, p := range permissions {
+		names[i] = name(p)
+	}
+	slices.Sort(names)
+	rest := ""
+	if more := len(names) - describedAtMost; more > 0 {
+		names = names[:describedAtMost]
+		rest = fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(names, ", ") + rest
+}
+
+func name(p authorizationv1.ResourceAttributes) string {
+	text := p.Verb + " " + p.Resource
+	if p.Group != "" {
+		text += "." + p.Group
+	}
+	if p.Subresource != "" {
+		text += "/" + p.Subresource
+	}
+	if p.Name != "" {
+		text += " " + p.Name
+	}
+	return text
+}

@@ -1,0 +1,216 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	networkingv1client "k8s.io/client-go/kubernetes/typed/networking/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/link"
+	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/verdict"
+)
+
+// Attempt is one try to connect a member with one kubeconfig.
+type Attempt struct {
+	Settings *Settings
+	// Name is the member's, for logs.
+	Name string
+	// Access is how the cluster is reached.
+	Access *kubeconfig.Access
+	// Probes must succeed in a row, a Period apart.
+	Probes int
+	Period time.Duration
+	// Admit decides whether the cluster with the UID may be the member.
+	Admit func(uid string) *verdict.Failure
+	// Indexes are made before the caches are filled.
+	Indexes []Index
+	// NodesChanged is called when nodes changed, from then on until the session ends. It
+	// must not wait.
+	NodesChanged func()
+}
+
+// Connected is what a successful attempt found.
+type Connected struct {
+	Session *Session
+	// UID is that of the namespace kube-system.
+	UID string
+	Inspection
+	Nodes preflight.NodeFacts
+}
+
+// Inspection is what is checked again and again while a member is engaged.
+type Inspection struct {
+	// Missing are the permissions that the credentials lack.
+	Missing []authorizationv1.ResourceAttributes
+	Server  preflight.ServerFacts
+}
+
+// Blocked tells whether a permission to read is missing, so that informers do not sync.
+func (i *Inspection) Blocked() bool { return slices.ContainsFunc(i.Missing, preflight.Reads) }
+
+// Connect does the attempt. The session lives as long as the member's context, also
+// when the one of the attempt ends. Without a failure there is a session to engage or
+// to cancel.
+func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *verdict.Failure) {
+	l, err := link.Open(a.Access.Config, a.Settings.Timeouts.link())
+	if err != nil {
+		return nil, a.fail(verdict.StageKubeconfig, v1.ReasonKubeconfigInvalid, "no connection can be made of the kubeconfig", err)
+	}
+	result, f := a.check(ctx, l)
+	if f != nil {
+		l.Close()
+		return nil, f
+	}
+	result.Session, err = a.Settings.open(member, a.Access, l)
+	if err != nil {
+		l.Close()
+		return nil, a.unreached(verdict.StageSetup, err)
+	}
+	if f := a.fill(ctx, result); f != nil {
+		result.Session.Close()
+		<-result.Session.Ended()
+		return nil, f
+	}
+	return result, nil
+}
+
+// check does what needs no informers.
+func (a *Attempt) check(ctx context.Context, l *link.Link) (*Connected, *verdict.Failure) {
+	uid, err := a.probe(ctx, l)
+	if err != nil {
+		return nil, explainProbe(a.Access, a.Settings.Clock.Now(), err)
+	}
+	if f := a.Admit(uid); f != nil {
+		return nil, f
+	}
+	found, err := a.Settings.inspect(ctx, l)
+	if err != nil {
+		return nil, a.unreached(verdict.StagePermissions, err)
+	}
+	if found.Blocked() {
+		return nil, verdict.Lacking(found.Missing)
+	}
+	if err := a.prepare(ctx, l); err != nil {
+		if len(found.Missing) > 0 && apierrors.IsForbidden(err) {
+			return nil, verdict.Lacking(found.Missing)
+		}
+		return nil, a.unreached(verdict.StageSetup, err)
+	}
+	return &Connected{UID: uid, Inspection: *found}, nil
+}
+
+// probe asks as often as it must succeed.
+func (a *Attempt) probe(ctx context.Context, l *link.Link) (string, error) {
+	for n := 1; ; n++ {
+		uid, err := l.Probe(ctx)
+		if err != nil || n >= a.Probes {
+			return uid, err
+		}
+		timer := a.Settings.Clock.NewTimer(a.Period)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return "", ctx.Err()
+		case <-timer.C():
+		}
+	}
+}
+
+func (a *Attempt) prepare(ctx context.Context, l *link.Link) error {
+	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Prepare)
+	defer cancel()
+	direct, err := client.New(l.Config(), client.Options{HTTPClient: l.Client(), Scheme: a.Settings.Scheme})
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	return a.Settings.Prepare(ctx, direct)
+}
+
+// fill waits for the caches and reads from them.
+func (a *Attempt) fill(ctx context.Context, result *Connected) *verdict.Failure {
+	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Sync)
+	defer cancel()
+	s := result.Session
+	if err := s.sync(ctx, a.Settings.Watched(), a.Indexes); err != nil {
+		return a.unreached(verdict.StageSetup, err)
+	}
+	if err := s.onNodes(ctx, a.NodesChanged); err != nil {
+		return a.unreached(verdict.StageSetup, err)
+	}
+	nodes, err := s.Nodes(ctx)
+	if err != nil {
+		return a.unreached(verdict.StageSetup, err)
+	}
+	result.Nodes = nodes
+	return nil
+}
+
+// inspect asks what a cluster allows and offers.
+func (o *Settings) inspect(ctx context.Context, l *link.Link) (*Inspection, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeouts.Review)
+	defer cancel()
+	authorization, err := authorizationv1client.NewForConfigAndClient(l.Config(), l.Client())
+	if err != nil {
+		return nil, fmt.Errorf("making a client for reviews: %w", err)
+	}
+	networking, err := networkingv1client.NewForConfigAndClient(l.Config(), l.Client())
+	if err != nil {
+		return nil, fmt.Errorf("making a client for ingress classes: %w", err)
+	}
+	found := &Inspection{}
+	if found.Missing, err = preflight.Missing(ctx, authorization, o.Permissions); err != nil {
+		return nil, err
+	}
+	if found.Server, err = preflight.Discover(ctx, networking.RESTClient(), networking); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// explainProbe says why a probe failed.
+func explainProbe(access *kubeconfig.Access, now time.Time, err error) *verdict.Failure {
+	fault := link.Classify(err)
+	if fault.Reason == v1.ReasonUnauthorized && !access.ExpiresAt.IsZero() && now.After(access.ExpiresAt) {
+		return &verdict.Failure{Stage: verdict.StageReach, Reason: v1.ReasonExpired, Message: "the credentials of the kubeconfig have expired: renew them in the registration Secret"}
+	}
+	return &verdict.Failure{Stage: verdict.StageReach, Reason: fault.Reason, Message: fault.Message}
+}
+
+// unreached says why something after the probe failed: because the cluster stopped
+// to answer, or because of what the stage does.
+func (a *Attempt) unreached(at verdict.Stage, err error) *verdict.Failure {
+	var late *syncError
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &late):
+		return a.fail(verdict.StageSetup, v1.ReasonSetupFailed, "the cluster could not be set up: "+late.Error()+" in time", err)
+	case apierrors.IsForbidden(err):
+		return a.fail(verdict.StagePermissions, v1.ReasonPermissionsMissing, "the credentials do not allow to review permissions or to set the cluster up", err)
+	case errors.As(err, &status) && !apierrors.IsUnauthorized(err):
+		return a.fail(at, v1.ReasonSetupFailed, "the cluster could not be set up: it answers "+string(apierrors.ReasonForError(err)), err)
+	}
+	f := explainProbe(a.Access, a.Settings.Clock.Now(), err)
+	a.log(f, err)
+	return f
+}
+
+func (a *Attempt) fail(at verdict.Stage, reason, message string, err error) *verdict.Failure {
+	f := &verdict.Failure{Stage: at, Reason: reason, Message: message}
+	a.log(f, err)
+	return f
+}
+
+// log keeps the cause, which conditions leave out because it may differ each time.
+func (a *Attempt) log(f *verdict.Failure, err error) {
+	a.Settings.Logger.V(1).Info("Connecting member failed", "MemberCluster", a.Name, "reason", f.Reason, "error", err.Error())
+}

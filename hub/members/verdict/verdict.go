@@ -1,0 +1,173 @@
+package verdict
+
+import (
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/preflight"
+)
+
+// Stage is how far an attempt to connect came.
+type Stage int
+
+// The stages, in their order.
+const (
+	StageKubeconfig Stage = iota
+	StageReach
+	StageIdentity
+	StagePermissions
+	StageSetup
+)
+
+// Failure is why a kubeconfig does not lead to an engaged member.
+type Failure struct {
+	Stage Stage
+	// Reason and Message are those of a condition.
+	Reason, Message string
+}
+
+// Lacking is the failure of credentials that do not allow enough.
+func Lacking(missing []authorizationv1.ResourceAttributes) *Failure {
+	return &Failure{StagePermissions, v1.ReasonPermissionsMissing, lacking(missing)}
+}
+
+// Conditions are the facts about a member.
+type Conditions struct {
+	Ready            Condition
+	Connected        Condition
+	Authorized       Condition
+	IdentityVerified Condition
+	CredentialsValid Condition
+}
+
+// Condition is one fact. The reasons are those of api/v1, and the message is the
+// same for the same trouble.
+type Condition struct {
+	Status  metav1.ConditionStatus
+	Reason  string
+	Message string
+}
+
+// Picture is what is known about a member now.
+type Picture struct {
+	// Engaged tells that the member is connected and the hub works there.
+	Engaged bool
+	// Missing are the permissions that an engaged member lacks.
+	Missing []authorizationv1.ResourceAttributes
+	// Failure is why the wanted kubeconfig does not work; nil while nothing is known
+	// against it. On an engaged member it is about a kubeconfig that is to come.
+	Failure *Failure
+}
+
+const (
+	messageConnecting = "connecting to the cluster"
+	messageNotChecked = "not checked yet"
+	messageStillInUse = "; the previous kubeconfig is still in use"
+)
+
+func yes(reason, message string) Condition {
+	return Condition{Status: metav1.ConditionTrue, Reason: reason, Message: message}
+}
+
+func no(reason, message string) Condition {
+	return Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+func unknown(reason, message string) Condition {
+	return Condition{Status: metav1.ConditionUnknown, Reason: reason, Message: message}
+}
+
+func answers() Condition { return yes(v1.ReasonConnected, "the cluster answers") }
+
+func accepted() Condition { return yes(v1.ReasonValid, "the cluster accepts the credentials") }
+
+func authorized() Condition {
+	return yes(v1.ReasonAuthorized, "the credentials allow all that is needed")
+}
+
+func verified() Condition {
+	return yes(v1.ReasonVerified, "the cluster is the one that was registered")
+}
+
+// Unseen are the conditions of a member that nothing is known about.
+func Unseen() Conditions {
+	return Conditions{
+		Ready:            unknown(v1.ReasonConnecting, messageConnecting),
+		Connected:        unknown(v1.ReasonConnecting, messageConnecting),
+		Authorized:       unknown(v1.ReasonNotChecked, messageNotChecked),
+		IdentityVerified: unknown(v1.ReasonNotChecked, messageNotChecked),
+		CredentialsValid: unknown(v1.ReasonNotChecked, messageNotChecked),
+	}
+}
+
+// Judge returns the conditions that follow from the picture. What the picture says
+// nothing about stays as it was last.
+func Judge(last Conditions, p Picture) Conditions {
+	switch {
+	case p.Engaged:
+		return judgeEngaged(p)
+	case p.Failure == nil:
+		return last
+	}
+	f := p.Failure
+	next := last
+	next.Ready = no(f.Reason, f.Message)
+	switch f.Stage {
+	case StageKubeconfig:
+		next.CredentialsValid = no(f.Reason, f.Message)
+		next.Connected = no(f.Reason, "there is no kubeconfig that may be used")
+	case StageReach:
+		next.reach(f)
+	case StageIdentity:
+		next.Connected, next.CredentialsValid = answers(), accepted()
+		next.IdentityVerified = no(f.Reason, f.Message)
+	case StagePermissions:
+		next.Connected, next.CredentialsValid, next.IdentityVerified = answers(), accepted(), verified()
+		next.Authorized = no(f.Reason, f.Message)
+	case StageSetup:
+		next.Connected, next.CredentialsValid, next.IdentityVerified = answers(), accepted(), verified()
+		next.Authorized = authorized()
+	}
+	return next
+}
+
+// reach is what follows when the probe failed.
+func (c *Conditions) reach(f *Failure) {
+	c.Connected = no(f.Reason, f.Message)
+	switch f.Reason {
+	case v1.ReasonProbeFailed:
+		// Whoever does not answer says nothing about credentials: what was good may
+		// still be, what was bad may have been mended.
+		if c.CredentialsValid.Status != metav1.ConditionTrue {
+			c.CredentialsValid = unknown(v1.ReasonNotChecked, messageNotChecked)
+		}
+	case v1.ReasonPermissionsMissing:
+		c.CredentialsValid = accepted()
+		c.Authorized = no(f.Reason, f.Message)
+	default:
+		c.CredentialsValid = no(f.Reason, f.Message)
+	}
+}
+
+func judgeEngaged(p Picture) Conditions {
+	next := Conditions{
+		Ready:            yes(v1.ReasonConnected, "the cluster is connected"),
+		Connected:        answers(),
+		Authorized:       authorized(),
+		IdentityVerified: verified(),
+		CredentialsValid: accepted(),
+	}
+	if len(p.Missing) > 0 {
+		next.Authorized = no(v1.ReasonPermissionsMissing, lacking(p.Missing))
+		next.Ready = next.Authorized
+	}
+	if p.Failure != nil {
+		next.CredentialsValid = no(p.Failure.Reason, p.Failure.Message+messageStillInUse)
+	}
+	return next
+}
+
+func lacking(permissions []authorizationv1.ResourceAttributes) string {
+	return "the credentials do not allow: " + preflight.Describe(permissions)
+}

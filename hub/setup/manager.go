@@ -1,0 +1,125 @@
+package setup
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members"
+)
+
+// leaseName is the lease that the leader holds.
+const leaseName = "shopfleet-hub"
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+func (o *Options) newManager(cfg *rest.Config, fleet *members.Fleet) (mcmanager.Manager, error) {
+	options, err := o.managerOptions(cfg)
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := mcmanager.New(cfg, fleet, options)
+	if err != nil {
+		return nil, fmt.Errorf("building the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+func (o *Options) managerOptions(cfg *rest.Config) (manager.Options, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return manager.Options{}, err
+	}
+	caching, err := o.cacheOptions()
+	if err != nil {
+		return manager.Options{}, err
+	}
+	bounded, err := boundedClient(cfg)
+	if err != nil {
+		return manager.Options{}, err
+	}
+	return manager.Options{
+		Scheme: scheme,
+		Logger: o.Logger,
+		Cache:  caching,
+		// The cache's watches must not end with a request's deadline, so that the
+		// client that reads and writes is another one.
+		Client:                        client.Options{HTTPClient: bounded},
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsBindAddress},
+		HealthProbeBindAddress:        o.HealthProbeBindAddress,
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionConfig:          rest.CopyConfig(cfg),
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 unlessZero(o.Lease.Duration),
+		RenewDeadline:                 unlessZero(o.Lease.RenewDeadline),
+		RetryPeriod:                   unlessZero(o.Lease.RetryPeriod),
+		// Several hubs may run in one process, one after the other.
+		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},
+	}, nil
+}
+
+// cacheOptions limit what the hub keeps of Secrets to registrations.
+func (o *Options) cacheOptions() (cache.Options, error) {
+	registered, err := labels.NewRequirement(v1.MemberClusterLabel, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("selecting registrations: %w", err)
+	}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Secret{}: {
+				Namespaces: map[string]cache.Config{o.Namespace: {}},
+				Label:      labels.NewSelector().Add(*registered),
+			},
+		},
+	}, nil
+}
+
+func boundedClient(cfg *rest.Config) (*http.Client, error) {
+	c, err := rest.HTTPClientFor(withTimeout(cfg))
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the hub: %w", err)
+	}
+	return c, nil
+}
+
+// withTimeout returns a configuration whose requests have a deadline.
+func withTimeout(cfg *rest.Config) *rest.Config {
+	c := rest.CopyConfig(cfg)
+	c.Timeout = requestTimeout
+	return c
+}
+
+func unlessZero(d time.Duration) *time.Duration {
+	if d == 0 {
+		return nil
+	}
+	return &d
+}

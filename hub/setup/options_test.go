@@ -1,0 +1,83 @@
+package setup
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	parse := func(args ...string) Options {
+		var o Options
+		flags := pflag.NewFlagSet("hub", pflag.ContinueOnError)
+		o.Bind(flags)
+		if err := flags.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	want := Options{
+		Namespace: "shopfleet-system", MetricsBindAddress: ":8080", HealthProbeBindAddress: ":8081", LeaderElect: true,
+	}
+	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	want = Options{
+		Kubeconfig: "k", Namespace: "n", MetricsBindAddress: "0", HealthProbeBindAddress: "0", Verbosity: 4,
+	}
+	got := parse("--kubeconfig", "k", "--namespace=n", "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false", "-v", "4")
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(want.Logger)); diff != "" {
+		t.Errorf("flags (-want +got):\n%s", diff)
+	}
+}
+
+// TestTheCacheHoldsNoOtherSecrets is about what a hub that is broken into can leak.
+func TestTheCacheHoldsNoOtherSecrets(t *testing.T) {
+	t.Parallel()
+	options, err := (&Options{Namespace: "n"}).cacheOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for object, limits := range options.ByObject {
+		if _, ok := object.(*corev1.Secret); !ok {
+			continue
+		}
+		if _, ok := limits.Namespaces["n"]; !ok || len(limits.Namespaces) != 1 {
+			t.Errorf("Secrets of namespaces %v are held", limits.Namespaces)
+		}
+		if limits.Label.Matches(labels.Set{}) || !limits.Label.Matches(labels.Set{v1.MemberClusterLabel: "false"}) {
+			t.Errorf("Secrets that match %q are held, want those with the label alone", limits.Label)
+		}
+		return
+	}
+	t.Error("Secrets are not limited")
+}
+
+func TestLogsAreStructuredAndLevelled(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	logger := newLogger(&out, 1)
+	logger.Info("What happened", "cluster", "eu-1")
+	logger.V(1).Info("What was done")
+	logger.V(2).Info("How")
+	var levels []string
+	decoder := json.NewDecoder(&out)
+	for decoder.More() {
+		var line struct{ Level, Msg string }
+		if err := decoder.Decode(&line); err != nil {
+			t.Fatal(err)
+		}
+		levels = append(levels, line.Level+" "+line.Msg)
+	}
+	if diff := cmp.Diff([]string{"INFO What happened", "V1 What was done"}, levels); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,208 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/hub/controllers/app"
+	"github.com/shopfleet/shopfleet/hub/controllers/member"
+	"github.com/shopfleet/shopfleet/hub/members"
+	spoke "github.com/shopfleet/shopfleet/spoke/controller"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+const (
+	// requestTimeout bounds a request to the hub's API server.
+	requestTimeout = 30 * time.Second
+	// retryPeriod is the time between attempts at what the hub cannot start without.
+	retryPeriod = 2 * time.Second
+)
+
+// Main runs the hub as a process, until the context ends. An error means that the
+// process could not start, or lost its lease.
+func Main(ctx context.Context, o Options) error {
+	o.useLogger(os.Stderr)
+	return Run(ctx, o)
+}
+
+// Run runs the hub until the context ends.
+func Run(ctx context.Context, o Options) error {
+	cfg, err := o.restConfig()
+	if err != nil {
+		return err
+	}
+	uid, err := o.hubUID(ctx, cfg)
+	if ctx.Err() != nil {
+		return nil // Told to end before there was anything to end.
+	}
+	if err != nil {
+		return err
+	}
+	fleet, err := o.newFleet(uid)
+	if err != nil {
+		return err
+	}
+	mgr, err := o.newManager(cfg, fleet)
+	if err != nil {
+		return err
+	}
+	h := &hub{options: o, mgr: mgr, fleet: fleet, registry: prometheus.NewRegistry()}
+	if err := h.compose(ctx, cfg); err != nil {
+		return err
+	}
+	if err := metrics.Registry.Register(h.registry); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	defer metrics.Registry.Unregister(h.registry)
+	o.Logger.Info("Starting the hub", "version", o.Version, "namespace", o.Namespace)
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the hub: %w", err)
+	}
+	return nil
+}
+
+// hubUID returns the UID of the hub's own cluster. It waits for an API server that
+// does not answer yet.
+func (o *Options) hubUID(ctx context.Context, cfg *rest.Config) (string, error) {
+	clientset, err := kubernetes.NewForConfig(withTimeout(cfg))
+	if err != nil {
+		return "", fmt.Errorf("making a client of the hub: %w", err)
+	}
+	var uid string
+	err = wait.PollUntilContextCancel(ctx, retryPeriod, true, func(ctx context.Context) (bool, error) {
+		namespace, err := clientset.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if err != nil {
+			o.Logger.Error(err, "Reading the namespace kube-system of the hub failed; trying again")
+			return false, nil
+		}
+		uid = string(namespace.UID)
+		return true, nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("identifying the hub's cluster: %w", err)
+	}
+	return uid, nil
+}
+
+// newFleet makes the fleet of members, still without any.
+func (o *Options) newFleet(hubUID string) (*members.Fleet, error) {
+	definition, err := config.Definition("ecommerce.io", "ecommerceapps")
+	if err != nil {
+		return nil, fmt.Errorf("loading the definition for members: %w", err)
+	}
+	rules, err := config.Member.Rules()
+	if err != nil {
+		return nil, fmt.Errorf("loading the role for members: %w", err)
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	kind := spoke.EcommerceApp()
+	return members.New(members.Options{
+		HubUID:       hubUID,
+		Scheme:       scheme,
+		Logger:       o.Logger.WithName("members"),
+		CacheOptions: func() cache.Options { return spoke.CacheOptions(kind) },
+		Watched:      func() []client.Object { return spoke.WatchedObjects(kind) },
+		Prepare:      members.InstallDefinitions(definition),
+		Permissions:  members.PermissionsFrom(rules),
+	}), nil
+}
+
+// hub is what is composed.
+type hub struct {
+	options Options
+	mgr     mcmanager.Manager
+	fleet   *members.Fleet
+	// registry holds the metrics of this hub.
+	registry *prometheus.Registry
+}
+
+// compose adds everything to the manager: what engages with members at once, the
+// controllers when their kinds are served.
+func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
+	recorder := h.mgr.GetLocalManager().GetEventRecorder("shopfleet-hub")
+	appMetrics, err := app.NewMetrics(h.registry)
+	if err != nil {
+		return err
+	}
+	memberMetrics, err := member.NewMetrics(h.registry)
+	if err != nil {
+		return err
+	}
+	spokes, err := h.newSpokes(ctx)
+	if err != nil {
+		return err
+	}
+	distributor := app.NewDistributor(h.mgr.GetLocalManager().GetClient(), app.Options{
+		Logger: h.options.Logger.WithName("apps"), Recorder: recorder, Metrics: appMetrics,
+	})
+	for _, r := range []mcmanager.Runnable{distributor, spokes} {
+		if err := h.mgr.Add(r); err != nil {
+			return fmt.Errorf("adding what engages with members: %w", err)
+		}
+	}
+	gate, err := newGate(withTimeout(cfg), h.options.Logger, func(ctx context.Context) error {
+		if err := member.Setup(ctx, h.mgr.GetLocalManager(), member.Options{
+			Namespace: h.options.Namespace, Fleet: h.fleet, Recorder: recorder, Metrics: memberMetrics,
+		}); err != nil {
+			return err
+		}
+		return distributor.Setup(h.mgr)
+	})
+	if err != nil {
+		return err
+	}
+	return h.serveHealth(gate)
+}
+
+// newSpokes makes what runs the copies in each member. What it knows of a member is
+// what its MemberCluster says.
+func (h *hub) newSpokes(ctx context.Context) (*spoke.Engager, error) {
+	counted, err := spoke.NewMetrics(h.registry)
+	if err != nil {
+		return nil, fmt.Errorf("registering the metrics of members' applications: %w", err)
+	}
+	reader := h.mgr.GetLocalManager().GetClient()
+	return spoke.NewEngager(spoke.Options{
+		Kinds:   []spoke.Runner{spoke.EcommerceApp()},
+		Metrics: counted,
+		Logger:  h.options.Logger.WithName("spoke"),
+		Facts: func(name string) render.Cluster {
+			m := &v1.MemberCluster{}
+			if err := reader.Get(ctx, client.ObjectKey{Name: name}, m); err != nil {
+				h.options.Logger.Error(err, "Reading a member failed", "cluster", name)
+			}
+			return render.Cluster{Name: name, Region: m.Status.Region, Provider: m.Status.Provider}
+		},
+	}), nil
+}
+
+func (h *hub) serveHealth(gate *gate) error {
+	local := h.mgr.GetLocalManager()
+	if err := local.Add(gate); err != nil {
+		return fmt.Errorf("adding the gate: %w", err)
+	}
+	if err := local.AddHealthzCheck("ping", alive); err != nil {
+		return fmt.Errorf("adding the health check: %w", err)
+	}
+	if err := local.AddReadyzCheck("kinds", gate.check); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return nil
+}

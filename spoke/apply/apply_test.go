@@ -1,0 +1,347 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// server is an API server whose requests are counted.
+type server struct {
+	client.WithWatch
+	writes, reads int
+	// before is called ahead of the next apply.
+	before func()
+}
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	f := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: "one", APIServerOnly: true}}})
+	direct, err := client.NewWithWatch(f.Member("one").AdminConfig(), client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{}
+	s.WithWatch = interceptor.NewClient(direct, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+			s.reads++
+			return c.Get(ctx, key, object, opts...)
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			s.writes++
+			if s.before != nil {
+				s.before()
+				s.before = nil
+			}
+			return c.Apply(ctx, object, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			s.writes++
+			return c.Patch(ctx, object, patch, opts...)
+		},
+	})
+	return s
+}
+
+func (s *server) applier() *apply.Applier {
+	return apply.New(apply.Options{Client: s, Reader: s, FieldManager: "test"})
+}
+
+func labelled(live component.Resource) bool { return live.GetLabels()["a"] == "1" }
+
+// TestApplier shares one API server among cases that use different names.
+func TestApplier(t *testing.T) {
+	s := newServer(t)
+	t.Run("create, leave, repair", testLifecycle(s))
+	t.Run("stale cache", testStale(s))
+	t.Run("rewritten by the server", testRewritten(s))
+	t.Run("stranger", testStranger(s))
+	t.Run("lost race", testRace(s))
+	t.Run("once", testOnce(s))
+	t.Run("item in the way", testInTheWay(s))
+	t.Run("delete", testDelete(s))
+}
+
+func testLifecycle(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		a := s.applier()
+		intent := configMap()
+		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Created)
+		live := get(t, s, intent)
+		if live.Annotations[v1.SpecHashAnnotation] == "" {
+			t.Error("no hash was written")
+		}
+		s.writes, s.reads = 0, 0
+		do(t, a, apply.Request{Intent: intent, Live: live, Owned: labelled}, apply.Unchanged)
+		// A restart remembers nothing.
+		do(t, s.applier(), apply.Request{Intent: intent, Live: live, Owned: labelled}, apply.Unchanged)
+		if s.writes != 0 || s.reads != 0 {
+			t.Errorf("an unchanged object cost %d writes and %d reads", s.writes, s.reads)
+		}
+		live.Data["x"] = "drifted"
+		live.Data["z"] = "theirs"
+		if err := s.Update(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		do(t, a, apply.Request{Intent: intent, Live: live, Owned: labelled}, apply.Updated)
+		if got := get(t, s, intent).Data; got["x"] != "1" || got["z"] != "theirs" {
+			t.Errorf("after the repair data is %v", got)
+		}
+		delete(intent.Data, "y")
+		do(t, a, apply.Request{Intent: intent, Live: get(t, s, intent), Owned: labelled}, apply.Updated)
+		if _, ok := get(t, s, intent).Data["y"]; ok {
+			t.Error("a key that is no longer wanted is still there")
+		}
+		// Missing in the cache, but there: nothing is written.
+		s.writes = 0
+		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Unchanged)
+		if s.writes != 0 {
+			t.Error("an object that the cache has not seen yet was written again")
+		}
+	}
+}
+
+// testStale writes while the cache goes on showing what was before.
+func testStale(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		a := s.applier()
+		intent := configMap()
+		intent.Name = "stale"
+		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Created)
+		before := get(t, s, intent)
+		intent.Data["x"] = "2"
+		do(t, a, apply.Request{Intent: intent, Live: before.DeepCopy(), Owned: labelled}, apply.Updated)
+		s.writes = 0
+		do(t, a, apply.Request{Intent: intent, Live: before.DeepCopy(), Owned: labelled}, apply.Unchanged)
+		if s.writes != 0 {
+			t.Error("the same change was written twice")
+		}
+		intent.Data["x"] = "3"
+		do(t, a, apply.Request{Intent: intent, Live: before.DeepCopy(), Owned: labelled}, apply.Updated)
+		do(t, a, apply.Request{Intent: intent, Live: get(t, s, intent), Owned: labelled}, apply.Unchanged)
+	}
+}
+
+// testRewritten has a server that makes something else of the intent for good.
+func testRewritten(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		a := s.applier()
+		intent := &corev1.Secret{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "rewritten", Labels: map[string]string{"a": "1"}},
+			StringData: map[string]string{"never": "read back"},
+		}
+		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Created)
+		live := &corev1.Secret{}
+		for range 3 {
+			if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+				t.Fatal(err)
+			}
+			do(t, a, apply.Request{Intent: intent, Live: live, Owned: labelled}, apply.Unchanged)
+		}
+		live.Data["never"] = []byte("changed")
+		if err := s.Update(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		do(t, a, apply.Request{Intent: intent, Live: live, Owned: labelled}, apply.Updated)
+	}
+}
+
+func testStranger(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		a := s.applier()
+		stranger := configMap()
+		stranger.Name, stranger.Labels = "stranger", nil
+		stranger.Data = map[string]string{"x": "theirs", "w": "theirs"}
+		if err := s.Create(t.Context(), stranger); err != nil {
+			t.Fatal(err)
+		}
+		intent := configMap()
+		intent.Name = stranger.Name
+		var conflict *apply.ConflictError
+		if _, err := a.Apply(t.Context(), apply.Request{Intent: intent, Owned: labelled}); !errors.As(err, &conflict) || conflict.Controller != "" {
+			t.Fatalf("got %v, want a conflict without controller", err)
+		}
+		if got := get(t, s, intent); got.ResourceVersion != stranger.ResourceVersion {
+			t.Error("a stranger was written")
+		}
+		stranger.Annotations = map[string]string{v1.AdoptAnnotation: "true"}
+		stranger.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u", Controller: new(true)}}
+		if err := s.Update(t.Context(), stranger); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Apply(t.Context(), apply.Request{Intent: intent, Owned: labelled}); !errors.As(err, &conflict) || conflict.Controller != "Pod" {
+			t.Fatalf("got %v, want a conflict with a Pod", err)
+		}
+		stranger.OwnerReferences = nil
+		if err := s.Update(t.Context(), stranger); err != nil {
+			t.Fatal(err)
+		}
+		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Updated)
+		if got := get(t, s, intent); got.Data["x"] != "1" || got.Data["w"] != "theirs" || got.Labels["a"] != "1" {
+			t.Errorf("after the adoption: %v %v", got.Labels, got.Data)
+		}
+	}
+}
+
+// testRace has someone else create the object between our read and our write.
+func testRace(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		intent := configMap()
+		intent.Name = "race"
+		s.before = func() {
+			theirs := configMap()
+			theirs.Name = intent.Name
+			theirs.Data["x"] = "theirs"
+			if err := s.Create(t.Context(), theirs); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.applier().Apply(t.Context(), apply.Request{Intent: intent, Owned: labelled}); !apierrors.IsConflict(err) {
+			t.Errorf("got %v, want a conflict", err)
+		}
+		if got := get(t, s, intent).Data["x"]; got != "theirs" {
+			t.Errorf("x is %q: the race was won with force", got)
+		}
+	}
+}
+
+func testOnce(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		a := s.applier()
+		intent := &corev1.Secret{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "once", Labels: map[string]string{"a": "1"}},
+			Data:       map[string][]byte{"username": []byte("shop")},
+		}
+		request := apply.Request{Intent: intent, Once: true, Owned: labelled, Generate: &component.Generate{Random: map[string]int{"password": 24}}}
+		do(t, a, request, apply.Created)
+		live := &corev1.Secret{}
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+			t.Fatal(err)
+		}
+		if len(live.Data["password"]) != 24 || string(live.Data["username"]) != "shop" {
+			t.Errorf("keys are %d and %d bytes long", len(live.Data["password"]), len(live.Data["username"]))
+		}
+		live.Data["password"], live.Data["username"] = []byte("mine"), nil
+		request.Live = live
+		do(t, a, request, apply.Unchanged)
+
+		// One that is handed over is completed, and keeps what it has.
+		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "handed-over",
+			Annotations: map[string]string{v1.AdoptAnnotation: "true"}}, Data: map[string][]byte{"password": []byte("theirs")}}
+		if err := s.Create(t.Context(), theirs); err != nil {
+			t.Fatal(err)
+		}
+		intent.Name, request.Live = theirs.Name, nil
+		do(t, a, request, apply.Updated)
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+			t.Fatal(err)
+		}
+		if string(live.Data["password"]) != "theirs" || string(live.Data["username"]) != "shop" || live.Labels["a"] != "1" {
+			t.Errorf("the adopted Secret has labels %v and %d keys", live.Labels, len(live.Data))
+		}
+	}
+}
+
+// testInTheWay has someone change the key of an item: an apply would add ours
+// beside theirs, which the API server rejects.
+func testInTheWay(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		a := s.applier()
+		intent := &corev1.Service{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ports", Labels: map[string]string{"a": "1"}},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+		}
+		do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Created)
+		live := &corev1.Service{}
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+			t.Fatal(err)
+		}
+		live.Spec.Ports[0].Port = 81
+		if err := s.Update(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		do(t, a, apply.Request{Intent: intent, Live: live.DeepCopy(), Owned: labelled}, apply.Updated)
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+			t.Fatal(err)
+		}
+		if len(live.Spec.Ports) != 1 || live.Spec.Ports[0].Port != 80 {
+			t.Errorf("ports are %v", live.Spec.Ports)
+		}
+		intent.Spec.Ports[0].Port = 99999
+		if _, err := a.Apply(t.Context(), apply.Request{Intent: intent, Live: live, Owned: labelled}); !apierrors.IsInvalid(err) {
+			t.Errorf("got %v, want that it is invalid", err)
+		}
+	}
+}
+
+func testDelete(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		a := s.applier()
+		object := configMap()
+		object.Name = "deleted"
+		if err := s.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		old := object.DeepCopy()
+		object.Data["x"] = "2"
+		if err := s.Update(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Delete(t.Context(), old, metav1.DeletePropagationBackground); !apierrors.IsConflict(err) {
+			t.Errorf("deleting as seen long ago: %v, want a conflict", err)
+		}
+		for range 2 {
+			if err := a.Delete(t.Context(), object, metav1.DeletePropagationBackground); err != nil {
+				t.Errorf("deleting: %v", err)
+			}
+		}
+		again := configMap()
+		again.Name = object.Name
+		if err := s.Create(t.Context(), again); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Delete(t.Context(), object, metav1.DeletePropagationBackground); !apierrors.IsConflict(err) {
+			t.Errorf("deleting one that was made again: %v, want a conflict", err)
+		}
+	}
+}
+
+func do(t *testing.T, a *apply.Applier, request apply.Request, want apply.Outcome) {
+	t.Helper()
+	result, err := a.Apply(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Outcome != want {
+		t.Errorf("outcome is %s, want %s", result.Outcome, want)
+	}
+	if written := want == apply.Created || want == apply.Updated; (result.Object != nil) != written {
+		t.Errorf("outcome %s comes with the object %v", want, result.Object)
+	}
+}
+
+func get(t *testing.T, s *server, object *corev1.ConfigMap) *corev1.ConfigMap {
+	t.Helper()
+	live := &corev1.ConfigMap{}
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(object), live); err != nil {
+		t.Fatal(err)
+	}
+	return live
+}

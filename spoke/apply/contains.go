@@ -1,0 +1,244 @@
+package apply
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Contains tells whether a live object still has all that an intent says: each
+// leaf of the intent is equal in the live object. What the live object has
+// beyond that belongs to others. Both are in the form of JSON.
+//
+// Quantities are equal when their amounts are. Lists that Kubernetes merges by a
+// key are matched by that key, in any order; other lists must be as long, item
+// by item. So must be selectors. Otherwise an empty map or list in the intent asks
+// for nothing.
+func Contains(live, intent map[string]any) bool {
+	return containsMap(live, intent, "")
+}
+
+// contains compares two values of the field named field, whose parent is parent.
+func contains(live, intent any, field, parent string) bool {
+	switch want := intent.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		have, ok := live.(map[string]any)
+		if !ok {
+			return live == nil && len(want) == 0
+		}
+		return containsMap(have, want, field) && (!atomicMap(field) || containsMap(want, have, field))
+	case []any:
+		have, ok := live.([]any)
+		if !ok {
+			return live == nil && len(want) == 0
+		}
+		return containsList(have, want, field)
+	case string:
+		have, ok := live.(string)
+		if !ok {
+			// An amount of bytes may be a number on one side and text on the other.
+			return isQuantity(field, parent) && equalQuantities(live, want)
+		}
+		return have == want || isQuantity(field, parent) && equalQuantities(have, want)
+	default:
+		return equalScalars(live, intent) || isQuantity(field, parent) && equalQuantities(live, intent)
+	}
+}
+
+func containsMap(live, intent map[string]any, field string) bool {
+	for key, want := range intent {
+		if !contains(live[key], want, key, field) {
+			return false
+		}
+	}
+	return true
+}
+
+func containsList(live, intent []any, field string) bool {
+	if len(intent) == 0 {
+		return true
+	}
+	if setLists(field) && allStrings(live) && allStrings(intent) {
+		for _, want := range intent {
+			if !slices.Contains(live, want) {
+				return false
+			}
+		}
+		return true
+	}
+	keys := mergeKeys(field, intent)
+	if keys == nil {
+		return containsItems(live, intent, field)
+	}
+	for _, want := range intent {
+		have := find(live, want, keys)
+		if have == nil || !contains(have, want, field, "") {
+			return false
+		}
+	}
+	return true
+}
+
+// containsItems compares a list that is replaced as a whole.
+func containsItems(live, intent []any, field string) bool {
+	if len(live) != len(intent) {
+		return false
+	}
+	for i := range intent {
+		if !contains(live[i], intent[i], field, "") {
+			return false
+		}
+	}
+	return true
+}
+
+// mergeKeys returns the fields that identify an item of a list, or nil when the
+// list is replaced as a whole. The first rule whose key each item has wins:
+// ports are of containers or of Services.
+func mergeKeys(field string, items []any) []string {
+	for _, keys := range mergeKeysOf(field) {
+		if slices.IndexFunc(items, func(item any) bool {
+			m, ok := item.(map[string]any)
+			return !ok || m[keys[0]] == nil
+		}) < 0 {
+			return keys
+		}
+	}
+	return nil
+}
+
+func mergeKeysOf(field string) [][]string {
+	switch field {
+	case "containers", "initContainers", "ephemeralContainers", "volumes", "env", "imagePullSecrets", "resourceClaims", "claims":
+		return [][]string{{"name"}}
+	case "ports":
+		return [][]string{{"containerPort", "protocol"}, {"port", "protocol"}}
+	case "volumeMounts":
+		return [][]string{{"mountPath"}}
+	case "volumeDevices":
+		return [][]string{{"devicePath"}}
+	case "hostAliases":
+		return [][]string{{"ip"}}
+	case "topologySpreadConstraints":
+		return [][]string{{"topologyKey", "whenUnsatisfiable"}}
+	case "ownerReferences":
+		return [][]string{{"uid"}}
+	default:
+		return nil
+	}
+}
+
+// atomicMap tells whether a map is replaced as a whole: one more key in a selector
+// selects something else.
+func atomicMap(field string) bool {
+	switch field {
+	case "selector", "nodeSelector", "podSelector", "namespaceSelector", "labelSelector", "matchLabels":
+		return true
+	default:
+		return false
+	}
+}
+
+func setLists(field string) bool { return field == "finalizers" }
+
+func allStrings(items []any) bool {
+	return slices.IndexFunc(items, func(item any) bool { _, ok := item.(string); return !ok }) < 0
+}
+
+// find returns the item of a list that has the same keys as want.
+func find(items []any, want any, keys []string) any {
+	wanted, _ := want.(map[string]any)
+	for _, item := range items {
+		have, ok := item.(map[string]any)
+		if ok && slices.IndexFunc(keys, func(key string) bool {
+			return !equalScalars(keyOf(have, key), keyOf(wanted, key))
+		}) < 0 {
+			return have
+		}
+	}
+	return nil
+}
+
+// keyOf returns a key's value; the API's default where it is absent.
+func keyOf(item map[string]any, key string) any {
+	if value, ok := item[key]; ok {
+		return value
+	}
+	if key == "protocol" {
+		return "TCP"
+	}
+	return nil
+}
+
+// equalScalars compares numbers by value, other scalars by equality.
+func equalScalars(a, b any) bool {
+	x, xInt := integer(a)
+	y, yInt := integer(b)
+	if xInt && yInt {
+		return x == y
+	}
+	f, fOK := number(a)
+	g, gOK := number(b)
+	if fOK && gOK {
+		return f == g
+	}
+	switch a.(type) {
+	case nil, string, bool:
+		return a == b
+	default:
+		return false
+	}
+}
+
+func integer(value any) (int64, bool) {
+	switch n := value.(type) {
+	case int64:
+		return n, true
+	case int32:
+		return int64(n), true
+	case int:
+		return int64(n), true
+	default:
+		return 0, false
+	}
+}
+
+func number(value any) (float64, bool) {
+	if n, ok := integer(value); ok {
+		return float64(n), true
+	}
+	n, ok := value.(float64)
+	return n, ok
+}
+
+// isQuantity tells whether the API defines the value of a field as a quantity.
+func isQuantity(field, parent string) bool {
+	switch parent {
+	case "requests", "limits", "capacity", "hard", "overhead", "maxLimitRequestRatio":
+		return true
+	}
+	switch field {
+	case "sizeLimit", "averageValue", "divisor":
+		return true
+	}
+	return false
+}
+
+func equalQuantities(a, b any) bool {
+	x, xOK := quantity(a)
+	y, yOK := quantity(b)
+	return xOK && yOK && x.Cmp(y) == 0
+}
+
+func quantity(value any) (resource.Quantity, bool) {
+	switch v := value.(type) {
+	case string:
+		q, err := resource.ParseQuantity(v)
+		return q, err == nil
+	default:
+		n, ok := integer(value)
+		return *resource.NewQuantity(n, resource.DecimalSI), ok
+	}
+}

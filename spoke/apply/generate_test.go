@@ -1,0 +1,162 @@
+package apply
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
+
+func TestRandomKeepsWhatIsThere(t *testing.T) {
+	g := component.Generate{Random: map[string]int{"password": 32, "replication": 24}}
+	first, err := generate(g, nil, source{random: rand.Reader, now: noon()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(first["password"]) != 32 || len(first["replication"]) != 24 {
+		t.Errorf("lengths are %d and %d, want 32 and 24", len(first["password"]), len(first["replication"]))
+	}
+	if strings.Trim(string(first["password"]), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		t.Error("password has characters other than letters and digits")
+	}
+	kept := map[string][]byte{"password": first["password"], "other": []byte("theirs")}
+	second, err := generate(g, kept, source{random: rand.Reader, now: noon()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(second["password"], first["password"]) {
+		t.Error("an existing password was replaced")
+	}
+	if bytes.Equal(second["replication"], first["replication"]) || len(second["replication"]) != 24 {
+		t.Error("a missing value was not drawn anew")
+	}
+	if _, ok := second["other"]; ok {
+		t.Error("a key that is not generated was returned")
+	}
+}
+
+func TestRandomIsUniform(t *testing.T) {
+	// Each byte once: those above the bound must be skipped, the rest spread evenly.
+	all := make([]byte, 256)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	data, err := generate(component.Generate{Random: map[string]int{"k": 248}}, nil,
+		source{random: io.MultiReader(bytes.NewReader(all), rand.Reader), now: noon()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := make(map[byte]int)
+	for _, b := range data["k"] {
+		counts[b]++
+	}
+	for b, n := range counts {
+		if n != 4 {
+			t.Errorf("%q was drawn %d times, want 4", b, n)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	broken := errors.New("no entropy")
+	tests := map[string]struct {
+		g    component.Generate
+		from io.Reader
+	}{
+		"length zero":    {component.Generate{Random: map[string]int{"k": 0}}, rand.Reader},
+		"length endless": {component.Generate{Random: map[string]int{"k": 1 << 20}}, rand.Reader},
+		"no randomness":  {component.Generate{Random: map[string]int{"k": 8}}, iotest.ErrReader(broken)},
+		"no serial":      {component.Generate{TLS: &component.SelfSigned{CommonName: "shop"}}, iotest.ErrReader(broken)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if data, err := generate(tt.g, nil, source{random: tt.from, now: noon()}); err == nil {
+				t.Errorf("no error, but %d keys", len(data))
+			}
+		})
+	}
+}
+
+func TestCertificateIsRenewed(t *testing.T) {
+	want := component.SelfSigned{CommonName: "shop.example.com", DNSNames: []string{"www.example.com", "shop.example.com"}}
+	made := pair(t, want, nil, noon())
+	without := func(key string) map[string][]byte {
+		less := make(map[string][]byte)
+		for k, v := range made {
+			if k != key {
+				less[k] = v
+			}
+		}
+		return less
+	}
+	tests := map[string]struct {
+		want     component.SelfSigned
+		existing map[string][]byte
+		after    time.Duration
+		renewed  bool
+	}{
+		"as it is":           {want: want, existing: made},
+		"names in any order": {want: component.SelfSigned{CommonName: want.CommonName, DNSNames: []string{"shop.example.com", "www.example.com"}}, existing: made},
+		"half its life":      {want: want, existing: made, after: certificateLife / 2},
+		"a third is left":    {want: want, existing: made, after: certificateLife*2/3 + time.Minute, renewed: true},
+		"expired":            {want: want, existing: made, after: 2 * certificateLife, renewed: true},
+		"not valid yet":      {want: want, existing: made, after: -time.Hour, renewed: true},
+		"another name":       {want: component.SelfSigned{CommonName: want.CommonName, DNSNames: []string{"shop.example.com"}}, existing: made, renewed: true},
+		"another subject":    {want: component.SelfSigned{CommonName: "other", DNSNames: want.DNSNames}, existing: made, renewed: true},
+		"no key":             {want: want, existing: without("tls.key"), renewed: true},
+		"no authority":       {want: want, existing: without("ca.crt"), renewed: true},
+		"garbage":            {want: want, existing: map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("y"), "ca.crt": []byte("z")}, renewed: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := pair(t, tt.want, tt.existing, noon().Add(tt.after))
+			if renewed := !bytes.Equal(got["tls.crt"], made["tls.crt"]); renewed != tt.renewed {
+				t.Errorf("renewed is %v, want %v", renewed, tt.renewed)
+			}
+		})
+	}
+}
+
+func TestCertificateIsTrustedByItself(t *testing.T) {
+	want := component.SelfSigned{CommonName: strings.Repeat("long", 30), DNSNames: []string{"shop.example.com"}}
+	made := pair(t, want, nil, noon())
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(made["ca.crt"]) {
+		t.Fatal("ca.crt holds no certificate")
+	}
+	loaded, err := tls.X509KeyPair(made["tls.crt"], made["tls.key"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	crt, err := x509.ParseCertificate(loaded.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := crt.Verify(x509.VerifyOptions{DNSName: "shop.example.com", Roots: roots, CurrentTime: noon()}); err != nil {
+		t.Errorf("the pair does not verify: %v", err)
+	}
+	if diff := cmp.Diff(want.DNSNames, crt.DNSNames); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func pair(t *testing.T, want component.SelfSigned, existing map[string][]byte, now time.Time) map[string][]byte {
+	t.Helper()
+	data, err := generate(component.Generate{TLS: &want}, existing, source{random: rand.Reader, now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,84 @@
+package apply
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// writing is what is remembered of a write until the cache shows its effect.
+type writing struct {
+	// intent is the hash of what was written.
+	intent string
+	// over is the resource version that it was written over; empty when the
+	// object was missing. A cache that still shows it has not seen the write yet.
+	over string
+	// result is the hash of what the server made of it.
+	result string
+}
+
+// done tells whether an intent was written already, and the cache does not show
+// it yet or the server made something else of it.
+func (a *Applier) done(key component.Key, sum string, live component.Resource) (bool, error) {
+	a.mu.Lock()
+	last, ok := a.written[key]
+	a.mu.Unlock()
+	if !ok || last.intent != sum {
+		return false, nil
+	}
+	if last.over == live.GetResourceVersion() {
+		return true, nil
+	}
+	now, err := a.resultHash(live)
+	return now == last.result, err
+}
+
+// remember keeps what was written, given what the server answered.
+func (a *Applier) remember(answer *unstructured.Unstructured, w writing) error {
+	result, err := a.resultHash(answer)
+	if err != nil {
+		return err
+	}
+	w.result = result
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.written[component.KeyOf(answer)] = w
+	return nil
+}
+
+func (a *Applier) forget(key component.Key) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.written, key)
+}
+
+// resultHash hashes what an object says, in the form of its Go type where the
+// scheme has one: a cache's typed object and a server's answer are then the same.
+func (a *Applier) resultHash(r component.Resource) (string, error) {
+	gvk, err := a.client.GroupVersionKindFor(r)
+	if err != nil {
+		return "", fmt.Errorf("finding the kind of %T %q: %w", r, r.GetName(), err)
+	}
+	if u, ok := r.(*unstructured.Unstructured); ok && a.client.Scheme().Recognizes(gvk) {
+		typed, err := a.client.Scheme().New(gvk)
+		if err != nil {
+			return "", fmt.Errorf("making a %s: %w", gvk.Kind, err)
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
+			return "", fmt.Errorf("converting %s %q: %w", gvk.Kind, r.GetName(), err)
+		}
+		if resource, ok := typed.(component.Resource); ok {
+			r = resource
+		}
+	}
+	content, err := contentOf(r)
+	if err != nil {
+		return "", err
+	}
+	delete(content, "apiVersion")
+	delete(content, "kind")
+	return hashOf(content)
+}

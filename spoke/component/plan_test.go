@@ -1,0 +1,246 @@
+package component_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// told returns the steps in short: an action and the component or object.
+func told(steps []component.Step) []string {
+	var list []string
+	for _, s := range steps {
+		switch s.Action {
+		case component.Apply:
+			list = append(list, "apply "+strings.ToLower(s.Object.Resource.GetObjectKind().GroupVersionKind().Kind)+" "+s.Component)
+		case component.Grow:
+			list = append(list, fmt.Sprintf("grow %s to %s", s.Target.GetName(), s.Size.String()))
+		default:
+			list = append(list, fmt.Sprintf("%s %s %s", strings.ToLower(string(s.Action)), s.Target.GetName(), s.Propagation))
+		}
+	}
+	return list
+}
+
+func wait(states []component.State) map[string]string {
+	waits := make(map[string]string)
+	for _, s := range states {
+		if s.Reason == v1.ReasonWaitingForDependency {
+			waits[s.Name] = string(s.Phase) + " " + s.Message
+		}
+	}
+	return waits
+}
+
+func all() []string {
+	return []string{
+		"apply service database", "apply statefulset database",
+		"apply deployment backend", "apply service backend",
+		"apply deployment frontend", "apply service frontend",
+		"apply configmap ingress", "apply configmap monitoring",
+	}
+}
+
+func TestPlanGates(t *testing.T) {
+	disabled := shop()
+	disabled[1] = component.Component{Name: "backend", DependsOn: []string{"database"}, Disabled: true}
+	newVersion := shop()
+	newVersion[1].Objects[0].Resource.(*appsv1.Deployment).Spec.Template = template("image:2")
+	databaseDown := with(running(), statefulSet("database", 1, 0))
+	tests := map[string]struct {
+		components []component.Component
+		live       component.Live
+		conditions []metav1.Condition
+		steps      []string
+		waits      map[string]string
+	}{
+		"nothing exists": {shop(), live(), nil, all()[:2], map[string]string{
+			"backend": "Pending waiting for database", "frontend": "Pending waiting for backend",
+			"ingress": "Pending waiting for frontend", "monitoring": "Pending waiting for backend and frontend",
+		}},
+		"the database is ready": {shop(), live(service("database"), statefulSet("database", 1, 1)), nil, all()[:4], map[string]string{
+			"frontend": "Pending waiting for backend", "ingress": "Pending waiting for frontend", "monitoring": "Pending waiting for backend and frontend",
+		}},
+		"the backend is ready": {shop(), live(service("database"), statefulSet("database", 1, 1), deployment("backend", 2, 2), service("backend")), nil,
+			all()[:6], map[string]string{"ingress": "Pending waiting for frontend", "monitoring": "Pending waiting for frontend"}},
+		"all is well":          {shop(), running(), initialized(1), all(), map[string]string{}},
+		"the database is down": {shop(), databaseDown, initialized(1), all(), map[string]string{}},
+		"the database is down and the frontend was deleted": {shop(),
+			without(with(running(), statefulSet("database", 1, 0)), deployment("frontend", 3, 3), service("frontend")), initialized(1), all(), map[string]string{}},
+		"the database is down at first, and the backend's Deployment was deleted": {shop(),
+			live(service("database"), statefulSet("database", 1, 0), service("backend")), nil, all()[:2], map[string]string{
+				"backend": "Pending waiting for database", "frontend": "Pending waiting for backend",
+				"ingress": "Pending waiting for frontend", "monitoring": "Pending waiting for backend and frontend",
+			}},
+		"a new version of the backend while the database is down": {newVersion, databaseDown, initialized(1),
+			append(append(append([]string{}, all()[:2]...), "apply service backend"), all()[4:]...), map[string]string{"backend": "Updating waiting for database"}},
+		"a new spec while the backend is down, and the frontend's Deployment is missing": {shop(),
+			without(with(running(), deployment("backend", 2, 0)), deployment("frontend", 3, 3)), initialized(0),
+			append(all()[:4], all()[6:]...), map[string]string{"frontend": "Pending waiting for backend"}},
+		"a new version of the backend": {newVersion, running(), initialized(1), all(), map[string]string{}},
+		"a disabled component is no obstacle": {disabled,
+			live(service("database"), statefulSet("database", 1, 1)), nil,
+			[]string{all()[0], all()[1], all()[4], all()[5]}, map[string]string{"ingress": "Pending waiting for frontend", "monitoring": "Pending waiting for frontend"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := component.Plan(component.Input{
+				Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 1, Conditions: tt.conditions,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.steps, told(got.Steps)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.waits, wait(got.States)); diff != "" {
+				t.Errorf("waiting (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPlanOfStorage(t *testing.T) {
+	grown := func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Spec = claimSpec("20Gi") }
+	now := at(0)
+	tests := map[string]struct {
+		want  *appsv1.StatefulSet
+		live  []component.Resource
+		steps []string
+	}{
+		"as it is": {statefulSet("db", 2, 0), []component.Resource{statefulSet("db", 2, 2), claim("data-app-db-0", "10Gi", corev1.ClaimBound)},
+			[]string{"apply statefulset db"}},
+		"larger": {statefulSet("db", 2, 0, grown),
+			[]component.Resource{statefulSet("db", 2, 2), claim("data-app-db-0", "10Gi", corev1.ClaimBound), claim("data-app-db-1", "10Gi", corev1.ClaimBound)},
+			[]string{"grow data-app-db-0 to 20Gi", "grow data-app-db-1 to 20Gi", "recreate app-db Orphan"}},
+		"larger, one claim has grown and one is not bound": {statefulSet("db", 2, 0, grown),
+			[]component.Resource{statefulSet("db", 2, 2, grown), claim("data-app-db-0", "20Gi", corev1.ClaimBound), claim("data-app-db-1", "10Gi", corev1.ClaimPending)},
+			[]string{"apply statefulset db"}},
+		"larger, the old set is gone": {statefulSet("db", 1, 0, grown), []component.Resource{claim("data-app-db-0", "20Gi", corev1.ClaimBound)},
+			[]string{"apply statefulset db"}},
+		"larger, the old set is going": {statefulSet("db", 1, 0, grown),
+			[]component.Resource{statefulSet("db", 1, 1, func(s *appsv1.StatefulSet) { s.DeletionTimestamp = &now }), claim("data-app-db-0", "20Gi", corev1.ClaimBound)},
+			[]string{"apply statefulset db"}},
+		"a kept claim is larger": {statefulSet("db", 1, 0), []component.Resource{statefulSet("db", 1, 1), claim("data-app-db-0", "50Gi", corev1.ClaimBound)},
+			[]string{"apply statefulset db"}},
+		"another selector": {statefulSet("db", 1, 0), []component.Resource{statefulSet("db", 1, 1, func(s *appsv1.StatefulSet) {
+			s.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"old": "yes"}}
+		})}, []string{"recreate app-db Foreground"}},
+		"a stranger's set": {statefulSet("db", 1, 0, grown), []component.Resource{statefulSet("db", 1, 1, func(s *appsv1.StatefulSet) { s.OwnerReferences = nil })},
+			[]string{"apply statefulset db"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := component.Plan(component.Input{
+				Components: []component.Component{part("db", nil, tt.want)}, Live: live(tt.live...), OwnerUID: owner, Generation: 1,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.steps, told(got.Steps)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestImmutable(t *testing.T) {
+	tests := map[string]struct {
+		change func(*appsv1.StatefulSet)
+		want   string
+	}{
+		"replicas":      {func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(5)) }, ""},
+		"image":         {func(s *appsv1.StatefulSet) { s.Spec.Template = template("image:2") }, ""},
+		"default":       {func(s *appsv1.StatefulSet) { s.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement }, ""},
+		"default class": {func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = new("default") }, ""},
+		"parallel":      {func(s *appsv1.StatefulSet) { s.Spec.PodManagementPolicy = appsv1.ParallelPodManagement }, "podManagementPolicy"},
+		"service":       {func(s *appsv1.StatefulSet) { s.Spec.ServiceName = "other" }, "serviceName"},
+		"selector":      {func(s *appsv1.StatefulSet) { s.Spec.Selector = nil }, "selector"},
+		"size":          {func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Spec = claimSpec("1Gi") }, "volumeClaimTemplates"},
+		"label": {func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Labels = map[string]string{"a": "b"} },
+			"volumeClaimTemplates"},
+		"no claims": {func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates = nil }, "volumeClaimTemplates"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := component.Immutable(statefulSet("db", 1, 0), statefulSet("db", 1, 1, tt.change)); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestPlanPrunes(t *testing.T) {
+	retained := configMap("credentials", "database")
+	retained.OwnerReferences = nil
+	theirs := configMap("theirs", "frontend")
+	theirs.OwnerReferences[0].UID = "someone"
+	now := at(0)
+	going := configMap("going", "frontend")
+	going.DeletionTimestamp = &now
+	components := shop()
+	components[4] = component.Component{Name: "monitoring", Disabled: true}
+	got, err := component.Plan(component.Input{
+		Components: components, OwnerUID: owner, Generation: 1, Conditions: initialized(1),
+		Live: with(running(), configMap("old-config", "backend"), deployment("cache", 1, 1), configMap("old-rules", "ingress"), retained, theirs, going),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"delete app-dashboard Background", "delete old-rules Background", "delete old-config Background", "delete app-cache Foreground"}
+	if diff := cmp.Diff(want, told(got.Steps)[len(all())-1:]); diff != "" {
+		t.Errorf("deletions (-want +got):\n%s", diff)
+	}
+}
+
+func TestDeletePlan(t *testing.T) {
+	retained := configMap("credentials", "database")
+	retained.OwnerReferences = nil
+	now := at(0)
+	going := func(d *appsv1.Deployment) { d.DeletionTimestamp = &now }
+	tests := map[string]struct {
+		components []component.Component
+		live       component.Live
+		steps      []string
+		states     []string
+	}{
+		"all of it": {shop(), with(running(), retained),
+			[]string{"delete app-dashboard Background", "delete app-ingress Background"},
+			[]string{"monitoring: waiting for ConfigMap app-dashboard to be gone", "ingress: waiting for ConfigMap app-ingress to be gone",
+				"frontend: waiting for monitoring to be gone", "backend: waiting for monitoring to be gone", "database: waiting for backend to be gone"}},
+		"the frontend is going": {shop(), live(deployment("frontend", 3, 3, going), deployment("backend", 2, 2), statefulSet("database", 1, 1)),
+			nil, []string{"frontend: waiting for Deployment app-frontend to be gone", "backend: waiting for frontend to be gone", "database: waiting for backend to be gone"}},
+		"a gap":           {shop(), live(deployment("frontend", 3, 3), statefulSet("database", 1, 1)), []string{"delete app-frontend Foreground"}, []string{"frontend: waiting for Deployment app-frontend to be gone", "database: waiting for frontend to be gone"}},
+		"the last":        {shop(), live(statefulSet("database", 1, 1)), []string{"delete app-database Foreground"}, []string{"database: waiting for StatefulSet app-database to be gone"}},
+		"nothing is left": {shop(), live(retained, claim("data-app-database-0", "10Gi", corev1.ClaimBound)), nil, nil},
+		"nothing can be rendered": {nil, live(deployment("frontend", 1, 1), statefulSet("database", 1, 1)),
+			[]string{"delete app-frontend Foreground", "delete app-database Foreground"},
+			[]string{"frontend: waiting for Deployment app-frontend to be gone", "database: waiting for StatefulSet app-database to be gone"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := component.DeletePlan(tt.components, tt.live, owner)
+			if diff := cmp.Diff(tt.steps, told(got.Steps)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			var states []string
+			for _, s := range got.States {
+				states = append(states, s.Name+": "+s.Message)
+				if s.Phase != v1.PhaseDeleting || s.Ready {
+					t.Errorf("%s is %s", s.Name, s.Phase)
+				}
+			}
+			if diff := cmp.Diff(tt.states, states); diff != "" {
+				t.Errorf("states (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

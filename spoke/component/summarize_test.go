@@ -1,0 +1,217 @@
+package component_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+func at(minute int) metav1.Time {
+	return metav1.NewTime(time.Date(2026, 1, 2, 12, minute, 0, 0, time.UTC))
+}
+
+func ready(name string) component.State {
+	return component.State{Name: name, Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonRunning, Message: "ready"}
+}
+
+func unready(name string, phase v1.Phase, reason string) component.State {
+	return component.State{Name: name, Phase: phase, Reason: reason, Message: "not yet"}
+}
+
+func progressing(reason string) []metav1.Condition {
+	return append(initialized(1), metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason})
+}
+
+type summary struct {
+	in      component.Summary
+	phase   v1.Phase
+	ready   string
+	message string
+	reason  string
+	trouble string // the reason of Degraded, if it is True
+	seen    int64
+}
+
+func summaries() map[string]summary {
+	off := component.State{Name: "monitoring", Phase: v1.PhaseDisabled, Ready: true}
+	blocked := component.Problem{Component: "web", Reason: v1.ReasonForbidden, Message: "not allowed", Blocking: true}
+	passing := component.Problem{Component: "web", Reason: v1.ReasonApplyFailed, Message: "timed out"}
+	return map[string]summary{
+		"running": {component.Summary{States: []component.State{ready("db"), ready("web"), off}},
+			v1.PhaseRunning, "2/2", "Application is running", v1.ReasonRunning, "", 7},
+		"creating": {component.Summary{States: []component.State{ready("db"), unready("web", v1.PhaseCreating, v1.ReasonWaitingForReplicas)}},
+			v1.PhaseCreating, "1/2", "web: not yet", v1.ReasonWaitingForReplicas, "", 7},
+		"updating": {component.Summary{Previous: initialized(1), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonProgressing)}},
+			v1.PhaseUpdating, "0/1", "web: not yet", v1.ReasonProgressing, "", 7},
+		"scaling": {component.Summary{Previous: initialized(1), States: []component.State{unready("web", v1.PhaseScaling, v1.ReasonScaling)}},
+			v1.PhaseScaling, "0/1", "web: not yet", v1.ReasonScaling, "", 7},
+		"still scaling": {component.Summary{Previous: progressing("Scaling"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
+			v1.PhaseScaling, "0/1", "web: not yet", v1.ReasonWaitingForReplicas, "", 7},
+		"still updating": {component.Summary{Previous: progressing("Updating"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
+			v1.PhaseUpdating, "0/1", "web: not yet", v1.ReasonWaitingForReplicas, "", 7},
+		"updating while scaling": {component.Summary{Previous: progressing("Scaling"),
+			States: []component.State{unready("db", v1.PhaseUpdating, v1.ReasonProgressing), unready("web", v1.PhaseScaling, v1.ReasonScaling)}},
+			v1.PhaseUpdating, "0/2", "db: not yet", v1.ReasonProgressing, "", 7},
+		"failed": {component.Summary{Previous: initialized(1),
+			States: []component.State{unready("db", v1.PhaseUpdating, v1.ReasonProgressing), unready("web", v1.PhaseFailed, v1.ReasonDeadlineExceeded)}},
+			v1.PhaseFailed, "0/2", "web: not yet", v1.ReasonDeadlineExceeded, v1.ReasonDeadlineExceeded, 7},
+		"forbidden": {component.Summary{ObservedGeneration: 6, States: []component.State{ready("db"), ready("web")}, Problems: []component.Problem{blocked}},
+			v1.PhaseFailed, "1/2", "web: not allowed", v1.ReasonForbidden, v1.ReasonForbidden, 6},
+		"trouble while running": {component.Summary{ObservedGeneration: 6, Previous: initialized(1), States: []component.State{ready("web")}, Problems: []component.Problem{passing}},
+			v1.PhaseRunning, "1/1", "Application is running", v1.ReasonRunning, v1.ReasonApplyFailed, 6},
+		"trouble while creating": {component.Summary{States: []component.State{unready("web", v1.PhaseCreating, v1.ReasonProgressing)}, Problems: []component.Problem{passing}},
+			v1.PhaseCreating, "0/1", "web: timed out", v1.ReasonApplyFailed, v1.ReasonApplyFailed, 0},
+		"nothing could be observed": {component.Summary{Previous: initialized(1), Problems: []component.Problem{{Reason: v1.ReasonApplyFailed, Message: "timed out"}}},
+			v1.PhaseUpdating, "0/0", "timed out", v1.ReasonApplyFailed, v1.ReasonApplyFailed, 0},
+		"invalid": {component.Summary{Problems: []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: "spec.x must be y", Blocking: true}}},
+			v1.PhaseFailed, "0/0", "spec.x must be y", v1.ReasonInvalidSpec, v1.ReasonInvalidSpec, 0},
+		"a write met a newer object": {component.Summary{ObservedGeneration: 6, Incomplete: true, States: []component.State{ready("web")}},
+			v1.PhaseRunning, "1/1", "Application is running", v1.ReasonRunning, "", 6},
+		"deleting": {component.Summary{Deleting: true, Previous: initialized(1), States: []component.State{unready("web", v1.PhaseDeleting, v1.ReasonDeleting)}},
+			v1.PhaseDeleting, "0/1", "web: not yet", v1.ReasonDeleting, "", 7},
+		"deleting is refused": {component.Summary{Deleting: true, States: []component.State{unready("web", v1.PhaseDeleting, v1.ReasonDeleting)}, Problems: []component.Problem{blocked}},
+			v1.PhaseDeleting, "0/1", "web: not allowed", v1.ReasonDeleting, v1.ReasonForbidden, 0},
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	for name, tt := range summaries() {
+		t.Run(name, func(t *testing.T) {
+			tt.in.Generation, tt.in.Now = 7, at(0)
+			got := component.Summarize(tt.in)
+			if got.Phase != tt.phase || got.Ready != tt.ready || got.Message != tt.message || got.ObservedGeneration != tt.seen {
+				t.Errorf("got %s, %s, %q, generation %d", got.Phase, got.Ready, got.Message, got.ObservedGeneration)
+			}
+			is := meta.FindStatusCondition(got.Conditions, v1.ConditionReady)
+			if (is.Status == metav1.ConditionTrue) != (tt.phase == v1.PhaseRunning) || is.Reason != tt.reason || is.Message != tt.message {
+				t.Errorf("Ready is %s, %s, %q", is.Status, is.Reason, is.Message)
+			}
+			degraded := meta.FindStatusCondition(got.Conditions, v1.ConditionDegraded)
+			if (degraded.Status == metav1.ConditionTrue) != (tt.trouble != "") || tt.trouble != "" && degraded.Reason != tt.trouble {
+				t.Errorf("Degraded is %s, %s", degraded.Status, degraded.Reason)
+			}
+		})
+	}
+}
+
+// TestConditionsKeepTheirTimes checks that only a change moves a transition time,
+// that the latch keeps the generation that was ready, and that others' conditions stay.
+func TestConditionsKeepTheirTimes(t *testing.T) {
+	first := component.Summarize(component.Summary{Generation: 1, Now: at(1), States: []component.State{ready("web")}})
+	again := component.Summarize(component.Summary{Generation: 1, Now: at(2), States: []component.State{ready("web")}, Previous: first.Conditions})
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Errorf("the same again (-first +again):\n%s", diff)
+	}
+	theirs := metav1.Condition{Type: "Theirs", Status: metav1.ConditionTrue, Reason: "Theirs", LastTransitionTime: at(0)}
+	down := component.Summarize(component.Summary{
+		Generation: 2, Now: at(3), Previous: append(first.Conditions, theirs),
+		States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonProgressing)},
+	})
+	times := make(map[string]int)
+	for _, c := range down.Conditions {
+		times[c.Type] = c.LastTransitionTime.Minute()
+	}
+	want := map[string]int{"Ready": 3, "Progressing": 3, "Degraded": 1, "Initialized": 1, "Theirs": 0}
+	if diff := cmp.Diff(want, times); diff != "" {
+		t.Errorf("minutes of transitions (-want +got):\n%s", diff)
+	}
+	if latch := meta.FindStatusCondition(down.Conditions, v1.ConditionInitialized); latch.ObservedGeneration != 1 || latch.Status != metav1.ConditionTrue {
+		t.Errorf("the latch is %s for generation %d", latch.Status, latch.ObservedGeneration)
+	}
+}
+
+func TestMessagesAreBounded(t *testing.T) {
+	got := component.Summarize(component.Summary{
+		Problems: []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: strings.Repeat("ü", 5000), Blocking: true}},
+	})
+	if len(got.Message) > 1024 || !utf8.ValidString(got.Message) || !strings.HasSuffix(got.Message, "...") {
+		t.Errorf("message has %d bytes and ends in %q", len(got.Message), got.Message[len(got.Message)-5:])
+	}
+}
+
+// TestTransitions walks random applications through random observations: each
+// step from phase to phase is one of the table, and Deleting is never left.
+func TestTransitions(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	walked := make(map[[2]v1.Phase]bool)
+	for range 3000 {
+		phase, conditions, deleting := v1.PhasePending, []metav1.Condition(nil), false
+		for range 20 {
+			deleting = deleting || random.IntN(15) == 0
+			in := component.Summary{Generation: 1, Now: at(0), Previous: conditions, Deleting: deleting,
+				States: states(random, conditions), Problems: problems(random)}
+			got := component.Summarize(in)
+			if !component.Known(got.Phase) || !component.Legal(phase, got.Phase) {
+				t.Fatalf("from %s to %s by %+v", phase, got.Phase, in)
+			}
+			walked[[2]v1.Phase{phase, got.Phase}] = true
+			phase, conditions = got.Phase, got.Conditions
+		}
+	}
+	for from, tos := range component.Transitions() {
+		for _, to := range tos {
+			if !walked[[2]v1.Phase{from, to}] {
+				t.Errorf("%s to %s is in the table and was never walked", from, to)
+			}
+		}
+	}
+}
+
+// states draws what Observe and Plan may say, given the latch.
+func states(random *rand.Rand, conditions []metav1.Condition) []component.State {
+	first := !meta.IsStatusConditionTrue(conditions, v1.ConditionInitialized)
+	list := make([]component.State, 0, 2)
+	for _, name := range []string{"db", "web"}[:random.IntN(3)] {
+		drawn := []component.State{
+			ready(name), ready(name), ready(name),
+			unready(name, v1.PhaseUpdating, v1.ReasonProgressing),
+			unready(name, v1.PhaseUpdating, v1.ReasonWaitingForReplicas),
+			unready(name, v1.PhaseUpdating, v1.ReasonWaitingForStorage),
+			unready(name, v1.PhaseScaling, v1.ReasonScaling),
+			unready(name, v1.PhasePending, v1.ReasonWaitingForDependency),
+			unready(name, v1.PhaseFailed, v1.ReasonDeadlineExceeded),
+			{Name: name, Phase: v1.PhaseDisabled, Ready: true},
+		}[random.IntN(10)]
+		if first && !drawn.Ready && drawn.Phase != v1.PhaseFailed && drawn.Phase != v1.PhasePending {
+			drawn.Phase = v1.PhaseCreating
+		}
+		list = append(list, drawn)
+	}
+	return list
+}
+
+func problems(random *rand.Rand) []component.Problem {
+	switch random.IntN(10) {
+	case 0:
+		return []component.Problem{{Component: "web", Reason: v1.ReasonForbidden, Message: "x", Blocking: true}}
+	case 1:
+		return []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: "x", Blocking: true}}
+	case 2:
+		return []component.Problem{{Component: "db", Reason: v1.ReasonApplyFailed, Message: "x"}}
+	default:
+		return nil
+	}
+}
+
+// TestLegal names what must never be.
+func TestLegal(t *testing.T) {
+	for _, to := range []v1.Phase{v1.PhasePending, v1.PhaseCreating, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseScaling, v1.PhaseFailed} {
+		if component.Legal(v1.PhaseDeleting, to) {
+			t.Errorf("Deleting may become %s", to)
+		}
+	}
+	for _, pair := range [][2]v1.Phase{{v1.PhaseRunning, v1.PhaseCreating}, {v1.PhaseRunning, v1.PhasePending}, {"Foo", v1.PhaseRunning}, {"Foo", "Foo"}} {
+		if component.Legal(pair[0], pair[1]) {
+			t.Errorf("%s may become %s", pair[0], pair[1])
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package controller
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// CacheOptions returns the options of a cluster's cache: of the kinds of children
+// only what carries our label, and nothing of managed fields.
+func CacheOptions(kinds ...Runner) cache.Options {
+	byObject := make(map[client.Object]cache.ByObject)
+	for _, child := range childrenOf(kinds) {
+		byObject[child] = cache.ByObject{Label: ours()}
+	}
+	return cache.Options{ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields()}
+}
+
+// WatchedObjects returns one object of each kind that a cluster's cache must have
+// synced before the cluster is engaged: the kinds themselves, and their children.
+func WatchedObjects(kinds ...Runner) []client.Object {
+	watched := childrenOf(kinds)
+	for _, kind := range kinds {
+		watched = append(watched, kind.object())
+	}
+	return watched
+}
+
+// ours selects what Shopfleet writes.
+func ours() labels.Selector {
+	return labels.SelectorFromSet(labels.Set{v1.ManagedByLabel: v1.ManagedBy})
+}
+
+func childrenOf(kinds []Runner) []client.Object {
+	all := children()
+	for _, kind := range kinds {
+		all = append(all, kind.extra()...)
+	}
+	return all
+}
+
+// children are the kinds of objects that every kind may have.
+func children() []client.Object {
+	return []client.Object{
+		&appsv1.Deployment{},
+		&appsv1.StatefulSet{},
+		&autoscalingv2.HorizontalPodAutoscaler{},
+		&batchv1.CronJob{},
+		&corev1.ConfigMap{},
+		&corev1.PersistentVolumeClaim{},
+		&corev1.Secret{},
+		&corev1.Service{},
+		&corev1.ServiceAccount{},
+		&networkingv1.Ingress{},
+		&networkingv1.NetworkPolicy{},
+		&policyv1.PodDisruptionBudget{},
+	}
+}

@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// Reasons of events beyond those of conditions and changes.
+const (
+	eventCreated    = "Created"
+	eventUpdated    = "Updated"
+	eventSyncFailed = "SyncFailed"
+
+	actionReconcile = "Reconcile"
+)
+
+// announce tells what was written of each component: created or updated, and
+// what kind of change it was.
+func (r *reconciler[T]) announce(p *pass[T]) {
+	for _, c := range p.components {
+		outcome := p.outcomes[c.Name]
+		if outcome != apply.Created && outcome != apply.Updated || len(c.Objects) == 0 {
+			continue
+		}
+		change := component.Classify(c, p.live)
+		// Events about one object with one reason are counted as one: the
+		// component's own object keeps those of different components apart.
+		related := mainObject(c)
+		switch change {
+		case component.New:
+			r.event(p.object, related, corev1.EventTypeNormal, eventCreated, "created the "+c.Name)
+		case component.Unchanged:
+			r.event(p.object, related, corev1.EventTypeNormal, eventUpdated, "repaired the "+c.Name)
+		default:
+			r.event(p.object, related, corev1.EventTypeNormal, eventUpdated, "updated the "+c.Name)
+			r.event(p.object, related, corev1.EventTypeNormal, string(change), fmt.Sprintf("%s of the %s", describeChange(change), c.Name))
+		}
+	}
+}
+
+func describeChange(change component.Change) string {
+	switch change {
+	case component.ImageUpdated:
+		return "rolling out the images"
+	case component.Scaled:
+		return "changing the number of replicas"
+	default:
+		return "rolling out the configuration"
+	}
+}
+
+// mainObject is the object that a component's events are about.
+func mainObject(c component.Component) runtime.Object {
+	for _, object := range c.Objects {
+		if component.IsWorkload(object.Resource) {
+			return object.Resource
+		}
+	}
+	return c.Objects[0].Resource
+}
+
+// warn tells of trouble that is new, by comparing the condition Degraded.
+func (r *reconciler[T]) warn(before, after T) {
+	was := meta.FindStatusCondition(*r.kind.Status(before).Conditions, v1.ConditionDegraded)
+	is := meta.FindStatusCondition(*r.kind.Status(after).Conditions, v1.ConditionDegraded)
+	if is == nil || is.Status != metav1.ConditionTrue {
+		return
+	}
+	if was != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message {
+		return
+	}
+	reason := eventSyncFailed
+	switch is.Reason {
+	case v1.ReasonInvalidSpec, v1.ReasonConflict, v1.ReasonForbidden:
+		reason = is.Reason
+	}
+	r.event(after, nil, corev1.EventTypeWarning, reason, is.Message)
+}
+
+func (r *reconciler[T]) event(about T, related runtime.Object, kind, reason, note string) {
+	r.member.recorder.Eventf(about, related, kind, reason, actionReconcile, "%s", note)
+}

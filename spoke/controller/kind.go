@@ -1,0 +1,66 @@
+package controller
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// Kind is what the reconciler needs to know of a kind.
+type Kind[T client.Object] struct {
+	// Name is the kind in lower case: the value of the part-of label of its children.
+	Name string
+	// CRD is the name of its CustomResourceDefinition.
+	CRD string
+	// New returns an empty object.
+	New func() T
+	// NewList returns an empty list.
+	NewList func() client.ObjectList
+	// Render is pure: the same object and cluster give the same components. Its
+	// error names the field of the spec that must change.
+	Render func(T, render.Cluster) ([]component.Component, error)
+	// Status returns the fields of an object's status that every kind has.
+	Status func(T) Status
+	// Report writes what else the kind's status says. States are nil when
+	// nothing could be observed; what was said then stays.
+	Report func(T, component.Report)
+	// SameParts tells whether the parts that a status lists are in the same
+	// phases. Nil for kinds of one part.
+	SameParts func(before, after T) bool
+	// Extra are kinds of children beyond those that every kind may have.
+	Extra []client.Object
+}
+
+// Status points at the fields that the status of every kind has.
+type Status struct {
+	Phase              *v1.Phase
+	Message            *string
+	ObservedGeneration *int64
+	LastUpdated        **metav1.Time
+	Conditions         *[]metav1.Condition
+	// LastHandledReconcileAt is nil for kinds that do not answer the annotation.
+	LastHandledReconcileAt *string
+}
+
+// Runner is a Kind of any type.
+type Runner interface {
+	// identity returns the part-of label's value and the name of the CRD.
+	identity() (name, crd string)
+	object() client.Object
+	list() client.ObjectList
+	extra() []client.Object
+	reconciler(*member) reconcile.Reconciler
+}
+
+func (k Kind[T]) identity() (name, crd string) { return k.Name, k.CRD }
+func (k Kind[T]) object() client.Object        { return k.New() }
+func (k Kind[T]) list() client.ObjectList      { return k.NewList() }
+func (k Kind[T]) extra() []client.Object       { return k.Extra }
+
+func (k Kind[T]) reconciler(m *member) reconcile.Reconciler {
+	return newReconciler(k, m)
+}

@@ -1,0 +1,101 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+
+	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// EcommerceApp is the kind of whole shops.
+func EcommerceApp() Kind[*v1.EcommerceApp] {
+	return Kind[*v1.EcommerceApp]{
+		Name:    "ecommerceapp",
+		CRD:     "ecommerceapps." + v1.GroupName,
+		New:     func() *v1.EcommerceApp { return &v1.EcommerceApp{} },
+		NewList: func() client.ObjectList { return &v1.EcommerceAppList{} },
+		Render:  render.EcommerceApp,
+		Status: func(app *v1.EcommerceApp) Status {
+			s := &app.Status
+			return Status{&s.Phase, &s.Message, &s.ObservedGeneration, &s.LastUpdated, &s.Conditions, &s.LastHandledReconcileAt}
+		},
+		Report:    reportEcommerceApp,
+		SameParts: sameComponents,
+	}
+}
+
+func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {
+	if r.States == nil {
+		return
+	}
+	s := &app.Status
+	s.Ready = r.Ready
+	s.Components = nil
+	for _, state := range r.States {
+		s.Components = append(s.Components, v1.ComponentStatus{
+			Name: state.Name, Phase: state.Phase, Ready: state.Ready, Reason: state.Reason, Message: state.Message,
+			Replicas: state.Replicas, ReadyReplicas: state.ReadyReplicas,
+		})
+		if state.Name == render.Frontend {
+			s.Replicas, s.Selector = state.Replicas, state.Selector
+		}
+	}
+}
+
+func sameComponents(before, after *v1.EcommerceApp) bool {
+	return slices.EqualFunc(before.Status.Components, after.Status.Components, func(b, a v1.ComponentStatus) bool {
+		return b.Name == a.Name && b.Phase == a.Phase && b.Ready == a.Ready
+	})
+}
+
+// WebApp is the kind of single web applications.
+func WebApp() Kind[*webappv1.WebApp] {
+	return Kind[*webappv1.WebApp]{
+		Name:    "webapp",
+		CRD:     "webapps." + webappv1.GroupVersion.Group,
+		New:     func() *webappv1.WebApp { return &webappv1.WebApp{} },
+		NewList: func() client.ObjectList { return &webappv1.WebAppList{} },
+		Render:  render.WebApp,
+		Status: func(app *webappv1.WebApp) Status {
+			s := &app.Status
+			return Status{&s.Phase, &s.Message, &s.ObservedGeneration, &s.LastUpdated, &s.Conditions, nil}
+		},
+		Report: func(app *webappv1.WebApp, r component.Report) {
+			s := &app.Status
+			for _, state := range r.States {
+				s.Replicas, s.AvailableReplicas, s.Selector = state.Replicas, state.ReadyReplicas, state.Selector
+			}
+		},
+	}
+}
+
+// MySQLCluster is the kind of MySQL databases.
+func MySQLCluster() Kind[*mysqlv1.MySQLCluster] {
+	return Kind[*mysqlv1.MySQLCluster]{
+		Name:    "mysqlcluster",
+		CRD:     "mysqlclusters." + mysqlv1.GroupVersion.Group,
+		New:     func() *mysqlv1.MySQLCluster { return &mysqlv1.MySQLCluster{} },
+		NewList: func() client.ObjectList { return &mysqlv1.MySQLClusterList{} },
+		Render:  render.MySQLCluster,
+		Status: func(db *mysqlv1.MySQLCluster) Status {
+			s := &db.Status
+			return Status{&s.Phase, &s.Message, &s.ObservedGeneration, &s.LastUpdated, &s.Conditions, nil}
+		},
+		Report: func(db *mysqlv1.MySQLCluster, r component.Report) {
+			s := &db.Status
+			for _, state := range r.States {
+				s.Replicas, s.ReadyReplicas, s.Selector = state.Replicas, state.ReadyReplicas, state.Selector
+				s.Ready = fmt.Sprintf("%d/%d", state.ReadyReplicas, state.Replicas)
+				s.StorageProvisioned = r.Claims > 0 && r.BoundClaims == r.Claims
+			}
+		},
+		Extra: []client.Object{&storagev1.StorageClass{}},
+	}
+}

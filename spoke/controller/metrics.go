@@ -1,0 +1,114 @@
+package controller
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// Metrics are what is counted of applications. A nil *Metrics counts nothing.
+type Metrics struct {
+	transitions *prometheus.CounterVec
+	phases      *prometheus.GaugeVec
+
+	mu     sync.Mutex
+	counts map[place]int
+	last   map[subject]v1.Phase
+}
+
+type subject struct {
+	cluster, kind string
+	name          types.NamespacedName
+}
+
+type place struct {
+	cluster, kind string
+	phase         v1.Phase
+}
+
+// NewMetrics returns metrics that are registered with a registry:
+//
+//	shopfleet_phase_transitions_total{kind,from,to}
+//	shopfleet_spoke_apps{cluster,kind,phase}
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "shopfleet_phase_transitions_total",
+			Help: "Changes of the phase of applications in their clusters.",
+		}, []string{"kind", "from", "to"}),
+		phases: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "shopfleet_spoke_apps",
+			Help: "Applications in their clusters, by phase.",
+		}, []string{"cluster", "kind", "phase"}),
+		counts: make(map[place]int),
+		last:   make(map[subject]v1.Phase),
+	}
+	for _, c := range []prometheus.Collector{m.transitions, m.phases} {
+		if err := registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// observe records the phase of an application; an empty one that it is gone.
+func (m *Metrics) observe(s subject, phase v1.Phase) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.move(s, phase)
+}
+
+// transition counts a change of phase that was written.
+func (m *Metrics) transition(kind string, from, to v1.Phase) {
+	if m == nil || from == to {
+		return
+	}
+	m.transitions.WithLabelValues(kind, string(from), string(to)).Inc()
+}
+
+// leave forgets a cluster.
+func (m *Metrics) leave(cluster string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for s := range m.last {
+		if s.cluster == cluster {
+			m.move(s, "")
+		}
+	}
+}
+
+// move takes an application from its last phase to another. Series of which
+// nothing is left are deleted.
+func (m *Metrics) move(s subject, phase v1.Phase) {
+	last, known := m.last[s]
+	if known && last == phase {
+		return
+	}
+	if known {
+		m.add(place{s.cluster, s.kind, last}, -1)
+	}
+	delete(m.last, s)
+	if phase != "" {
+		m.last[s] = phase
+		m.add(place{s.cluster, s.kind, phase}, 1)
+	}
+}
+
+func (m *Metrics) add(p place, n int) {
+	m.counts[p] += n
+	if m.counts[p] == 0 {
+		delete(m.counts, p)
+		m.phases.DeleteLabelValues(p.cluster, p.kind, string(p.phase))
+		return
+	}
+	m.phases.WithLabelValues(p.cluster, p.kind, string(p.phase)).Set(float64(m.counts[p]))
+}

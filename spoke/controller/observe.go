@@ -1,0 +1,151 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// stamp completes rendered objects: the owner reference of those that go with
+// the application, and the hash of each.
+func (r *reconciler[T]) stamp(owner T, components []component.Component) error {
+	gvk, err := apiutil.GVKForObject(owner, r.member.scheme)
+	if err != nil {
+		return fmt.Errorf("finding the kind of %T: %w", owner, err)
+	}
+	for _, c := range components {
+		for _, object := range c.Objects {
+			if !object.Retain {
+				object.Resource.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)})
+			}
+			if err := apply.Stamp(object.Resource); err != nil {
+				return fmt.Errorf("hashing %s %q: %w", object.Resource.GetObjectKind().GroupVersionKind().Kind, object.Resource.GetName(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// observe reads from caches what exists: what carries the application's UID,
+// what is wanted, and the claims of its StatefulSets.
+func (r *reconciler[T]) observe(ctx context.Context, owner T, components []component.Component) (component.Live, error) {
+	live := make(component.Live)
+	for _, child := range r.member.children(r.kind) {
+		if err := r.list(ctx, owner, child, live); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range components {
+		for _, object := range c.Objects {
+			if err := r.read(ctx, object.Resource, live); err != nil {
+				return nil, err
+			}
+			for _, key := range component.Claims(object.Resource) {
+				claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+				claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+				if err := r.read(ctx, claim, live); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return live, nil
+}
+
+// list adds what exists of one kind of an application.
+func (r *reconciler[T]) list(ctx context.Context, owner T, child child, live component.Live) error {
+	list, err := newList(child.gvk, r.member.scheme)
+	if err != nil {
+		return err
+	}
+	if err := child.reader.List(ctx, list, client.InNamespace(owner.GetNamespace()),
+		client.MatchingLabels{v1.OwnerUIDLabel: string(owner.GetUID())}); err != nil {
+		return fmt.Errorf("listing %s: %w", child.gvk.Kind, err)
+	}
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		object, ok := item.(component.Resource)
+		if !ok {
+			return fmt.Errorf("listing %s: %T is no object", child.gvk.Kind, item)
+		}
+		object.GetObjectKind().SetGroupVersionKind(child.gvk)
+		live[component.KeyOf(object)] = object
+		return nil
+	})
+}
+
+// read adds what exists of one object, unless it is there already.
+func (r *reconciler[T]) read(ctx context.Context, want component.Resource, live component.Live) error {
+	key := component.KeyOf(want)
+	if live[key] != nil {
+		return nil
+	}
+	gvk := want.GetObjectKind().GroupVersionKind()
+	child, ok := r.member.child(r.kind, gvk)
+	if !ok {
+		return fmt.Errorf("%s %q: %w", gvk.Kind, want.GetName(), errNotWatched)
+	}
+	object, err := newObject(gvk, r.member.scheme)
+	if err != nil {
+		return err
+	}
+	err = child.reader.Get(ctx, client.ObjectKeyFromObject(want), object)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s %q: %w", gvk.Kind, want.GetName(), err)
+	}
+	object.GetObjectKind().SetGroupVersionKind(gvk)
+	live[key] = object
+	return nil
+}
+
+// newList returns an empty list of a kind: a typed one where the scheme has it.
+func newList(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (client.ObjectList, error) {
+	listGVK := gvk.GroupVersion().WithKind(gvk.Kind + "List")
+	if !scheme.Recognizes(listGVK) {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(listGVK)
+		return list, nil
+	}
+	typed, err := scheme.New(listGVK)
+	if err != nil {
+		return nil, fmt.Errorf("making a list of %s: %w", gvk.Kind, err)
+	}
+	list, ok := typed.(client.ObjectList)
+	if !ok {
+		return nil, fmt.Errorf("making a list of %s: %T is no list", gvk.Kind, typed)
+	}
+	return list, nil
+}
+
+// newObject returns an empty object of a kind: a typed one where the scheme has it.
+func newObject(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (client.Object, error) {
+	if !scheme.Recognizes(gvk) {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(gvk)
+		return object, nil
+	}
+	typed, err := scheme.New(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("making a %s: %w", gvk.Kind, err)
+	}
+	object, ok := typed.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("making a %s: %T is no object", gvk.Kind, typed)
+	}
+	return object, nil
+}

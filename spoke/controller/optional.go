@@ -1,0 +1,292 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// Deadlines of looking for optional kinds.
+const (
+	// definitionsSync is how long the list of CRDs may take. Without it no
+	// optional kind is used.
+	definitionsSync = 15 * time.Second
+	// optionalSync is how long the list of an optional kind may take.
+	optionalSync = 10 * time.Second
+	// optionalRetry is when a kind that is there but cannot be listed is tried again.
+	optionalRetry = 30 * time.Second
+)
+
+// optionalKind is a kind of children that a cluster need not have.
+type optionalKind struct {
+	crd  string
+	gvk  schema.GroupVersionKind
+	mark func(*render.Cluster)
+}
+
+func optionalKinds() []optionalKind {
+	monitoring := schema.GroupVersion{Group: "monitoring.coreos.com", Version: "v1"}
+	return []optionalKind{
+		{"servicemonitors.monitoring.coreos.com", monitoring.WithKind("ServiceMonitor"), func(c *render.Cluster) { c.ServiceMonitors = true }},
+		{"prometheusrules.monitoring.coreos.com", monitoring.WithKind("PrometheusRule"), func(c *render.Cluster) { c.PrometheusRules = true }},
+		{"certificates.cert-manager.io", schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
+			func(c *render.Cluster) { c.Certificates = true }},
+	}
+}
+
+// optional follows which CRDs a cluster has, and caches the objects of the
+// optional kinds among them.
+type optional struct {
+	cache   cache.Cache
+	options Options
+	log     logr.Logger
+
+	mu sync.Mutex
+	// synced are the kinds whose objects are cached.
+	synced map[string]bool
+	// looked is closed after the first look, changed at each look, and made anew.
+	looked, changed chan struct{}
+	subscribers     map[int]func(client.Object)
+	next            int
+}
+
+// newOptional makes the caches of optional kinds, which do not run yet.
+func newOptional(cl cluster.Cluster, o Options) (*optional, error) {
+	definition := definitions()
+	c, err := cache.New(cl.GetConfig(), cache.Options{
+		HTTPClient:           cl.GetHTTPClient(),
+		Scheme:               cl.GetScheme(),
+		Mapper:               cl.GetRESTMapper(),
+		DefaultLabelSelector: ours(),
+		DefaultTransform:     cache.TransformStripManagedFields(),
+		ByObject:             map[client.Object]cache.ByObject{definition: {Label: labels.Everything()}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of optional kinds: %w", err)
+	}
+	return &optional{
+		cache: c, options: o, log: o.Logger,
+		synced:      make(map[string]bool),
+		looked:      make(chan struct{}),
+		changed:     make(chan struct{}),
+		subscribers: make(map[int]func(client.Object)),
+	}, nil
+}
+
+// definitions is the metadata of CRDs: their names are all that counts.
+func definitions() *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	return object
+}
+
+// run follows the cluster's CRDs until the context ends.
+func (o *optional) run(ctx context.Context) {
+	poke := make(chan struct{}, 1)
+	wake := func(any) {
+		select {
+		case poke <- struct{}{}:
+		default:
+		}
+	}
+	go func() {
+		if err := o.cache.Start(ctx); err != nil {
+			o.log.Error(err, "the cache of optional kinds ended")
+		}
+	}()
+	if err := o.followDefinitions(ctx, wake); err != nil {
+		o.log.Error(err, "cannot list CustomResourceDefinitions, so optional kinds are not used")
+	}
+	for {
+		retry := o.look(ctx)
+		var again <-chan time.Time
+		if retry {
+			again = o.options.Clock.After(optionalRetry)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-poke:
+		case <-again:
+		}
+	}
+}
+
+// followDefinitions calls wake at each change of the CRDs, and returns when they are listed.
+func (o *optional) followDefinitions(ctx context.Context, wake func(any)) error {
+	informer, err := o.cache.GetInformer(ctx, definitions(), cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching CRDs: %w", err)
+	}
+	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: wake, DeleteFunc: wake}); err != nil {
+		return fmt.Errorf("watching CRDs: %w", err)
+	}
+	return waitFor(ctx, informer, definitionsSync)
+}
+
+// waitFor waits until an informer is in sync, for at most a time.
+func waitFor(ctx context.Context, informer cache.Informer, atMost time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return fmt.Errorf("listing: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// look compares the cluster's CRDs with what is cached. It tells whether to look
+// again although nothing changes.
+func (o *optional) look(ctx context.Context) (retry bool) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
+	served := make(map[string]bool)
+	// Nothing is served as far as is known while the list is not in sync.
+	listCtx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := o.cache.List(listCtx, list); err == nil {
+		for _, item := range list.Items {
+			served[item.Name] = true
+		}
+	}
+	now := make(map[string]bool)
+	for _, kind := range optionalKinds() {
+		switch is := o.has(kind.crd); {
+		case served[kind.crd] && !is:
+			if err := o.start(ctx, kind); err != nil {
+				o.log.Info("cannot use an optional kind yet", "kind", kind.gvk.Kind, "error", err.Error())
+				retry = true
+				continue
+			}
+			now[kind.crd] = true
+		case !served[kind.crd] && is:
+			o.stop(ctx, kind)
+		case is:
+			now[kind.crd] = true
+		}
+	}
+	o.settle(now)
+	return retry
+}
+
+// start caches the objects of an optional kind.
+func (o *optional) start(ctx context.Context, kind optionalKind) error {
+	informer, err := o.cache.GetInformer(ctx, sample(kind), cache.BlockUntilSynced(false))
+	if err != nil {
+		return err
+	}
+	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    o.tell,
+		UpdateFunc: func(_, object any) { o.tell(object) },
+		DeleteFunc: o.tell,
+	}); err != nil {
+		return err
+	}
+	if err := waitFor(ctx, informer, optionalSync); err != nil {
+		o.stop(ctx, kind)
+		return err
+	}
+	return nil
+}
+
+func (o *optional) stop(ctx context.Context, kind optionalKind) {
+	if err := o.cache.RemoveInformer(ctx, sample(kind)); err != nil {
+		o.log.Error(err, "removing an informer", "kind", kind.gvk.Kind)
+	}
+}
+
+func sample(kind optionalKind) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind.gvk)
+	return object
+}
+
+// settle takes over what was found, and wakes everybody if it is news.
+func (o *optional) settle(synced map[string]bool) {
+	o.mu.Lock()
+	news := !maps.Equal(o.synced, synced)
+	o.synced = synced
+	select {
+	case <-o.looked:
+	default:
+		close(o.looked)
+	}
+	close(o.changed)
+	o.changed = make(chan struct{})
+	o.mu.Unlock()
+	if news {
+		o.publish(nil)
+	}
+}
+
+// tell wakes the owner of an object of an optional kind.
+func (o *optional) tell(object any) {
+	if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = gone.Obj
+	}
+	if resource, ok := object.(client.Object); ok {
+		o.publish(resource)
+	}
+}
+
+// publish calls the subscribers with an object, or with nil when anything may have changed.
+func (o *optional) publish(object client.Object) {
+	o.mu.Lock()
+	subscribers := maps.Clone(o.subscribers)
+	o.mu.Unlock()
+	for _, call := range subscribers {
+		call(object)
+	}
+}
+
+// subscribe calls a function at each change until the context ends.
+func (o *optional) subscribe(ctx context.Context, call func(client.Object)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	id := o.next
+	o.next++
+	o.subscribers[id] = call
+	context.AfterFunc(ctx, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.subscribers, id)
+	})
+}
+
+// news returns a channel that is closed at the next look at the CRDs.
+func (o *optional) news() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.changed
+}
+
+func (o *optional) has(crd string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.synced[crd]
+}
+
+// present returns the optional kinds whose objects are cached.
+func (o *optional) present() []optionalKind {
+	var kinds []optionalKind
+	for _, kind := range optionalKinds() {
+		if o.has(kind.crd) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,143 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// reconciler brings the objects of one kind in one cluster to what their specs say.
+type reconciler[T client.Object] struct {
+	kind   Kind[T]
+	member *member
+	newest newest[T]
+}
+
+func newReconciler[T client.Object](kind Kind[T], m *member) *reconciler[T] {
+	return &reconciler[T]{kind: kind, member: m, newest: newest[T]{objects: make(map[types.NamespacedName]answer[T])}}
+}
+
+// Reconcile does one pass: deletion first, then the finalizer, then what is
+// observed, decided and written, and last the status.
+func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	object := r.kind.New()
+	if err := r.member.reader.Get(ctx, req.NamespacedName, object); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(req.NamespacedName)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("reading %s %q: %w", r.kind.Name, req, err)
+	}
+	p := &pass[T]{object: r.newest.of(object)}
+	if p.object.GetDeletionTimestamp() != nil {
+		r.finalize(ctx, p)
+		return p.result(r.member.options)
+	}
+	if err := r.prepare(ctx, p); err != nil {
+		p.fail("", err)
+	} else {
+		r.converge(ctx, p)
+	}
+	if p.states != nil || len(p.problems) > 0 {
+		r.report(ctx, p)
+	}
+	return p.result(r.member.options)
+}
+
+// prepare makes the writes to the object itself that come before all others.
+func (r *reconciler[T]) prepare(ctx context.Context, p *pass[T]) error {
+	if !controllerutil.ContainsFinalizer(p.object, v1.SpokeFinalizer) {
+		if err := r.patch(ctx, p.object, func(object T) {
+			controllerutil.AddFinalizer(object, v1.SpokeFinalizer)
+		}); err != nil {
+			return fmt.Errorf("adding the finalizer: %w", err)
+		}
+	}
+	if p.object.GetAnnotations()[v1.ImageUpdatedAnnotation] != "true" {
+		return nil
+	}
+	token := r.member.options.Clock.Now().UTC().Format(time.RFC3339)
+	if err := r.patch(ctx, p.object, func(object T) {
+		annotations := object.GetAnnotations()
+		delete(annotations, v1.ImageUpdatedAnnotation)
+		annotations[v1.RestartedAtAnnotation] = token
+		object.SetAnnotations(annotations)
+	}); err != nil {
+		return fmt.Errorf("answering the annotation %s: %w", v1.ImageUpdatedAnnotation, err)
+	}
+	return nil
+}
+
+// patch changes the metadata of an object by one merge patch that fails when the
+// object has changed meanwhile, and goes on with what the server answered.
+func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) error {
+	before := r.copyOf(object)
+	change(object)
+	ctx, cancel := context.WithTimeout(ctx, r.member.options.Timeout)
+	defer cancel()
+	if err := r.member.client.Patch(ctx, object,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+		client.FieldOwner(v1.SpokeFieldManager)); err != nil {
+		return err
+	}
+	r.newest.keep(before, object)
+	return nil
+}
+
+// converge observes, decides and writes.
+func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
+	components, err := r.kind.Render(r.copyOf(p.object), r.member.facts())
+	if err != nil {
+		p.reject(err)
+		return
+	}
+	if err := r.stamp(p.object, components); err != nil {
+		p.fail("", err)
+		return
+	}
+	p.components = components
+	if p.live, err = r.observe(ctx, p.object, components); err != nil {
+		p.fail("", err)
+		return
+	}
+	decision, err := component.Plan(component.Input{
+		Components: components,
+		Live:       p.live,
+		OwnerUID:   p.object.GetUID(),
+		Generation: p.object.GetGeneration(),
+		Conditions: *r.kind.Status(p.object).Conditions,
+	})
+	if err != nil {
+		p.reject(err)
+		return
+	}
+	p.states = decision.States
+	r.execute(ctx, p, decision.Steps)
+	r.announce(p)
+}
+
+// reject records that the spec cannot be rendered, which only a change of it mends.
+func (p *pass[T]) reject(err error) {
+	p.invalid = true
+	p.problems = append(p.problems, component.Problem{Reason: v1.ReasonInvalidSpec, Message: err.Error(), Blocking: true})
+}
+
+func (r *reconciler[T]) copyOf(object T) T { return object.DeepCopyObject().(T) }
+
+func (r *reconciler[T]) forget(name types.NamespacedName) {
+	r.newest.forget(name)
+	r.member.options.Metrics.observe(r.subject(name), "")
+}
+
+func (r *reconciler[T]) subject(name types.NamespacedName) subject {
+	return subject{cluster: r.member.name, kind: r.kind.Name, name: name}
+}

@@ -1,0 +1,138 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// sources returns what wakes the reconciler of a kind: its objects, their
+// children, and changes of the optional kinds.
+func sources(kind Runner, owner schema.GroupKind, c cache.Cache, o *optional) []source.Source {
+	name, _ := kind.identity()
+	toOwner := func(_ context.Context, object client.Object) []reconcile.Request {
+		return ownerOf(object, owner, name)
+	}
+	all := []source.Source{
+		source.Kind(c, kind.object(), &handler.EnqueueRequestForObject{}, predicate.Funcs{UpdateFunc: specChanged}),
+	}
+	for _, child := range childrenOf([]Runner{kind}) {
+		all = append(all, source.Kind(c, child, handler.EnqueueRequestsFromMapFunc(toOwner), predicate.Funcs{UpdateFunc: childChanged}))
+	}
+	return append(all, &optionalSource{optional: o, reader: c, kind: kind, owner: owner})
+}
+
+// ownerOf returns the object that a child belongs to: its controller, or, for
+// what has none, such as claims, the one that its labels name.
+func ownerOf(child client.Object, owner schema.GroupKind, partOf string) []reconcile.Request {
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: child.GetNamespace()}}
+	if controller := metav1.GetControllerOf(child); controller != nil {
+		if schema.FromAPIVersionAndKind(controller.APIVersion, controller.Kind).GroupKind() != owner {
+			return nil
+		}
+		request.Name = controller.Name
+		return []reconcile.Request{request}
+	}
+	labels := child.GetLabels()
+	if child.GetNamespace() == "" || labels[v1.PartOfLabel] != partOf || labels[v1.InstanceLabel] == "" {
+		return nil
+	}
+	request.Name = labels[v1.InstanceLabel]
+	return []reconcile.Request{request}
+}
+
+// specChanged lets pass what someone asks of an object; its status is our own.
+func specChanged(e event.UpdateEvent) bool {
+	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || metadataChanged(e)
+}
+
+// childChanged lets pass changes of what counts of a child: of workloads and
+// claims everything, of the rest what is not status.
+func childChanged(e event.UpdateEvent) bool {
+	if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
+		return false
+	}
+	switch e.ObjectNew.(type) {
+	case *appsv1.Deployment, *appsv1.StatefulSet, *corev1.PersistentVolumeClaim:
+		return true
+	}
+	// Kinds without a generation have no status either.
+	return e.ObjectNew.GetGeneration() == 0 || specChanged(e)
+}
+
+func metadataChanged(e event.UpdateEvent) bool {
+	before, after := e.ObjectOld, e.ObjectNew
+	return !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
+		!slices.EqualFunc(before.GetOwnerReferences(), after.GetOwnerReferences(), func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }) ||
+		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil)
+}
+
+// optionalSource wakes owners at changes of optional kinds: that of an object, or
+// everybody when a kind came or went. Until the cluster's CRDs are known nothing
+// is reconciled, as what is not known would be taken for absent.
+type optionalSource struct {
+	optional *optional
+	reader   client.Reader
+	kind     Runner
+	owner    schema.GroupKind
+}
+
+// Start begins to fill the queue, and does not block.
+func (s *optionalSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	name, _ := s.kind.identity()
+	s.optional.subscribe(ctx, func(object client.Object) {
+		if object != nil {
+			for _, request := range ownerOf(object, s.owner, name) {
+				queue.Add(request)
+			}
+			return
+		}
+		list := s.kind.list()
+		if err := s.reader.List(ctx, list); err != nil {
+			s.optional.log.Error(err, "listing what to reconcile", "kind", name)
+			return
+		}
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
+			object, err := meta.Accessor(item)
+			if err != nil {
+				return err
+			}
+			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}})
+			return nil
+		}); err != nil {
+			s.optional.log.Error(err, "listing what to reconcile", "kind", name)
+		}
+	})
+	return nil
+}
+
+// WaitForSync blocks until the cluster's CRDs have been looked at.
+func (s *optionalSource) WaitForSync(ctx context.Context) error {
+	select {
+	case <-s.optional.looked:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the list of CRDs: %w", ctx.Err())
+	}
+}

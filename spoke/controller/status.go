@@ -1,0 +1,125 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// countsEvery bounds how often a status is written in which only numbers of
+// replicas and messages have changed.
+const countsEvery = 2 * time.Second
+
+// report writes the status if it has changed.
+func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
+	before := r.copyOf(p.object)
+	now := metav1.NewTime(r.member.options.Clock.Now().UTC().Truncate(time.Second))
+	status := r.kind.Status(p.object)
+	was := *status.Phase
+	report := r.summarize(p, now)
+	*status.Phase, *status.Message = report.Phase, report.Message
+	*status.ObservedGeneration, *status.Conditions = report.ObservedGeneration, report.Conditions
+	if status.LastHandledReconcileAt != nil {
+		*status.LastHandledReconcileAt = p.object.GetAnnotations()[v1.ReconcileAtAnnotation]
+	}
+	r.kind.Report(p.object, report)
+	r.member.options.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
+	if equality.Semantic.DeepEqual(before, p.object) {
+		return
+	}
+	if due := r.held(before, p.object, now); due > 0 {
+		p.statusDue = due
+		return
+	}
+	*r.kind.Status(p.object).LastUpdated = &now
+	if err := r.write(ctx, before, p.object); err != nil {
+		if !apierrors.IsNotFound(err) {
+			p.fail("", fmt.Errorf("writing the status: %w", err))
+		}
+		return
+	}
+	r.member.options.Metrics.transition(r.kind.Name, was, report.Phase)
+	r.warn(before, p.object)
+}
+
+func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report {
+	status := r.kind.Status(p.object)
+	claims, bound := countClaims(p)
+	return component.Summarize(component.Summary{
+		Generation:         p.object.GetGeneration(),
+		ObservedGeneration: *status.ObservedGeneration,
+		States:             p.states,
+		Problems:           p.problems,
+		Incomplete:         p.conflicted,
+		Deleting:           p.deleting,
+		Previous:           *status.Conditions,
+		Now:                now,
+		Claims:             claims,
+		BoundClaims:        bound,
+	})
+}
+
+func countClaims[T client.Object](p *pass[T]) (claims, bound int) {
+	for _, c := range p.components {
+		for _, object := range c.Objects {
+			for _, key := range component.Claims(object.Resource) {
+				claims++
+				if claim, ok := p.live[key].(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase == corev1.ClaimBound {
+					bound++
+				}
+			}
+		}
+	}
+	return claims, bound
+}
+
+// held returns for how long a new status is to wait, because only numbers and
+// messages have changed and the last one was written just now; else 0.
+func (r *reconciler[T]) held(before, after T, now metav1.Time) time.Duration {
+	last := *r.kind.Status(before).LastUpdated
+	if last == nil || !r.minor(before, after) {
+		return 0
+	}
+	return countsEvery - now.Sub(last.Time)
+}
+
+// minor tells whether nothing but numbers, messages and why something is not ready
+// differs: phase, conditions and what was acted on are the same.
+func (r *reconciler[T]) minor(before, after T) bool {
+	was, is := r.kind.Status(before), r.kind.Status(after)
+	if *was.Phase != *is.Phase || *was.ObservedGeneration != *is.ObservedGeneration ||
+		was.LastHandledReconcileAt != nil && *was.LastHandledReconcileAt != *is.LastHandledReconcileAt ||
+		len(*was.Conditions) != len(*is.Conditions) {
+		return false
+	}
+	for i, o := range *was.Conditions {
+		n := (*is.Conditions)[i]
+		if o.Type != n.Type || o.Status != n.Status || o.ObservedGeneration != n.ObservedGeneration ||
+			o.Type == v1.ConditionDegraded && o.Reason != n.Reason {
+			return false
+		}
+	}
+	return r.kind.SameParts == nil || r.kind.SameParts(before, after)
+}
+
+// write patches the status, unless the object has changed meanwhile.
+func (r *reconciler[T]) write(ctx context.Context, before, after T) error {
+	ctx, cancel := context.WithTimeout(ctx, r.member.options.Timeout)
+	defer cancel()
+	if err := r.member.client.Status().Patch(ctx, after,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+		client.FieldOwner(v1.SpokeFieldManager)); err != nil {
+		return err
+	}
+	r.newest.keep(before, after)
+	return nil
+}

@@ -1,0 +1,192 @@
+package database
+
+import (
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+const (
+	// backupComponent sets the pods of backups apart from those of the database,
+	// which the Services select.
+	backupComponent = "database-backup"
+
+	backupsPath = "/backups"
+	// backupSeconds bounds how long a dump may take: less than a day, so that a
+	// hanging one does not keep tomorrow's from starting.
+	backupSeconds = 20 * 60 * 60
+)
+
+func (r renderer) backupPart() manifest.Part {
+	p := r.part
+	p.Component = backupComponent
+	return p
+}
+
+func (r renderer) backupName() string {
+	return r.name("-backup", manifest.MaxName)
+}
+
+// CronJobName returns the name of the CronJob that makes the dumps.
+func (s Spec) CronJobName() string {
+	return s.name("-backup", manifest.MaxCronJobName)
+}
+
+func (r renderer) backup() []component.Object {
+	return []component.Object{
+		{Resource: r.backupClaim(), Once: true, Retain: true},
+		{Resource: manifest.ConfigMap(r.part, r.backupName(), map[string]string{
+			"backup.sh": r.engine.dump,
+			"prune.sh":  pruneScript,
+		})},
+		{Resource: r.cronJob()},
+	}
+}
+
+// backupClaim is as large as the database was when it was made: dumps are
+// compressed. It is not changed after that, since a claim that no pod has used
+// yet cannot be, and one whose class does not expand never can.
+func (r renderer) backupClaim() *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		TypeMeta:   manifest.Type("v1", "PersistentVolumeClaim"),
+		ObjectMeta: r.part.Meta(r.backupName()),
+		Spec:       r.claimSpec(),
+	}
+}
+
+func (r renderer) cronJob() *batchv1.CronJob {
+	timeZone := r.Backup.TimeZone
+	if timeZone == "" {
+		timeZone = "Etc/UTC"
+	}
+	return &batchv1.CronJob{
+		TypeMeta:   manifest.Type("batch/v1", "CronJob"),
+		ObjectMeta: r.part.Meta(r.CronJobName()),
+		Spec: batchv1.CronJobSpec{
+			Schedule:          r.Backup.Schedule,
+			TimeZone:          &timeZone,
+			ConcurrencyPolicy: batchv1.ForbidConcurrent,
+			// A dump that is an hour late is better than none; without a bound
+			// the controller gives up after a hundred missed ones.
+			StartingDeadlineSeconds:    new(int64(60 * 60)),
+			SuccessfulJobsHistoryLimit: new(int32(3)),
+			FailedJobsHistoryLimit:     new(int32(3)),
+			JobTemplate: batchv1.JobTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: r.backupPart().PodLabels()},
+				Spec: batchv1.JobSpec{
+					BackoffLimit:          new(int32(2)),
+					ActiveDeadlineSeconds: new(int64(backupSeconds)),
+					Template: corev1.PodTemplateSpec{
+						ObjectMeta: metav1.ObjectMeta{Labels: r.backupPart().PodLabels()},
+						Spec:       r.backupPod(),
+					},
+				},
+			},
+		},
+	}
+}
+
+func (r renderer) backupPod() corev1.PodSpec {
+	tmp, tmpMount := manifest.Scratch("tmp", "/tmp")
+	return corev1.PodSpec{
+		RestartPolicy:                corev1.RestartPolicyNever,
+		AutomountServiceAccountToken: new(false),
+		EnableServiceLinks:           new(false),
+		SecurityContext:              manifest.PodSecurity(userID),
+		Containers: []corev1.Container{{
+			Name:    "backup",
+			Image:   r.engine.image,
+			Command: []string{"sh", scriptsPath + "/backup.sh"},
+			Env: append(r.engine.clientEnv(r),
+				corev1.EnvVar{Name: "BACKUPS", Value: backupsPath},
+				corev1.EnvVar{Name: "KEEP_LAST", Value: strconv.Itoa(int(max(r.Backup.KeepLast, 1)))},
+				corev1.EnvVar{Name: "KEEP_DAYS", Value: strconv.Itoa(int(max(r.Backup.KeepDays, 1)))},
+			),
+			Resources:       manifest.Requests(50, 128),
+			SecurityContext: manifest.ContainerSecurity(),
+			VolumeMounts: []corev1.VolumeMount{
+				{Name: "backups", MountPath: backupsPath},
+				{Name: "scripts", MountPath: scriptsPath, ReadOnly: true},
+				tmpMount,
+			},
+		}},
+		Volumes: []corev1.Volume{
+			{Name: "backups", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: r.backupName()},
+			}},
+			{Name: "scripts", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: r.backupName()},
+			}}},
+			tmp,
+		},
+	}
+}
+
+func secretOf(r renderer, variable, key string) corev1.EnvVar {
+	return manifest.SecretEnv(variable, r.Credentials(), key)
+}
+
+// A dump gets its name when it is complete and readable; until then it is
+// partial-*, of which a crash leaves one behind.
+const (
+	postgreSQLDump = `# Dumps the database, and then prunes old dumps.
+set -eu
+umask 077
+stamp=$(date -u +%Y%m%dT%H%M%SZ)
+rm -f "$BACKUPS"/partial-*
+pg_dump --no-password --format=custom --file="$BACKUPS/partial-$stamp"
+pg_restore --list "$BACKUPS/partial-$stamp" >/dev/null
+sync
+mv "$BACKUPS/partial-$stamp" "$BACKUPS/backup-$stamp.dump"
+echo "backup-$stamp.dump is complete"
+sh "${0%/*}/prune.sh"
+`
+
+	mySQLDump = `# Dumps the database, and then prunes old dumps.
+set -eu
+umask 077
+stamp=$(date -u +%Y%m%dT%H%M%SZ)
+rm -f "$BACKUPS"/partial-* /tmp/complete
+{
+  mysqldump --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --single-transaction --quick \
+    --routines --events --triggers --no-tablespaces --set-gtid-purged=OFF "$DB_NAME" && : >/tmp/complete
+} | gzip >"$BACKUPS/partial-$stamp"
+# A pipe tells only how its last command ended.
+[ -e /tmp/complete ]
+gzip --test <"$BACKUPS/partial-$stamp"
+sync
+mv "$BACKUPS/partial-$stamp" "$BACKUPS/backup-$stamp.sql.gz"
+echo "backup-$stamp.sql.gz is complete"
+sh "${0%/*}/prune.sh"
+`
+
+	pruneScript = `# Removes the dumps in $BACKUPS that are older than $KEEP_DAYS days and not among
+# the $KEEP_LAST newest. $NOW is the time in seconds, if not now.
+set -eu
+now=${NOW:-$(date -u +%s)}
+oldest=$(date -u -d "@$((now - KEEP_DAYS * 86400))" +%Y%m%d%H%M%S)
+
+count=0
+for file in "$BACKUPS"/backup-[0-9]*T[0-9]*Z.*; do
+  if [ -f "$file" ]; then
+    count=$((count + 1))
+  fi
+done
+
+# The names sort by time: the oldest come first.
+for file in "$BACKUPS"/backup-[0-9]*T[0-9]*Z.*; do
+  stamp=$(printf '%s' "${file##*/backup-}" | sed -n 's/^\([0-9]\{8\}\)T\([0-9]\{6\}\)Z\..*$/\1\2/p')
+  if [ "$count" -le "$KEEP_LAST" ] || [ "$count" -le 1 ] || [ -z "$stamp" ] || [ "$stamp" -ge "$oldest" ]; then
+    break
+  fi
+  rm -f "$file"
+  echo "${file##*/} is pruned"
+  count=$((count - 1))
+done
+`
+)

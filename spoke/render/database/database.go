@@ -1,0 +1,195 @@
+package database
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+// Component is the name of the component, and the component label of its pods.
+const Component = "database"
+
+// Keys of the Secret with the application's credentials.
+const (
+	UsernameKey = "username"
+	PasswordKey = "password"
+	DatabaseKey = "database"
+)
+
+// Spec is what a database should be.
+type Spec struct {
+	Owner manifest.Owner
+	// Suffix follows the owner's name in the names of all objects; may be empty.
+	Suffix string
+	// Field is the path of the database in the owner, for messages.
+	Field string
+
+	Engine  v1.Engine
+	Version string
+	// Image is the default of the engine's official image when it is empty.
+	Image    string
+	Replicas int32
+	Storage  resource.Quantity
+	// StorageClass is the class of the volumes; nil is the cluster's default.
+	StorageClass *string
+
+	// DatabaseName and Username go into the generated credentials.
+	DatabaseName, Username string
+	// CredentialsSecret names a Secret that exists; empty: one is generated.
+	CredentialsSecret string
+
+	Backup Backup
+	// NodeAffinity restricts where the pods run; may be nil.
+	NodeAffinity *corev1.NodeAffinity
+	// ClientComponent is the component of the owner that may connect; empty: any
+	// pod of the namespace may.
+	ClientComponent string
+}
+
+// Backup is how the database is dumped.
+type Backup struct {
+	Enabled  bool
+	Schedule string
+	// TimeZone is an IANA name; empty is Etc/UTC.
+	TimeZone string
+	// KeepLast is how many dumps are always kept, KeepDays for how many days
+	// every dump is. At least 1 each.
+	KeepLast, KeepDays int32
+}
+
+// Host returns the name of the Service that leads to the primary.
+func (s Spec) Host() string {
+	return s.name("-primary", manifest.MaxName)
+}
+
+// Port returns the port that the engine listens on.
+func (s Spec) Port() int32 {
+	if s.Engine == v1.EngineMySQL {
+		return 3306
+	}
+	return 5432
+}
+
+// Credentials returns the name of the Secret with the application's credentials.
+func (s Spec) Credentials() string {
+	if s.CredentialsSecret != "" {
+		return s.CredentialsSecret
+	}
+	return s.name("-credentials", manifest.MaxName)
+}
+
+// Render returns the component. An error names the field that must change.
+func Render(s Spec) (component.Component, error) {
+	e, err := s.engine()
+	if err != nil {
+		return component.Component{}, err
+	}
+	r := renderer{Spec: s, engine: e, part: manifest.Part{
+		Owner: s.Owner, Component: Component, App: string(s.Engine), Version: manifest.LabelValue(s.Version),
+	}}
+	return component.Component{Name: Component, Objects: r.objects()}, nil
+}
+
+func (s Spec) name(suffix string, limit int) string {
+	return s.Owner.ChildName(s.Suffix+suffix, limit)
+}
+
+// renderer renders one database.
+type renderer struct {
+	Spec
+	engine engine
+	part   manifest.Part
+}
+
+func (r renderer) objects() []component.Object {
+	objects := r.credentials()
+	objects = append(objects,
+		component.Object{Resource: r.config()},
+		component.Object{Resource: r.networkPolicy()},
+		component.Object{Resource: r.headlessService()},
+		component.Object{Resource: r.primaryService()},
+	)
+	if r.Replicas > 1 {
+		objects = append(objects, component.Object{Resource: r.disruptionBudget()})
+	}
+	objects = append(objects, component.Object{Resource: r.statefulSet()})
+	if r.Backup.Enabled {
+		objects = append(objects, r.backup()...)
+	}
+	return objects
+}
+
+// engine is what differs between the engines.
+type engine struct {
+	image string
+	// dataMount is where the volume is mounted.
+	dataMount string
+	// scratch are the folders that the server writes to, beside /tmp.
+	scratch []scratch
+	// config is the server's configuration and the scripts of its pods.
+	config map[string]string
+	// serve is the command of the server.
+	serve []string
+	// env are the engine's own variables.
+	env []corev1.EnvVar
+	// systemKeys are the passwords that only the database itself uses.
+	systemKeys []string
+	// alive and ready are commands that fail when the server is not.
+	alive, ready string
+	// stop is the preStop hook; empty: the stop signal is enough.
+	stop string
+	// mebibytes of memory are asked for.
+	mebibytes int64
+	// dump is the backup script, clientEnv what it and its tools read.
+	dump      string
+	clientEnv func(r renderer) []corev1.EnvVar
+}
+
+// scratch is a folder that lives as long as its pod.
+type scratch struct {
+	name, path string
+	// memory is the size of a volume in memory, in MiB; 0 is one on disk.
+	memory int64
+}
+
+func (s Spec) engine() (engine, error) {
+	if s.Storage.Sign() <= 0 {
+		return engine{}, fmt.Errorf("%s.storage is %s: give a size such as 100Gi", s.Field, s.Storage.String())
+	}
+	if s.Backup.Enabled && s.Backup.Schedule == "" {
+		return engine{}, fmt.Errorf("%s.backup.schedule must be set when backups are on, for example to 0 2 * * *", s.Field)
+	}
+	major, err := majorVersion(s.Version)
+	if err != nil {
+		return engine{}, fmt.Errorf("%s.version is %q: begin it with the engine's major version, for example 13.4", s.Field, s.Version)
+	}
+	switch s.Engine {
+	case v1.EnginePostgreSQL:
+		if major < oldestPostgreSQL {
+			return engine{}, fmt.Errorf("%s.version is %q: give PostgreSQL %d or newer", s.Field, s.Version, oldestPostgreSQL)
+		}
+		return postgreSQL(s, major), nil
+	case v1.EngineMySQL:
+		if major < oldestMySQL {
+			return engine{}, fmt.Errorf("%s.version is %q: give MySQL %d or newer", s.Field, s.Version, oldestMySQL)
+		}
+		return mySQL(s), nil
+	default:
+		return engine{}, fmt.Errorf("%s.engine is %q: give postgresql or mysql", s.Field, s.Engine)
+	}
+}
+
+func majorVersion(version string) (int, error) {
+	digits := version
+	if end := strings.IndexFunc(version, func(c rune) bool { return c < '0' || c > '9' }); end >= 0 {
+		digits = version[:end]
+	}
+	return strconv.Atoi(digits)
+}

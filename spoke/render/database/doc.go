@@ -1,0 +1,54 @@
+// Package database renders a database: PostgreSQL or MySQL in a StatefulSet that
+// outlives its pods, its nodes and the mistakes of people.
+//
+// # What
+//
+// Credentials, generated once; the server's configuration; a headless Service
+// for the pods and a Service that leads to the primary; the StatefulSet; and,
+// where backups are on, a CronJob that dumps to a claim and prunes it.
+//
+// The contract with the application: a Secret (Spec.CredentialsSecret, or
+// <base>-credentials) with the keys username, password and database, and the
+// primary at Spec.Host() on Spec.Port(). The user owns the database and is no
+// administrator. The name of the host stays when replicas are added.
+//
+// Pod 0 is the primary. The other pods copy it before their first start and
+// stream from it after that: PostgreSQL by pg_basebackup, MySQL by the clone
+// plugin and GTIDs. They can be read from, under the headless Service.
+//
+// A data directory is made beside the place where the server looks for it, by
+// an init container, and renamed when it is complete. An interrupted first start
+// therefore begins anew, and what is there is never initialised over. The
+// entrypoint of the image is not used, and no password is on a command line.
+//
+// # Not
+//
+// No failover: when the primary's volume is lost, people decide which copy to
+// trust. No upgrade between major versions: PostgreSQL refuses to start on
+// another version's files, which the layout of the volume keeps in one place for
+// all versions. No change of an application's password: the Secret is read when
+// the data directory is made.
+//
+// # Trade-offs
+//
+// Replication is asynchronous, and WAL is kept by size instead of by slots: a
+// replica that was away for too long must be given an empty volume, but it can
+// never fill the primary's. MySQL's replicas encrypt without checking whom they
+// talk to; the network policy decides who may connect.
+//
+// The time to stop is generous, since an interrupted checkpoint is paid for at
+// the next start. PostgreSQL's is a fast shutdown sent by the preStop hook: it
+// works with any image, also with one whose stop signal is SIGTERM, on which
+// PostgreSQL would wait for its clients.
+//
+// The liveness probe is satisfied by any answer, also by "starting up": recovery
+// after a crash may take as long as it takes. The readiness probe is not.
+//
+// The pods ask for a little memory, so that they are not the first to be killed
+// when a node runs out of it, and have no limit.
+//
+// A dump is of the application's database alone and is made by its user, who can
+// read all of it. Age is read from a dump's name, not from the file's time, which
+// copies do not keep. The newest dump is never pruned, and none is pruned before
+// the next is complete. The claim of the dumps is made once; people make it larger.
+package database

@@ -1,0 +1,174 @@
+package database
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	oldestMySQL = 8
+
+	mySQLMount = "/var/lib/mysql"
+)
+
+func mySQL(s Spec) engine {
+	image := s.Image
+	if image == "" {
+		image = "mysql:" + s.Version
+	}
+	return engine{
+		image:     image,
+		dataMount: mySQLMount,
+		scratch:   []scratch{{name: "run", path: "/var/run/mysqld"}},
+		config: map[string]string{
+			"server.cnf":  mySQLConfig,
+			prepareScript: mySQLPrepare,
+			"serve.sh":    mySQLServe,
+		},
+		serve:      []string{"sh", scriptsPath + "/serve.sh"},
+		systemKeys: []string{rootKey, replicationKey},
+		alive:      mySQLAlive,
+		ready:      mySQLReady,
+		mebibytes:  512,
+		dump:       mySQLDump,
+		clientEnv:  mySQLClient,
+	}
+}
+
+func mySQLClient(r renderer) []corev1.EnvVar {
+	return []corev1.EnvVar{
+		{Name: "DB_HOST", Value: r.Host()},
+		{Name: "DB_PORT", Value: fmt.Sprint(r.Port())},
+		secretOf(r, "DB_USER", UsernameKey),
+		secretOf(r, "MYSQL_PWD", PasswordKey),
+		secretOf(r, "DB_NAME", DatabaseKey),
+	}
+}
+
+// mySQLConfig is the server's configuration. A data directory must be empty when
+// it is made, hence one below the mount. The clone plugin is what replicas are
+// made with; the names of the logs must not depend on the pod.
+const mySQLConfig = `[mysqld]
+datadir=/var/lib/mysql/data
+socket=/var/run/mysqld/mysqld.sock
+pid-file=/var/run/mysqld/mysqld.pid
+port=3306
+skip-name-resolve=ON
+character-set-server=utf8mb4
+max-connections=200
+gtid-mode=ON
+enforce-gtid-consistency=ON
+log-bin=binlog
+relay-log=relaylog
+binlog-expire-logs-seconds=259200
+plugin-load-add=mysql_clone.so
+loose-mysqlx=OFF
+`
+
+// The client's password is in the environment of the client alone. mysqladmin
+// ping succeeds when the server answers at all.
+const (
+	mySQLAlive = `mysqladmin --protocol=tcp --host=127.0.0.1 --port=3306 --connect-timeout=4 --user="$APP_USER" --silent ping`
+	mySQLReady = `MYSQL_PWD="$APP_PASSWORD" mysql --protocol=tcp --host=127.0.0.1 --port=3306 --connect-timeout=4 --user="$APP_USER" ` +
+		`--database="$APP_DATABASE" --silent --execute="SELECT 1" >/dev/null`
+)
+
+const mySQLServe = `# Starts the server: pod 0 can be written to, the others cannot.
+set -eu
+ordinal=${POD_NAME##*-}
+set -- mysqld --defaults-extra-file=/etc/shopfleet/server.cnf --server-id="$((ordinal + 1))"
+if [ "$ordinal" != 0 ]; then
+  set -- "$@" --super-read-only=ON
+fi
+exec "$@"
+`
+
+const mySQLPrepare = `# Makes the data directory of a new pod: pod 0's from nothing, another's from
+# the primary's. It is complete when it bears its name.
+set -eu
+umask 077
+
+data=/var/lib/mysql/data
+new=/var/lib/mysql/new
+socket=/tmp/prepare.sock
+ordinal=${POD_NAME##*-}
+
+if [ -d "$data/mysql" ]; then
+  exit 0
+fi
+rmdir "$data" 2>/dev/null || true
+if [ -e "$data" ]; then
+  echo "$data is no database, but it is not empty either: look at it, and empty it" >&2
+  exit 1
+fi
+rm -rf "$new"
+
+# quote puts $2 between two of the quotation mark $1.
+quote() {
+  printf '%s%s%s' "$1" "$(printf '%s' "$2" | sed "s/$1/$1$1/g")" "$1"
+}
+
+# start runs a server that nobody else can reach.
+start() {
+  mysqld --defaults-extra-file=/etc/shopfleet/server.cnf --datadir="$new" --socket="$socket" \
+    --pid-file=/tmp/prepare.pid --bind-address=127.0.0.1 --server-id="$((ordinal + 1))" --loose-skip-replica-start &
+  server=$!
+  until mysqladmin --protocol=socket --socket="$socket" --user=root --silent ping 2>/dev/null; do
+    kill -0 "$server"
+    sleep 1
+  done
+}
+
+# stop ends it, unless it has ended by itself; $1 is the password of root.
+stop() {
+  MYSQL_PWD=$1 mysqladmin --protocol=socket --socket="$socket" --user=root shutdown || true
+  wait "$server" || true
+}
+
+# run runs SQL; $1 is the password of root. Backslashes are what they look like.
+run() {
+  { echo "SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES');" && cat; } |
+    MYSQL_PWD=$1 mysql --protocol=socket --socket="$socket" --user=root
+}
+
+mysqld --defaults-extra-file=/etc/shopfleet/server.cnf --datadir="$new" --initialize-insecure
+start
+if [ "$ordinal" = 0 ]; then
+  if [ "$APP_USER" = root ] || [ "$APP_USER" = replication ]; then
+    echo "the user name $APP_USER is the database's own: choose another in the credentials Secret" >&2
+    exit 1
+  fi
+  user="$(quote "'" "$APP_USER")@'%'"
+  # An underscore in a grant stands for any character unless it is escaped.
+  granted=$(quote '` + "`" + `' "$(printf '%s' "$APP_DATABASE" | sed 's/_/\\_/g')")
+  run '' <<SQL
+CREATE DATABASE $(quote '` + "`" + `' "$APP_DATABASE");
+CREATE USER $user IDENTIFIED BY $(quote "'" "$APP_PASSWORD");
+GRANT ALL ON $granted.* TO $user;
+CREATE USER replication@'%' IDENTIFIED BY $(quote "'" "$REPLICATION_PASSWORD");
+GRANT REPLICATION SLAVE, BACKUP_ADMIN ON *.* TO replication@'%';
+ALTER USER root@localhost IDENTIFIED BY $(quote "'" "$ROOT_PASSWORD");
+SQL
+  # Named time zones. Not all fit the columns, and every replica gets them with the copy.
+  {
+    echo "SET SESSION sql_mode = ''; SET SESSION sql_log_bin = 0; USE mysql;"
+    mysql_tzinfo_to_sql /usr/share/zoneinfo 2>/dev/null
+  } | run "$ROOT_PASSWORD"
+else
+  # The server ends when it has cloned, since nobody would restart it.
+  run '' <<SQL || true
+SET GLOBAL clone_valid_donor_list = '$PRIMARY_HOST:3306';
+CLONE INSTANCE FROM replication@'$PRIMARY_HOST':3306 IDENTIFIED BY $(quote "'" "$REPLICATION_PASSWORD");
+SQL
+  stop ''
+  start
+  # With the primary's data came the primary's password of root.
+  run "$ROOT_PASSWORD" <<SQL
+CHANGE REPLICATION SOURCE TO SOURCE_HOST = '$PRIMARY_HOST', SOURCE_PORT = 3306, SOURCE_USER = 'replication',
+  SOURCE_PASSWORD = $(quote "'" "$REPLICATION_PASSWORD"), SOURCE_AUTO_POSITION = 1, SOURCE_SSL = 1;
+SQL
+fi
+stop "$ROOT_PASSWORD"
+mv "$new" "$data"
+`

@@ -1,0 +1,98 @@
+package database
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+const (
+	portName       = "database"
+	podNameLabel   = "statefulset.kubernetes.io/pod-name"
+	passwordLength = 32
+
+	replicationKey = "replication-password"
+	rootKey        = "root-password"
+)
+
+// systemVariables maps the keys of the system Secret to the environment
+// variables that carry them.
+func systemVariables() map[string]string {
+	return map[string]string{
+		replicationKey: "REPLICATION_PASSWORD",
+		rootKey:        "ROOT_PASSWORD",
+	}
+}
+
+func (r renderer) systemSecretName() string {
+	return r.name("-system", manifest.MaxName)
+}
+
+// credentials are the application's, unless it brings its own, and those that
+// only the database itself uses.
+func (r renderer) credentials() []component.Object {
+	random := make(map[string]int, len(r.engine.systemKeys))
+	for _, key := range r.engine.systemKeys {
+		random[key] = passwordLength
+	}
+	system := component.Object{
+		Resource: manifest.Secret(r.part, r.systemSecretName(), nil),
+		Once:     true,
+		Retain:   true,
+		Generate: &component.Generate{Random: random},
+	}
+	if r.CredentialsSecret != "" {
+		return []component.Object{system}
+	}
+	application := component.Object{
+		Resource: manifest.Secret(r.part, r.Credentials(), map[string]string{
+			UsernameKey: r.Username,
+			DatabaseKey: r.DatabaseName,
+		}),
+		Once:     true,
+		Retain:   true,
+		Generate: &component.Generate{Random: map[string]int{PasswordKey: passwordLength}},
+	}
+	return []component.Object{application, system}
+}
+
+func (r renderer) configName() string {
+	return r.name("-config", manifest.MaxName)
+}
+
+func (r renderer) config() *corev1.ConfigMap {
+	return manifest.ConfigMap(r.part, r.configName(), r.engine.config)
+}
+
+// headlessService gives each pod a name.
+func (r renderer) headlessService() *corev1.Service {
+	s := manifest.Service(r.part, r.name("", manifest.MaxName), corev1.ServicePort{Name: portName, Port: r.Port()})
+	s.Spec.ClusterIP = corev1.ClusterIPNone
+	return s
+}
+
+// primaryService leads to pod 0, the one that can be written to.
+func (r renderer) primaryService() *corev1.Service {
+	s := manifest.Service(r.part, r.Host(), corev1.ServicePort{Name: portName, Port: r.Port()})
+	s.Spec.Selector[podNameLabel] = r.StatefulSetName() + "-0"
+	return s
+}
+
+func (r renderer) disruptionBudget() *policyv1.PodDisruptionBudget {
+	return manifest.DisruptionBudget(r.part, r.name("", manifest.MaxName), intstr.FromInt32(1))
+}
+
+// networkPolicy lets the application, the backup and the database's own pods in.
+func (r renderer) networkPolicy() *networkingv1.NetworkPolicy {
+	name := r.name("", manifest.MaxName)
+	if r.ClientComponent == "" {
+		return manifest.NetworkPolicy(r.part, name, r.Port(), manifest.FromNamespace())
+	}
+	client := manifest.Part{Owner: r.Owner, Component: r.ClientComponent}
+	return manifest.NetworkPolicy(r.part, name, r.Port(),
+		manifest.FromPart(client), manifest.FromPart(r.backupPart()), manifest.FromPart(r.part))
+}

@@ -1,0 +1,166 @@
+package database
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	oldestPostgreSQL = 10
+	prepareScript    = "prepare.sh"
+)
+
+func postgreSQL(s Spec, major int) engine {
+	mount := postgreSQLMount(major)
+	image := s.Image
+	if image == "" {
+		image = "postgres:" + s.Version
+	}
+	return engine{
+		image:     image,
+		dataMount: mount,
+		scratch: []scratch{
+			{name: "run", path: "/var/run/postgresql"},
+			// Parallel queries share memory here; a container's own is too small.
+			{name: "shm", path: "/dev/shm", memory: 256},
+		},
+		config: map[string]string{
+			"postgresql.conf": postgreSQLConfig(s, major),
+			"pg_hba.conf":     postgreSQLAccess(),
+			prepareScript:     postgreSQLPrepare,
+		},
+		serve: []string{
+			"postgres",
+			"-c", "config_file=" + scriptsPath + "/postgresql.conf",
+			"-c", "hba_file=" + scriptsPath + "/pg_hba.conf",
+		},
+		// Below the mount: a volume's root may hold lost+found, and belongs to root.
+		env:        []corev1.EnvVar{{Name: "PGDATA", Value: mount + "/pgdata"}},
+		systemKeys: []string{replicationKey},
+		alive:      postgreSQLAlive,
+		ready:      postgreSQLReady,
+		stop:       `pg_ctl stop --pgdata="$PGDATA" --mode=fast --no-wait`,
+		mebibytes:  256,
+		dump:       postgreSQLDump,
+		clientEnv:  postgreSQLClient,
+	}
+}
+
+// postgreSQLMount returns where the official image of a version wants its volume.
+// Mounted elsewhere, an anonymous volume of the image would hide ours. PGDATA is
+// the same folder of the volume for all versions.
+func postgreSQLMount(major int) string {
+	if major >= 18 {
+		return "/var/lib/postgresql"
+	}
+	return "/var/lib/postgresql/data"
+}
+
+func postgreSQLClient(r renderer) []corev1.EnvVar {
+	return []corev1.EnvVar{
+		{Name: "PGHOST", Value: r.Host()},
+		{Name: "PGPORT", Value: fmt.Sprint(r.Port())},
+		secretOf(r, "PGUSER", UsernameKey),
+		secretOf(r, "PGPASSWORD", PasswordKey),
+		secretOf(r, "PGDATABASE", DatabaseKey),
+	}
+}
+
+// postgreSQLConfig returns the server's configuration. WAL takes at most a fifth
+// of the volume, and 2 GiB.
+func postgreSQLConfig(s Spec, major int) string {
+	wal := min(max(s.Storage.Value()>>20/10, 80), 1024)
+	keep := fmt.Sprintf("wal_keep_size = %dMB", wal)
+	if major < 13 {
+		keep = fmt.Sprintf("wal_keep_segments = %d", wal/16)
+	}
+	return fmt.Sprintf(`listen_addresses = '*'
+port = 5432
+unix_socket_directories = '/var/run/postgresql'
+password_encryption = 'scram-sha-256'
+max_connections = 200
+shared_buffers = 128MB
+wal_level = replica
+max_wal_size = %dMB
+max_wal_senders = 10
+%s
+hot_standby = on
+logging_collector = off
+log_timezone = 'UTC'
+timezone = 'UTC'
+`, wal, keep)
+}
+
+// postgreSQLAccess is who may connect, and how. It keeps the administrator to the
+// pod itself: the socket is reachable from nowhere else.
+func postgreSQLAccess() string {
+	const anyone = "all"
+	rules := [][]string{
+		{"local", anyone, anyone, "trust"},
+		{"host", "replication", "replication", anyone, "scram-sha-256"},
+		{"host", anyone, "postgres", anyone, "reject"},
+		{"host", anyone, anyone, anyone, "scram-sha-256"},
+	}
+	var b strings.Builder
+	b.WriteString("# type database user address method\n")
+	for _, rule := range rules {
+		b.WriteString(strings.Join(rule, " ") + "\n")
+	}
+	return b.String()
+}
+
+const (
+	postgreSQLReady = `pg_isready --quiet --host=127.0.0.1 --port=5432 --username="$APP_USER" --dbname="$APP_DATABASE"`
+	// 0 is "accepting connections", 1 "starting up or shutting down".
+	postgreSQLAlive = postgreSQLReady + `; [ "$?" -le 1 ]`
+)
+
+const postgreSQLPrepare = `# Makes the data directory of a new pod: pod 0's from nothing, another's from
+# the primary's. It is complete when it bears its name.
+set -eu
+umask 077
+
+if [ -s "$PGDATA/PG_VERSION" ]; then
+  exit 0
+fi
+rmdir "$PGDATA" 2>/dev/null || true
+if [ -e "$PGDATA" ]; then
+  echo "$PGDATA is no database, but it is not empty either: look at it, and empty it" >&2
+  exit 1
+fi
+new=$PGDATA.new
+rm -rf "$new"
+
+# quote puts $2 between two of the quotation mark $1.
+quote() {
+  printf '%s%s%s' "$1" "$(printf '%s' "$2" | sed "s/$1/$1$1/g")" "$1"
+}
+
+if [ "${POD_NAME##*-}" = 0 ]; then
+  if [ "$APP_USER" = postgres ] || [ "$APP_USER" = replication ]; then
+    echo "the user name $APP_USER is the database's own: choose another in the credentials Secret" >&2
+    exit 1
+  fi
+  initdb --pgdata="$new" --username=postgres --encoding=UTF8 --data-checksums \
+    --auth-local=trust --auth-host=scram-sha-256
+  # Nobody connects to it meanwhile, and what fails is not logged: it has passwords in it.
+  pg_ctl start --pgdata="$new" --wait --options="-c listen_addresses='' -c unix_socket_directories=/tmp \
+    -c password_encryption=scram-sha-256 -c log_min_error_statement=panic"
+  psql --host=/tmp --username=postgres --dbname=postgres --no-psqlrc --quiet --set=ON_ERROR_STOP=1 <<SQL
+CREATE ROLE $(quote '"' "$APP_USER") LOGIN PASSWORD $(quote "'" "$APP_PASSWORD");
+CREATE DATABASE $(quote '"' "$APP_DATABASE") OWNER $(quote '"' "$APP_USER");
+CREATE ROLE replication LOGIN REPLICATION PASSWORD $(quote "'" "$REPLICATION_PASSWORD");
+SQL
+  pg_ctl stop --pgdata="$new" --wait --mode=fast
+else
+  until pg_isready --quiet --host="$PRIMARY_HOST" --port=5432 --username=replication; do
+    echo "waiting for the primary"
+    sleep 2
+  done
+  PGPASSWORD=$REPLICATION_PASSWORD pg_basebackup --pgdata="$new" --host="$PRIMARY_HOST" --port=5432 \
+    --username=replication --no-password --wal-method=stream --checkpoint=fast --write-recovery-conf
+fi
+mv "$new" "$PGDATA"
+`

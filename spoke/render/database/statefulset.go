@@ -1,0 +1,185 @@
+package database
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+const (
+	// userID is the user and group of the official images of both engines.
+	userID = 999
+	// stopSeconds is how long a server may take to write everything down.
+	stopSeconds = 180
+
+	dataVolume = "data"
+	// scriptsPath is where the ConfigMap is mounted.
+	scriptsPath = "/etc/shopfleet"
+	containerOf = "database"
+)
+
+// StatefulSetName returns the name of the StatefulSet.
+func (s Spec) StatefulSetName() string {
+	return s.name("", manifest.MaxStatefulSetName)
+}
+
+func (r renderer) statefulSet() *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{
+		TypeMeta:   manifest.Type("apps/v1", "StatefulSet"),
+		ObjectMeta: r.part.Meta(r.StatefulSetName()),
+		Spec: appsv1.StatefulSetSpec{
+			Replicas:             new(r.Replicas),
+			ServiceName:          r.name("", manifest.MaxName),
+			Selector:             &metav1.LabelSelector{MatchLabels: r.part.Selector()},
+			PodManagementPolicy:  appsv1.OrderedReadyPodManagement,
+			UpdateStrategy:       appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
+			RevisionHistoryLimit: new(int32(5)),
+			PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+				WhenDeleted: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+				WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+			},
+			Template:             r.podTemplate(),
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{r.claimTemplate()},
+		},
+	}
+}
+
+// claimTemplate bears only labels that never change, since it cannot.
+func (r renderer) claimTemplate() corev1.PersistentVolumeClaim {
+	return corev1.PersistentVolumeClaim{
+		TypeMeta:   manifest.Type("v1", "PersistentVolumeClaim"),
+		ObjectMeta: metav1.ObjectMeta{Name: dataVolume, Labels: r.part.ClaimLabels()},
+		Spec:       r.claimSpec(),
+	}
+}
+
+func (r renderer) claimSpec() corev1.PersistentVolumeClaimSpec {
+	spec := corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources: corev1.VolumeResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceStorage: r.Storage.DeepCopy()},
+		},
+	}
+	if r.StorageClass != nil {
+		spec.StorageClassName = new(*r.StorageClass)
+	}
+	return spec
+}
+
+func (r renderer) podTemplate() corev1.PodTemplateSpec {
+	volumes, mounts := r.volumes()
+	spec := corev1.PodSpec{
+		AutomountServiceAccountToken:  new(false),
+		EnableServiceLinks:            new(false),
+		TerminationGracePeriodSeconds: new(int64(stopSeconds)),
+		SecurityContext:               manifest.PodSecurity(userID),
+		TopologySpreadConstraints:     r.part.Spread(),
+		InitContainers: []corev1.Container{{
+			Name:            "prepare",
+			Image:           r.engine.image,
+			Command:         []string{"sh", scriptsPath + "/" + prepareScript},
+			Env:             slices.Concat(r.env(), r.systemEnv()),
+			Resources:       manifest.Requests(100, r.engine.mebibytes),
+			SecurityContext: manifest.ContainerSecurity(),
+			VolumeMounts:    mounts,
+		}},
+		Containers: []corev1.Container{r.server(mounts)},
+		Volumes:    volumes,
+	}
+	if r.NodeAffinity != nil {
+		spec.Affinity = &corev1.Affinity{NodeAffinity: r.NodeAffinity.DeepCopy()}
+	}
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:      r.part.PodLabels(),
+			Annotations: map[string]string{manifest.ConfigHashAnnotation: manifest.DataHash(r.engine.config)},
+		},
+		Spec: spec,
+	}
+}
+
+func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {
+	c := corev1.Container{
+		Name:    containerOf,
+		Image:   r.engine.image,
+		Command: r.engine.serve,
+		Env:     r.env(),
+		Ports: []corev1.ContainerPort{
+			{Name: portName, ContainerPort: r.Port(), Protocol: corev1.ProtocolTCP},
+		},
+		Resources:       manifest.Requests(100, r.engine.mebibytes),
+		SecurityContext: manifest.ContainerSecurity(),
+		VolumeMounts:    mounts,
+		// Half an hour for the recovery after a crash.
+		StartupProbe:   probe(r.engine.alive, 5, 360),
+		LivenessProbe:  probe(r.engine.alive, 10, 6),
+		ReadinessProbe: probe(r.engine.ready, 5, 3),
+	}
+	if r.engine.stop != "" {
+		c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: shell(r.engine.stop)}}
+	}
+	return c
+}
+
+// env are the variables of the server and of its preparation.
+func (r renderer) env() []corev1.EnvVar {
+	return slices.Concat([]corev1.EnvVar{
+		manifest.FieldEnv("POD_NAME", "metadata.name"),
+		{Name: "PRIMARY_HOST", Value: r.Host()},
+		manifest.SecretEnv("APP_USER", r.Credentials(), UsernameKey),
+		manifest.SecretEnv("APP_PASSWORD", r.Credentials(), PasswordKey),
+		manifest.SecretEnv("APP_DATABASE", r.Credentials(), DatabaseKey),
+	}, r.engine.env)
+}
+
+// systemEnv are the passwords that only the preparation of a pod needs.
+func (r renderer) systemEnv() []corev1.EnvVar {
+	env := make([]corev1.EnvVar, 0, len(r.engine.systemKeys))
+	for _, key := range r.engine.systemKeys {
+		env = append(env, manifest.SecretEnv(systemVariables()[key], r.systemSecretName(), key))
+	}
+	return env
+}
+
+func (r renderer) volumes() ([]corev1.Volume, []corev1.VolumeMount) {
+	scratches := slices.Concat([]scratch{{name: "tmp", path: "/tmp"}}, r.engine.scratch)
+	volumes := make([]corev1.Volume, 0, 1+len(scratches))
+	mounts := make([]corev1.VolumeMount, 0, 2+len(scratches))
+	volumes = append(volumes, corev1.Volume{
+		Name: "config",
+		VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: r.configName()},
+		}},
+	})
+	mounts = append(mounts,
+		corev1.VolumeMount{Name: dataVolume, MountPath: r.engine.dataMount},
+		corev1.VolumeMount{Name: "config", MountPath: scriptsPath, ReadOnly: true},
+	)
+	for _, s := range scratches {
+		volume, mount := manifest.Scratch(s.name, s.path)
+		if s.memory > 0 {
+			volume.EmptyDir.Medium = corev1.StorageMediumMemory
+			volume.EmptyDir.SizeLimit = resource.NewQuantity(s.memory<<20, resource.BinarySI)
+		}
+		volumes, mounts = append(volumes, volume), append(mounts, mount)
+	}
+	return volumes, mounts
+}
+
+func probe(command string, periodSeconds, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:     corev1.ProbeHandler{Exec: shell(command)},
+		PeriodSeconds:    periodSeconds,
+		TimeoutSeconds:   5,
+		FailureThreshold: failures,
+	}
+}
+
+func shell(command string) *corev1.ExecAction {
+	return &corev1.ExecAction{Command: []string{"sh", "-c", command}}
+}

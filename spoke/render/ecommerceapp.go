@@ -1,0 +1,155 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+// The components of an EcommerceApp.
+const (
+	Database   = database.Component
+	Backend    = "backend"
+	Frontend   = "frontend"
+	Ingress    = "ingress"
+	Monitoring = "monitoring"
+)
+
+// Cluster is what is known of the cluster that objects are rendered for.
+type Cluster struct {
+	// Name is the name in the fleet; empty outside one.
+	Name   string
+	Region string
+	// Provider is the default of a MySQLCluster's cloud.provider.
+	Provider v1.Provider
+
+	// ServiceMonitors and PrometheusRules tell whether the cluster has the
+	// Prometheus operator's kinds, Certificates whether it has cert-manager's.
+	ServiceMonitors, PrometheusRules, Certificates bool
+}
+
+const (
+	defaultPort = 8080
+
+	defaultKeepLast = 7
+	defaultKeepDays = 30
+)
+
+// shop is an EcommerceApp with its defaults worked out.
+type shop struct {
+	app     *v1.EcommerceApp
+	cluster Cluster
+	owner   manifest.Owner
+
+	database *database.Spec
+	backend  *workload
+	frontend workload
+}
+
+// EcommerceApp renders the five components of a shop, in the order of their
+// dependencies. Those that the spec switches off are disabled and have no
+// objects. An error names the field of the spec that must change.
+func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error) {
+	s, err := newShop(app, c)
+	if err != nil {
+		return nil, err
+	}
+	db := component.Component{Name: Database, Disabled: true}
+	if s.database != nil {
+		if db, err = database.Render(*s.database); err != nil {
+			return nil, err
+		}
+	}
+	backend := component.Component{Name: Backend, Disabled: true}
+	if s.backend != nil {
+		backend = s.backend.component()
+	}
+	backend.DependsOn = []string{Database}
+	frontend := s.frontend.component()
+	frontend.DependsOn = []string{Backend}
+	ingress, err := s.ingress()
+	if err != nil {
+		return nil, err
+	}
+	monitoring, err := s.monitoring()
+	if err != nil {
+		return nil, err
+	}
+	return []component.Component{db, backend, frontend, ingress, monitoring}, nil
+}
+
+func newShop(app *v1.EcommerceApp, c Cluster) (*shop, error) {
+	app = app.DeepCopy()
+	s := &shop{app: app, cluster: c, owner: manifest.Owner{
+		Kind: "ecommerceapp", Name: app.Name, Namespace: app.Namespace, UID: app.UID, Cluster: c.Name,
+	}}
+	if app.Spec.Database != nil {
+		spec, err := s.databaseSpec(app.Spec.Database)
+		if err != nil {
+			return nil, err
+		}
+		s.database = &spec
+	}
+	if app.Spec.Backend.Image != "" {
+		w := s.newBackend()
+		s.backend = &w
+	}
+	image := cmp.Or(app.Spec.Frontend.Image, app.Spec.Image)
+	if image == "" {
+		return nil, fmt.Errorf("spec.frontend.image must be set, or spec.image, which is its default")
+	}
+	s.frontend = s.newFrontend(image)
+	return s, nil
+}
+
+func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
+	storage, err := db.StorageQuantity()
+	if err != nil {
+		return database.Spec{}, fmt.Errorf("spec.database.storage is %q: give a size such as 100Gi: %w", db.Storage, err)
+	}
+	spec := database.Spec{
+		Owner:           s.owner,
+		Suffix:          "-database",
+		Field:           "spec.database",
+		Engine:          db.Engine,
+		Version:         db.Version,
+		Image:           db.Image,
+		Replicas:        valueOr(db.Replicas, 1),
+		Storage:         storage,
+		StorageClass:    db.StorageClassName,
+		DatabaseName:    "shop",
+		Username:        "shop",
+		ClientComponent: Backend,
+		Backup: database.Backup{
+			Enabled:  db.Backup.Enabled,
+			Schedule: db.Backup.Schedule,
+			TimeZone: timeZone(db.Backup.TimeZone),
+			KeepLast: valueOr(db.Backup.Retention.KeepLast, defaultKeepLast),
+			KeepDays: valueOr(db.Backup.Retention.KeepDays, defaultKeepDays),
+		},
+	}
+	if db.CredentialsSecretRef != nil {
+		spec.CredentialsSecret = db.CredentialsSecretRef.Name
+	}
+	return spec, nil
+}
+
+// timeZone spells UTC as the time zone database does, for clusters whose nodes
+// have a slim copy of it.
+func timeZone(name string) string {
+	if name == "" || name == "UTC" {
+		return "Etc/UTC"
+	}
+	return name
+}
+
+func valueOr[T any](p *T, fallback T) T {
+	if p == nil {
+		return fallback
+	}
+	return *p
+}

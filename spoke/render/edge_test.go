@@ -1,0 +1,162 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+func TestCertificates(t *testing.T) {
+	issuer := func(app *v1.EcommerceApp) {
+		app.Spec.Security.TLS.IssuerRef = &v1.IssuerReference{Name: "letsencrypt"}
+		app.Spec.Ingress.Host = "shop.example.com"
+	}
+	cases := map[string]struct {
+		change      func(*v1.EcommerceApp)
+		certManager bool
+		secret      string
+		kind        string
+		note        string
+	}{
+		"self-signed":               {func(*v1.EcommerceApp) {}, true, "my-ecommerce-app-tls", "Secret", ""},
+		"given":                     {func(a *v1.EcommerceApp) { a.Spec.Security.TLS.SecretName = "mine" }, true, "mine", "", ""},
+		"issued":                    {issuer, true, "my-ecommerce-app-certificate", "Certificate", ""},
+		"issued where nobody could": {issuer, false, "my-ecommerce-app-tls", "Secret", noteSelfSigned},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			app := sampleShop(t)
+			app.Spec.Security.Authentication.Enabled = false
+			c.change(app)
+			components, err := EcommerceApp(app, Cluster{Certificates: c.certManager})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ingress := components[3]
+			object := all[*networkingv1.Ingress](ingress.Objects)[0]
+			if got := object.Spec.TLS[0].SecretName; got != c.secret {
+				t.Errorf("the Ingress uses %q, want %q", got, c.secret)
+			}
+			made := ""
+			for _, o := range ingress.Objects {
+				if o.Resource.GetName() == c.secret {
+					made = o.Resource.GetObjectKind().GroupVersionKind().Kind
+				}
+			}
+			if made != c.kind {
+				t.Errorf("it is made by a %q, want a %q", made, c.kind)
+			}
+			if ingress.Note != c.note {
+				t.Errorf("note = %q, want %q", ingress.Note, c.note)
+			}
+		})
+	}
+}
+
+// With a login, customers reach the proxy, and only the proxy the frontend.
+func TestAuthentication(t *testing.T) {
+	app := sampleShop(t)
+	app.Spec.Monitoring.Enabled = false
+	components, err := EcommerceApp(app, Cluster{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ingress := components[3]
+	if ingress.Note != notePlaceholders {
+		t.Errorf("note = %q", ingress.Note)
+	}
+	rule := all[*networkingv1.Ingress](ingress.Objects)[0].Spec.Rules[0]
+	if got := rule.HTTP.Paths[0].Backend.Service.Name; got != "my-ecommerce-app-oauth2-proxy" {
+		t.Errorf("the Ingress leads to %q", got)
+	}
+	policy := all[*networkingv1.NetworkPolicy](components[2].Objects)[0]
+	if from := policy.Spec.Ingress[0].From; len(from) != 1 || from[0].PodSelector.MatchLabels[v1.ComponentLabel] != Ingress {
+		t.Errorf("the frontend admits %+v", from)
+	}
+
+	app.Spec.Security.Authentication.SecretRef = &v1.LocalSecretReference{Name: "login"}
+	components, err = EcommerceApp(app, Cluster{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := deployment(t, components[3].Objects, "my-ecommerce-app-oauth2-proxy").Spec.Template.Spec.Containers[0]
+	if components[3].Note != "" || slices.ContainsFunc(c.Args, func(a string) bool { return strings.Contains(a, "invalid") }) {
+		t.Errorf("with credentials there are still placeholders: %q %q", components[3].Note, c.Args)
+	}
+	if c.Env[0].ValueFrom.SecretKeyRef.Name != "login" {
+		t.Errorf("the client's id comes from %q", c.Env[0].ValueFrom.SecretKeyRef.Name)
+	}
+
+	app.Spec.Security.Authentication.Enabled = false
+	objects := mustShop(t, app)
+	if got := all[*networkingv1.Ingress](objects)[0].Spec.Rules[0].HTTP.Paths[0].Backend.Service.Name; got != "my-ecommerce-app-frontend" {
+		t.Errorf("without a login the Ingress leads to %q", got)
+	}
+}
+
+func TestMonitoring(t *testing.T) {
+	for name, c := range map[string]struct {
+		cluster Cluster
+		want    []string
+		scraped string
+	}{
+		"no operator": {Cluster{}, []string{"ConfigMap", "ConfigMap"}, "true"},
+		"operator":    {Cluster{ServiceMonitors: true, PrometheusRules: true}, []string{"ServiceMonitor", "PrometheusRule", "ConfigMap"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			components, err := EcommerceApp(sampleShop(t), c.cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kinds []string
+			for _, o := range components[4].Objects {
+				kinds = append(kinds, o.Resource.GetObjectKind().GroupVersionKind().Kind)
+			}
+			if diff := cmp.Diff(c.want, kinds); diff != "" {
+				t.Error(diff)
+			}
+			annotations := deployment(t, components[1].Objects, "my-ecommerce-app-backend").Spec.Template.Annotations
+			if got := annotations["prometheus.io/scrape"]; got != c.scraped {
+				t.Errorf("prometheus.io/scrape is %q, want %q", got, c.scraped)
+			}
+		})
+	}
+}
+
+// Grafana and Prometheus can read what is written for them.
+func TestMonitoringFiles(t *testing.T) {
+	found := map[string]int{}
+	for _, cm := range all[*corev1.ConfigMap](mustShop(t, sampleShop(t))) {
+		for file, content := range cm.Data {
+			var d struct {
+				Panels []any
+				Groups []struct {
+					Rules []struct{ Alert, Expr string }
+				}
+			}
+			switch file {
+			case "my-ecommerce-app-dashboard.json", "alerts.yaml":
+				if err := yaml.Unmarshal([]byte(content), &d); err != nil {
+					t.Errorf("%s: %v", file, err)
+				}
+				found[file] = len(d.Panels)
+				if len(d.Groups) == 1 {
+					found[file] = len(d.Groups[0].Rules)
+				}
+			}
+		}
+		if label := cm.Labels["grafana_dashboard"]; (label == "1") != (cm.Name == "my-ecommerce-app-dashboard") {
+			t.Errorf("%s: grafana_dashboard is %q", cm.Name, label)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"my-ecommerce-app-dashboard.json": 11, "alerts.yaml": 8}, found); diff != "" {
+		t.Errorf("panels and rules: %s", diff)
+	}
+}

@@ -1,0 +1,147 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// updateVariable, set to anything, makes TestGolden write what it would compare.
+const updateVariable = "UPDATE_GOLDEN"
+
+// TestGolden compares all that is rendered with files that people have read.
+func TestGolden(t *testing.T) {
+	served := Cluster{
+		Name: "eu-1", Region: "eu-west-1", Provider: v1.ProviderAWS,
+		ServiceMonitors: true, PrometheusRules: true, Certificates: true,
+	}
+	db, app := sampleMySQL(t), &webappv1.WebApp{}
+	sample(t, "webapp", app)
+	shop, everything := sampleShop(t), everythingShop(t)
+	for name, render := range map[string]func() ([]component.Component, error){
+		"ecommerceapp":        func() ([]component.Component, error) { return EcommerceApp(shop, Cluster{}) },
+		"ecommerceapp-served": func() ([]component.Component, error) { return EcommerceApp(shop, served) },
+		"ecommerceapp-mysql":  func() ([]component.Component, error) { return EcommerceApp(everything, served) },
+		"mysqlcluster":        func() ([]component.Component, error) { return MySQLCluster(db, Cluster{}) },
+		"webapp":              func() ([]component.Component, error) { return WebApp(app, Cluster{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			components, err := render()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := encode(t, components)
+			path := filepath.Join("testdata", name+".golden.yaml")
+			if os.Getenv(updateVariable) != "" {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("rendered differs from %s (-want +got); if it should, run the test with %s=1:\n%s", path, updateVariable, diff)
+			}
+		})
+	}
+}
+
+// encode writes components as a stream of YAML documents, in which comments carry
+// what is no part of an object.
+func encode(t *testing.T, components []component.Component) string {
+	t.Helper()
+	var b bytes.Buffer
+	for _, c := range components {
+		fmt.Fprintf(&b, "# component %s: dependsOn %v, disabled %t, note %q\n", c.Name, c.DependsOn, c.Disabled, c.Note)
+		for _, o := range c.Objects {
+			b.WriteString("---\n")
+			if o.Once || o.Retain {
+				fmt.Fprintf(&b, "# once %t, retain %t\n", o.Once, o.Retain)
+			}
+			if g := o.Generate; g != nil {
+				fmt.Fprintf(&b, "# generate random %v, tls %+v\n", g.Random, g.TLS)
+			}
+			document, err := yaml.Marshal(o.Resource)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Write(document)
+		}
+	}
+	return b.String()
+}
+
+// sample reads a sample that ships.
+func sample(t *testing.T, name string, into any) {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join("..", "..", "config", "samples", name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(file, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sampleShop(t *testing.T) *v1.EcommerceApp {
+	t.Helper()
+	app := &v1.EcommerceApp{}
+	sample(t, "ecommerceapp", app)
+	app.UID = "11111111-2222-3333-4444-555555555555"
+	return app
+}
+
+// everythingShop gives every field that the seed's object leaves out.
+func everythingShop(t *testing.T) *v1.EcommerceApp {
+	t.Helper()
+	app := &v1.EcommerceApp{}
+	if err := yaml.UnmarshalStrict([]byte(strings.TrimSpace(everything)), app); err != nil {
+		t.Fatal(err)
+	}
+	return app
+}
+
+const everything = `
+apiVersion: ecommerce.io/v1
+kind: EcommerceApp
+metadata:
+  name: everything
+  namespace: production
+  uid: 99999999-2222-3333-4444-555555555555
+  annotations: {ecommerce.io/restarted-at: "2026-01-02T03:04:05Z"}
+spec:
+  database:
+    engine: mysql
+    version: "8.4"
+    image: registry.example.com/mysql:8.4.5
+    replicas: 3
+    storage: 20Gi
+    storageClassName: fast
+    credentialsSecretRef: {name: shop-credentials}
+    backup: {enabled: true, schedule: "30 1 * * *", timeZone: Europe/Berlin, retention: {keepLast: 3, keepDays: 14}}
+  backend:
+    image: registry.example.com:5000/backend@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+    port: 9000
+    env: [{name: DB_USER, value: mine}, {name: LOG_LEVEL, value: debug}]
+    envFrom: [{secretRef: {name: payment}}]
+    autoscaling: {minReplicas: 2, maxReplicas: 10, targetCPUUtilizationPercent: 60}
+  frontend: {image: "frontend:v2", replicas: 4, port: 80}
+  ingress: {host: shop.example.com, className: nginx, annotations: {example.com/a: b}}
+  monitoring: {enabled: true, prometheus: true, grafana: true}
+  security:
+    tls: {enabled: true, issuerRef: {name: letsencrypt}}
+    authentication: {enabled: true, provider: oauth2, secretRef: {name: login}}
+`

@@ -1,0 +1,143 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+const (
+	noteSelfSigned   = "cert-manager is not installed in this cluster: the certificate is self-signed"
+	notePlaceholders = "authentication has placeholder credentials until security.authentication.secretRef is set"
+)
+
+func (s *shop) ingressPart() manifest.Part {
+	p := s.part(Ingress)
+	p.App = Ingress
+	return p
+}
+
+// ingress renders the Ingress, its certificate, and the login in front of the
+// frontend.
+func (s *shop) ingress() (component.Component, error) {
+	c := component.Component{Name: Ingress, DependsOn: []string{Frontend}}
+	secret := ""
+	if s.app.Spec.Security.TLS.Enabled {
+		name, certificate, note, err := s.certificate()
+		if err != nil {
+			return component.Component{}, err
+		}
+		secret, c.Note = name, note
+		c.Objects = append(c.Objects, certificate...)
+	}
+	backend := s.frontend.name
+	if s.app.Spec.Security.Authentication.Enabled {
+		p := s.newProxy()
+		backend = p.name
+		c.Objects = append(c.Objects, p.objects()...)
+		if p.placeholders {
+			c.Note = joinNotes(c.Note, notePlaceholders)
+		}
+	}
+	c.Objects = append(c.Objects, component.Object{Resource: s.ingressObject(backend, secret)})
+	return c, nil
+}
+
+// certificate returns the name of the Secret with the certificate, what makes
+// it, and a note for people. Each way has a Secret of its own, so that a cluster
+// that gets cert-manager later does not have two writers of one Secret.
+func (s *shop) certificate() (string, []component.Object, string, error) {
+	tls := s.app.Spec.Security.TLS
+	if tls.SecretName != "" {
+		return tls.SecretName, nil, "", nil
+	}
+	host := s.app.Spec.Ingress.Host
+	if tls.IssuerRef == nil || !s.cluster.Certificates {
+		note := ""
+		if tls.IssuerRef != nil {
+			note = noteSelfSigned
+		}
+		secret := s.selfSigned()
+		return secret.Resource.GetName(), []component.Object{secret}, note, nil
+	}
+	if host == "" {
+		return "", nil, "", fmt.Errorf("spec.ingress.host must be set when spec.security.tls.issuerRef is: a certificate needs a name")
+	}
+	name := s.owner.ChildName("-certificate", manifest.MaxName)
+	p := s.ingressPart()
+	certificate := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{
+			"secretName": name,
+			"dnsNames":   []any{host},
+			"privateKey": map[string]any{"rotationPolicy": "Always"},
+			"issuerRef": map[string]any{
+				"group": "cert-manager.io",
+				"kind":  cmp.Or(tls.IssuerRef.Kind, "ClusterIssuer"),
+				"name":  tls.IssuerRef.Name,
+			},
+		},
+	}}
+	identify(certificate, manifest.Type("cert-manager.io/v1", "Certificate"), p.Meta(name))
+	return name, []component.Object{{Resource: certificate}}, "", nil
+}
+
+func (s *shop) selfSigned() component.Object {
+	secret := manifest.Secret(s.ingressPart(), s.owner.ChildName("-tls", manifest.MaxName), nil)
+	secret.Type = corev1.SecretTypeTLS
+	names := []string{s.frontend.name + "." + s.owner.Namespace + ".svc"}
+	if host := s.app.Spec.Ingress.Host; host != "" {
+		names = []string{host}
+	}
+	return component.Object{Resource: secret, Once: true, Generate: &component.Generate{
+		TLS: &component.SelfSigned{CommonName: manifest.LabelValue(s.owner.Name), DNSNames: names},
+	}}
+}
+
+func (s *shop) ingressObject(backend, secret string) *networkingv1.Ingress {
+	spec := s.app.Spec.Ingress
+	p := s.ingressPart()
+	ingress := &networkingv1.Ingress{
+		TypeMeta:   manifest.Type("networking.k8s.io/v1", "Ingress"),
+		ObjectMeta: p.Meta(s.owner.ChildName("-ingress", manifest.MaxName)),
+		Spec: networkingv1.IngressSpec{
+			IngressClassName: spec.ClassName,
+			Rules: []networkingv1.IngressRule{{
+				Host: spec.Host,
+				IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
+					Paths: []networkingv1.HTTPIngressPath{{
+						Path:     "/",
+						PathType: new(networkingv1.PathTypePrefix),
+						Backend: networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
+							Name: backend,
+							Port: networkingv1.ServiceBackendPort{Name: httpPort},
+						}},
+					}},
+				}},
+			}},
+		},
+	}
+	if len(spec.Annotations) > 0 {
+		ingress.Annotations = spec.Annotations
+	}
+	if secret != "" {
+		tls := networkingv1.IngressTLS{SecretName: secret}
+		if spec.Host != "" {
+			tls.Hosts = []string{spec.Host}
+		}
+		ingress.Spec.TLS = []networkingv1.IngressTLS{tls}
+	}
+	return ingress
+}
+
+func joinNotes(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}

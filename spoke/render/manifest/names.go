@@ -1,0 +1,86 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+)
+
+// Bounds of names, in characters.
+const (
+	// MaxName bounds the names of Services, and therefore of what is reached
+	// through one: RFC 1035 labels.
+	MaxName = 63
+	// MaxStatefulSetName leaves room for the hash of a revision, which the
+	// StatefulSet's controller appends and writes into a label.
+	MaxStatefulSetName = 52
+	// MaxCronJobName leaves room for the time that its Jobs' names end in.
+	MaxCronJobName = 52
+
+	hashLength = 8
+)
+
+// Name returns base+suffix as an RFC 1035 label of at most limit characters,
+// which must be at least len(suffix)+11. A name that is one already is returned
+// as it is; another is cleaned and shortened, and a hash of base is put before
+// the suffix. The same arguments give the same name.
+func Name(base, suffix string, limit int) string {
+	cleaned := strings.ToLower(strings.ReplaceAll(base, ".", "-"))
+	if cleaned != "" && (cleaned[0] < 'a' || cleaned[0] > 'z') {
+		cleaned = "x" + cleaned
+	}
+	if cleaned == base && len(base)+len(suffix) <= limit {
+		return base + suffix
+	}
+	room := limit - len(suffix) - hashLength - 1
+	cleaned = strings.TrimRight(cleaned[:min(len(cleaned), room)], "-")
+	return cleaned + "-" + Hash(base) + suffix
+}
+
+// LabelValue returns s as the value of a label: as it is up to 63 characters,
+// else shortened, with a hash of the whole.
+func LabelValue(s string) string {
+	if len(s) <= MaxName {
+		return s
+	}
+	return strings.TrimRight(s[:MaxName-hashLength-1], "-._") + "-" + Hash(s)
+}
+
+// Hash returns 8 hexadecimal digits of the SHA-256 of the parts.
+func Hash(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:])[:hashLength]
+}
+
+// DataHash returns 16 hexadecimal digits of the SHA-256 of a ConfigMap's data.
+func DataHash(data map[string]string) string {
+	h := sha256.New()
+	for _, key := range sortedKeys(data) {
+		for _, s := range []string{key, data[key]} {
+			h.Write([]byte(s))
+			h.Write([]byte{0})
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:2*hashLength]
+}
+
+// ImageVersion returns the tag of an image as the value of a label, or nothing
+// for an image without a tag or with one that no label can have.
+func ImageVersion(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	_, tag, found := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+	if !found || len(tag) > MaxName || strings.Trim(tag, "-._") != tag {
+		return ""
+	}
+	return tag
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,89 @@
+package manifest
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Type returns the TypeMeta of a kind, for example Type("apps/v1", "Deployment").
+func Type(apiVersion, kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
+}
+
+// ConfigMap returns a ConfigMap of the part.
+func ConfigMap(p Part, name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{TypeMeta: Type("v1", "ConfigMap"), ObjectMeta: p.Meta(name), Data: data}
+}
+
+// Secret returns an opaque Secret of the part. What is in data is no secret:
+// passwords are generated where the Secret is written.
+func Secret(p Part, name string, data map[string]string) *corev1.Secret {
+	s := &corev1.Secret{TypeMeta: Type("v1", "Secret"), ObjectMeta: p.Meta(name), Type: corev1.SecretTypeOpaque}
+	for key, value := range data {
+		if s.Data == nil {
+			s.Data = make(map[string][]byte, len(data))
+		}
+		s.Data[key] = []byte(value)
+	}
+	return s
+}
+
+// Service returns a Service that sends the port to the container port of the
+// same name in the part's pods.
+func Service(p Part, name string, port corev1.ServicePort) *corev1.Service {
+	port.Protocol = corev1.ProtocolTCP
+	if port.TargetPort == (intstr.IntOrString{}) {
+		port.TargetPort = intstr.FromString(port.Name)
+	}
+	return &corev1.Service{
+		TypeMeta:   Type("v1", "Service"),
+		ObjectMeta: p.Meta(name),
+		Spec:       corev1.ServiceSpec{Selector: p.Selector(), Ports: []corev1.ServicePort{port}},
+	}
+}
+
+// DisruptionBudget lets at most the given number or share of the part's pods be
+// evicted at a time.
+func DisruptionBudget(p Part, name string, maxUnavailable intstr.IntOrString) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		TypeMeta:   Type("policy/v1", "PodDisruptionBudget"),
+		ObjectMeta: p.Meta(name),
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: &maxUnavailable,
+			Selector:       &metav1.LabelSelector{MatchLabels: p.Selector()},
+		},
+	}
+}
+
+// NetworkPolicy lets the peers, and nobody else, reach the part's pods on a port.
+// No peers at all means anybody.
+func NetworkPolicy(p Part, name string, port int32, peers ...networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{
+		TypeMeta:   Type("networking.k8s.io/v1", "NetworkPolicy"),
+		ObjectMeta: p.Meta(name),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: p.Selector()},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+			Ingress: []networkingv1.NetworkPolicyIngressRule{{
+				From: peers,
+				Ports: []networkingv1.NetworkPolicyPort{{
+					Protocol: new(corev1.ProtocolTCP),
+					Port:     new(intstr.FromInt32(port)),
+				}},
+			}},
+		},
+	}
+}
+
+// FromPart is a peer: the pods of a part.
+func FromPart(p Part) networkingv1.NetworkPolicyPeer {
+	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: p.Selector()}}
+}
+
+// FromNamespace is a peer: all pods of the part's own namespace.
+func FromNamespace() networkingv1.NetworkPolicyPeer {
+	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}}
+}

@@ -1,0 +1,65 @@
+package manifest
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// PodSecurity returns the security of a pod whose processes and files belong to
+// a user and a group of this id.
+func PodSecurity(id int64) *corev1.PodSecurityContext {
+	return &corev1.PodSecurityContext{
+		RunAsNonRoot: new(true),
+		RunAsUser:    new(id),
+		RunAsGroup:   new(id),
+		FSGroup:      new(id),
+		// Large volumes would otherwise be walked at every start.
+		FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
+		SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+// ContainerSecurity returns the security of a container: no privileges, and no
+// file outside its volumes can be written.
+func ContainerSecurity() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false),
+		ReadOnlyRootFilesystem:   new(true),
+		RunAsNonRoot:             new(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+// Requests returns what a container asks for. Limits are left to the cluster.
+func Requests(milliCPU, mebibytes int64) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(milliCPU, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(mebibytes<<20, resource.BinarySI),
+	}}
+}
+
+// Scratch returns a volume that lives as long as its pod, and where to mount it.
+func Scratch(name, path string) (corev1.Volume, corev1.VolumeMount) {
+	return corev1.Volume{
+		Name:         name,
+		VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+	}, corev1.VolumeMount{Name: name, MountPath: path}
+}
+
+// SecretEnv returns an environment variable with the value of a Secret's key.
+func SecretEnv(name, secret, key string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: secret},
+			Key:                  key,
+		},
+	}}
+}
+
+// FieldEnv returns an environment variable with the value of a pod's field.
+func FieldEnv(name, field string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: field},
+	}}
+}

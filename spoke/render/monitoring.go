@@ -1,0 +1,207 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+const (
+	metricsPath = "/metrics"
+
+	// monitoringNamespaceLabel, with the value true on a namespace, lets its pods
+	// read the shop's metrics; so may those of namespaces with the usual names.
+	monitoringNamespaceLabel = "ecommerce.io/monitoring"
+)
+
+// monitoring renders what Prometheus and Grafana need to watch the shop.
+func (s *shop) monitoring() (component.Component, error) {
+	spec := s.app.Spec.Monitoring
+	c := component.Component{Name: Monitoring, DependsOn: []string{Backend, Frontend}, Disabled: !spec.Enabled}
+	if !spec.Enabled {
+		return c, nil
+	}
+	if spec.Prometheus {
+		if s.cluster.ServiceMonitors {
+			c.Objects = append(c.Objects, component.Object{Resource: s.serviceMonitor()})
+		}
+		rules, err := s.alertRules()
+		if err != nil {
+			return component.Component{}, err
+		}
+		c.Objects = append(c.Objects, component.Object{Resource: rules})
+	}
+	if spec.Grafana {
+		dashboard, err := s.dashboard()
+		if err != nil {
+			return component.Component{}, err
+		}
+		c.Objects = append(c.Objects, component.Object{Resource: dashboard})
+	}
+	return c, nil
+}
+
+func (s *shop) scraped() bool {
+	return s.app.Spec.Monitoring.Enabled && s.app.Spec.Monitoring.Prometheus
+}
+
+// scrapeAnnotations tell a Prometheus without its operator where metrics are.
+func (s *shop) scrapeAnnotations(port int32) map[string]string {
+	if !s.scraped() || s.cluster.ServiceMonitors {
+		return map[string]string{}
+	}
+	return map[string]string{
+		"prometheus.io/scrape": "true",
+		"prometheus.io/port":   strconv.Itoa(int(port)),
+		"prometheus.io/path":   metricsPath,
+	}
+}
+
+// scrapers are the peers that may read metrics.
+func (s *shop) scrapers() []networkingv1.NetworkPolicyPeer {
+	if !s.scraped() {
+		return nil
+	}
+	return []networkingv1.NetworkPolicyPeer{
+		{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{monitoringNamespaceLabel: "true"}}},
+		{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key:      "kubernetes.io/metadata.name",
+			Operator: metav1.LabelSelectorOpIn,
+			Values:   []string{"monitoring", "observability", "prometheus"},
+		}}}},
+	}
+}
+
+func (s *shop) monitoringPart() manifest.Part {
+	p := s.part(Monitoring)
+	p.App = Monitoring
+	return p
+}
+
+func (s *shop) serviceMonitor() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{
+			"selector": map[string]any{
+				"matchLabels": map[string]any{
+					v1.InstanceLabel: manifest.LabelValue(s.owner.Name),
+					v1.PartOfLabel:   s.owner.Kind,
+				},
+				"matchExpressions": []any{map[string]any{
+					"key":      v1.ComponentLabel,
+					"operator": "In",
+					"values":   []any{Backend, Frontend},
+				}},
+			},
+			"endpoints": []any{map[string]any{"port": httpPort, "path": metricsPath, "interval": "30s"}},
+		},
+	}}
+	identify(u, manifest.Type("monitoring.coreos.com/v1", "ServiceMonitor"),
+		s.monitoringPart().Meta(s.owner.ChildName("-monitoring", manifest.MaxName)))
+	return u
+}
+
+// alertRules are a PrometheusRule, or a ConfigMap with the same rules as
+// Prometheus reads them from a file.
+func (s *shop) alertRules() (component.Resource, error) {
+	groups := []any{map[string]any{"name": s.owner.Namespace + "/" + s.owner.Name, "rules": s.alerts()}}
+	meta := s.monitoringPart().Meta(s.owner.ChildName("-alerts", manifest.MaxName))
+	if s.cluster.PrometheusRules {
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"groups": groups}}}
+		identify(u, manifest.Type("monitoring.coreos.com/v1", "PrometheusRule"), meta)
+		return u, nil
+	}
+	file, err := encodeJSON(map[string]any{"groups": groups})
+	if err != nil {
+		return nil, fmt.Errorf("encoding alert rules: %w", err)
+	}
+	return manifest.ConfigMap(s.monitoringPart(), meta.Name, map[string]string{"alerts.yaml": file}), nil
+}
+
+// alerts are built on the metrics of kube-state-metrics and of the kubelet.
+func (s *shop) alerts() []any {
+	alert := func(name, expr, wait, severity, summary string) any {
+		return map[string]any{
+			"alert":       name,
+			"expr":        expr,
+			"for":         wait,
+			"labels":      map[string]any{"severity": severity, "shop": s.owner.Name},
+			"annotations": map[string]any{"summary": summary},
+		}
+	}
+	of := func(label, value string) string {
+		return fmt.Sprintf("{namespace=%q,%s=%q}", s.owner.Namespace, label, value)
+	}
+	var alerts []any
+	for _, w := range s.workloads() {
+		alerts = append(alerts, alert("ShopWorkloadDown",
+			"kube_deployment_status_replicas_available"+of("deployment", w.name)+" == 0 and kube_deployment_spec_replicas"+of("deployment", w.name)+" > 0",
+			"2m", "critical", "No pod of "+w.name+" is available"))
+		alerts = append(alerts, alert("ShopWorkloadDegraded",
+			"kube_deployment_status_replicas_available"+of("deployment", w.name)+" < kube_deployment_spec_replicas"+of("deployment", w.name),
+			"15m", "warning", "Pods of "+w.name+" are not available"))
+	}
+	if s.database == nil {
+		return alerts
+	}
+	name := s.database.StatefulSetName()
+	alerts = append(alerts,
+		alert("ShopDatabaseDown",
+			"kube_statefulset_status_replicas_ready"+of("statefulset", name)+" < kube_statefulset_replicas"+of("statefulset", name),
+			"5m", "critical", "Pods of "+name+" are not ready"),
+		alert("ShopDatabaseVolumeFull",
+			fmt.Sprintf("kubelet_volume_stats_available_bytes{namespace=%[1]q,persistentvolumeclaim=~%[2]q} / "+
+				"kubelet_volume_stats_capacity_bytes{namespace=%[1]q,persistentvolumeclaim=~%[2]q} < 0.1", s.owner.Namespace, "data-"+name+"-[0-9]+"),
+			"10m", "critical", "A volume of "+name+" has less than a tenth left"),
+	)
+	if s.database.Backup.Enabled {
+		job := s.database.CronJobName()
+		alerts = append(alerts,
+			alert("ShopBackupFailed",
+				fmt.Sprintf("kube_job_status_failed{namespace=%q,job_name=~%q} > 0", s.owner.Namespace, job+"-[0-9]+"),
+				"1m", "warning", "A backup of "+name+" failed"),
+			alert("ShopBackupOverdue",
+				"time() - kube_cronjob_next_schedule_time"+of("cronjob", job)+" > 3600",
+				"5m", "warning", "A backup of "+name+" did not begin on time"),
+		)
+	}
+	return alerts
+}
+
+// workloads are the shop's Deployments that serve customers.
+func (s *shop) workloads() []workload {
+	if s.backend == nil {
+		return []workload{s.frontend}
+	}
+	return []workload{*s.backend, s.frontend}
+}
+
+// encodeJSON encodes for people: indented, and with < and > as they are.
+func encodeJSON(value any) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(value); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+// identify gives an untyped object its type and metadata.
+func identify(u *unstructured.Unstructured, t metav1.TypeMeta, meta metav1.ObjectMeta) {
+	u.SetAPIVersion(t.APIVersion)
+	u.SetKind(t.Kind)
+	u.SetNamespace(meta.Namespace)
+	u.SetName(meta.Name)
+	u.SetLabels(maps.Clone(meta.Labels))
+}

@@ -1,0 +1,195 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+// MySQLCluster renders a MySQL database and, where the spec says what its
+// volumes should be, their StorageClass. An error names the field of the spec
+// that must change.
+func MySQLCluster(db *mysqlv1.MySQLCluster, c Cluster) ([]component.Component, error) {
+	db = db.DeepCopy()
+	size, err := resource.ParseQuantity(db.Spec.Storage.Size)
+	if err != nil {
+		return nil, fmt.Errorf("spec.storage.size is %q: give a size such as 100Gi: %w", db.Spec.Storage.Size, err)
+	}
+	owner := manifest.Owner{Kind: "mysqlcluster", Name: db.Name, Namespace: db.Namespace, UID: db.UID, Cluster: c.Name}
+	class, err := storageClass(db, c, owner)
+	if err != nil {
+		return nil, err
+	}
+	spec := database.Spec{
+		Owner:        owner,
+		Field:        "spec",
+		Engine:       v1.EngineMySQL,
+		Version:      db.Spec.Version,
+		Replicas:     valueOr(db.Spec.Replicas, 1),
+		Storage:      size,
+		DatabaseName: "app",
+		Username:     "app",
+		NodeAffinity: nodeAffinity(db),
+		Backup: database.Backup{
+			Enabled:  db.Spec.Backup.Schedule != "",
+			Schedule: db.Spec.Backup.Schedule,
+			KeepLast: 1,
+			KeepDays: retentionDays(db),
+		},
+	}
+	if name := cmp.Or(db.Spec.Storage.StorageClass, db.Spec.Storage.StorageClassName); name != "" {
+		spec.StorageClass = &name
+	}
+	if class != nil {
+		spec.StorageClass = &class.Name
+	}
+	rendered, err := database.Render(spec)
+	if err != nil {
+		return nil, err
+	}
+	if class != nil {
+		// The claims outlive the database, and cannot grow without their class.
+		rendered.Objects = append([]component.Object{{Resource: class, Retain: true}}, rendered.Objects...)
+	}
+	return []component.Component{rendered}, nil
+}
+
+func retentionDays(db *mysqlv1.MySQLCluster) int32 {
+	if db.Spec.Backup.Retention != nil {
+		return *db.Spec.Backup.Retention
+	}
+	if aws := db.Spec.CloudConfig.AWS; aws != nil {
+		return valueOr(aws.RDS.BackupRetention, defaultKeepDays)
+	}
+	return defaultKeepDays
+}
+
+// storageClass returns the class that the spec describes, or nil if it does not
+// describe any. A class cannot be changed, hence its name follows its content.
+func storageClass(db *mysqlv1.MySQLCluster, c Cluster, owner manifest.Owner) (*storagev1.StorageClass, error) {
+	provider := cloudProvider(db, c)
+	parameters := volumeParameters(db.Spec.CloudConfig, provider)
+	maps.Copy(parameters, db.Spec.Storage.Parameters)
+	if len(parameters) == 0 {
+		return nil, nil
+	}
+	driver, known := drivers()[provider]
+	if !known {
+		return nil, fmt.Errorf("spec.cloud.provider is %q: give aws, gcp or azure, whose volumes spec.storage.parameters describe", provider)
+	}
+	part := manifest.Part{Owner: owner, Component: database.Component, App: string(v1.EngineMySQL)}
+	base := cmp.Or(db.Spec.Storage.StorageClass, db.Spec.Storage.StorageClassName, db.Name)
+	content := []string{owner.Kind, owner.Namespace, owner.Name, driver, manifest.DataHash(parameters)}
+	class := &storagev1.StorageClass{
+		TypeMeta:             manifest.Type("storage.k8s.io/v1", "StorageClass"),
+		ObjectMeta:           part.Meta(manifest.Name(base, "-"+manifest.Hash(content...), manifest.MaxName)),
+		Provisioner:          driver,
+		Parameters:           parameters,
+		AllowVolumeExpansion: new(true),
+		// The zone of the pod decides that of its volume.
+		VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
+		// A namespace that is deleted takes its claims along, but not the data.
+		ReclaimPolicy: new(corev1.PersistentVolumeReclaimRetain),
+	}
+	class.Namespace = ""
+	return class, nil
+}
+
+// cloudProvider is the provider that the spec names, else the one whose block it
+// has, else the cluster's.
+func cloudProvider(db *mysqlv1.MySQLCluster, c Cluster) v1.Provider {
+	given := db.Spec.CloudConfig
+	switch {
+	case db.Spec.Cloud.Provider != "":
+		return db.Spec.Cloud.Provider
+	case given.AWS != nil:
+		return v1.ProviderAWS
+	case given.GCP != nil:
+		return v1.ProviderGCP
+	case given.Azure != nil:
+		return v1.ProviderAzure
+	default:
+		return cmp.Or(c.Provider, v1.ProviderLocal)
+	}
+}
+
+func drivers() map[v1.Provider]string {
+	return map[v1.Provider]string{
+		v1.ProviderAWS:   "ebs.csi.aws.com",
+		v1.ProviderGCP:   "pd.csi.storage.gke.io",
+		v1.ProviderAzure: "disk.csi.azure.com",
+	}
+}
+
+// volumeParameters are the parameters of the provider's driver that a block of
+// cloudConfig stands for.
+func volumeParameters(given mysqlv1.CloudConfig, provider v1.Provider) map[string]string {
+	parameters := map[string]string{}
+	set := func(key, value string) {
+		if value != "" {
+			parameters[key] = value
+		}
+	}
+	switch {
+	case provider == v1.ProviderAWS && given.AWS != nil:
+		set("type", given.AWS.EBS.Type)
+		if iops := given.AWS.EBS.IOPS; iops != nil {
+			set("iops", strconv.Itoa(int(*iops)))
+		}
+	case provider == v1.ProviderGCP && given.GCP != nil:
+		set("type", given.GCP.PDType)
+	case provider == v1.ProviderAzure && given.Azure != nil:
+		set("skuName", given.Azure.DiskSKU)
+	}
+	return parameters
+}
+
+// nodeAffinity keeps the pods in the region, and prefers nodes of the size that
+// the provider's block names.
+func nodeAffinity(db *mysqlv1.MySQLCluster) *corev1.NodeAffinity {
+	in := func(label, value string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: label, Operator: corev1.NodeSelectorOpIn, Values: []string{value}},
+		}}
+	}
+	affinity := &corev1.NodeAffinity{}
+	if region := db.Spec.Cloud.Region; region != "" {
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{in(corev1.LabelTopologyRegion, region)},
+		}
+	}
+	if size := nodeSize(db.Spec.CloudConfig); size != "" {
+		affinity.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.PreferredSchedulingTerm{
+			{Weight: 100, Preference: in(corev1.LabelInstanceTypeStable, size)},
+		}
+	}
+	if db.Spec.Cloud.Region == "" && nodeSize(db.Spec.CloudConfig) == "" {
+		return nil
+	}
+	return affinity
+}
+
+func nodeSize(given mysqlv1.CloudConfig) string {
+	switch {
+	case given.AWS != nil:
+		return strings.TrimPrefix(given.AWS.RDS.InstanceClass, "db.")
+	case given.GCP != nil:
+		return given.GCP.GKEMachineType
+	case given.Azure != nil:
+		return given.Azure.AKSNodePool
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,76 @@
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+const (
+	// userID is the user and group of pods whose image is the user's.
+	userID = 65532
+
+	// drainSeconds is how long a pod goes on serving after it is told to stop,
+	// while its endpoints are withdrawn; stopSeconds includes it.
+	drainSeconds = 5
+	stopSeconds  = 45
+
+	// privilegedPorts is the first port that a process without privileges may
+	// listen on by itself.
+	privilegedPorts = 1024
+)
+
+// scratch is a folder that a pod can write to.
+type scratch struct {
+	name, path string
+}
+
+// statelessPod returns a pod of one container, restricted, that can write to
+// /tmp and to further folders.
+func statelessPod(c corev1.Container, further ...scratch) corev1.PodSpec {
+	pod := corev1.PodSpec{
+		AutomountServiceAccountToken:  new(false),
+		EnableServiceLinks:            new(false),
+		TerminationGracePeriodSeconds: new(int64(stopSeconds)),
+		SecurityContext:               manifest.PodSecurity(userID),
+	}
+	for _, s := range append([]scratch{{"tmp", "/tmp"}}, further...) {
+		volume, mount := manifest.Scratch(s.name, s.path)
+		pod.Volumes = append(pod.Volumes, volume)
+		c.VolumeMounts = append(c.VolumeMounts, mount)
+	}
+	if c.Ports[0].ContainerPort < privilegedPorts {
+		pod.SecurityContext.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
+	}
+	pod.Containers = []corev1.Container{c}
+	return pod
+}
+
+// statelessContainer returns a container that serves HTTP on a port. It is ready
+// when the port is open.
+func statelessContainer(name, image string, port int32) corev1.Container {
+	open := func(period, failures int32) *corev1.Probe {
+		return &corev1.Probe{
+			ProbeHandler: corev1.ProbeHandler{
+				TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString(httpPort)},
+			},
+			PeriodSeconds:    period,
+			TimeoutSeconds:   3,
+			FailureThreshold: failures,
+		}
+	}
+	return corev1.Container{
+		Name:            name,
+		Image:           image,
+		Ports:           []corev1.ContainerPort{{Name: httpPort, ContainerPort: port, Protocol: corev1.ProtocolTCP}},
+		SecurityContext: manifest.ContainerSecurity(),
+		// Five minutes to start.
+		StartupProbe:   open(2, 150),
+		ReadinessProbe: open(5, 3),
+		LivenessProbe:  open(10, 6),
+		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{
+			Sleep: &corev1.SleepAction{Seconds: drainSeconds},
+		}},
+	}
+}

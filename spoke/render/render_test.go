@@ -1,0 +1,294 @@
+package render
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+// The names that people and other tools rely on.
+func TestNamesOfTheSample(t *testing.T) {
+	objects := mustShop(t, sampleShop(t))
+	for _, want := range []string{
+		"StatefulSet my-ecommerce-app-database", "Service my-ecommerce-app-database", "Service my-ecommerce-app-database-primary",
+		"Secret my-ecommerce-app-database-credentials", "CronJob my-ecommerce-app-database-backup",
+		"Deployment my-ecommerce-app-backend", "Service my-ecommerce-app-backend", "ConfigMap my-ecommerce-app-backend",
+		"Deployment my-ecommerce-app-frontend", "Service my-ecommerce-app-frontend", "Ingress my-ecommerce-app-ingress",
+	} {
+		if !slices.ContainsFunc(objects, func(o component.Object) bool {
+			return o.Resource.GetObjectKind().GroupVersionKind().Kind+" "+o.Resource.GetName() == want
+		}) {
+			t.Errorf("there is no %s", want)
+		}
+	}
+}
+
+// Deployment, then Service, then Ingress; and one Ingress only.
+func TestOrder(t *testing.T) {
+	objects := mustShop(t, sampleShop(t))
+	at := func(kind, name string) int {
+		return slices.IndexFunc(objects, func(o component.Object) bool {
+			return o.Resource.GetObjectKind().GroupVersionKind().Kind == kind && o.Resource.GetName() == name
+		})
+	}
+	name := "my-ecommerce-app-frontend"
+	d, s, i := at("Deployment", name), at("Service", name), at("Ingress", "my-ecommerce-app-ingress")
+	if d < 0 || d >= s || s >= i {
+		t.Errorf("Deployment %d, Service %d, Ingress %d", d, s, i)
+	}
+	if n := len(all[*networkingv1.Ingress](objects)); n != 1 {
+		t.Errorf("there are %d Ingresses", n)
+	}
+}
+
+func TestDependencies(t *testing.T) {
+	components, err := EcommerceApp(sampleShop(t), Cluster{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, c := range components {
+		got[c.Name] = c.DependsOn
+	}
+	want := map[string][]string{
+		Database: nil, Backend: {Database}, Frontend: {Backend}, Ingress: {Frontend}, Monitoring: {Backend, Frontend},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDisabled(t *testing.T) {
+	app := sampleShop(t)
+	app.Spec.Database, app.Spec.Backend.Image, app.Spec.Monitoring.Enabled = nil, "", false
+	components, err := EcommerceApp(app, Cluster{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range components {
+		if want := c.Name == Database || c.Name == Backend || c.Name == Monitoring; c.Disabled != want {
+			t.Errorf("%s: disabled is %t", c.Name, c.Disabled)
+		}
+	}
+}
+
+// The top level's image and replicas are defaults of the frontend's.
+func TestFrontendDefaults(t *testing.T) {
+	app := sampleShop(t)
+	app.Spec.Frontend.Image, app.Spec.Frontend.Replicas = "", nil
+	app.Spec.Image, app.Spec.Replicas = "other:v1", new(int32(5))
+	d := deployment(t, mustShop(t, app), "my-ecommerce-app-frontend")
+	if d.Spec.Template.Spec.Containers[0].Image != "other:v1" || *d.Spec.Replicas != 5 {
+		t.Errorf("image %s, %d replicas", d.Spec.Template.Spec.Containers[0].Image, *d.Spec.Replicas)
+	}
+	app.Spec.Replicas = nil
+	if d = deployment(t, mustShop(t, app), "my-ecommerce-app-frontend"); *d.Spec.Replicas != 1 {
+		t.Errorf("%d replicas without any number", *d.Spec.Replicas)
+	}
+}
+
+// cpu: 1000m and cpu: "1" are one spec.
+func TestQuantitiesAreCanonical(t *testing.T) {
+	render := func(cpu string) string {
+		app := sampleShop(t)
+		app.Spec.Backend.Resources = v1.Resources{}
+		if err := yaml.Unmarshal([]byte(`{requests: {cpu: "`+cpu+`"}}`), &app.Spec.Backend.Resources); err != nil {
+			t.Fatal(err)
+		}
+		j, err := json.Marshal(deployment(t, mustShop(t, app), "my-ecommerce-app-backend"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(j)
+	}
+	if render("1000m") != render("1") {
+		t.Error("equal quantities are rendered differently")
+	}
+}
+
+// Two would decide about the number of pods, were it given beside an autoscaler.
+func TestAutoscaling(t *testing.T) {
+	app := sampleShop(t)
+	app.Spec.Frontend.Replicas = nil
+	app.Spec.Frontend.Autoscaling = &v1.Autoscaling{MinReplicas: 1, MaxReplicas: 4}
+	objects := mustShop(t, app)
+	if d := deployment(t, objects, "my-ecommerce-app-frontend"); d.Spec.Replicas != nil {
+		t.Errorf("the Deployment asks for %d replicas", *d.Spec.Replicas)
+	}
+	scalers := all[*autoscalingv2.HorizontalPodAutoscaler](objects)
+	if len(scalers) != 1 || scalers[0].Spec.ScaleTargetRef.Name != "my-ecommerce-app-frontend" {
+		t.Fatalf("autoscalers: %v", scalers)
+	}
+	if *scalers[0].Spec.Metrics[0].Resource.Target.AverageUtilization != 80 {
+		t.Error("the default target is not 80")
+	}
+	for _, b := range all[*policyv1.PodDisruptionBudget](objects) {
+		if b.Name == "my-ecommerce-app-frontend" {
+			t.Error("a single pod cannot be evicted")
+		}
+	}
+}
+
+// The user's variables win, and stand where the shop's would.
+func TestEnvironment(t *testing.T) {
+	app := sampleShop(t)
+	app.Spec.Backend.Env = []corev1.EnvVar{{Name: "DB_USER", Value: "mine"}, {Name: "OWN", Value: "x"}}
+	app.Spec.Backend.EnvFrom = []corev1.EnvFromSource{{Prefix: "P_"}}
+	c := deployment(t, mustShop(t, app), "my-ecommerce-app-backend").Spec.Template.Spec.Containers[0]
+	names := make([]string, 0, len(c.Env))
+	for _, e := range c.Env {
+		names = append(names, e.Name)
+		if e.Name == "DB_USER" && e.Value != "mine" {
+			t.Errorf("DB_USER is %+v", e)
+		}
+	}
+	if diff := cmp.Diff([]string{"DB_NAME", "DB_USER", "DB_PASSWORD", "DATABASE_URL", "OWN"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if len(c.EnvFrom) != 2 || c.EnvFrom[1].Prefix != "P_" {
+		t.Errorf("envFrom = %+v, want the user's last", c.EnvFrom)
+	}
+}
+
+// A change of the configuration rolls the pods that read it, and no others.
+func TestConfigHash(t *testing.T) {
+	hashes := func(change func(*v1.EcommerceApp)) map[string]string {
+		app := sampleShop(t)
+		change(app)
+		found := map[string]string{}
+		for _, o := range mustShop(t, app) {
+			for _, p := range podTemplates(o.Resource) {
+				if h := p.Annotations[manifest.ConfigHashAnnotation]; h != "" {
+					found[o.Resource.GetName()] = h
+				}
+			}
+		}
+		return found
+	}
+	before := hashes(func(*v1.EcommerceApp) {})
+	after := hashes(func(a *v1.EcommerceApp) { a.Spec.Frontend.Port = 9999 })
+	for name, hash := range before {
+		if changed := after[name] != hash; changed != (name == "my-ecommerce-app-frontend") {
+			t.Errorf("%s: the hash changed: %t", name, changed)
+		}
+	}
+	if len(before) != 3 {
+		t.Errorf("hashes: %v, want those of database, backend and frontend", before)
+	}
+}
+
+func TestRestart(t *testing.T) {
+	app := sampleShop(t)
+	app.Annotations = map[string]string{v1.RestartedAtAnnotation: "token"}
+	for _, o := range mustShop(t, app) {
+		for _, p := range podTemplates(o.Resource) {
+			want := ""
+			if name := o.Resource.GetName(); name == "my-ecommerce-app-backend" || name == "my-ecommerce-app-frontend" {
+				want = "token"
+			}
+			if got := p.Annotations[v1.RestartedAtAnnotation]; got != want {
+				t.Errorf("%s: restarted at %q, want %q", o.Resource.GetName(), got, want)
+			}
+		}
+	}
+}
+
+func TestInvalid(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*v1.EcommerceApp)
+		want   string
+	}{
+		"no image":     {func(a *v1.EcommerceApp) { a.Spec.Image, a.Spec.Frontend.Image = "", "" }, "spec.frontend.image"},
+		"storage":      {func(a *v1.EcommerceApp) { a.Spec.Database.Storage = "much" }, "spec.database.storage"},
+		"engine":       {func(a *v1.EcommerceApp) { a.Spec.Database.Engine = "foo" }, "spec.database.engine"},
+		"issuer alone": {func(a *v1.EcommerceApp) { a.Spec.Security.TLS.IssuerRef = &v1.IssuerReference{Name: "i"} }, "spec.ingress.host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := sampleShop(t)
+			c.change(app)
+			if _, err := EcommerceApp(app, Cluster{Certificates: true}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("error = %v, want one that begins with %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestWebApp(t *testing.T) {
+	app := &webappv1.WebApp{}
+	sample(t, "webapp", app)
+	components, err := WebApp(app, Cluster{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := deployment(t, components[0].Objects, "nginx-app")
+	if *d.Spec.Replicas != 3 {
+		t.Errorf("%d replicas", *d.Spec.Replicas)
+	}
+	if violations := restricted(d.Spec.Template.Spec); len(violations) > 0 {
+		t.Error(violations)
+	}
+	s := all[*corev1.Service](components[0].Objects)[0]
+	if s.Name != "nginx-app" || s.Spec.Ports[0].Port != 80 {
+		t.Errorf("Service %s on %d", s.Name, s.Spec.Ports[0].Port)
+	}
+	// Port 80 needs the sysctl; one above does not.
+	if len(d.Spec.Template.Spec.SecurityContext.Sysctls) != 1 {
+		t.Error("nobody may listen on port 80")
+	}
+	app.Spec.Port = 8080
+	if components, err = WebApp(app, Cluster{}); err != nil {
+		t.Fatal(err)
+	}
+	d = deployment(t, components[0].Objects, "nginx-app")
+	if len(d.Spec.Template.Spec.SecurityContext.Sysctls) != 0 {
+		t.Error("port 8080 asks for a sysctl")
+	}
+}
+
+func mustShop(t *testing.T, app *v1.EcommerceApp) []component.Object {
+	t.Helper()
+	components, err := EcommerceApp(app, Cluster{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []component.Object
+	for _, c := range components {
+		objects = append(objects, c.Objects...)
+	}
+	return objects
+}
+
+func all[T component.Resource](objects []component.Object) []T {
+	var found []T
+	for _, o := range objects {
+		if r, ok := o.Resource.(T); ok {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+func deployment(t *testing.T, objects []component.Object, name string) *appsv1.Deployment {
+	t.Helper()
+	for _, d := range all[*appsv1.Deployment](objects) {
+		if d.Name == name {
+			return d
+		}
+	}
+	t.Fatalf("there is no Deployment %s", name)
+	return nil
+}

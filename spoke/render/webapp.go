@@ -1,0 +1,35 @@
+package render
+
+import (
+	"cmp"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+
+	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+// Web is the only component of a WebApp.
+const Web = "web"
+
+// WebApp renders a Deployment and a Service, both with the WebApp's own name.
+// An error names the field of the spec that must change.
+func WebApp(app *webappv1.WebApp, c Cluster) ([]component.Component, error) {
+	if app.Spec.Image == "" {
+		return nil, errors.New("spec.image must be set, for example to nginx:1.25")
+	}
+	owner := manifest.Owner{Kind: "webapp", Name: app.Name, Namespace: app.Namespace, UID: app.UID, Cluster: c.Name}
+	part := manifest.Part{Owner: owner, Component: Web, App: Web, Version: manifest.ImageVersion(app.Spec.Image)}
+	name := owner.ChildName("", manifest.MaxName)
+
+	container := statelessContainer(Web, app.Spec.Image, cmp.Or(app.Spec.Port, servicePort))
+	// Where nginx, the image of the documents that people start from, writes.
+	deployment := statelessDeployment(part, name, statelessPod(container, scratch{"run", "/var/run"}, scratch{"cache", "/var/cache/nginx"}))
+	deployment.Spec.Replicas = new(valueOr(app.Spec.Replicas, 1))
+	return []component.Component{{Name: Web, Objects: []component.Object{
+		{Resource: deployment},
+		{Resource: manifest.Service(part, name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
+	}}}, nil
+}

@@ -1,0 +1,245 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+const (
+	httpPort = "http"
+	// servicePort is where every Service listens.
+	servicePort = 80
+
+	defaultCPUTarget = 80
+)
+
+// workload is a backend or a frontend.
+type workload struct {
+	part     manifest.Part
+	name     string
+	spec     v1.Workload
+	image    string
+	replicas int32
+	port     int32
+
+	// settings are the variables of the shop, secrets those that come from Secrets.
+	settings map[string]string
+	secrets  []corev1.EnvVar
+	// annotations are those of the pods.
+	annotations map[string]string
+	// peers may connect; none at all means anybody.
+	peers []networkingv1.NetworkPolicyPeer
+}
+
+func (s *shop) newWorkload(role, image string, spec v1.Workload, replicas int32) workload {
+	port := cmp.Or(spec.Port, defaultPort)
+	w := workload{
+		part:        manifest.Part{Owner: s.owner, Component: role, App: role, Version: manifest.ImageVersion(image)},
+		name:        s.owner.ChildName("-"+role, manifest.MaxName),
+		spec:        spec,
+		image:       image,
+		replicas:    replicas,
+		port:        port,
+		settings:    map[string]string{"PORT": strconv.Itoa(int(port))},
+		annotations: s.scrapeAnnotations(port),
+	}
+	if at := s.app.Annotations[v1.RestartedAtAnnotation]; at != "" {
+		w.annotations[v1.RestartedAtAnnotation] = at
+	}
+	return w
+}
+
+func (s *shop) newBackend() workload {
+	spec := s.app.Spec.Backend
+	w := s.newWorkload(Backend, spec.Image, spec, valueOr(spec.Replicas, 1))
+	w.peers = append(s.scrapers(), manifest.FromPart(s.part(Frontend)))
+	if s.database == nil {
+		return w
+	}
+	db := s.database
+	w.settings["DB_ENGINE"] = string(db.Engine)
+	w.settings["DB_HOST"] = db.Host()
+	w.settings["DB_PORT"] = strconv.Itoa(int(db.Port()))
+	w.secrets = []corev1.EnvVar{
+		manifest.SecretEnv("DB_NAME", db.Credentials(), database.DatabaseKey),
+		manifest.SecretEnv("DB_USER", db.Credentials(), database.UsernameKey),
+		manifest.SecretEnv("DB_PASSWORD", db.Credentials(), database.PasswordKey),
+		{Name: "DATABASE_URL", Value: fmt.Sprintf("%s://$(DB_USER):$(DB_PASSWORD)@$(DB_HOST):$(DB_PORT)/$(DB_NAME)", db.Engine)},
+	}
+	return w
+}
+
+func (s *shop) newFrontend(image string) workload {
+	spec := s.app.Spec.Frontend
+	w := s.newWorkload(Frontend, image, spec, valueOr(spec.Replicas, valueOr(s.app.Spec.Replicas, 1)))
+	if s.backend != nil {
+		w.settings["BACKEND_URL"] = "http://" + s.backend.name
+	}
+	if s.app.Spec.Security.Authentication.Enabled {
+		w.peers = append(s.scrapers(), manifest.FromPart(s.part(Ingress)))
+	}
+	return w
+}
+
+// part returns a component as far as selectors know it.
+func (s *shop) part(name string) manifest.Part {
+	return manifest.Part{Owner: s.owner, Component: name}
+}
+
+// component returns the objects of a workload: first what its pods need, and the
+// Deployment before the Service.
+func (w workload) component() component.Component {
+	objects := []component.Object{
+		{Resource: w.serviceAccount()},
+		{Resource: manifest.ConfigMap(w.part, w.name, w.settings)},
+		{Resource: manifest.NetworkPolicy(w.part, w.name, w.port, w.peers...)},
+		{Resource: w.deployment()},
+		{Resource: manifest.Service(w.part, w.name, corev1.ServicePort{Name: httpPort, Port: servicePort})},
+	}
+	if w.spec.Autoscaling != nil {
+		objects = append(objects, component.Object{Resource: w.autoscaler()})
+	}
+	if w.leastReplicas() > 1 {
+		objects = append(objects, component.Object{Resource: statelessBudget(w.part, w.name)})
+	}
+	return component.Component{Name: w.part.Component, Objects: objects}
+}
+
+// leastReplicas is how many pods there are at least.
+func (w workload) leastReplicas() int32 {
+	if w.spec.Autoscaling != nil {
+		return w.spec.Autoscaling.MinReplicas
+	}
+	return w.replicas
+}
+
+func (w workload) serviceAccount() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{
+		TypeMeta:                     manifest.Type("v1", "ServiceAccount"),
+		ObjectMeta:                   w.part.Meta(w.name),
+		AutomountServiceAccountToken: new(false),
+	}
+}
+
+func (w workload) deployment() *appsv1.Deployment {
+	annotations := map[string]string{manifest.ConfigHashAnnotation: manifest.DataHash(w.settings)}
+	maps.Copy(annotations, w.annotations)
+	pod := statelessPod(w.container())
+	pod.ServiceAccountName = w.name
+	d := statelessDeployment(w.part, w.name, pod)
+	d.Spec.Template.Annotations = annotations
+	if w.spec.Autoscaling == nil {
+		d.Spec.Replicas = new(w.replicas)
+	}
+	return d
+}
+
+func (w workload) container() corev1.Container {
+	c := statelessContainer(w.part.Component, w.image, w.port)
+	c.Env = w.env()
+	c.EnvFrom = append([]corev1.EnvFromSource{{
+		ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: w.name}},
+	}}, w.spec.EnvFrom...)
+	c.Resources = corev1.ResourceRequirements{
+		Requests: corev1.ResourceList(w.spec.Resources.Requests),
+		Limits:   corev1.ResourceList(w.spec.Resources.Limits),
+	}
+	return c
+}
+
+// env returns the shop's variables and the user's. Where both give one, the
+// user's stands in its place; the shop's come first, so that the user's can
+// refer to them.
+func (w workload) env() []corev1.EnvVar {
+	given := make(map[string]corev1.EnvVar, len(w.spec.Env))
+	for _, e := range w.spec.Env {
+		given[e.Name] = e
+	}
+	env := make([]corev1.EnvVar, 0, len(w.secrets)+len(w.spec.Env))
+	placed := make(map[string]bool, len(w.secrets))
+	for _, e := range w.secrets {
+		if own, ok := given[e.Name]; ok {
+			e = own
+		}
+		env = append(env, e)
+		placed[e.Name] = true
+	}
+	for _, e := range w.spec.Env {
+		if !placed[e.Name] {
+			env = append(env, e)
+		}
+	}
+	return env
+}
+
+func (w workload) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
+	a := w.spec.Autoscaling
+	return &autoscalingv2.HorizontalPodAutoscaler{
+		TypeMeta:   manifest.Type("autoscaling/v2", "HorizontalPodAutoscaler"),
+		ObjectMeta: w.part.Meta(w.name),
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: w.name},
+			MinReplicas:    new(a.MinReplicas),
+			MaxReplicas:    a.MaxReplicas,
+			Metrics: []autoscalingv2.MetricSpec{{
+				Type: autoscalingv2.ResourceMetricSourceType,
+				Resource: &autoscalingv2.ResourceMetricSource{
+					Name: corev1.ResourceCPU,
+					Target: autoscalingv2.MetricTarget{
+						Type:               autoscalingv2.UtilizationMetricType,
+						AverageUtilization: new(valueOr(a.TargetCPUUtilizationPercent, defaultCPUTarget)),
+					},
+				},
+			}},
+		},
+	}
+}
+
+// statelessBudget lets a quarter of the pods be evicted at a time, at least one,
+// and those that do not work at any time.
+func statelessBudget(p manifest.Part, name string) *policyv1.PodDisruptionBudget {
+	b := manifest.DisruptionBudget(p, name, intstr.FromString("25%"))
+	b.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
+	return b
+}
+
+// statelessDeployment returns a Deployment whose pods are replaced without
+// falling below their number: a quarter at a time, at least one.
+func statelessDeployment(p manifest.Part, name string, pod corev1.PodSpec) *appsv1.Deployment {
+	pod.TopologySpreadConstraints = p.Spread()
+	return &appsv1.Deployment{
+		TypeMeta:   manifest.Type("apps/v1", "Deployment"),
+		ObjectMeta: p.Meta(name),
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: p.Selector()},
+			Strategy: appsv1.DeploymentStrategy{
+				Type: appsv1.RollingUpdateDeploymentStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDeployment{
+					MaxUnavailable: new(intstr.FromInt32(0)),
+					MaxSurge:       new(intstr.FromString("25%")),
+				},
+			},
+			RevisionHistoryLimit:    new(int32(5)),
+			ProgressDeadlineSeconds: new(int32(600)),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: p.PodLabels()},
+				Spec:       pod,
+			},
+		},
+	}
+}
