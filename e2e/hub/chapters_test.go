@@ -116,6 +116,24 @@ func (s *story) defended(t *testing.T) {
 	s.awaitRunning(t, s.shop, eu, asia, us)
 }
 
+// unforgettable wipes the inventory, by hand: no entry is no reason to delete.
+func (s *story) unforgettable(t *testing.T) {
+	before := s.mark(t)
+	if err := s.hub.Get(t.Context(), client.ObjectKeyFromObject(s.shop), s.shop); err != nil {
+		t.Fatal(err)
+	}
+	s.shop.Status = v1.EcommerceAppStatus{Phase: v1.PhaseFailed}
+	if err := s.hub.Status().Update(t.Context(), s.shop); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitRunning(t, s.shop, eu, asia, us)
+	for _, name := range memberNames() {
+		if writes := s.since(t, before, s.fleet.Member(name)).Writes().In(s.shop.Namespace); len(writes) > 0 {
+			t.Errorf("%s: a status that was wiped on the hub led to writes:\n%s", name, writes)
+		}
+	}
+}
+
 // commanded answers the annotations that ask for a restart and a reconciliation.
 func (s *story) commanded(t *testing.T) {
 	s.edit(t, s.shop, func(app *v1.EcommerceApp) {

@@ -37,6 +37,7 @@ func TestHub(t *testing.T) {
 		t.Run("nothing is written while nothing changes", s.unchanged) &&
 		t.Run("an edit reaches every member", s.edited) &&
 		t.Run("copies are defended", s.defended) &&
+		t.Run("a status that is wiped is computed again", s.unforgettable) &&
 		t.Run("annotations are answered", s.commanded) &&
 		t.Run("a change of placement moves the shop", s.moved) &&
 		t.Run("an application of the same name is a conflict", s.contested) &&

@@ -5,8 +5,8 @@
 // setup composes it, with the permissions that ship. The tests make Secrets, freeze and
 // thaw clusters, and read MemberClusters and audit logs.
 //
-// Not: no applications; nothing is placed.
+// Not: nothing is placed; applications are only counted.
 //
-// Trade-offs: one fleet and mostly one hub process serve all tests, in the order of the
-// file names; each test leaves no registration behind.
+// Trade-offs: one fleet, and mostly one hub process, serve all tests. Each test leaves
+// no registration behind, and waits until the one before has left none.
 package members

@@ -46,6 +46,7 @@ type environment struct {
 
 func newEnvironment(t *testing.T) *environment {
 	t.Helper()
+	ctrl.SetLogger(logger(t))
 	e := &environment{scheme: runtime.NewScheme()}
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
 		if err := add(e.scheme); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -15,10 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 )
@@ -27,40 +24,37 @@ import (
 // be lost. It is a promise of the API, far above what it takes.
 const lossBound = 40 * time.Second
 
-func TestMembers(t *testing.T) {
-	e := newEnvironment(t)
-	hub := e.startHub(t)
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, *environment, *hubProcess)
-	}{
-		{"register", testRegister},
-		{"bad kubeconfigs", testBadKubeconfigs},
-		{"missing permission to write", testMissingWrite},
-		{"missing permission to read", testMissingRead},
-		{"same cluster twice", testDuplicate},
-		{"hub itself", testHubItself},
-		{"rotation", testRotation},
-		{"another cluster behind the name", testIdentity},
-		{"detach by Secret", testDetachBySecret},
-		{"detach by MemberCluster", testDetachByMemberCluster},
-		{"spec wins", testSpecWins},
-		{"applications are counted", testApps},
-		{"frozen", testFrozen},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			e.awaitGone(t)
-			test.run(t, e, hub)
-		})
-	}
-	e.awaitGone(t)
-	hub.stop()
-	t.Run("restart", func(t *testing.T) { testRestart(t, e) })
-	t.Run("restart beside a frozen member", func(t *testing.T) { testRestartFrozen(t, e) })
-	t.Run("goroutines", func(t *testing.T) { testGoroutines(t, e) })
+// suite is what the tests share.
+type suite struct {
+	*environment
+	process *hubProcess
 }
 
-func testRegister(t *testing.T, e *environment, hub *hubProcess) {
+func TestMembers(t *testing.T) {
+	e := newEnvironment(t)
+	s := &suite{environment: e, process: e.startHub(t)}
+	t.Run("register", s.testRegister)
+	t.Run("bad kubeconfigs", s.testBadKubeconfigs)
+	t.Run("missing permission to write", s.testMissingWrite)
+	t.Run("missing permission to read", s.testMissingRead)
+	t.Run("same cluster twice", s.testDuplicate)
+	t.Run("hub itself", s.testHubItself)
+	t.Run("rotation", s.testRotation)
+	t.Run("another cluster behind the name", s.testIdentity)
+	t.Run("detach by Secret", s.testDetachBySecret)
+	t.Run("detach by MemberCluster", s.testDetachByMemberCluster)
+	t.Run("spec wins", s.testSpecWins)
+	t.Run("applications are counted", s.testApps)
+	t.Run("frozen", s.testFrozen)
+	e.awaitGone(t)
+	s.process.stop()
+	t.Run("restart", s.testRestart)
+	t.Run("restart beside a frozen member", s.testRestartFrozen)
+	t.Run("goroutines", s.testGoroutines)
+}
+
+func (e *suite) testRegister(t *testing.T) {
+	e.awaitGone(t)
 	eu := e.Member("eu-1")
 	e.register(t, "eu-1", e.kubeconfig(t, eu))
 	m, took := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected)
@@ -93,10 +87,10 @@ func testRegister(t *testing.T, e *environment, hub *hubProcess) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
-	if !hub.engaged.has("eu-1") {
+	if !e.process.engaged.has("eu-1") {
 		t.Error("Ready, but the hub's reconcilers are not engaged")
 	}
-	c, err := hub.fleet.Get(t.Context(), "eu-1")
+	c, err := e.process.fleet.Get(t.Context(), "eu-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,19 +109,20 @@ func testRegister(t *testing.T, e *environment, hub *hubProcess) {
 		}
 		return fmt.Errorf("none among %d", len(list.Items))
 	})
-	if _, err := hub.fleet.Get(t.Context(), "none"); !errors.Is(err, multicluster.ErrClusterNotFound) {
+	if _, err := e.process.fleet.Get(t.Context(), "none"); !errors.Is(err, multicluster.ErrClusterNotFound) {
 		t.Errorf("getting a member that does not exist: %v", err)
 	}
 }
 
-func testDuplicate(t *testing.T, e *environment, hub *hubProcess) {
+func (e *suite) testDuplicate(t *testing.T) {
+	e.awaitGone(t)
 	eu := e.Member("eu-1")
 	e.register(t, "eu-1", e.kubeconfig(t, eu))
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	e.register(t, "copy", e.kubeconfig(t, eu))
 	m, _ := e.await(t, "copy", v1.ConditionIdentityVerified, metav1.ConditionFalse, v1.ReasonDuplicateCluster)
-	if hub.engaged.has("copy") || m.Status.ClusterUID != "" {
-		t.Errorf("a duplicate is engaged (%v) or keeps UID %q", hub.engaged.has("copy"), m.Status.ClusterUID)
+	if e.process.engaged.has("copy") || m.Status.ClusterUID != "" {
+		t.Errorf("a duplicate is engaged (%v) or keeps UID %q", e.process.engaged.has("copy"), m.Status.ClusterUID)
 	}
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	// When the first goes, the cluster is free for the second.
@@ -143,41 +138,43 @@ func (e *environment) delete(t *testing.T, object client.Object) {
 	}
 }
 
-func testHubItself(t *testing.T, e *environment, hub *hubProcess) {
+func (e *suite) testHubItself(t *testing.T) {
+	e.awaitGone(t)
 	e.register(t, "self", e.kubeconfig(t, e.Hub()))
 	e.await(t, "self", v1.ConditionIdentityVerified, metav1.ConditionFalse, v1.ReasonHubItself)
 	e.await(t, "self", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonHubItself)
-	if hub.engaged.has("self") {
+	if e.process.engaged.has("self") {
 		t.Error("the hub is engaged as its own member")
 	}
 }
 
-func testRotation(t *testing.T, e *environment, hub *hubProcess) {
+func (e *suite) testRotation(t *testing.T) {
+	e.awaitGone(t)
 	eu := e.Member("eu-1")
 	good := e.kubeconfig(t, eu)
 	e.register(t, "eu-1", good)
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-	engaged := hub.engaged.times("eu-1")
+	engaged := e.process.engaged.times("eu-1")
 
 	e.register(t, "eu-1", e.kubeconfig(t, eu))
 	fleettest.Eventually(t, "the new kubeconfig to be swapped in", func(context.Context) error {
-		if n := hub.engaged.times("eu-1"); n != engaged+1 {
+		if n := e.process.engaged.times("eu-1"); n != engaged+1 {
 			return fmt.Errorf("engaged %d times, want %d", n, engaged+1)
 		}
 		return nil
 	})
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 
-	e.register(t, "eu-1", badKubeconfigs(t, e)["exec"].kubeconfig)
+	e.register(t, "eu-1", badKubeconfigs(t, e.environment)["exec"].kubeconfig)
 	m, _ := e.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonUnsafeKubeconfig)
 	if want := "user.exec is not allowed, because the hub runs no programs: use user.token, or user.client-certificate-data with user.client-key-data" +
 		"; the previous kubeconfig is still in use"; message(m, v1.ConditionCredentialsValid) != want {
 		t.Errorf("message %q, want %q", message(m, v1.ConditionCredentialsValid), want)
 	}
-	e.register(t, "eu-1", badKubeconfigs(t, e)["unauthorized"].kubeconfig)
+	e.register(t, "eu-1", badKubeconfigs(t, e.environment)["unauthorized"].kubeconfig)
 	e.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonUnauthorized)
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-	if !hub.engaged.has("eu-1") || hub.engaged.times("eu-1") != engaged+1 {
+	if !e.process.engaged.has("eu-1") || e.process.engaged.times("eu-1") != engaged+1 {
 		t.Error("a bad kubeconfig ended the connection of the good one")
 	}
 	e.register(t, "eu-1", good)
@@ -185,19 +182,17 @@ func testRotation(t *testing.T, e *environment, hub *hubProcess) {
 	// One that is taken away is a withdrawal.
 	e.register(t, "eu-1", nil)
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonKubeconfigMissing)
-	if hub.engaged.has("eu-1") {
+	if e.process.engaged.has("eu-1") {
 		t.Error("the kubeconfig was taken away, and the hub goes on with it")
 	}
 }
 
-func testIdentity(t *testing.T, e *environment, hub *hubProcess) {
+func (e *suite) testIdentity(t *testing.T) {
+	e.awaitGone(t)
 	e.register(t, "eu-1", e.kubeconfig(t, e.Member("eu-1")))
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	other := e.kubeconfig(t, e.Member("us-1"))
-	mark, err := e.Member("us-1").AuditMark(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := mark(t, e.Member("us-1"))
 	// While the first is connected, it stays.
 	e.register(t, "eu-1", other)
 	e.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonClusterIdentityChanged)
@@ -208,14 +203,10 @@ func testIdentity(t *testing.T, e *environment, hub *hubProcess) {
 	e.register(t, "eu-1", other)
 	e.await(t, "eu-1", v1.ConditionIdentityVerified, metav1.ConditionFalse, v1.ReasonClusterIdentityChanged)
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonClusterIdentityChanged)
-	if hub.engaged.has("eu-1") {
+	if e.process.engaged.has("eu-1") {
 		t.Error("another cluster is engaged under the name")
 	}
-	log, _, err := e.Member("us-1").AuditSince(t.Context(), mark)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if writes := log.ByServiceAccount(namespace, config.HubServiceAccount).Writes(); len(writes) > 0 {
+	if writes := m.writes(t, e.Member("us-1")); len(writes) > 0 {
 		t.Errorf("the other cluster was written to:\n%s", writes)
 	}
 	// Deleting the MemberCluster and registering again is the approval.
@@ -225,47 +216,43 @@ func testIdentity(t *testing.T, e *environment, hub *hubProcess) {
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 }
 
-func testDetachBySecret(t *testing.T, e *environment, hub *hubProcess) {
-	for _, way := range []string{"unlabelled", "deleted"} {
+func (e *suite) testDetachBySecret(t *testing.T) {
+	e.awaitGone(t)
+	for way, detach := range map[string]func(*corev1.Secret) error{
+		"unlabelled": func(secret *corev1.Secret) error {
+			secret.Labels = nil
+			return e.hub.Update(t.Context(), secret)
+		},
+		"deleted": func(secret *corev1.Secret) error { return e.hub.Delete(t.Context(), secret) },
+	} {
 		e.register(t, "eu-1", e.kubeconfig(t, e.Member("eu-1")))
 		e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-		mark, err := e.Member("eu-1").AuditMark(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := mark(t, e.Member("eu-1"))
 		secret := &corev1.Secret{}
 		if err := e.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "eu-1"}, secret); err != nil {
 			t.Fatal(err)
 		}
-		if way == "unlabelled" {
-			secret.Labels = nil
-			if err := e.hub.Update(t.Context(), secret); err != nil {
-				t.Fatal(err)
-			}
-		} else {
-			e.delete(t, secret)
+		if err := detach(secret); err != nil {
+			t.Fatal(err)
 		}
-		m, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
-		if m.Status.ClusterUID == "" || m.Status.Region != "eu-west-1" {
-			t.Errorf("%s: what was known is forgotten: %+v", way, m.Status)
+		got, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
+		if got.Status.ClusterUID == "" || got.Status.Region != "eu-west-1" {
+			t.Errorf("%s: what was known is forgotten: %+v", way, got.Status)
 		}
 		fleettest.Eventually(t, "the hub to let go", func(context.Context) error {
-			if hub.engaged.has("eu-1") {
+			if e.process.engaged.has("eu-1") {
 				return errors.New("still engaged")
 			}
 			return nil
 		})
-		log, _, err := e.Member("eu-1").AuditSince(t.Context(), mark)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if writes := log.ByServiceAccount(namespace, config.HubServiceAccount).Writes(); len(writes) > 0 {
+		if writes := m.writes(t, e.Member("eu-1")); len(writes) > 0 {
 			t.Errorf("%s: the member was written to:\n%s", way, writes)
 		}
 	}
 }
 
-func testDetachByMemberCluster(t *testing.T, e *environment, hub *hubProcess) {
+func (e *suite) testDetachByMemberCluster(t *testing.T) {
+	e.awaitGone(t)
 	e.register(t, "eu-1", e.kubeconfig(t, e.Member("eu-1")))
 	m, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	if !slices.Contains(m.Finalizers, v1.MemberFinalizer) {
@@ -280,7 +267,7 @@ func testDetachByMemberCluster(t *testing.T, e *environment, hub *hubProcess) {
 	if got := secret.Labels[v1.MemberClusterLabel]; got != "false" {
 		t.Errorf("label of the Secret is %q, want false", got)
 	}
-	if _, ok := hub.fleet.State("eu-1"); ok {
+	if _, ok := e.process.fleet.State("eu-1"); ok {
 		t.Error("the fleet still knows the member")
 	}
 	// Asking for it again brings it back.
@@ -288,7 +275,8 @@ func testDetachByMemberCluster(t *testing.T, e *environment, hub *hubProcess) {
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 }
 
-func testSpecWins(t *testing.T, e *environment, _ *hubProcess) {
+func (e *suite) testSpecWins(t *testing.T) {
+	e.awaitGone(t)
 	m := &v1.MemberCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "named"},
 		Spec: v1.MemberClusterSpec{
@@ -315,56 +303,8 @@ func testSpecWins(t *testing.T, e *environment, _ *hubProcess) {
 	}
 }
 
-func testApps(t *testing.T, e *environment, _ *hubProcess) {
-	e.register(t, "eu-1", e.kubeconfig(t, e.Member("eu-1")))
-	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"}, Spec: shop(t)}
-	if err := e.hub.Create(t.Context(), app); err != nil {
-		t.Fatal(err)
-	}
-	place := func(clusters ...v1.ClusterStatus) {
-		t.Helper()
-		before := app.DeepCopy()
-		app.Status.Clusters = clusters
-		if err := e.hub.Status().Patch(t.Context(), app, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	counted := func(want int32) {
-		t.Helper()
-		fleettest.Eventually(t, fmt.Sprintf("%d applications", want), func(ctx context.Context) error {
-			m, err := e.member(ctx, "eu-1")
-			if err == nil && m.Status.Apps != want {
-				err = fmt.Errorf("status says %d", m.Status.Apps)
-			}
-			return err
-		})
-	}
-	place(v1.ClusterStatus{Name: "eu-1"}, v1.ClusterStatus{Name: "elsewhere"})
-	counted(1)
-	place(v1.ClusterStatus{Name: "elsewhere"})
-	counted(0)
-	place(v1.ClusterStatus{Name: "eu-1"})
-	counted(1)
-	e.delete(t, app)
-	counted(0)
-}
-
-// shop is the spec of the sample.
-func shop(t *testing.T) v1.EcommerceAppSpec {
-	t.Helper()
-	raw, err := os.ReadFile("../../config/samples/ecommerceapp.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	app := &v1.EcommerceApp{}
-	if err := yaml.Unmarshal(raw, app); err != nil {
-		t.Fatal(err)
-	}
-	return app.Spec
-}
-
-func testFrozen(t *testing.T, e *environment, hub *hubProcess) {
+func (e *suite) testFrozen(t *testing.T) {
+	e.awaitGone(t)
 	eu := e.Member("eu-1")
 	e.register(t, "eu-1", e.kubeconfig(t, eu))
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
@@ -381,7 +321,7 @@ func testFrozen(t *testing.T, e *environment, hub *hubProcess) {
 	e.register(t, "us-1", e.kubeconfig(t, e.Member("us-1")))
 	_, took := e.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	t.Logf("another member was Ready after %s", took)
-	if !hub.engaged.has("eu-1") {
+	if !e.process.engaged.has("eu-1") {
 		t.Error("the frozen member was lost before the other one was registered: the test shows nothing")
 	}
 
@@ -397,7 +337,7 @@ func testFrozen(t *testing.T, e *environment, hub *hubProcess) {
 	if m.Status.LastObservedTime == nil || m.Status.LastObservedTime.After(frozen) {
 		t.Errorf("last observed %v, frozen at %s", m.Status.LastObservedTime, frozen)
 	}
-	if hub.engaged.has("eu-1") {
+	if e.process.engaged.has("eu-1") {
 		t.Error("the hub goes on with a member that is lost")
 	}
 	e.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")

@@ -80,8 +80,9 @@ func badKubeconfigs(t *testing.T, e *environment) map[string]badKubeconfig {
 	}
 }
 
-func testBadKubeconfigs(t *testing.T, e *environment, hub *hubProcess) {
-	for name, bad := range badKubeconfigs(t, e) {
+func (e *suite) testBadKubeconfigs(t *testing.T) {
+	e.awaitGone(t)
+	for name, bad := range badKubeconfigs(t, e.environment) {
 		t.Run(name, func(t *testing.T) {
 			e.awaitGone(t)
 			e.register(t, "bad", bad.kubeconfig)
@@ -90,7 +91,7 @@ func testBadKubeconfigs(t *testing.T, e *environment, hub *hubProcess) {
 				t.Errorf("message %q does not say %q", got, bad.says)
 			}
 			e.await(t, "bad", v1.ConditionReady, metav1.ConditionFalse, bad.reason)
-			if hub.engaged.has("bad") {
+			if e.process.engaged.has("bad") {
 				t.Error("the hub's reconcilers are engaged")
 			}
 		})
@@ -147,7 +148,8 @@ func (e *environment) limited(t *testing.T, account string, without func(resourc
 	}
 }
 
-func testMissingWrite(t *testing.T, e *environment, hub *hubProcess) {
+func (e *suite) testMissingWrite(t *testing.T) {
+	e.awaitGone(t)
 	kubeconfig, grant := e.limited(t, "no-writer", func(resource, verb string) bool {
 		return resource == "statefulsets" && verb == "create"
 	})
@@ -161,12 +163,13 @@ func testMissingWrite(t *testing.T, e *environment, hub *hubProcess) {
 	grant()
 	_, took := e.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	t.Logf("healed %s after the permission was granted", took)
-	if n := hub.engaged.times("us-1"); n != 1 {
+	if n := e.process.engaged.times("us-1"); n != 1 {
 		t.Errorf("engaged %d times, want once: granting a permission needs no new connection", n)
 	}
 }
 
-func testMissingRead(t *testing.T, e *environment, hub *hubProcess) {
+func (e *suite) testMissingRead(t *testing.T) {
+	e.awaitGone(t)
 	kubeconfig, grant := e.limited(t, "no-reader", func(resource, verb string) bool {
 		return resource == "secrets" && (verb == "list" || verb == "watch")
 	})
@@ -175,7 +178,7 @@ func testMissingRead(t *testing.T, e *environment, hub *hubProcess) {
 	if got, want := message(m, v1.ConditionAuthorized), "the credentials do not allow: list secrets, watch secrets"; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
-	if hub.engaged.has("us-1") {
+	if e.process.engaged.has("us-1") {
 		t.Error("engaged without permission to list Secrets")
 	}
 	grant()

@@ -54,7 +54,8 @@ func awaitEngaged(t *testing.T, hub *hubProcess, name string) {
 	})
 }
 
-func testRestart(t *testing.T, e *environment) {
+func (e *suite) testRestart(t *testing.T) {
+	e.awaitGone(t)
 	eu := e.Member("eu-1")
 	hub := e.startHub(t)
 	e.register(t, "eu-1", e.kubeconfig(t, eu))
@@ -96,7 +97,8 @@ func (e *environment) unregister(t *testing.T, names ...string) {
 	e.awaitGone(t)
 }
 
-func testRestartFrozen(t *testing.T, e *environment) {
+func (e *suite) testRestartFrozen(t *testing.T) {
+	e.awaitGone(t)
 	eu := e.Member("eu-1")
 	hub := e.startHub(t)
 	e.register(t, "eu-1", e.kubeconfig(t, eu))
@@ -138,7 +140,8 @@ func testRestartFrozen(t *testing.T, e *environment) {
 }
 
 // testGoroutines connects and removes a member many times.
-func testGoroutines(t *testing.T, e *environment) {
+func (e *suite) testGoroutines(t *testing.T) {
+	e.awaitGone(t)
 	const rounds, slack = 100, 10
 	kubeconfig := e.kubeconfig(t, e.Member("eu-1"))
 	before := runtime.NumGoroutine()

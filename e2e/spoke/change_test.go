@@ -102,8 +102,8 @@ func testChanges(w *world) func(*testing.T) {
 		if c := part(app, "monitoring"); c.Phase != v1.PhaseDisabled || !c.Ready {
 			t.Errorf("monitoring is %s", c.Phase)
 		}
-		fleettest.Eventually(t, "what monitoring had to be gone", func(context.Context) error {
-			for _, child := range w.children(t, app) {
+		fleettest.Eventually(t, "what monitoring had to be gone", func(ctx context.Context) error {
+			for _, child := range w.children(ctx, t, app) {
 				if child.GetLabels()[v1.ComponentLabel] == "monitoring" {
 					return errors.New(describe(child) + " is left")
 				}

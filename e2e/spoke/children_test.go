@@ -45,7 +45,7 @@ func testRepair(w *world) func(*testing.T) {
 
 func testMadeAgain(w *world, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
-		for _, child := range w.children(t, app) {
+		for _, child := range w.children(t.Context(), t, app) {
 			if controlled(child) {
 				w.madeAgain(t, child)
 			}
@@ -215,7 +215,7 @@ func (w *world) cost(t testing.TB, mark audit.Mark, app *v1.EcommerceApp, want i
 func (w *world) versions(t testing.TB, app *v1.EcommerceApp) map[string]string {
 	t.Helper()
 	versions := make(map[string]string)
-	for _, child := range w.children(t, app) {
+	for _, child := range w.children(t.Context(), t, app) {
 		versions[describe(child)] = child.GetResourceVersion()
 	}
 	return versions
@@ -235,8 +235,8 @@ func testLongName(w *world) func(*testing.T) {
 		}
 		w.create(t, app)
 		w.running(t, app)
-		if len(w.children(t, app)) < 15 {
-			t.Errorf("only %d children", len(w.children(t, app)))
+		if len(w.children(t.Context(), t, app)) < 15 {
+			t.Errorf("only %d children", len(w.children(t.Context(), t, app)))
 		}
 	}
 }
@@ -258,14 +258,14 @@ func testDeletion(w *world) func(*testing.T) {
 		log := w.writes(t, mark, app.Namespace)
 		inOrder(t, log.Deletes(), "ingresses/"+name+"-ingress", "deployments/"+name+"-frontend",
 			"deployments/"+name+"-backend", "statefulsets/"+name+"-database")
-		if lost := log.Deletes().Where(func(e audit.Event) bool { return slices.Contains(kept.names, e.Name) }); len(lost) > 0 {
+		if lost := log.Deletes().Where(func(e audit.Event) bool { return slices.Contains(kept.names, e.Resource+"/"+e.Name) }); len(lost) > 0 {
 			t.Errorf("data was deleted:\n%s", lost)
 		}
 		if creations := withoutEvents(log.Code(201)); len(creations) > 0 {
 			t.Errorf("a deleted app was given children:\n%s", creations)
 		}
 		app.UID = uid
-		for _, child := range w.children(t, app) {
+		for _, child := range w.children(t.Context(), t, app) {
 			if controlled(child) {
 				t.Errorf("%s is left", describe(child))
 			}
@@ -295,7 +295,7 @@ func (w *world) kept(t testing.TB, app *v1.EcommerceApp) keeping {
 	}
 	for _, claim := range claims.Items {
 		kept.claims[claim.Name] = claim.UID
-		kept.names = append(kept.names, claim.Name)
+		kept.names = append(kept.names, "persistentvolumeclaims/"+claim.Name)
 	}
 	if len(kept.claims) != 2 {
 		t.Errorf("%d claims, want that of the database and that of its backups", len(kept.claims))
@@ -305,7 +305,7 @@ func (w *world) kept(t testing.TB, app *v1.EcommerceApp) keeping {
 		t.Fatal(err)
 	}
 	kept.password = string(secret.Data["password"])
-	kept.names = append(kept.names, secret.Name)
+	kept.names = append(kept.names, "secrets/"+secret.Name)
 	return kept
 }
 

@@ -1,6 +1,7 @@
 package spoke_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -136,7 +137,7 @@ func hasEvents(t *testing.T, w *world, app *v1.EcommerceApp, reasons ...string) 
 // hasLabels checks that each child can be found by its labels and belongs to the app.
 func hasLabels(t *testing.T, w *world, app *v1.EcommerceApp) {
 	t.Helper()
-	children := w.children(t, app)
+	children := w.children(t.Context(), t, app)
 	if len(children) < 15 {
 		t.Errorf("only %d children carry the app's UID", len(children))
 	}
@@ -152,11 +153,11 @@ func hasLabels(t *testing.T, w *world, app *v1.EcommerceApp) {
 }
 
 // children returns the objects that carry an app's UID.
-func (w *world) children(t testing.TB, app client.Object) []client.Object {
+func (w *world) children(ctx context.Context, t testing.TB, app client.Object) []client.Object {
 	t.Helper()
 	var all []client.Object
 	for _, list := range childLists() {
-		if err := w.List(t.Context(), list, client.InNamespace(app.GetNamespace()),
+		if err := w.List(ctx, list, client.InNamespace(app.GetNamespace()),
 			client.MatchingLabels{v1.OwnerUIDLabel: string(app.GetUID())}); err != nil {
 			t.Fatal(err)
 		}

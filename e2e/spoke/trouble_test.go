@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -234,10 +233,8 @@ func testOptionalKinds(w *world) func(*testing.T) {
 		w.answered(t, app, "with monitors, again")
 		w.cost(t, mark, app, 1)
 
-		t.Log("before drop", time.Now())
 		w.dropDefinition(t, "servicemonitors.monitoring.coreos.com")
 		w.running(t, app)
-		t.Log("after drop", time.Now())
 		// The app can still be deleted.
 		if err := w.Delete(t.Context(), app); err != nil {
 			t.Fatal(err)

@@ -49,7 +49,9 @@ type Object struct {
 	// alone: nothing in it is ever overwritten.
 	Once bool
 
-	// Generate fills the data of a Secret that is written once. Nil for the rest.
+	// Generate fills the data of a Secret. Random values are drawn once; a
+	// certificate is renewed even in a Secret that is otherwise written once. Nil
+	// for the rest.
 	Generate *Generate
 
 	// Retain tells that the object outlives the application, as data must, and

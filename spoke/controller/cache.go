@@ -29,7 +29,7 @@ func CacheOptions(kinds ...Runner) cache.Options {
 func WatchedObjects(kinds ...Runner) []client.Object {
 	watched := childrenOf(kinds)
 	for _, kind := range kinds {
-		watched = append(watched, kind.object())
+		watched = append(watched, kind.Object())
 	}
 	return watched
 }
@@ -42,7 +42,7 @@ func ours() labels.Selector {
 func childrenOf(kinds []Runner) []client.Object {
 	all := children()
 	for _, kind := range kinds {
-		all = append(all, kind.extra()...)
+		all = append(all, kind.Children()...)
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -18,8 +19,18 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/controller/copies"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
+
+// Runner is a kind that can be reconciled; see EcommerceApp, WebApp and MySQLCluster.
+type Runner = copies.Runner
+
+// Metrics are what is counted of applications.
+type Metrics = copies.Metrics
+
+// NewMetrics returns metrics that are registered with a registry.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) { return copies.NewMetrics(registry) }
 
 // Options are how applications are reconciled, in each cluster.
 type Options struct {
@@ -70,6 +81,12 @@ func (o Options) withDefaults() Options {
 		o.Random = rand.Reader
 	}
 	return o
+}
+
+func (o Options) settings() copies.Settings {
+	return copies.Settings{
+		Metrics: o.Metrics, Timeout: o.Timeout, RetryAfter: o.RetryAfter, Resync: o.Resync, Clock: o.Clock, Random: o.Random,
+	}
 }
 
 // restartAfter is when a controller that ended by itself is started again.
@@ -147,7 +164,7 @@ func (e *Engager) disengage(name multicluster.ClusterName, was engagement) {
 	close(was.done)
 	if e.engaged[name] == was {
 		delete(e.engaged, name)
-		e.options.Metrics.leave(name.String())
+		e.options.Metrics.Leave(name.String())
 	}
 }
 
@@ -201,9 +218,9 @@ func (e *Engager) member(ctx context.Context, name multicluster.ClusterName, cl 
 // runKind runs the controller of one kind in one cluster, as soon as the cluster
 // has the kind, and again should it end by itself.
 func (e *Engager) runKind(ctx context.Context, kind Runner, cl cluster.Cluster, m *member) {
-	name, crd := kind.identity()
-	log := e.options.Logger.WithValues("cluster", m.name, "kind", name)
-	gvk, err := apiutil.GVKForObject(kind.object(), cl.GetScheme())
+	name, crd := kind.Identity()
+	log := e.options.Logger.WithValues("cluster", m.Name, "kind", name)
+	gvk, err := apiutil.GVKForObject(kind.Object(), cl.GetScheme())
 	if err != nil {
 		log.Error(err, "the kind is not in the scheme")
 		return
@@ -234,7 +251,7 @@ func (e *Engager) awaitKind(ctx context.Context, gvk schema.GroupVersionKind, cl
 			return true
 		}
 		if !said {
-			e.options.Logger.Info("the cluster does not have the kind yet", "cluster", m.name, "kind", gvk.Kind)
+			e.options.Logger.Info("the cluster does not have the kind yet", "cluster", m.Name, "kind", gvk.Kind)
 		}
 		select {
 		case <-ctx.Done():
@@ -246,15 +263,15 @@ func (e *Engager) awaitKind(ctx context.Context, gvk schema.GroupVersionKind, cl
 }
 
 func (e *Engager) runController(ctx context.Context, kind Runner, owner schema.GroupKind, cl cluster.Cluster, m *member) error {
-	name, _ := kind.identity()
-	log := e.options.Logger.WithValues("cluster", m.name, "kind", name)
+	name, _ := kind.Identity()
+	log := e.options.Logger.WithValues("cluster", m.Name, "kind", name)
 	skip, recoverPanic := true, true
 	c, err := controller.NewTypedUnmanaged(name, controller.TypedOptions[reconcile.Request]{
 		SkipNameValidation:      &skip,
 		RecoverPanic:            &recoverPanic,
 		MaxConcurrentReconciles: e.options.Workers,
-		Reconciler:              kind.reconciler(m),
-		RateLimiter:             newLimiter(),
+		Reconciler:              kind.Reconciler(m.Member),
+		RateLimiter:             copies.NewLimiter(),
 		Logger:                  log,
 		LogConstructor: func(req *reconcile.Request) logr.Logger {
 			if req == nil {

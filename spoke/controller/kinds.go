@@ -11,20 +11,24 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/controller/copies"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // EcommerceApp is the kind of whole shops.
-func EcommerceApp() Kind[*v1.EcommerceApp] {
-	return Kind[*v1.EcommerceApp]{
+func EcommerceApp() copies.Kind[*v1.EcommerceApp] {
+	return copies.Kind[*v1.EcommerceApp]{
 		Name:    "ecommerceapp",
 		CRD:     "ecommerceapps." + v1.GroupName,
 		New:     func() *v1.EcommerceApp { return &v1.EcommerceApp{} },
 		NewList: func() client.ObjectList { return &v1.EcommerceAppList{} },
 		Render:  render.EcommerceApp,
-		Status: func(app *v1.EcommerceApp) Status {
+		Status: func(app *v1.EcommerceApp) copies.Status {
 			s := &app.Status
-			return Status{&s.Phase, &s.Message, &s.ObservedGeneration, &s.LastUpdated, &s.Conditions, &s.LastHandledReconcileAt}
+			return copies.Status{
+				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
+				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, LastHandledReconcileAt: &s.LastHandledReconcileAt,
+			}
 		},
 		Report:    reportEcommerceApp,
 		SameParts: sameComponents,
@@ -56,16 +60,19 @@ func sameComponents(before, after *v1.EcommerceApp) bool {
 }
 
 // WebApp is the kind of single web applications.
-func WebApp() Kind[*webappv1.WebApp] {
-	return Kind[*webappv1.WebApp]{
+func WebApp() copies.Kind[*webappv1.WebApp] {
+	return copies.Kind[*webappv1.WebApp]{
 		Name:    "webapp",
 		CRD:     "webapps." + webappv1.GroupVersion.Group,
 		New:     func() *webappv1.WebApp { return &webappv1.WebApp{} },
 		NewList: func() client.ObjectList { return &webappv1.WebAppList{} },
 		Render:  render.WebApp,
-		Status: func(app *webappv1.WebApp) Status {
+		Status: func(app *webappv1.WebApp) copies.Status {
 			s := &app.Status
-			return Status{&s.Phase, &s.Message, &s.ObservedGeneration, &s.LastUpdated, &s.Conditions, nil}
+			return copies.Status{
+				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
+				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions,
+			}
 		},
 		Report: func(app *webappv1.WebApp, r component.Report) {
 			s := &app.Status
@@ -77,16 +84,19 @@ func WebApp() Kind[*webappv1.WebApp] {
 }
 
 // MySQLCluster is the kind of MySQL databases.
-func MySQLCluster() Kind[*mysqlv1.MySQLCluster] {
-	return Kind[*mysqlv1.MySQLCluster]{
+func MySQLCluster() copies.Kind[*mysqlv1.MySQLCluster] {
+	return copies.Kind[*mysqlv1.MySQLCluster]{
 		Name:    "mysqlcluster",
 		CRD:     "mysqlclusters." + mysqlv1.GroupVersion.Group,
 		New:     func() *mysqlv1.MySQLCluster { return &mysqlv1.MySQLCluster{} },
 		NewList: func() client.ObjectList { return &mysqlv1.MySQLClusterList{} },
 		Render:  render.MySQLCluster,
-		Status: func(db *mysqlv1.MySQLCluster) Status {
+		Status: func(db *mysqlv1.MySQLCluster) copies.Status {
 			s := &db.Status
-			return Status{&s.Phase, &s.Message, &s.ObservedGeneration, &s.LastUpdated, &s.Conditions, nil}
+			return copies.Status{
+				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
+				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions,
+			}
 		},
 		Report: func(db *mysqlv1.MySQLCluster, r component.Report) {
 			s := &db.Status

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -28,8 +29,10 @@ const (
 	definitionsSync = 15 * time.Second
 	// optionalSync is how long the list of an optional kind may take.
 	optionalSync = 10 * time.Second
-	// optionalRetry is when a kind that is there but cannot be listed is tried again.
+	// optionalRetry is when a kind that is defined but cannot be listed is tried
+	// again, servedRetry when it is not served yet, as just after its definition.
 	optionalRetry = 30 * time.Second
+	servedRetry   = time.Second
 )
 
 // optionalKind is a kind of children that a cluster need not have.
@@ -113,10 +116,9 @@ func (o *optional) run(ctx context.Context) {
 		o.log.Error(err, "cannot list CustomResourceDefinitions, so optional kinds are not used")
 	}
 	for {
-		retry := o.look(ctx)
 		var again <-chan time.Time
-		if retry {
-			again = o.options.Clock.After(optionalRetry)
+		if retry := o.look(ctx); retry > 0 {
+			again = o.options.Clock.After(retry)
 		}
 		select {
 		case <-ctx.Done():
@@ -149,9 +151,9 @@ func waitFor(ctx context.Context, informer cache.Informer, atMost time.Duration)
 	return nil
 }
 
-// look compares the cluster's CRDs with what is cached. It tells whether to look
-// again although nothing changes.
-func (o *optional) look(ctx context.Context) (retry bool) {
+// look compares the cluster's CRDs with what is cached. It tells in how long to
+// look again although nothing changes; 0 means not at all.
+func (o *optional) look(ctx context.Context) (retry time.Duration) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
 	served := make(map[string]bool)
@@ -169,7 +171,9 @@ func (o *optional) look(ctx context.Context) (retry bool) {
 		case served[kind.crd] && !is:
 			if err := o.start(ctx, kind); err != nil {
 				o.log.Info("cannot use an optional kind yet", "kind", kind.gvk.Kind, "error", err.Error())
-				retry = true
+				if retry = optionalRetry; meta.IsNoMatchError(err) {
+					retry = servedRetry
+				}
 				continue
 			}
 			now[kind.crd] = true

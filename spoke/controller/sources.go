@@ -28,12 +28,12 @@ import (
 // sources returns what wakes the reconciler of a kind: its objects, their
 // children, and changes of the optional kinds.
 func sources(kind Runner, owner schema.GroupKind, c cache.Cache, o *optional) []source.Source {
-	name, _ := kind.identity()
+	name, _ := kind.Identity()
 	toOwner := func(_ context.Context, object client.Object) []reconcile.Request {
 		return ownerOf(object, owner, name)
 	}
 	all := []source.Source{
-		source.Kind(c, kind.object(), &handler.EnqueueRequestForObject{}, predicate.Funcs{UpdateFunc: specChanged}),
+		source.Kind(c, kind.Object(), &handler.EnqueueRequestForObject{}, predicate.Funcs{UpdateFunc: specChanged}),
 	}
 	for _, child := range childrenOf([]Runner{kind}) {
 		all = append(all, source.Kind(c, child, handler.EnqueueRequestsFromMapFunc(toOwner), predicate.Funcs{UpdateFunc: childChanged}))
@@ -100,7 +100,7 @@ type optionalSource struct {
 
 // Start begins to fill the queue, and does not block.
 func (s *optionalSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	name, _ := s.kind.identity()
+	name, _ := s.kind.Identity()
 	s.optional.subscribe(ctx, func(object client.Object) {
 		if object != nil {
 			for _, request := range ownerOf(object, s.owner, name) {
@@ -108,7 +108,7 @@ func (s *optionalSource) Start(ctx context.Context, queue workqueue.TypedRateLim
 			}
 			return
 		}
-		list := s.kind.list()
+		list := s.kind.List()
 		if err := s.reader.List(ctx, list); err != nil {
 			s.optional.log.Error(err, "listing what to reconcile", "kind", name)
 			return

@@ -90,21 +90,22 @@ func TestDecideConnected(t *testing.T) {
 	}
 }
 
-// TestDecideChanges goes from one status to the next, and says what differs.
+// change goes from one status to the next, and says what differs.
+type change struct {
+	last       v1.MemberClusterStatus
+	spec       v1.MemberClusterSpec
+	state      func(*members.State)
+	base       members.State
+	detached   bool
+	apps       int32
+	want       func(*v1.MemberClusterStatus) // changes to last
+	ready      string
+	transition *metav1.Time // of Ready
+}
+
 func TestDecideChanges(t *testing.T) {
 	good := after(connected())
-	gone := decide(facts{cluster: member(good, v1.MemberClusterSpec{}), secret: "eu", now: at(30)})
-	tests := map[string]struct {
-		last       v1.MemberClusterStatus
-		spec       v1.MemberClusterSpec
-		state      func(*members.State)
-		base       members.State
-		detached   bool
-		apps       int32
-		want       func(*v1.MemberClusterStatus) // changes to last
-		ready      string
-		transition *metav1.Time // of Ready
-	}{
+	tests := map[string]change{
 		"nothing": {last: good, base: connected(), apps: 2, ready: v1.ReasonConnected},
 		"only a later probe": {
 			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
@@ -127,6 +128,16 @@ func TestDecideChanges(t *testing.T) {
 			state: func(s *members.State) { s.LastProbe = at(35) },
 			want:  func(s *v1.MemberClusterStatus) { s.LastObservedTime = stamp(35) },
 		},
+	}
+	for name, test := range tests {
+		t.Run(name, test.check)
+	}
+}
+
+func TestDecideRestartsAndDetachments(t *testing.T) {
+	good := after(connected())
+	gone := decide(facts{cluster: member(good, v1.MemberClusterSpec{}), secret: "eu", now: at(30)})
+	tests := map[string]change{
 		"a restart, not connected yet": {last: good, base: connecting(), apps: 2, ready: v1.ReasonConnected},
 		"a restart, and an application less": {
 			last: good, base: connecting(), apps: 1, ready: v1.ReasonConnected,
@@ -157,34 +168,37 @@ func TestDecideChanges(t *testing.T) {
 		},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if test.state != nil {
-				test.state(&test.base)
-			}
-			before := test.last.DeepCopy()
-			got := decide(facts{
-				cluster: member(test.last, test.spec), secret: "eu", registered: !test.detached, state: test.base, apps: test.apps, now: at(50),
-			})
-			if diff := cmp.Diff(*before, test.last); diff != "" {
-				t.Errorf("decide changed what it was given:\n%s", diff)
-			}
-			want := *before
-			if test.want != nil {
-				test.want(&want)
-			}
-			if want.Nodes != irrelevant {
-				if diff := cmp.Diff(withoutConditions(want), withoutConditions(got)); diff != "" {
-					t.Errorf("status (-want +got):\n%s", diff)
-				}
-			}
-			ready := meta.FindStatusCondition(got.Conditions, v1.ConditionReady)
-			if ready.Reason != test.ready {
-				t.Errorf("Ready is %+v, want reason %s", ready, test.ready)
-			}
-			if test.transition != nil && !ready.LastTransitionTime.Equal(test.transition) {
-				t.Errorf("Ready since %s, want %s", ready.LastTransitionTime, test.transition)
-			}
-		})
+		t.Run(name, test.check)
+	}
+}
+
+func (test change) check(t *testing.T) {
+	t.Helper()
+	if test.state != nil {
+		test.state(&test.base)
+	}
+	before := test.last.DeepCopy()
+	got := decide(facts{
+		cluster: member(test.last, test.spec), secret: "eu", registered: !test.detached, state: test.base, apps: test.apps, now: at(50),
+	})
+	if diff := cmp.Diff(*before, test.last); diff != "" {
+		t.Errorf("decide changed what it was given:\n%s", diff)
+	}
+	want := *before
+	if test.want != nil {
+		test.want(&want)
+	}
+	if want.Nodes != irrelevant {
+		if diff := cmp.Diff(withoutConditions(want), withoutConditions(got)); diff != "" {
+			t.Errorf("status (-want +got):\n%s", diff)
+		}
+	}
+	ready := meta.FindStatusCondition(got.Conditions, v1.ConditionReady)
+	if ready.Reason != test.ready {
+		t.Errorf("Ready is %+v, want reason %s", ready, test.ready)
+	}
+	if test.transition != nil && !ready.LastTransitionTime.Equal(test.transition) {
+		t.Errorf("Ready since %s, want %s", ready.LastTransitionTime, test.transition)
 	}
 }
 

@@ -164,8 +164,9 @@ func TestWatchOutlivesTheDeadline(t *testing.T) {
 
 func TestRedirectsAreRefused(t *testing.T) {
 	elsewhere, _ := server(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, "elsewhere") })
-	_, config := server(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	_, config := server(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", elsewhere.URL)
+		w.WriteHeader(http.StatusTemporaryRedirect)
 	})
 	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience})
 	if err != nil {

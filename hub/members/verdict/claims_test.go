@@ -11,19 +11,23 @@ import (
 
 func at(minute int) time.Time { return time.Date(2030, 1, 1, 0, minute, 0, 0, time.UTC) }
 
+type pin struct {
+	name, uid string
+	minute    int
+}
+
+// admission is a question to claims, and what was before it.
+type admission struct {
+	pins []pin
+	// admitted were seen before, in this order.
+	admitted  [][2]string
+	name, uid string
+	reason    string // of the refusal; none if empty
+	names     string // the other member
+}
+
 func TestAdmit(t *testing.T) {
-	type pin struct {
-		name, uid string
-		minute    int
-	}
-	tests := map[string]struct {
-		pins []pin
-		// admitted were seen before, in this order.
-		admitted  [][2]string
-		name, uid string
-		reason    string // of the refusal; none if empty
-		names     string // the other member
-	}{
+	tests := map[string]admission{
 		"first of its name":   {pins: []pin{{"a", "", 1}}, name: "a", uid: "1"},
 		"the one it was":      {pins: []pin{{"a", "1", 1}}, name: "a", uid: "1"},
 		"the hub":             {pins: []pin{{"a", "", 1}}, name: "a", uid: "hub", reason: v1.ReasonHubItself},
@@ -40,6 +44,14 @@ func TestAdmit(t *testing.T) {
 			pins: []pin{{"a", "1", 2}, {"b", "", 1}},
 			name: "b", uid: "1", reason: v1.ReasonDuplicateCluster, names: "a",
 		},
+	}
+	for name, test := range tests {
+		t.Run(name, test.check)
+	}
+}
+
+func TestAdmitOneOfMany(t *testing.T) {
+	tests := map[string]admission{
 		"the earlier of two without pins, connected later": {
 			pins: []pin{{"a", "", 1}, {"b", "", 2}}, admitted: [][2]string{{"b", "1"}},
 			name: "a", uid: "1",
@@ -62,26 +74,29 @@ func TestAdmit(t *testing.T) {
 		},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			claims := NewClaims("hub")
-			for _, p := range test.pins {
-				claims.Pin(p.name, p.uid, at(p.minute))
-			}
-			for _, seen := range test.admitted {
-				if f := claims.Admit(t.Context(), seen[0], seen[1]); f != nil {
-					t.Fatalf("%s: %+v", seen[0], f)
-				}
-			}
-			f := claims.Admit(t.Context(), test.name, test.uid)
-			switch {
-			case f == nil && test.reason != "":
-				t.Errorf("admitted, want %s", test.reason)
-			case f != nil && (f.Reason != test.reason || f.Stage != StageIdentity):
-				t.Errorf("refused with %+v, want %q", f, test.reason)
-			case f != nil && test.names != "" && !strings.Contains(f.Message, `"`+test.names+`"`):
-				t.Errorf("message %q does not name %q", f.Message, test.names)
-			}
-		})
+		t.Run(name, test.check)
+	}
+}
+
+func (test admission) check(t *testing.T) {
+	t.Helper()
+	claims := NewClaims("hub")
+	for _, p := range test.pins {
+		claims.Pin(p.name, p.uid, at(p.minute))
+	}
+	for _, seen := range test.admitted {
+		if f := claims.Admit(t.Context(), seen[0], seen[1]); f != nil {
+			t.Fatalf("%s: %+v", seen[0], f)
+		}
+	}
+	f := claims.Admit(t.Context(), test.name, test.uid)
+	switch {
+	case f == nil && test.reason != "":
+		t.Errorf("admitted, want %s", test.reason)
+	case f != nil && (f.Reason != test.reason || f.Stage != StageIdentity):
+		t.Errorf("refused with %+v, want %q", f, test.reason)
+	case f != nil && test.names != "" && !strings.Contains(f.Message, `"`+test.names+`"`):
+		t.Errorf("message %q does not name %q", f.Message, test.names)
 	}
 }
 

@@ -22,16 +22,20 @@ func missing() []authorizationv1.ResourceAttributes {
 	return []authorizationv1.ResourceAttributes{{Group: "apps", Resource: "statefulsets", Verb: "create"}}
 }
 
+// judgement is what follows from a picture, and from what was before.
+type judgement struct {
+	last    Conditions
+	picture Picture
+	want    short
+}
+
+func failed(stage Stage, reason string) Picture {
+	return Picture{Failure: &Failure{Stage: stage, Reason: reason, Message: "m"}}
+}
+
 func TestJudge(t *testing.T) {
 	good := Judge(Unseen(), Picture{Engaged: true})
-	failed := func(stage Stage, reason string) Picture {
-		return Picture{Failure: &Failure{Stage: stage, Reason: reason, Message: "m"}}
-	}
-	tests := map[string]struct {
-		last    Conditions
-		picture Picture
-		want    short
-	}{
+	tests := map[string]judgement{
 		"unseen": {
 			Unseen(), Picture{},
 			short{"U Connecting", "U Connecting", "U NotChecked", "U NotChecked", "U NotChecked"},
@@ -49,6 +53,15 @@ func TestJudge(t *testing.T) {
 			short{"T Connected", "T Connected", "T Authorized", "T Verified", "F Unauthorized"},
 		},
 		"connecting again": {good, Picture{}, shorten(good)},
+	}
+	for name, test := range tests {
+		t.Run(name, test.check)
+	}
+}
+
+func TestJudgeFailures(t *testing.T) {
+	good := Judge(Unseen(), Picture{Engaged: true})
+	tests := map[string]judgement{
 		"unsafe kubeconfig": {
 			Unseen(), failed(StageKubeconfig, v1.ReasonUnsafeKubeconfig),
 			short{"F UnsafeKubeconfig", "F UnsafeKubeconfig", "U NotChecked", "U NotChecked", "F UnsafeKubeconfig"},
@@ -91,20 +104,23 @@ func TestJudge(t *testing.T) {
 		},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := Judge(test.last, test.picture)
-			if diff := cmp.Diff(test.want, shorten(got), cmp.AllowUnexported(short{})); diff != "" {
-				t.Errorf("conditions (-want +got):\n%s", diff)
-			}
-			if again := Judge(got, test.picture); again != got {
-				t.Errorf("the same picture changes the conditions: %+v", again)
-			}
-			for _, c := range []Condition{got.Ready, got.Connected, got.Authorized, got.IdentityVerified, got.CredentialsValid} {
-				if c.Message == "" || c.Status == metav1.ConditionStatus("") {
-					t.Errorf("condition says nothing: %+v", c)
-				}
-			}
-		})
+		t.Run(name, test.check)
+	}
+}
+
+func (test judgement) check(t *testing.T) {
+	t.Helper()
+	got := Judge(test.last, test.picture)
+	if diff := cmp.Diff(test.want, shorten(got), cmp.AllowUnexported(short{})); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	if again := Judge(got, test.picture); again != got {
+		t.Errorf("the same picture changes the conditions: %+v", again)
+	}
+	for _, c := range []Condition{got.Ready, got.Connected, got.Authorized, got.IdentityVerified, got.CredentialsValid} {
+		if c.Message == "" || c.Status == metav1.ConditionStatus("") {
+			t.Errorf("condition says nothing: %+v", c)
+		}
 	}
 }
 

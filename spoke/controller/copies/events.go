@@ -1,4 +1,4 @@
-package controller
+package copies
 
 import (
 	"fmt"
@@ -86,5 +86,5 @@ func (r *reconciler[T]) warn(before, after T) {
 }
 
 func (r *reconciler[T]) event(about T, related runtime.Object, kind, reason, note string) {
-	r.member.recorder.Eventf(about, related, kind, reason, actionReconcile, "%s", note)
+	r.member.Recorder.Eventf(about, related, kind, reason, actionReconcile, "%s", note)
 }

@@ -1,4 +1,4 @@
-package controller
+package copies
 
 import (
 	"errors"
@@ -58,7 +58,7 @@ func (p *pass[T]) fail(name string, err error) bool {
 }
 
 // result says when to reconcile again.
-func (p *pass[T]) result(o Options) (reconcile.Result, error) {
+func (p *pass[T]) result(s Settings) (reconcile.Result, error) {
 	if err := errors.Join(p.errs...); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -69,10 +69,10 @@ func (p *pass[T]) result(o Options) (reconcile.Result, error) {
 		}
 	}
 	if !p.invalid {
-		sooner(jitter(o.Resync))
+		sooner(jitter(s.Resync))
 	}
 	if p.blocked {
-		sooner(jitter(o.RetryAfter))
+		sooner(jitter(s.RetryAfter))
 	}
 	if p.statusDue > 0 {
 		sooner(p.statusDue)

@@ -1,4 +1,4 @@
-// Package spoke_test runs the spoke as cmd/spoke does, against a real control
+// Package spoke runs the spoke as cmd/spoke does, against a real control
 // plane, with the permissions that we ship.
 //
 // What: what a person sees of a spoke alone in a cluster: shops come up in order,
@@ -8,4 +8,4 @@
 //
 // Trade-offs: the cases share one cluster, each in its own namespace, and run one
 // after another, as some of them freeze parts of the cluster.
-package spoke_test
+package spoke

@@ -1,4 +1,4 @@
-package controller
+package copies
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func (r *reconciler[T]) finalize(ctx context.Context, p *pass[T]) {
 	}
 	p.deleting = true
 	// A spec that cannot be rendered tells nothing about order: all goes at once.
-	components, err := r.kind.Render(r.copyOf(p.object), r.member.facts())
+	components, err := r.kind.Render(r.copyOf(p.object), r.member.Facts())
 	if err != nil {
 		components = nil
 	}
@@ -48,5 +48,5 @@ func (r *reconciler[T]) release(ctx context.Context, p *pass[T]) {
 		p.fail("", fmt.Errorf("removing the finalizer: %w", err))
 		return
 	}
-	r.member.options.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), "")
+	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), "")
 }

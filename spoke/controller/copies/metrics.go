@@ -1,4 +1,4 @@
-package controller
+package copies
 
 import (
 	"sync"
@@ -72,8 +72,8 @@ func (m *Metrics) transition(kind string, from, to v1.Phase) {
 	m.transitions.WithLabelValues(kind, string(from), string(to)).Inc()
 }
 
-// leave forgets a cluster.
-func (m *Metrics) leave(cluster string) {
+// Leave forgets a cluster.
+func (m *Metrics) Leave(cluster string) {
 	if m == nil {
 		return
 	}

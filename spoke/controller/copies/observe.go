@@ -1,4 +1,4 @@
-package controller
+package copies
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // stamp completes rendered objects: the owner reference of those that go with
 // the application, and the hash of each.
 func (r *reconciler[T]) stamp(owner T, components []component.Component) error {
-	gvk, err := apiutil.GVKForObject(owner, r.member.scheme)
+	gvk, err := apiutil.GVKForObject(owner, r.member.Scheme)
 	if err != nil {
 		return fmt.Errorf("finding the kind of %T: %w", owner, err)
 	}
@@ -43,7 +43,7 @@ func (r *reconciler[T]) stamp(owner T, components []component.Component) error {
 // what is wanted, and the claims of its StatefulSets.
 func (r *reconciler[T]) observe(ctx context.Context, owner T, components []component.Component) (component.Live, error) {
 	live := make(component.Live)
-	for _, child := range r.member.children(r.kind) {
+	for _, child := range r.member.Children(r.kind.Extra) {
 		if err := r.list(ctx, owner, child, live); err != nil {
 			return nil, err
 		}
@@ -66,21 +66,21 @@ func (r *reconciler[T]) observe(ctx context.Context, owner T, components []compo
 }
 
 // list adds what exists of one kind of an application.
-func (r *reconciler[T]) list(ctx context.Context, owner T, child child, live component.Live) error {
-	list, err := newList(child.gvk, r.member.scheme)
+func (r *reconciler[T]) list(ctx context.Context, owner T, child Child, live component.Live) error {
+	list, err := newList(child.Kind, r.member.Scheme)
 	if err != nil {
 		return err
 	}
-	if err := child.reader.List(ctx, list, client.InNamespace(owner.GetNamespace()),
+	if err := child.Reader.List(ctx, list, client.InNamespace(owner.GetNamespace()),
 		client.MatchingLabels{v1.OwnerUIDLabel: string(owner.GetUID())}); err != nil {
-		return fmt.Errorf("listing %s: %w", child.gvk.Kind, err)
+		return fmt.Errorf("listing %s: %w", child.Kind.Kind, err)
 	}
 	return meta.EachListItem(list, func(item runtime.Object) error {
 		object, ok := item.(component.Resource)
 		if !ok {
-			return fmt.Errorf("listing %s: %T is no object", child.gvk.Kind, item)
+			return fmt.Errorf("listing %s: %T is no object", child.Kind.Kind, item)
 		}
-		object.GetObjectKind().SetGroupVersionKind(child.gvk)
+		object.GetObjectKind().SetGroupVersionKind(child.Kind)
 		live[component.KeyOf(object)] = object
 		return nil
 	})
@@ -93,15 +93,15 @@ func (r *reconciler[T]) read(ctx context.Context, want component.Resource, live 
 		return nil
 	}
 	gvk := want.GetObjectKind().GroupVersionKind()
-	child, ok := r.member.child(r.kind, gvk)
+	child, ok := r.child(gvk)
 	if !ok {
 		return fmt.Errorf("%s %q: %w", gvk.Kind, want.GetName(), errNotWatched)
 	}
-	object, err := newObject(gvk, r.member.scheme)
+	object, err := newObject(gvk, r.member.Scheme)
 	if err != nil {
 		return err
 	}
-	err = child.reader.Get(ctx, client.ObjectKeyFromObject(want), object)
+	err = child.Reader.Get(ctx, client.ObjectKeyFromObject(want), object)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -111,6 +111,16 @@ func (r *reconciler[T]) read(ctx context.Context, want component.Resource, live 
 	object.GetObjectKind().SetGroupVersionKind(gvk)
 	live[key] = object
 	return nil
+}
+
+// child returns one kind of children; false when the cluster does not have it.
+func (r *reconciler[T]) child(gvk schema.GroupVersionKind) (Child, bool) {
+	for _, c := range r.member.Children(r.kind.Extra) {
+		if c.Kind == gvk {
+			return c, true
+		}
+	}
+	return Child{}, false
 }
 
 // newList returns an empty list of a kind: a typed one where the scheme has it.

@@ -1,4 +1,4 @@
-package controller
+package copies
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,19 +48,28 @@ type Status struct {
 
 // Runner is a Kind of any type.
 type Runner interface {
-	// identity returns the part-of label's value and the name of the CRD.
-	identity() (name, crd string)
-	object() client.Object
-	list() client.ObjectList
-	extra() []client.Object
-	reconciler(*member) reconcile.Reconciler
+	// Identity returns the part-of label's value and the name of the CRD.
+	Identity() (name, crd string)
+	// Object and List return empty ones.
+	Object() client.Object
+	List() client.ObjectList
+	// Children returns kinds of children beyond those that every kind may have.
+	Children() []client.Object
+	// Reconciler returns what reconciles the kind in a cluster.
+	Reconciler(m *Member) reconcile.Reconciler
 }
 
-func (k Kind[T]) identity() (name, crd string) { return k.Name, k.CRD }
-func (k Kind[T]) object() client.Object        { return k.New() }
-func (k Kind[T]) list() client.ObjectList      { return k.NewList() }
-func (k Kind[T]) extra() []client.Object       { return k.Extra }
+// Identity returns the part-of label's value and the name of the CRD.
+func (k Kind[T]) Identity() (name, crd string) { return k.Name, k.CRD }
 
-func (k Kind[T]) reconciler(m *member) reconcile.Reconciler {
-	return newReconciler(k, m)
-}
+// Object returns an empty object.
+func (k Kind[T]) Object() client.Object { return k.New() }
+
+// List returns an empty list.
+func (k Kind[T]) List() client.ObjectList { return k.NewList() }
+
+// Children returns kinds of children beyond those that every kind may have.
+func (k Kind[T]) Children() []client.Object { return k.Extra }
+
+// Reconciler returns what reconciles the kind in a cluster.
+func (k Kind[T]) Reconciler(m *Member) reconcile.Reconciler { return newReconciler(k, m) }

@@ -1,4 +1,4 @@
-package controller
+package copies
 
 import (
 	"context"
@@ -18,19 +18,25 @@ import (
 // reconciler brings the objects of one kind in one cluster to what their specs say.
 type reconciler[T client.Object] struct {
 	kind   Kind[T]
-	member *member
+	member *Member
 	newest newest[T]
+	ending *ending
 }
 
-func newReconciler[T client.Object](kind Kind[T], m *member) *reconciler[T] {
-	return &reconciler[T]{kind: kind, member: m, newest: newest[T]{objects: make(map[types.NamespacedName]answer[T])}}
+func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {
+	return &reconciler[T]{
+		kind:   kind,
+		member: m,
+		newest: newest[T]{objects: make(map[types.NamespacedName]answer[T])},
+		ending: newEnding(m.Settings.Clock),
+	}
 }
 
 // Reconcile does one pass: deletion first, then the finalizer, then what is
 // observed, decided and written, and last the status.
 func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	object := r.kind.New()
-	if err := r.member.reader.Get(ctx, req.NamespacedName, object); err != nil {
+	if err := r.member.Reader.Get(ctx, req.NamespacedName, object); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(req.NamespacedName)
 			return reconcile.Result{}, nil
@@ -40,7 +46,7 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	p := &pass[T]{object: r.newest.of(object)}
 	if p.object.GetDeletionTimestamp() != nil {
 		r.finalize(ctx, p)
-		return p.result(r.member.options)
+		return p.result(r.member.Settings)
 	}
 	if err := r.prepare(ctx, p); err != nil {
 		p.fail("", err)
@@ -50,7 +56,7 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	if p.states != nil || len(p.problems) > 0 {
 		r.report(ctx, p)
 	}
-	return p.result(r.member.options)
+	return p.result(r.member.Settings)
 }
 
 // prepare makes the writes to the object itself that come before all others.
@@ -65,7 +71,7 @@ func (r *reconciler[T]) prepare(ctx context.Context, p *pass[T]) error {
 	if p.object.GetAnnotations()[v1.ImageUpdatedAnnotation] != "true" {
 		return nil
 	}
-	token := r.member.options.Clock.Now().UTC().Format(time.RFC3339)
+	token := r.member.Settings.Clock.Now().UTC().Format(time.RFC3339)
 	if err := r.patch(ctx, p.object, func(object T) {
 		annotations := object.GetAnnotations()
 		delete(annotations, v1.ImageUpdatedAnnotation)
@@ -82,9 +88,9 @@ func (r *reconciler[T]) prepare(ctx context.Context, p *pass[T]) error {
 func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) error {
 	before := r.copyOf(object)
 	change(object)
-	ctx, cancel := context.WithTimeout(ctx, r.member.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
-	if err := r.member.client.Patch(ctx, object,
+	if err := r.member.Client.Patch(ctx, object,
 		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
 		client.FieldOwner(v1.SpokeFieldManager)); err != nil {
 		return err
@@ -95,7 +101,7 @@ func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) err
 
 // converge observes, decides and writes.
 func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
-	components, err := r.kind.Render(r.copyOf(p.object), r.member.facts())
+	components, err := r.kind.Render(r.copyOf(p.object), r.member.Facts())
 	if err != nil {
 		p.reject(err)
 		return
@@ -135,9 +141,9 @@ func (r *reconciler[T]) copyOf(object T) T { return object.DeepCopyObject().(T) 
 
 func (r *reconciler[T]) forget(name types.NamespacedName) {
 	r.newest.forget(name)
-	r.member.options.Metrics.observe(r.subject(name), "")
+	r.member.Settings.Metrics.observe(r.subject(name), "")
 }
 
 func (r *reconciler[T]) subject(name types.NamespacedName) subject {
-	return subject{cluster: r.member.name, kind: r.kind.Name, name: name}
+	return subject{cluster: r.member.Name, kind: r.kind.Name, name: name}
 }

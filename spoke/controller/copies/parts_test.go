@@ -1,4 +1,4 @@
-package controller
+package copies
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,8 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -71,7 +68,7 @@ func TestClassify(t *testing.T) {
 }
 
 func TestResult(t *testing.T) {
-	options := Options{RetryAfter: 30 * time.Second, Resync: 10 * time.Minute}
+	options := Settings{RetryAfter: 30 * time.Second, Resync: 10 * time.Minute}
 	around := func(d time.Duration) [2]time.Duration { return [2]time.Duration{d * 4 / 5, d * 6 / 5} }
 	tests := map[string]struct {
 		errs  []error
@@ -102,7 +99,7 @@ func TestResult(t *testing.T) {
 }
 
 func TestLimiter(t *testing.T) {
-	l := newLimiter()
+	l := NewLimiter()
 	item := reconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}}
 	want := time.Second
 	for range 12 {
@@ -141,71 +138,6 @@ func TestNewest(t *testing.T) {
 	n.keep(at("4"), at("5"))
 	n.forget(types.NamespacedName{Namespace: "shop", Name: "app"})
 	is("4", "4")
-}
-
-func TestOwnerOf(t *testing.T) {
-	group := schema.GroupKind{Group: v1.GroupName, Kind: "EcommerceApp"}
-	app := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "app"}}}
-	labels := map[string]string{v1.PartOfLabel: "ecommerceapp", v1.InstanceLabel: "app"}
-	controlled := func(apiVersion, kind string) []metav1.OwnerReference {
-		return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: "app", Controller: new(true)}}
-	}
-	tests := map[string]struct {
-		object client.Object
-		want   []reconcile.Request
-	}{
-		"controlled":           {&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", OwnerReferences: controlled("ecommerce.io/v1", "EcommerceApp")}}, app},
-		"another version":      {&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", OwnerReferences: controlled("ecommerce.io/v2", "EcommerceApp")}}, app},
-		"another kind's":       {&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: labels, OwnerReferences: controlled("example.com/v1", "WebApp")}}, nil},
-		"claim":                {&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: labels}}, app},
-		"another kind's claim": {&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: map[string]string{v1.PartOfLabel: "mysqlcluster", v1.InstanceLabel: "app"}}}, nil},
-		"no labels":            {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}, nil},
-		"no namespace":         {&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Labels: labels}}, nil},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, ownerOf(tt.object, group, "ecommerceapp")); diff != "" {
-				t.Errorf("owners (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestWhatWakes(t *testing.T) {
-	now := metav1.NewTime(time.Unix(1, 0))
-	service := func(change func(*corev1.Service)) *corev1.Service {
-		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: "2", Generation: 1}}
-		change(s)
-		return s
-	}
-	before := service(func(s *corev1.Service) { s.ResourceVersion = "1" })
-	tests := map[string]struct {
-		before, after client.Object
-		spec, child   bool
-	}{
-		"resync":      {before, before, false, false},
-		"status":      {before, service(func(*corev1.Service) {}), false, false},
-		"spec":        {before, service(func(s *corev1.Service) { s.Generation = 2 }), true, true},
-		"annotation":  {before, service(func(s *corev1.Service) { s.Annotations = map[string]string{"a": "b"} }), true, true},
-		"label":       {before, service(func(s *corev1.Service) { s.Labels = map[string]string{"a": "b"} }), true, true},
-		"finalizer":   {before, service(func(s *corev1.Service) { s.Finalizers = []string{"a"} }), true, true},
-		"owner":       {before, service(func(s *corev1.Service) { s.OwnerReferences = []metav1.OwnerReference{{UID: "a"}} }), true, true},
-		"deletion":    {before, service(func(s *corev1.Service) { s.DeletionTimestamp = &now }), true, true},
-		"no versions": {&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2"}}, false, true},
-		"workload": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Generation: 1}},
-			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2", Generation: 1}}, false, true},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			update := event.UpdateEvent{ObjectOld: tt.before, ObjectNew: tt.after}
-			if got := specChanged(update); got != tt.spec {
-				t.Errorf("an application is woken: %v", got)
-			}
-			if got := childChanged(update); got != tt.child {
-				t.Errorf("a child wakes its owner: %v", got)
-			}
-		})
-	}
 }
 
 func TestEnding(t *testing.T) {
@@ -247,7 +179,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("series (-want +got):\n%s", diff)
 	}
 	m.observe(one, "")
-	m.leave("us-1")
+	m.Leave("us-1")
 	want = map[string]float64{"shopfleet_phase_transitions_total from=Creating kind=ecommerceapp to=Running": 1}
 	if diff := cmp.Diff(want, series(t, registry)); diff != "" {
 		t.Errorf("series when all is gone (-want +got):\n%s", diff)
@@ -255,7 +187,7 @@ func TestMetrics(t *testing.T) {
 	var none *Metrics
 	none.observe(one, v1.PhaseRunning)
 	none.transition("ecommerceapp", v1.PhasePending, v1.PhaseRunning)
-	none.leave("eu-1")
+	none.Leave("eu-1")
 }
 
 // series returns the value of each series, by its name and labels.

@@ -1,4 +1,4 @@
-package controller
+package copies
 
 import (
 	"time"
@@ -14,18 +14,19 @@ const (
 	lastRetry  = 5 * time.Minute
 )
 
-// limiter doubles the delay of an item from 1 s to 5 min, with jitter: after an
+// Limiter doubles the delay of an item from 1 s to 5 min, with jitter: after an
 // outage not everything comes at once.
-type limiter struct {
+type Limiter struct {
 	workqueue.TypedRateLimiter[reconcile.Request]
 }
 
-func newLimiter() limiter {
-	return limiter{workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)}
+// NewLimiter returns a Limiter that has seen no failure.
+func NewLimiter() Limiter {
+	return Limiter{workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)}
 }
 
 // When returns the delay of an item's next try.
-func (l limiter) When(item reconcile.Request) time.Duration {
+func (l Limiter) When(item reconcile.Request) time.Duration {
 	return min(jitter(l.TypedRateLimiter.When(item)), lastRetry)
 }
 

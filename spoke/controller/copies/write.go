@@ -1,4 +1,4 @@
-package controller
+package copies
 
 import (
 	"context"
@@ -23,7 +23,7 @@ var (
 // the others from going on, unless the API server itself is in trouble.
 func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []component.Step) {
 	p.outcomes = make(map[string]apply.Outcome)
-	if err := r.member.ending.of(p.object.GetNamespace()); err != nil && !p.deleting {
+	if err := r.ending.of(p.object.GetNamespace()); err != nil && !p.deleting {
 		p.fail("", err)
 		return
 	}
@@ -35,7 +35,7 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 		outcome, err := r.take(ctx, p, step)
 		if err != nil {
 			failed[step.Component] = true
-			r.member.ending.note(p.object.GetNamespace(), err)
+			r.ending.note(p.object.GetNamespace(), err)
 			if !p.fail(step.Component, err) {
 				return
 			}
@@ -51,18 +51,18 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 func (r *reconciler[T]) take(ctx context.Context, p *pass[T], step component.Step) (apply.Outcome, error) {
 	switch step.Action {
 	case component.Apply:
-		result, err := r.member.applier.Apply(ctx, r.request(p, step.Object))
+		result, err := r.member.Applier.Apply(ctx, r.request(p, step.Object))
 		return result.Outcome, err
 	case component.Grow:
 		claim, ok := step.Target.(*corev1.PersistentVolumeClaim)
 		if !ok {
 			return "", errNoClaim
 		}
-		return apply.Updated, r.member.applier.Grow(ctx, claim, step.Size)
+		return apply.Updated, r.member.Applier.Grow(ctx, claim, step.Size)
 	case component.Recreate:
-		return apply.Updated, r.member.applier.Delete(ctx, step.Target, step.Propagation)
+		return apply.Updated, r.member.Applier.Delete(ctx, step.Target, step.Propagation)
 	case component.Delete:
-		return apply.Unchanged, r.member.applier.Delete(ctx, step.Target, step.Propagation)
+		return apply.Unchanged, r.member.Applier.Delete(ctx, step.Target, step.Propagation)
 	default:
 		return "", errors.New("unknown action " + string(step.Action))
 	}

@@ -1,4 +1,4 @@
-package controller
+package copies
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const countsEvery = 2 * time.Second
 // report writes the status if it has changed.
 func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	before := r.copyOf(p.object)
-	now := metav1.NewTime(r.member.options.Clock.Now().UTC().Truncate(time.Second))
+	now := metav1.NewTime(r.member.Settings.Clock.Now().UTC().Truncate(time.Second))
 	status := r.kind.Status(p.object)
 	was := *status.Phase
 	report := r.summarize(p, now)
@@ -32,7 +32,7 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 		*status.LastHandledReconcileAt = p.object.GetAnnotations()[v1.ReconcileAtAnnotation]
 	}
 	r.kind.Report(p.object, report)
-	r.member.options.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
+	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
 	if equality.Semantic.DeepEqual(before, p.object) {
 		return
 	}
@@ -47,7 +47,7 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 		}
 		return
 	}
-	r.member.options.Metrics.transition(r.kind.Name, was, report.Phase)
+	r.member.Settings.Metrics.transition(r.kind.Name, was, report.Phase)
 	r.warn(before, p.object)
 }
 
@@ -113,9 +113,9 @@ func (r *reconciler[T]) minor(before, after T) bool {
 
 // write patches the status, unless the object has changed meanwhile.
 func (r *reconciler[T]) write(ctx context.Context, before, after T) error {
-	ctx, cancel := context.WithTimeout(ctx, r.member.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
-	if err := r.member.client.Status().Patch(ctx, after,
+	if err := r.member.Client.Status().Patch(ctx, after,
 		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
 		client.FieldOwner(v1.SpokeFieldManager)); err != nil {
 		return err

@@ -1,0 +1,134 @@
+package kubeconfig
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+const (
+	// MaxSize is the size in bytes above which a kubeconfig is refused.
+	MaxSize = 256 << 10
+	// UserAgent is what the hub calls itself.
+	UserAgent = "shopfleet-hub"
+)
+
+// Error tells why a kubeconfig is not used. It holds nothing of its content but
+// names of fields.
+type Error struct {
+	// Reason is KubeconfigMissing, KubeconfigInvalid or UnsafeKubeconfig.
+	Reason string
+	// Message names the field and says what to do.
+	Message string
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+func missing(message string) error {
+	return &Error{Reason: v1.ReasonKubeconfigMissing, Message: message}
+}
+
+func invalid(message string) error {
+	return &Error{Reason: v1.ReasonKubeconfigInvalid, Message: message}
+}
+
+func unsafe(message string) error {
+	return &Error{Reason: v1.ReasonUnsafeKubeconfig, Message: message}
+}
+
+// Access is how one cluster is reached.
+type Access struct {
+	// Config has the server, its certificate authority and the credentials inline,
+	// and the hub's user agent. Limits and timeouts are the connection's matter.
+	Config *rest.Config
+	// ExpiresAt is when the first of the credentials expires; zero if none says.
+	ExpiresAt time.Time
+	// Fingerprint is equal for kubeconfigs that mean the same. It is a hash, from
+	// which no credential can be read.
+	Fingerprint string
+}
+
+// Parse checks a kubeconfig and returns what its current context says. The error
+// is an *Error.
+func Parse(raw []byte) (*Access, error) {
+	if len(raw) == 0 {
+		return nil, missing("the kubeconfig is empty: store one in the registration Secret")
+	}
+	if len(raw) > MaxSize {
+		return nil, invalid("the kubeconfig is larger than 256 KiB: keep only the context of this cluster")
+	}
+	file, err := clientcmd.Load(raw)
+	if err != nil || file == nil {
+		return nil, invalid("the kubeconfig cannot be parsed: it must be YAML or JSON of kind Config, with base64 in the fields that end in -data")
+	}
+	cluster, user, err := current(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkCluster(cluster); err != nil {
+		return nil, err
+	}
+	if err := checkUser(user); err != nil {
+		return nil, err
+	}
+	return newAccess(cluster, user)
+}
+
+// current returns the cluster and the user of the current context.
+func current(file *api.Config) (*api.Cluster, *api.AuthInfo, error) {
+	if file.CurrentContext == "" {
+		return nil, nil, invalid("current-context is not set: it says which cluster and user of the file to take")
+	}
+	context := file.Contexts[file.CurrentContext]
+	if context == nil {
+		return nil, nil, invalid("current-context names a context that the file does not have")
+	}
+	cluster := file.Clusters[context.Cluster]
+	if cluster == nil {
+		return nil, nil, invalid("the cluster of the current context is not in the file")
+	}
+	user := file.AuthInfos[context.AuthInfo]
+	if user == nil {
+		return nil, nil, invalid("the user of the current context is not in the file")
+	}
+	return cluster, user, nil
+}
+
+// newAccess copies what may be used, field by field: whatever kubeconfigs learn to
+// say later stays out.
+func newAccess(cluster *api.Cluster, user *api.AuthInfo) (*Access, error) {
+	if len(cluster.CertificateAuthorityData) > 0 && !x509.NewCertPool().AppendCertsFromPEM(cluster.CertificateAuthorityData) {
+		return nil, invalid("certificate-authority-data holds no certificate in PEM")
+	}
+	access := &Access{Config: &rest.Config{
+		Host:               cluster.Server,
+		BearerToken:        user.Token,
+		UserAgent:          UserAgent,
+		DisableCompression: cluster.DisableCompression,
+		TLSClientConfig: rest.TLSClientConfig{
+			ServerName: cluster.TLSServerName,
+			CAData:     cluster.CertificateAuthorityData,
+			CertData:   user.ClientCertificateData,
+			KeyData:    user.ClientKeyData,
+		},
+	}}
+	if len(user.ClientCertificateData) > 0 {
+		pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData)
+		if err != nil {
+			return nil, invalid("client-certificate-data and client-key-data are no matching pair in PEM")
+		}
+		access.ExpiresAt = pair.Leaf.NotAfter
+	}
+	if expiry, ok := tokenExpiry(user.Token); ok && (access.ExpiresAt.IsZero() || expiry.Before(access.ExpiresAt)) {
+		access.ExpiresAt = expiry
+	}
+	access.Fingerprint = fingerprint(access.Config)
+	return access, nil
+}
