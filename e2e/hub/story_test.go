@@ -1,8 +1,13 @@
 package hub_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
@@ -102,7 +107,25 @@ func (s *story) created(t *testing.T) {
 	}
 	for _, name := range memberNames() {
 		s.countMemberWrites(t, before, name)
+		s.awaitEvent(t, "CopyCreated", "Created the copy in "+name)
 	}
+}
+
+// awaitEvent waits until people can read what became of the shop.
+func (s *story) awaitEvent(t *testing.T, reason, note string) {
+	t.Helper()
+	eventually(t, "the event "+note, func(ctx context.Context) error {
+		events := &corev1.EventList{}
+		if err := s.hub.List(ctx, events, client.InNamespace(s.shop.Namespace)); err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.InvolvedObject.Name == s.shop.Name && e.Reason == reason && e.Message == note {
+				return nil
+			}
+		}
+		return fmt.Errorf("not among %d events", len(events.Items))
+	})
 }
 
 // countMemberWrites checks that each object was written once at most, status aside.

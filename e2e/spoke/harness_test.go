@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +41,7 @@ type world struct {
 	client.Client
 	cluster    *fleet.Cluster
 	kubeconfig []byte
+	logger     logr.Logger
 	// stop ends the spoke and waits for it.
 	stop func(testing.TB)
 }
@@ -46,6 +49,11 @@ type world struct {
 // start starts a cluster and a spoke.
 func start(t *testing.T) *world {
 	t.Helper()
+	log := io.Discard
+	if os.Getenv("SHOPFLEET_LOG") != "" {
+		log = os.Stderr
+	}
+	logger := setup.NewLogger(log, 0)
 	f := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{
 		{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3, NodeCPU: quantity("32"), NodeMemory: quantity("128Gi")},
 	}})
@@ -67,7 +75,7 @@ func start(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Client: c, cluster: cluster, kubeconfig: kubeconfig}
+	w := &world{Client: c, cluster: cluster, kubeconfig: kubeconfig, logger: logger}
 	w.run(t)
 	t.Cleanup(func() { w.stop(t) })
 	return w
@@ -82,18 +90,12 @@ func (w *world) run(t testing.TB) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	log := os.Stderr
-	if os.Getenv("SHOPFLEET_LOG") == "" {
-		if log, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
 	go func() {
 		ended <- setup.Run(ctx, setup.Options{
 			Config:                 config,
 			MetricsBindAddress:     "0",
 			HealthProbeBindAddress: "0",
-			Logger:                 setup.NewLogger(log, 0),
+			Logger:                 w.logger,
 			Registry:               prometheus.NewRegistry(),
 			RetryAfter:             retryAfter,
 			Resync:                 resync,

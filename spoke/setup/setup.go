@@ -75,17 +75,19 @@ func Scheme() (*runtime.Scheme, error) {
 }
 
 // NewLogger returns a logger that writes JSON lines up to a verbosity: 0 is what
-// an operator of clusters wants to read, more is for developers.
+// an operator of clusters wants to read, more is for developers. The libraries
+// below log through globals, and from then on to this logger: a process calls
+// this once, before anything else runs.
 func NewLogger(out io.Writer, verbosity int) logr.Logger {
-	return logr.FromSlogHandler(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.Level(-verbosity)}))
+	logger := logr.FromSlogHandler(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.Level(-verbosity)}))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	return logger
 }
 
 // Run runs a spoke until the context ends, and returns nil then. An error tells
 // that it could not start, or lost its lease.
 func Run(ctx context.Context, o Options) error {
-	// The libraries below log through globals, which only a process can set.
-	ctrl.SetLogger(o.Logger)
-	klog.SetLogger(o.Logger)
 	config, err := configOf(o)
 	if err != nil {
 		return err

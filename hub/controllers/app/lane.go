@@ -136,7 +136,7 @@ func (l *lane) count(ctx context.Context, app *v1.EcommerceApp, outcome apply.Ou
 		l.options.Metrics.fanout.WithLabelValues(l.name).Observe(since.Seconds())
 	}
 	log.FromContext(ctx).V(1).Info("Applied copy", "outcome", outcome, "generation", app.Generation)
-	l.options.Recorder.Eventf(app, nil, corev1.EventTypeNormal, reason, "Apply", note, l.name)
+	l.options.Recorder.Eventf(app, subjectMember(l.name), corev1.EventTypeNormal, reason, "Apply", note, l.name)
 }
 
 // leave deletes the copy, and tells whether it is confirmed gone. The copy's own
@@ -170,12 +170,12 @@ func (l *lane) leave(ctx context.Context, app *v1.EcommerceApp) (gone bool, err 
 func (l *lane) tell(app *v1.EcommerceApp, last, next report) {
 	switch {
 	case next.gone && !last.gone:
-		l.options.Recorder.Eventf(app, nil, corev1.EventTypeNormal, "CopyDeleted", "Delete", "The copy in %s is gone", l.name)
+		l.options.Recorder.Eventf(app, subjectMember(l.name), corev1.EventTypeNormal, "CopyDeleted", "Delete", "The copy in %s is gone", l.name)
 	case next.failure != nil && (last.failure == nil || last.failure.Reason != next.failure.Reason):
 		reason := next.failure.Reason
 		if reason == v1.ReasonApplyFailed {
 			reason = "SyncFailed"
 		}
-		l.options.Recorder.Eventf(app, nil, corev1.EventTypeWarning, reason, "Apply", "%s: %s", l.name, next.failure.Message)
+		l.options.Recorder.Eventf(app, subjectMember(l.name), corev1.EventTypeWarning, reason, "Apply", "%s: %s", l.name, next.failure.Message)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -50,7 +51,7 @@ func (r *Reconciler) tell(app *v1.EcommerceApp, in rollup.Input, last v1.Ecommer
 	}
 	for _, entry := range next.Clusters {
 		if entry.Stale && !stale[entry.Name] {
-			r.recorder.Eventf(app, nil, corev1.EventTypeWarning, v1.ReasonClusterUnreachable, "Observe", "%s: %s", entry.Name, entry.Message)
+			r.recorder.Eventf(app, subjectMember(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterUnreachable, "Observe", "%s: %s", entry.Name, entry.Message)
 		}
 	}
 	r.tellDetached(app, in, next)
@@ -68,17 +69,23 @@ func (r *Reconciler) tell(app *v1.EcommerceApp, in rollup.Input, last v1.Ecommer
 // tellDetached names the clusters that an application lost because they left the
 // fleet: what runs there is nobody's now.
 func (r *Reconciler) tellDetached(app *v1.EcommerceApp, in rollup.Input, next v1.EcommerceAppStatus) {
-	member := map[string]bool{}
+	attached := map[string]bool{}
 	for _, c := range in.Clusters {
-		member[c.Name] = c.Connection != rollup.Detached
+		attached[c.Name] = c.Connection != rollup.Detached
 	}
 	for _, entry := range in.Previous.Clusters {
 		left := !slices.ContainsFunc(next.Clusters, func(c v1.ClusterStatus) bool { return c.Name == entry.Name })
-		if left && !member[entry.Name] {
-			r.recorder.Eventf(app, nil, corev1.EventTypeWarning, v1.ReasonClusterDetached, "Place",
+		if left && !attached[entry.Name] {
+			r.recorder.Eventf(app, subjectMember(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterDetached, "Place",
 				"%s left the fleet; what runs there was left as it is", entry.Name)
 		}
 	}
+}
+
+// subjectMember is what an event about one cluster relates to: events that differ in
+// nothing but their note would be counted as one.
+func subjectMember(name string) *v1.MemberCluster {
+	return &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 // placed names the clusters that an application is on, for people.
