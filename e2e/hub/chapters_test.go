@@ -84,6 +84,7 @@ func (s *story) defended(t *testing.T) {
 	before := copied.DeepCopy()
 	copied.Spec.Frontend.Image = "somebody:else"
 	delete(copied.Annotations, v1.HubGenerationAnnotation)
+	delete(copied.Annotations, v1.HubAppUIDAnnotation)
 	if err := s.members["eu-1"].Patch(t.Context(), copied, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,8 @@ func (s *story) defended(t *testing.T) {
 		if err := s.members["eu-1"].Get(ctx, key, copied); err != nil {
 			return err
 		}
-		if copied.Spec.Frontend.Image != s.shop.Spec.Frontend.Image || copied.Annotations[v1.HubGenerationAnnotation] == "" {
+		if copied.Spec.Frontend.Image != s.shop.Spec.Frontend.Image || copied.Annotations[v1.HubGenerationAnnotation] == "" ||
+			copied.Annotations[v1.HubAppUIDAnnotation] == "" {
 			return fmt.Errorf("image %q, annotations %v", copied.Spec.Frontend.Image, copied.Annotations)
 		}
 		return nil
@@ -219,8 +221,9 @@ func (s *story) contested(t *testing.T) {
 	if err := s.members["asia-1"].Get(t.Context(), client.ObjectKeyFromObject(app), live); err != nil {
 		t.Fatal(err)
 	}
-	if live.Spec.Image != "somebody:else" || live.Annotations[v1.HubAppUIDAnnotation] != "" {
-		t.Errorf("the foreign object was touched: image %q, annotations %v", live.Spec.Image, live.Annotations)
+	if live.Spec.Image != "somebody:else" || live.Annotations[v1.HubAppUIDAnnotation] != "" || len(live.Finalizers) > 0 || live.Status.ObservedGeneration != 0 {
+		t.Errorf("the foreign object was touched: image %q, annotations %v, finalizers %v, status %v",
+			live.Spec.Image, live.Annotations, live.Finalizers, live.Status)
 	}
 	// Handed over, it becomes the copy.
 	before := live.DeepCopy()

@@ -179,8 +179,10 @@ func (h *hub) newSpokes(ctx context.Context) (*spoke.Engager, error) {
 		return nil, fmt.Errorf("registering the metrics of members' applications: %w", err)
 	}
 	reader := h.mgr.GetLocalManager().GetClient()
+	kind := spoke.EcommerceApp()
+	kind.Selects = (*v1.EcommerceApp).IsCopy
 	return spoke.NewEngager(spoke.Options{
-		Kinds:   []spoke.Runner{spoke.EcommerceApp()},
+		Kinds:   []spoke.Runner{kind},
 		Metrics: counted,
 		Logger:  h.options.Logger.WithName("spoke"),
 		Facts: func(name string) render.Cluster {

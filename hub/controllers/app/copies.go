@@ -41,8 +41,7 @@ func copyFor(app *v1.EcommerceApp, member string) *v1.EcommerceApp {
 func owned(app *v1.EcommerceApp) func(component.Resource) bool {
 	return func(live component.Resource) bool {
 		uid := live.GetAnnotations()[v1.HubAppUIDAnnotation]
-		return uid == string(app.UID) ||
-			uid != "" && live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy
+		return uid == string(app.UID) || live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy
 	}
 }
 

@@ -52,11 +52,11 @@ func TestOwned(t *testing.T) {
 		annotations, labels map[string]string
 		want                bool
 	}{
-		"made from it":                      {map[string]string{v1.HubAppUIDAnnotation: "u-1"}, nil, true},
-		"made from an earlier one":          {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, true},
-		"with a UID that somebody copied":   {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, nil, false},
-		"somebody's":                        {nil, nil, false},
-		"labelled as ours but not by a hub": {nil, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, false},
+		"made from it":                    {map[string]string{v1.HubAppUIDAnnotation: "u-1"}, nil, true},
+		"made from an earlier one":        {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, true},
+		"with a UID that somebody copied": {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, nil, false},
+		"somebody's":                      {nil, nil, false},
+		"stripped of its UID":             {nil, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,6 +20,8 @@ type Kind[T client.Object] struct {
 	New func() T
 	// NewList returns an empty list.
 	NewList func() client.ObjectList
+	// Selects tells which objects are ours to reconcile. Nil means all.
+	Selects func(T) bool
 	// Render is pure: the same object and cluster give the same components. Its
 	// error names the field of the spec that must change.
 	Render func(T, render.Cluster) ([]component.Component, error)

@@ -43,6 +43,10 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 		}
 		return reconcile.Result{}, fmt.Errorf("reading %s %q: %w", r.kind.Name, req, err)
 	}
+	if r.kind.Selects != nil && !r.kind.Selects(object) {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
 	p := &pass[T]{object: r.newest.of(object)}
 	if p.object.GetDeletionTimestamp() != nil {
 		r.finalize(ctx, p)
