@@ -26,11 +26,7 @@ const awkward = `p'a"s\s $w&d/`
 // TestPostgreSQL runs the rendered scripts against a real PostgreSQL, where the
 // machine has one: a primary, a standby that streams from it, a dump, a stop.
 func TestPostgreSQL(t *testing.T) {
-	for _, program := range []string{"postgres", "initdb", "pg_ctl", "psql", "pg_isready", "pg_basebackup", "pg_dump", "pg_restore"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("the machine has no %s", program)
-		}
-	}
+	usePostgreSQL(t)
 	spec := testSpec(v1.EnginePostgreSQL, "15.4")
 	spec.Replicas = 2
 	spec.Backup = Backup{Enabled: true, Schedule: "0 2 * * *", KeepLast: 1, KeepDays: 1}
@@ -68,6 +64,23 @@ func TestPostgreSQL(t *testing.T) {
 
 	standby.stop(t)
 	primary.stop(t)
+}
+
+// usePostgreSQL puts the programs of PostgreSQL on the PATH, which Debian does not.
+func usePostgreSQL(t *testing.T) {
+	t.Helper()
+	folders, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(folders) > 0 {
+		t.Setenv("PATH", folders[len(folders)-1]+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	}
+	for _, program := range []string{"postgres", "initdb", "pg_ctl", "psql", "pg_isready", "pg_basebackup", "pg_dump", "pg_restore"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("the scripts are not run: there is no %s; on Debian, apt-get install postgresql brings it", program)
+		}
+	}
 }
 
 // A dump that fails leaves the old ones alone.
