@@ -81,6 +81,9 @@ func (c *Cluster) apiServerArguments() []string {
 		"--tls-private-key-file=" + c.path(fileServer+extensionKey),
 		"--client-ca-file=" + c.path(fileAuthority),
 		"--authorization-mode=Node,RBAC",
+		// Stricter than the default, as some distributions are: an owner reference
+		// that blocks deletion needs a permission on the owner's finalizers.
+		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + c.path(fileSigningKey),
 		"--service-account-signing-key-file=" + c.path(fileSigningKey),

@@ -38,6 +38,7 @@ func testRepair(w *world) func(*testing.T) {
 		t.Run("deleted", testMadeAgain(w, app))
 		t.Run("changed", testReverted(w, app))
 		t.Run("label removed", testRelabelled(w, app))
+		t.Run("status written by hand", testStatusByHand(w, app))
 		t.Run("foreign fields stay", testForeignFields(w, app))
 		hasEvents(t, w, app, "Created", "Updated")
 	}
@@ -83,6 +84,23 @@ func testRelabelled(w *world, app *v1.EcommerceApp) func(*testing.T) {
 			}
 			return nil
 		})
+	}
+}
+
+// testStatusByHand holds that a status says what is observed, whoever wrote it last.
+func testStatusByHand(w *world, app *v1.EcommerceApp) func(*testing.T) {
+	return func(t *testing.T) {
+		written := &v1.EcommerceApp{}
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(app), written); err != nil {
+			t.Fatal(err)
+		}
+		before := written.DeepCopy()
+		written.Status.Phase, written.Status.Message = v1.PhaseFailed, "by hand"
+		if err := w.Status().Patch(t.Context(), written, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+		// Long before the next resync.
+		w.running(t, app)
 	}
 }
 

@@ -222,6 +222,9 @@ func (a *Applier) update(ctx context.Context, intent *unstructured.Unstructured,
 	if done {
 		return Result{Outcome: Unchanged}, nil
 	}
+	if err := a.handOver(ctx, intent, content); err != nil {
+		return Result{}, err
+	}
 	over := live.GetResourceVersion()
 	rejected := intent.DeepCopy()
 	err = a.send(ctx, intent, client.ForceOwnership)
@@ -239,7 +242,7 @@ func (a *Applier) send(ctx context.Context, intent *unstructured.Unstructured, o
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	kind, name := intent.GetKind(), intent.GetName()
-	opts = append(opts, client.FieldOwner(a.manager))
+	opts = append([]client.ApplyOption{client.FieldOwner(a.manager)}, opts...)
 	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), opts...); err != nil {
 		return fmt.Errorf("applying %s %q: %w", kind, name, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,7 +74,49 @@ func TestApplier(t *testing.T) {
 	t.Run("lost race", testRace(s))
 	t.Run("once", testOnce(s))
 	t.Run("item in the way", testInTheWay(s))
+	t.Run("hand over the number of pods", testHandOver(s))
 	t.Run("delete", testDelete(s))
+}
+
+// testHandOver leaves the number of pods to an autoscaler: it stays until that decides.
+func testHandOver(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		a := s.applier()
+		labels := map[string]string{"a": "1"}
+		intent := func(image string, replicas *int32) *appsv1.Deployment {
+			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "autoscaled", Labels: labels}}
+			d.Spec.Replicas = replicas
+			d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+			d.Spec.Template.Labels = labels
+			d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: image}}
+			return d
+		}
+		live := func() *appsv1.Deployment {
+			d := &appsv1.Deployment{}
+			if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent("", nil)), d); err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		expect := func(want int32) {
+			t.Helper()
+			if got := *live().Spec.Replicas; got != want {
+				t.Fatalf("%d pods, want %d", got, want)
+			}
+		}
+		do(t, a, apply.Request{Intent: intent("web:1", new(int32(3))), Owned: labelled}, apply.Created)
+		do(t, a, apply.Request{Intent: intent("web:1", nil), Live: live(), Owned: labelled}, apply.Updated)
+		expect(3)
+		decided := live()
+		decided.Spec.Replicas = new(int32(5))
+		if err := s.Update(t.Context(), decided); err != nil {
+			t.Fatal(err)
+		}
+		do(t, a, apply.Request{Intent: intent("web:2", nil), Live: live(), Owned: labelled}, apply.Updated)
+		expect(5)
+		do(t, a, apply.Request{Intent: intent("web:2", new(int32(2))), Live: live(), Owned: labelled}, apply.Updated)
+		expect(2)
+	}
 }
 
 func testLifecycle(s *server) func(*testing.T) {

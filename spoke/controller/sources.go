@@ -33,7 +33,8 @@ func sources(kind Runner, owner schema.GroupKind, c cache.Cache, o *optional) []
 		return ownerOf(object, owner, name)
 	}
 	all := []source.Source{
-		source.Kind(c, kind.Object(), &handler.EnqueueRequestForObject{}, predicate.Funcs{UpdateFunc: specChanged}),
+		// Status too: what somebody else writes there is put right; our own costs no request.
+		source.Kind(c, kind.Object(), &handler.EnqueueRequestForObject{}, predicate.ResourceVersionChangedPredicate{}),
 	}
 	for _, child := range childrenOf([]Runner{kind}) {
 		all = append(all, source.Kind(c, child, handler.EnqueueRequestsFromMapFunc(toOwner), predicate.Funcs{UpdateFunc: childChanged}))
@@ -60,7 +61,7 @@ func ownerOf(child client.Object, owner schema.GroupKind, partOf string) []recon
 	return []reconcile.Request{request}
 }
 
-// specChanged lets pass what someone asks of an object; its status is our own.
+// specChanged lets pass what someone asks of an object, and not its status.
 func specChanged(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || metadataChanged(e)
 }

@@ -15,6 +15,9 @@
 //
 // # Trade-offs
 //
+// There is no further kind for the smallest of databases, of a version and a
+// storage size alone: that is a MySQLCluster that leaves the rest out.
+//
 // storageClass and storageClassName are two names for one thing, because the
 // documents that people start from use both; giving two different values is
 // refused.
