@@ -81,8 +81,7 @@ func (c *Cluster) apiServerArguments() []string {
 		"--tls-private-key-file=" + c.path(fileServer+extensionKey),
 		"--client-ca-file=" + c.path(fileAuthority),
 		"--authorization-mode=Node,RBAC",
-		// Stricter than the default, as some distributions are: an owner reference
-		// that blocks deletion needs a permission on the owner's finalizers.
+		// As strict as some distributions are about owner references.
 		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + c.path(fileSigningKey),

@@ -46,6 +46,10 @@ func TestMembers(t *testing.T) {
 	t.Run("spec wins", s.testSpecWins)
 	t.Run("applications are counted", s.testApps)
 	t.Run("frozen", s.testFrozen)
+	t.Run("killed", s.testKilled)
+	t.Run("definition deleted", s.testDefinition)
+	t.Run("definition held up", s.testDefinitionHeld)
+	t.Run("definition changed", s.testDefinitionChanged)
 	e.awaitGone(t)
 	s.process.stop()
 	t.Run("restart", s.testRestart)
@@ -156,13 +160,7 @@ func (e *suite) testRotation(t *testing.T) {
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	engaged := e.process.engaged.times("eu-1")
 
-	e.register(t, "eu-1", e.kubeconfig(t, eu))
-	fleettest.Eventually(t, "the new kubeconfig to be swapped in", func(context.Context) error {
-		if n := e.process.engaged.times("eu-1"); n != engaged+1 {
-			return fmt.Errorf("engaged %d times, want %d", n, engaged+1)
-		}
-		return nil
-	})
+	e.swap(t, "eu-1")
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 
 	e.register(t, "eu-1", badKubeconfigs(t, e.environment)["exec"].kubeconfig)
@@ -258,9 +256,32 @@ func (e *suite) testDetachByMemberCluster(t *testing.T) {
 	if !slices.Contains(m.Finalizers, v1.MemberFinalizer) {
 		t.Errorf("finalizers %v", m.Finalizers)
 	}
+	// Another MemberCluster that names the same Secret goes without it.
+	double := &v1.MemberCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "double"},
+		Spec:       v1.MemberClusterSpec{KubeconfigSecretRef: v1.KubeconfigSecretReference{Name: "eu-1"}},
+	}
+	if err := e.hub.Create(t.Context(), double); err != nil {
+		t.Fatal(err)
+	}
+	e.await(t, "double", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDuplicateCluster)
+	e.delete(t, double)
+	fleettest.Eventually(t, "the double to be gone", func(ctx context.Context) error {
+		_, err := e.member(ctx, "double")
+		if err == nil {
+			return errors.New("it is there")
+		}
+		return client.IgnoreNotFound(err)
+	})
+	secret := &corev1.Secret{}
+	if err := e.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "eu-1"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	if got := secret.Labels[v1.MemberClusterLabel]; got != "true" {
+		t.Errorf("label of the Secret of two is %q after one went, want true", got)
+	}
 	e.delete(t, m)
 	e.awaitGone(t)
-	secret := &corev1.Secret{}
 	if err := e.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "eu-1"}, secret); err != nil {
 		t.Fatal(err)
 	}

@@ -160,9 +160,18 @@ func (e *suite) testMissingWrite(t *testing.T) {
 	}
 	e.await(t, "us-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonPermissionsMissing)
 	e.await(t, "us-1", v1.ConditionConnected, metav1.ConditionTrue, "")
+	marked := mark(t, e.Member("us-1"))
 	grant()
 	_, took := e.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	t.Logf("healed %s after the permission was granted", took)
+	// What noticed it is an inspection, which looks at the definition too.
+	log := marked.of(t, e.Member("us-1"), "no-writer")
+	if looked := log.Of("customresourcedefinitions").Verb("get"); len(looked) == 0 {
+		t.Errorf("the definition was not looked at:\n%s", log)
+	}
+	if writes := log.Writes(); len(writes) > 0 {
+		t.Errorf("the inspection wrote:\n%s", writes)
+	}
 	if n := e.process.engaged.times("us-1"); n != 1 {
 		t.Errorf("engaged %d times, want once: granting a permission needs no new connection", n)
 	}

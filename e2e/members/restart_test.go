@@ -37,11 +37,17 @@ func mark(t *testing.T, clusters ...*fleet.Cluster) marks {
 // writes are those of the hub's account since the mark.
 func (m marks) writes(t *testing.T, c *fleet.Cluster) audit.Log {
 	t.Helper()
+	return m.of(t, c, config.HubServiceAccount).Writes()
+}
+
+// of is what an account asked for since the mark.
+func (m marks) of(t *testing.T, c *fleet.Cluster, account string) audit.Log {
+	t.Helper()
 	log, _, err := c.AuditSince(t.Context(), m[c])
 	if err != nil {
 		t.Fatal(err)
 	}
-	return log.ByServiceAccount(namespace, config.HubServiceAccount).Writes()
+	return log.ByServiceAccount(namespace, account)
 }
 
 func awaitEngaged(t *testing.T, hub *hubProcess, name string) {

@@ -14,7 +14,8 @@
 //	probe    each period, uncached; so many failures in a row mean lost
 //	lose     the context ends, informers and reconcilers of that member stop, its last
 //	         state is kept, and connecting starts anew with a fresh connection
-//	inspect  each minute: permissions, version, capabilities
+//	inspect  each minute: permissions, version, capabilities, definitions; and at once
+//	         when an informer is told that its kind is not served
 //
 // A changed kubeconfig is connected and verified first and swapped second. A bad one
 // is said in a condition while the old connection goes on. An empty one is a
@@ -24,10 +25,16 @@
 // informers would never sync. One that lacks permission to write is engaged, so that
 // its state is known, and is not Ready.
 //
+// A definition that is deleted on a member takes all objects of its kind with it. While
+// the member deletes it, the member stays engaged and is not Ready: the objects end only
+// when the hub's reconcilers have cleaned up after them. When it is gone, the member is
+// lost, with a message that names the definition; connecting anew installs it, and the
+// hub's reconcilers make again what should be there.
+//
 // # Not
 //
 // No objects of the hub: no Secrets, no MemberClusters, no events. Nothing is
-// written to a member but what Prepare writes.
+// written to a member but the definitions of Prepare.
 //
 // # Trade-offs
 //
@@ -38,6 +45,11 @@
 //     cannot be changed without making the cluster anew.
 //   - A reconnection lists everything again. Keeping informers over an outage would
 //     save that, and keep goroutines and connections of members that may never return.
+//   - The loss of a definition is noticed by its informers, whose list is answered with
+//     404, and proven by reading the definition's metadata. That costs no request while
+//     nothing is wrong, where a watch on definitions would cost each member one more, and
+//     polling four requests a minute. That a definition is being deleted while objects
+//     hold it up is noticed by the inspection alone, up to a minute later.
 //   - Recovery takes as many successes in a row as the health says, a period apart; the
 //     first connection in a process takes one, so that a restart is quick.
 package members

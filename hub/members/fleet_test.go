@@ -17,7 +17,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -214,7 +213,10 @@ func TestHungMember(t *testing.T) {
 // apiServer answers probes with an identity and an HTTP status.
 func apiServer(t *testing.T, uid string, status *atomic.Int32) []byte {
 	t.Helper()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/namespaces/kube-system" {
+			t.Errorf("a refused cluster was asked for %s", r.URL.Path)
+		}
 		w.Header().Set("Content-Type", "application/json")
 		if code := int(status.Load()); code != http.StatusOK {
 			w.WriteHeader(code)
@@ -232,10 +234,7 @@ func apiServer(t *testing.T, uid string, status *atomic.Int32) []byte {
 func TestRefusedByTheCluster(t *testing.T) {
 	status := &atomic.Int32{}
 	status.Store(http.StatusUnauthorized)
-	f := start(t, Options{
-		HubUID:  "hub",
-		Prepare: func(context.Context, client.Client) error { t.Error("a refused cluster was prepared"); return nil },
-	})
+	f := start(t, Options{HubUID: "hub"})
 	f.Set("a", Target{Kubeconfig: apiServer(t, "hub", status)})
 	state := await(t, f, "a", refusedFor(v1.ReasonUnauthorized))
 	if !state.Settled || state.Connected.Reason != v1.ReasonUnauthorized {

@@ -26,8 +26,10 @@ const (
 	retryJitter = 0.5
 
 	inspectPeriod = time.Minute
-	// inspectSoon is the period while permissions are missing.
+	// inspectSoon is the period while something is missing.
 	inspectSoon = 15 * time.Second
+	// inspectNow gathers what informers have to say about kinds that are not served.
+	inspectNow = 500 * time.Millisecond
 	// nodesDelay gathers changes of nodes.
 	nodesDelay = time.Second
 	// idle is how long the goroutine sleeps when nothing is due.
@@ -77,7 +79,9 @@ type loop struct {
 	running [tasks]*job
 	results chan result
 	nodes   chan struct{}
-	group   sync.WaitGroup
+	// unserved tells that an informer was told that there is no such kind.
+	unserved chan struct{}
+	group    sync.WaitGroup
 }
 
 // job is a running task.
@@ -105,6 +109,15 @@ func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
 		backoff:  newBackoff(),
 		results:  make(chan result),
 		nodes:    make(chan struct{}, 1),
+		unserved: make(chan struct{}, 1),
+	}
+}
+
+// nudge fills a channel that holds one, and never waits.
+func nudge(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
@@ -144,6 +157,8 @@ func (l *loop) await(ctx context.Context) {
 		if l.due[taskNodes].IsZero() {
 			l.schedule(taskNodes, nodesDelay)
 		}
+	case <-l.unserved:
+		l.hastenInspection()
 	case <-ended:
 		l.lose(&verdict.Failure{Stage: verdict.StageSetup, Reason: v1.ReasonSetupFailed, Message: "the cache of the cluster ended"})
 	}
@@ -230,19 +245,15 @@ func (l *loop) stop(t task) {
 
 func (l *loop) startConnect(ctx context.Context) {
 	a := &session.Attempt{
-		Settings: l.fleet.settings,
-		Name:     l.name,
-		Access:   l.access,
-		Probes:   1,
-		Period:   l.target.Health.Period,
-		Admit:    func(uid string) *verdict.Failure { return l.fleet.claims.Admit(ctx, l.name, uid) },
-		Indexes:  l.fleet.fieldIndexes(),
-		NodesChanged: func() {
-			select {
-			case l.nodes <- struct{}{}:
-			default:
-			}
-		},
+		Settings:     l.fleet.settings,
+		Name:         l.name,
+		Access:       l.access,
+		Probes:       1,
+		Period:       l.target.Health.Period,
+		Admit:        func(uid string) *verdict.Failure { return l.fleet.claims.Admit(ctx, l.name, uid) },
+		Indexes:      l.fleet.fieldIndexes(),
+		NodesChanged: func() { nudge(l.nodes) },
+		Unserved:     func() { nudge(l.unserved) },
 	}
 	if l.wasEngaged && l.session == nil {
 		a.Probes = l.target.Health.SuccessThreshold

@@ -1,9 +1,6 @@
 package members
 
 import (
-	"context"
-	"errors"
-
 	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -33,10 +30,9 @@ type Options struct {
 	// Watched returns the types whose informers are in sync before a member is
 	// engaged: everything that reconcilers watch there. Nodes are added.
 	Watched func() []client.Object
-	// Prepare makes the member ready for its informers, for example with
-	// InstallDefinitions. It gets an uncached client. It runs with each connection and
-	// should write nothing when nothing is to do.
-	Prepare func(ctx context.Context, c client.Client) error
+	// Prepare is what a member must have before its informers start and for as long as
+	// they run; see InstallDefinitions. The default is nothing.
+	Prepare preflight.Definitions
 	// Permissions are what the credentials must allow; see PermissionsFrom.
 	Permissions []authorizationv1.ResourceAttributes
 	// Timeouts bound what may take long; zero values have defaults.
@@ -60,9 +56,6 @@ func (o Options) settings() *session.Settings {
 	if o.Watched == nil {
 		o.Watched = func() []client.Object { return nil }
 	}
-	if o.Prepare == nil {
-		o.Prepare = func(context.Context, client.Client) error { return nil }
-	}
 	return &session.Settings{
 		Scheme:       o.Scheme,
 		Clock:        o.Clock,
@@ -81,15 +74,10 @@ func PermissionsFrom(rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttrib
 	return preflight.PermissionsFrom(rules)
 }
 
-// InstallDefinitions returns a function for Options.Prepare that makes a member
-// serve the kinds of CustomResourceDefinitions. It writes those that the member does
-// not have as given, and waits until all are served.
-func InstallDefinitions(definitions ...*unstructured.Unstructured) func(context.Context, client.Client) error {
-	return func(ctx context.Context, c client.Client) error {
-		failed := make([]error, len(definitions))
-		for i, definition := range definitions {
-			failed[i] = preflight.InstallDefinition(ctx, c, definition)
-		}
-		return errors.Join(failed...)
-	}
+// InstallDefinitions returns what, as Options.Prepare, makes members serve the kinds
+// of CustomResourceDefinitions. Those that a member does not have as given are written
+// when it is connected, and again when they are lost or changed later. While a
+// member is without one, it is not Ready.
+func InstallDefinitions(definitions ...*unstructured.Unstructured) preflight.Definitions {
+	return definitions
 }

@@ -83,10 +83,18 @@ func (l *loop) adopt(c *session.Connected) {
 
 func (l *loop) scheduleInspection() {
 	period := inspectPeriod
-	if len(l.inspected.Missing) > 0 {
+	if len(l.inspected.Missing)+len(l.inspected.Definitions.Deleting) > 0 {
 		period = inspectSoon
 	}
 	l.schedule(taskInspect, wait.Jitter(period, spread))
+}
+
+// hastenInspection has a member inspected that no longer serves a kind. One that is
+// being inspected is left alone: as long as it is so, the informer says it again.
+func (l *loop) hastenInspection() {
+	if l.session != nil && l.running[taskInspect] == nil && l.due[taskInspect].After(l.now().Add(inspectNow)) {
+		l.schedule(taskInspect, inspectNow)
+	}
 }
 
 // probed counts probes. The next one begins a period after this one began.
@@ -115,6 +123,12 @@ func (l *loop) inspectedAgain(r result) {
 	}
 	if l.inspected.Blocked() {
 		l.lose(verdict.Lacking(l.inspected.Missing))
+		return
+	}
+	if gone := l.inspected.Definitions.Absent; len(gone) > 0 {
+		// Connecting anew installs them, and gives nobody's backoff a part in it: the
+		// informers list at once, and everything that runs there is looked at.
+		l.lose(verdict.Undefined(gone))
 		return
 	}
 	l.scheduleInspection()
@@ -170,7 +184,8 @@ func (l *loop) publish() {
 		l.state.Info.Capabilities = l.inspected.Server.Capabilities
 	}
 	l.state.Conditions = verdict.Judge(l.state.Conditions, verdict.Picture{
-		Engaged: l.state.Engaged, Missing: l.inspected.Missing, Failure: l.failure,
+		Engaged: l.state.Engaged, Missing: l.inspected.Missing,
+		Deleting: l.inspected.Definitions.Deleting, Failure: l.failure,
 	})
 	if l.report(l.state) {
 		l.fleet.notify(l.name)

@@ -20,6 +20,9 @@
 //     chosen as long as it still matches. Taking the application away from a
 //     cluster that merely does not answer would delete it when the cluster
 //     returns.
+//   - Where no cluster matches, the application stays on those that it is on,
+//     and the decision says so: a slip in a name or a label must not take a shop
+//     down everywhere. Who wants that deletes the application.
 //   - A detached cluster is never chosen, and nothing is deleted there: it has
 //     left the fleet, so it is not ours to clean.
 //   - The labels that a selector sees are those of the MemberCluster plus two

@@ -42,6 +42,9 @@ type Decision struct {
 	Chosen []string
 	// Rejected are all others, sorted by name.
 	Rejected []v1.RejectedCluster
+	// Unmatched says that no cluster qualifies, so that the application stays
+	// where it is; empty if one does, or if it is nowhere.
+	Unmatched string
 }
 
 // Decide returns where an application should run. Current names the clusters
@@ -73,11 +76,29 @@ func Decide(spec v1.Placement, clusters []Cluster, current []string) (Decision, 
 		}
 	}
 	decision.take(candidates, placed, limitOf(spec))
+	if len(decision.Chosen) == 0 {
+		decision.stay(clusters, placed)
+	}
 	slices.Sort(decision.Chosen)
 	slices.SortFunc(decision.Rejected, func(a, b v1.RejectedCluster) int {
 		return strings.Compare(a.Cluster, b.Cluster)
 	})
 	return decision, nil
+}
+
+// stay keeps an application where it is when no cluster qualifies: a slip in a
+// name must not take a shop down everywhere. Deleting it does that.
+func (d *Decision) stay(clusters []Cluster, placed map[string]bool) {
+	for _, cluster := range clusters {
+		if placed[cluster.Name] && !cluster.Detached {
+			d.Chosen = append(d.Chosen, cluster.Name)
+		}
+	}
+	if len(d.Chosen) == 0 {
+		return
+	}
+	d.Unmatched = "no cluster matches the placement, so the application stays where it is: correct spec.placement, or delete the application"
+	d.Rejected = slices.DeleteFunc(d.Rejected, func(r v1.RejectedCluster) bool { return slices.Contains(d.Chosen, r.Cluster) })
 }
 
 // take chooses among the clusters that qualify: those that run the application

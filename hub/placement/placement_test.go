@@ -87,10 +87,25 @@ func TestDecideReadiness(t *testing.T) {
 		},
 		"a placed cluster that is not ready and no longer matches goes": {
 			spec:     v1.Placement{Regions: []string{"s"}},
-			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, notReady)},
+			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, notReady), ready("b", "s", v1.ProviderAWS)},
 			current:  []string{"a"},
 			want: Decision{
+				Chosen:   []string{"b"},
 				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonRegionNotListed, "placement.regions does not list r")},
+			},
+		},
+		"nothing moves when no cluster matches": {
+			spec:     v1.Placement{ClusterNames: []string{"mars-1"}},
+			clusters: []Cluster{ready("a", "r", v1.ProviderAWS), ready("b", "s", v1.ProviderAWS), ready("c", "s", v1.ProviderAWS, detached)},
+			current:  []string{"b", "c"},
+			want: Decision{
+				Chosen: []string{"b"},
+				Rejected: []v1.RejectedCluster{
+					rejected("a", v1.ReasonNameNotListed, "placement.clusterNames does not list it"),
+					rejected("c", v1.ReasonClusterDetached, "the cluster left the fleet: the Secret is gone"),
+					rejected("mars-1", v1.ReasonNoMatchingCluster, "no MemberCluster has this name"),
+				},
+				Unmatched: "no cluster matches the placement, so the application stays where it is: correct spec.placement, or delete the application",
 			},
 		},
 		"a detached cluster goes even when placed and matching": {

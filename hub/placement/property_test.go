@@ -121,7 +121,7 @@ func (w world) complete(_ *rand.Rand, d Decision) string {
 }
 
 func (w world) bounded(_ *rand.Rand, d Decision) string {
-	if limit := int(w.spec.MaxClusters); limit > 0 && len(d.Chosen) > limit {
+	if limit := int(w.spec.MaxClusters); d.Unmatched == "" && limit > 0 && len(d.Chosen) > limit {
 		return fmt.Sprintf("%d chosen, %d allowed", len(d.Chosen), limit)
 	}
 	return ""
@@ -156,8 +156,15 @@ func (w world) stable(_ *rand.Rand, d Decision) string {
 	return cmp.Diff(d.Chosen, again.Chosen)
 }
 
+// onlyWhereAllowed: what is chosen fits the spec, or nothing does and all stays as it is.
 func (w world) onlyWhereAllowed(_ *rand.Rand, d Decision) string {
 	for _, c := range w.clusters {
+		if d.Unmatched != "" {
+			if stays := slices.Contains(w.current, c.Name) && !c.Detached; stays != slices.Contains(d.Chosen, c.Name) {
+				return "moved although nothing matches: " + c.Name
+			}
+			continue
+		}
 		if !slices.Contains(d.Chosen, c.Name) {
 			continue
 		}

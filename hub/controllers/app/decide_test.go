@@ -35,6 +35,16 @@ func TestDecideStaysWherePlacementCannotBeRead(t *testing.T) {
 	}
 }
 
+func TestDecideStaysWhereNothingMatches(t *testing.T) {
+	t.Parallel()
+	in := rollup.Input{}
+	in.Previous.Clusters = []v1.ClusterStatus{{Name: "a"}}
+	decide(&in, v1.Placement{ClusterNames: []string{"typo"}}, []v1.MemberCluster{member("a", metav1.ConditionTrue, v1.ReasonConnected)})
+	if in.Invalid == "" || !cmp.Equal(in.Chosen, []string{"a"}) {
+		t.Errorf("invalid %q, chosen %v; want the cluster that it is on", in.Invalid, in.Chosen)
+	}
+}
+
 func TestDecideKnowsMembersByTheirStatus(t *testing.T) {
 	t.Parallel()
 	deleting := member("deleting", metav1.ConditionTrue, v1.ReasonConnected)

@@ -71,7 +71,7 @@ func decide(in *rollup.Input, spec v1.Placement, members []v1.MemberCluster) {
 		in.Invalid, in.Chosen = err.Error(), current
 		return
 	}
-	in.Chosen, in.Rejected = decision.Chosen, decision.Rejected
+	in.Chosen, in.Rejected, in.Invalid = decision.Chosen, decision.Rejected, decision.Unmatched
 }
 
 func candidate(m *v1.MemberCluster) placement.Cluster {

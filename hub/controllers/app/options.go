@@ -22,7 +22,7 @@ import (
 
 const (
 	// controllerName is the name of the hub's queue in logs and metrics.
-	controllerName = "ecommerceapp"
+	controllerName = "ecommerceapp-fleet"
 	// laneName is the name of the members' queues there.
 	laneName = "ecommerceapp-copies"
 

@@ -50,7 +50,7 @@ func (r *Reconciler) register(ctx context.Context, name string) error {
 			return fmt.Errorf("getting registration %q: %w", name, err)
 		}
 	}
-	if taken, err := r.referenced(ctx, name); taken || err != nil {
+	if taken, err := r.users(ctx, name); len(taken) > 0 || err != nil {
 		return err
 	}
 	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(newMemberCluster(name)), client.FieldOwner(v1.HubFieldManager))
@@ -64,14 +64,14 @@ func (r *Reconciler) register(ctx context.Context, name string) error {
 	return nil
 }
 
-// referenced tells whether a MemberCluster of another name uses the Secret: it is
-// that one's kubeconfig then, and makes no second member.
-func (r *Reconciler) referenced(ctx context.Context, secret string) (bool, error) {
+// users are the MemberClusters that use the Secret. With one of another name, it is
+// that one's kubeconfig, and makes no second member.
+func (r *Reconciler) users(ctx context.Context, secret string) ([]v1.MemberCluster, error) {
 	list := &v1.MemberClusterList{}
 	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("listing member clusters: %w", err)
+		return nil, fmt.Errorf("listing member clusters: %w", err)
 	}
-	return slices.ContainsFunc(list.Items, func(c v1.MemberCluster) bool { return secretName(&c) == secret }), nil
+	return slices.DeleteFunc(slices.Clone(list.Items), func(c v1.MemberCluster) bool { return secretName(&c) != secret }), nil
 }
 
 // newMemberCluster leaves the spec to people.
@@ -92,7 +92,7 @@ func (r *Reconciler) detach(ctx context.Context, cluster *v1.MemberCluster) erro
 	if !controllerutil.ContainsFinalizer(cluster, v1.MemberFinalizer) {
 		return nil
 	}
-	if err := r.unlabel(ctx, secretName(cluster)); err != nil {
+	if err := r.withdraw(ctx, cluster); err != nil {
 		return err
 	}
 	before := cluster.DeepCopy()
@@ -102,6 +102,22 @@ func (r *Reconciler) detach(ctx context.Context, cluster *v1.MemberCluster) erro
 	}
 	r.record(cluster, detachedEvent())
 	return nil
+}
+
+// withdraw takes the registration of a member back, unless another member stays that
+// has it too.
+func (r *Reconciler) withdraw(ctx context.Context, cluster *v1.MemberCluster) error {
+	secret := secretName(cluster)
+	users, err := r.users(ctx, secret)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(users, func(c v1.MemberCluster) bool {
+		return c.Name != cluster.Name && c.DeletionTimestamp.IsZero()
+	}) {
+		return nil
+	}
+	return r.unlabel(ctx, secret)
 }
 
 // unlabel takes a registration back, so that its Secret does not make the

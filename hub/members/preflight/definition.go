@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -21,40 +22,127 @@ import (
 // establishInterval is how often the cluster is asked whether it serves a new kind.
 const establishInterval = 100 * time.Millisecond
 
-// InstallDefinition makes the cluster serve the kind of a CustomResourceDefinition
-// as it is given, and waits until it does or the context ends. If the cluster has
-// this very definition, it writes nothing.
-func InstallDefinition(ctx context.Context, c client.Client, definition *unstructured.Unstructured) error {
-	intent := definition.DeepCopy()
+// Definitions are the CustomResourceDefinitions that a cluster must have as they are
+// given here. A definition that the cluster has is compared by the hash that was
+// written with it, and nothing is written while that is the same.
+type Definitions []*unstructured.Unstructured
+
+// DefinitionFacts name the definitions that a cluster does not have for good, in the
+// order of Definitions.
+type DefinitionFacts struct {
+	// Absent ones do not exist; all objects of their kinds are gone.
+	Absent []string
+	// Deleting ones are gone when the last object of their kind is: until then objects
+	// can be read and deleted, and none can be made.
+	Deleting []string
+}
+
+// Install makes the cluster have the definitions, and waits until it serves their
+// kinds or the context ends. What is being deleted is left to it and told; nothing is
+// absent afterwards. An error about one definition is a *DefinitionError.
+func (d Definitions) Install(ctx context.Context, c client.Client) (DefinitionFacts, error) {
+	facts, err := d.compare(ctx, c, true)
+	if err != nil {
+		return DefinitionFacts{}, err
+	}
+	for _, definition := range d {
+		if err := awaitServed(ctx, c, definition); err != nil {
+			return DefinitionFacts{}, &DefinitionError{Name: definition.GetName(), Err: err}
+		}
+	}
+	return facts, nil
+}
+
+// Check tells what became of the definitions, with one small request for each. It
+// brings up to date what differs and makes none that is absent. An error about one
+// definition is a *DefinitionError.
+func (d Definitions) Check(ctx context.Context, c client.Client) (DefinitionFacts, error) {
+	return d.compare(ctx, c, false)
+}
+
+func (d Definitions) compare(ctx context.Context, c client.Client, install bool) (DefinitionFacts, error) {
+	facts := DefinitionFacts{}
+	for _, definition := range d {
+		name := definition.GetName()
+		found, err := compareDefinition(ctx, c, definition, install)
+		switch {
+		case err != nil:
+			return DefinitionFacts{}, &DefinitionError{Name: name, Err: err}
+		case found == absent:
+			facts.Absent = append(facts.Absent, name)
+		case found == deleting:
+			facts.Deleting = append(facts.Deleting, name)
+		}
+	}
+	return facts, nil
+}
+
+// DefinitionError tells which definition could not be read, written or served.
+type DefinitionError struct {
+	Name string
+	Err  error
+}
+
+// Error names the definition and the cause.
+func (e *DefinitionError) Error() string { return fmt.Sprintf("definition %q: %v", e.Name, e.Err) }
+
+// Unwrap returns the cause.
+func (e *DefinitionError) Unwrap() error { return e.Err }
+
+// presence is what a cluster has of a definition.
+type presence int
+
+const (
+	present presence = iota
+	absent
+	deleting
+)
+
+// compareDefinition looks at the definition's metadata alone, writes the definition
+// where it differs and, if asked to install, where it is absent.
+func compareDefinition(ctx context.Context, c client.Client, definition *unstructured.Unstructured, install bool) (presence, error) {
 	hash, err := hashOf(definition)
 	if err != nil {
-		return err
+		return absent, err
 	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(definition.GroupVersionKind())
+	err = c.Get(ctx, client.ObjectKeyFromObject(definition), live)
+	switch {
+	case apierrors.IsNotFound(err):
+		if !install {
+			return absent, nil
+		}
+	case err != nil:
+		return absent, fmt.Errorf("getting: %w", err)
+	case live.GetDeletionTimestamp() != nil:
+		return deleting, nil
+	case live.GetAnnotations()[v1.SpecHashAnnotation] == hash:
+		return present, nil
+	}
+	return present, applyDefinition(ctx, c, definition, hash)
+}
+
+func applyDefinition(ctx context.Context, c client.Client, definition *unstructured.Unstructured, hash string) error {
+	intent := definition.DeepCopy()
 	annotations := intent.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
 	annotations[v1.SpecHashAnnotation] = hash
 	intent.SetAnnotations(annotations)
-
-	live, err := getDefinition(ctx, c, intent)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
+	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.FieldOwner(v1.HubFieldManager), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("applying: %w", err)
 	}
-	if err != nil || live.GetAnnotations()[v1.SpecHashAnnotation] != hash {
-		err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(intent), client.FieldOwner(v1.HubFieldManager), client.ForceOwnership)
-		if err != nil {
-			return fmt.Errorf("applying definition %q: %w", intent.GetName(), err)
-		}
-	}
-	return awaitServed(ctx, c, intent)
+	return nil
 }
 
 func getDefinition(ctx context.Context, c client.Client, definition *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(definition.GroupVersionKind())
 	if err := c.Get(ctx, client.ObjectKeyFromObject(definition), live); err != nil {
-		return nil, fmt.Errorf("getting definition %q: %w", definition.GetName(), err)
+		return nil, fmt.Errorf("getting: %w", err)
 	}
 	return live, nil
 }
@@ -100,11 +188,11 @@ func established(definition *unstructured.Unstructured) bool {
 func kindOf(definition *unstructured.Unstructured) (schema.GroupKind, error) {
 	group, _, err := unstructured.NestedString(definition.Object, "spec", "group")
 	if err != nil {
-		return schema.GroupKind{}, fmt.Errorf("reading definition %q: %w", definition.GetName(), err)
+		return schema.GroupKind{}, fmt.Errorf("reading the group: %w", err)
 	}
 	kind, _, err := unstructured.NestedString(definition.Object, "spec", "names", "kind")
 	if err != nil {
-		return schema.GroupKind{}, fmt.Errorf("reading definition %q: %w", definition.GetName(), err)
+		return schema.GroupKind{}, fmt.Errorf("reading the kind: %w", err)
 	}
 	return schema.GroupKind{Group: group, Kind: kind}, nil
 }
@@ -112,7 +200,7 @@ func kindOf(definition *unstructured.Unstructured) (schema.GroupKind, error) {
 func hashOf(definition *unstructured.Unstructured) (string, error) {
 	raw, err := json.Marshal(definition.Object) // Keys of maps come sorted.
 	if err != nil {
-		return "", fmt.Errorf("encoding definition %q: %w", definition.GetName(), err)
+		return "", fmt.Errorf("encoding: %w", err)
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:]), nil

@@ -8,7 +8,8 @@
 //   - Nodes sums up the nodes: provider, region, zones, capacity. Slim is what the
 //     cache keeps of a node.
 //   - Discover reads the version and which optional APIs are served.
-//   - InstallDefinition brings a CustomResourceDefinition up to date.
+//   - Definitions brings CustomResourceDefinitions up to date, and tells when they
+//     are deleted.
 //
 // # Not
 //
@@ -22,4 +23,6 @@
 //     hundred. Rules of a namespace that does not exist are those that hold in all.
 //   - A definition is compared by the hash of what we wrote last, so that a restart
 //     writes nothing; whoever edits it by hand keeps the edit until the next version.
+//   - A definition that is being deleted is left alone: the API server lets nobody make
+//     objects of it any more, and its end cannot be called off.
 package preflight

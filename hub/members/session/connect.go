@@ -37,6 +37,9 @@ type Attempt struct {
 	// NodesChanged is called when nodes changed, from then on until the session ends. It
 	// must not wait.
 	NodesChanged func()
+	// Unserved is called when the cluster says of a kind that is watched that there is
+	// none, again and again while it does. It must not wait.
+	Unserved func()
 }
 
 // Connected is what a successful attempt found.
@@ -53,6 +56,8 @@ type Inspection struct {
 	// Missing are the permissions that the credentials lack.
 	Missing []authorizationv1.ResourceAttributes
 	Server  preflight.ServerFacts
+	// Definitions are those that the cluster lost or is losing.
+	Definitions preflight.DefinitionFacts
 }
 
 // Blocked tells whether a permission to read is missing, so that informers do not sync.
@@ -71,7 +76,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *verdict.Fai
 		l.Close()
 		return nil, f
 	}
-	result.Session, err = a.Settings.open(member, a.Access, l)
+	result.Session, err = a.Settings.open(member, a, l)
 	if err != nil {
 		l.Close()
 		return nil, a.unreached(verdict.StageSetup, err)
@@ -100,7 +105,7 @@ func (a *Attempt) check(ctx context.Context, l *link.Link) (*Connected, *verdict
 	if found.Blocked() {
 		return nil, verdict.Lacking(found.Missing)
 	}
-	if err := a.prepare(ctx, l); err != nil {
+	if found.Definitions, err = a.prepare(ctx, l); err != nil {
 		if len(found.Missing) > 0 && apierrors.IsForbidden(err) {
 			return nil, verdict.Lacking(found.Missing)
 		}
@@ -126,14 +131,14 @@ func (a *Attempt) probe(ctx context.Context, l *link.Link) (string, error) {
 	}
 }
 
-func (a *Attempt) prepare(ctx context.Context, l *link.Link) error {
+func (a *Attempt) prepare(ctx context.Context, l *link.Link) (preflight.DefinitionFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Prepare)
 	defer cancel()
 	direct, err := client.New(l.Config(), client.Options{HTTPClient: l.Client(), Scheme: a.Settings.Scheme})
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return preflight.DefinitionFacts{}, fmt.Errorf("making a client: %w", err)
 	}
-	return a.Settings.Prepare(ctx, direct)
+	return a.Settings.Prepare.Install(ctx, direct)
 }
 
 // fill waits for the caches and reads from them.
@@ -190,12 +195,15 @@ func explainProbe(access *kubeconfig.Access, now time.Time, err error) *verdict.
 // to answer, or because of what the stage does.
 func (a *Attempt) unreached(at verdict.Stage, err error) *verdict.Failure {
 	var late *syncError
+	var definition *preflight.DefinitionError
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(err, &late):
 		return a.fail(verdict.StageSetup, v1.ReasonSetupFailed, "the cluster could not be set up: "+late.Error()+" in time", err)
 	case apierrors.IsForbidden(err):
 		return a.fail(verdict.StagePermissions, v1.ReasonPermissionsMissing, "the credentials do not allow to review permissions or to set the cluster up", err)
+	case errors.As(err, &definition) && errors.As(err, &status) && !apierrors.IsUnauthorized(err):
+		return a.fail(at, v1.ReasonSetupFailed, "the definition "+definition.Name+" could not be installed: the cluster answers "+string(apierrors.ReasonForError(err)), err)
 	case errors.As(err, &status) && !apierrors.IsUnauthorized(err):
 		return a.fail(at, v1.ReasonSetupFailed, "the cluster could not be set up: it answers "+string(apierrors.ReasonForError(err)), err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -38,6 +39,7 @@ type Session struct {
 
 	settings *Settings
 	link     *link.Link
+	direct   client.Client // uncached
 	cancel   context.CancelFunc
 	ended    chan struct{}
 }
@@ -57,9 +59,21 @@ func (s *Session) Explain(err error, now time.Time) *verdict.Failure {
 	return explainProbe(s.Access, now, err)
 }
 
-// Inspect asks what the cluster allows and offers. It takes at most Timeouts.Review.
+// Inspect asks what the cluster allows and offers, and what became of the
+// definitions: those that differ are brought up to date, those that are absent are
+// told. It takes at most Timeouts.Review and Timeouts.Prepare together.
 func (s *Session) Inspect(ctx context.Context) (*Inspection, error) {
-	return s.settings.inspect(ctx, s.link)
+	found, err := s.settings.inspect(ctx, s.link)
+	if err != nil || found.Blocked() {
+		return found, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeouts.Prepare)
+	defer cancel()
+	found.Definitions, err = s.settings.Prepare.Check(ctx, s.direct)
+	if apierrors.IsForbidden(err) && len(found.Missing) > 0 {
+		return found, nil // What is missing says it better.
+	}
+	return found, err
 }
 
 // Nodes sums up the nodes in the cache, without asking the network.
@@ -73,18 +87,22 @@ func (s *Session) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
 
 // open builds a cluster on the link and starts its cache, which is still empty. The
 // context is the member's; the session ends with it.
-func (o *Settings) open(ctx context.Context, access *kubeconfig.Access, l *link.Link) (*Session, error) {
+func (o *Settings) open(ctx context.Context, a *Attempt, l *link.Link) (*Session, error) {
 	c, err := cluster.New(l.Config(), func(options *cluster.Options) {
 		options.Scheme = o.Scheme
 		options.Logger = o.Logger
 		options.HTTPClient = l.Client()
-		options.Cache = o.cacheOptions()
+		options.Cache = o.cacheOptions(a.Unserved)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("building a cluster: %w", err)
 	}
+	direct, err := client.New(l.Config(), client.Options{HTTPClient: l.Client(), Scheme: o.Scheme, Mapper: c.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("making an uncached client: %w", err)
+	}
 	life, cancel := context.WithCancel(ctx)
-	s := &Session{Access: access, Cluster: c, settings: o, link: l, cancel: cancel, ended: make(chan struct{})}
+	s := &Session{Access: a.Access, Cluster: c, settings: o, link: l, direct: direct, cancel: cancel, ended: make(chan struct{})}
 	s.Engage = func(aware multicluster.Aware, name string) error {
 		return engage(life, engagement{
 			aware: aware, name: multicluster.ClusterName(name), cluster: c,
@@ -102,8 +120,9 @@ func (o *Settings) open(ctx context.Context, access *kubeconfig.Access, l *link.
 	return s, nil
 }
 
-// cacheOptions are those that were given, with only what is needed of nodes.
-func (o *Settings) cacheOptions() cache.Options {
+// cacheOptions are those that were given, with only what is needed of nodes. They
+// tell when an informer hears that its kind is not served.
+func (o *Settings) cacheOptions(unserved func()) cache.Options {
 	options := o.CacheOptions()
 	byObject := maps.Clone(options.ByObject)
 	if byObject == nil {
@@ -111,6 +130,16 @@ func (o *Settings) cacheOptions() cache.Options {
 	}
 	byObject[&corev1.Node{}] = cache.ByObject{Transform: preflight.Slim}
 	options.ByObject = byObject
+	handle := options.DefaultWatchErrorHandler
+	if handle == nil {
+		handle = toolscache.DefaultWatchErrorHandler
+	}
+	options.DefaultWatchErrorHandler = func(ctx context.Context, r *toolscache.Reflector, err error) {
+		if apierrors.IsNotFound(err) {
+			unserved()
+		}
+		handle(ctx, r, err)
+	}
 	return options
 }
 

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/hub/members/link"
+	"github.com/shopfleet/shopfleet/hub/members/preflight"
 )
 
 // Settings are what all sessions of a fleet have in common. All fields but
@@ -22,7 +22,7 @@ type Settings struct {
 	Logger       logr.Logger
 	CacheOptions func() cache.Options
 	Watched      func() []client.Object
-	Prepare      func(ctx context.Context, c client.Client) error
+	Prepare      preflight.Definitions
 	Permissions  []authorizationv1.ResourceAttributes
 	Timeouts     Timeouts
 }
@@ -45,7 +45,8 @@ type Timeouts struct {
 	// Review bounds all questions about permissions and capabilities together. The
 	// default is 30 s.
 	Review time.Duration
-	// Prepare bounds the setup of the member. The default is 30 s.
+	// Prepare bounds the setup of the member, and again each later look at it. The
+	// default is 30 s.
 	Prepare time.Duration
 	// Sync bounds the first listing of everything watched, and again the engagement.
 	// The default is 30 s.

@@ -1,6 +1,8 @@
 package verdict
 
 import (
+	"strings"
+
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,6 +34,13 @@ func Lacking(missing []authorizationv1.ResourceAttributes) *Failure {
 	return &Failure{StagePermissions, v1.ReasonPermissionsMissing, lacking(missing)}
 }
 
+// Undefined is the failure of a cluster that does not have the definitions of these
+// names.
+func Undefined(names []string) *Failure {
+	return &Failure{StageSetup, v1.ReasonSetupFailed,
+		"the cluster has lost the definition " + strings.Join(names, ", ") + ": it is installed again"}
+}
+
 // Conditions are the facts about a member.
 type Conditions struct {
 	Ready            Condition
@@ -55,6 +64,8 @@ type Picture struct {
 	Engaged bool
 	// Missing are the permissions that an engaged member lacks.
 	Missing []authorizationv1.ResourceAttributes
+	// Deleting are the definitions that an engaged member is about to lose.
+	Deleting []string
 	// Failure is why the wanted kubeconfig does not work; nil while nothing is known
 	// against it. On an engaged member it is about a kubeconfig that is to come.
 	Failure *Failure
@@ -157,6 +168,10 @@ func judgeEngaged(p Picture) Conditions {
 		Authorized:       authorized(),
 		IdentityVerified: verified(),
 		CredentialsValid: accepted(),
+	}
+	if len(p.Deleting) > 0 {
+		next.Ready = no(v1.ReasonSetupFailed, "the definition "+strings.Join(p.Deleting, ", ")+
+			" is being deleted in the cluster, with all objects of the kind: it is installed again once it is gone")
 	}
 	if len(p.Missing) > 0 {
 		next.Authorized = no(v1.ReasonPermissionsMissing, lacking(p.Missing))

@@ -48,6 +48,14 @@ func TestJudge(t *testing.T) {
 			good, Picture{Engaged: true, Missing: missing()},
 			short{"F PermissionsMissing", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
 		},
+		"engaged, and a definition is being deleted": {
+			good, Picture{Engaged: true, Deleting: []string{"d"}},
+			short{"F SetupFailed", "T Connected", "T Authorized", "T Verified", "T Valid"},
+		},
+		"engaged without a permission, and a definition is being deleted": {
+			good, Picture{Engaged: true, Missing: missing(), Deleting: []string{"d"}},
+			short{"F PermissionsMissing", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
+		},
 		"engaged, and the next kubeconfig is bad": {
 			good, Picture{Engaged: true, Failure: &Failure{StageReach, v1.ReasonUnauthorized, "m"}},
 			short{"T Connected", "T Connected", "T Authorized", "T Verified", "F Unauthorized"},
@@ -98,6 +106,10 @@ func TestJudgeFailures(t *testing.T) {
 			Unseen(), Picture{Failure: Lacking(missing())},
 			short{"F PermissionsMissing", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
 		},
+		"a definition is lost": {
+			good, Picture{Failure: Undefined([]string{"d"})},
+			short{"F SetupFailed", "T Connected", "T Authorized", "T Verified", "T Valid"},
+		},
 		"caches do not sync": {
 			Unseen(), failed(StageSetup, v1.ReasonSetupFailed),
 			short{"F SetupFailed", "T Connected", "T Authorized", "T Verified", "T Valid"},
@@ -128,6 +140,10 @@ func TestMessages(t *testing.T) {
 	got := Judge(Unseen(), Picture{Engaged: true, Missing: missing(), Failure: &Failure{StageKubeconfig, v1.ReasonUnsafeKubeconfig, "user.exec"}})
 	if want := "the credentials do not allow: create statefulsets.apps"; got.Authorized.Message != want || got.Ready.Message != want {
 		t.Errorf("messages %q and %q, want %q", got.Authorized.Message, got.Ready.Message, want)
+	}
+	got.Ready = Judge(got, Picture{Failure: Undefined([]string{"a.example.com", "b.example.com"})}).Ready
+	if want := "the cluster has lost the definition a.example.com, b.example.com: it is installed again"; got.Ready.Message != want {
+		t.Errorf("message %q, want %q", got.Ready.Message, want)
 	}
 	if want := "user.exec; the previous kubeconfig is still in use"; got.CredentialsValid.Message != want {
 		t.Errorf("message %q, want %q", got.CredentialsValid.Message, want)
