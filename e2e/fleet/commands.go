@@ -81,7 +81,6 @@ func (c *Cluster) apiServerArguments() []string {
 		"--tls-private-key-file=" + c.path(fileServer+extensionKey),
 		"--client-ca-file=" + c.path(fileAuthority),
 		"--authorization-mode=Node,RBAC",
-		// As strict as some distributions are about owner references.
 		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file=" + c.path(fileSigningKey),

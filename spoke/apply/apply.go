@@ -93,13 +93,17 @@ type Request struct {
 	Intent component.Resource
 	// Live is the object as the cache has it, nil when it has none.
 	Live component.Resource
-	// Once leaves an object that exists and is ours as it is.
+	// Once leaves an object that exists and is ours as it is, unless it lost the
+	// labels by which a cache would have it: those it gets back.
 	Once bool
 	// Owned tells whether an object that exists is ours to write.
 	Owned func(live component.Resource) bool
 	// Generate completes the data of a Secret: keys that it lacks are drawn, and
 	// a certificate is made that is missing or spent. Nil for most.
 	Generate *component.Generate
+	// Seals names a claim with data that was made with this Secret: one that is
+	// missing is then a *LostError. Empty for most.
+	Seals string
 }
 
 // Result is what came of an apply.
@@ -124,6 +128,9 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 			return Result{}, err
 		}
 	}
+	if live == nil && req.Seals != "" {
+		return Result{}, &LostError{Key: component.KeyOf(intent), Data: req.Seals}
+	}
 	if live == nil {
 		if err := a.fill(intent, nil, req.Generate); err != nil {
 			return Result{}, err
@@ -137,7 +144,7 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	if live.GetDeletionTimestamp() != nil {
 		return Result{Outcome: Terminating}, nil
 	}
-	if req.Once && !adopted {
+	if req.Once && !adopted && (req.Live != nil || !stripped(live, intent)) {
 		return Result{Outcome: Unchanged}, nil
 	}
 	content, err := contentOf(live)
@@ -298,6 +305,21 @@ func (a *Applier) Delete(ctx context.Context, live component.Resource, policy me
 	}
 	a.forget(component.KeyOf(target))
 	return nil
+}
+
+// stripped tells whether an object with the intent's controller lacks labels of it.
+func stripped(live component.Resource, intent *unstructured.Unstructured) bool {
+	has, wants := metav1.GetControllerOf(live), metav1.GetControllerOf(intent)
+	if has == nil || wants == nil || has.UID != wants.UID {
+		return false
+	}
+	labels := live.GetLabels()
+	for key, value := range intent.GetLabels() {
+		if labels[key] != value {
+			return true
+		}
+	}
+	return false
 }
 
 // adopt tells whether a live object is taken over now. An object that is neither

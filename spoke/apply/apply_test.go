@@ -73,6 +73,9 @@ func TestApplier(t *testing.T) {
 	t.Run("stranger", testStranger(s))
 	t.Run("lost race", testRace(s))
 	t.Run("once", testOnce(s))
+	t.Run("once and lost", testLost(s))
+	t.Run("once and stripped", testOnceStripped(s))
+	t.Run("once and handed back", testHandBack(s))
 	t.Run("item in the way", testInTheWay(s))
 	t.Run("hand over the number of pods", testHandOver(s))
 	t.Run("delete", testDelete(s))
@@ -259,44 +262,6 @@ func testRace(s *server) func(*testing.T) {
 		}
 		if got := get(t, s, intent).Data["x"]; got != "theirs" {
 			t.Errorf("x is %q: the race was won with force", got)
-		}
-	}
-}
-
-func testOnce(s *server) func(*testing.T) {
-	return func(t *testing.T) {
-		a := s.applier()
-		intent := &corev1.Secret{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "once", Labels: map[string]string{"a": "1"}},
-			Data:       map[string][]byte{"username": []byte("shop")},
-		}
-		request := apply.Request{Intent: intent, Once: true, Owned: labelled, Generate: &component.Generate{Random: map[string]int{"password": 24}}}
-		do(t, a, request, apply.Created)
-		live := &corev1.Secret{}
-		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
-			t.Fatal(err)
-		}
-		if len(live.Data["password"]) != 24 || string(live.Data["username"]) != "shop" {
-			t.Errorf("keys are %d and %d bytes long", len(live.Data["password"]), len(live.Data["username"]))
-		}
-		live.Data["password"], live.Data["username"] = []byte("mine"), nil
-		request.Live = live
-		do(t, a, request, apply.Unchanged)
-
-		// One that is handed over is completed, and keeps what it has.
-		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "handed-over",
-			Annotations: map[string]string{v1.AdoptAnnotation: "true"}}, Data: map[string][]byte{"password": []byte("theirs")}}
-		if err := s.Create(t.Context(), theirs); err != nil {
-			t.Fatal(err)
-		}
-		intent.Name, request.Live = theirs.Name, nil
-		do(t, a, request, apply.Updated)
-		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
-			t.Fatal(err)
-		}
-		if string(live.Data["password"]) != "theirs" || string(live.Data["username"]) != "shop" || live.Labels["a"] != "1" {
-			t.Errorf("the adopted Secret has labels %v and %d keys", live.Labels, len(live.Data))
 		}
 	}
 }

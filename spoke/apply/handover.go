@@ -37,6 +37,6 @@ func (a *Applier) handOver(ctx context.Context, intent *unstructured.Unstructure
 func (a *Applier) ownsReplicas(managers []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(managers, func(m metav1.ManagedFieldsEntry) bool {
 		return m.Manager == a.manager && m.Operation == metav1.ManagedFieldsOperationApply && m.FieldsV1 != nil &&
-			bytes.Contains(m.FieldsV1.Raw, []byte(`"f:replicas"`))
+			bytes.Contains(m.FieldsV1.GetRawBytes(), []byte(`"f:replicas"`))
 	})
 }

@@ -58,7 +58,8 @@ func dataOf(content map[string]any) map[string][]byte {
 
 // onlyMissing reduces the intent of an object that is written once to what may
 // be written over one that existed before: its metadata, and the keys of data
-// that it lacks.
+// that it lacks. What it has of the others is said again as it is: a key that we
+// wrote once and say nothing about is one that an apply removes.
 func onlyMissing(intent *unstructured.Unstructured, live map[string]any) *unstructured.Unstructured {
 	reduced := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": intent.GetAPIVersion(),
@@ -71,8 +72,10 @@ func onlyMissing(intent *unstructured.Unstructured, live map[string]any) *unstru
 	}
 	data = maps.Clone(data)
 	existing, _ := live["data"].(map[string]any)
-	for key := range existing {
-		delete(data, key)
+	for key := range data {
+		if value, ok := existing[key]; ok {
+			data[key] = value
+		}
 	}
 	reduced.Object["data"] = data
 	return reduced

@@ -34,7 +34,7 @@ func Classify(c Component, live Live) Change {
 			continue
 		}
 		exists = true
-		if object.Once || !outdated(object.Resource, have) {
+		if object.Once || !outdated(object.Resource, have) && !replaced(object.Resource, have) {
 			continue
 		}
 		w, _ := viewOf(object.Resource, have)

@@ -20,4 +20,11 @@
 // Dependencies gate a first rollout and a change of version, not the repair of
 // what had been rolled out: a frontend that was deleted comes back while the
 // database restarts.
+//
+// A StatefulSet is made again for larger claims once they have grown, not before:
+// claims that cannot grow are told of, and hold up nothing else.
+//
+// No controller gives up a StatefulSet, so the condition Progressing is its clock,
+// which starts anew with each spec and each component that is waited for. Giving
+// up is kept in the conditions, and needs no memory.
 package component

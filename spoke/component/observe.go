@@ -2,6 +2,7 @@ package component
 
 import (
 	"fmt"
+	"slices"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -17,6 +18,7 @@ const (
 	rankScaling
 	rankStorage
 	rankReplicas
+	rankGrowing
 	rankNothing
 )
 
@@ -53,7 +55,8 @@ func Observe(c Component, live Live, initialized bool) State {
 		worst.message = fmt.Sprintf("%d of %d replicas are ready", state.ReadyReplicas, state.Replicas)
 	}
 	state.Phase, state.Reason, state.Message = worst.phase, worst.reason, worst.message
-	state.Ready = worst.rank == rankNothing
+	state.Ready, state.Growing = worst.rank == rankNothing, worst.rank == rankGrowing
+	state.Timed = !state.Ready && slices.ContainsFunc(c.Objects, func(o Object) bool { return isStatefulSet(o.Resource) })
 	if !state.Ready && !initialized && state.Phase != v1.PhaseFailed {
 		state.Phase = v1.PhaseCreating
 	}
@@ -73,8 +76,14 @@ func observeObject(object Object, exists Resource, live Live) []fact {
 	if exists.GetDeletionTimestamp() != nil {
 		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being deleted"}}
 	}
-	if w, ok := viewOf(want, exists); ok {
-		return observeWorkload(w, unboundClaims(want, live))
+	small := growing(want, live)
+	if w, ok := viewOf(whileGrowing(want, exists, small), exists); ok {
+		facts := observeWorkload(w, unboundClaims(want, live))
+		if len(small) > 0 {
+			facts = append(facts, fact{rankGrowing, v1.PhaseUpdating, v1.ReasonWaitingForStorage,
+				fmt.Sprintf("claim %s is to grow to %s", small[0].Target.GetName(), small[0].Size.String())})
+		}
+		return facts
 	}
 	if !object.Once && outdated(want, exists) {
 		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being updated"}}

@@ -110,8 +110,11 @@ func TestObserveStatefulSet(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := component.Observe(part("db", nil, statefulSet("db", 3, 0)), tt.live, true)
-			if got.Ready != tt.ready || got.Reason != tt.reason || got.Message != tt.message {
-				t.Errorf("got ready %v, %s, %q", got.Ready, got.Reason, got.Message)
+			if got.Ready != tt.ready || got.Reason != tt.reason || got.Message != tt.message || got.Growing {
+				t.Errorf("got ready %v, %s, %q, growing %v", got.Ready, got.Reason, got.Message, got.Growing)
+			}
+			if got.Timed == got.Ready {
+				t.Errorf("got timed %v, ready %v: we watch the time of one that is not ready", got.Timed, got.Ready)
 			}
 		})
 	}

@@ -105,7 +105,7 @@ func (p *planner) component(c Component) {
 	started := p.started(c)
 	changed := p.versionChanged(c)
 	if !c.Disabled && len(waiting) > 0 && (!started || changed) {
-		state.Ready = false
+		state.Ready, state.Growing, state.Timed = false, false, false
 		state.Reason = v1.ReasonWaitingForDependency
 		state.Message = "waiting for " + strings.Join(waiting, " and ")
 		state.Phase = v1.PhaseUpdating
@@ -113,7 +113,7 @@ func (p *planner) component(c Component) {
 			state.Phase = v1.PhasePending
 		}
 	}
-	p.ready[c.Name] = state.Ready
+	p.ready[c.Name] = state.Ready || state.Growing
 	p.decision.States = append(p.decision.States, state)
 	if c.Disabled || len(waiting) > 0 && !started {
 		return
@@ -134,12 +134,18 @@ func (p *planner) object(component string, object Object) {
 		p.add(Step{Action: Apply, Component: component, Object: object})
 		return
 	}
-	p.decision.Steps = append(p.decision.Steps, growth(component, want, p.in.Live)...)
+	small := growing(want, p.in.Live)
+	for _, step := range small {
+		step.Component = component
+		p.add(step)
+	}
 	live, _ := exists.(*appsv1.StatefulSet)
 	if live == nil || live.DeletionTimestamp != nil || !ControlledBy(live, p.in.OwnerUID) {
 		p.add(Step{Action: Apply, Component: component, Object: object})
 		return
 	}
+	object.Resource = whileGrowing(want, live, small)
+	want, _ = object.Resource.(*appsv1.StatefulSet)
 	field := Immutable(want, live)
 	if field == "" {
 		p.add(Step{Action: Apply, Component: component, Object: object})

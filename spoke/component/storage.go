@@ -43,10 +43,14 @@ func unboundClaims(r Resource, live Live) []string {
 	return unbound
 }
 
-// growth returns a step for each bound claim of a StatefulSet that asks for less
+// growing returns a step for each bound claim of a StatefulSet that asks for less
 // than its template does now. A claim never shrinks, and one that is not bound
-// cannot grow yet.
-func growth(component string, set *appsv1.StatefulSet, live Live) []Step {
+// cannot grow yet. Other objects have none.
+func growing(r Resource, live Live) []Step {
+	set, ok := r.(*appsv1.StatefulSet)
+	if !ok {
+		return nil
+	}
 	var steps []Step
 	replicas := int(valueOr(set.Spec.Replicas, 1))
 	for i := range replicas {
@@ -62,11 +66,49 @@ func growth(component string, set *appsv1.StatefulSet, live Live) []Step {
 			}
 			want := template.Spec.Resources.Requests[corev1.ResourceStorage]
 			if have := claim.Spec.Resources.Requests[corev1.ResourceStorage]; want.Cmp(have) > 0 {
-				steps = append(steps, Step{Action: Grow, Component: component, Target: claim, Size: want})
+				steps = append(steps, Step{Action: Grow, Target: claim, Size: want})
 			}
 		}
 	}
 	return steps
+}
+
+// whileGrowing returns a wanted object as it can be while claims are still to
+// grow: a StatefulSet keeps the claim templates of the live one if nothing but
+// their size differs. It is made again once its claims have grown, so that claims
+// that cannot grow are in nothing else's way.
+func whileGrowing(want, exists Resource, small []Step) Resource {
+	set, ok := want.(*appsv1.StatefulSet)
+	live, exist := exists.(*appsv1.StatefulSet)
+	if !ok || !exist || len(small) == 0 {
+		return want
+	}
+	sized := slices.Clone(live.Spec.VolumeClaimTemplates)
+	for i, template := range sized {
+		for _, wanted := range set.Spec.VolumeClaimTemplates {
+			if wanted.Name == template.Name {
+				sized[i].Spec.Resources = wanted.Spec.Resources
+			}
+		}
+	}
+	if !sameClaimTemplates(set.Spec.VolumeClaimTemplates, sized) {
+		return want
+	}
+	set = set.DeepCopy()
+	set.Spec.VolumeClaimTemplates = live.DeepCopy().Spec.VolumeClaimTemplates
+	return set
+}
+
+// replaced tells whether a live StatefulSet has to be made again.
+func replaced(want, live Resource) bool {
+	w, ok := want.(*appsv1.StatefulSet)
+	l, exists := live.(*appsv1.StatefulSet)
+	return ok && exists && Immutable(w, l) != ""
+}
+
+func isStatefulSet(r Resource) bool {
+	_, ok := r.(*appsv1.StatefulSet)
+	return ok
 }
 
 // Immutable returns the first field of a StatefulSet that differs and that the

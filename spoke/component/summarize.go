@@ -51,7 +51,7 @@ type Summary struct {
 
 // Summarize derives phase, message and conditions from what is observed.
 func Summarize(in Summary) Report {
-	states := withProblems(in.States, in.Problems)
+	states := withDeadline(in, withProblems(in.States, in.Problems))
 	report := Report{
 		ObservedGeneration: in.ObservedGeneration,
 		States:             states,
@@ -66,6 +66,7 @@ func Summarize(in Summary) Report {
 	cause := causeOf(in, states)
 	report.Phase, report.Message = cause.phase, cause.text()
 	report.Conditions = conditions(in, cause, fmt.Sprintf("%d of %d components are ready", ready, enabled))
+	report.DeadlineIn = deadlineIn(in, cause, report)
 	return report
 }
 
@@ -166,6 +167,10 @@ func withProblems(states []State, problems []Problem) []State {
 			continue
 		}
 		s := &states[i]
+		if p.Reason == v1.ReasonStorageNotExpandable {
+			s.tooSmall(p)
+			continue
+		}
 		if p.Blocking && s.Phase != v1.PhaseDeleting {
 			s.Phase, s.Ready = v1.PhaseFailed, false
 		}
@@ -174,6 +179,14 @@ func withProblems(states []State, problems []Problem) []State {
 		}
 	}
 	return states
+}
+
+// tooSmall makes a component ready whose volumes are too small and cannot grow, if
+// nothing else keeps it from being so: it works as it did before.
+func (s *State) tooSmall(p Problem) {
+	if s.Growing && !s.Ready {
+		s.Ready, s.Phase, s.Reason, s.Message = true, v1.PhaseRunning, p.Reason, bounded(p.Message)
+	}
 }
 
 func count(states []State) (enabled, ready int) {
@@ -218,7 +231,7 @@ func conditions(in Summary, c cause, progress string) []metav1.Condition {
 	for i := range all {
 		all[i].ObservedGeneration = in.Generation
 		all[i].LastTransitionTime = in.Now
-		if last := find(in.Previous, all[i].Type); last != nil && last.Status == all[i].Status {
+		if last := find(in.Previous, all[i].Type); last != nil && last.Status == all[i].Status && !restarted(in, c, all[i]) {
 			all[i].LastTransitionTime = last.LastTransitionTime
 		}
 	}

@@ -144,10 +144,11 @@ func TestTransitions(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	walked := make(map[[2]v1.Phase]bool)
 	for range 3000 {
-		phase, conditions, deleting := v1.PhasePending, []metav1.Condition(nil), false
-		for range 20 {
+		phase, conditions, deleting, generation := v1.PhasePending, []metav1.Condition(nil), false, int64(1)
+		for step := range 20 {
+			generation += int64(random.IntN(8) / 7)
 			deleting = deleting || random.IntN(15) == 0
-			in := component.Summary{Generation: 1, Now: at(0), Previous: conditions, Deleting: deleting,
+			in := component.Summary{Generation: generation, Now: at(3 * step), Previous: conditions, Deleting: deleting,
 				States: states(random, conditions), Problems: problems(random)}
 			got := component.Summarize(in)
 			if !component.Known(got.Phase) || !component.Legal(phase, got.Phase) {
@@ -180,7 +181,9 @@ func states(random *rand.Rand, conditions []metav1.Condition) []component.State 
 			unready(name, v1.PhasePending, v1.ReasonWaitingForDependency),
 			unready(name, v1.PhaseFailed, v1.ReasonDeadlineExceeded),
 			{Name: name, Phase: v1.PhaseDisabled, Ready: true},
-		}[random.IntN(10)]
+			{Name: name, Phase: v1.PhaseUpdating, Reason: v1.ReasonWaitingForReplicas, Timed: true},
+			{Name: name, Phase: v1.PhaseUpdating, Reason: v1.ReasonWaitingForStorage, Timed: true, Growing: true},
+		}[random.IntN(12)]
 		if first && !drawn.Ready && drawn.Phase != v1.PhaseFailed && drawn.Phase != v1.PhasePending {
 			drawn.Phase = v1.PhaseCreating
 		}
@@ -195,6 +198,8 @@ func problems(random *rand.Rand) []component.Problem {
 		return []component.Problem{{Component: "web", Reason: v1.ReasonForbidden, Message: "x", Blocking: true}}
 	case 1:
 		return []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: "x", Blocking: true}}
+	case 3:
+		return []component.Problem{{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "x"}}
 	case 2:
 		return []component.Problem{{Component: "db", Reason: v1.ReasonApplyFailed, Message: "x"}}
 	default:

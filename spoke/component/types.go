@@ -1,6 +1,8 @@
 package component
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -110,6 +112,13 @@ type State struct {
 	ReadyReplicas int32
 	// Selector selects the pods of the main workload. Empty without one.
 	Selector string
+
+	// Growing tells that nothing but the size of its volumes keeps it from being
+	// ready: what depends on it need not wait.
+	Growing bool
+	// Timed tells that it is not ready and that nobody but us gives it up: a
+	// StatefulSet has no deadline of its own.
+	Timed bool
 }
 
 // Report is what is observed of an application, in the words of a status.
@@ -124,6 +133,9 @@ type Report struct {
 	// Claims counts the volume claims that are wanted, BoundClaims those that
 	// exist and are bound.
 	Claims, BoundClaims int
+	// DeadlineIn is in how long a component will have failed unless it becomes
+	// ready; 0 when no deadline of ours is running.
+	DeadlineIn time.Duration
 }
 
 // ContainerImages returns the images of a pod template by container, init containers included.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -235,7 +236,7 @@ func statelessDeployment(p manifest.Part, name string, pod corev1.PodSpec) *apps
 				},
 			},
 			RevisionHistoryLimit:    new(int32(5)),
-			ProgressDeadlineSeconds: new(int32(600)),
+			ProgressDeadlineSeconds: new(int32(component.ProgressDeadline / time.Second)),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: p.PodLabels()},
 				Spec:       pod,

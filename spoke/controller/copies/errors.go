@@ -34,7 +34,10 @@ const (
 // same error has the same words every time.
 func classify(err error) (class, component.Problem) {
 	var conflict *apply.ConflictError
+	var lost *apply.LostError
 	switch {
+	case errors.As(err, &lost):
+		return blocked, component.Problem{Reason: v1.ReasonCredentialsMissing, Message: lost.Error(), Blocking: true}
 	case errors.As(err, &conflict):
 		return blocked, component.Problem{Reason: v1.ReasonConflict, Message: conflict.Error(), Blocking: true}
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
@@ -59,6 +62,17 @@ func serverMessage(err error) string {
 		return status.Status().Message
 	}
 	return err.Error()
+}
+
+// notExpandable says which claim cannot grow, and what to do about it. Why the
+// API server forbids it can only be told from its words.
+func notExpandable(step component.Step, err error) string {
+	class := "its StorageClass"
+	if claim, ok := step.Target.(*corev1.PersistentVolumeClaim); ok && claim.Spec.StorageClassName != nil {
+		class += " " + *claim.Spec.StorageClassName
+	}
+	return fmt.Sprintf("claim %s cannot grow to %s and keeps its size: set allowVolumeExpansion of %s, "+
+		"and see that quotas and permissions let it grow (%s)", step.Target.GetName(), step.Size.String(), class, serverMessage(err))
 }
 
 func missingKind(err error) string {

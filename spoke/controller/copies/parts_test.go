@@ -41,7 +41,9 @@ func TestClassify(t *testing.T) {
 		blocking bool
 	}{
 		"stranger": {&apply.ConflictError{Key: component.Key{GroupKind: schema.GroupKind{Kind: "Service"}, Name: "web"}},
-			blocked, v1.ReasonConflict, `Service "web" exists and is not ours`, true},
+			blocked, v1.ReasonConflict, `annotate Service "web" with`, true},
+		"lost password": {&apply.LostError{Key: component.Key{GroupKind: schema.GroupKind{Kind: "Secret"}, Name: "db"}, Data: "data-db-0"},
+			blocked, v1.ReasonCredentialsMissing, `restore Secret "db", which the data in claim data-db-0`, true},
 		"newer object":   {apierrors.NewConflict(resource, "db", errors.New("newer")), quiet, "", "", false},
 		"lost race":      {apierrors.NewAlreadyExists(resource, "db"), quiet, "", "", false},
 		"not allowed":    {apierrors.NewForbidden(resource, "db", errors.New(`cannot patch resource "statefulsets"`)), blocked, v1.ReasonForbidden, `cannot patch resource "statefulsets"`, true},

@@ -31,6 +31,8 @@ type pass[T client.Object] struct {
 	conflicted, blocked, invalid bool
 	// statusDue is in how long a status that was held back is to be written.
 	statusDue time.Duration
+	// deadlineDue is in how long a component will have failed; 0 when none will.
+	deadlineDue time.Duration
 }
 
 // fail records an error of a component; empty for the application as a whole. It
@@ -57,6 +59,15 @@ func (p *pass[T]) fail(name string, err error) bool {
 	return class != transient && problem.Reason != v1.ReasonNamespaceTerminating
 }
 
+// refuse records that a claim cannot grow. The component goes on with the volume
+// that it has.
+func (p *pass[T]) refuse(step component.Step, err error) {
+	p.blocked = true
+	p.problems = append(p.problems, component.Problem{
+		Component: step.Component, Reason: v1.ReasonStorageNotExpandable, Message: notExpandable(step, err),
+	})
+}
+
 // result says when to reconcile again.
 func (p *pass[T]) result(s Settings) (reconcile.Result, error) {
 	if err := errors.Join(p.errs...); err != nil {
@@ -76,6 +87,9 @@ func (p *pass[T]) result(s Settings) (reconcile.Result, error) {
 	}
 	if p.statusDue > 0 {
 		sooner(p.statusDue)
+	}
+	if p.deadlineDue > 0 {
+		sooner(p.deadlineDue)
 	}
 	if p.conflicted {
 		sooner(jitter(conflictRetry))

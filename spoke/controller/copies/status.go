@@ -26,6 +26,7 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	status := r.kind.Status(p.object)
 	was := *status.Phase
 	report := r.summarize(p, now)
+	p.deadlineDue = report.DeadlineIn
 	*status.Phase, *status.Message = report.Phase, report.Message
 	*status.ObservedGeneration, *status.Conditions = report.ObservedGeneration, report.Conditions
 	if status.LastHandledReconcileAt != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -33,6 +34,10 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 			continue
 		}
 		outcome, err := r.take(ctx, p, step)
+		if step.Action == component.Grow && apierrors.IsForbidden(err) {
+			p.refuse(step, err)
+			continue
+		}
 		if err != nil {
 			failed[step.Component] = true
 			r.ending.note(p.object.GetNamespace(), err)
@@ -77,7 +82,30 @@ func (r *reconciler[T]) request(p *pass[T], object component.Object) apply.Reque
 		Once:     object.Once && (object.Generate == nil || object.Generate.TLS == nil),
 		Owned:    r.owned(p.object, object.Resource),
 		Generate: object.Generate,
+		Seals:    p.sealedBy(object),
 	}
+}
+
+// sealedBy names a claim with data that was made with what is drawn for a Secret
+// that is retained as data is; empty when there is none.
+func (p *pass[T]) sealedBy(secret component.Object) string {
+	if !secret.Retain || secret.Generate == nil {
+		return ""
+	}
+	part := secret.Resource.GetLabels()[v1.ComponentLabel]
+	for _, c := range p.components {
+		for _, object := range c.Objects {
+			if object.Resource.GetLabels()[v1.ComponentLabel] != part {
+				continue
+			}
+			for _, key := range component.Claims(object.Resource) {
+				if p.live[key] != nil {
+					return key.Name
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // owned tells whether a live object is the application's: it controls it, or

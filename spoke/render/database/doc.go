@@ -36,6 +36,11 @@
 // never fill the primary's. MySQL's replicas encrypt without checking whom they
 // talk to; the network policy decides who may connect.
 //
+// All pods are started at once, and replaced one at a time. Started in order, a
+// StatefulSet waits for a pod that never becomes ready, as one with a bad image,
+// and does not replace it when the spec has been put right. The order that matters,
+// replicas after the primary, is kept by the replicas: they wait for it.
+//
 // The time to stop is generous, since an interrupted checkpoint is paid for at
 // the next start. PostgreSQL's is a fast shutdown sent by the preStop hook: it
 // works with any image, also with one whose stop signal is SIGTERM, on which

@@ -132,6 +132,12 @@ run() {
     MYSQL_PWD=$1 mysql --protocol=socket --socket="$socket" --user=root
 }
 
+if [ "$ordinal" != 0 ]; then
+  until mysqladmin --protocol=tcp --host="$PRIMARY_HOST" --port=3306 --connect-timeout=4 --user=replication --silent ping 2>/dev/null; do
+    echo "waiting for the primary"
+    sleep 2
+  done
+fi
 mysqld --defaults-extra-file=/etc/shopfleet/server.cnf --datadir="$new" --initialize-insecure
 start
 if [ "$ordinal" = 0 ]; then

@@ -36,8 +36,16 @@ func TestMySQLPrepare(t *testing.T) {
 		t.Error("a second run changed the database")
 	}
 
+	if _, err := os.Stat(filepath.Join(primary.dir, "asked")); err == nil {
+		t.Error("the primary waited for a primary")
+	}
+
+	// All pods are started at once: a replica waits until there is something to copy.
 	replica := newMySQLPod(t, "shop-database-1")
 	replica.must(t, "sh "+replica.etc+"/prepare.sh")
+	if got := replica.must(t, "cat "+replica.dir+"/asked"); got != strings.Repeat("asked\n", 3) {
+		t.Errorf("the replica asked for the primary, late if it had run SQL before:\n%s", got)
+	}
 	sql = replica.must(t, "cat "+replica.dir+"/sql")
 	clone, change := strings.Index(sql, "CLONE INSTANCE FROM replication@'127.0.0.1':3306"), strings.Index(sql, "SOURCE_AUTO_POSITION = 1")
 	if clone < 0 || change < clone || strings.Contains(sql, "CREATE USER") {
@@ -88,10 +96,16 @@ esac
 echo $$ >"$DIR/server"
 while [ -e "$DIR/server" ]; do sleep 0.05; done`,
 		"mysqladmin": `case "$*" in
+*--protocol=tcp*--host=127.0.0.1*ping*)
+  # The primary answers at the third time; what was run before that is told.
+  if [ -e "$DIR/sql" ]; then echo late; fi >>"$DIR/asked"
+  echo asked >>"$DIR/asked"
+  [ "$(wc -l <"$DIR/asked")" -ge 3 ];;
 *ping*) [ -e "$DIR/server" ];;
 *shutdown*) rm "$DIR/server";;
 esac`,
 		"mysql":               `cat >"$DIR/one"; cat "$DIR/one" >>"$DIR/sql"; ! grep -q "${FAIL:-no such text}" "$DIR/one"`,
+		"sleep":               `command -p sleep 0.02`,
 		"mysql_tzinfo_to_sql": `echo "INSERT INTO time_zone"`,
 	} {
 		writeFile(t, filepath.Join(bin, program), "#!/bin/sh\n"+script+"\n", 0o755)

@@ -36,7 +36,7 @@ func (r renderer) statefulSet() *appsv1.StatefulSet {
 			Replicas:             new(r.Replicas),
 			ServiceName:          r.name("", manifest.MaxName),
 			Selector:             &metav1.LabelSelector{MatchLabels: r.part.Selector()},
-			PodManagementPolicy:  appsv1.OrderedReadyPodManagement,
+			PodManagementPolicy:  appsv1.ParallelPodManagement,
 			UpdateStrategy:       appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
 			RevisionHistoryLimit: new(int32(5)),
 			PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{

@@ -1,0 +1,249 @@
+package spoke_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// badImage is one that no node can pull.
+const badImage = "registry.invalid/database:1"
+
+// testBadImage gives a database an image that cannot be pulled, and a good one
+// after that: nobody has to delete the broken pod.
+func testBadImage(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Run("of one that runs", func(t *testing.T) {
+			app := shop(t, w.namespace(t))
+			app.Spec.Database.Replicas = new(int32(2))
+			w.create(t, app)
+			w.running(t, app)
+			update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = badImage })
+			w.broken(t, app, 1)
+			w.mended(t, app)
+		})
+		t.Run("of a new one", func(t *testing.T) {
+			app := shop(t, w.namespace(t))
+			app.Spec.Database.Replicas = new(int32(2))
+			app.Spec.Database.Image = badImage
+			w.create(t, app)
+			w.broken(t, app, 0)
+			w.mended(t, app)
+		})
+		t.Run("of one that was started in order", func(t *testing.T) {
+			app := shop(t, w.namespace(t))
+			w.create(t, app)
+			w.running(t, app)
+			claimed := w.claimUID(t, app)
+			w.stop(t)
+			w.startedInOrder(t, app)
+			w.run(t)
+			w.mended(t, app)
+			if w.claimUID(t, app) != claimed {
+				t.Error("the database has another claim")
+			}
+		})
+	}
+}
+
+// broken waits until a pod of the database, and the status, show the bad image.
+func (w *world) broken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
+	t.Helper()
+	pod := &corev1.Pod{}
+	pod.Namespace, pod.Name = app.Namespace, fmt.Sprintf("%s-database-%d", app.Name, ordinal)
+	eventually(t, w, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
+		if pod.Spec.Containers[0].Image != badImage || pod.DeletionTimestamp != nil {
+			return errNotYet
+		}
+		return nil
+	})
+	eventually(t, w, app, "the database to be down", func(app *v1.EcommerceApp) error {
+		if c := part(app, "database"); c.Ready || c.ReadyReplicas == c.Replicas {
+			return fmt.Errorf("database is %+v", c)
+		}
+		return nil
+	})
+}
+
+// mended sets a good image and waits until it runs everywhere.
+func (w *world) mended(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = "" })
+	w.rolledOut(t, app, "postgres:"+app.Spec.Database.Version)
+	w.running(t, app)
+	if c := part(app, "database"); c.ReadyReplicas != *app.Spec.Database.Replicas {
+		t.Errorf("the database is %+v", c)
+	}
+}
+
+func (w *world) claimUID(t *testing.T, app *v1.EcommerceApp) string {
+	t.Helper()
+	claim := w.claim(app)
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+		t.Fatal(err)
+	}
+	return string(claim.UID)
+}
+
+func (w *world) claim(app *v1.EcommerceApp) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "data-" + app.Name + "-database-0"}}
+}
+
+func (w *world) set(app *v1.EcommerceApp) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database"}}
+}
+
+// startedInOrder makes a database's StatefulSet one that starts its pods in order,
+// as earlier releases did, and that waits for a pod with a bad image.
+func (w *world) startedInOrder(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	set := w.set(app)
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+		t.Fatal(err)
+	}
+	old := set.DeepCopy()
+	old.ResourceVersion, old.UID, old.ManagedFields = "", "", nil
+	old.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+	for i := range old.Spec.Template.Spec.Containers {
+		old.Spec.Template.Spec.Containers[i].Image = badImage
+	}
+	if err := w.Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(t, set)
+	w.create(t, old)
+	pod := &corev1.Pod{}
+	pod.Namespace, pod.Name = app.Namespace, app.Name+"-database-0"
+	eventually(t, w, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
+		if pod.Spec.Containers[0].Image != badImage || pod.DeletionTimestamp != nil {
+			return errNotYet
+		}
+		return nil
+	})
+}
+
+// testStorageThatCannotGrow asks for a larger volume of a class that forbids it:
+// the shop goes on with everything else, says so, and grows once it may.
+func testStorageThatCannotGrow(w *world) func(*testing.T) {
+	return func(t *testing.T) {
+		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}, Provisioner: "csi.example.com", AllowVolumeExpansion: new(false)}
+		w.create(t, class)
+		app := shop(t, w.namespace(t))
+		app.Spec.Database.StorageClassName = new(class.Name)
+		w.create(t, app)
+		w.running(t, app)
+		set := w.set(app)
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+			t.Fatal(err)
+		}
+		uid := set.UID
+		update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
+		w.tooSmall(t, app)
+		hasEvents(t, w, app, "SyncFailed")
+		w.quiet(t, app)
+
+		update(t, w, app, func(app *v1.EcommerceApp) {
+			app.Spec.Database.Version = "13.5"
+			app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0"
+		})
+		w.rolledOut(t, app, "postgres:13.5")
+		w.tooSmall(t, app)
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+			t.Fatal(err)
+		}
+		if have := asksFor(set); set.UID != uid || have != "100Gi" {
+			t.Errorf("the set was made again (%v), its template asks for %s", set.UID != uid, have)
+		}
+
+		update(t, w, class, func(c *storagev1.StorageClass) { c.AllowVolumeExpansion = new(true) })
+		eventually(t, w, w.claim(app), "the claim to grow", func(c *corev1.PersistentVolumeClaim) error {
+			if have := c.Status.Capacity[corev1.ResourceStorage]; have.Cmp(quantity("200Gi")) != 0 {
+				return fmt.Errorf("capacity is %s", have.String())
+			}
+			return nil
+		})
+		eventually(t, w, set, "the template to ask for more", func(s *appsv1.StatefulSet) error {
+			if have := asksFor(s); have != "200Gi" {
+				return fmt.Errorf("it asks for %s", have)
+			}
+			return nil
+		})
+		w.running(t, app)
+		if c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDegraded); c.Status != metav1.ConditionFalse {
+			t.Errorf("Degraded is %s: %s", c.Status, c.Message)
+		}
+	}
+}
+
+func asksFor(set *appsv1.StatefulSet) string {
+	size := set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]
+	return size.String()
+}
+
+// tooSmall waits until an app runs, and says that its claim cannot grow.
+func (w *world) tooSmall(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	eventually(t, w, app, "the app to run with a claim that cannot grow", func(app *v1.EcommerceApp) error {
+		c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDegraded)
+		if app.Status.Phase != v1.PhaseRunning || c.Status != metav1.ConditionTrue || c.Reason != v1.ReasonStorageNotExpandable || c.ObservedGeneration != app.Generation {
+			return fmt.Errorf("phase %s: %s (%v)", app.Status.Phase, app.Status.Message, c)
+		}
+		for _, text := range []string{"claim data-" + app.Name + "-database-0", "allowVolumeExpansion of its StorageClass fixed"} {
+			if !strings.Contains(c.Message, text) {
+				return fmt.Errorf("message %q lacks %q", c.Message, text)
+			}
+		}
+		if !meta.IsStatusConditionTrue(app.Status.Conditions, v1.ConditionReady) || !part(app, "database").Ready {
+			return fmt.Errorf("the database is %+v", part(app, "database"))
+		}
+		return says(app, "database", c.Message[len("database: "):])
+	})
+}
+
+// quiet checks that an app whose claim cannot grow costs no writes but the tries.
+func (w *world) quiet(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	w.answered(t, app, "while too small")
+	mark := w.mark(t)
+	w.answered(t, app, "while too small, again")
+	log := w.writes(t, mark, app.Namespace)
+	others := log.Where(func(e audit.Event) bool { return e.Resource != "persistentvolumeclaims" })
+	if len(log) == len(others) || len(others) != 1 || others[0].Subresource != "status" {
+		t.Errorf("want tries of the claim and one write of the status, got:\n%s", log)
+	}
+}
+
+// rolledOut waits until the pods of the database and of the frontend, as far as
+// there are any, are those of the wanted images.
+func (w *world) rolledOut(t *testing.T, app *v1.EcommerceApp, database string) {
+	t.Helper()
+	fleettest.Eventually(t, "the new images to run", func(ctx context.Context) error {
+		var pods corev1.PodList
+		if err := w.List(ctx, &pods, client.InNamespace(app.Namespace)); err != nil {
+			return err
+		}
+		want := map[string]string{"database": database, "frontend": app.Spec.Frontend.Image}
+		if len(pods.Items) == 0 {
+			return errNotYet
+		}
+		for _, pod := range pods.Items {
+			image, rolled := want[pod.Labels[v1.ComponentLabel]]
+			if rolled && pod.Spec.Containers[0].Image != image {
+				return fmt.Errorf("%s runs %s", pod.Name, pod.Spec.Containers[0].Image)
+			}
+		}
+		return nil
+	})
+}

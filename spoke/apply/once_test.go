@@ -1,0 +1,144 @@
+package apply_test
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+func testOnce(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		a := s.applier()
+		intent := &corev1.Secret{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "once", Labels: map[string]string{"a": "1"}},
+			Data:       map[string][]byte{"username": []byte("shop")},
+		}
+		request := apply.Request{Intent: intent, Once: true, Owned: labelled, Generate: &component.Generate{Random: map[string]int{"password": 24}}}
+		do(t, a, request, apply.Created)
+		live := &corev1.Secret{}
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+			t.Fatal(err)
+		}
+		if len(live.Data["password"]) != 24 || string(live.Data["username"]) != "shop" {
+			t.Errorf("keys are %d and %d bytes long", len(live.Data["password"]), len(live.Data["username"]))
+		}
+		live.Data["password"], live.Data["username"] = []byte("mine"), nil
+		request.Live = live
+		do(t, a, request, apply.Unchanged)
+
+		// One that is handed over is completed, and keeps what it has.
+		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "handed-over",
+			Annotations: map[string]string{v1.AdoptAnnotation: "true"}}, Data: map[string][]byte{"password": []byte("theirs")}}
+		if err := s.Create(t.Context(), theirs); err != nil {
+			t.Fatal(err)
+		}
+		intent.Name, request.Live = theirs.Name, nil
+		do(t, a, request, apply.Updated)
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+			t.Fatal(err)
+		}
+		if string(live.Data["password"]) != "theirs" || string(live.Data["username"]) != "shop" || live.Labels["a"] != "1" {
+			t.Errorf("the adopted Secret has labels %v and %d keys", live.Labels, len(live.Data))
+		}
+	}
+}
+
+// testLost holds that nothing is drawn anew for data that would not open with it.
+func testLost(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		intent := &corev1.Secret{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "lost", Labels: map[string]string{"a": "1"}},
+		}
+		request := apply.Request{Intent: intent, Once: true, Owned: labelled, Seals: "data-0",
+			Generate: &component.Generate{Random: map[string]int{"password": 24}}}
+		_, err := s.applier().Apply(t.Context(), request)
+		if lost, ok := errors.AsType[*apply.LostError](err); !ok || lost.Data != "data-0" || lost.Key.Name != "lost" {
+			t.Fatalf("error %v, want the loss of the Secret", err)
+		}
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), &corev1.Secret{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the Secret: %v, want none", err)
+		}
+		request.Seals = ""
+		do(t, s.applier(), request, apply.Created)
+	}
+}
+
+// testHandBack strips a Secret that we made of all that makes it ours, and hands it
+// back as the conflict says: what was drawn must survive.
+func testHandBack(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		a := s.applier()
+		intent := &corev1.Secret{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "handed-back", Labels: map[string]string{"a": "1"}},
+			Data:       map[string][]byte{"username": []byte("shop")},
+		}
+		request := apply.Request{Intent: intent, Once: true, Owned: labelled, Generate: &component.Generate{Random: map[string]int{"password": 24}}}
+		do(t, a, request, apply.Created)
+		live := &corev1.Secret{}
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+			t.Fatal(err)
+		}
+		want := live.Data
+		live.Labels, live.Annotations = nil, map[string]string{v1.AdoptAnnotation: "true"}
+		if err := s.Update(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		do(t, a, request, apply.Updated)
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+			t.Fatal(err)
+		}
+		if live.Labels["a"] != "1" || !maps.EqualFunc(want, live.Data, bytes.Equal) {
+			t.Errorf("labels are %v, and the data is the same: %t", live.Labels, maps.EqualFunc(want, live.Data, bytes.Equal))
+		}
+	}
+}
+
+// testOnceStripped takes the labels from an object that is written once: a cache that
+// goes by labels has it no more, so it would be missing forever.
+func testOnceStripped(s *server) func(*testing.T) {
+	return func(t *testing.T) {
+		a := s.applier()
+		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "u-1", Controller: new(true)}
+		intent := &corev1.Secret{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "once-stripped",
+				Labels: map[string]string{"a": "1"}, OwnerReferences: []metav1.OwnerReference{owner}},
+		}
+		ours := func(live component.Resource) bool {
+			c := metav1.GetControllerOf(live)
+			return c != nil && c.UID == owner.UID
+		}
+		request := apply.Request{Intent: intent, Once: true, Owned: ours, Generate: &component.Generate{Random: map[string]int{"password": 24}}}
+		do(t, a, request, apply.Created)
+		live := &corev1.Secret{}
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+			t.Fatal(err)
+		}
+		password := string(live.Data["password"])
+		live.Labels = nil
+		if err := s.Update(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		do(t, a, request, apply.Updated)
+		do(t, a, request, apply.Unchanged)
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+			t.Fatal(err)
+		}
+		if live.Labels["a"] != "1" || string(live.Data["password"]) != password {
+			t.Errorf("labels are %v, and the password is the same: %t", live.Labels, string(live.Data["password"]) == password)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package component_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+func sized(size string) func(*appsv1.StatefulSet) {
+	return func(s *appsv1.StatefulSet) { s.Spec.VolumeClaimTemplates[0].Spec = claimSpec(size) }
+}
+
+// small is a database of which a claim is to grow from 10Gi to 20Gi.
+func small(change ...func(*appsv1.StatefulSet)) component.Live {
+	return with(running(), statefulSet("database", 1, 1, change...), claim("data-app-database-0", "10Gi", corev1.ClaimBound))
+}
+
+// larger returns a shop with a larger database, and other images.
+func larger(databaseImage, backendImage string) []component.Component {
+	components := shop()
+	components[0].Objects[1].Resource = statefulSet("database", 1, 0, sized("20Gi"), func(s *appsv1.StatefulSet) {
+		s.Spec.Template = template(databaseImage)
+	})
+	components[1].Objects[0].Resource = deployment("backend", 2, 0, func(d *appsv1.Deployment) { d.Spec.Template = template(backendImage) })
+	return components
+}
+
+// TestPlanWhileGrowing checks that claims that are still to grow hold up nothing:
+// neither what else changes about their StatefulSet nor what depends on it.
+func TestPlanWhileGrowing(t *testing.T) {
+	tests := map[string]struct {
+		components []component.Component
+		live       component.Live
+		growing    bool
+		reason     string
+		backend    bool
+	}{
+		"nothing else":            {larger("image:1", "image:1"), small(), true, v1.ReasonWaitingForStorage, true},
+		"another backend":         {larger("image:1", "image:2"), small(), true, v1.ReasonWaitingForStorage, true},
+		"another database":        {larger("image:2", "image:2"), small(), false, v1.ReasonProgressing, false},
+		"the database is down":    {larger("image:1", "image:2"), small(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 0 }), false, v1.ReasonWaitingForReplicas, false},
+		"the claims have grown":   {larger("image:1", "image:2"), with(small(), claim("data-app-database-0", "20Gi", corev1.ClaimBound)), false, v1.ReasonProgressing, false},
+		"the set was made before": {larger("image:1", "image:2"), small(sized("20Gi")), true, v1.ReasonWaitingForStorage, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := component.Plan(component.Input{
+				Components: tt.components, Live: tt.live, OwnerUID: owner, Generation: 2, Conditions: initialized(1),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			state := got.States[0]
+			if state.Ready || state.Growing != tt.growing || state.Reason != tt.reason {
+				t.Errorf("the database is ready %v, growing %v, %s: %s", state.Ready, state.Growing, state.Reason, state.Message)
+			}
+			if backend := slices.Contains(told(got.Steps), "apply deployment backend"); backend != tt.backend {
+				t.Errorf("the backend is written: %v, want %v", backend, tt.backend)
+			}
+			want := tt.components[0].Objects[1].Resource.(*appsv1.StatefulSet)
+			for _, step := range got.Steps {
+				if set, ok := step.Object.Resource.(*appsv1.StatefulSet); ok {
+					canBeWritten(t, want, set, tt.live)
+				}
+			}
+		})
+	}
+}
+
+// canBeWritten checks that a set that is written has the wanted pods, and nothing
+// that the API server does not let change.
+func canBeWritten(t *testing.T, want, set *appsv1.StatefulSet, found component.Live) {
+	t.Helper()
+	have, _ := found[component.KeyOf(set)].(*appsv1.StatefulSet)
+	if field := component.Immutable(set, have); field != "" {
+		t.Errorf("the set is written with another %s", field)
+	}
+	if diff := cmp.Diff(want.Spec.Template, set.Spec.Template); diff != "" {
+		t.Errorf("pods of the set (-want +got):\n%s", diff)
+	}
+}
+
+// TestCannotGrow checks that a database with volumes that cannot grow is as ready
+// as it is otherwise, and that the condition Degraded tells.
+func TestCannotGrow(t *testing.T) {
+	growing := component.State{Name: "db", Phase: v1.PhaseUpdating, Reason: v1.ReasonWaitingForStorage, Growing: true, Timed: true}
+	refused := component.Problem{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "claim 0 cannot grow"}
+	second := component.Problem{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "claim 1 cannot grow"}
+	forbidden := component.Problem{Component: "db", Reason: v1.ReasonForbidden, Message: "not allowed", Blocking: true}
+	tests := map[string]struct {
+		db       component.State
+		problems []component.Problem
+		phase    v1.Phase
+		state    string
+		degraded string
+	}{
+		"growing": {growing, nil, v1.PhaseUpdating, "", ""},
+		"refused": {growing, []component.Problem{refused, second}, v1.PhaseRunning, "claim 0 cannot grow", v1.ReasonStorageNotExpandable},
+		"refused, and down": {unready("db", v1.PhaseUpdating, v1.ReasonWaitingForReplicas), []component.Problem{refused},
+			v1.PhaseUpdating, "not yet", v1.ReasonStorageNotExpandable},
+		"refused, and more": {growing, []component.Problem{refused, forbidden}, v1.PhaseFailed, "not allowed", v1.ReasonForbidden},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := component.Summarize(component.Summary{Generation: 2, ObservedGeneration: 1, Previous: initialized(1), Now: at(0),
+				States: []component.State{tt.db, ready("web")}, Problems: tt.problems})
+			if got.Phase != tt.phase || got.States[0].Message != tt.state || got.States[0].Ready != (tt.phase == v1.PhaseRunning) {
+				t.Errorf("got %s, state %+v", got.Phase, got.States[0])
+			}
+			degraded := meta.FindStatusCondition(got.Conditions, v1.ConditionDegraded)
+			if (degraded.Status == metav1.ConditionTrue) != (tt.degraded != "") || tt.degraded != "" && degraded.Reason != tt.degraded {
+				t.Errorf("Degraded is %s, %s", degraded.Status, degraded.Reason)
+			}
+		})
+	}
+}
