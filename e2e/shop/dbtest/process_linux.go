@@ -1,0 +1,9 @@
+package dbtest
+
+import "syscall"
+
+// attributes let no process outlive the test, however that ends. PostgreSQL's
+// children follow their postmaster.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
