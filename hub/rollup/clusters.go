@@ -147,6 +147,7 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	case !current && status.Phase != v1.PhaseFailed:
 		e.Phase, e.Reason = goingOn(status), v1.ReasonProgressing
 		e.Message = waitingFor(generation)
+		hinder(e, c.Copy)
 	case ready && current:
 		e.Phase, e.Ready = v1.PhaseRunning, true
 	default:
@@ -160,6 +161,14 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	}
 	if c.Failure.needsSomebody() || !current {
 		blame(e, c.Failure)
+	}
+}
+
+// hinder puts into an entry what keeps a copy from acting on all of its spec.
+func hinder(e *v1.ClusterStatus, c *Copy) {
+	degraded := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionDegraded)
+	if degraded != nil && degraded.Status == "True" && degraded.ObservedGeneration == c.Generation {
+		e.Reason, e.Message = degraded.Reason, clip(degraded.Message)
 	}
 }
 

@@ -170,3 +170,32 @@ func TestComputeNeverListsMoreThanTheSchemaAllows(t *testing.T) {
 		t.Errorf("%d entries, %d of them to be left; want 500 and 300: what may exist is never dropped for want of room", len(got.Clusters), left)
 	}
 }
+
+// TestHindered checks that a copy that cannot act on all of its spec says why.
+func TestHindered(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		generation int64
+		status     metav1.ConditionStatus
+		want       string
+	}{
+		"by this spec":       {2, metav1.ConditionTrue, v1.ReasonStorageNotExpandable},
+		"by the spec before": {1, metav1.ConditionTrue, v1.ReasonProgressing},
+		"no longer":          {2, metav1.ConditionFalse, v1.ReasonProgressing},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			copied := &Copy{Generation: 2, HubGeneration: 2, Status: copyStatus(v1.PhaseRunning, true)}
+			copied.Status.Conditions = append(copied.Status.Conditions, metav1.Condition{
+				Type: v1.ConditionDegraded, Status: tt.status, ObservedGeneration: tt.generation,
+				Reason: v1.ReasonStorageNotExpandable, Message: "the claim cannot grow",
+			})
+			var e v1.ClusterStatus
+			observed(&e, 2, Cluster{Name: "eu-1", Copy: copied})
+			if e.Ready || e.Phase != v1.PhaseUpdating || e.Reason != tt.want || (e.Message == "the claim cannot grow") != (tt.want == v1.ReasonStorageNotExpandable) {
+				t.Errorf("got %s, ready %v, %s: %s", e.Phase, e.Ready, e.Reason, e.Message)
+			}
+		})
+	}
+}
