@@ -16,15 +16,20 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
+// drawn returns a Secret that is written once, and the request that writes it.
+func drawn(name string) (*corev1.Secret, apply.Request) {
+	intent := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"a": "1"}},
+		Data:       map[string][]byte{"username": []byte("shop")},
+	}
+	return intent, apply.Request{Intent: intent, Once: true, Owned: labelled, Generate: &component.Generate{Random: map[string]int{"password": 24}}}
+}
+
 func testOnce(s *server) func(*testing.T) {
 	return func(t *testing.T) {
 		a := s.applier()
-		intent := &corev1.Secret{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "once", Labels: map[string]string{"a": "1"}},
-			Data:       map[string][]byte{"username": []byte("shop")},
-		}
-		request := apply.Request{Intent: intent, Once: true, Owned: labelled, Generate: &component.Generate{Random: map[string]int{"password": 24}}}
+		intent, request := drawn("once")
 		do(t, a, request, apply.Created)
 		live := &corev1.Secret{}
 		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
@@ -57,12 +62,8 @@ func testOnce(s *server) func(*testing.T) {
 // testLost holds that nothing is drawn anew for data that would not open with it.
 func testLost(s *server) func(*testing.T) {
 	return func(t *testing.T) {
-		intent := &corev1.Secret{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "lost", Labels: map[string]string{"a": "1"}},
-		}
-		request := apply.Request{Intent: intent, Once: true, Owned: labelled, Seals: "data-0",
-			Generate: &component.Generate{Random: map[string]int{"password": 24}}}
+		intent, request := drawn("lost")
+		request.Seals = "data-0"
 		_, err := s.applier().Apply(t.Context(), request)
 		if lost, ok := errors.AsType[*apply.LostError](err); !ok || lost.Data != "data-0" || lost.Key.Name != "lost" {
 			t.Fatalf("error %v, want the loss of the Secret", err)
@@ -80,12 +81,7 @@ func testLost(s *server) func(*testing.T) {
 func testHandBack(s *server) func(*testing.T) {
 	return func(t *testing.T) {
 		a := s.applier()
-		intent := &corev1.Secret{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "handed-back", Labels: map[string]string{"a": "1"}},
-			Data:       map[string][]byte{"username": []byte("shop")},
-		}
-		request := apply.Request{Intent: intent, Once: true, Owned: labelled, Generate: &component.Generate{Random: map[string]int{"password": 24}}}
+		intent, request := drawn("handed-back")
 		do(t, a, request, apply.Created)
 		live := &corev1.Secret{}
 		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {

@@ -37,7 +37,7 @@ func copyFor(app *v1.EcommerceApp, member string) *v1.EcommerceApp {
 }
 
 // owned tells whether an object in a member is the copy of an application: made
-// from it, or from an earlier one of the same name.
+// from it, from an earlier one of the same name, or stripped of where it is from.
 func owned(app *v1.EcommerceApp) func(component.Resource) bool {
 	return func(live component.Resource) bool {
 		uid := live.GetAnnotations()[v1.HubAppUIDAnnotation]
