@@ -18,6 +18,9 @@ GOTEST_FLAGS ?=
 GOTEST_TIMEOUT ?= 20m
 # What make bench measures.
 BENCH ?= .
+# Set: make demo runs on kind. KEEP leaves the clusters of make e2e-kind.
+KIND ?=
+KEEP ?=
 
 # Tools are built from config/tools into a folder named after the pins and the
 # Go that built them: a change of either builds anew, anything else is free.
@@ -27,6 +30,12 @@ CONTROLLER_GEN := $(TOOLS)/controller-gen
 GOLANGCI_LINT := $(TOOLS)/golangci-lint
 KUSTOMIZE := $(TOOLS)/kustomize
 
+# These two are modules of their own below config/tools: what they need does not go
+# together with what the others need.
+moduleKey = $(shell (go env GOVERSION GOOS GOARCH; cat config/tools/$(1)/go.mod config/tools/$(1)/go.sum) | git hash-object --stdin | cut -c1-12)
+HELM := $(CURDIR)/.bin/helm-$(call moduleKey,helm)/helm
+PROMTOOL := $(CURDIR)/.bin/promtool-$(call moduleKey,promtool)/promtool
+
 # The storefront that fleets run is a module of its own: its drivers are not the product's.
 SHOP := e2e/shop
 
@@ -35,7 +44,8 @@ DEMO := go run ./e2e/demo
 
 # What make generate writes, and what make verify therefore compares.
 CRDS := config/crd/bases
-GENERATED := $(CRDS) 'api/**/zz_generated.*.go'
+CHARTS := config/charts
+GENERATED := $(CRDS) 'api/**/zz_generated.*.go' $(CHARTS)/shopfleet-hub/files $(CHARTS)/shopfleet-spoke
 
 ##@ Start here
 
@@ -46,22 +56,38 @@ help: ## Show this list.
 	  /^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Start a fleet on this machine with the hub in it, and run a shop on it.
-	$(DEMO) up
+demo: ## Start a fleet on this machine with the hub in it, and run a shop on it; KIND=1 with real containers.
+	$(DEMO) up $(if $(KIND),--kind)
 
 .PHONY: demo-down
-demo-down: ## Stop the demo and delete what it made.
-	$(DEMO) down
+demo-down: ## Stop the demo and delete what it made; KIND=1 as above.
+	$(DEMO) down $(if $(KIND),--kind)
 
 ##@ Develop
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) ## Write deepcopy functions and CRDs from the types in api/.
+generate: $(CONTROLLER_GEN) ## Write deepcopy functions and CRDs from the types in api/, and what charts have of config/.
 	@rm -rf .bin/crd
 	$(CONTROLLER_GEN) object crd paths=./api/... output:crd:dir=.bin/crd
 	@mkdir -p $(CRDS)
 	@rm -f $(CRDS)/*.yaml # A kind that is gone takes its CRD along.
 	@mv .bin/crd/*.yaml $(CRDS)/
+	@$(MAKE) --no-print-directory charts
+
+.PHONY: charts
+charts: ## Write what the Helm charts have of config/.
+	@for process in hub spoke; do \
+	  files=$(CHARTS)/shopfleet-$$process/files; \
+	  rm -rf $$files; mkdir -p $$files/crds $$files/objects; \
+	  cp config/rbac/$$process/*.yaml config/manager/$$process/*.yaml config/monitoring/$$process/*.yaml $$files/objects/; \
+	  rm $$files/objects/namespace.yaml; \
+	  cp config/monitoring/shopfleet.json $$files/; \
+	  cp $(CRDS)/ecommerce.io_ecommerceapps.yaml $$files/crds/; \
+	done
+	@cp $(CRDS)/ecommerce.io_memberclusters.yaml $(CHARTS)/shopfleet-hub/files/crds/
+	@cp $(CRDS)/example.com_*.yaml $(CRDS)/mysql.example.com_*.yaml $(CHARTS)/shopfleet-spoke/files/crds/
+	@rm -rf $(CHARTS)/shopfleet-spoke/templates # Both charts have one set of templates.
+	@cp -r $(CHARTS)/shopfleet-hub/templates $(CHARTS)/shopfleet-hub/values.schema.json $(CHARTS)/shopfleet-spoke/
 
 .PHONY: fmt
 fmt: $(GOLANGCI_LINT) ## Format the code and order the imports.
@@ -107,6 +133,12 @@ test-unit: ## Run the tests that need no fleet: seconds, not minutes.
 	  { sub(/\.test$$/, "", $$1); print $$1 }')"; \
 	go test $(GOTEST_FLAGS) -timeout 5m $$packages
 
+# kind ends with the shell, however that ends: an interruption leaves no clusters.
+.PHONY: e2e-kind
+e2e-kind: ## Test the whole product with real containers on kind clusters; needs docker. KEEP=1 leaves them.
+	@trap '[ -n "$(KEEP)" ] || go run ./e2e/kind/cmd/lab down' EXIT; \
+	SHOPFLEET_KIND=1 KEEP=$(KEEP) go test -count=1 -v -timeout 45m $(GOTEST_FLAGS) ./e2e/kind
+
 .PHONY: bench
 bench: binaries ## Run the benchmarks; BENCH=<regexp> chooses.
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(GOTEST_FLAGS) ./e2e/bench/...
@@ -130,8 +162,18 @@ build: ## Build bin/hub, bin/spoke and bin/kubectl-shopfleet, static.
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/hub ./cmd/spoke ./cmd/kubectl-shopfleet
 
+# The images are made of nothing but a static binary: no registry is asked, and the old
+# builder does as well as the new one. Push them to a registry of your own.
+.PHONY: images
+images: build ## Build the images shopfleet-hub and shopfleet-spoke with docker.
+	@for process in hub spoke; do \
+	  echo "building shopfleet-$$process:$(VERSION)"; \
+	  docker build --quiet --file cmd/Dockerfile --build-arg BINARY=$$process --build-arg VERSION=$(VERSION) \
+	    --tag shopfleet-$$process:$(VERSION) bin; \
+	done
+
 .PHONY: tools
-tools: $(CONTROLLER_GEN) $(GOLANGCI_LINT) $(KUSTOMIZE) ## Build the pinned tools into .bin/.
+tools: $(CONTROLLER_GEN) $(GOLANGCI_LINT) $(KUSTOMIZE) $(HELM) $(PROMTOOL) ## Build the pinned tools into .bin/.
 
 .PHONY: clean
 clean: ## Delete what make built, tools included.
@@ -145,3 +187,22 @@ $(CONTROLLER_GEN) $(GOLANGCI_LINT) $(KUSTOMIZE):
 	@echo "building $(@F) (once for each change in config/tools)"
 	@mkdir -p $(@D)
 	@CGO_ENABLED=0 go -C config/tools build -trimpath -o $@ $(TOOL)
+
+$(HELM): TOOL = helm.sh/helm/v3/cmd/helm
+$(PROMTOOL): TOOL = github.com/prometheus/prometheus/cmd/promtool
+
+# Without a cluster, helm takes the Kubernetes that it was built for; plain go build says 1.20.
+$(HELM): TOOLFLAGS = -ldflags '$(foreach v,lint/rules chartutil,-X helm.sh/helm/v3/pkg/$(v).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(v).k8sVersionMinor=36)'
+# Rules are checked with it, nothing is scraped: the clouds' libraries stay out.
+$(PROMTOOL): TOOLFLAGS = -tags remove_all_sd
+
+.PHONY: helm promtool
+helm: $(HELM)
+promtool: $(PROMTOOL)
+helm promtool: # Print where the program is. Tests ask.
+	@echo $(if $(filter helm,$@),$(HELM),$(PROMTOOL))
+
+$(HELM) $(PROMTOOL):
+	@echo "building $(@F) (once for each change in config/tools/$(@F))"
+	@mkdir -p $(@D)
+	@CGO_ENABLED=0 go -C config/tools/$(@F) build -trimpath $(TOOLFLAGS) -o $@ $(TOOL)

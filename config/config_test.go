@@ -115,7 +115,7 @@ func TestNothingEscalates(t *testing.T) {
 		"persistentvolumeclaims": {"delete", "deletecollection"},
 		"namespaces":             {"delete", "deletecollection"},
 	}
-	for _, set := range []Set{Hub, Member, Spoke} {
+	for _, set := range []Set{Hub, Member, Agent, Spoke} {
 		rules, err := set.Rules()
 		if err != nil {
 			t.Fatal(err)
@@ -137,6 +137,36 @@ func TestNothingEscalates(t *testing.T) {
 
 func both(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// TestWithAnAgentTheHubWritesCopiesAlone: whatever the hub lost that way, it has not
+// got back.
+func TestWithAnAgentTheHubWritesCopiesAlone(t *testing.T) {
+	rules, err := Agent.Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := Agent.NamespacedRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{"ecommerceapps.ecommerce.io": {"create", "patch", "delete"}, "namespaces.": {"create"}}
+	got := map[string][]string{}
+	for resource, allowed := range verbs(append(rules, more...)) {
+		for _, verb := range allowed {
+			if !slices.Contains([]string{"get", "list", "watch"}, verb) {
+				got[resource] = append(got[resource], verb)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	for _, secret := range []string{"secrets.", "configmaps."} {
+		if verbs(rules)[secret] != nil {
+			t.Errorf("reads %s", secret)
+		}
+	}
 }
 
 // TestAppliedMeansWritable: server-side apply of a missing object is authorized as
@@ -180,6 +210,10 @@ func TestObjectsComeNamespaceFirst(t *testing.T) {
 		Member: {
 			"Namespace/shopfleet-system", "ClusterRole/shopfleet-member", "ClusterRoleBinding/shopfleet-member",
 			"ServiceAccount/shopfleet-hub",
+		},
+		Agent: {
+			"Namespace/shopfleet-system", "ClusterRole/shopfleet-member-agent", "ClusterRoleBinding/shopfleet-member-agent",
+			"Role/shopfleet-member-agent", "RoleBinding/shopfleet-member-agent", "ServiceAccount/shopfleet-hub",
 		},
 		Spoke: {
 			"Namespace/shopfleet-system", "ClusterRole/shopfleet-spoke", "ClusterRoleBinding/shopfleet-spoke",
@@ -225,7 +259,7 @@ func TestKubectlOrder(t *testing.T) {
 
 // TestBindings: each binding grants the set's own role to the set's account.
 func TestBindings(t *testing.T) {
-	accounts := map[Set]string{Hub: HubServiceAccount, Member: HubServiceAccount, Spoke: SpokeServiceAccount}
+	accounts := map[Set]string{Hub: HubServiceAccount, Member: HubServiceAccount, Agent: HubServiceAccount, Spoke: SpokeServiceAccount}
 	for set, account := range accounts {
 		objects, err := set.Objects()
 		if err != nil {

@@ -1,21 +1,26 @@
 // Package config holds what is installed in clusters, as the YAML files that
-// people apply: the kinds' definitions and the permissions that Shopfleet asks for.
+// people apply: the kinds' definitions, the permissions that Shopfleet asks for, and
+// the Deployments that run it.
 //
 // # What
 //
 //   - crd/bases: the definitions, generated from the types in api.
 //   - rbac/hub: the hub in its own cluster.
 //   - rbac/member: the hub in each member cluster.
-//   - rbac/spoke: a spoke that runs alone in a cluster.
+//   - rbac/agent: the hub in a member that has an agent.
+//   - rbac/spoke: a spoke in its cluster, alone or as the agent of a hub.
+//   - manager: the Deployments of hub and spoke, and what is around them.
+//   - hub, spoke, monitoring, charts: for kustomize and Helm; see README.md.
 //   - samples: one object of each kind.
 //
-// The files are embedded, so that what `kubectl shopfleet join` grants, what the
-// hub checks before it engages a member, and what people read are one text.
+// The files of crd, rbac and manager are embedded, so that what `kubectl shopfleet
+// install` and `join` apply, what the hub checks before it engages a member, and what
+// people read are one text. The charts hold copies that make generate writes.
 //
 // # Not
 //
-// No Deployments, no roles for people, and no client: who reads a manifest here
-// applies it elsewhere.
+// No roles for people who run shops, and no client: who reads a manifest here applies
+// it elsewhere.
 //
 // # Trade-offs
 //

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +23,11 @@ const (
 	SpokeServiceAccount = "shopfleet-spoke"
 	// MemberClusterRole is the role of the hub in each member.
 	MemberClusterRole = "shopfleet-member"
+	// AgentRole is the role of the hub in a member that has an agent, and the one for
+	// the agent's Lease.
+	AgentRole = "shopfleet-member-agent"
+	// SpokeLease is the Lease that the spoke's leader renews, in Namespace.
+	SpokeLease = "shopfleet-spoke.ecommerce.io"
 )
 
 // Set is a folder of permissions that are applied together.
@@ -30,10 +37,12 @@ type Set string
 const (
 	Hub    Set = "hub"
 	Member Set = "member"
-	Spoke  Set = "spoke"
+	// Agent is what the hub may do in a member that has an agent, instead of Member.
+	Agent Set = "agent"
+	Spoke Set = "spoke"
 )
 
-//go:embed rbac/hub/*.yaml rbac/member/*.yaml rbac/spoke/*.yaml crd/bases/*.yaml
+//go:embed rbac/hub/*.yaml rbac/member/*.yaml rbac/agent/*.yaml rbac/spoke/*.yaml crd/bases/*.yaml manager/hub/*.yaml manager/spoke/*.yaml
 var files embed.FS
 
 // ErrNotClusterRole tells that a set has no ClusterRole where it should be.
@@ -42,24 +51,38 @@ var ErrNotClusterRole = errors.New("not a ClusterRole")
 // Objects returns the objects of the set, the namespace first and the rest by
 // file name. For the sets above the error is nil.
 func (s Set) Objects() ([]*unstructured.Unstructured, error) {
-	dir := "rbac/" + string(s)
+	objects, err := folder("rbac/" + string(s))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return cmp.Compare(afterNamespaces(a), afterNamespaces(b))
+	})
+	return objects, nil
+}
+
+func afterNamespaces(object *unstructured.Unstructured) int {
+	if object.GetKind() == "Namespace" {
+		return 0
+	}
+	return 1
+}
+
+// folder returns the objects in the files of a folder, by file name.
+func folder(dir string) ([]*unstructured.Unstructured, error) {
 	entries, err := files.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("listing %q: %w", dir, err)
 	}
-	var namespaces, rest []*unstructured.Unstructured
+	objects := make([]*unstructured.Unstructured, 0, len(entries))
 	for _, entry := range entries {
 		object := &unstructured.Unstructured{}
 		if err := decode(dir+"/"+entry.Name(), &object.Object); err != nil {
 			return nil, err
 		}
-		if object.GetKind() == "Namespace" {
-			namespaces = append(namespaces, object)
-		} else {
-			rest = append(rest, object)
-		}
+		objects = append(objects, object)
 	}
-	return append(namespaces, rest...), nil
+	return objects, nil
 }
 
 // Rules returns what the set's ClusterRole allows. For the sets above the error is nil.
@@ -71,6 +94,16 @@ func (s Set) Rules() ([]rbacv1.PolicyRule, error) {
 	}
 	if role.Kind != "ClusterRole" {
 		return nil, fmt.Errorf("role in %q is a %q: %w", path, role.Kind, ErrNotClusterRole)
+	}
+	return role.Rules, nil
+}
+
+// NamespacedRules returns what the set's Role allows in Namespace. The error tells
+// that the set has none.
+func (s Set) NamespacedRules() ([]rbacv1.PolicyRule, error) {
+	role := &rbacv1.Role{}
+	if err := decode("rbac/"+string(s)+"/role.yaml", role); err != nil {
+		return nil, err
 	}
 	return role.Rules, nil
 }

@@ -61,6 +61,9 @@ const (
 	// ConditionCredentialsValid is True when the kubeconfig is safe and complete
 	// and the cluster accepts it.
 	ConditionCredentialsValid = "CredentialsValid"
+	// ConditionAgentReady is True while the agent of a member in mode Agent gives
+	// signs of life. Members in mode Agentless do not have it.
+	ConditionAgentReady = "AgentReady"
 )
 
 // Reasons of conditions, components and clusters.
@@ -117,4 +120,9 @@ const (
 	ReasonNotChecked             = "NotChecked"
 	ReasonValid                  = "Valid"
 	ReasonExpired                = "Expired"
+
+	// How the agent of a member is.
+	ReasonAgentAlive   = "AgentAlive"
+	ReasonAgentSilent  = "AgentSilent"
+	ReasonAgentMissing = "AgentMissing"
 )

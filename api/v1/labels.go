@@ -56,6 +56,13 @@ const (
 	// placement's clusterSelector. It is implied, not written anywhere.
 	ProviderLabel = "ecommerce.io/provider"
 
+	// HomeAnnotation tells, on a copy, who turns it into workloads: see Home.
+	HomeAnnotation = "ecommerce.io/home"
+	// RegionAnnotation and ProviderAnnotation carry, on a copy, the region and the
+	// cloud provider of the member, so that both homes render the same.
+	RegionAnnotation   = "ecommerce.io/region"
+	ProviderAnnotation = "ecommerce.io/provider"
+
 	// HubFinalizer holds an EcommerceApp on the hub until its copies are gone.
 	HubFinalizer = "ecommerce.io/hub"
 	// SpokeFinalizer holds a copy until its children are gone, in order.

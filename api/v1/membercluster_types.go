@@ -18,6 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.status.region`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.kubernetesVersion`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Mode",type=string,priority=1,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Nodes",type=integer,priority=1,JSONPath=`.status.nodes`
 // +kubebuilder:printcolumn:name="Apps",type=integer,priority=1,JSONPath=`.status.apps`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
@@ -65,6 +66,13 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
 	Region string `json:"region,omitempty"`
+
+	// mode says where the shops of the cluster are turned into workloads: in the
+	// hub's own process (Agentless), or by an agent in the cluster, which goes on
+	// while the hub is away (Agent; see kubectl shopfleet join --mode agent). The
+	// default is Agentless. A change moves the shops over and restarts none of them.
+	// +optional
+	Mode Mode `json:"mode,omitempty"`
 
 	// health is how the cluster is probed.
 	// +optional
@@ -115,7 +123,8 @@ type Health struct {
 // MemberClusterStatus is what a cluster is observed to be.
 type MemberClusterStatus struct {
 	// conditions are the facts about the cluster. Known types are Ready,
-	// Connected, Authorized, IdentityVerified and CredentialsValid. At most 16.
+	// Connected, Authorized, IdentityVerified, CredentialsValid and, in mode Agent,
+	// AgentReady. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -187,7 +196,8 @@ type MemberClusterStatus struct {
 
 	// lastObservedTime is when the rest of this status was observed. While the
 	// cluster is connected it moves only with a change; when the cluster is
-	// lost it is the time of the last probe that succeeded.
+	// lost it is the time of the last probe that succeeded, and while its agent is
+	// silent the time of the agent's last sign of life.
 	// +optional
 	LastObservedTime *metav1.Time `json:"lastObservedTime,omitempty"`
 

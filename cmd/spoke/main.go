@@ -1,34 +1,38 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 
+	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
 
+// version is set by the linker.
+var version = "v0.0.0-dev"
+
 func main() {
-	if err := run(); err != nil {
+	if err := command().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "spoke:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
-	var o setup.Options
-	flags := flag.NewFlagSet("spoke", flag.ExitOnError)
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "path of the cluster's kubeconfig; in a pod, its ServiceAccount is the default")
-	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8080", "where metrics are served; 0 serves none")
-	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served; 0 serves none")
-	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "let one of several replicas work at a time")
-	flags.StringVar(&o.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease; that of the pod is the default")
-	verbosity := flags.Int("v", 0, "how much to log: 0 for operators, more for developers")
-	if err := flags.Parse(os.Args[1:]); err != nil {
-		return err
+func command() *cobra.Command {
+	options := setup.Options{Version: version}
+	cmd := &cobra.Command{
+		Use:           "spoke",
+		Short:         "Run shops in one cluster",
+		Args:          cobra.NoArgs,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return setup.Main(cmd.Context(), options)
+		},
 	}
-	o.Logger = setup.NewLogger(os.Stderr, *verbosity)
-	return setup.Run(ctrl.SetupSignalHandler(), o)
+	options.Bind(cmd.Flags())
+	return cmd
 }

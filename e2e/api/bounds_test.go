@@ -174,7 +174,7 @@ func enums() map[string]map[string][]string {
 			"spec.security.authentication.provider": {"oauth2"},
 			"spec.security.tls.issuerRef.kind":      {"ClusterIssuer", "Issuer"},
 		},
-		"MemberCluster": {"spec.provider": providers},
+		"MemberCluster": {"spec.provider": providers, "spec.mode": {"Agent", "Agentless"}},
 		"WebApp":        {},
 		"MySQLCluster": {
 			"spec.cloud.provider":           providers,

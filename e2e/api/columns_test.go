@@ -22,7 +22,7 @@ func (s *server) testColumns(t *testing.T) {
 	both, ours := []string{"all", "shopfleet"}, []string{"shopfleet"}
 	for _, test := range []row{
 		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Message"},
-		{memberClusters(), "mcl", ours, "Name Ready Reason Provider Region Version Age", "Nodes Apps Message"},
+		{memberClusters(), "mcl", ours, "Name Ready Reason Provider Region Version Age", "Mode Nodes Apps Message"},
 		{webApps(), "wa", both, "Name Phase Desired Available Age", "Image"},
 		{mySQLClusters(), "myc", both, "Name Phase Ready Version Storage Age", "Message"},
 	} {

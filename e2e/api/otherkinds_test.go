@@ -14,6 +14,7 @@ func (s *server) testMemberCluster(t *testing.T) {
 			"spec.kubeconfigSecretRef": map[string]any{"name": "eu-1", "key": "kubeconfig"},
 			"spec.provider":            "aws",
 			"spec.region":              "eu-west-1",
+			"spec.mode":                "Agent",
 			"spec.health": map[string]any{
 				"probePeriodSeconds": int64(5), "failureThreshold": int64(3), "successThreshold": int64(2),
 			},

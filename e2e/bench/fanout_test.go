@@ -28,6 +28,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/setup"
+	"github.com/shopfleet/shopfleet/spoke/process"
 )
 
 const (
@@ -221,8 +222,8 @@ func (r *shootingRange) startHub(b *testing.B) {
 	done := make(chan error, 1)
 	go func() {
 		done <- setup.Run(ctx, setup.Options{
-			Kubeconfig: kubeconfig, Namespace: config.Namespace, Version: "bench", Logger: logr.Discard(),
-			MetricsBindAddress: "0", HealthProbeBindAddress: "0",
+			Kubeconfig: kubeconfig, Namespace: config.Namespace, Version: "bench",
+			Options: process.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: logr.Discard()},
 		})
 	}()
 	b.Cleanup(func() {

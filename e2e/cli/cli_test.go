@@ -29,6 +29,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/setup"
+	"github.com/shopfleet/shopfleet/spoke/process"
 )
 
 const (
@@ -103,8 +104,10 @@ func (s *suite) install(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- setup.Run(ctx, setup.Options{
-			Kubeconfig: path, Namespace: config.Namespace, MetricsBindAddress: "0", HealthProbeBindAddress: "0",
-			Logger: logr.FromSlogHandler(slog.NewTextHandler(&log, nil)),
+			Kubeconfig: path, Namespace: config.Namespace, Options: process.Options{
+				MetricsBindAddress: "0", HealthProbeBindAddress: "0",
+				Logger: logr.FromSlogHandler(slog.NewTextHandler(&log, nil)),
+			},
 		})
 	}()
 	t.Cleanup(func() {

@@ -61,6 +61,8 @@ func rooms() []room {
 		{path: "cloud/local", floor: floorAdapters},
 		{path: "hub/members", floor: floorAdapters},
 		{path: "spoke/apply", floor: floorAdapters},
+		// What both processes are made of knows no application and no cluster.
+		{path: "spoke/process", floor: floorAdapters},
 
 		{path: "hub/controllers/app", floor: floorControl},
 		{path: "hub/controllers/member", floor: floorControl},

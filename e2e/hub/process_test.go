@@ -25,6 +25,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/setup"
+	shared "github.com/shopfleet/shopfleet/spoke/process"
 )
 
 // TestProcess is about the hub as a process, on a hub without members.
@@ -56,9 +57,11 @@ func (p *process) run(t *testing.T) (stop context.CancelFunc, ended <-chan error
 	done := make(chan error, 1)
 	go func() {
 		done <- setup.Run(ctx, setup.Options{
-			Kubeconfig: p.kubeconfig, Namespace: config.Namespace, Version: "test", Logger: logger(t),
-			MetricsBindAddress: "0", HealthProbeBindAddress: p.address, LeaderElect: true,
-			Lease: setup.Lease{Duration: 6 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second},
+			Kubeconfig: p.kubeconfig, Namespace: config.Namespace, Version: "test",
+			Options: shared.Options{
+				MetricsBindAddress: "0", HealthProbeBindAddress: p.address, LeaderElect: true, Logger: logger(t),
+				Lease: shared.Lease{Duration: 6 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second},
+			},
 		})
 	}()
 	return cancel, done

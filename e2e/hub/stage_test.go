@@ -23,6 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/setup"
+	shared "github.com/shopfleet/shopfleet/spoke/process"
 )
 
 func TestMain(m *testing.M) {
@@ -113,7 +114,7 @@ func (s *stage) start(t *testing.T) {
 	done := make(chan error, 1)
 	options := setup.Options{
 		Kubeconfig: s.kubeconfig, Namespace: config.Namespace, Version: "test",
-		MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: logger(t),
+		Options: shared.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: logger(t)},
 	}
 	go func() { done <- setup.Run(ctx, options) }()
 	var once sync.Once

@@ -249,12 +249,14 @@ func (e *environment) newFleet(t *testing.T) *members.Fleet {
 		t.Fatal(err)
 	}
 	return members.New(members.Options{
-		HubUID:      string(system.UID),
-		Scheme:      e.scheme,
-		Logger:      logger(t),
-		Watched:     func() []client.Object { return []client.Object{&v1.EcommerceApp{}, &corev1.Secret{}} },
-		Prepare:     members.InstallDefinitions(definition),
-		Permissions: members.PermissionsFrom(rules),
+		HubUID: string(system.UID),
+		Scheme: e.scheme,
+		Logger: logger(t),
+		Profile: members.Profile{
+			Watched:     func() []client.Object { return []client.Object{&v1.EcommerceApp{}, &corev1.Secret{}} },
+			Prepare:     members.InstallDefinitions(definition),
+			Permissions: members.PermissionsFrom(rules),
+		},
 	})
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/spoke/process"
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
 
@@ -53,7 +54,10 @@ func start(t *testing.T) *world {
 	if os.Getenv("SHOPFLEET_LOG") != "" {
 		log = os.Stderr
 	}
-	logger := setup.NewLogger(log, 0)
+	var options process.Options
+	if err := options.UseLogger(log); err != nil {
+		t.Fatal(err)
+	}
 	f := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{
 		{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3, NodeCPU: quantity("32"), NodeMemory: quantity("128Gi")},
 	}})
@@ -75,7 +79,7 @@ func start(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Client: c, cluster: cluster, kubeconfig: kubeconfig, logger: logger}
+	w := &world{Client: c, cluster: cluster, kubeconfig: kubeconfig, logger: options.Logger}
 	w.run(t)
 	t.Cleanup(func() { w.stop(t) })
 	return w
@@ -92,13 +96,11 @@ func (w *world) run(t testing.TB) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- setup.Run(ctx, setup.Options{
-			Config:                 config,
-			MetricsBindAddress:     "0",
-			HealthProbeBindAddress: "0",
-			Logger:                 w.logger,
-			Registry:               prometheus.NewRegistry(),
-			RetryAfter:             retryAfter,
-			Resync:                 resync,
+			Options:    process.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: w.logger},
+			Config:     config,
+			Registry:   prometheus.NewRegistry(),
+			RetryAfter: retryAfter,
+			Resync:     resync,
 		})
 	}()
 	w.stop = func(t testing.TB) {

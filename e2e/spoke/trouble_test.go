@@ -297,7 +297,7 @@ func testProcess(w *world) func(*testing.T) {
 			t.Fatal(err)
 		}
 		process := exec.CommandContext(t.Context(), binary, "--kubeconfig", kubeconfig, "--metrics-bind-address", "0",
-			"--health-probe-bind-address", "0", "--leader-elect", "--leader-election-namespace", systemNamespace, "-v", "1")
+			"--health-probe-bind-address", "0", "--leader-elect", "--namespace", systemNamespace, "-v", "1")
 		var log strings.Builder
 		process.Stderr = &log
 		if err := process.Start(); err != nil {

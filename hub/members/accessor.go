@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/verdict"
 )
 
@@ -28,6 +29,7 @@ type accessor struct {
 	target  Target
 	state   State
 	cluster cluster.Cluster
+	mode    v1.Mode
 }
 
 func newAccessor(name string, target Target) *accessor {
@@ -76,11 +78,17 @@ func (a *accessor) engaged() cluster.Cluster {
 	return a.cluster
 }
 
-// provide sets what Get returns.
-func (a *accessor) provide(c cluster.Cluster) {
+// provide sets what Get and Mode return.
+func (a *accessor) provide(c cluster.Cluster, mode v1.Mode) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.cluster = c
+	a.cluster, a.mode = c, mode
+}
+
+func (a *accessor) engagedIn() v1.Mode {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mode
 }
 
 // report sets what State returns, and tells whether more than the time changed.

@@ -17,8 +17,17 @@
 //	inspect  each minute: permissions, version, capabilities, definitions; and at once
 //	         when an informer is told that its kind is not served
 //
+// A member has a mode. In mode Agentless the hub works there itself, and needs and
+// watches what that takes. In mode Agent somebody else does: less is watched, checked
+// and needed, the definitions are compared and not written, and the agent is listened
+// to. A change of the mode is a connection anew with the other settings.
+//
+//	listen   each period: the agent's Lease, whose changes are signs of life; 40 s
+//	         without one make the member not Ready, while it stays engaged
+//
 // A changed kubeconfig is connected and verified first and swapped second. A bad one
-// is said in a condition while the old connection goes on. An empty one is a
+// is said in a condition while the old connection goes on. So it is with a mode: an
+// agent must be heard before anything is left to it. An empty one is a
 // withdrawal, and ends it.
 //
 // A member that lacks permission to read something is not engaged, since its
@@ -34,7 +43,7 @@
 // # Not
 //
 // No objects of the hub: no Secrets, no MemberClusters, no events. Nothing is
-// written to a member but the definitions of Prepare.
+// written to a member but the definitions of Prepare, in mode Agentless.
 //
 // # Trade-offs
 //
@@ -43,6 +52,19 @@
 //     proven, and a kubeconfig may run programs.
 //   - Identity is the UID of the namespace kube-system, compared with each probe. It
 //     cannot be changed without making the cluster anew.
+//   - Whether an agent lives is seen by whether its Lease changes between two looks, and
+//     not by the time in it: the hub's clock and the member's need not agree. The price
+//     is that one look tells nothing, and a start of the hub a second or two of not
+//     knowing, in which the status stays what it was.
+//   - A hub that starts while an agent is wanted that has never been there has nothing
+//     to hold on to: it engages the member in mode Agent, which is not Ready and says
+//     why. Running the shops without one until then would take a third state, kept
+//     somewhere, for a time that people should end.
+//   - Looking costs each member with an agent one small request a period. A watch would
+//     cost one connection and an event every two seconds.
+//   - A definition is old when it lacks a field that the hub may write, since that is
+//     dropped without a word. What else differs does not matter, so that hub and agents
+//     are upgraded in any order where no field was added.
 //   - A reconnection lists everything again. Keeping informers over an outage would
 //     save that, and keep goroutines and connections of members that may never return.
 //   - The loss of a definition is noticed by its informers, whose list is answered with

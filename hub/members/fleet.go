@@ -2,6 +2,7 @@ package members
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/session"
 	"github.com/shopfleet/shopfleet/hub/members/verdict"
 )
@@ -67,6 +69,7 @@ func (f *Fleet) Pin(name, uid string, registeredAt time.Time) { f.claims.Pin(nam
 func (f *Fleet) Set(name string, target Target) {
 	target.Kubeconfig = bytes.Clone(target.Kubeconfig)
 	target.Health = target.Health.withDefaults()
+	target.Mode = cmp.Or(target.Mode, v1.ModeAgentless)
 	f.claims.Pin(name, target.PinnedUID, target.RegisteredAt)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,6 +144,16 @@ func (f *Fleet) Get(_ context.Context, name multicluster.ClusterName) (cluster.C
 		}
 	}
 	return nil, fmt.Errorf("getting member %q: not engaged: %w", name, multicluster.ErrClusterNotFound)
+}
+
+// Mode returns the mode that a member is engaged in, which follows what was set when
+// the member could be connected so: while reconcilers are engaged it does not change.
+// It is empty for a member that is not engaged.
+func (f *Fleet) Mode(name string) v1.Mode {
+	if a := f.accessor(name); a != nil {
+		return a.engagedIn()
+	}
+	return ""
 }
 
 // IndexField indexes a field in the caches of all members, now and in future.

@@ -28,6 +28,8 @@ const (
 	inspectPeriod = time.Minute
 	// inspectSoon is the period while something is missing.
 	inspectSoon = 15 * time.Second
+	// listenSoon is the time between looks at an agent that nothing is known about.
+	listenSoon = time.Second
 	// inspectNow gathers what informers have to say about kinds that are not served.
 	inspectNow = 500 * time.Millisecond
 	// nodesDelay gathers changes of nodes.
@@ -46,10 +48,11 @@ const (
 	taskProbe
 	taskInspect
 	taskNodes
+	taskListen
 )
 
 // tasks is the number of them.
-const tasks = int(taskNodes) + 1
+const tasks = int(taskListen) + 1
 
 // loop is the state of a member's goroutine. Nothing else touches it.
 type loop struct {
@@ -68,6 +71,7 @@ type loop struct {
 	wasEngaged  bool
 	state       State
 	inspected   session.Inspection
+	pulse       verdict.Pulse
 	failure     *verdict.Failure
 	misses      int // failed probes in a row
 	failures    int // failed attempts in a row, and the time of the first
@@ -97,6 +101,7 @@ type result struct {
 	failure   *verdict.Failure
 	connected *session.Connected
 	found     *session.Inspection
+	sign      verdict.Sign
 }
 
 func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
@@ -104,7 +109,7 @@ func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
 		accessor: a,
 		fleet:    f,
 		aware:    aware,
-		log:      f.settings.Logger.WithValues("MemberCluster", a.name),
+		log:      f.settings.Logger.WithValues("cluster", a.name),
 		state:    a.current(),
 		backoff:  newBackoff(),
 		results:  make(chan result),
@@ -202,6 +207,12 @@ func (l *loop) startDue(ctx context.Context) {
 			})
 		case taskNodes:
 			l.countNodes(ctx)
+		case taskListen:
+			listen := l.session.Sign
+			l.start(ctx, t, func(ctx context.Context) (r result) {
+				r.sign, r.err = listen(ctx)
+				return r
+			})
 		}
 	}
 }
@@ -248,6 +259,9 @@ func (l *loop) startConnect(ctx context.Context) {
 		Settings:     l.fleet.settings,
 		Name:         l.name,
 		Access:       l.access,
+		Mode:         l.target.Mode,
+		Heard:        l.session != nil && l.session.Mode != l.target.Mode,
+		Pulse:        l.pulse,
 		Probes:       1,
 		Period:       l.target.Health.Period,
 		Admit:        func(uid string) *verdict.Failure { return l.fleet.claims.Admit(ctx, l.name, uid) },
@@ -269,7 +283,7 @@ func (l *loop) startConnect(ctx context.Context) {
 func (l *loop) retarget() {
 	last := l.target
 	l.target = l.wanted()
-	if l.parsed && bytes.Equal(last.Kubeconfig, l.target.Kubeconfig) {
+	if l.parsed && bytes.Equal(last.Kubeconfig, l.target.Kubeconfig) && last.Mode == l.target.Mode {
 		if l.session == nil && !l.due[taskConnect].IsZero() {
 			l.schedule(taskConnect, 0)
 		}
@@ -284,7 +298,7 @@ func (l *loop) retarget() {
 	switch {
 	case errors.As(err, &refused):
 		l.refuse(refused)
-	case l.session != nil && l.session.Access.Fingerprint == access.Fingerprint:
+	case l.session != nil && l.session.Access.Fingerprint == access.Fingerprint && l.session.Mode == l.target.Mode:
 		l.failure = nil
 	default:
 		if l.session == nil && l.failure != nil && l.failure.Stage == verdict.StageKubeconfig {

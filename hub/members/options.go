@@ -24,6 +24,17 @@ type Options struct {
 	Clock clock.Clock
 	// Logger says what members do; the default says nothing.
 	Logger logr.Logger
+	// Profile is for members in mode Agentless, Agent for those in mode Agent.
+	Profile
+	Agent Profile
+	// Lease is the one in each member that its agent renews, for mode Agent.
+	Lease client.ObjectKey
+	// Timeouts bound what may take long; zero values have defaults.
+	Timeouts Timeouts
+}
+
+// Profile is what the hub watches, checks and needs in members of one mode.
+type Profile struct {
 	// CacheOptions returns the options for the cache of one member, anew for each
 	// connection. The fleet adds what it keeps of nodes. The default is none.
 	CacheOptions func() cache.Options
@@ -31,12 +42,21 @@ type Options struct {
 	// engaged: everything that reconcilers watch there. Nodes are added.
 	Watched func() []client.Object
 	// Prepare is what a member must have before its informers start and for as long as
-	// they run; see InstallDefinitions. The default is nothing.
+	// they run; see InstallDefinitions. In mode Agent it is compared and not written.
+	// The default is nothing.
 	Prepare preflight.Definitions
 	// Permissions are what the credentials must allow; see PermissionsFrom.
 	Permissions []authorizationv1.ResourceAttributes
-	// Timeouts bound what may take long; zero values have defaults.
-	Timeouts Timeouts
+}
+
+func (p Profile) settings() session.Profile {
+	if p.CacheOptions == nil {
+		p.CacheOptions = func() cache.Options { return cache.Options{} }
+	}
+	if p.Watched == nil {
+		p.Watched = func() []client.Object { return nil }
+	}
+	return session.Profile(p)
 }
 
 // Timeouts bound what asks the network of a member.
@@ -50,21 +70,14 @@ func (o Options) settings() *session.Settings {
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
-	if o.CacheOptions == nil {
-		o.CacheOptions = func() cache.Options { return cache.Options{} }
-	}
-	if o.Watched == nil {
-		o.Watched = func() []client.Object { return nil }
-	}
 	return &session.Settings{
-		Scheme:       o.Scheme,
-		Clock:        o.Clock,
-		Logger:       o.Logger,
-		CacheOptions: o.CacheOptions,
-		Watched:      o.Watched,
-		Prepare:      o.Prepare,
-		Permissions:  o.Permissions,
-		Timeouts:     o.Timeouts.WithDefaults(),
+		Scheme:    o.Scheme,
+		Clock:     o.Clock,
+		Logger:    o.Logger,
+		Timeouts:  o.Timeouts.WithDefaults(),
+		Agentless: o.Profile.settings(),
+		Agent:     o.Agent.settings(),
+		Lease:     o.Lease,
 	}
 }
 
@@ -72,6 +85,11 @@ func (o Options) settings() *session.Settings {
 // for Options.Permissions.
 func PermissionsFrom(rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	return preflight.PermissionsFrom(rules)
+}
+
+// PermissionsIn is PermissionsFrom for rules that hold in one namespace.
+func PermissionsIn(namespace string, rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
+	return preflight.Within(namespace, preflight.PermissionsFrom(rules))
 }
 
 // InstallDefinitions returns what, as Options.Prepare, makes members serve the kinds

@@ -29,6 +29,8 @@ func (l *loop) finish(ctx context.Context, r result) {
 		l.probed(ctx, r)
 	case taskInspect:
 		l.inspectedAgain(r)
+	case taskListen:
+		l.listened(r)
 	case taskNodes:
 		// Reads the cache alone and never runs beside the loop.
 	}
@@ -60,30 +62,58 @@ func (l *loop) adopt(c *session.Connected) {
 	l.disengage()
 	l.session = c.Session
 	l.group.Go(func() { <-c.Session.Ended() })
-	l.provide(c.Session.Cluster)
+	l.provide(c.Session.Cluster, c.Session.Mode)
 	if err := c.Session.Engage(l.aware, l.name); err != nil {
 		l.log.Error(err, "Engaging member failed")
 		l.lose(&verdict.Failure{Stage: verdict.StageSetup, Reason: v1.ReasonSetupFailed, Message: "the hub's reconcilers could not be started for the cluster"})
 		return
 	}
-	l.log.Info("Member connected", "swapped", swapped, "nodes", c.Nodes.Nodes, "version", c.Server.Version)
+	l.log.Info("Member connected", "swapped", swapped, "mode", c.Session.Mode, "nodes", c.Nodes.Nodes, "version", c.Server.Version)
 	l.wasEngaged = true
 	l.failure = nil
 	l.misses, l.failures = 0, 0
 	l.backoff = newBackoff()
 	l.inspected = c.Inspection
-	l.state.Settled = true
+	l.pulse = c.Pulse
+	l.hear()
 	l.state.LastProbe = l.now()
 	l.state.Info.UID = c.UID
 	l.state.Info.CredentialsExpireAt = c.Session.Access.ExpiresAt
 	l.state.setNodes(c.Nodes)
 	l.schedule(taskProbe, wait.Jitter(l.target.Health.Period, spread))
 	l.scheduleInspection()
+	if c.Session.Mode == v1.ModeAgent {
+		l.schedule(taskListen, listenSoon)
+	}
+}
+
+// listened takes note of a look at the agent. No answer says nothing: losing a member
+// is the probes' matter.
+func (l *loop) listened(r result) {
+	if r.err == nil {
+		l.pulse = l.pulse.After(r.sign, l.now())
+		l.hear()
+	}
+	period := l.target.Health.Period
+	if l.pulse.Beat == verdict.BeatUnknown {
+		period = min(period, listenSoon)
+	}
+	l.due[taskListen] = r.started.Add(wait.Jitter(period, spread))
+}
+
+// hear says what is known of the agent. Until something is, a status from before the
+// start is better than none.
+func (l *loop) hear() {
+	l.state.AgentHeard = l.pulse.Heard
+	if l.session.Mode != v1.ModeAgent || l.pulse.Beat != verdict.BeatUnknown {
+		l.state.Settled = true
+	}
 }
 
 func (l *loop) scheduleInspection() {
 	period := inspectPeriod
-	if len(l.inspected.Missing)+len(l.inspected.Definitions.Deleting) > 0 {
+	definitions := &l.inspected.Definitions
+	if len(l.inspected.Missing)+len(definitions.Deleting)+len(definitions.Outdated) > 0 {
 		period = inspectSoon
 	}
 	l.schedule(taskInspect, wait.Jitter(period, spread))
@@ -128,7 +158,7 @@ func (l *loop) inspectedAgain(r result) {
 	if gone := l.inspected.Definitions.Absent; len(gone) > 0 {
 		// Connecting anew installs them, and gives nobody's backoff a part in it: the
 		// informers list at once, and everything that runs there is looked at.
-		l.lose(verdict.Undefined(gone))
+		l.lose(verdict.Undefined(l.session.Mode, gone))
 		return
 	}
 	l.scheduleInspection()
@@ -167,10 +197,11 @@ func (l *loop) disengage() {
 	l.stop(taskProbe)
 	l.stop(taskInspect)
 	l.stop(taskNodes)
+	l.stop(taskListen)
 	if l.session == nil {
 		return
 	}
-	l.provide(nil)
+	l.provide(nil, "")
 	l.session.Close()
 	l.session = nil
 	l.misses = 0
@@ -183,10 +214,15 @@ func (l *loop) publish() {
 		l.state.Info.Version = l.inspected.Server.Version
 		l.state.Info.Capabilities = l.inspected.Server.Capabilities
 	}
-	l.state.Conditions = verdict.Judge(l.state.Conditions, verdict.Picture{
+	picture := verdict.Picture{
 		Engaged: l.state.Engaged, Missing: l.inspected.Missing,
-		Deleting: l.inspected.Definitions.Deleting, Failure: l.failure,
-	})
+		Deleting: l.inspected.Definitions.Deleting, Outdated: l.inspected.Definitions.Outdated,
+		Wanted: l.target.Mode, Pulse: l.pulse, Failure: l.failure,
+	}
+	if l.session != nil {
+		picture.Mode = l.session.Mode
+	}
+	l.state.Conditions = verdict.Judge(l.state.Conditions, picture)
 	if l.report(l.state) {
 		l.fleet.notify(l.name)
 	}

@@ -17,6 +17,8 @@ import (
 type Target struct {
 	// Kubeconfig is the file from the registration Secret; empty when it is missing there.
 	Kubeconfig []byte
+	// Mode says where its copies are turned into workloads; empty is Agentless.
+	Mode v1.Mode
 	// Health is how the member is probed; zero values have defaults.
 	Health Health
 	// PinnedUID is the UID of kube-system that was first seen under this name; empty
@@ -40,7 +42,7 @@ type Health struct {
 }
 
 func (t Target) equal(o Target) bool {
-	return bytes.Equal(t.Kubeconfig, o.Kubeconfig) && t.Health == o.Health &&
+	return bytes.Equal(t.Kubeconfig, o.Kubeconfig) && t.Mode == o.Mode && t.Health == o.Health &&
 		t.PinnedUID == o.PinnedUID && t.RegisteredAt.Equal(o.RegisteredAt)
 }
 
@@ -71,10 +73,14 @@ type State struct {
 	Info Info
 	// LastProbe is when the cluster last answered in this process; zero for never.
 	LastProbe time.Time
+	// AgentHeard is when the agent last gave a sign of life in this process; zero for
+	// never, and in mode Agentless.
+	AgentHeard time.Time
 	// Engaged tells that Get returns the cluster and its reconcilers run.
 	Engaged bool
 	// Settled is false from the start of the process until the member is engaged,
-	// is refused for good reason, or has failed to answer for as long and as often as
+	// and its agent if it has one is known to be alive or not, is refused for good
+	// reason, or has failed to answer for as long and as often as
 	// the health allows. Until then a status from before the start is better than this.
 	Settled bool
 }
@@ -104,7 +110,7 @@ type Info struct {
 	CredentialsExpireAt time.Time
 }
 
-// equal tells whether the states differ in no more than the time of the last probe.
+// equal tells whether the states differ in no more than times of observation.
 func (s State) equal(o State) bool {
 	return s.Conditions == o.Conditions && s.Engaged == o.Engaged && s.Settled == o.Settled && s.Info.equal(o.Info)
 }

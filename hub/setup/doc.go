@@ -3,7 +3,7 @@
 //
 // # What
 //
-//   - Options are the hub's flags.
+//   - Options are the hub's flags; those that the spoke has too are in package process.
 //   - Main runs the hub as a process: it makes the process's logger and runs.
 //   - Run runs the hub until its context ends. Tests run it beside others.
 //
@@ -24,6 +24,8 @@
 //   - A lost lease ends the process with an error, since what still runs must not
 //     write beside the next leader. A signal ends it without one, and gives the
 //     lease back.
+//   - What runs copies is engaged with members in mode Agentless alone. In mode Agent the
+//     hub could not even read what a copy is made of.
 //   - A standby keeps no connections to members. It connects when it leads, which
 //     takes seconds, and saves every member a second set of watches.
 //   - The UID of the hub's own cluster is read before anything else starts, because

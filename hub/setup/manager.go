@@ -3,7 +3,6 @@ package setup
 import (
 	"fmt"
 	"net/http"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -16,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -63,26 +61,22 @@ func (o *Options) managerOptions(cfg *rest.Config) (manager.Options, error) {
 	if err != nil {
 		return manager.Options{}, err
 	}
-	return manager.Options{
+	options := manager.Options{
 		Scheme: scheme,
-		Logger: o.Logger,
 		Cache:  caching,
 		// The cache's watches must not end with a request's deadline, so that the
 		// client that reads and writes is another one.
-		Client:                        client.Options{HTTPClient: bounded},
-		Metrics:                       metricsserver.Options{BindAddress: o.MetricsBindAddress},
-		HealthProbeBindAddress:        o.HealthProbeBindAddress,
-		LeaderElection:                o.LeaderElect,
-		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       o.Namespace,
-		LeaderElectionConfig:          rest.CopyConfig(cfg),
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 unlessZero(o.Lease.Duration),
-		RenewDeadline:                 unlessZero(o.Lease.RenewDeadline),
-		RetryPeriod:                   unlessZero(o.Lease.RetryPeriod),
+		Client:                  client.Options{HTTPClient: bounded},
+		LeaderElectionID:        leaseName,
+		LeaderElectionNamespace: o.Namespace,
+		LeaderElectionConfig:    rest.CopyConfig(cfg),
 		// Several hubs may run in one process, one after the other.
 		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},
-	}, nil
+	}
+	if err := o.Configure(&options); err != nil {
+		return manager.Options{}, fmt.Errorf("configuring the manager: %w", err)
+	}
+	return options, nil
 }
 
 // cacheOptions limit what the hub keeps of Secrets to registrations.
@@ -115,11 +109,4 @@ func withTimeout(cfg *rest.Config) *rest.Config {
 	c := rest.CopyConfig(cfg)
 	c.Timeout = requestTimeout
 	return c
-}
-
-func unlessZero(d time.Duration) *time.Duration {
-	if d == 0 {
-		return nil
-	}
-	return &d
 }

@@ -1,8 +1,6 @@
 package setup
 
 import (
-	"bytes"
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/process"
 )
 
 func TestFlags(t *testing.T) {
@@ -24,16 +23,17 @@ func TestFlags(t *testing.T) {
 		}
 		return o
 	}
-	want := Options{
-		Namespace: "shopfleet-system", MetricsBindAddress: ":8080", HealthProbeBindAddress: ":8081", LeaderElect: true,
-	}
+	want := Options{Namespace: "shopfleet-system", Options: process.Options{
+		MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081", LeaderElect: true,
+	}}
 	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
-	want = Options{
-		Kubeconfig: "k", Namespace: "n", MetricsBindAddress: "0", HealthProbeBindAddress: "0", Verbosity: 4,
-	}
-	got := parse("--kubeconfig", "k", "--namespace=n", "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect=false", "-v", "4")
+	want = Options{Kubeconfig: "k", Namespace: "n", Options: process.Options{
+		MetricsBindAddress: "0", HealthProbeBindAddress: "0", Verbosity: 4,
+	}}
+	got := parse("--kubeconfig", "k", "--namespace=n", "--metrics-bind-address=0", "--metrics-secure=false",
+		"--health-probe-bind-address=0", "--leader-elect=false", "-v", "4")
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}
@@ -59,25 +59,4 @@ func TestTheCacheHoldsNoOtherSecrets(t *testing.T) {
 		return
 	}
 	t.Error("Secrets are not limited")
-}
-
-func TestLogsAreStructuredAndLevelled(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	logger := newLogger(&out, 1)
-	logger.Info("What happened", "cluster", "eu-1")
-	logger.V(1).Info("What was done")
-	logger.V(2).Info("How")
-	var levels []string
-	decoder := json.NewDecoder(&out)
-	for decoder.More() {
-		var line struct{ Level, Msg string }
-		if err := decoder.Decode(&line); err != nil {
-			t.Fatal(err)
-		}
-		levels = append(levels, line.Level+" "+line.Msg)
-	}
-	if diff := cmp.Diff([]string{"INFO What happened", "V1 What was done"}, levels); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
-	}
 }

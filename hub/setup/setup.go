@@ -4,17 +4,21 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
@@ -22,7 +26,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/hub/members"
 	spoke "github.com/shopfleet/shopfleet/spoke/controller"
-	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/process"
 )
 
 const (
@@ -35,7 +39,9 @@ const (
 // Main runs the hub as a process, until the context ends. An error means that the
 // process could not start, or lost its lease.
 func Main(ctx context.Context, o Options) error {
-	o.useLogger(os.Stderr)
+	if err := o.UseLogger(os.Stderr); err != nil {
+		return err
+	}
 	return Run(ctx, o)
 }
 
@@ -112,16 +118,45 @@ func (o *Options) newFleet(hubUID string) (*members.Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
+	agent, err := withAgent(definition)
+	if err != nil {
+		return nil, err
+	}
 	kind := spoke.EcommerceApp()
 	return members.New(members.Options{
-		HubUID:       hubUID,
-		Scheme:       scheme,
-		Logger:       o.Logger.WithName("members"),
-		CacheOptions: func() cache.Options { return spoke.CacheOptions(kind) },
-		Watched:      func() []client.Object { return spoke.WatchedObjects(kind) },
-		Prepare:      members.InstallDefinitions(definition),
-		Permissions:  members.PermissionsFrom(rules),
+		HubUID: hubUID,
+		Scheme: scheme,
+		Logger: o.Logger.WithName("members"),
+		Profile: members.Profile{
+			CacheOptions: func() cache.Options { return spoke.CacheOptions(kind) },
+			Watched:      func() []client.Object { return spoke.WatchedObjects(kind) },
+			Prepare:      members.InstallDefinitions(definition),
+			Permissions:  members.PermissionsFrom(rules),
+		},
+		Agent: agent,
+		Lease: client.ObjectKey{Namespace: config.Namespace, Name: config.SpokeLease},
 	}), nil
+}
+
+// withAgent returns what the hub does in members that have an agent: it watches the
+// copies, and nothing of what the agent makes of them.
+func withAgent(definition *unstructured.Unstructured) (members.Profile, error) {
+	rules, err := config.Agent.Rules()
+	if err != nil {
+		return members.Profile{}, fmt.Errorf("loading the role for members with an agent: %w", err)
+	}
+	namespaced, err := config.Agent.NamespacedRules()
+	if err != nil {
+		return members.Profile{}, fmt.Errorf("loading the role for members with an agent: %w", err)
+	}
+	return members.Profile{
+		CacheOptions: func() cache.Options {
+			return cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+		},
+		Watched:     func() []client.Object { return []client.Object{&v1.EcommerceApp{}} },
+		Prepare:     members.InstallDefinitions(definition),
+		Permissions: slices.Concat(members.PermissionsFrom(rules), members.PermissionsIn(config.Namespace, namespaced)),
+	}, nil
 }
 
 // hub is what is composed.
@@ -145,12 +180,13 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	spokes, err := h.newSpokes(ctx)
+	spokes, err := h.newSpokes()
 	if err != nil {
 		return err
 	}
 	distributor := app.NewDistributor(h.mgr.GetLocalManager().GetClient(), app.Options{
 		Logger: h.options.Logger.WithName("apps"), Recorder: recorder, Metrics: appMetrics,
+		Home: func(name string) v1.Home { return h.fleet.Mode(name).Home() },
 	})
 	for _, r := range []mcmanager.Runnable{distributor, spokes} {
 		if err := h.mgr.Add(r); err != nil {
@@ -168,40 +204,47 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	return h.serveHealth(gate)
+	return h.serveHealth(ctx, gate)
 }
 
-// newSpokes makes what runs the copies in each member. What it knows of a member is
-// what its MemberCluster says.
-func (h *hub) newSpokes(ctx context.Context) (*spoke.Engager, error) {
+// newSpokes makes what runs the copies in each member that has no agent.
+func (h *hub) newSpokes() (*spokes, error) {
 	counted, err := spoke.NewMetrics(h.registry)
 	if err != nil {
 		return nil, fmt.Errorf("registering the metrics of members' applications: %w", err)
 	}
-	reader := h.mgr.GetLocalManager().GetClient()
 	kind := spoke.EcommerceApp()
-	kind.Selects = (*v1.EcommerceApp).IsCopy
-	return spoke.NewEngager(spoke.Options{
+	kind.Selects = func(app *v1.EcommerceApp) bool { return app.Home() == v1.HomeHub }
+	engager := spoke.NewEngager(spoke.Options{
 		Kinds:   []spoke.Runner{kind},
 		Metrics: counted,
 		Logger:  h.options.Logger.WithName("spoke"),
-		Facts: func(name string) render.Cluster {
-			m := &v1.MemberCluster{}
-			if err := reader.Get(ctx, client.ObjectKey{Name: name}, m); err != nil {
-				h.options.Logger.Error(err, "Reading a member failed", "cluster", name)
-			}
-			return render.Cluster{Name: name, Region: m.Status.Region, Provider: m.Status.Provider}
-		},
-	}), nil
+	})
+	return &spokes{Engager: engager, fleet: h.fleet}, nil
 }
 
-func (h *hub) serveHealth(gate *gate) error {
+// spokes are engaged with the members whose home is the hub.
+type spokes struct {
+	*spoke.Engager
+	fleet *members.Fleet
+}
+
+// Engage runs the copies of a member until the context ends, unless its agent does. A
+// mode does not change while a member is engaged.
+func (s *spokes) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
+	if s.fleet.Mode(name.String()).Home() != v1.HomeHub {
+		return nil
+	}
+	return s.Engager.Engage(ctx, name, cl)
+}
+
+func (h *hub) serveHealth(ctx context.Context, gate *gate) error {
 	local := h.mgr.GetLocalManager()
 	if err := local.Add(gate); err != nil {
 		return fmt.Errorf("adding the gate: %w", err)
 	}
-	if err := local.AddHealthzCheck("ping", alive); err != nil {
-		return fmt.Errorf("adding the health check: %w", err)
+	if err := process.AddProbes(ctx, local); err != nil {
+		return err
 	}
 	if err := local.AddReadyzCheck("kinds", gate.check); err != nil {
 		return fmt.Errorf("adding the readiness check: %w", err)

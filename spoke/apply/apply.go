@@ -93,8 +93,8 @@ type Request struct {
 	Intent component.Resource
 	// Live is the object as the cache has it, nil when it has none.
 	Live component.Resource
-	// Once leaves an object that exists and is ours as it is, unless it lost the
-	// labels by which a cache would have it: those it gets back.
+	// Once leaves an object that exists and is ours as it is, unless it lost its
+	// labels or its controller: those it gets back, and its data stays.
 	Once bool
 	// Owned tells whether an object that exists is ours to write.
 	Owned func(live component.Resource) bool
@@ -144,7 +144,7 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	if live.GetDeletionTimestamp() != nil {
 		return Result{Outcome: Terminating}, nil
 	}
-	if req.Once && !adopted && (req.Live != nil || !stripped(live, intent)) {
+	if req.Once && !adopted && !stripped(live, intent) {
 		return Result{Outcome: Unchanged}, nil
 	}
 	content, err := contentOf(live)
@@ -307,10 +307,12 @@ func (a *Applier) Delete(ctx context.Context, live component.Resource, policy me
 	return nil
 }
 
-// stripped tells whether an object with the intent's controller lacks labels of it.
+// stripped tells whether an object of ours lacks labels of the intent, or the
+// controller that it should have. One that is to have none outlives its owners, and
+// bears the labels of the first.
 func stripped(live component.Resource, intent *unstructured.Unstructured) bool {
 	has, wants := metav1.GetControllerOf(live), metav1.GetControllerOf(intent)
-	if has == nil || wants == nil || has.UID != wants.UID {
+	if wants == nil || has != nil && has.UID != wants.UID {
 		return false
 	}
 	labels := live.GetLabels()
@@ -319,7 +321,7 @@ func stripped(live component.Resource, intent *unstructured.Unstructured) bool {
 			return true
 		}
 	}
-	return false
+	return has == nil
 }
 
 // adopt tells whether a live object is taken over now. An object that is neither

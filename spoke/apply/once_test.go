@@ -102,8 +102,8 @@ func testHandBack(s *server) func(*testing.T) {
 	}
 }
 
-// testOnceStripped takes the labels from an object that is written once: a cache that
-// goes by labels has it no more, so it would be missing forever.
+// testOnceStripped edits the metadata of an object that is written once. Without its
+// labels, a cache that goes by them has it no more, and it would be missing forever.
 func testOnceStripped(s *server) func(*testing.T) {
 	return func(t *testing.T) {
 		a := s.applier()
@@ -115,7 +115,7 @@ func testOnceStripped(s *server) func(*testing.T) {
 		}
 		ours := func(live component.Resource) bool {
 			c := metav1.GetControllerOf(live)
-			return c != nil && c.UID == owner.UID
+			return c == nil || c.UID == owner.UID
 		}
 		request := apply.Request{Intent: intent, Once: true, Owned: ours, Generate: &component.Generate{Random: map[string]int{"password": 24}}}
 		do(t, a, request, apply.Created)
@@ -124,17 +124,30 @@ func testOnceStripped(s *server) func(*testing.T) {
 			t.Fatal(err)
 		}
 		password := string(live.Data["password"])
-		live.Labels = nil
-		if err := s.Update(t.Context(), live); err != nil {
-			t.Fatal(err)
-		}
-		do(t, a, request, apply.Updated)
-		do(t, a, request, apply.Unchanged)
-		if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
-			t.Fatal(err)
-		}
-		if live.Labels["a"] != "1" || string(live.Data["password"]) != password {
-			t.Errorf("labels are %v, and the password is the same: %t", live.Labels, string(live.Data["password"]) == password)
+		for name, edit := range map[string]func(){
+			"no labels":     func() { live.Labels = nil },
+			"another label": func() { live.Labels["a"] = "2" },
+			"no controller": func() { live.OwnerReferences = nil },
+		} {
+			for _, cached := range []bool{false, true} {
+				edit()
+				if err := s.Update(t.Context(), live); err != nil {
+					t.Fatal(err)
+				}
+				if request.Live = nil; cached {
+					request.Live = live.DeepCopy()
+				}
+				do(t, a, request, apply.Updated)
+				if err := s.Get(t.Context(), client.ObjectKeyFromObject(intent), live); err != nil {
+					t.Fatal(err)
+				}
+				request.Live = live.DeepCopy()
+				do(t, a, request, apply.Unchanged)
+				if live.Labels["a"] != "1" || !metav1.IsControlledBy(live, &metav1.ObjectMeta{UID: owner.UID}) || string(live.Data["password"]) != password {
+					t.Errorf("%s, cached %t: labels %v, owners %v, and the password is the same: %t",
+						name, cached, live.Labels, live.OwnerReferences, string(live.Data["password"]) == password)
+				}
+			}
 		}
 	}
 }

@@ -9,6 +9,8 @@
 //   - Engager: for each cluster that is engaged, a controller per kind with its
 //     own queue, workers and caches. In the hub those are the members, in
 //     cmd/spoke it is the one local cluster.
+//   - Which copies are whose: one that names the agent is cmd/spoke's, as are the
+//     applications that people run in the cluster, and any other copy is the hub's.
 //   - CacheOptions and WatchedObjects: what a cluster's cache must hold.
 //
 // # Not
@@ -22,6 +24,8 @@
 //
 //   - Everything is read from caches that hold only what carries our label. An
 //     unchanged application costs no request, whatever wakes its reconciler.
+//   - What is known of a cluster by name, region and provider is what the copy says, in
+//     both homes, so that a copy that moves from one to the other is rendered the same.
 //   - The kinds of optional APIs (ServiceMonitor, PrometheusRule, Certificate) have
 //     a cache of their own: whether their CRDs are there, and whether we may list
 //     them, must not keep a cluster's main cache from being in sync.

@@ -264,7 +264,7 @@ func (e *Engager) awaitKind(ctx context.Context, gvk schema.GroupVersionKind, cl
 
 func (e *Engager) runController(ctx context.Context, kind Runner, owner schema.GroupKind, cl cluster.Cluster, m *member) error {
 	name, _ := kind.Identity()
-	log := e.options.Logger.WithValues("cluster", m.Name, "kind", name)
+	log := e.options.Logger.WithValues("controller", name, "cluster", m.Name)
 	skip, recoverPanic := true, true
 	c, err := controller.NewTypedUnmanaged(name, controller.TypedOptions[reconcile.Request]{
 		SkipNameValidation:      &skip,

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -15,13 +16,17 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// EcommerceApp is the kind of whole shops.
+// EcommerceApp is the kind of whole shops, as a spoke in the cluster sees it: it is
+// the home of what people run there by themselves, and of copies that name it. In the
+// hub, Selects is set to the other ones.
 func EcommerceApp() copies.Kind[*v1.EcommerceApp] {
 	return copies.Kind[*v1.EcommerceApp]{
 		Name:    "ecommerceapp",
 		CRD:     "ecommerceapps." + v1.GroupName,
 		New:     func() *v1.EcommerceApp { return &v1.EcommerceApp{} },
 		NewList: func() client.ObjectList { return &v1.EcommerceAppList{} },
+		Selects: func(app *v1.EcommerceApp) bool { return app.Home() == v1.HomeAgent },
+		Facts:   placeOf,
 		Render:  render.EcommerceApp,
 		Status: func(app *v1.EcommerceApp) copies.Status {
 			s := &app.Status
@@ -33,6 +38,15 @@ func EcommerceApp() copies.Kind[*v1.EcommerceApp] {
 		Report:    reportEcommerceApp,
 		SameParts: sameComponents,
 	}
+}
+
+// placeOf adds what a copy says about where it is. Both homes know no more than that,
+// so that both render the same.
+func placeOf(app *v1.EcommerceApp, known render.Cluster) render.Cluster {
+	known.Name = cmp.Or(app.Labels[v1.ClusterLabel], known.Name)
+	known.Region = cmp.Or(app.Annotations[v1.RegionAnnotation], known.Region)
+	known.Provider = cmp.Or(v1.Provider(app.Annotations[v1.ProviderAnnotation]), known.Provider)
+	return known
 }
 
 func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {

@@ -8,8 +8,8 @@
 //
 // # Not
 //
-// No flags, no environment beyond what client-go reads to find a kubeconfig, and
-// no behaviour: that is package controller.
+// No environment beyond what client-go reads to find a kubeconfig, and no behaviour:
+// that is package controller. What both processes have in common is package process.
 //
 // # Trade-offs
 //

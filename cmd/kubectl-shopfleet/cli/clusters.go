@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,15 +74,5 @@ func (c *clusters) render(objects []client.Object, now time.Time) string {
 			items = append(items, *member)
 		}
 	}
-	return text(table.Clusters(items, table.Options{Now: now, Wide: c.output.wide()}))
-}
-
-// text writes tables one below the other.
-func text(tables ...table.Table) string {
-	var b strings.Builder
-	for _, t := range tables {
-		// A strings.Builder takes everything.
-		_ = t.Write(&b)
-	}
-	return b.String()
+	return table.Clusters(items, table.Options{Now: now, Wide: c.output.wide()}).Text()
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 )
 
 // completionTimeout is how long somebody waits who pressed the tabulator.
@@ -28,7 +29,8 @@ func (s *session) completeFlags(root *cobra.Command) {
 	register(root, "hub-namespace", namespaces)
 	for _, cmd := range root.Commands() {
 		if cmd.Flags().Lookup("provider") != nil {
-			register(cmd, "provider", cobra.FixedCompletions(providers(), cobra.ShellCompDirectiveNoFileComp))
+			register(cmd, "provider", cobra.FixedCompletions(join.Providers(), cobra.ShellCompDirectiveNoFileComp))
+			register(cmd, "mode", cobra.FixedCompletions([]string{"agent", "agentless"}, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/install"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/processes"
 )
 
 // The exit codes.
@@ -34,11 +36,13 @@ func (s *session) exit(ctx context.Context, err error) int {
 		_, _ = fmt.Fprintln(s.streams.ErrOut, todo)
 	}
 	var wrong *usageError
+	var misused *processes.UsageError
 	switch {
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong), errors.As(err, &misused):
 		_, _ = fmt.Fprintln(s.streams.ErrOut, "See: kubectl shopfleet --help")
 		return exitUsage
-	case errors.Is(err, errNotReadyInTime), errors.Is(err, join.ErrNotReady), errors.Is(err, join.ErrNotGone):
+	case errors.Is(err, errNotReadyInTime), errors.Is(err, join.ErrNotReady), errors.Is(err, join.ErrNotGone),
+		errors.Is(err, install.ErrNotRolledOut), errors.Is(err, install.ErrNotStopped):
 		return exitNotReady
 	}
 	return exitFailed

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/table"
+	"github.com/shopfleet/shopfleet/config"
 )
 
 const (
@@ -57,6 +60,8 @@ type joining struct {
 	provider  string
 	region    string
 	labels    map[string]string
+	mode      string
+	image     string
 	ttl       time.Duration
 	wait      time.Duration
 	overwrite bool
@@ -75,9 +80,14 @@ token into the Secret that registers the member. Then waits until the hub report
 ready. Your own credentials go nowhere.
 
 Run it again to renew the token. Provider and region are detected from the nodes
-unless they are given.`,
+unless they are given.
+
+With --mode agent the member gets an agent, which runs its shops also while the hub
+is away, and the hub's permissions there shrink to writing and reading copies (see
+config/rbac/agent). Run it again with the other mode to switch; no shop restarts.`,
 		Example: `  kubectl shopfleet join eu-1 --member-kubeconfig eu.kubeconfig
   kubectl shopfleet join us-1 --member-kubeconfig ~/.kube/config --member-context us --labels tier=prod
+  kubectl shopfleet join ap-1 --member-kubeconfig ap.kubeconfig --mode agent
   kubectl shopfleet join lab --member-kubeconfig lab.kubeconfig --provider local --region basement`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -89,14 +99,12 @@ unless they are given.`,
 	cmd.Flags().StringVar(&c.provider, "provider", "", "Cloud of the member: aws, gcp, azure or local; default: detected")
 	cmd.Flags().StringVar(&c.region, "region", "", "Region of the member; default: detected")
 	cmd.Flags().StringToStringVar(&c.labels, "labels", nil, "Labels of the MemberCluster, for placement: key=value,...")
+	cmd.Flags().StringVar(&c.mode, "mode", "", "Who runs the shops there: agentless (the hub) or agent; default: as it is, agentless at first")
+	cmd.Flags().StringVar(&c.image, "spoke-image", "", "Image of the agent; default: the one that it has, at first shopfleet-spoke of this program's version")
 	cmd.Flags().DurationVar(&c.ttl, "token-ttl", year, "For how long the hub's token is valid")
 	cmd.Flags().DurationVar(&c.wait, "wait", time.Minute, "How long to wait until the member is ready; 0 does not wait")
 	cmd.Flags().BoolVar(&c.overwrite, "overwrite", false, "Replace a Secret of this name that registers another cluster or nothing")
 	return cmd
-}
-
-func providers() []string {
-	return []string{string(v1.ProviderAWS), string(v1.ProviderGCP), string(v1.ProviderAzure), string(v1.ProviderLocal)}
 }
 
 // check refuses flags before anything is asked or written.
@@ -107,8 +115,10 @@ func (c *joining) check(name string) error {
 	switch {
 	case c.member.kubeconfig == "":
 		return &usageError{errors.New("--member-kubeconfig is required: a kubeconfig of an administrator of the member")}
-	case c.provider != "" && !slices.Contains(providers(), c.provider):
+	case c.provider != "" && !slices.Contains(join.Providers(), c.provider):
 		return &usageError{fmt.Errorf("--provider %q: must be aws, gcp, azure or local", c.provider)}
+	case join.ModeOf(c.mode) == "" && c.mode != "":
+		return &usageError{fmt.Errorf("--mode %q: must be agentless or agent", c.mode)}
 	case c.ttl < minTTL:
 		return &usageError{fmt.Errorf("--token-ttl %s: must be at least %s", c.ttl, minTTL)}
 	case c.wait < 0:
@@ -134,12 +144,19 @@ func (c *joining) run(ctx context.Context, name string) error {
 		return err
 	}
 	registry := join.Hub{Client: hub.client, Namespace: c.namespace}
-	if err := c.during("comparing the member and the hub", func() error {
-		return c.compare(ctx, registry, member, name, at)
+	r := join.Registration{Name: name, Provider: v1.Provider(c.provider), Region: c.region, Labels: c.labels}
+	if err := c.during("comparing the member and the hub", func() (err error) {
+		r.Mode, err = c.compare(ctx, registry, member, name, at)
+		return err
 	}); err != nil {
 		return err
 	}
-	if err := c.register(ctx, registry, member, name, at); err != nil {
+	if r.Mode == v1.ModeAgent {
+		if err := c.installAgent(ctx, member); err != nil {
+			return err
+		}
+	}
+	if err := c.register(ctx, registry, member, r, at); err != nil {
 		return err
 	}
 	if at.Loopback() && registry.RunsInside(ctx) {
@@ -149,31 +166,51 @@ func (c *joining) run(ctx context.Context, name string) error {
 		c.say("%s is registered; see whether it is ready: kubectl shopfleet clusters", name)
 		return nil
 	}
-	return c.await(ctx, hub, name, at)
+	return c.await(ctx, hub, member, join.Waiting{Name: name, Mode: r.Mode, At: at})
 }
 
-// compare refuses what the hub would refuse, before anything is written.
-func (c *joining) compare(ctx context.Context, registry join.Hub, member *cluster, name string, at join.Endpoint) error {
+// compare refuses what the hub would refuse, before anything is written, and returns
+// the mode that the member is to be in.
+func (c *joining) compare(ctx context.Context, registry join.Hub, member *cluster, name string, at join.Endpoint) (v1.Mode, error) {
 	known, err := registry.Observe(ctx, name)
 	if err != nil {
-		return err
+		return "", err
 	}
-	version, err := member.kubernetes(ctx)
+	version, err := join.Kubernetes(ctx, member.config)
 	if err != nil {
-		return fmt.Errorf("reaching the member: %w", err)
+		return "", fmt.Errorf("reaching the member: %w", err)
 	}
 	c.say("member %s (Kubernetes %s)", at.Server, version)
 	uid, err := join.Identity(ctx, member.client)
 	if err != nil {
-		return fmt.Errorf("identifying the member: %w", err)
+		return "", fmt.Errorf("identifying the member: %w", err)
 	}
-	return known.Check(name, uid, at, c.overwrite)
+	return known.Mode(name, join.ModeOf(c.mode)), known.Check(name, uid, at, c.overwrite)
+}
+
+// installAgent puts the agent into the member, before anything is left to it.
+func (c *joining) installAgent(ctx context.Context, member *cluster) error {
+	agent, err := c.agent(member, c.image)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.wait, time.Minute))
+	defer cancel()
+	return c.during("installing the agent on the member", func() error { return agent.Install(ctx) })
+}
+
+func (s *session) agent(member *cluster, image string) (join.Agent, error) {
+	query, err := s.query(member, s.trouble)
+	return join.Agent{
+		Member: join.Member{Config: member.config, Client: member.client},
+		Image:  image, Default: config.Spoke.Image(s.version), Query: query, Say: s.say,
+	}, err
 }
 
 // register writes to the member and then to the hub.
-func (c *joining) register(ctx context.Context, registry join.Hub, member *cluster, name string, at join.Endpoint) error {
+func (c *joining) register(ctx context.Context, registry join.Hub, member *cluster, r join.Registration, at join.Endpoint) error {
 	account := join.Member{Config: member.config, Client: member.client}
-	if err := c.during("granting permissions on the member", func() error { return account.Grant(ctx) }); err != nil {
+	if err := c.during("granting permissions on the member", func() error { return account.Grant(ctx, r.Mode) }); err != nil {
 		return err
 	}
 	c.say("  granted the permissions of the hub")
@@ -193,29 +230,25 @@ func (c *joining) register(ctx context.Context, registry join.Hub, member *clust
 	if member.config.Proxy != nil {
 		c.say("note: the hub connects to %s without the proxy of your kubeconfig", at.Server)
 	}
-	file, err := at.Kubeconfig(name, token)
-	if err != nil {
+	var err error
+	if r.Kubeconfig, err = at.Kubeconfig(r.Name, token); err != nil {
 		return err
 	}
-	err = c.during("writing to the hub", func() error {
-		return registry.Register(ctx, join.Registration{
-			Name: name, Kubeconfig: file, Provider: v1.Provider(c.provider), Region: c.region, Labels: c.labels,
-		})
-	})
+	err = c.during("writing to the hub", func() error { return registry.Register(ctx, r) })
 	if err == nil {
-		c.say("hub\n  wrote Secret %s/%s", registry.Namespace, name)
+		c.say("hub\n  wrote Secret %s/%s", registry.Namespace, r.Name)
 	}
 	return err
 }
 
-func (c *joining) await(ctx context.Context, hub *cluster, name string, at join.Endpoint) error {
+func (c *joining) await(ctx context.Context, hub, at *cluster, waiting join.Waiting) error {
 	query, err := c.query(hub, c.trouble)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
-	waiting := join.Waiting{Query: query, Name: name, At: at, Report: func(state metav1.Condition) {
+	waiting.Query, waiting.Report = query, func(state metav1.Condition) {
 		if state.Status == metav1.ConditionTrue {
 			return
 		}
@@ -224,7 +257,7 @@ func (c *joining) await(ctx context.Context, hub *cluster, name string, at join.
 		} else {
 			c.say("  %s: %s", state.Reason, state.Message)
 		}
-	}}
+	}
 	var member *v1.MemberCluster
 	err = c.during("waiting for the hub to connect", func() (err error) {
 		member, err = waiting.Ready(ctx)
@@ -233,24 +266,16 @@ func (c *joining) await(ctx context.Context, hub *cluster, name string, at join.
 	if err != nil {
 		return err
 	}
+	// What it needed in the other mode is taken away only now that it has changed over.
+	account := join.Member{Config: at.config, Client: at.client}
+	if err := c.during("waiting for the shops to be handed over", func() error { return account.Narrow(ctx, waiting.Mode) }); err != nil {
+		return err
+	}
 	if !c.output.table() {
 		return c.output.print(c.session, member, hub.scheme)
 	}
-	_, err = fmt.Fprintf(c.streams.Out, "%s is ready: %s\n", name, facts(member))
+	_, err = fmt.Fprintf(c.streams.Out, "%s is ready: %s\n", waiting.Name, table.Facts(member))
 	return err
-}
-
-// facts says what the hub found out about a member.
-func facts(m *v1.MemberCluster) string {
-	return fmt.Sprintf("provider %s, region %s, Kubernetes %s, %d of %d nodes ready",
-		orUnknown(string(m.Status.Provider)), orUnknown(m.Status.Region), m.Status.KubernetesVersion, m.Status.ReadyNodes, m.Status.Nodes)
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
 }
 
 // trouble says that the hub does not answer while something is waited for.

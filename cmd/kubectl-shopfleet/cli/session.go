@@ -1,24 +1,23 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/follow"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/processes"
 )
 
 const (
@@ -50,7 +49,7 @@ type cluster struct {
 func scheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		v1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme,
+		v1.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return nil, fmt.Errorf("making the scheme: %w", err)
@@ -87,25 +86,6 @@ func (s *session) connect(config *rest.Config) (*cluster, error) {
 	return &cluster{config: config, scheme: kinds, client: c}, nil
 }
 
-// kubernetes returns the version of the cluster's API server.
-func (c *cluster) kubernetes(ctx context.Context) (string, error) {
-	d, err := discovery.NewDiscoveryClientForConfig(c.config)
-	if err != nil {
-		return "", fmt.Errorf("making a client of %s: %w", c.config.Host, err)
-	}
-	var info struct {
-		GitVersion string `json:"gitVersion"`
-	}
-	raw, err := d.RESTClient().Get().AbsPath("/version").DoRaw(ctx)
-	if err == nil {
-		err = json.Unmarshal(raw, &info)
-	}
-	if err != nil {
-		return "", fmt.Errorf("reading the version of %s: %w", c.config.Host, err)
-	}
-	return info.GitVersion, nil
-}
-
 // query follows objects of the cluster; what to list is the caller's.
 func (s *session) query(c *cluster, trouble func(error)) (follow.Query, error) {
 	endless := rest.CopyConfig(c.config)
@@ -115,6 +95,21 @@ func (s *session) query(c *cluster, trouble func(error)) (follow.Query, error) {
 		return follow.Query{}, fmt.Errorf("making a client of %s: %w", c.config.Host, err)
 	}
 	return follow.Query{Lister: c.client, Watcher: watcher, Clock: s.clock, Trouble: trouble}, nil
+}
+
+// processes have commands of their own, for the cluster that the flags choose.
+func (s *session) processes() processes.Session {
+	return processes.Session{
+		Streams: s.streams, Version: s.version, Flags: s.flags, Namespace: &s.namespace, During: s.during,
+		Connect: func() (processes.Target, error) {
+			at, err := s.hub()
+			if err != nil {
+				return processes.Target{}, err
+			}
+			query, err := s.query(at, s.trouble)
+			return processes.Target{Host: at.config.Host, Client: at.client, Query: query}, err
+		},
+	}
 }
 
 // say writes a line for people.

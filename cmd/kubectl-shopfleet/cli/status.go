@@ -147,14 +147,14 @@ func (c *status) render(objects []client.Object, now time.Time) string {
 		}
 	}
 	if c.app == "" {
-		return text(table.Apps(apps, options))
+		return table.Apps(apps, options).Text()
 	}
 	var b strings.Builder
 	for i := range apps {
 		app := &apps[i]
-		b.WriteString(table.Headline(app) + "\n" + text(table.App(app, options)))
+		b.WriteString(table.Headline(app) + "\n" + table.App(app, options).Text())
 		if c.output.wide() || len(app.Status.Clusters) == 0 {
-			b.WriteString(text(table.Rejected(app)))
+			b.WriteString(table.Rejected(app).Text())
 		}
 	}
 	return b.String()

@@ -18,6 +18,7 @@ type leaving struct {
 	output *output
 	member memberFlags
 	revoke bool
+	remove bool
 	wait   time.Duration
 }
 
@@ -29,11 +30,13 @@ func (s *session) unjoinCommand() *cobra.Command {
 		Long: `Take a cluster out of the fleet; what runs there stays.
 
 Deletes the Secret and the MemberCluster on the hub. Nothing on the member is
-touched: its shops go on running, without anybody who repairs or updates them. To
-remove shops from it, change their placement first.
+touched: its shops go on running, without anybody who repairs or updates them, but for
+an agent if it has one, which goes on to repair them. To remove shops from it, change
+their placement first.
 
 With --revoke and the member's kubeconfig the hub's account and permissions there
-are deleted too, which ends its token at once.`,
+are deleted too, which ends its token at once. With --remove-agent the agent is removed,
+unless shops of the fleet are left there, which it runs.`,
 		Example: `  kubectl shopfleet unjoin eu-1
   kubectl shopfleet unjoin eu-1 --revoke --member-kubeconfig eu.kubeconfig`,
 		Args:              usage(cobra.ExactArgs(1)),
@@ -43,13 +46,14 @@ are deleted too, which ends its token at once.`,
 	c.output = newOutput(cmd, "unjoined")
 	c.member.add(cmd, "with --revoke")
 	cmd.Flags().BoolVar(&c.revoke, "revoke", false, "Delete the hub's account and permissions on the member")
+	cmd.Flags().BoolVar(&c.remove, "remove-agent", false, "Remove the agent, if no shops of the fleet are left")
 	cmd.Flags().DurationVar(&c.wait, "wait", 30*time.Second, "How long to wait until the hub has let go; 0 does not wait")
 	return cmd
 }
 
 func (c *leaving) run(ctx context.Context, name string) error {
-	if c.revoke != (c.member.kubeconfig != "") {
-		return &usageError{errors.New("--revoke and --member-kubeconfig belong together")}
+	if (c.revoke || c.remove) != (c.member.kubeconfig != "") {
+		return &usageError{errors.New("--revoke or --remove-agent and --member-kubeconfig belong together")}
 	}
 	if err := c.output.check(); err != nil {
 		return err
@@ -63,10 +67,10 @@ func (c *leaving) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	var member *cluster
-	if c.revoke {
+	var agent join.Agent
+	if c.revoke || c.remove {
 		// Before anything is deleted: the wrong cluster must not lose its permissions.
-		if member, err = c.verified(ctx, registry, found); err != nil {
+		if agent, err = c.verified(ctx, registry, found); err != nil {
 			return err
 		}
 	}
@@ -76,27 +80,44 @@ func (c *leaving) run(ctx context.Context, name string) error {
 	if err := c.await(ctx, hub, name); err != nil {
 		return err
 	}
-	if c.revoke {
-		account := join.Member{Config: member.config, Client: member.client}
-		if err := c.during("revoking on the member", func() error { return account.Revoke(ctx) }); err != nil {
-			return err
-		}
-		c.say("the hub's account and permissions on %s are deleted", member.config.Host)
+	if err := c.clean(ctx, agent); err != nil {
+		return err
 	}
 	return c.report(found, hub)
 }
 
-// verified connects to the member if it is the one that leaves.
-func (c *leaving) verified(ctx context.Context, registry join.Hub, l join.Leaving) (*cluster, error) {
+// clean takes away what is no longer needed on the member.
+func (c *leaving) clean(ctx context.Context, agent join.Agent) error {
+	if c.remove {
+		if err := c.during("removing the agent", func() error { return agent.Remove(ctx) }); err != nil {
+			return err
+		}
+	}
+	if !c.revoke {
+		return nil
+	}
+	err := c.during("revoking on the member", func() error { return agent.Member.Revoke(ctx) })
+	if err == nil {
+		c.say("the hub's account and permissions on %s are deleted", agent.Member.Config.Host)
+	}
+	return err
+}
+
+// verified connects to the member if it is the one that leaves, and can spare its agent
+// where that is to be removed.
+func (c *leaving) verified(ctx context.Context, registry join.Hub, l join.Leaving) (agent join.Agent, err error) {
 	member, err := c.member.connect(c.session)
 	if err != nil {
-		return nil, err
+		return agent, err
+	}
+	if agent, err = c.agent(member, ""); err != nil {
+		return agent, err
 	}
 	at, err := join.EndpointOf(member.config, "")
 	if err != nil {
-		return nil, err
+		return agent, err
 	}
-	err = c.during("identifying the member", func() error {
+	return agent, c.during("identifying the member", func() error {
 		hub, err := registry.UID(ctx)
 		if err != nil {
 			return err
@@ -105,9 +126,11 @@ func (c *leaving) verified(ctx context.Context, registry join.Hub, l join.Leavin
 		if err != nil {
 			return fmt.Errorf("identifying the member: %w", err)
 		}
-		return l.Verify(hub, uid, at)
+		if err := l.Verify(hub, uid, at); err != nil || !c.remove {
+			return err
+		}
+		return agent.Unneeded(ctx)
 	})
-	return member, err
 }
 
 func (c *leaving) await(ctx context.Context, hub *cluster, name string) error {
@@ -131,10 +154,6 @@ func (c *leaving) report(l join.Leaving, hub *cluster) error {
 		gone.Name = l.Name
 		return c.output.print(c.session, gone, hub.scheme)
 	}
-	stays := "What runs there stays."
-	if l.Apps > 0 {
-		stays = fmt.Sprintf("What runs there stays: %d of the fleet's shops, which nobody repairs or updates now.", l.Apps)
-	}
-	_, err := fmt.Fprintf(c.streams.Out, "%s left the fleet. %s\n", l.Name, stays)
+	_, err := fmt.Fprintf(c.streams.Out, "%s left the fleet. %s\n", l.Name, l.Stays())
 	return err
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/table"
 )
 
@@ -73,7 +75,7 @@ func (s *session) versions(ctx context.Context, only bool) (versions, error) {
 		return found, err
 	}
 	err = s.during("waiting for the hub at "+hub.config.Host, func() error {
-		kubernetes, err := hub.kubernetes(ctx)
+		kubernetes, err := join.Kubernetes(ctx, hub.config)
 		if err != nil {
 			return err
 		}
@@ -105,7 +107,7 @@ func (v versions) write(w io.Writer, o *output) error {
 	case "name":
 		raw = []byte(program + "/" + v.Client.Version + "\n")
 	default:
-		raw = []byte(text(v.table(o.wide())))
+		raw = []byte(v.table(o.wide()).Text())
 	}
 	if err != nil {
 		return fmt.Errorf("printing the versions: %w", err)
@@ -131,7 +133,7 @@ func (v versions) table(wide bool) table.Table {
 		t.Rows = append(t.Rows, []string{"hub, Kubernetes", hub})
 	}
 	for _, m := range v.Members {
-		t.Rows = append(t.Rows, []string{m.Name + ", Kubernetes", orUnknown(m.Kubernetes)})
+		t.Rows = append(t.Rows, []string{m.Name + ", Kubernetes", cmp.Or(m.Kubernetes, "unknown")})
 	}
 	return t
 }

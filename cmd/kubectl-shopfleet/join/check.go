@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -24,6 +25,16 @@ var (
 	errSecretTaken = errors.New("the Secret exists")
 )
 
+// ModeOf returns the mode that people call so; empty for any other word.
+func ModeOf(word string) v1.Mode {
+	return map[string]v1.Mode{"agentless": v1.ModeAgentless, "agent": v1.ModeAgent}[word]
+}
+
+// Providers are the clouds that people may name.
+func Providers() []string {
+	return []string{string(v1.ProviderAWS), string(v1.ProviderGCP), string(v1.ProviderAzure), string(v1.ProviderLocal)}
+}
+
 // CheckName tells whether a name can be a member's.
 func CheckName(name string) error {
 	problems := validation.IsDNS1123Subdomain(name)
@@ -43,6 +54,17 @@ type Known struct {
 	Members []v1.MemberCluster
 	// Secret is the one with the member's name, or nil.
 	Secret *corev1.Secret
+}
+
+// Mode returns the mode that a member is to be in: the one that is asked for, or the
+// one that it is in, or without an agent.
+func (k Known) Mode(name string, asked v1.Mode) v1.Mode {
+	for i := range k.Members {
+		if k.Members[i].Name == name {
+			asked = cmp.Or(asked, k.Members[i].Spec.Mode)
+		}
+	}
+	return cmp.Or(asked, v1.ModeAgentless)
 }
 
 // Check tells what speaks against registering the cluster with this identity and

@@ -5,6 +5,9 @@
 // with that token and, where the caller says more about the cluster, the
 // MemberCluster. Then it waits until the hub reports the member ready.
 //
+// With an agent, it is installed before anything is left to it, and what the hub may do
+// only in the other mode is taken away once the hub has changed over, never before.
+//
 // Not: no connection that outlives the command, and no judgement of the member:
 // the hub checks it and says why it is not ready.
 //

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -29,6 +30,9 @@ type Hub struct {
 type Registration struct {
 	Name       string
 	Kubeconfig []byte
+	// Mode says who turns copies into workloads there. One that differs from what the
+	// MemberCluster says is written.
+	Mode v1.Mode
 	// Provider, Region and Labels go into the MemberCluster. When all are empty it
 	// is left to the hub, which detects them.
 	Provider v1.Provider
@@ -89,12 +93,38 @@ func (h Hub) Register(ctx context.Context, r Registration) error {
 			return err
 		}
 	}
+	if err := h.setMode(ctx, r); err != nil {
+		return err
+	}
 	err := apply(ctx, h.Client, r.secret(h.Namespace))
 	if apierrors.IsNotFound(err) {
 		return advice.With(err, "The hub has no namespace "+h.Namespace+": kubectl apply -f config/rbac/hub, "+
 			"or name the one that cmd/hub was started with by --hub-namespace.")
 	}
 	return err
+}
+
+// setMode makes the MemberCluster say the mode. It is no apply, which would take back
+// what an earlier one said about provider, region and labels.
+func (h Hub) setMode(ctx context.Context, r Registration) error {
+	member := &v1.MemberCluster{}
+	err := h.Client.Get(ctx, client.ObjectKey{Name: r.Name}, member)
+	switch {
+	case apierrors.IsNotFound(err) && r.Mode == v1.ModeAgent:
+		return apply(ctx, h.Client, r.memberCluster())
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading MemberCluster %q: %w", r.Name, err)
+	case cmp.Or(member.Spec.Mode, v1.ModeAgentless) == r.Mode:
+		return nil
+	}
+	before := member.DeepCopy()
+	member.Spec.Mode = r.Mode
+	if err := h.Client.Patch(ctx, member, client.MergeFrom(before), client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("setting the mode of MemberCluster %q: %w", r.Name, err)
+	}
+	return nil
 }
 
 func (r Registration) memberCluster() *unstructured.Unstructured {
@@ -104,6 +134,9 @@ func (r Registration) memberCluster() *unstructured.Unstructured {
 	}
 	if r.Region != "" {
 		spec["region"] = r.Region
+	}
+	if r.Mode == v1.ModeAgent {
+		spec["mode"] = string(r.Mode)
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	object.SetGroupVersionKind(v1.GroupVersion.WithKind("MemberCluster"))
@@ -134,12 +167,25 @@ type Leaving struct {
 	Name string
 	// UID is the cluster's identity; empty when the hub never connected.
 	UID string
-	// Apps is the number of shops that were placed there.
+	// Apps is the number of shops that were placed there, and Mode who runs them.
 	Apps int32
+	Mode v1.Mode
 
 	member, secret bool
 	// at is where the Secret leads.
 	at Endpoint
+}
+
+// Stays says what the hub leaves behind.
+func (l Leaving) Stays() string {
+	switch {
+	case l.Apps == 0:
+		return "What runs there stays."
+	case l.Mode == v1.ModeAgent:
+		return fmt.Sprintf("What runs there stays: %d of the fleet's shops, which its agent repairs and nobody updates now.", l.Apps)
+	default:
+		return fmt.Sprintf("What runs there stays: %d of the fleet's shops, which nobody repairs or updates now.", l.Apps)
+	}
 }
 
 // errOtherCluster tells that a kubeconfig leads to another cluster than the member.
@@ -161,7 +207,7 @@ func (h Hub) Find(ctx context.Context, name string) (Leaving, error) {
 	member := &v1.MemberCluster{}
 	switch err := h.Client.Get(ctx, client.ObjectKey{Name: name}, member); {
 	case err == nil:
-		l.member, l.UID, l.Apps = true, member.Status.ClusterUID, member.Status.Apps
+		l.member, l.UID, l.Apps, l.Mode = true, member.Status.ClusterUID, member.Status.Apps, member.Spec.Mode
 	case !apierrors.IsNotFound(err):
 		return l, fmt.Errorf("reading MemberCluster %q: %w", name, err)
 	}

@@ -196,20 +196,45 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
+func TestMode(t *testing.T) {
+	known := Known{Members: []v1.MemberCluster{
+		{ObjectMeta: metav1.ObjectMeta{Name: "with"}, Spec: v1.MemberClusterSpec{Mode: v1.ModeAgent}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "without"}},
+	}}
+	for _, tt := range []struct{ name, asked, want string }{
+		{"new", "", "Agentless"}, {"new", "agent", "Agent"},
+		{"with", "", "Agent"}, {"with", "agentless", "Agentless"},
+		{"without", "", "Agentless"}, {"without", "agent", "Agent"},
+	} {
+		if got := known.Mode(tt.name, ModeOf(tt.asked)); string(got) != tt.want {
+			t.Errorf("%s, asked for %q: %s, want %s", tt.name, tt.asked, got, tt.want)
+		}
+	}
+}
+
 func TestState(t *testing.T) {
 	ready := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonConnected}
 	bad := metav1.Condition{Type: v1.ConditionCredentialsValid, Status: metav1.ConditionFalse, Reason: v1.ReasonUnsafeKubeconfig}
+	alive := metav1.Condition{Type: v1.ConditionAgentReady, Status: metav1.ConditionTrue, Reason: v1.ReasonAgentAlive}
+	silent := metav1.Condition{Type: v1.ConditionAgentReady, Status: metav1.ConditionFalse, Reason: v1.ReasonAgentSilent}
+	forbidden := metav1.Condition{Type: v1.ConditionAuthorized, Status: metav1.ConditionFalse, Reason: v1.ReasonPermissionsMissing}
 	tests := map[string]struct {
 		conditions []metav1.Condition
+		mode       v1.Mode
 		want       string
 	}{
-		"not looked at":                  {nil, v1.ReasonNotChecked},
-		"ready":                          {[]metav1.Condition{ready}, v1.ReasonConnected},
-		"ready with the old credentials": {[]metav1.Condition{ready, bad}, v1.ReasonUnsafeKubeconfig},
+		"not looked at":                       {nil, "", v1.ReasonNotChecked},
+		"ready":                               {[]metav1.Condition{ready}, v1.ModeAgentless, v1.ReasonConnected},
+		"ready with the old credentials":      {[]metav1.Condition{ready, bad}, v1.ModeAgentless, v1.ReasonUnsafeKubeconfig},
+		"ready with an agent":                 {[]metav1.Condition{ready, alive}, v1.ModeAgent, v1.ReasonConnected},
+		"an agent is to come":                 {[]metav1.Condition{ready}, v1.ModeAgent, reasonSwitching},
+		"an agent is to come and does not":    {[]metav1.Condition{ready, silent}, v1.ModeAgent, v1.ReasonAgentSilent},
+		"the agent is to go":                  {[]metav1.Condition{ready, alive}, v1.ModeAgentless, reasonSwitching},
+		"the agent is to go and nobody comes": {[]metav1.Condition{ready, alive, forbidden}, v1.ModeAgentless, v1.ReasonPermissionsMissing},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := state(&v1.MemberCluster{Status: v1.MemberClusterStatus{Conditions: test.conditions}})
+			got := Waiting{Mode: test.mode}.state(&v1.MemberCluster{Status: v1.MemberClusterStatus{Conditions: test.conditions}})
 			if got.Reason != test.want {
 				t.Errorf("reason %q, want %q", got.Reason, test.want)
 			}
@@ -225,6 +250,7 @@ func TestRemedies(t *testing.T) {
 		v1.ReasonUnauthorized:       "again",
 		v1.ReasonPermissionsMissing: "config/rbac/member",
 		v1.ReasonDuplicateCluster:   "unjoin eu-1",
+		v1.ReasonAgentSilent:        "kubectl get pods -n shopfleet-system",
 		v1.ReasonSetupFailed:        "kubectl describe membercluster eu-1",
 	} {
 		err := Waiting{Name: "eu-1", At: endpoint()}.notReady(&v1.MemberCluster{}, metav1.Condition{Reason: reason, Message: "m"})

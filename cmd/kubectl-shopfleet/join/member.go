@@ -2,18 +2,21 @@ package join
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
 	"github.com/shopfleet/shopfleet/config"
 )
@@ -45,9 +48,28 @@ func Identity(ctx context.Context, c client.Reader) (string, error) {
 	return string(system.UID), nil
 }
 
-// Grant applies the account of the hub and its permissions.
-func (m Member) Grant(ctx context.Context) error {
-	objects, err := config.Member.Objects()
+// Kubernetes returns the version of the cluster's API server.
+func Kubernetes(ctx context.Context, config *rest.Config) (string, error) {
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("making a client of %s: %w", config.Host, err)
+	}
+	var info struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	raw, err := d.RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+	if err == nil {
+		err = json.Unmarshal(raw, &info)
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the version of %s: %w", config.Host, err)
+	}
+	return info.GitVersion, nil
+}
+
+// Grant applies the account of the hub and its permissions in a member of the mode.
+func (m Member) Grant(ctx context.Context, mode v1.Mode) error {
+	objects, err := set(mode).Objects()
 	if err != nil {
 		return fmt.Errorf("reading the member's permissions: %w", err)
 	}
@@ -80,16 +102,10 @@ func (m Member) Mint(ctx context.Context, ttl time.Duration) (Token, error) {
 // Revoke takes the hub's permissions and its account away, which ends its tokens
 // at once. The namespace stays. What is gone already is fine.
 func (m Member) Revoke(ctx context.Context) error {
-	for _, object := range []client.Object{
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: config.MemberClusterRole}},
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: config.MemberClusterRole}},
+	return m.drop(ctx, append(
+		slices.Concat(rolesOf(config.MemberClusterRole), rolesOf(config.AgentRole)),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubServiceAccount}},
-	} {
-		if err := client.IgnoreNotFound(m.Client.Delete(ctx, object)); err != nil {
-			return fmt.Errorf("deleting %T %q: %w", object, object.GetName(), err)
-		}
-	}
-	return nil
+	))
 }
 
 // apply writes the whole intent; fields of other managers in it are taken over.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/follow"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/table"
+	"github.com/shopfleet/shopfleet/config"
 )
 
 // Why a wait ended without what was waited for.
@@ -27,6 +29,8 @@ type Waiting struct {
 	// Query follows MemberClusters; what to list is filled in.
 	Query follow.Query
 	Name  string
+	// Mode is the one that the hub should have taken; empty is any.
+	Mode v1.Mode
 	// At is where the hub was told to connect to.
 	At Endpoint
 	// Report is told each new state of the member.
@@ -55,7 +59,7 @@ func (w Waiting) Ready(ctx context.Context) (*v1.MemberCluster, error) {
 			return false, nil
 		}
 		member = found
-		now := state(found)
+		now := w.state(found)
 		if now.Reason != last.Reason || now.Message != last.Message {
 			last = now
 			w.Report(now)
@@ -68,14 +72,25 @@ func (w Waiting) Ready(ctx context.Context) (*v1.MemberCluster, error) {
 	return member, err
 }
 
-// state is the Ready condition, but for a rotation: while the hub holds on to the
-// old credentials because the new ones are no good, the member is not what was asked for.
-func state(member *v1.MemberCluster) metav1.Condition {
+// reasonSwitching is the reason of a state that the hub has no condition for.
+const reasonSwitching = "Switching"
+
+// state is the Ready condition, but for a rotation and a switch of the mode: while the
+// hub holds on to what was before, because what is new is no good, the member is ready
+// and not what was asked for.
+func (w Waiting) state(member *v1.MemberCluster) metav1.Condition {
 	ready := table.Readiness(member)
-	for _, c := range member.Status.Conditions {
-		if c.Type == v1.ConditionCredentialsValid && c.Status == metav1.ConditionFalse && ready.Status == metav1.ConditionTrue {
-			return c
+	if ready.Status != metav1.ConditionTrue {
+		return ready
+	}
+	for _, kind := range []string{v1.ConditionCredentialsValid, v1.ConditionAuthorized, v1.ConditionAgentReady} {
+		if c := meta.FindStatusCondition(member.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionFalse {
+			return *c
 		}
+	}
+	agent := meta.FindStatusCondition(member.Status.Conditions, v1.ConditionAgentReady)
+	if w.Mode != "" && (agent != nil) != (w.Mode == v1.ModeAgent) {
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reasonSwitching, Message: "the hub has yet to take the mode " + string(w.Mode)}
 	}
 	return ready
 }
@@ -109,6 +124,9 @@ func (w Waiting) remedy(reason string) string {
 		return "The member's role lacks what the message names: run the same command again, which applies it, or see config/rbac/member."
 	case v1.ReasonHubItself, v1.ReasonDuplicateCluster, v1.ReasonClusterIdentityChanged:
 		return "Undo it, and join the right cluster: kubectl shopfleet unjoin " + w.Name
+	case v1.ReasonAgentMissing, v1.ReasonAgentSilent:
+		return "See what becomes of the agent, on the member: kubectl get pods -n " + config.Namespace +
+			" -l app.kubernetes.io/name=" + config.SpokeServiceAccount + ". What ran there goes on as before." + again
 	case v1.ReasonNotChecked:
 		return "The hub has not looked at it: is cmd/hub running on this cluster? The registration stays."
 	}

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,13 +13,13 @@ import (
 )
 
 // columns is how many there are at most.
-const columns = 14
+const columns = 15
 
 // Clusters shows the members of the fleet, one a row.
 func Clusters(clusters []v1.MemberCluster, o Options) Table {
 	t := Table{Header: []string{"NAME", "READY", "REASON", "PROVIDER", "REGION", "VERSION", "NODES", "APPS", "AGE"}}
 	if o.Wide {
-		t.Header = append(t.Header, "ZONES", "ALLOCATABLE", "CAPABILITIES", "OBSERVED", "MESSAGE")
+		t.Header = append(t.Header, "MODE", "ZONES", "ALLOCATABLE", "CAPABILITIES", "OBSERVED", "MESSAGE")
 	}
 	for i := range clusters {
 		t.add(clusterRow(&clusters[i], o)...)
@@ -36,7 +37,7 @@ func clusterRow(c *v1.MemberCluster, o Options) []string {
 		return row
 	}
 	return append(row,
-		strings.Join(c.Status.Zones, ","), allocatable(c.Status.Allocatable), strings.Join(c.Status.Capabilities, ","),
+		string(cmp.Or(c.Spec.Mode, v1.ModeAgentless)), strings.Join(c.Status.Zones, ","), allocatable(c.Status.Allocatable), strings.Join(c.Status.Capabilities, ","),
 		age(o.Now, c.Status.LastObservedTime), ready.Message,
 	)
 }
@@ -49,6 +50,20 @@ func Readiness(c *v1.MemberCluster) metav1.Condition {
 	}
 	return metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1.ReasonNotChecked}
 }
+
+// Facts says what the hub found out about a member.
+func Facts(m *v1.MemberCluster) string {
+	how := "without an agent"
+	if m.Spec.Mode == v1.ModeAgent {
+		how = "with an agent"
+	}
+	return fmt.Sprintf("provider %s, region %s, Kubernetes %s, %d of %d nodes ready, %s",
+		cmp.Or(string(m.Status.Provider), unknown), cmp.Or(m.Status.Region, unknown), m.Status.KubernetesVersion,
+		m.Status.ReadyNodes, m.Status.Nodes, how)
+}
+
+// unknown stands for what the nodes do not say.
+const unknown = "unknown"
 
 func allocatable(list corev1.ResourceList) string {
 	var parts []string

@@ -43,6 +43,13 @@ func (t *Table) add(cells ...string) {
 	t.Rows = append(t.Rows, cells)
 }
 
+// Text returns what Write writes.
+func (t Table) Text() string {
+	var b strings.Builder
+	_ = t.Write(&b) // A strings.Builder takes everything.
+	return b.String()
+}
+
 // Write writes the table with aligned columns and no blanks at the ends of lines.
 // A table without rows writes nothing.
 func (t Table) Write(w io.Writer) error {

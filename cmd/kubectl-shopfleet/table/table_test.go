@@ -62,8 +62,8 @@ lost-cluster   False     ProbeFailed   aws        eu-west-1   v1.36.3   2/3     
 	})
 	t.Run("wide", func(t *testing.T) {
 		check(t, Clusters(clusters[:1], Options{Now: now(), Wide: true}), `
-NAME   READY   REASON      PROVIDER   REGION      VERSION   NODES   APPS   AGE   ZONES                   ALLOCATABLE          CAPABILITIES      OBSERVED   MESSAGE
-eu-1   True    Connected   aws        eu-west-1   v1.36.3   2/3     1      26h   eu-west-1a,eu-west-1b   cpu=12,memory=48Gi   ingress,metrics   90s        the cluster answers
+NAME   READY   REASON      PROVIDER   REGION      VERSION   NODES   APPS   AGE   MODE        ZONES                   ALLOCATABLE          CAPABILITIES      OBSERVED   MESSAGE
+eu-1   True    Connected   aws        eu-west-1   v1.36.3   2/3     1      26h   Agentless   eu-west-1a,eu-west-1b   cpu=12,memory=48Gi   ingress,metrics   90s        the cluster answers
 `)
 	})
 	t.Run("none", func(t *testing.T) { check(t, Clusters(nil, Options{Now: now()}), "") })

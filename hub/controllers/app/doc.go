@@ -9,8 +9,8 @@
 //     the caches of connected members, and what the lanes report. It decides
 //     (package placement), sums up (package rollup), and writes the application's
 //     finalizer, annotations and status, all on the hub.
-//   - Distributor has one lane per connected member, each with a queue and workers
-//     of its own. A lane reads the application from the hub's cache and makes the
+//   - Distributor has one lane per connected member (package lanes), each with a queue
+//     and workers of its own. A lane reads the application from the hub's cache and makes the
 //     member's copy follow: applied where status.clusters lists the member,
 //     deleted and confirmed absent where that entry says Deleting.
 //
@@ -41,6 +41,9 @@
 //     carries our managed-by label: the application was deleted and made again
 //     while the member was away. Two hubs that share a member would therefore
 //     fight for an application of the same name; one hub per member is assumed.
+//   - A member whose agent is silent answers, and its copies can be written and deleted.
+//     What they say is as old as the agent, so that its entries are stale and Unknown as
+//     those of a member out of reach are.
 //   - The entry of a cluster that left the fleet is dropped at once, with a Warning
 //     event. What ran there keeps running, and the entry comes back when the
 //     cluster does.

@@ -2,15 +2,12 @@ package app
 
 import (
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/rollup"
 )
 
 func key() types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: "shop"} }
@@ -23,64 +20,6 @@ func shop(generation, observed int64, members ...string) *v1.EcommerceApp {
 		app.Status.Clusters = append(app.Status.Clusters, v1.ClusterStatus{Name: m})
 	}
 	return app
-}
-
-// TestReportsProveAbsenceOnlyAtRest is about the one way to lose track of a copy:
-// to believe in an absence while the lane is writing the copy again.
-func TestReportsProveAbsenceOnlyAtRest(t *testing.T) {
-	t.Parallel()
-	r := newReports()
-	if _, known := r.about(key(), "u-1"); known {
-		t.Error("a new lane knows something")
-	}
-	r.begin(key())
-	if _, news := r.end(key(), &report{app: "u-1", gone: true}); !news {
-		t.Error("an absence is no news")
-	}
-	if found, _ := r.about(key(), "u-1"); !found.gone {
-		t.Error("a confirmed absence is not known")
-	}
-	if _, known := r.about(key(), "u-2"); known {
-		t.Error("a report about another application of the same name counts")
-	}
-	r.begin(key())
-	if found, _ := r.about(key(), "u-1"); found.gone {
-		t.Error("an absence counts although the lane is at work")
-	}
-	// The same again is news: nobody could see it meanwhile.
-	if _, news := r.end(key(), &report{app: "u-1", gone: true}); !news {
-		t.Error("an absence that became visible again is no news")
-	}
-	r.begin(key())
-	if _, news := r.end(key(), nil); !news {
-		t.Error("that nothing is known any more is no news")
-	}
-}
-
-func TestReportsTellNewsOnly(t *testing.T) {
-	t.Parallel()
-	r := newReports()
-	failed := func() *report {
-		return &report{app: "u-1", failure: &rollup.Failure{Reason: v1.ReasonForbidden, Message: "no"}}
-	}
-	for i, step := range []struct {
-		next *report
-		want bool
-	}{
-		{&report{app: "u-1"}, true},
-		{&report{app: "u-1"}, false},
-		{failed(), true},
-		{failed(), false},
-		{&report{app: "u-1"}, true},
-		{&report{app: "u-2"}, true},
-		{nil, true},
-		{nil, false},
-	} {
-		r.begin(key())
-		if _, news := r.end(key(), step.next); news != step.want {
-			t.Errorf("step %d: news %t, want %t", i, news, step.want)
-		}
-	}
 }
 
 func TestWrittenWaitsForTheWatch(t *testing.T) {
@@ -109,40 +48,6 @@ func TestWrittenWaitsForTheWatch(t *testing.T) {
 	w.note(at("3"), "3")
 	if w.pending(at("3")) {
 		t.Error("waits for a version that will never come")
-	}
-}
-
-func TestSightingsMeasureTheFanOutOfASpec(t *testing.T) {
-	t.Parallel()
-	c := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	s := newSightings(c)
-	since := func(app *v1.EcommerceApp) time.Duration {
-		d, ok := s.since(app)
-		if !ok {
-			return -1
-		}
-		return d
-	}
-	s.see(nil, shop(1, 0))
-	c.SetTime(time.Unix(1002, 0))
-	s.see(shop(1, 0), shop(1, 1, "a", "b"))
-	if got := since(shop(1, 1, "a", "b")); got != 2*time.Second {
-		t.Errorf("creation: %s, want 2s", got)
-	}
-	// A member that joins an hour later is not slow.
-	c.SetTime(time.Unix(4600, 0))
-	s.see(shop(1, 1, "a", "b"), shop(1, 1, "a", "b", "c"))
-	if got := since(shop(1, 1, "a", "b", "c")); got != -1 {
-		t.Errorf("a change of the fleet counts as %s", got)
-	}
-	s.see(shop(1, 1, "a", "b", "c"), shop(2, 1, "a", "b", "c"))
-	c.SetTime(time.Unix(4601, 0))
-	if got := since(shop(2, 1, "a", "b", "c")); got != time.Second {
-		t.Errorf("edit: %s, want 1s", got)
-	}
-	s.forget(key())
-	if got := since(shop(2, 1)); got != -1 {
-		t.Errorf("forgotten, and still %s", got)
 	}
 }
 

@@ -5,10 +5,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -89,7 +87,7 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 		Name: m.Name, Region: m.Status.Region, Provider: m.Status.Provider,
 		Why: ready.Reason, LastObserved: m.Status.LastObservedTime,
 	}
-	lane := r.lanes.get(m.Name)
+	lane := r.lanes.Get(m.Name)
 	switch {
 	case isDetached(m):
 		c.Connection = rollup.Detached
@@ -101,22 +99,24 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 		c.Connection = rollup.Lost
 		return c, nil
 	}
-	found, known := lane.reports.about(keyOf(app), app.UID)
-	if !known && entryOf(app, m.Name) != nil {
-		// The lane has yet to look at this application.
+	looked, err := lane.Observe(ctx, app, &c)
+	switch {
+	case err != nil:
+		return c, err
+	case !looked:
 		c.Connection = rollup.Connecting
-		return c, nil
+	case isSilent(m):
+		// The cluster answers, and what its copies say is as old as their agent.
+		c.Connection = rollup.Lost
 	}
-	c.Failure, c.Gone = found.failure, found.gone
-	live := &v1.EcommerceApp{}
-	if err := lane.cluster.GetCache().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy); err != nil {
-		if apierrors.IsNotFound(err) {
-			return c, nil
-		}
-		return c, fmt.Errorf("reading the copy in member %q: %w", m.Name, err)
-	}
-	c.Copy = observedCopy(app, live)
 	return c, nil
+}
+
+// isSilent tells whether nobody in a member brings the copies' status up to date.
+func isSilent(m *v1.MemberCluster) bool {
+	ready := readyOf(m)
+	return ready.Status != metav1.ConditionTrue &&
+		(ready.Reason == v1.ReasonAgentSilent || ready.Reason == v1.ReasonAgentMissing)
 }
 
 // isDetached tells whether a member has left the fleet, or is about to.

@@ -18,17 +18,14 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/lanes"
 )
 
 const (
 	// controllerName is the name of the hub's queue in logs and metrics.
 	controllerName = "ecommerceapp-fleet"
-	// laneName is the name of the members' queues there.
-	laneName = "ecommerceapp-copies"
 
-	defaultWorkers        = 4
-	defaultWorkersPerLane = 4
-	defaultCallTimeout    = 10 * time.Second
+	defaultWorkers = 4
 )
 
 // Options are what the controller works with.
@@ -46,6 +43,9 @@ type Options struct {
 	// Workers is how many applications are decided on at a time, WorkersPerMember
 	// how many copies are written at a time in each member. The defaults are 4.
 	Workers, WorkersPerMember int
+	// Home tells, when a member is engaged, who turns its copies into workloads. The
+	// default is the hub, for all.
+	Home func(cluster string) v1.Home
 }
 
 func (o *Options) applyDefaults() {
@@ -58,14 +58,8 @@ func (o *Options) applyDefaults() {
 	if o.Metrics == nil {
 		o.Metrics = newMetrics()
 	}
-	if o.CallTimeout <= 0 {
-		o.CallTimeout = defaultCallTimeout
-	}
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
-	}
-	if o.WorkersPerMember <= 0 {
-		o.WorkersPerMember = defaultWorkersPerLane
 	}
 }
 
@@ -73,13 +67,17 @@ func (o *Options) applyDefaults() {
 // that is connected, which adding it to a multicluster manager does; the Setup
 // of the controller may come later.
 type Distributor struct {
-	*lanes
+	*lanes.Lanes
+	options Options
 }
 
 // NewDistributor makes a distributor. Its hub reads applications from a cache.
 func NewDistributor(hub client.Reader, o Options) *Distributor {
 	o.applyDefaults()
-	return &Distributor{lanes: newLanes(hub, o)}
+	return &Distributor{options: o, Lanes: lanes.New(hub, lanes.Options{
+		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
+		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, Home: o.Home,
+	})}
 }
 
 // Setup adds the reconciler of applications to a manager. The kinds EcommerceApp
@@ -88,7 +86,7 @@ func (d *Distributor) Setup(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
 		client:   local.GetClient(),
-		lanes:    d.lanes,
+		lanes:    d.Lanes,
 		clock:    d.options.Clock,
 		recorder: d.options.Recorder,
 		metrics:  d.options.Metrics,
@@ -98,11 +96,11 @@ func (d *Distributor) Setup(mgr mcmanager.Manager) error {
 		Named(controllerName).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: d.options.Workers,
-			RateLimiter:             newRateLimiter[reconcile.Request](time.Second, 5*time.Minute),
+			RateLimiter:             lanes.NewRateLimiter[reconcile.Request](time.Second, 5*time.Minute),
 		}).
 		Watches(&v1.EcommerceApp{}, d.onApp()).
 		Watches(&v1.MemberCluster{}, d.onMember(r), builder.WithPredicates(memberChanged())).
-		WatchesRawSource(d.wake.source()).
+		WatchesRawSource(d.News()).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the controller of applications: %w", err)
@@ -118,36 +116,39 @@ func (d *Distributor) onApp() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			if app, ok := e.Object.(*v1.EcommerceApp); ok {
-				d.dispatch(nil, app)
+				d.Dispatch(nil, app)
 			}
 			q.Add(requestFor(e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, _ := e.ObjectOld.(*v1.EcommerceApp)
 			if app, ok := e.ObjectNew.(*v1.EcommerceApp); ok {
-				d.dispatch(before, app)
+				d.Dispatch(before, app)
 			}
 			q.Add(requestFor(e.ObjectNew))
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			if app, ok := e.Object.(*v1.EcommerceApp); ok {
-				d.dispatch(nil, app)
+				d.Dispatch(nil, app)
 			}
 			q.Add(requestFor(e.Object))
 		},
 	}
 }
 
-// onMember wakes the reconciler for all applications: any of them may be placed
-// otherwise now.
+// onMember wakes the reconciler for all applications, since any of them may be placed
+// otherwise now, and the member's lane, since its copies say where they are.
 func (d *Distributor) onMember(r *Reconciler) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, member client.Object) []reconcile.Request {
 		if member.GetDeletionTimestamp() != nil {
 			d.options.Metrics.forgetMember(member.GetName())
 		}
+		d.Revisit(ctx, member.GetName())
 		return r.allApps(ctx)
 	})
 }
+
+func keyOf(app *v1.EcommerceApp) client.ObjectKey { return client.ObjectKeyFromObject(app) }
 
 func requestFor(o client.Object) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}

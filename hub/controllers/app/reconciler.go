@@ -13,8 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/lanes"
 	"github.com/shopfleet/shopfleet/hub/rollup"
 )
+
+// conflictDelay is how long to wait for the cache after a conflict.
+const conflictDelay = 200 * time.Millisecond
 
 // progressPeriod is how long progress waits to be written together with more.
 const progressPeriod = 5 * time.Second
@@ -22,7 +26,7 @@ const progressPeriod = 5 * time.Second
 // Reconciler decides about applications. It makes requests to the hub alone.
 type Reconciler struct {
 	client   client.Client
-	lanes    *lanes
+	lanes    *lanes.Lanes
 	clock    clock.PassiveClock
 	recorder events.EventRecorder
 	metrics  *Metrics
@@ -44,7 +48,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	result, err := r.reconcile(ctx, app)
 	if apierrors.IsConflict(err) {
-		return later(conflictDelay), nil
+		return lanes.Later(conflictDelay), nil
 	}
 	return result, err
 }
@@ -75,7 +79,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 // forget drops what is remembered of an application that is gone.
 func (r *Reconciler) forget(request reconcile.Request) {
 	r.metrics.forgetApp(request.NamespacedName)
-	r.lanes.seen.forget(request.NamespacedName)
+	r.lanes.Forget(request.NamespacedName)
 	r.written.forget(request.NamespacedName)
 }
 

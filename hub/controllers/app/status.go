@@ -8,11 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/lanes"
 	"github.com/shopfleet/shopfleet/hub/rollup"
 )
 
@@ -51,7 +51,7 @@ func (r *Reconciler) tell(app *v1.EcommerceApp, in rollup.Input, last v1.Ecommer
 	}
 	for _, entry := range next.Clusters {
 		if entry.Stale && !stale[entry.Name] {
-			r.recorder.Eventf(app, subjectMember(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterUnreachable, "Observe", "%s: %s", entry.Name, entry.Message)
+			r.recorder.Eventf(app, lanes.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterUnreachable, "Observe", "%s: %s", entry.Name, entry.Message)
 		}
 	}
 	r.tellDetached(app, in, next)
@@ -76,16 +76,10 @@ func (r *Reconciler) tellDetached(app *v1.EcommerceApp, in rollup.Input, next v1
 	for _, entry := range in.Previous.Clusters {
 		left := !slices.ContainsFunc(next.Clusters, func(c v1.ClusterStatus) bool { return c.Name == entry.Name })
 		if left && !attached[entry.Name] {
-			r.recorder.Eventf(app, subjectMember(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterDetached, "Place",
+			r.recorder.Eventf(app, lanes.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterDetached, "Place",
 				"%s left the fleet; what runs there was left as it is", entry.Name)
 		}
 	}
-}
-
-// subjectMember is what an event about one cluster relates to: events that differ in
-// nothing but their note would be counted as one.
-func subjectMember(name string) *v1.MemberCluster {
-	return &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 // placed names the clusters that an application is on, for people.

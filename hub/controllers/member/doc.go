@@ -5,7 +5,7 @@
 //
 //   - A Secret in the hub's namespace with the label ecommerce.io/member-cluster:
 //     "true" makes a MemberCluster of its name, once. Its spec belongs to people.
-//   - The kubeconfig of the Secret and the health of the spec go to the fleet
+//   - The kubeconfig of the Secret and the mode and health of the spec go to the fleet
 //     (hub/members), which connects. Each change there comes back as a reconciliation.
 //   - decide is a pure function from what is known to the status, written once and only
 //     when it differs. Events tell transitions.
@@ -23,7 +23,8 @@
 //   - While a member has not been connected since the start of this process, and has
 //     not failed for as long as it takes to be lost, its status stays what it was: a
 //     restart of the hub writes nothing, and moves no shop.
-//   - The time of the last observation moves with other changes only. A status that is
+//   - The time of the last observation moves with other changes only, and is that of the
+//     last sign of life of an agent that is silent. A status that is
 //     written with each probe would cost a write per member and period.
 //   - Before a MemberCluster is made, its Secret is read from the API server: the cache
 //     may not yet know that the label has been taken away.

@@ -20,6 +20,9 @@ const (
 	// EventCredentialsRefused tells that a new kubeconfig is not used while the one
 	// before it still is.
 	EventCredentialsRefused = "CredentialsRefused"
+	// EventAgentNotReady tells why a member that is ready does not change over to its
+	// agent.
+	EventAgentNotReady = "AgentNotReady"
 	// EventDetached tells that a member was let go.
 	EventDetached = "Detached"
 	// EventInvalidName tells that a Secret cannot become a MemberCluster.
@@ -51,6 +54,10 @@ func transitions(before, after *v1.MemberClusterStatus) []happening {
 	was, is = condition(before, v1.ConditionCredentialsValid), condition(after, v1.ConditionCredentialsValid)
 	if is.Status == metav1.ConditionFalse && was.Reason != is.Reason {
 		return []happening{{corev1.EventTypeWarning, EventCredentialsRefused, actionConnect, is.Message}}
+	}
+	was, is = condition(before, v1.ConditionAgentReady), condition(after, v1.ConditionAgentReady)
+	if is.Status == metav1.ConditionFalse && was.Reason != is.Reason {
+		return []happening{{corev1.EventTypeWarning, EventAgentNotReady, actionConnect, is.Message}}
 	}
 	return nil
 }

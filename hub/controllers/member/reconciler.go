@@ -140,6 +140,7 @@ func targetFor(cluster *v1.MemberCluster, secret *corev1.Secret) members.Target 
 	health := cluster.Spec.Health
 	return members.Target{
 		Kubeconfig:   secret.Data[key],
+		Mode:         cluster.Spec.Mode,
 		PinnedUID:    cluster.Status.ClusterUID,
 		RegisteredAt: cluster.CreationTimestamp.Time,
 		Health: members.Health{

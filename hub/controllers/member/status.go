@@ -72,6 +72,11 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 	f.set(next, v1.ConditionAuthorized, f.state.Authorized)
 	f.set(next, v1.ConditionIdentityVerified, f.state.IdentityVerified)
 	f.set(next, v1.ConditionCredentialsValid, f.state.CredentialsValid)
+	if f.state.AgentReady.Status == "" {
+		meta.RemoveStatusCondition(&next.Conditions, v1.ConditionAgentReady)
+	} else {
+		f.set(next, v1.ConditionAgentReady, f.state.AgentReady)
+	}
 	info, spec := &f.state.Info, &f.cluster.Spec
 	if info.UID != "" {
 		next.KubernetesVersion = info.Version
@@ -101,9 +106,13 @@ func (f *facts) set(next *v1.MemberClusterStatus, kind string, c members.Conditi
 }
 
 // observed is the time of the observation: of a member that is connected, it moves
-// with other changes only.
+// with other changes only. What shops there are like was last known when their agent,
+// if they have one, gave its last sign of life.
 func (f *facts) observed(last, next *v1.MemberClusterStatus) *metav1.Time {
 	probed := moment(f.state.LastProbe)
+	if f.state.Engaged && silent(f.state.Ready) {
+		probed = moment(f.state.AgentHeard)
+	}
 	if !f.registered || probed == nil {
 		return last.LastObservedTime
 	}
@@ -111,6 +120,11 @@ func (f *facts) observed(last, next *v1.MemberClusterStatus) *metav1.Time {
 		return last.LastObservedTime
 	}
 	return probed
+}
+
+// silent tells whether a member is not ready because its agent is not.
+func silent(ready members.Condition) bool {
+	return ready.Reason == v1.ReasonAgentSilent || ready.Reason == v1.ReasonAgentMissing
 }
 
 // moment is a time as the API stores it: in seconds, and nothing for never.

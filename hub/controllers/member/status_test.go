@@ -111,6 +111,21 @@ func TestDecideChanges(t *testing.T) {
 			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
 			state: func(s *members.State) { s.LastProbe = at(40) },
 		},
+		"an agent that is silent": {
+			last: good, base: connected(), apps: 2, ready: v1.ReasonAgentSilent, transition: stamp(50),
+			state: func(s *members.State) {
+				s.LastProbe, s.AgentHeard = at(48), at(5)
+				s.Ready = is(metav1.ConditionFalse, v1.ReasonAgentSilent)
+				s.AgentReady = s.Ready
+			},
+			want: func(s *v1.MemberClusterStatus) {
+				s.LastObservedTime = stamp(5)
+				s.Conditions = append(s.Conditions, metav1.Condition{
+					Type: v1.ConditionAgentReady, Status: metav1.ConditionFalse, Reason: v1.ReasonAgentSilent,
+					Message: "about AgentSilent", ObservedGeneration: 4, LastTransitionTime: *stamp(50),
+				})
+			},
+		},
 		"a node more": {
 			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
 			state: func(s *members.State) { s.LastProbe, s.Info.Nodes = at(40), 4 },
@@ -230,6 +245,11 @@ func TestTransitions(t *testing.T) {
 	refused := connected()
 	refused.CredentialsValid = is(metav1.ConditionFalse, v1.ReasonUnauthorized)
 	rotated := after(refused)
+	awaited := connected()
+	awaited.AgentReady = is(metav1.ConditionFalse, v1.ReasonAgentMissing)
+	silent := connected()
+	silent.Ready = is(metav1.ConditionFalse, v1.ReasonAgentSilent)
+	silent.AgentReady = silent.Ready
 	unauthorized := lost()
 	unauthorized.Ready = is(metav1.ConditionFalse, v1.ReasonUnauthorized)
 	tests := map[string]struct {
@@ -245,6 +265,8 @@ func TestTransitions(t *testing.T) {
 		"for another reason":  {bad, after(unauthorized), []string{"Warning NotReady"}},
 		"a bad rotation":      {good, rotated, []string{"Warning CredentialsRefused"}},
 		"the rotation mended": {rotated, good, nil},
+		"no agent to go to":   {good, after(awaited), []string{"Warning AgentNotReady"}},
+		"a silent agent":      {good, after(silent), []string{"Warning Disconnected"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

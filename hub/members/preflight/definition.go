@@ -35,6 +35,8 @@ type DefinitionFacts struct {
 	// Deleting ones are gone when the last object of their kind is: until then objects
 	// can be read and deleted, and none can be made.
 	Deleting []string
+	// Outdated ones lack fields that are given here; see Verify.
+	Outdated []string
 }
 
 // Install makes the cluster have the definitions, and waits until it serves their
@@ -58,6 +60,30 @@ func (d Definitions) Install(ctx context.Context, c client.Client) (DefinitionFa
 // definition is a *DefinitionError.
 func (d Definitions) Check(ctx context.Context, c client.Client) (DefinitionFacts, error) {
 	return d.compare(ctx, c, false)
+}
+
+// Verify tells what the cluster has of the definitions, and writes nothing: they are
+// somebody else's there. One that knows more than is given here is newer, and fine. An
+// error about one definition is a *DefinitionError.
+func (d Definitions) Verify(ctx context.Context, c client.Reader) (DefinitionFacts, error) {
+	facts := DefinitionFacts{}
+	for _, definition := range d {
+		name := definition.GetName()
+		live := &unstructured.Unstructured{}
+		live.SetGroupVersionKind(definition.GroupVersionKind())
+		err := c.Get(ctx, client.ObjectKey{Name: name}, live)
+		switch {
+		case apierrors.IsNotFound(err):
+			facts.Absent = append(facts.Absent, name)
+		case err != nil:
+			return DefinitionFacts{}, &DefinitionError{Name: name, Err: fmt.Errorf("getting: %w", err)}
+		case live.GetDeletionTimestamp() != nil:
+			facts.Deleting = append(facts.Deleting, name)
+		case !knows(live, definition):
+			facts.Outdated = append(facts.Outdated, name)
+		}
+	}
+	return facts, nil
 }
 
 func (d Definitions) compare(ctx context.Context, c client.Client, install bool) (DefinitionFacts, error) {

@@ -9,7 +9,7 @@
 //     cache keeps of a node.
 //   - Discover reads the version and which optional APIs are served.
 //   - Definitions brings CustomResourceDefinitions up to date, and tells when they
-//     are deleted.
+//     are deleted. Where they are somebody else's, Verify compares them alone.
 //
 // # Not
 //

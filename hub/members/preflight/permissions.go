@@ -43,6 +43,15 @@ func PermissionsFrom(rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttrib
 	return slices.Compact(all)
 }
 
+// Within narrows permissions to one namespace.
+func Within(namespace string, permissions []authorizationv1.ResourceAttributes) []authorizationv1.ResourceAttributes {
+	within := slices.Clone(permissions)
+	for i := range within {
+		within[i].Namespace = namespace
+	}
+	return within
+}
+
 func expand(group, path string, verbs, names []string) []authorizationv1.ResourceAttributes {
 	resource, subresource, _ := strings.Cut(path, "/")
 	all := make([]authorizationv1.ResourceAttributes, 0, len(verbs)*len(names))
@@ -67,7 +76,7 @@ func compare(a, b authorizationv1.ResourceAttributes) int {
 }
 
 // Missing returns those of the required permissions, in their order, that the
-// client's credentials do not have in all namespaces. The error tells that the
+// client's credentials do not have: in all namespaces, unless they name one. The error tells that the
 // cluster did not answer.
 func Missing(
 	ctx context.Context, client authorizationv1client.AuthorizationV1Interface, required []authorizationv1.ResourceAttributes,
@@ -165,6 +174,9 @@ func name(p authorizationv1.ResourceAttributes) string {
 	}
 	if p.Name != "" {
 		text += " " + p.Name
+	}
+	if p.Namespace != "" {
+		text += " in " + p.Namespace
 	}
 	return text
 }

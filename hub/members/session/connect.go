@@ -20,6 +20,13 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/verdict"
 )
 
+const (
+	// listening bounds the wait for an agent that should take over; listenPeriod is the
+	// time between looks at it. It renews its Lease every two seconds.
+	listening    = 8 * time.Second
+	listenPeriod = 500 * time.Millisecond
+)
+
 // Attempt is one try to connect a member with one kubeconfig.
 type Attempt struct {
 	Settings *Settings
@@ -27,6 +34,13 @@ type Attempt struct {
 	Name string
 	// Access is how the cluster is reached.
 	Access *kubeconfig.Access
+	// Mode is the one that the member is to be in.
+	Mode v1.Mode
+	// Heard tells that the agent must be heard before the attempt succeeds: until then
+	// somebody else has the member's copies.
+	Heard bool
+	// Pulse is what is known of the agent.
+	Pulse verdict.Pulse
 	// Probes must succeed in a row, a Period apart.
 	Probes int
 	Period time.Duration
@@ -49,6 +63,8 @@ type Connected struct {
 	UID string
 	Inspection
 	Nodes preflight.NodeFacts
+	// Pulse is that of the agent, in mode Agent.
+	Pulse verdict.Pulse
 }
 
 // Inspection is what is checked again and again while a member is engaged.
@@ -98,7 +114,7 @@ func (a *Attempt) check(ctx context.Context, l *link.Link) (*Connected, *verdict
 	if f := a.Admit(uid); f != nil {
 		return nil, f
 	}
-	found, err := a.Settings.inspect(ctx, l)
+	found, err := a.Settings.inspect(ctx, l, a.Mode)
 	if err != nil {
 		return nil, a.unreached(verdict.StagePermissions, err)
 	}
@@ -111,7 +127,53 @@ func (a *Attempt) check(ctx context.Context, l *link.Link) (*Connected, *verdict
 		}
 		return nil, a.unreached(verdict.StageSetup, err)
 	}
-	return &Connected{UID: uid, Inspection: *found}, nil
+	if len(found.Definitions.Absent) > 0 {
+		return nil, verdict.Undefined(a.Mode, found.Definitions.Absent)
+	}
+	result := &Connected{UID: uid, Inspection: *found}
+	if f := a.listen(ctx, l, result); f != nil {
+		return nil, f
+	}
+	return result, nil
+}
+
+// listen looks at the agent, once or until it is heard.
+func (a *Attempt) listen(ctx context.Context, l *link.Link, result *Connected) *verdict.Failure {
+	if a.Mode != v1.ModeAgent {
+		return nil
+	}
+	began := a.Settings.Clock.Now()
+	result.Pulse = a.Pulse.Resume(began)
+	for {
+		sign, err := a.Settings.sign(ctx, l)
+		if err != nil {
+			return a.unreached(verdict.StageSetup, err)
+		}
+		now := a.Settings.Clock.Now()
+		heard := result.Pulse.Heard
+		result.Pulse = result.Pulse.After(sign, now)
+		switch {
+		case !a.Heard, result.Pulse.Heard.After(heard):
+			return nil
+		case !sign.Present, now.Sub(began) >= listening:
+			return verdict.Unheard(result.Pulse)
+		}
+		if err := a.pause(ctx, listenPeriod); err != nil {
+			return a.unreached(verdict.StageSetup, err)
+		}
+	}
+}
+
+// pause waits, or returns the error of a context that ended.
+func (a *Attempt) pause(ctx context.Context, d time.Duration) error {
+	timer := a.Settings.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C():
+		return nil
+	}
 }
 
 // probe asks as often as it must succeed.
@@ -121,12 +183,8 @@ func (a *Attempt) probe(ctx context.Context, l *link.Link) (string, error) {
 		if err != nil || n >= a.Probes {
 			return uid, err
 		}
-		timer := a.Settings.Clock.NewTimer(a.Period)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return "", ctx.Err()
-		case <-timer.C():
+		if err := a.pause(ctx, a.Period); err != nil {
+			return "", err
 		}
 	}
 }
@@ -138,7 +196,10 @@ func (a *Attempt) prepare(ctx context.Context, l *link.Link) (preflight.Definiti
 	if err != nil {
 		return preflight.DefinitionFacts{}, fmt.Errorf("making a client: %w", err)
 	}
-	return a.Settings.Prepare.Install(ctx, direct)
+	if a.Mode == v1.ModeAgent {
+		return a.Settings.Agent.Prepare.Verify(ctx, direct)
+	}
+	return a.Settings.Agentless.Prepare.Install(ctx, direct)
 }
 
 // fill waits for the caches and reads from them.
@@ -146,7 +207,7 @@ func (a *Attempt) fill(ctx context.Context, result *Connected) *verdict.Failure 
 	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Sync)
 	defer cancel()
 	s := result.Session
-	if err := s.sync(ctx, a.Settings.Watched(), a.Indexes); err != nil {
+	if err := s.sync(ctx, a.Settings.profile(a.Mode).Watched(), a.Indexes); err != nil {
 		return a.unreached(verdict.StageSetup, err)
 	}
 	if err := s.onNodes(ctx, a.NodesChanged); err != nil {
@@ -161,7 +222,7 @@ func (a *Attempt) fill(ctx context.Context, result *Connected) *verdict.Failure 
 }
 
 // inspect asks what a cluster allows and offers.
-func (o *Settings) inspect(ctx context.Context, l *link.Link) (*Inspection, error) {
+func (o *Settings) inspect(ctx context.Context, l *link.Link, mode v1.Mode) (*Inspection, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeouts.Review)
 	defer cancel()
 	authorization, err := authorizationv1client.NewForConfigAndClient(l.Config(), l.Client())
@@ -173,7 +234,7 @@ func (o *Settings) inspect(ctx context.Context, l *link.Link) (*Inspection, erro
 		return nil, fmt.Errorf("making a client for ingress classes: %w", err)
 	}
 	found := &Inspection{}
-	if found.Missing, err = preflight.Missing(ctx, authorization, o.Permissions); err != nil {
+	if found.Missing, err = preflight.Missing(ctx, authorization, o.profile(mode).Permissions); err != nil {
 		return nil, err
 	}
 	if found.Server, err = preflight.Discover(ctx, networking.RESTClient(), networking); err != nil {
@@ -220,5 +281,5 @@ func (a *Attempt) fail(at verdict.Stage, reason, message string, err error) *ver
 
 // log keeps the cause, which conditions leave out because it may differ each time.
 func (a *Attempt) log(f *verdict.Failure, err error) {
-	a.Settings.Logger.V(1).Info("Connecting member failed", "MemberCluster", a.Name, "reason", f.Reason, "error", err.Error())
+	a.Settings.Logger.V(1).Info("Connecting member failed", "cluster", a.Name, "reason", f.Reason, "error", err.Error())
 }

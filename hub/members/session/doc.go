@@ -6,8 +6,8 @@
 //   - Attempt.Connect goes from a checked kubeconfig to a Session whose caches are in
 //     sync, or to the stage and the reason of its failure: probe, identity,
 //     permissions, preparation, caches.
-//   - Session.Engage hands the cluster to the hub's reconcilers; Probe, Inspect and
-//     Nodes say how it is from then on.
+//   - Session.Engage hands the cluster to the hub's reconcilers; Probe, Inspect, Nodes
+//     and, in mode Agent, Sign say how it is from then on.
 //
 // # Not
 //

@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/link"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
@@ -31,6 +34,8 @@ import (
 type Session struct {
 	// Access is what the connection was made from.
 	Access *kubeconfig.Access
+	// Mode is the one that it was made for.
+	Mode v1.Mode
 	// Cluster is what reconcilers work with.
 	Cluster cluster.Cluster
 	// Engage has reconcilers work on the cluster, under the member's name, until the
@@ -61,19 +66,53 @@ func (s *Session) Explain(err error, now time.Time) *verdict.Failure {
 
 // Inspect asks what the cluster allows and offers, and what became of the
 // definitions: those that differ are brought up to date, those that are absent are
-// told. It takes at most Timeouts.Review and Timeouts.Prepare together.
+// told. In mode Agent they are compared alone. It takes at most Timeouts.Review and Timeouts.Prepare together.
 func (s *Session) Inspect(ctx context.Context) (*Inspection, error) {
-	found, err := s.settings.inspect(ctx, s.link)
+	found, err := s.settings.inspect(ctx, s.link, s.Mode)
 	if err != nil || found.Blocked() {
 		return found, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeouts.Prepare)
 	defer cancel()
-	found.Definitions, err = s.settings.Prepare.Check(ctx, s.direct)
+	if s.Mode == v1.ModeAgent {
+		found.Definitions, err = s.settings.Agent.Prepare.Verify(ctx, s.direct)
+	} else {
+		found.Definitions, err = s.settings.Agentless.Prepare.Check(ctx, s.direct)
+	}
 	if apierrors.IsForbidden(err) && len(found.Missing) > 0 {
 		return found, nil // What is missing says it better.
 	}
 	return found, err
+}
+
+// Sign reads the agent's Lease.
+func (s *Session) Sign(ctx context.Context) (verdict.Sign, error) {
+	return s.settings.sign(ctx, s.link)
+}
+
+// sign reads the Lease of a cluster's agent.
+func (o *Settings) sign(ctx context.Context, l *link.Link) (verdict.Sign, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeouts.Probe)
+	defer cancel()
+	leases, err := coordinationv1client.NewForConfigAndClient(l.Config(), l.Client())
+	if err != nil {
+		return verdict.Sign{}, fmt.Errorf("making a client for leases: %w", err)
+	}
+	lease, err := leases.Leases(o.Lease.Namespace).Get(ctx, o.Lease.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return verdict.Sign{}, nil
+	}
+	if err != nil {
+		return verdict.Sign{}, fmt.Errorf("reading the agent's lease: %w", err)
+	}
+	sign := verdict.Sign{Present: true}
+	if lease.Spec.HolderIdentity != nil {
+		sign.Holder = *lease.Spec.HolderIdentity
+	}
+	if lease.Spec.RenewTime != nil {
+		sign.Renewed = lease.Spec.RenewTime.UnixMicro()
+	}
+	return sign, nil
 }
 
 // Nodes sums up the nodes in the cache, without asking the network.
@@ -92,7 +131,7 @@ func (o *Settings) open(ctx context.Context, a *Attempt, l *link.Link) (*Session
 		options.Scheme = o.Scheme
 		options.Logger = o.Logger
 		options.HTTPClient = l.Client()
-		options.Cache = o.cacheOptions(a.Unserved)
+		options.Cache = o.profile(a.Mode).cacheOptions(a.Unserved)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("building a cluster: %w", err)
@@ -102,7 +141,7 @@ func (o *Settings) open(ctx context.Context, a *Attempt, l *link.Link) (*Session
 		return nil, fmt.Errorf("making an uncached client: %w", err)
 	}
 	life, cancel := context.WithCancel(ctx)
-	s := &Session{Access: a.Access, Cluster: c, settings: o, link: l, direct: direct, cancel: cancel, ended: make(chan struct{})}
+	s := &Session{Access: a.Access, Mode: a.Mode, Cluster: c, settings: o, link: l, direct: direct, cancel: cancel, ended: make(chan struct{})}
 	s.Engage = func(aware multicluster.Aware, name string) error {
 		return engage(life, engagement{
 			aware: aware, name: multicluster.ClusterName(name), cluster: c,
@@ -122,7 +161,7 @@ func (o *Settings) open(ctx context.Context, a *Attempt, l *link.Link) (*Session
 
 // cacheOptions are those that were given, with only what is needed of nodes. They
 // tell when an informer hears that its kind is not served.
-func (o *Settings) cacheOptions(unserved func()) cache.Options {
+func (o *Profile) cacheOptions(unserved func()) cache.Options {
 	options := o.CacheOptions()
 	byObject := maps.Clone(options.ByObject)
 	if byObject == nil {

@@ -10,21 +10,38 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/link"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 )
 
-// Settings are what all sessions of a fleet have in common. All fields but
-// Permissions are required; members.Options explains them.
+// Settings are what all sessions of a fleet have in common. All fields but Lease are
+// required; members.Options explains them.
 type Settings struct {
-	Scheme       *runtime.Scheme
-	Clock        clock.Clock
-	Logger       logr.Logger
+	Scheme   *runtime.Scheme
+	Clock    clock.Clock
+	Logger   logr.Logger
+	Timeouts Timeouts
+	// Agentless and Agent are for members of the mode.
+	Agentless, Agent Profile
+	// Lease is that of the agents.
+	Lease client.ObjectKey
+}
+
+// Profile is what is watched, checked and needed in members of one mode. All fields
+// but Permissions are required; members.Profile explains them.
+type Profile struct {
 	CacheOptions func() cache.Options
 	Watched      func() []client.Object
 	Prepare      preflight.Definitions
 	Permissions  []authorizationv1.ResourceAttributes
-	Timeouts     Timeouts
+}
+
+func (o *Settings) profile(mode v1.Mode) *Profile {
+	if mode == v1.ModeAgent {
+		return &o.Agent
+	}
+	return &o.Agentless
 }
 
 // Index is an index of a field in the cache.

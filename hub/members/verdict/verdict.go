@@ -36,9 +36,22 @@ func Lacking(missing []authorizationv1.ResourceAttributes) *Failure {
 
 // Undefined is the failure of a cluster that does not have the definitions of these
 // names.
-func Undefined(names []string) *Failure {
+func Undefined(mode v1.Mode, names []string) *Failure {
+	if mode == v1.ModeAgent {
+		return &Failure{StageSetup, v1.ReasonAgentMissing,
+			"the cluster does not have the definition " + strings.Join(names, ", ") + ": " + messageInstall}
+	}
 	return &Failure{StageSetup, v1.ReasonSetupFailed,
 		"the cluster has lost the definition " + strings.Join(names, ", ") + ": it is installed again"}
+}
+
+// Unheard is the failure of a cluster whose agent should take over and does not.
+func Unheard(p Pulse) *Failure {
+	if p.Beat != BeatMissing {
+		p.Beat = BeatSilent
+	}
+	c := p.Condition()
+	return &Failure{StageSetup, c.Reason, c.Message}
 }
 
 // Conditions are the facts about a member.
@@ -48,6 +61,9 @@ type Conditions struct {
 	Authorized       Condition
 	IdentityVerified Condition
 	CredentialsValid Condition
+	// AgentReady is about the agent of a cluster in mode Agent. Its status is empty in
+	// mode Agentless.
+	AgentReady Condition
 }
 
 // Condition is one fact. The reasons are those of api/v1, and the message is the
@@ -66,6 +82,12 @@ type Picture struct {
 	Missing []authorizationv1.ResourceAttributes
 	// Deleting are the definitions that an engaged member is about to lose.
 	Deleting []string
+	// Mode is that of an engaged member, Wanted the one that it should have.
+	Mode, Wanted v1.Mode
+	// Pulse is that of the agent of an engaged member in mode Agent.
+	Pulse Pulse
+	// Outdated are the definitions that are older there than the hub's, in mode Agent.
+	Outdated []string
 	// Failure is why the wanted kubeconfig does not work; nil while nothing is known
 	// against it. On an engaged member it is about a kubeconfig that is to come.
 	Failure *Failure
@@ -75,6 +97,7 @@ const (
 	messageConnecting = "connecting to the cluster"
 	messageNotChecked = "not checked yet"
 	messageStillInUse = "; the previous kubeconfig is still in use"
+	messageAgentStays = "; the agent runs the shops until then"
 )
 
 func yes(reason, message string) Condition {
@@ -124,6 +147,7 @@ func Judge(last Conditions, p Picture) Conditions {
 	f := p.Failure
 	next := last
 	next.Ready = no(f.Reason, f.Message)
+	next.AgentReady = agentOfLost(p)
 	switch f.Stage {
 	case StageKubeconfig:
 		next.CredentialsValid = no(f.Reason, f.Message)
@@ -170,17 +194,66 @@ func judgeEngaged(p Picture) Conditions {
 		CredentialsValid: accepted(),
 	}
 	if len(p.Deleting) > 0 {
+		then := "it is installed again once it is gone"
+		if p.Mode == v1.ModeAgent {
+			then = messageInstall
+		}
 		next.Ready = no(v1.ReasonSetupFailed, "the definition "+strings.Join(p.Deleting, ", ")+
-			" is being deleted in the cluster, with all objects of the kind: it is installed again once it is gone")
+			" is being deleted in the cluster, with all objects of the kind: "+then)
 	}
 	if len(p.Missing) > 0 {
 		next.Authorized = no(v1.ReasonPermissionsMissing, lacking(p.Missing))
 		next.Ready = next.Authorized
 	}
+	next.judgeAgent(p)
 	if p.Failure != nil {
-		next.CredentialsValid = no(p.Failure.Reason, p.Failure.Message+messageStillInUse)
+		next.hold(p)
 	}
 	return next
+}
+
+// judgeAgent says how the agent is of an engaged member. That nobody keeps the copies'
+// status up to date is worth more than anything else, since it makes that status old.
+func (c *Conditions) judgeAgent(p Picture) {
+	if p.Mode != v1.ModeAgent {
+		return
+	}
+	if len(p.Outdated) > 0 && c.Ready.Status == metav1.ConditionTrue {
+		c.Ready = no(v1.ReasonSetupFailed, "the definition "+strings.Join(p.Outdated, ", ")+
+			" in the cluster is older than the hub's, and its agent may be too: "+messageInstall)
+	}
+	c.AgentReady = p.Pulse.Condition()
+	if c.AgentReady.Status != metav1.ConditionTrue {
+		c.Ready = c.AgentReady
+	}
+}
+
+// hold says why an engaged member stays as it is although something else is wanted:
+// another kubeconfig, or another mode.
+func (c *Conditions) hold(p Picture) {
+	f := p.Failure
+	switch {
+	case p.Mode == p.Wanted:
+		c.CredentialsValid = no(f.Reason, f.Message+messageStillInUse)
+	case p.Wanted == v1.ModeAgent:
+		c.AgentReady = no(f.Reason, f.Message+"; the hub runs the shops until then")
+	case f.Stage == StagePermissions:
+		c.Authorized = no(f.Reason, f.Message+messageAgentStays)
+	default:
+		c.CredentialsValid = no(f.Reason, f.Message+messageAgentStays)
+	}
+}
+
+// agentOfLost says what is known of the agent of a member that is not engaged.
+func agentOfLost(p Picture) Condition {
+	switch {
+	case p.Wanted != v1.ModeAgent:
+		return Condition{}
+	case p.Failure.Reason == v1.ReasonAgentMissing:
+		return no(p.Failure.Reason, p.Failure.Message)
+	default:
+		return unknown(v1.ReasonNotChecked, "the cluster is not connected")
+	}
 }
 
 func lacking(permissions []authorizationv1.ResourceAttributes) string {

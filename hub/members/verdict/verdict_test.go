@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +61,30 @@ func TestJudge(t *testing.T) {
 			good, Picture{Engaged: true, Failure: &Failure{StageReach, v1.ReasonUnauthorized, "m"}},
 			short{"T Connected", "T Connected", "T Authorized", "T Verified", "F Unauthorized"},
 		},
+		"engaged, and wanted with an agent that is not there": {
+			good, Picture{Engaged: true, Wanted: v1.ModeAgent, Failure: Unheard(Pulse{Beat: BeatMissing})},
+			short{"T Connected", "T Connected", "T Authorized", "T Verified", "T Valid"},
+		},
+		"with an agent": {
+			good, Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatAlive}},
+			short{"T Connected", "T Connected", "T Authorized", "T Verified", "T Valid"},
+		},
+		"with an agent that is not known yet": {
+			good, Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent},
+			short{"U Connecting", "T Connected", "T Authorized", "T Verified", "T Valid"},
+		},
+		"with a silent agent": {
+			good, Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatSilent}},
+			short{"F AgentSilent", "T Connected", "T Authorized", "T Verified", "T Valid"},
+		},
+		"with an old definition": {
+			good, Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatAlive}, Outdated: []string{"d"}},
+			short{"F SetupFailed", "T Connected", "T Authorized", "T Verified", "T Valid"},
+		},
+		"with an agent, and wanted without, and not allowed": {
+			good, Picture{Engaged: true, Mode: v1.ModeAgent, Pulse: Pulse{Beat: BeatAlive}, Failure: Lacking(missing())},
+			short{"T Connected", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
+		},
 		"connecting again": {good, Picture{}, shorten(good)},
 	}
 	for name, test := range tests {
@@ -107,7 +132,7 @@ func TestJudgeFailures(t *testing.T) {
 			short{"F PermissionsMissing", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
 		},
 		"a definition is lost": {
-			good, Picture{Failure: Undefined([]string{"d"})},
+			good, Picture{Failure: Undefined(v1.ModeAgentless, []string{"d"})},
 			short{"F SetupFailed", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"caches do not sync": {
@@ -141,11 +166,38 @@ func TestMessages(t *testing.T) {
 	if want := "the credentials do not allow: create statefulsets.apps"; got.Authorized.Message != want || got.Ready.Message != want {
 		t.Errorf("messages %q and %q, want %q", got.Authorized.Message, got.Ready.Message, want)
 	}
-	got.Ready = Judge(got, Picture{Failure: Undefined([]string{"a.example.com", "b.example.com"})}).Ready
+	got.Ready = Judge(got, Picture{Failure: Undefined(v1.ModeAgentless, []string{"a.example.com", "b.example.com"})}).Ready
 	if want := "the cluster has lost the definition a.example.com, b.example.com: it is installed again"; got.Ready.Message != want {
 		t.Errorf("message %q, want %q", got.Ready.Message, want)
 	}
 	if want := "user.exec; the previous kubeconfig is still in use"; got.CredentialsValid.Message != want {
 		t.Errorf("message %q, want %q", got.CredentialsValid.Message, want)
+	}
+}
+
+// TestJudgeAgents is about the condition that only members in mode Agent have.
+func TestJudgeAgents(t *testing.T) {
+	good := Judge(Unseen(), Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatAlive}})
+	tests := map[string]struct {
+		picture Picture
+		want    string
+	}{
+		"agentless":                  {Picture{Engaged: true}, ""},
+		"alive":                      {Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatAlive}}, "True AgentAlive"},
+		"silent":                     {Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatSilent}}, "False AgentSilent"},
+		"missing":                    {Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatMissing}}, "False AgentMissing"},
+		"out of reach":               {Picture{Wanted: v1.ModeAgent, Failure: &Failure{StageReach, v1.ReasonProbeFailed, "m"}}, "Unknown NotChecked"},
+		"without the definition":     {Picture{Wanted: v1.ModeAgent, Failure: Undefined(v1.ModeAgent, []string{"d"})}, "False AgentMissing"},
+		"to come, and silent":        {Picture{Engaged: true, Wanted: v1.ModeAgent, Failure: Unheard(Pulse{Beat: BeatSilent})}, "False AgentSilent"},
+		"to go, and still at work":   {Picture{Engaged: true, Mode: v1.ModeAgent, Pulse: Pulse{Beat: BeatAlive}}, "True AgentAlive"},
+		"gone from the fleet's care": {Picture{Failure: &Failure{StageReach, v1.ReasonProbeFailed, "m"}}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := Judge(good, tt.picture).AgentReady
+			if got := strings.TrimSpace(string(c.Status) + " " + c.Reason); got != tt.want {
+				t.Errorf("AgentReady is %q, want %q", got, tt.want)
+			}
+		})
 	}
 }

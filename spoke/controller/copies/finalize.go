@@ -20,7 +20,7 @@ func (r *reconciler[T]) finalize(ctx context.Context, p *pass[T]) {
 	}
 	p.deleting = true
 	// A spec that cannot be rendered tells nothing about order: all goes at once.
-	components, err := r.kind.Render(r.copyOf(p.object), r.member.Facts())
+	components, err := r.render(p.object)
 	if err != nil {
 		components = nil
 	}

@@ -20,8 +20,12 @@ type Kind[T client.Object] struct {
 	New func() T
 	// NewList returns an empty list.
 	NewList func() client.ObjectList
-	// Selects tells which objects are ours to reconcile. Nil means all.
+	// Selects tells which objects are ours to reconcile, now: an object may come and
+	// go. Others are left alone, also while they are deleted. Nil means all.
 	Selects func(T) bool
+	// Facts adds to what is known of the cluster what the object says about it. Nil
+	// for kinds that say nothing.
+	Facts func(T, render.Cluster) render.Cluster
 	// Render is pure: the same object and cluster give the same components. Its
 	// error names the field of the spec that must change.
 	Render func(T, render.Cluster) ([]component.Component, error)

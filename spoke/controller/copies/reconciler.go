@@ -105,7 +105,7 @@ func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) err
 
 // converge observes, decides and writes.
 func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
-	components, err := r.kind.Render(r.copyOf(p.object), r.member.Facts())
+	components, err := r.render(p.object)
 	if err != nil {
 		p.reject(err)
 		return
@@ -133,6 +133,15 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	p.states = decision.States
 	r.execute(ctx, p, decision.Steps)
 	r.announce(p)
+}
+
+// render returns the components of an object.
+func (r *reconciler[T]) render(object T) ([]component.Component, error) {
+	facts := r.member.Facts()
+	if r.kind.Facts != nil {
+		facts = r.kind.Facts(object, facts)
+	}
+	return r.kind.Render(r.copyOf(object), facts)
 }
 
 // reject records that the spec cannot be rendered, which only a change of it mends.

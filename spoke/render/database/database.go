@@ -135,6 +135,9 @@ type engine struct {
 	scratch []scratch
 	// config is the server's configuration and the scripts of its pods.
 	config map[string]string
+	// prefaces go before files of config. They are not in the hash: no server is
+	// restarted for them, and they take effect when a pod is started.
+	prefaces map[string]string
 	// serve is the command of the server.
 	serve []string
 	// env are the engine's own variables.

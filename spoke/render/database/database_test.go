@@ -2,10 +2,12 @@ package database
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -171,6 +173,53 @@ func TestPostgreSQLDataLayout(t *testing.T) {
 		if got := strings.TrimPrefix(c.Env[i].Value, wantMount); got != "/pgdata" {
 			t.Errorf("%s: PGDATA is %q below the mount, want /pgdata", version, got)
 		}
+	}
+}
+
+// What only the next start of a pod needs is in its files, and restarts none: the
+// hashes are those of the configuration itself.
+func TestPrefacesRestartNothing(t *testing.T) {
+	for engine, want := range map[v1.Engine]string{v1.EnginePostgreSQL: "2e466ed4cdc7f703", v1.EngineMySQL: "8fa04d88f70e6098"} {
+		c := mustRender(t, testSpec(engine, engines()[engine]))
+		if got := statefulSetOf(t, c).Spec.Template.Annotations[manifest.ConfigHashAnnotation]; got != want {
+			t.Errorf("%s: the hash is %s, want %s: pods would be restarted by an update of the operator", engine, got, want)
+		}
+		for name, script := range scriptsOf(c) {
+			if !strings.HasPrefix(script, endsAtSignal) {
+				t.Errorf("%s: %s does not begin with %q", engine, name, endsAtSignal)
+			}
+		}
+	}
+}
+
+// A replica that waits for its primary ends when it is told to, although it may be
+// the first process of its container, which no signal ends by default.
+func TestWaitingReplicaEnds(t *testing.T) {
+	for engine, version := range engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			p := newPod(t, testSpec(engine, version), "shop-database-1")
+			bin, asked := filepath.Join(p.dir, "bin"), filepath.Join(p.dir, "asked")
+			mustMkdir(t, bin)
+			for _, program := range []string{"pg_isready", "mysqladmin"} {
+				writeFile(t, filepath.Join(bin, program), "#!/bin/sh\n: >"+asked+"\nexit 1\n", 0o755)
+			}
+			p.env["PATH"] = bin + ":" + p.env["PATH"]
+			cmd := p.command(t, "exec sh "+p.etc+"/prepare.sh")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, func() bool {
+				_, err := os.Stat(asked)
+				return err == nil
+			})
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			// Ended by itself: a signal that it left to the kernel gives -1.
+			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) {
+				t.Errorf("it ended with %v, want exit status 143", err)
+			}
+		})
 	}
 }
 

@@ -39,7 +39,13 @@
 // All pods are started at once, and replaced one at a time. Started in order, a
 // StatefulSet waits for a pod that never becomes ready, as one with a bad image,
 // and does not replace it when the spec has been put right. The order that matters,
-// replicas after the primary, is kept by the replicas: they wait for it.
+// replicas after the primary, is kept by the replicas: they wait for it. One case
+// is left to people: where several pods were made from a bad spec and none ever
+// started, the StatefulSet waits for the replica that it replaced first, and the
+// replica for the primary. Pod 0 must then be deleted by hand.
+//
+// A text that only starting pods need goes before a file instead of into it: what
+// is in a file is hashed, and a new hash restarts the pods.
 //
 // The time to stop is generous, since an interrupted checkpoint is paid for at
 // the next start. PostgreSQL's is a fast shutdown sent by the preStop hook: it

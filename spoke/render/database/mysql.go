@@ -26,6 +26,11 @@ func mySQL(s Spec) engine {
 			prepareScript: mySQLPrepare,
 			"serve.sh":    mySQLServe,
 		},
+		prefaces: map[string]string{
+			"server.cnf":  mySQLTriggers,
+			prepareScript: endsAtSignal,
+			"serve.sh":    endsAtSignal,
+		},
 		serve:      []string{"sh", scriptsPath + "/serve.sh"},
 		systemKeys: []string{rootKey, replicationKey},
 		alive:      mySQLAlive,
@@ -64,6 +69,13 @@ relay-log=relaylog
 binlog-expire-logs-seconds=259200
 plugin-load-add=mysql_clone.so
 loose-mysqlx=OFF
+`
+
+// mySQLTriggers lets the application, which is no administrator, make triggers and
+// functions. The binary log is one of rows, so replicas do not run them.
+const mySQLTriggers = `[mysqld]
+loose-log-bin-trust-function-creators=ON
+
 `
 
 // The client's password is in the environment of the client alone. mysqladmin

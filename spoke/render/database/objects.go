@@ -1,6 +1,8 @@
 package database
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -65,7 +67,11 @@ func (r renderer) configName() string {
 }
 
 func (r renderer) config() *corev1.ConfigMap {
-	return manifest.ConfigMap(r.part, r.configName(), r.engine.config)
+	files := maps.Clone(r.engine.config)
+	for name, preface := range r.engine.prefaces {
+		files[name] = preface + files[name]
+	}
+	return manifest.ConfigMap(r.part, r.configName(), files)
 }
 
 // headlessService gives each pod a name.

@@ -31,6 +31,7 @@ func postgreSQL(s Spec, major int) engine {
 			"pg_hba.conf":     postgreSQLAccess(),
 			prepareScript:     postgreSQLPrepare,
 		},
+		prefaces: map[string]string{prepareScript: endsAtSignal},
 		serve: []string{
 			"postgres",
 			"-c", "config_file=" + scriptsPath + "/postgresql.conf",

@@ -21,6 +21,11 @@ const (
 	// scriptsPath is where the ConfigMap is mounted.
 	scriptsPath = "/etc/shopfleet"
 	containerOf = "database"
+
+	// endsAtSignal begins scripts that are the first process of a container, which
+	// ends at a signal only if it says so. A pod that waits would take stopSeconds.
+	// The signal is the image's to choose; that of PostgreSQL's is SIGINT.
+	endsAtSignal = "trap 'exit 143' INT TERM\n\n"
 )
 
 // StatefulSetName returns the name of the StatefulSet.

@@ -1,0 +1,70 @@
+{{/*
+The objects come from files/, which make generate copies from config/. What the values
+say is written into them here. Both charts have these templates; those of the spoke are
+copies.
+*/}}
+
+{{- define "shopfleet.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{/* An object in the release's namespace, as are the accounts that it binds. */}}
+{{- define "shopfleet.place" -}}
+{{- $o := .object -}}
+{{- if $o.metadata.namespace }}{{ $_ := set $o.metadata "namespace" .root.Release.Namespace }}{{ end -}}
+{{- range $o.subjects }}{{ $_ := set . "namespace" $.root.Release.Namespace }}{{ end -}}
+{{- end -}}
+
+{{- define "shopfleet.Deployment" -}}
+{{- $v := .root.Values -}}
+{{- $spec := .object.spec -}}
+{{- $pod := $spec.template.spec -}}
+{{- $container := first $pod.containers -}}
+{{- $_ := set $spec "replicas" (int $v.replicas) -}}
+{{- $_ := set $container "image" (include "shopfleet.image" .root) -}}
+{{- $_ := set $container "imagePullPolicy" $v.image.pullPolicy -}}
+{{- $_ := set $container "resources" $v.resources -}}
+{{- $args := list -}}
+{{- range $container.args }}
+{{- $args = append $args (ternary (printf "-v=%d" (int $v.logLevel)) . (hasPrefix "-v=" .)) -}}
+{{- end -}}
+{{- if $v.profiling }}{{ $args = append $args "--profiling=true" }}{{ end -}}
+{{- $_ := set $container "args" $args -}}
+{{- range $key := list "imagePullSecrets" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" "priorityClassName" }}
+{{- with get $v $key }}{{ $_ := set $pod $key . }}{{ end -}}
+{{- end -}}
+{{- $meta := $spec.template.metadata -}}
+{{- $_ := set $meta "labels" (merge (dict) $meta.labels $v.podLabels) -}}
+{{- $_ := set $meta "annotations" (merge (dict) $v.podAnnotations $meta.annotations) -}}
+{{- end -}}
+
+{{- define "shopfleet.PodDisruptionBudget" -}}
+{{- $_ := set .object.spec "maxUnavailable" .root.Values.podDisruptionBudget.maxUnavailable -}}
+{{- end -}}
+
+{{/* The last rule of the policy is the one for API servers. */}}
+{{- define "shopfleet.NetworkPolicy" -}}
+{{- $ports := list -}}
+{{- range .root.Values.networkPolicy.apiServerPorts }}{{ $ports = append $ports (dict "port" (int .) "protocol" "TCP") }}{{ end -}}
+{{- $_ := set (last .object.spec.egress) "ports" $ports -}}
+{{- end -}}
+
+{{- define "shopfleet.ServiceMonitor" -}}
+{{- $v := .root.Values.serviceMonitor -}}
+{{- $_ := set (first .object.spec.endpoints) "interval" $v.interval -}}
+{{- $_ := set .object.metadata "labels" (merge (dict) $v.labels .object.metadata.labels) -}}
+{{- end -}}
+
+{{- define "shopfleet.PrometheusRule" -}}
+{{- $_ := set .object.metadata "labels" (merge (dict) .root.Values.prometheusRule.labels .object.metadata.labels) -}}
+{{- end -}}
+
+{{/* Whether the values ask for objects of a kind. */}}
+{{- define "shopfleet.wanted" -}}
+{{- $switches := dict "PodDisruptionBudget" .root.Values.podDisruptionBudget "NetworkPolicy" .root.Values.networkPolicy "ServiceMonitor" .root.Values.serviceMonitor "PrometheusRule" .root.Values.prometheusRule -}}
+{{- with get $switches .object.kind }}{{ if .enabled }}yes{{ end }}{{ else }}yes{{ end -}}
+{{- end -}}

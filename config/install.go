@@ -1,0 +1,138 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// DevelopmentVersion is the tag of the images in the manifests.
+const DevelopmentVersion = "v0.0.0-dev"
+
+// Installation is how a process is installed. Zero values mean what the manifests say.
+type Installation struct {
+	// Namespace is where the process runs. Its default is Namespace.
+	Namespace string
+	// Image is the whole reference of the image.
+	Image string
+	// Replicas is the number of pods, one of which leads; at least 1.
+	Replicas int32
+}
+
+// Image returns the image of the set's process in a version, for example
+// "shopfleet-hub:v1.2.3". It names no registry.
+func (s Set) Image(version string) string { return "shopfleet-" + string(s) + ":" + version }
+
+// Install returns all that runs the set's process in a cluster, in the order of
+// applying: definitions, namespace, account and permissions, what surrounds the
+// pods, and the Deployment last. Hub and Spoke have a process; for any other set
+// the error is fs.ErrNotExist.
+func (s Set) Install(i Installation) ([]*unstructured.Unstructured, error) {
+	definitions, err := s.definitions()
+	if err != nil {
+		return nil, err
+	}
+	permissions, err := s.Objects()
+	if err != nil {
+		return nil, err
+	}
+	process, err := folder("manager/" + string(s))
+	if err != nil {
+		return nil, err
+	}
+	objects := slices.Concat(definitions, permissions, process)
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return cmp.Compare(rank(a.GetKind()), rank(b.GetKind()))
+	})
+	for _, object := range objects {
+		if err := i.adapt(object); err != nil {
+			return nil, fmt.Errorf("adapting %s %q: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return objects, nil
+}
+
+// definitions returns the kinds that the set's process serves.
+func (s Set) definitions() ([]*unstructured.Unstructured, error) {
+	served := map[Set][][2]string{
+		Hub:   {{"ecommerce.io", "ecommerceapps"}, {"ecommerce.io", "memberclusters"}},
+		Spoke: {{"ecommerce.io", "ecommerceapps"}, {"example.com", "webapps"}, {"mysql.example.com", "mysqlclusters"}},
+	}
+	kinds, ok := served[s]
+	if !ok {
+		return nil, fmt.Errorf("installing the process of %q: %w", s, fs.ErrNotExist)
+	}
+	objects := make([]*unstructured.Unstructured, 0, len(kinds))
+	for _, kind := range kinds {
+		object, err := Definition(kind[0], kind[1])
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// rank orders kinds so that each finds what it needs: a pod its account, and the
+// account its permissions.
+func rank(kind string) int {
+	order := []string{
+		"CustomResourceDefinition", "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding",
+		"Role", "RoleBinding", "Service", "NetworkPolicy", "PodDisruptionBudget", "Deployment",
+	}
+	if at := slices.Index(order, kind); at >= 0 {
+		return at
+	}
+	return len(order)
+}
+
+// adapt writes what was asked for into an object of the manifests.
+func (i Installation) adapt(object *unstructured.Unstructured) error {
+	if i.Namespace != "" {
+		if err := move(object, i.Namespace); err != nil {
+			return err
+		}
+	}
+	if object.GetKind() != "Deployment" {
+		return nil
+	}
+	if i.Replicas != 0 {
+		if err := unstructured.SetNestedField(object.Object, int64(i.Replicas), "spec", "replicas"); err != nil {
+			return fmt.Errorf("setting the number of replicas: %w", err)
+		}
+	}
+	if i.Image == "" {
+		return nil
+	}
+	return eachMap(object, []string{"spec", "template", "spec", "containers"}, func(container map[string]any) {
+		container["image"] = i.Image
+	})
+}
+
+// move takes an object to another namespace, with the account that it may bind.
+func move(object *unstructured.Unstructured, namespace string) error {
+	if object.GetKind() == "Namespace" {
+		object.SetName(namespace)
+	}
+	if object.GetNamespace() != "" {
+		object.SetNamespace(namespace)
+	}
+	return eachMap(object, []string{"subjects"}, func(subject map[string]any) { subject["namespace"] = namespace })
+}
+
+// eachMap changes the items of a list of maps, where there is one.
+func eachMap(object *unstructured.Unstructured, path []string, change func(map[string]any)) error {
+	items, found, err := unstructured.NestedSlice(object.Object, path...)
+	if err != nil || !found {
+		return err
+	}
+	for _, item := range items {
+		if fields, ok := item.(map[string]any); ok {
+			change(fields)
+		}
+	}
+	return unstructured.SetNestedSlice(object.Object, items, path...)
+}

@@ -1,0 +1,240 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// edit changes the shop on the hub, as a person would.
+func (s *story) edit(t *testing.T, change func(*v1.EcommerceApp)) {
+	t.Helper()
+	if err := s.hub.Get(t.Context(), client.ObjectKeyFromObject(s.shop), s.shop); err != nil {
+		t.Fatal(err)
+	}
+	before := s.shop.DeepCopy()
+	change(s.shop)
+	if err := s.hub.Patch(t.Context(), s.shop, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits until the status of an application is as check says, and leaves it in app.
+func (s *story) await(t *testing.T, app *v1.EcommerceApp, what string, check func(*v1.EcommerceAppStatus) error) {
+	t.Helper()
+	fleettest.Within(t, 2*time.Minute, app.Name+" "+what, func(ctx context.Context) error {
+		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
+			return err
+		}
+		if app.Status.ObservedGeneration != app.Generation {
+			return errors.New("not observed yet")
+		}
+		if err := check(&app.Status); err != nil {
+			return fmt.Errorf("%w; status is %s", err, brief(app))
+		}
+		return nil
+	})
+}
+
+// awaitRunning waits until the shop runs, at its current generation, in regions.
+func (s *story) awaitRunning(t *testing.T, regions ...string) {
+	t.Helper()
+	s.await(t, s.shop, "to run", func(status *v1.EcommerceAppStatus) error { return runs(status, regions...) })
+}
+
+func runs(status *v1.EcommerceAppStatus, regions ...string) error {
+	if status.Phase != v1.PhaseRunning || find(status.Conditions, v1.ConditionReady).Status != metav1.ConditionTrue {
+		return errors.New("not running")
+	}
+	var found []string
+	for _, r := range status.Regions {
+		if r.Phase == v1.PhaseRunning && r.ReadyClusters == r.Clusters {
+			found = append(found, r.Name)
+		}
+	}
+	if got, want := strings.Join(found, " "), strings.Join(regions, " "); got != want {
+		return fmt.Errorf("runs in %q, want %q", got, want)
+	}
+	return nil
+}
+
+func clusterOf(status *v1.EcommerceAppStatus, name string) v1.ClusterStatus {
+	for _, c := range status.Clusters {
+		if c.Name == name {
+			return c
+		}
+	}
+	return v1.ClusterStatus{}
+}
+
+func regionOf(status *v1.EcommerceAppStatus, name string) v1.RegionStatus {
+	for _, r := range status.Regions {
+		if r.Name == name {
+			return r
+		}
+	}
+	return v1.RegionStatus{}
+}
+
+func brief(app *v1.EcommerceApp) string {
+	parts := []string{fmt.Sprintf("%s %s gen %d/%d %q", app.Status.Phase, app.Status.Ready,
+		app.Status.ObservedGeneration, app.Generation, app.Status.Message)}
+	for _, c := range app.Status.Clusters {
+		parts = append(parts, fmt.Sprintf("%s=%s ready=%t stale=%t %s %q", c.Name, c.Phase, c.Ready, c.Stale, c.Reason, c.Message))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// gone checks that an object does not exist.
+func gone(ctx context.Context, c client.Client, o client.Object) error {
+	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
+	if err == nil {
+		return fmt.Errorf("%T %s exists", o, o.GetName())
+	}
+	return client.IgnoreNotFound(err)
+}
+
+func (s *story) copyIn(t *testing.T, name string) *v1.EcommerceApp {
+	t.Helper()
+	copied := &v1.EcommerceApp{}
+	if err := s.members[name].Get(t.Context(), client.ObjectKeyFromObject(s.shop), copied); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
+// pods names the shop's pods with their UIDs.
+func (s *story) pods(t *testing.T, name string) string {
+	t.Helper()
+	list := &corev1.PodList{}
+	if err := s.members[name].List(t.Context(), list, client.InNamespace(s.shop.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for i := range list.Items {
+		if owner := metav1.GetControllerOf(&list.Items[i]); owner != nil && owner.Kind != "Job" {
+			all = append(all, list.Items[i].Name+" "+string(list.Items[i].UID))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// workloads names the shop's Deployments and StatefulSets with their generations.
+func (s *story) workloads(t *testing.T, name string) string {
+	t.Helper()
+	var all []string
+	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}} {
+		if err := s.members[name].List(t.Context(), list, client.InNamespace(s.shop.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
+			object, err := meta.Accessor(item)
+			if err == nil {
+				all = append(all, fmt.Sprintf("%s %d", object.GetName(), object.GetGeneration()))
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// children are what Shopfleet wrote for the shop in a member, by kind and name, without
+// what only this cluster, or only its server, says.
+func (s *story) children(t *testing.T, name string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, list := range []client.ObjectList{
+		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &autoscalingv2.HorizontalPodAutoscalerList{}, &batchv1.CronJobList{},
+		&corev1.ConfigMapList{}, &corev1.PersistentVolumeClaimList{}, &corev1.SecretList{}, &corev1.ServiceList{},
+		&corev1.ServiceAccountList{}, &networkingv1.IngressList{}, &networkingv1.NetworkPolicyList{}, &policyv1.PodDisruptionBudgetList{},
+	} {
+		if err := s.members[name].List(t.Context(), list, client.InNamespace(s.shop.Namespace),
+			client.MatchingLabels{v1.ManagedByLabel: v1.ManagedBy}); err != nil {
+			t.Fatal(err)
+		}
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
+			kind, err := apiutil.GVKForObject(item, s.members[name].Scheme())
+			if err != nil {
+				return err
+			}
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
+			if err != nil {
+				return err
+			}
+			object := &unstructured.Unstructured{Object: content}
+			object.SetGroupVersionKind(kind)
+			text, err := essence(object)
+			found[kind.Kind+"/"+object.GetName()] = text
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// essence is an object without its status and what differs from cluster to cluster.
+func essence(o *unstructured.Unstructured) (string, error) {
+	labels, annotations := o.GetLabels(), o.GetAnnotations()
+	delete(labels, v1.ClusterLabel)
+	delete(labels, v1.OwnerUIDLabel)
+	maps.DeleteFunc(annotations, func(key, _ string) bool {
+		return key == v1.SpecHashAnnotation || strings.Contains(key, "kubernetes.io/")
+	})
+	var owners []string
+	for _, owner := range o.GetOwnerReferences() {
+		owners = append(owners, owner.Kind+"/"+owner.Name)
+	}
+	spec, _, _ := unstructured.NestedMap(o.Object, "spec")
+	assigned := []string{"clusterIP", "clusterIPs", "volumeName"}
+	if o.GetKind() == "PersistentVolumeClaim" {
+		assigned = append(assigned, "storageClassName") // That of the cloud is the default.
+	}
+	for _, field := range assigned {
+		delete(spec, field)
+	}
+	data := o.Object["data"]
+	if secret, ok := data.(map[string]any); ok && o.GetKind() == "Secret" {
+		data = slices.Sorted(maps.Keys(secret)) // What is drawn differs.
+	}
+	text, err := json.MarshalIndent(map[string]any{
+		"labels": labels, "annotations": annotations, "owners": owners, "spec": spec, "data": data,
+	}, "", " ")
+	return string(text), err
+}
+
+func compare(t *testing.T, without, with map[string]string) {
+	t.Helper()
+	if len(without) < 10 {
+		t.Errorf("the shop is made of %d objects", len(without))
+	}
+	if diff := cmp.Diff(without, with); diff != "" {
+		t.Errorf("without an agent and with one (-without +with):\n%s", diff)
+	}
+}

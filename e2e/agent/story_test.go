@@ -1,0 +1,377 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/config/samples"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// story is what the chapters share: the stage, and the seed's shop on it.
+type story struct {
+	*stage
+	shop *v1.EcommerceApp
+}
+
+func TestAgent(t *testing.T) {
+	s := &story{stage: newStage(t), shop: seed(t)}
+	s.grant(t, s.fleet.Member(eu), "rbac/member")
+	s.grant(t, s.fleet.Member(us), "rbac/agent")
+	s.startHub(t)
+	s.register(t, eu, v1.ModeAgentless)
+	s.register(t, us, v1.ModeAgent)
+	s.awaitReady(t, eu, v1.ModeAgentless)
+	// Each chapter builds on those before it.
+	_ = t.Run("a member without its agent says what is missing", s.missing) &&
+		t.Run("a shop runs the same in both modes", s.created) &&
+		t.Run("the hub writes copies and reads their status, and nothing else", s.reserved) &&
+		t.Run("restarts write nothing", s.restarted) &&
+		t.Run("the agent heals while the hub is away", s.alone) &&
+		t.Run("an edit reaches both", s.edited) &&
+		t.Run("the mode is switched under a running shop", s.switched) &&
+		t.Run("a mode that cannot be taken changes nothing", s.refused) &&
+		t.Run("a silent agent is Unknown and comes back", s.silenced) &&
+		t.Run("deletion goes on when the mode changes", s.deleted) &&
+		t.Run("join switches the mode, and unjoin removes the agent", s.commands)
+}
+
+// seed returns the seed documents' shop.
+func seed(t *testing.T) *v1.EcommerceApp {
+	t.Helper()
+	app := &v1.EcommerceApp{}
+	if err := yaml.UnmarshalStrict(samples.EcommerceApp(), app); err != nil {
+		t.Fatal(err)
+	}
+	return app
+}
+
+// missing installs the agent only after the hub has said that there is none.
+func (s *story) missing(t *testing.T) {
+	s.awaitMember(t, us, "to say that the definition is missing", func(ready, agent metav1.Condition) error {
+		if ready.Status != metav1.ConditionFalse || ready.Reason != v1.ReasonAgentMissing || agent.Reason != v1.ReasonAgentMissing ||
+			!strings.Contains(ready.Message, "ecommerceapps.ecommerce.io") {
+			return errors.New("does not say so")
+		}
+		return nil
+	})
+	s.grant(t, s.fleet.Member(us), "crd/bases", "rbac/spoke")
+	s.awaitMember(t, us, "to say that the agent is missing", func(ready, agent metav1.Condition) error {
+		if ready.Reason != v1.ReasonAgentMissing || strings.Contains(agent.Message, "definition") {
+			return errors.New("does not say so")
+		}
+		return nil
+	})
+	s.startAgent(t, us)
+	s.awaitReady(t, us, v1.ModeAgent)
+}
+
+// created compares what one shop is made of in both members.
+func (s *story) created(t *testing.T) {
+	s.namespace(t, s.shop.Namespace)
+	if err := s.fleet.Hub().Apply(t.Context(), samples.EcommerceApp()); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitRunning(t, euRegion, usRegion)
+	for name, home := range map[string]v1.Home{eu: v1.HomeHub, us: v1.HomeAgent} {
+		copied := s.copyIn(t, name)
+		if copied.Home() != home || copied.Annotations[v1.RegionAnnotation] == "" || copied.Annotations[v1.ProviderAnnotation] == "" {
+			t.Errorf("%s: the copy is at home at %q, want %q, with region and provider: %v", name, copied.Home(), home, copied.Annotations)
+		}
+	}
+	compare(t, s.children(t, eu), s.children(t, us))
+}
+
+// reserved looks at every request that the hub made of a member with an agent.
+func (s *story) reserved(t *testing.T) {
+	log := s.since(t, marks{}, s.fleet.Member(us), config.HubServiceAccount)
+	allowed := map[string]string{
+		"ecommerceapps":             "get list watch create patch delete",
+		"namespaces":                "get create",
+		"nodes":                     "list watch",
+		"ingressclasses":            "list",
+		"customresourcedefinitions": "get",
+		"leases":                    "get",
+		"selfsubjectrulesreviews":   "create",
+		"selfsubjectaccessreviews":  "create",
+		"":                          "get", // Discovery and version.
+	}
+	if len(log) == 0 {
+		t.Fatal("the hub asked nothing")
+	}
+	for _, e := range log {
+		switch {
+		case e.Subresource != "", !strings.Contains(" "+allowed[e.Resource]+" ", " "+e.Verb+" "):
+			t.Errorf("is none of the hub's business: %s", e)
+		case e.Code == 403:
+			t.Errorf("asks for more than its role allows: %s", e)
+		}
+	}
+	for _, e := range log.Writes() {
+		if e.Resource == "namespaces" && e.Name != s.shop.Namespace && e.Name != "" {
+			t.Errorf("writes another namespace: %s", e)
+		}
+	}
+	if n := len(log.Writes().Of("ecommerceapps")); n != 1 {
+		t.Errorf("the copy was written %d times, want once:\n%s", n, log.Writes())
+	}
+}
+
+// restarted restarts the hub, the agent, and both.
+func (s *story) restarted(t *testing.T) {
+	before := s.mark(t)
+	s.stopAgent[us](t)
+	s.startAgent(t, us)
+	s.canary(t)
+	s.stopHub(t)
+	s.startHub(t)
+	s.canary(t)
+	s.unwritten(t, before)
+	for _, e := range s.since(t, before, s.fleet.Hub(), config.HubServiceAccount).Writes().In(s.shop.Namespace) {
+		t.Errorf("the hub wrote about a shop that did not change: %s", e)
+	}
+	// The canaries came and went: each changes the number of applications twice.
+	members := s.since(t, before, s.fleet.Hub(), config.HubServiceAccount).Writes().Of("memberclusters").Succeeded()
+	if len(members) > 2*2*2 {
+		t.Errorf("members did not change but for the canaries:\n%s", members)
+	}
+}
+
+// unwritten checks that nobody of ours wrote anything about the shop in a member.
+func (s *story) unwritten(t *testing.T, before marks) {
+	t.Helper()
+	for _, name := range []string{eu, us} {
+		if writes := s.ours(t, before, name).In(s.shop.Namespace); len(writes) > 0 {
+			t.Errorf("%s: writes about a shop that did not change:\n%s", name, writes)
+		}
+	}
+}
+
+// canary brings a small shop up and down again, which shows that everyone has been
+// through what was there before.
+func (s *story) canary(t *testing.T) {
+	t.Helper()
+	canary := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "canary", Name: "canary"},
+		Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
+	}
+	s.namespace(t, canary.Namespace)
+	if err := s.hub.Create(t.Context(), canary); err != nil {
+		t.Fatal(err)
+	}
+	s.await(t, canary, "to run", func(status *v1.EcommerceAppStatus) error { return runs(status, euRegion, usRegion) })
+	if err := s.hub.Delete(t.Context(), canary); err != nil {
+		t.Fatal(err)
+	}
+	fleettest.Eventually(t, "the canary to be gone", func(ctx context.Context) error { return gone(ctx, s.hub, canary) })
+}
+
+// alone stops the hub, and breaks something in the member with the agent.
+func (s *story) alone(t *testing.T) {
+	s.stopHub(t)
+	frontend := &appsv1.Deployment{}
+	key := client.ObjectKey{Namespace: s.shop.Namespace, Name: s.shop.Name + "-frontend"}
+	if err := s.members[us].Get(t.Context(), key, frontend); err != nil {
+		t.Fatal(err)
+	}
+	old := frontend.UID
+	if err := s.members[us].Delete(t.Context(), frontend); err != nil {
+		t.Fatal(err)
+	}
+	fleettest.Eventually(t, "the frontend to be made again", func(ctx context.Context) error {
+		if err := s.members[us].Get(ctx, key, frontend); err != nil {
+			return err
+		}
+		if frontend.UID == old || frontend.Status.ReadyReplicas != *frontend.Spec.Replicas {
+			return fmt.Errorf("%d ready", frontend.Status.ReadyReplicas)
+		}
+		return nil
+	})
+	fleettest.Eventually(t, "the copy to say so", func(ctx context.Context) error {
+		copied := &v1.EcommerceApp{}
+		if err := s.members[us].Get(ctx, client.ObjectKeyFromObject(s.shop), copied); err != nil {
+			return err
+		}
+		if copied.Status.Phase != v1.PhaseRunning {
+			return fmt.Errorf("is %s", copied.Status.Phase)
+		}
+		return nil
+	})
+	before := s.mark(t)
+	s.startHub(t)
+	s.canary(t)
+	s.awaitRunning(t, euRegion, usRegion)
+	s.unwritten(t, before)
+}
+
+// edited scales the shop on the hub.
+func (s *story) edited(t *testing.T) {
+	s.edit(t, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
+	s.awaitRunning(t, euRegion, usRegion)
+	if s.shop.Status.Replicas != 8 {
+		t.Errorf("status.replicas is %d, want 2 clusters with 4 each", s.shop.Status.Replicas)
+	}
+}
+
+// switched moves the shop of the member without an agent to one, and back.
+func (s *story) switched(t *testing.T) {
+	c := s.fleet.Member(eu)
+	s.grant(t, c, "crd/bases", "rbac/agent", "rbac/spoke")
+	s.startAgent(t, eu)
+	pods, workloads := s.pods(t, eu), s.workloads(t, eu)
+	orphan := s.orphan(t)
+	for _, mode := range []v1.Mode{v1.ModeAgent, v1.ModeAgentless} {
+		before := s.mark(t)
+		if mode == v1.ModeAgentless {
+			s.grant(t, c, "rbac/member")
+		}
+		s.setMode(t, eu, mode)
+		s.awaitReady(t, eu, mode)
+		s.awaitHome(t, mode.Home(), s.shop)
+		s.awaitHome(t, mode.Home(), orphan)
+		if mode == v1.ModeAgent {
+			s.revoke(t, eu, config.MemberClusterRole)
+		}
+		s.canary(t)
+		s.awaitRunning(t, euRegion, usRegion)
+		s.handedOver(t, before, mode)
+		if now := s.pods(t, eu); now != pods {
+			t.Errorf("to %s: pods were %s, are %s", mode, pods, now)
+		}
+		if now := s.workloads(t, eu); now != workloads {
+			t.Errorf("to %s: workloads were %s, are %s", mode, workloads, now)
+		}
+		s.owned(t, mode)
+	}
+	s.revoke(t, eu, config.AgentRole)
+	s.stopAgent[eu](t)
+}
+
+// awaitHome waits until a copy in the member that changes its mode is handed over.
+func (s *story) awaitHome(t *testing.T, home v1.Home, app *v1.EcommerceApp) {
+	t.Helper()
+	fleettest.Eventually(t, app.Name+" to be handed over", func(ctx context.Context) error {
+		copied := &v1.EcommerceApp{}
+		if err := s.members[eu].Get(ctx, client.ObjectKeyFromObject(app), copied); err != nil {
+			return err
+		}
+		if copied.Home() != home {
+			return fmt.Errorf("is at home at %q", copied.Home())
+		}
+		return nil
+	})
+}
+
+// handedOver checks that a switch took one write, of the copy, by the hub.
+func (s *story) handedOver(t *testing.T, before marks, mode v1.Mode) {
+	t.Helper()
+	writes := s.ours(t, before, eu).In(s.shop.Namespace)
+	byHub := s.since(t, before, s.fleet.Member(eu), config.HubServiceAccount).Writes().In(s.shop.Namespace).Of("ecommerceapps")
+	if len(writes) != 1 || len(byHub) != 1 || byHub[0].Subresource != "" {
+		t.Errorf("to %s: want one write, of the copy, by the hub:\n%s", mode, writes)
+	}
+	for _, e := range s.since(t, before, s.fleet.Hub(), config.HubServiceAccount).Writes().In(s.shop.Namespace) {
+		t.Errorf("to %s: the hub wrote about a shop that did not change: %s", mode, e)
+	}
+}
+
+// orphan makes a copy as it is left behind where the application was deleted while
+// its cluster was out of the fleet.
+func (s *story) orphan(t *testing.T) *v1.EcommerceApp {
+	t.Helper()
+	orphan := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "canary", Name: "orphan",
+			Labels:      map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: eu},
+			Annotations: map[string]string{v1.HubAppUIDAnnotation: "gone", v1.HubGenerationAnnotation: "1"},
+		},
+		Spec: v1.EcommerceAppSpec{Image: "shop:v1"},
+	}
+	if err := s.members[eu].Create(t.Context(), orphan); err != nil {
+		t.Fatal(err)
+	}
+	return orphan
+}
+
+// owned breaks something in the member that changed its mode: the right one repairs it.
+func (s *story) owned(t *testing.T, mode v1.Mode) {
+	t.Helper()
+	before := s.mark(t)
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name + "-frontend"}}
+	stray := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"selector":{%q:"astray"}}}`, v1.InstanceLabel))
+	if err := s.members[eu].Patch(t.Context(), service, stray); err != nil {
+		t.Fatal(err)
+	}
+	fleettest.Eventually(t, "the service to be put right", func(ctx context.Context) error {
+		if err := s.members[eu].Get(ctx, client.ObjectKeyFromObject(service), service); err != nil {
+			return err
+		}
+		if to := service.Spec.Selector[v1.InstanceLabel]; to != s.shop.Name {
+			return fmt.Errorf("leads to %q", to)
+		}
+		return nil
+	})
+	writer, other := config.HubServiceAccount, config.SpokeServiceAccount
+	if mode == v1.ModeAgent {
+		writer, other = other, writer
+	}
+	c := s.fleet.Member(eu)
+	if n := len(s.since(t, before, c, writer).Writes().Of("services")); n != 1 {
+		t.Errorf("%s wrote %d services in mode %s, want one", writer, n, mode)
+	}
+	children := s.since(t, before, c, other).Writes().In(s.shop.Namespace)
+	if len(children) > 0 {
+		t.Errorf("%s wrote in mode %s:\n%s", other, mode, children)
+	}
+}
+
+// refused asks for an agent that is not there.
+func (s *story) refused(t *testing.T) {
+	before := s.mark(t)
+	s.grant(t, s.fleet.Member(eu), "rbac/agent")
+	s.setMode(t, eu, v1.ModeAgent)
+	s.awaitMember(t, eu, "to say that its agent is silent", func(ready, agent metav1.Condition) error {
+		if ready.Status != metav1.ConditionTrue || agent.Status != metav1.ConditionFalse || agent.Reason != v1.ReasonAgentSilent {
+			return errors.New("does not")
+		}
+		return nil
+	})
+	s.canary(t)
+	if home := s.copyIn(t, eu).Home(); home != v1.HomeHub {
+		t.Errorf("the copy is at home at %q", home)
+	}
+	s.setMode(t, eu, v1.ModeAgentless)
+	s.awaitReady(t, eu, v1.ModeAgentless)
+	s.unwritten(t, before)
+}
+
+// revoke takes a role of the hub away.
+func (s *story) revoke(t *testing.T, name, role string) {
+	t.Helper()
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role}}
+	if err := s.members[name].Delete(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// namespace makes a namespace on the hub, if it is missing.
+func (s *story) namespace(t *testing.T, name string) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := s.hub.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+}

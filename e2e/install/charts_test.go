@@ -1,0 +1,126 @@
+package install
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/shopfleet/shopfleet/config"
+)
+
+func TestChartsPassLint(t *testing.T) {
+	for _, process := range processes() {
+		if out, stderr, err := helm(t, process, "lint", "--strict"); err != nil {
+			t.Errorf("helm lint: %v\n%s%s", err, out, stderr)
+		}
+	}
+}
+
+func TestChartValues(t *testing.T) {
+	values := map[string]any{
+		"image":            map[string]any{"repository": "registry.example.com/hub", "tag": "v2", "pullPolicy": "Always"},
+		"imagePullSecrets": []map[string]string{{"name": "registry"}},
+		"replicas":         3, "logLevel": 4, "profiling": true,
+		"resources":         map[string]any{"limits": map[string]string{"memory": "2Gi"}},
+		"nodeSelector":      map[string]string{"pool": "system"},
+		"tolerations":       []map[string]string{{"key": "system", "operator": "Exists"}},
+		"priorityClassName": "high", "podLabels": map[string]string{"team": "shops", "app.kubernetes.io/name": "other"},
+		"networkPolicy":       map[string]any{"apiServerPorts": []int{443, 16443}},
+		"podDisruptionBudget": map[string]any{"enabled": false},
+		"crds":                map[string]any{"enabled": false},
+	}
+	raw, err := json.Marshal(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "values.json")
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rendered := template(t, config.Hub, "--namespace", "elsewhere", "--values", file)
+	for name, object := range rendered {
+		if kind := object.GetKind(); kind == "PodDisruptionBudget" || kind == "CustomResourceDefinition" || kind == "ServiceMonitor" {
+			t.Errorf("%s is there, and was not asked for", name)
+		}
+		if namespace := object.GetNamespace(); namespace != "" && namespace != "elsewhere" {
+			t.Errorf("%s is in namespace %q", name, namespace)
+		}
+		if text, _ := object.MarshalJSON(); strings.Contains(string(text), `"namespace":"`+config.Namespace+`"`) {
+			t.Errorf("%s names namespace %s", name, config.Namespace)
+		}
+	}
+	checkDeployment(t, rendered)
+	if policy, _ := rendered["NetworkPolicy/shopfleet-hub"].MarshalJSON(); !strings.Contains(string(policy), `"port":16443,`) || strings.Contains(string(policy), `"port":6443,`) {
+		t.Errorf("network policy %s, want port 16443 and not 6443", policy)
+	}
+}
+
+// checkDeployment compares the Deployment with the values of TestChartValues.
+func checkDeployment(t *testing.T, rendered objects) {
+	t.Helper()
+	deployment := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rendered["Deployment/shopfleet-hub"].Object, deployment); err != nil {
+		t.Fatal(err)
+	}
+	pod := deployment.Spec.Template.Spec
+	got := map[string]any{
+		"replicas": *deployment.Spec.Replicas, "image": pod.Containers[0].Image, "pull": pod.Containers[0].ImagePullPolicy,
+		"secrets": pod.ImagePullSecrets, "memory": pod.Containers[0].Resources, "nodes": pod.NodeSelector,
+		"tolerations": pod.Tolerations, "priority": pod.PriorityClassName, "labels": deployment.Spec.Template.Labels,
+	}
+	want := map[string]any{
+		"replicas": int32(3), "image": "registry.example.com/hub:v2", "pull": corev1.PullAlways,
+		"secrets": []corev1.LocalObjectReference{{Name: "registry"}},
+		"memory": corev1.ResourceRequirements{
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")},
+			Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi"), corev1.ResourceCPU: resource.MustParse("100m")},
+		},
+		"nodes": map[string]string{"pool": "system"}, "tolerations": []corev1.Toleration{{Key: "system", Operator: "Exists"}},
+		"priority": "high", "labels": map[string]string{
+			"team": "shops", "app.kubernetes.io/name": "shopfleet-hub", "app.kubernetes.io/part-of": "shopfleet",
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Deployment (-want +got):\n%s", diff)
+	}
+	arguments := strings.Join(pod.Containers[0].Args, " ")
+	if !strings.Contains(arguments, "-v=4 --profiling=true") || strings.Contains(arguments, "-v=0") {
+		t.Errorf("arguments %s", arguments)
+	}
+}
+
+func TestChartsRefuseBadValues(t *testing.T) {
+	built(t, "helm")
+	for value, says := range map[string]string{
+		"replicas=0":                            "replicas",
+		"replica=3":                             "replica",
+		"image.pullPolicy=Sometimes":            "pullPolicy",
+		"image.tag=no tag":                      "tag",
+		"logLevel=high":                         "logLevel",
+		"resources.limits.memory=lots":          "memory",
+		"networkPolicy.apiServerPorts={}":       "apiServerPorts",
+		"networkPolicy.apiServerPorts={0}":      "apiServerPorts",
+		"podDisruptionBudget.maxUnavailable=0":  "maxUnavailable",
+		"serviceMonitor.interval=often":         "interval",
+		"nodeSelector.pool=1":                   "nodeSelector",
+		"podDisruptionBudget.maxUnavailable=50": "",
+	} {
+		t.Run(value, func(t *testing.T) {
+			_, stderr, err := helm(t, config.Hub, "template", "any", "--set", value)
+			switch {
+			case says == "" && err != nil:
+				t.Errorf("refused: %s", stderr)
+			case says != "" && (err == nil || !strings.Contains(stderr, says)):
+				t.Errorf("%v, %q; want it refused with a word about %q", err, stderr, says)
+			}
+		})
+	}
+}

@@ -1,0 +1,356 @@
+package install
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/cli"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// The exit codes.
+const (
+	done     = 0
+	failed   = 1
+	misused  = 2
+	notReady = 3
+)
+
+// suite is a cluster whose kubelets are played: pods become ready whatever their image.
+type suite struct {
+	cluster *fleet.Cluster
+	client  client.Client
+}
+
+func TestInstall(t *testing.T) {
+	f := fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", Nodes: 2}})
+	kinds := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme} {
+		if err := add(kinds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made, err := client.New(f.Hub().AdminConfig(), client.Options{Scheme: kinds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &suite{cluster: f.Hub(), client: made}
+
+	t.Run("a dry run changes nothing", s.dryRun)
+	t.Run("install makes everything and waits for the pods", s.install)
+	t.Run("install again writes nothing", s.again)
+	t.Run("install with other flags changes one object", s.upgrade)
+	t.Run("install repairs what somebody changed", s.repair)
+	t.Run("what is late says why", s.late)
+	t.Run("a spoke beside a hub is refused", s.beside)
+	t.Run("uninstall leaves what people made", s.uninstall)
+	t.Run("definitions in use stay", s.inUse)
+	t.Run("a spoke comes and goes, with its definitions", s.spoke)
+	t.Run("a server takes all manifests", s.manifests)
+	t.Run("pods pass restricted Pod Security", s.restricted)
+}
+
+// outcome is what one run of the program did.
+type outcome struct {
+	code        int
+	out, errOut string
+}
+
+func (s *suite) run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	code := cli.New(cli.Invocation{
+		Args:    append([]string{"kubectl-shopfleet", "--kubeconfig", s.cluster.AdminKubeconfig()}, args...),
+		Version: "v1.2.3",
+		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut},
+	}).Run(t.Context())
+	o := outcome{code, out.String(), errOut.String()}
+	t.Logf("%s: exit code %d\n%s%s", strings.Join(args, " "), o.code, o.out, o.errOut)
+	return o
+}
+
+// want checks the exit code and parts of both streams.
+func (o outcome) want(t *testing.T, code int, parts ...string) outcome {
+	t.Helper()
+	if o.code != code {
+		t.Errorf("exit code %d, want %d", o.code, code)
+	}
+	for _, part := range parts {
+		if !strings.Contains(o.out+o.errOut, part) {
+			t.Errorf("it does not say %q", part)
+		}
+	}
+	return o
+}
+
+// actions counts what was done to objects.
+func (o outcome) actions() map[string]int {
+	counts := map[string]int{}
+	for line := range strings.Lines(o.out) {
+		words := strings.Fields(line)
+		counts[words[1]]++
+	}
+	return counts
+}
+
+// installed is the number of objects of a hub.
+const installed = 16
+
+// writes are what the program asked the server to change since the mark.
+func (s *suite) writes(t *testing.T, since audit.Mark) audit.Log {
+	t.Helper()
+	log, _, err := s.cluster.AuditSince(t.Context(), since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log.ByAgent("kubectl-shopfleet/").Writes()
+}
+
+func (s *suite) mark(t *testing.T) audit.Mark {
+	t.Helper()
+	mark, err := s.cluster.AuditMark(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark
+}
+
+// versions are the resourceVersions of what is installed.
+func (s *suite) versions(t *testing.T, process config.Set) map[string]string {
+	t.Helper()
+	all, err := process.Install(config.Installation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, object := range all {
+		live := &unstructured.Unstructured{}
+		live.SetGroupVersionKind(object.GroupVersionKind())
+		err := s.client.Get(t.Context(), client.ObjectKeyFromObject(object), live)
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			found[object.GetKind()+"/"+object.GetName()] = live.GetResourceVersion()
+		}
+	}
+	return found
+}
+
+func (s *suite) dryRun(t *testing.T) {
+	mark := s.mark(t)
+	printed := s.run(t, "install", "hub", "--dry-run=client").want(t, done)
+	if shown := parse(t, []byte(printed.out)); len(shown) != installed {
+		t.Errorf("%d objects printed, want %d", len(shown), installed)
+	}
+	tried := s.run(t, "install", "hub", "--dry-run=server").want(t, done,
+		"namespace/shopfleet-system created (server dry run)", "deployment.apps/shopfleet-hub created (server dry run, not checked")
+	if diff := cmp.Diff(map[string]int{"created": installed}, tried.actions()); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+	if wrote := s.writes(t, mark); len(wrote) > 0 {
+		t.Errorf("a dry run wrote:\n%s", wrote)
+	}
+	if there := s.versions(t, config.Hub); len(there) > 0 {
+		t.Errorf("there after a dry run: %v", there)
+	}
+}
+
+func (s *suite) deployment(t *testing.T) *appsv1.Deployment {
+	t.Helper()
+	deployment := &appsv1.Deployment{}
+	if err := s.client.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: "shopfleet-hub"}, deployment); err != nil {
+		t.Fatal(err)
+	}
+	return deployment
+}
+
+func (s *suite) install(t *testing.T) {
+	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).want(t, done,
+		"customresourcedefinition.apiextensions.k8s.io/memberclusters.ecommerce.io created",
+		"deployment.apps/shopfleet-hub created", "shopfleet-hub: 2 of 2 pods ready")
+	if diff := cmp.Diff(map[string]int{"created": installed}, o.actions()); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+	deployment := s.deployment(t)
+	if got, want := deployment.Spec.Template.Spec.Containers[0].Image, "shopfleet-hub:v1.2.3"; got != want {
+		t.Errorf("image %q, want %q", got, want)
+	}
+	if deployment.Status.AvailableReplicas != 2 {
+		t.Errorf("%d replicas available when it ended", deployment.Status.AvailableReplicas)
+	}
+}
+
+func (s *suite) again(t *testing.T) {
+	// The Deployment's status is still being written by others.
+	before, mark := s.versions(t, config.Hub), s.mark(t)
+	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).want(t, done)
+	if diff := cmp.Diff(map[string]int{"unchanged": installed}, o.actions()); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+	if wrote := s.writes(t, mark); len(wrote) > 0 {
+		t.Errorf("it wrote:\n%s", wrote)
+	}
+	after := s.versions(t, config.Hub)
+	for _, counted := range []map[string]string{before, after} {
+		// Their own controllers write their status.
+		maps.DeleteFunc(counted, func(name, _ string) bool {
+			return strings.HasPrefix(name, "Deployment/") || strings.HasPrefix(name, "PodDisruptionBudget/")
+		})
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("resourceVersions (-before +after):\n%s", diff)
+	}
+}
+
+// changedOne checks that a run changed the Deployment and nothing else.
+func (s *suite) changedOne(t *testing.T, args ...string) {
+	t.Helper()
+	mark := s.mark(t)
+	o := s.run(t, append([]string{"install", "hub", "--wait", fleettest.Timeout.String()}, args...)...).
+		want(t, done, "deployment.apps/shopfleet-hub configured")
+	if diff := cmp.Diff(map[string]int{"unchanged": installed - 1, "configured": 1}, o.actions()); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+	if wrote := s.writes(t, mark); len(wrote) != 1 || len(wrote.Of("deployments")) != 1 {
+		t.Errorf("it wrote:\n%swant one Deployment", wrote)
+	}
+}
+
+func (s *suite) upgrade(t *testing.T) {
+	s.run(t, "install", "hub", "--image", "registry.example.com/hub:v2", "--dry-run=server").
+		want(t, done, "deployment.apps/shopfleet-hub configured (server dry run)", "service/shopfleet-hub unchanged")
+	s.changedOne(t, "--image", "registry.example.com/hub:v2", "--replicas", "3")
+	deployment := s.deployment(t)
+	if got := deployment.Spec.Template.Spec.Containers[0].Image; got != "registry.example.com/hub:v2" {
+		t.Errorf("image %q", got)
+	}
+	if deployment.Status.AvailableReplicas != 3 || deployment.Status.UpdatedReplicas != 3 {
+		t.Errorf("status %+v, want 3 replicas rolled out", deployment.Status)
+	}
+}
+
+func (s *suite) repair(t *testing.T) {
+	deployment := s.deployment(t)
+	patch := client.MergeFrom(deployment.DeepCopy())
+	deployment.Spec.Template.Spec.Containers[0].Args[0] = "--namespace=other"
+	deployment.Annotations["example.com/theirs"] = "stays"
+	if err := s.client.Patch(t.Context(), deployment, patch); err != nil {
+		t.Fatal(err)
+	}
+	s.changedOne(t)
+	deployment = s.deployment(t)
+	if got := deployment.Spec.Template.Spec.Containers[0].Args[0]; got != "--namespace=$(POD_NAMESPACE)" {
+		t.Errorf("argument %q after the repair", got)
+	}
+	if deployment.Annotations["example.com/theirs"] != "stays" {
+		t.Error("somebody else's annotation is gone")
+	}
+}
+
+func (s *suite) late(t *testing.T) {
+	if err := s.cluster.Freeze(t.Context(), fleet.Kwok); err != nil {
+		t.Fatal(err)
+	}
+	s.run(t, "install", "hub", "--image", "late:v3", "--wait", "3s").
+		want(t, notReady, "not rolled out", "kubectl -n shopfleet-system describe pods")
+	if err := s.cluster.Thaw(t.Context(), fleet.Kwok); err != nil {
+		t.Fatal(err)
+	}
+	s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).want(t, done)
+}
+
+func (s *suite) beside(t *testing.T) {
+	mark := s.mark(t)
+	s.run(t, "install", "spoke").want(t, failed, `"shopfleet-system/shopfleet-hub"`, "both would act on the same objects")
+	if wrote := s.writes(t, mark); len(wrote) > 0 {
+		t.Errorf("it wrote:\n%s", wrote)
+	}
+}
+
+// left are the objects that a hub's people made, which outlive it.
+func left() []client.Object {
+	meta := metav1.ObjectMeta{Namespace: config.Namespace, Name: "eu-1"}
+	return []client.Object{
+		&corev1.Secret{ObjectMeta: meta},
+		&v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}},
+		&v1.EcommerceApp{ObjectMeta: meta, Spec: v1.EcommerceAppSpec{Image: "shop:v1"}},
+	}
+}
+
+func (s *suite) uninstall(t *testing.T) {
+	for _, object := range left() {
+		if err := s.client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark := s.mark(t)
+	s.run(t, "uninstall", "hub", "--delete-definitions").want(t, failed, "it has objects", "Nothing was deleted")
+	if wrote := s.writes(t, mark); len(wrote) > 0 {
+		t.Errorf("it wrote:\n%s", wrote)
+	}
+	before := s.versions(t, config.Hub)
+	s.run(t, "uninstall", "hub", "--dry-run=server").want(t, done, "deployment.apps/shopfleet-hub deleted (server dry run)")
+	if diff := cmp.Diff(before, s.versions(t, config.Hub)); diff != "" {
+		t.Errorf("a dry run (-before +after):\n%s", diff)
+	}
+	s.run(t, "uninstall", "hub", "--wait", fleettest.Timeout.String()).want(t, done,
+		"deployment.apps/shopfleet-hub deleted", "clusterrolebinding.rbac.authorization.k8s.io/shopfleet-hub deleted", "Left: ")
+	want := []string{
+		"CustomResourceDefinition/ecommerceapps.ecommerce.io", "CustomResourceDefinition/memberclusters.ecommerce.io",
+		"Namespace/shopfleet-system",
+	}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(s.versions(t, config.Hub)))); diff != "" {
+		t.Errorf("left of the hub (-want +got):\n%s", diff)
+	}
+	for _, object := range left() {
+		if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Errorf("%T after uninstall: %v", object, err)
+		}
+	}
+	pods := &corev1.PodList{}
+	if err := s.client.List(t.Context(), pods, client.InNamespace(config.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if len(pods.Items) > 0 {
+		t.Errorf("%d pods are left", len(pods.Items))
+	}
+	s.run(t, "uninstall", "hub").want(t, done, "Left: ")
+}
+
+func (s *suite) inUse(t *testing.T) {
+	s.run(t, "uninstall", "hub", "--delete-definitions").want(t, failed, "ecommerceapps.ecommerce.io", "shopfleet-system/eu-1")
+	for _, object := range left() {
+		if err := s.client.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.run(t, "uninstall", "hub", "--delete-definitions").want(t, done,
+		"customresourcedefinition.apiextensions.k8s.io/memberclusters.ecommerce.io deleted")
+}
+
+func (s *suite) spoke(t *testing.T) {
+	s.run(t, "install", "spoke", "--replicas", "1", "--wait", fleettest.Timeout.String()).want(t, done,
+		"customresourcedefinition.apiextensions.k8s.io/webapps.example.com created", "shopfleet-spoke: 1 of 1 pods ready")
+	s.run(t, "uninstall", "spoke", "--delete-definitions", "--wait", fleettest.Timeout.String()).want(t, done, "Left: namespace")
+	if diff := cmp.Diff([]string{"Namespace/shopfleet-system"}, slices.Sorted(maps.Keys(s.versions(t, config.Spoke)))); diff != "" {
+		t.Errorf("left of the spoke (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,195 @@
+package install
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/shopfleet/shopfleet/hub/controllers/app"
+	"github.com/shopfleet/shopfleet/hub/controllers/member"
+	"github.com/shopfleet/shopfleet/spoke/controller"
+)
+
+// rules writes what the PrometheusRules say as files of Prometheus' own form.
+func rules(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, process := range processes() {
+		var rule struct {
+			Spec map[string]any `json:"spec"`
+		}
+		source := filepath.Join(root, "config/monitoring", string(process), "prometheusrule.yaml")
+		raw, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(raw, &rule); err != nil {
+			t.Fatal(err)
+		}
+		if raw, err = yaml.Marshal(rule.Spec); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, string(process)+".yaml"), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(filepath.Join(root, "config/monitoring/rules_test.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "rules_test.yaml"), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// TestRules has promtool check the rules and run their tests.
+func TestRules(t *testing.T) {
+	folder := rules(t)
+	for _, arguments := range [][]string{
+		{"check", "rules", "--lint-fatal", filepath.Join(folder, "hub.yaml"), filepath.Join(folder, "spoke.yaml")},
+		{"test", "rules", filepath.Join(folder, "rules_test.yaml")},
+	} {
+		cmd := exec.CommandContext(t.Context(), built(t, "promtool"), arguments...)
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(arguments[:2], " "), err, said)
+		}
+	}
+}
+
+// names collects the names of metrics that are registered.
+type names map[string]bool
+
+func (n names) Register(c prometheus.Collector) error {
+	descriptions := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descriptions)
+		c.Describe(descriptions)
+	}()
+	name := regexp.MustCompile(`fqName: "([a-z_]+)"`)
+	for d := range descriptions {
+		n[name.FindStringSubmatch(d.String())[1]] = true
+	}
+	return nil
+}
+
+func (n names) MustRegister(all ...prometheus.Collector) {
+	for _, c := range all {
+		_ = n.Register(c)
+	}
+}
+
+func (names) Unregister(prometheus.Collector) bool { return false }
+
+// TestOnlyMetricsThatExist: an alert about a metric that nobody has never comes.
+func TestOnlyMetricsThatExist(t *testing.T) {
+	ours := names{}
+	if _, err := app.NewMetrics(ours); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := member.NewMetrics(ours); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := controller.NewMetrics(ours); err != nil {
+		t.Fatal(err)
+	}
+	if len(ours) < 5 {
+		t.Fatalf("%d metrics of ours: %v", len(ours), ours)
+	}
+	used := names{}
+	metric := regexp.MustCompile(`\b(shopfleet_[a-z_]+)\b[{\[]`)
+	for _, expression := range expressions(t) {
+		for _, found := range metric.FindAllStringSubmatch(expression, -1) {
+			used[found[1]] = true
+			if base := strings.TrimSuffix(found[1], "_bucket"); !ours[base] {
+				t.Errorf("nobody has metric %s, in %s", found[1], expression)
+			}
+		}
+	}
+	for name := range ours {
+		if !used[name] && !used[name+"_bucket"] {
+			t.Errorf("metric %s is neither in a rule nor in the dashboard", name)
+		}
+	}
+}
+
+// expressions are those of the rules and of the dashboard.
+func expressions(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	collect := func(value any) {
+		var walk func(any)
+		walk = func(value any) {
+			switch v := value.(type) {
+			case map[string]any:
+				if text, ok := v["expr"].(string); ok {
+					all = append(all, text)
+				}
+				for _, inner := range v {
+					walk(inner)
+				}
+			case []any:
+				for _, inner := range v {
+					walk(inner)
+				}
+			}
+		}
+		walk(value)
+	}
+	for _, process := range processes() {
+		for _, object := range kustomize(t, "monitoring/"+string(process)) {
+			collect(object.Object)
+		}
+	}
+	collect(dashboard(t))
+	if len(all) < 40 {
+		t.Fatalf("%d expressions, want those of rules and dashboard", len(all))
+	}
+	return all
+}
+
+func dashboard(t *testing.T) map[string]any {
+	t.Helper()
+	text, _, err := unstructured.NestedString(kustomize(t, "monitoring")["ConfigMap/shopfleet-dashboard"].Object, "data", "shopfleet.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]any{}
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestDashboardHasItsRows(t *testing.T) {
+	panels, _, err := unstructured.NestedSlice(dashboard(t), "panels")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	seen := map[any]bool{}
+	for _, item := range panels {
+		panel, ok := item.(map[string]any)
+		if !ok || seen[panel["id"]] {
+			t.Fatalf("panel %v", item)
+		}
+		seen[panel["id"]] = true
+		if panel["type"] == "row" {
+			rows = append(rows, panel["title"].(string))
+		}
+	}
+	for _, want := range []string{"Controller health", "Success rates", "Resource use", "Errors"} {
+		if !slices.Contains(rows, want) {
+			t.Errorf("rows %v, want %q among them", rows, want)
+		}
+	}
+}

@@ -1,0 +1,349 @@
+package process_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// takeover is when a standby should lead after its leader was killed: the lease lasts
+// 15 s, and is tried for every second, more or less. The rest is for a busy machine.
+const takeover = 60 * time.Second
+
+// hubStory is two hubs, and the seed's shop in two members.
+type hubStory struct {
+	*stage
+}
+
+func TestHub(t *testing.T) {
+	s := newHubStory(t)
+	// Each chapter builds on those before it.
+	_ = t.Run("one leads and the other is ready", s.elects) &&
+		t.Run("the shop runs in both members", s.placed) &&
+		t.Run("metrics and debugging are guarded", s.guards) &&
+		t.Run("failures are counted", s.fails) &&
+		t.Run("what is logged changes at run time", s.switches) &&
+		t.Run("a leader that is told to end hands over", s.handsOver) &&
+		t.Run("a leader that is killed is followed", s.isKilled) &&
+		t.Run("a rollout goes on where a killed leader left it", s.isKilledAtWork) &&
+		t.Run("a leader that lost its lease ends", s.losesLease) &&
+		t.Run("the logs tell of what they are", s.tells) &&
+		t.Run("the logs tell no secrets", s.keepsSecrets) &&
+		t.Run("both end well", func(t *testing.T) { s.standby.endWell(t); s.leader.endWell(t) })
+}
+
+func newHubStory(t *testing.T) *hubStory {
+	t.Helper()
+	s := &hubStory{stage: &stage{
+		shop: shop(t, "production"), members: map[string]client.Client{}, account: config.HubServiceAccount, binary: build(t, "hub"),
+		lease: client.ObjectKey{Namespace: config.Namespace, Name: "shopfleet-hub"},
+		toFind: []string{
+			"hub " + config.Namespace + "/eu-1 " + v1.KubeconfigKey,
+			"eu-1 production/my-ecommerce-app-database-credentials password",
+		},
+	}}
+	s.fleet = fleettest.Start(t, fleet.Options{
+		Hub: fleet.ClusterSpec{Name: "hub"},
+		Members: []fleet.ClusterSpec{
+			{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3},
+			{Name: "us-1", Provider: fleet.GCP, Region: "us-central1", Nodes: 3},
+		},
+	})
+	install(t, s.fleet.Hub(), "hub", "crd/bases", "rbac/hub")
+	s.home = adminOf(t, s.fleet.Hub())
+	s.who = newTokens(t, s.home)
+	for _, c := range s.fleet.Clusters()[1:] {
+		if err := c.ApplyFolder(t.Context(), "../../config/rbac/member"); err != nil {
+			t.Fatal(err)
+		}
+		s.members[c.Name()] = adminOf(t, c)
+		s.register(t, c)
+	}
+	s.args = []string{"--kubeconfig", kubeconfigOf(t, s.fleet.Hub(), s.account), "-v", "4"}
+	t.Cleanup(func() { s.end(t) })
+	return s
+}
+
+func (s *hubStory) register(t *testing.T, c *fleet.Cluster) {
+	t.Helper()
+	kubeconfig, err := c.ServiceAccountKubeconfig(t.Context(), config.Namespace, config.HubServiceAccount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.home.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: config.Namespace, Name: c.Name(), Labels: map[string]string{v1.MemberClusterLabel: "true"},
+		},
+		Data: map[string][]byte{v1.KubeconfigKey: kubeconfig},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// placed creates the shop, with everything that the seed's has.
+func (s *hubStory) placed(t *testing.T) {
+	fleettest.Within(t, bound, "both members to be Ready", func(ctx context.Context) error {
+		for name := range s.members {
+			m := &v1.MemberCluster{}
+			if err := s.home.Get(ctx, client.ObjectKey{Name: name}, m); err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(m.Status.Conditions, func(c metav1.Condition) bool {
+				return c.Type == v1.ConditionReady && c.Status == metav1.ConditionTrue
+			}) {
+				return fmt.Errorf("%s is not Ready", name)
+			}
+		}
+		return nil
+	})
+	create(t, s.home, s.shop)
+	awaitRunning(t, s.home, s.shop)
+	if n := len(s.shop.Status.Clusters); n != len(s.members) {
+		t.Errorf("the shop is in %d clusters, want %d", n, len(s.members))
+	}
+}
+
+// fails has a member refuse Deployments, by a webhook that nobody serves, until the
+// failures are counted.
+func (s *hubStory) fails(t *testing.T) {
+	r := newReader(t, s.leader)
+	before, err := r.sum(t.Context(), s.who.prometheus, "reconcile_errors_total")
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhook := brokenWebhook()
+	if err := s.members["eu-1"].Create(t.Context(), webhook); err != nil {
+		t.Fatal(err)
+	}
+	edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(2)) })
+	fleettest.Within(t, bound, "the failure to be counted", func(ctx context.Context) error {
+		now, err := r.sum(ctx, s.who.prometheus, "reconcile_errors_total")
+		if err != nil || now <= before {
+			return fmt.Errorf("%v failures (%w), %v before", now, err, before)
+		}
+		return nil
+	})
+	if err := s.members["eu-1"].Delete(t.Context(), webhook); err != nil {
+		t.Fatal(err)
+	}
+	awaitRunning(t, s.home, s.shop)
+}
+
+func brokenWebhook() *admissionv1.ValidatingWebhookConfiguration {
+	return &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "broken"},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name:                    "broken.example.com",
+			AdmissionReviewVersions: []string{"v1"},
+			SideEffects:             new(admissionv1.SideEffectClassNone),
+			ClientConfig:            admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.OperationAll},
+				Rule:       admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+			}},
+		}},
+	}
+}
+
+// switches turns the log of the leader down, and then up as far as it goes, where it
+// stays: what comes later must not tell more than it may.
+func (s *hubStory) switches(t *testing.T) {
+	r := newReader(t, s.leader)
+	set := func(verbosity string) int {
+		t.Helper()
+		if got := r.want(t, 200, "PUT", "/debug/log-level", s.who.debugger, verbosity); got != verbosity+"\n" {
+			t.Errorf("%s was set, and %q is answered", verbosity, got)
+		}
+		if got := r.want(t, 200, "GET", "/debug/log-level", s.who.debugger, ""); got != verbosity+"\n" {
+			t.Errorf("%s was set, and %q is told", verbosity, got)
+		}
+		return len(s.leader.log(t, 0))
+	}
+	reconcile := func(token string) {
+		t.Helper()
+		edit(t, s.home, s.shop, func(app *v1.EcommerceApp) {
+			metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ReconcileAtAnnotation, token)
+		})
+		fleettest.Within(t, bound, "the reconciliation to be answered", func(ctx context.Context) error {
+			if err := s.home.Get(ctx, client.ObjectKeyFromObject(s.shop), s.shop); err != nil {
+				return err
+			}
+			if s.shop.Status.LastHandledReconcileAt != token {
+				return fmt.Errorf("answered is %q", s.shop.Status.LastHandledReconcileAt)
+			}
+			return nil
+		})
+	}
+	details := func(after int) int {
+		n := 0
+		for _, l := range lines(t, s.leader.log(t, after)) {
+			if strings.HasPrefix(l.Level, "V") {
+				n++
+			}
+		}
+		return n
+	}
+	after := set("0")
+	reconcile("quietly")
+	if n := details(after); n > 0 {
+		t.Errorf("turned down, it logged %d details:\n%s", n, tail(s.leader.log(t, after)))
+	}
+	after = set("10")
+	reconcile("loudly")
+	if n := details(after); n == 0 {
+		t.Error("turned up, it logged no details")
+	}
+	for _, bad := range []string{"", "loud", "11", "-1"} {
+		r.want(t, 400, "PUT", "/debug/log-level", s.who.debugger, bad)
+	}
+	if log := s.leader.log(t, after); strings.Count(log, "Changed how much is logged") != 0 {
+		t.Error("a bad verbosity changed something")
+	}
+}
+
+// isKilled kills the leader, and changes the shop at once.
+func (s *hubStory) isKilled(t *testing.T) {
+	before := s.mark(t)
+	began := time.Now()
+	took := s.succeed(t, func(p *program) {
+		p.signal(t, syscall.SIGKILL)
+		edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
+	})
+	if took > takeover {
+		t.Errorf("the standby led after %s, want %s at most", took, takeover)
+	}
+	for name, c := range s.members {
+		frontend := &appsv1.Deployment{}
+		key := client.ObjectKey{Namespace: s.shop.Namespace, Name: s.shop.Name + "-frontend"}
+		fleettest.Within(t, bound, "the change to arrive in "+name, func(ctx context.Context) error {
+			if err := c.Get(ctx, key, frontend); err != nil {
+				return err
+			}
+			if *frontend.Spec.Replicas != 4 {
+				return fmt.Errorf("%d replicas, want 4", *frontend.Spec.Replicas)
+			}
+			return nil
+		})
+	}
+	t.Logf("the standby led %s after the kill, and the change had arrived everywhere after %s",
+		took.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	awaitRunning(t, s.home, s.shop)
+	for _, c := range s.fleet.Clusters()[1:] {
+		writes := s.writes(t, before, c).In(s.shop.Namespace)
+		checkOnce(t, c.Name(), writes)
+		for _, e := range writes {
+			changed := e.Resource == "ecommerceapps" || e.Resource == "deployments" && e.Name == s.shop.Name+"-frontend"
+			if !changed || e.Code == 201 {
+				t.Errorf("%s: a write about what did not change: %s", c.Name(), e)
+			}
+		}
+	}
+	// Nothing of it is written again.
+	s.unchanged(t, s.mark(t))
+}
+
+// isKilledAtWork kills the leader when another shop is half there.
+func (s *hubStory) isKilledAtWork(t *testing.T) {
+	before := s.mark(t)
+	second := shop(t, "second")
+	create(t, s.home, second)
+	s.awaitHalf(t, second)
+	var midway marks
+	took := s.succeed(t, func(p *program) {
+		p.signal(t, syscall.SIGKILL)
+		<-p.ended
+		midway = s.mark(t)
+	})
+	awaitRunning(t, s.home, second)
+	t.Logf("the standby led %s after the kill", took.Round(time.Millisecond))
+	for _, c := range s.fleet.Clusters()[1:] {
+		all, late := s.writes(t, before, c).In(second.Namespace), s.writes(t, midway, c).In(second.Namespace)
+		objects := checkOnce(t, c.Name(), all)
+		t.Logf("%s: %d objects, %d of %d writes by the second leader", c.Name(), objects, len(late), len(all))
+		if len(late) == 0 {
+			t.Errorf("%s: the first leader was through before it was killed", c.Name())
+		}
+		for _, e := range all {
+			// What was under way at the kill may be answered with 5xx.
+			if e.Code >= 400 && e.Code < 500 && e.Code != 409 {
+				t.Errorf("%s: a write that was refused: %s", c.Name(), e)
+			}
+		}
+	}
+	s.unchanged(t, s.mark(t))
+}
+
+// awaitHalf waits until a shop has its database in a member, and no backend yet.
+func (s *hubStory) awaitHalf(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	fleettest.Within(t, bound, "the first database", func(ctx context.Context) error {
+		for _, c := range s.members {
+			list := &appsv1.StatefulSetList{}
+			if err := c.List(ctx, list, client.InNamespace(app.Namespace)); err != nil || len(list.Items) > 0 {
+				return err
+			}
+		}
+		return errors.New("nowhere")
+	})
+}
+
+// losesLease gives the lease to somebody else, and then to nobody.
+func (s *hubStory) losesLease(t *testing.T) {
+	fleettest.Within(t, bound, "the lease to be taken", func(ctx context.Context) error {
+		lease := &coordinationv1.Lease{}
+		if err := s.home.Get(ctx, s.lease, lease); err != nil {
+			return err
+		}
+		lease.Spec.HolderIdentity = new("somebody-else")
+		lease.Spec.LeaseDurationSeconds = new(int32(600))
+		lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+		// The leader renews all the time, so that it may take a few tries.
+		return s.home.Update(ctx, lease)
+	})
+	began := time.Now()
+	if code := s.leader.awaitEnd(t, bound); code == 0 {
+		t.Error("a hub that lost its lease ended as if it had been told to")
+	}
+	t.Logf("it ended %s after it lost the lease", time.Since(began).Round(time.Millisecond))
+	if code, err := s.standby.probe(t.Context(), "/readyz"); err != nil || code != 200 {
+		t.Errorf("the standby answers %d (%v)", code, err)
+	}
+	if err := s.home.Delete(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.lease.Namespace, Name: s.lease.Name}}); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitHolder(t, "somebody-else")
+	s.leader = s.standby
+	s.standby = s.start(t)
+	comeAndGo(t, s.home, "small")
+}
+
+// tells wants the members to be named.
+func (s *hubStory) tells(t *testing.T) {
+	clusters := s.stage.tells(t)
+	t.Logf("reconciliations, with clusters: %v", clusters)
+	both := []string{"eu-1", "us-1"}
+	for controller, want := range map[string][]string{
+		"ecommerceapp": both, "ecommerceapp-copies": both, "ecommerceapp-fleet": nil, "membercluster": nil,
+	} {
+		if got, ok := clusters[controller]; !ok || !slices.Equal(got, want) {
+			t.Errorf("controller %s logged: %t, with clusters %v, want %v", controller, ok, got, want)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package process_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// secretsOf returns what must not be told of the Secrets in a cluster: by the name of
+// the Secret and the key, what to look for.
+func secretsOf(t *testing.T, c client.Client) map[string][]string {
+	t.Helper()
+	list := &corev1.SecretList{}
+	if err := c.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]string{}
+	for _, s := range list.Items {
+		for key, value := range s.Data {
+			name := s.Namespace + "/" + s.Name + " " + key
+			switch {
+			case key == v1.KubeconfigKey:
+				found[name] = append(inKubeconfig(t, value), base64.StdEncoding.EncodeToString(value))
+			case strings.Contains(key, "password"), strings.Contains(key, "token"):
+				found[name] = []string{string(value), base64.StdEncoding.EncodeToString(value)}
+			case strings.HasSuffix(key, ".key"):
+				// A line in the middle: the first and the last are the same in all.
+				lines := strings.Split(strings.TrimSpace(string(value)), "\n")
+				found[name] = []string{lines[len(lines)/2], base64.StdEncoding.EncodeToString(value)}
+			}
+		}
+	}
+	return found
+}
+
+// inKubeconfig returns the credentials in a kubeconfig.
+func inKubeconfig(t *testing.T, raw []byte) []string {
+	t.Helper()
+	parsed, err := clientcmd.Load(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, user := range parsed.AuthInfos {
+		found = append(found, user.Token, user.Password, string(user.ClientKeyData))
+	}
+	return slices.DeleteFunc(found, func(s string) bool { return s == "" })
+}
+
+// checkSecrecy looks for secrets in the logs of processes.
+func checkSecrecy(t *testing.T, programs []*program, secrets map[string][]string) {
+	t.Helper()
+	var kinds int
+	for name, values := range secrets {
+		for _, value := range values {
+			if len(value) < 8 {
+				t.Errorf("%s: %d bytes are too few to look for", name, len(value))
+				continue
+			}
+			kinds++
+			for _, p := range programs {
+				if strings.Contains(p.log(t, 0), value) {
+					t.Errorf("the log of a process tells %s", name)
+				}
+			}
+		}
+	}
+	t.Logf("looked for %d values in %d logs", kinds, len(programs))
+}
+
+// line is a line of a log, as far as it is used.
+type line struct {
+	Level, Msg                  string
+	Controller, Namespace, Name string
+	ReconcileID, Cluster        *string
+}
+
+// lines parses a log, whose last line may be unfinished.
+func lines(t *testing.T, log string) []line {
+	t.Helper()
+	var parsed []line
+	for text := range strings.Lines(log) {
+		if !strings.HasSuffix(text, "\n") || strings.HasPrefix(text, "hub: running the hub: leader election lost") {
+			break // Unfinished, or how a command ends.
+		}
+		var l line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Errorf("a line of the log is not structured: %s", text)
+			continue
+		}
+		parsed = append(parsed, l)
+	}
+	return parsed
+}
+
+// checkKeys wants each reconciliation in a log to say of what it is. It returns the
+// clusters that the controllers named, by controller.
+func checkKeys(t *testing.T, log string) map[string][]string {
+	t.Helper()
+	clusters := map[string][]string{}
+	for _, l := range lines(t, log) {
+		if l.Msg != "Reconciling" && l.Msg != "Reconciler error" {
+			continue
+		}
+		if l.Controller == "" || l.ReconcileID == nil || *l.ReconcileID == "" || l.Name == "" {
+			t.Errorf("a reconciliation without its keys: %+v", l)
+			continue
+		}
+		named := clusters[l.Controller]
+		if l.Cluster != nil && !slices.Contains(named, *l.Cluster) {
+			named = append(named, *l.Cluster)
+		}
+		slices.Sort(named)
+		clusters[l.Controller] = named
+	}
+	return clusters
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}

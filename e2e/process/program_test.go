@@ -1,0 +1,186 @@
+package process_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+const (
+	// bound is for anything that a healthy fleet does.
+	bound = 2 * time.Minute
+	// endBound is for the end of a process that was told to end.
+	endBound = 20 * time.Second
+)
+
+// build builds a command of this module, and returns the path of its binary.
+func build(t *testing.T, name string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), name)
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/"+name).CombinedOutput()
+	if err != nil {
+		t.Fatalf("building %s: %v\n%s", name, err, out)
+	}
+	return binary
+}
+
+// program is a process under test.
+type program struct {
+	cmd     *exec.Cmd
+	logFile string
+	// metrics and health are where it serves.
+	metrics, health string
+	// ended is closed when it has ended; err is how, from then on.
+	ended chan struct{}
+	err   error
+}
+
+// launch starts a binary, on addresses of its own, with its log beside the binary.
+func launch(t *testing.T, binary string, args ...string) *program {
+	t.Helper()
+	p := &program{metrics: freeAddress(t), health: freeAddress(t), ended: make(chan struct{})}
+	log, err := os.CreateTemp(filepath.Dir(binary), "log-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.logFile = log.Name()
+	args = append([]string{"--metrics-bind-address", p.metrics, "--health-probe-bind-address", p.health}, args...)
+	// It must outlive the chapter that starts it.
+	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.err = errors.Join(p.cmd.Wait(), log.Close())
+		close(p.ended)
+	}()
+	return p
+}
+
+// stop kills what is left of a process when its test ends.
+func (p *program) stop() {
+	// One that has ended already is no trouble.
+	_ = p.cmd.Process.Kill()
+	<-p.ended
+}
+
+// signal sends a signal.
+func (p *program) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitEnd waits until the process has ended, and returns its exit code.
+func (p *program) awaitEnd(t *testing.T, within time.Duration) int {
+	t.Helper()
+	select {
+	case <-p.ended:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(within):
+		t.Fatalf("after %s, the process goes on; its log ends with:\n%s", within, tail(p.log(t, 0)))
+		return -1
+	}
+}
+
+// endWell tells a process to end, watches its readiness meanwhile, and wants it to
+// end without an error.
+func (p *program) endWell(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	p.signal(t, syscall.SIGTERM)
+	var answers []int
+	for running := true; running && time.Since(began) < endBound; {
+		select {
+		case <-p.ended:
+			running = false
+		case <-time.After(time.Millisecond):
+			code, err := p.probe(t.Context(), "/readyz")
+			if err == nil && (len(answers) == 0 || answers[len(answers)-1] != code) {
+				answers = append(answers, code)
+			}
+		}
+	}
+	if code := p.awaitEnd(t, time.Millisecond); code != 0 {
+		t.Errorf("told to end, it ended with %d: %v; its log ends with:\n%s", code, p.err, tail(p.log(t, 0)))
+	}
+	t.Logf("told to end, it ended after %s; /readyz answered %v", time.Since(began).Round(time.Millisecond), answers)
+	// It may have been ready until the signal arrived, and never again.
+	if first := slices.Index(answers, http.StatusInternalServerError); first >= 0 && slices.Contains(answers[first:], http.StatusOK) {
+		t.Errorf("while it ended, /readyz answered %v", answers)
+	}
+}
+
+// probe asks for /healthz or /readyz.
+func (p *program) probe(ctx context.Context, path string) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.health+path, http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, errors.Join(err, response.Body.Close())
+}
+
+func (p *program) awaitReady(t *testing.T) {
+	t.Helper()
+	fleettest.Within(t, bound, "the process to be ready", func(ctx context.Context) error {
+		select {
+		case <-p.ended:
+			t.Fatalf("it ended: %v; its log ends with:\n%s", p.err, tail(p.log(t, 0)))
+		default:
+		}
+		for _, path := range []string{"/healthz", "/readyz"} {
+			if code, err := p.probe(ctx, path); err != nil || code != http.StatusOK {
+				return fmt.Errorf("%s answers %d (%w)", path, code, err)
+			}
+		}
+		return nil
+	})
+}
+
+// log returns what the process logged behind a place in its log.
+func (p *program) log(t *testing.T, after int) string {
+	t.Helper()
+	raw, err := os.ReadFile(p.logFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw[after:])
+}
+
+// tail returns the last lines of a log.
+func tail(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	return strings.Join(lines[max(0, len(lines)-20):], "\n")
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String()
+}

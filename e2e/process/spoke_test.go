@@ -1,0 +1,123 @@
+package process_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// spokeStory is two spokes in one cluster, without any hub.
+type spokeStory struct {
+	*stage
+}
+
+func TestSpoke(t *testing.T) {
+	s := newSpokeStory(t)
+	// Each chapter builds on those before it.
+	_ = t.Run("one leads and the other is ready", s.elects) &&
+		t.Run("the shop runs", s.placed) &&
+		t.Run("metrics and debugging are guarded", s.guards) &&
+		t.Run("a leader that is told to end hands over", s.handsOver) &&
+		t.Run("a leader that is killed is followed", s.isKilled) &&
+		t.Run("a certificate is renewed while it serves", s.renews) &&
+		t.Run("the logs tell of what they are", s.tells) &&
+		t.Run("the logs tell no secrets", s.keepsSecrets) &&
+		t.Run("both end well", func(t *testing.T) { s.standby.endWell(t); s.leader.endWell(t) })
+}
+
+func newSpokeStory(t *testing.T) *spokeStory {
+	t.Helper()
+	s := &spokeStory{stage: &stage{
+		shop: shop(t, "production"), account: config.SpokeServiceAccount, binary: build(t, "spoke"),
+		lease:  client.ObjectKey{Namespace: config.Namespace, Name: "shopfleet-spoke.ecommerce.io"},
+		toFind: []string{"solo production/my-ecommerce-app-database-credentials password"},
+	}}
+	s.fleet = fleettest.Start(t, fleet.Options{
+		Members: []fleet.ClusterSpec{{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3}},
+	})
+	solo := s.fleet.Member("solo")
+	install(t, solo, "spoke", "crd/bases", "rbac/spoke")
+	s.home = adminOf(t, solo)
+	s.who = newTokens(t, s.home)
+	s.args = []string{"--kubeconfig", kubeconfigOf(t, solo, s.account), "--leader-elect", "-v", "4"}
+	t.Cleanup(func() { s.end(t) })
+	return s
+}
+
+func (s *spokeStory) placed(t *testing.T) {
+	create(t, s.home, s.shop)
+	awaitRunning(t, s.home, s.shop)
+}
+
+func (s *spokeStory) isKilled(t *testing.T) {
+	before := s.mark(t)
+	took := s.succeed(t, func(p *program) { p.signal(t, syscall.SIGKILL) })
+	if took > takeover {
+		t.Errorf("the standby led after %s, want %s at most", took, takeover)
+	}
+	t.Logf("the standby led %s after the kill", took.Round(time.Millisecond))
+	s.unchanged(t, before)
+}
+
+// renews serves with a certificate of its own, and replaces it as a mounted Secret is.
+func (s *spokeStory) renews(t *testing.T) {
+	dir := t.TempDir()
+	first := putCertificate(t, dir)
+	p := s.start(t, "--metrics-cert-dir", dir)
+	shows := func(ctx context.Context, want []byte) error {
+		found, err := certificates(ctx, p)
+		if err != nil {
+			return err
+		}
+		if shown, err := certutil.EncodeCertificates(found...); err != nil || !slices.Equal(shown, want) {
+			return fmt.Errorf("it shows another certificate (%w)", err)
+		}
+		return nil
+	}
+	newReader(t, p).checkGuards(t, s.who, false)
+	if err := shows(t.Context(), first); err != nil {
+		t.Error(err)
+	}
+	second := putCertificate(t, dir)
+	fleettest.Within(t, bound, "the new certificate", func(ctx context.Context) error { return shows(ctx, second) })
+	newReader(t, p).checkGuards(t, s.who, false)
+	p.endWell(t)
+}
+
+// putCertificate makes a certificate, and puts it into a folder.
+func putCertificate(t *testing.T, dir string) []byte {
+	t.Helper()
+	certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, raw := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
+		if err := os.WriteFile(filepath.Join(dir, name+".new"), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, name+".new"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certificate
+}
+
+func (s *spokeStory) tells(t *testing.T) {
+	clusters := s.stage.tells(t)
+	t.Logf("reconciliations, with clusters: %v", clusters)
+	if named, ok := clusters["ecommerceapp"]; !ok || len(named) != 1 {
+		t.Errorf("the controller of shops logged: %t, with clusters %q, want one", ok, named)
+	}
+}

@@ -1,0 +1,156 @@
+package lanes
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+)
+
+func TestCopyForSaysWhatTheHubSaysAndNoMore(t *testing.T) {
+	t.Parallel()
+	app := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "shop", UID: "u-1", Generation: 7, ResourceVersion: "99",
+			Labels:     map[string]string{"team": "a"},
+			Finalizers: []string{v1.HubFinalizer},
+			Annotations: map[string]string{
+				v1.ReconcileAtAnnotation: "t1", v1.RestartedAtAnnotation: "t2", v1.ImageUpdatedAnnotation: "true",
+				"kubectl.kubernetes.io/last-applied-configuration": "{}",
+			},
+			OwnerReferences: []metav1.OwnerReference{{UID: "of-the-hub"}},
+		},
+		Spec:   v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{Regions: []string{"r"}}},
+		Status: v1.EcommerceAppStatus{Phase: v1.PhaseRunning},
+	}
+	want := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "shop",
+			Labels:     map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.ClusterLabel: "eu-1"},
+			Finalizers: []string{v1.SpokeFinalizer},
+			Annotations: map[string]string{
+				v1.HubAppUIDAnnotation: "u-1", v1.HubGenerationAnnotation: "7",
+				v1.ReconcileAtAnnotation: "t1", v1.RestartedAtAnnotation: "t2",
+				v1.HomeAnnotation: "agent", v1.RegionAnnotation: "eu-west-1", v1.ProviderAnnotation: "aws",
+			},
+		},
+		Spec: v1.EcommerceAppSpec{Image: "shop:v1"},
+	}
+	if diff := cmp.Diff(want, copyFor(app, place{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, home: v1.HomeAgent})); diff != "" {
+		t.Errorf("copy (-want +got):\n%s", diff)
+	}
+	if len(app.Spec.Placement.Regions) != 1 {
+		t.Error("the application lost its placement")
+	}
+}
+
+func TestOwned(t *testing.T) {
+	t.Parallel()
+	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}
+	tests := map[string]struct {
+		annotations, labels map[string]string
+		want                bool
+	}{
+		"made from it":                    {map[string]string{v1.HubAppUIDAnnotation: "u-1"}, nil, true},
+		"made from an earlier one":        {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, true},
+		"with a UID that somebody copied": {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, nil, false},
+		"somebody's":                      {nil, nil, false},
+		"stripped of both marks":          {map[string]string{v1.HubGenerationAnnotation: "7"}, nil, true},
+		"stripped of its UID":             {nil, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotations, Labels: tt.labels}}
+			if got := owned(app)(live); got != tt.want {
+				t.Errorf("owned: %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestObservedCopy(t *testing.T) {
+	t.Parallel()
+	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}
+	live := copyFor(&v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7}}, place{cluster: "eu-1", home: v1.HomeHub})
+	live.Generation = 3
+	if c := observedCopy(app, live); c == nil || c.Generation != 3 || c.HubGeneration != 7 || c.Deleting {
+		t.Errorf("observed %+v", c)
+	}
+	live.Annotations[v1.HubGenerationAnnotation] = "soon"
+	if c := observedCopy(app, live); c == nil || c.HubGeneration != 0 {
+		t.Errorf("a generation that is no number is observed as %+v", c)
+	}
+	live.Annotations[v1.HubAppUIDAnnotation] = "u-0"
+	if c := observedCopy(app, live); c != nil {
+		t.Errorf("the copy of an earlier application is observed as %+v", c)
+	}
+}
+
+// stamped returns a copy with the hash that the applier gives it.
+func stamped(t *testing.T, copied *v1.EcommerceApp) *v1.EcommerceApp {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := &unstructured.Unstructured{Object: content}
+	sent.SetGroupVersionKind(v1.GroupVersion.WithKind("EcommerceApp"))
+	if err := apply.Stamp(sent); err != nil {
+		t.Fatal(err)
+	}
+	copied.SetAnnotations(sent.GetAnnotations())
+	return copied
+}
+
+// TestANewHubWritesNothingNew is about copies from before they said where they are.
+func TestANewHubWritesNothingNew(t *testing.T) {
+	t.Parallel()
+	app := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u-1", Generation: 7},
+		Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
+	}
+	here := place{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, home: v1.HomeHub}
+	agent := here
+	agent.home = v1.HomeAgent
+	// stored is a copy as a hub of that time wrote it: the same without the place.
+	stored := func(generation int64) *v1.EcommerceApp {
+		then := app.DeepCopy()
+		then.Generation = generation
+		older := copyFor(then, here)
+		for _, key := range []string{v1.HomeAnnotation, v1.RegionAnnotation, v1.ProviderAnnotation} {
+			delete(older.Annotations, key)
+		}
+		return stamped(t, older)
+	}
+	stripped := stamped(t, copyFor(app, here))
+	delete(stripped.Annotations, v1.HomeAnnotation)
+	tests := map[string]struct {
+		live  *v1.EcommerceApp
+		place place
+		older bool
+	}{
+		"unchanged since":        {stored(7), here, true},
+		"changed since":          {stored(6), here, false},
+		"handed to the agent":    {stored(7), agent, false},
+		"stripped of its home":   {stripped, here, false},
+		"written with its place": {copyFor(app, here), here, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := unlessOlder(copyFor(app, tt.place), tt.live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if older := got.Annotations[v1.HomeAnnotation] == ""; older != tt.older {
+				t.Errorf("left as it was: %t, want %t", older, tt.older)
+			}
+		})
+	}
+}

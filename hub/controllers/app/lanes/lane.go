@@ -1,0 +1,243 @@
+package lanes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+)
+
+var errNamespaceTerminating = errors.New("namespace is being deleted")
+
+// Lane makes the copies in one member follow the applications on the hub.
+type Lane struct {
+	name    string
+	home    v1.Home
+	options Options
+	hub     client.Reader
+	cluster cluster.Cluster
+	applier *apply.Applier
+	wake    *wakeup
+	seen    *sightings
+	queue   *wakeup
+	reports *reports
+}
+
+// Reconcile makes the copy of one application follow, and reports what came of it.
+func (l *Lane) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	key := request.NamespacedName
+	l.reports.begin(key)
+	app := &v1.EcommerceApp{}
+	if err := l.hub.Get(ctx, key, app); client.IgnoreNotFound(err) != nil {
+		l.reports.end(key, nil)
+		return reconcile.Result{}, fmt.Errorf("reading the application: %w", err)
+	}
+	entry := EntryOf(app, l.name)
+	if entry == nil {
+		// No entry is no reason to delete anything, and neither is no application:
+		// such a copy goes on, wherever it is at home.
+		l.reports.end(key, nil)
+		v := judge(l.keep(ctx, key))
+		return v.result, v.err
+	}
+	next, v := l.follow(ctx, app, entry)
+	select {
+	case <-ctx.Done():
+		// The lane was closed meanwhile: what it found out is of no use.
+		return reconcile.Result{}, nil
+	default:
+	}
+	if last, known := l.reports.about(key, app.UID); known && v.quiet {
+		next.failure = last.failure
+	}
+	if last, news := l.reports.end(key, &next); news {
+		l.tell(app, last, next)
+		l.wake.add(request)
+	}
+	return v.result, v.err
+}
+
+// follow makes the copy be what the entry of the inventory says.
+func (l *Lane) follow(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (report, verdict) {
+	next := report{app: app.UID}
+	var err error
+	if app.DeletionTimestamp != nil || entry.Phase == v1.PhaseDeleting {
+		next.gone, err = l.leave(ctx, app)
+	} else {
+		err = l.arrive(ctx, app)
+	}
+	v := judge(err)
+	next.failure = v.failure
+	return next, v
+}
+
+// arrive applies the copy. It costs no request while nothing has changed.
+func (l *Lane) arrive(ctx context.Context, app *v1.EcommerceApp) error {
+	place, err := l.place(ctx)
+	if err != nil || place == nil {
+		return err
+	}
+	request := apply.Request{Intent: copyFor(app, *place), Owned: owned(app)}
+	live := &v1.EcommerceApp{}
+	switch err := l.cluster.GetClient().Get(ctx, keyOf(app), live); {
+	case err == nil:
+		request.Live = live
+		if request.Intent, err = unlessOlder(copyFor(app, *place), live); err != nil {
+			return err
+		}
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("reading the copy: %w", err)
+	default:
+		if err := l.ensureNamespace(ctx, app.Namespace); err != nil {
+			return err
+		}
+	}
+	result, err := l.applier.Apply(ctx, request)
+	if err != nil {
+		return fmt.Errorf("writing the copy: %w", err)
+	}
+	l.count(ctx, app, result.Outcome)
+	return nil
+}
+
+// place returns what a copy says about where it is, from the hub's cache; nil while
+// the member leaves the fleet.
+func (l *Lane) place(ctx context.Context) (*place, error) {
+	member := &v1.MemberCluster{}
+	if err := l.hub.Get(ctx, client.ObjectKey{Name: l.name}, member); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading the member: %w", err)
+	}
+	return &place{cluster: l.name, home: l.home, region: member.Status.Region, provider: member.Status.Provider}, nil
+}
+
+// keep hands a copy over that the hub has nothing else to say about: without a home
+// that works, nobody would repair it, or let it go when it is deleted.
+func (l *Lane) keep(ctx context.Context, key types.NamespacedName) error {
+	live := &v1.EcommerceApp{}
+	err := l.cluster.GetClient().Get(ctx, key, live)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return l.handOver(ctx, live)
+}
+
+// handOver writes the home into a copy, and nothing else. It costs no request when it
+// is there already.
+func (l *Lane) handOver(ctx context.Context, live *v1.EcommerceApp) error {
+	if !live.IsCopy() || live.Home() == l.home {
+		return nil
+	}
+	next := live.DeepCopy()
+	if next.Annotations == nil {
+		next.Annotations = map[string]string{}
+	}
+	next.Annotations[v1.HomeAnnotation] = string(l.home)
+	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+	defer cancel()
+	lock := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
+	if err := l.cluster.GetClient().Patch(ctx, next, lock, client.FieldOwner(v1.HubFieldManager)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("handing the copy over: %w", err)
+	}
+	return nil
+}
+
+// ensureNamespace makes the namespace where it is missing. It leaves one that
+// exists as it is.
+func (l *Lane) ensureNamespace(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+	defer cancel()
+	namespace := &corev1.Namespace{}
+	err := l.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: name}, namespace)
+	switch {
+	case err == nil && namespace.DeletionTimestamp != nil:
+		return fmt.Errorf("making the namespace: %w", errNamespaceTerminating)
+	case err == nil:
+		return nil
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("reading the namespace: %w", err)
+	}
+	// Not applied: that would ask for the permission to change any namespace.
+	namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:   name,
+		Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
+	}}
+	err = l.cluster.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making the namespace: %w", err)
+	}
+	return nil
+}
+
+// count takes note of a copy that was written.
+func (l *Lane) count(ctx context.Context, app *v1.EcommerceApp, outcome apply.Outcome) {
+	reason, note := "CopyUpdated", "Updated the copy in %s"
+	switch outcome {
+	case apply.Created:
+		reason, note = "CopyCreated", "Created the copy in %s"
+	case apply.Updated:
+	default:
+		return
+	}
+	if since, ok := l.seen.since(app); ok {
+		l.options.FanOut.WithLabelValues(l.name).Observe(since.Seconds())
+	}
+	log.FromContext(ctx).V(1).Info("Applied copy", "outcome", outcome, "generation", app.Generation)
+	l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, reason, "Apply", note, l.name)
+}
+
+// leave deletes the copy, and tells whether it is confirmed gone. The copy's own
+// finalizer holds it until the member is clean; its end comes through the watch.
+func (l *Lane) leave(ctx context.Context, app *v1.EcommerceApp) (gone bool, err error) {
+	live := &v1.EcommerceApp{}
+	err = l.cluster.GetClient().Get(ctx, keyOf(app), live)
+	if apierrors.IsNotFound(err) {
+		// A cache may be behind. Only the API server can confirm an absence.
+		call, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+		defer cancel()
+		err = l.cluster.GetAPIReader().Get(call, keyOf(app), live)
+	}
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reading the copy: %w", err)
+	case !owned(app)(live):
+		return true, nil
+	case live.DeletionTimestamp != nil:
+		// Who cleans up after it is another one since the mode changed.
+		return false, l.handOver(ctx, live)
+	}
+	if err := l.applier.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
+		return false, fmt.Errorf("deleting the copy: %w", err)
+	}
+	return false, nil
+}
+
+// tell records what people should know of.
+func (l *Lane) tell(app *v1.EcommerceApp, last, next report) {
+	switch {
+	case next.gone && !last.gone:
+		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, "CopyDeleted", "Delete", "The copy in %s is gone", l.name)
+	case next.failure != nil && (last.failure == nil || last.failure.Reason != next.failure.Reason):
+		reason := next.failure.Reason
+		if reason == v1.ReasonApplyFailed {
+			reason = "SyncFailed"
+		}
+		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeWarning, reason, "Apply", "%s: %s", l.name, next.failure.Message)
+	}
+}

@@ -1,0 +1,68 @@
+package lanes
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// sightings remember when the hub first saw the current generation of each
+// application, to measure how long it takes to reach the members.
+type sightings struct {
+	clock clock.PassiveClock
+
+	mu    sync.Mutex
+	known map[types.NamespacedName]sighting
+}
+
+type sighting struct {
+	app        types.UID
+	generation int64
+	at         time.Time
+	// settled tells that the inventory changed after the placement of this
+	// generation had been decided: a copy that is made from then on follows from
+	// a change in the fleet, not from one of the spec.
+	settled bool
+}
+
+func newSightings(c clock.PassiveClock) *sightings {
+	return &sightings{clock: c, known: map[types.NamespacedName]sighting{}}
+}
+
+// see takes note of an application as the watch brought it.
+func (s *sightings) see(before, app *v1.EcommerceApp) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := keyOf(app)
+	last, known := s.known[key]
+	if !known || last.app != app.UID || last.generation != app.Generation {
+		s.known[key] = sighting{app: app.UID, generation: app.Generation, at: s.clock.Now()}
+		return
+	}
+	if before != nil && before.Status.ObservedGeneration == app.Generation && !last.settled {
+		last.settled = len(before.Status.Clusters) != len(app.Status.Clusters)
+		s.known[key] = last
+	}
+}
+
+// since returns how long ago the generation of an application was first seen;
+// false if that says nothing about fan-out.
+func (s *sightings) since(app *v1.EcommerceApp) (time.Duration, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, known := s.known[keyOf(app)]
+	if !known || last.app != app.UID || last.generation != app.Generation || last.settled {
+		return 0, false
+	}
+	return s.clock.Since(last.at), true
+}
+
+func (s *sightings) forget(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, key)
+}

@@ -1,0 +1,65 @@
+package lanes
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// jitterFactor spreads retries, so that what failed together does not try again
+// together.
+const jitterFactor = 0.3
+
+// wakeup adds to the queue of a controller from outside of it.
+type wakeup struct {
+	mu    sync.RWMutex
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// source hands the queue over when the controller starts.
+func (w *wakeup) source() source.Source {
+	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.queue = q
+		return nil
+	})
+}
+
+// add wakes the controller. Before it started it need not be woken: it begins
+// with everything.
+func (w *wakeup) add(requests ...reconcile.Request) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.queue == nil {
+		return
+	}
+	for _, r := range requests {
+		w.queue.Add(r)
+	}
+}
+
+// jittered is a limiter whose delays are spread.
+type jittered[T comparable] struct {
+	workqueue.TypedRateLimiter[T]
+}
+
+// NewRateLimiter doubles the delay with each failure, from first to last.
+func NewRateLimiter[T comparable](first, last time.Duration) workqueue.TypedRateLimiter[T] {
+	return jittered[T]{workqueue.NewTypedItemExponentialFailureRateLimiter[T](first, last)}
+}
+
+// When returns the delay of the next attempt.
+func (j jittered[T]) When(item T) time.Duration {
+	return wait.Jitter(j.TypedRateLimiter.When(item), jitterFactor)
+}
+
+// Later asks for another attempt after about the given time.
+func Later(d time.Duration) reconcile.Result {
+	return reconcile.Result{RequeueAfter: wait.Jitter(d, jitterFactor)}
+}

@@ -1,0 +1,59 @@
+package preflight
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/shopfleet/shopfleet/config"
+)
+
+func TestKnows(t *testing.T) {
+	t.Parallel()
+	type m = map[string]any
+	// definition makes one with a version and the properties of its spec.
+	definition := func(version string, spec m) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: m{"spec": m{"versions": []any{m{
+			"name": version, "schema": m{"openAPIV3Schema": m{"properties": m{"spec": m{"properties": spec}}}},
+		}}}}}
+	}
+	text := m{"type": "string"}
+	list := func(properties m) m { return m{"items": m{"properties": properties}} }
+	named := func(properties m) m { return m{"additionalProperties": m{"properties": properties}} }
+	tests := map[string]struct {
+		live, wanted *unstructured.Unstructured
+		want         bool
+	}{
+		"the same":               {definition("v1", m{"a": text}), definition("v1", m{"a": text}), true},
+		"newer":                  {definition("v1", m{"a": text, "b": text}), definition("v1", m{"a": text}), true},
+		"older":                  {definition("v1", m{"a": text}), definition("v1", m{"a": text, "b": text}), false},
+		"of another version":     {definition("v2", m{"a": text}), definition("v1", m{"a": text}), false},
+		"stricter about a value": {definition("v1", m{"a": m{"type": "string", "maxLength": int64(1)}}), definition("v1", m{"a": text}), true},
+		"older within a list":    {definition("v1", m{"a": list(m{"b": text})}), definition("v1", m{"a": list(m{"b": text, "c": text})}), false},
+		"newer within a list":    {definition("v1", m{"a": list(m{"b": text, "c": text})}), definition("v1", m{"a": list(m{"b": text})}), true},
+		"older within a map":     {definition("v1", m{"a": named(m{})}), definition("v1", m{"a": named(m{"b": text})}), false},
+		"nothing at all":         {&unstructured.Unstructured{Object: m{}}, definition("v1", m{"a": text}), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := knows(tt.live, tt.wanted); got != tt.want {
+				t.Errorf("knows: %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTheDefinitionKnowsItself(t *testing.T) {
+	t.Parallel()
+	definition, err := config.Definition("ecommerce.io", "ecommerceapps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := definition.DeepCopy()
+	version := older.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+	unstructured.RemoveNestedField(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "database", "properties", "storage")
+	if !knows(definition, definition) || knows(older, definition) || !knows(definition, older) {
+		t.Error("an older definition counts as current, or a current one as old")
+	}
+}

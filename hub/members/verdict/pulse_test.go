@@ -1,0 +1,78 @@
+package verdict
+
+import (
+	"testing"
+	"time"
+)
+
+// look is what a Lease said at a time, in seconds.
+type look struct {
+	at   int
+	sign Sign
+}
+
+func renewed(at int64) Sign { return Sign{Present: true, Holder: "pod-1", Renewed: at} }
+
+func TestPulse(t *testing.T) {
+	t.Parallel()
+	gone, released := Sign{}, Sign{Present: true, Renewed: 9}
+	tests := map[string]struct {
+		looks []look
+		want  Beat
+	}{
+		"one look tells nothing":              {[]look{{0, renewed(1)}}, BeatUnknown},
+		"a change is a sign of life":          {[]look{{0, renewed(1)}, {1, renewed(2)}}, BeatAlive},
+		"so is another holder":                {[]look{{0, renewed(1)}, {1, Sign{true, "pod-2", 1}}}, BeatAlive},
+		"no Lease is no agent":                {[]look{{0, gone}}, BeatMissing},
+		"an agent that came":                  {[]look{{0, gone}, {1, renewed(1)}}, BeatAlive},
+		"a clock that stands still, too soon": {[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {39, renewed(1)}}, BeatUnknown},
+		"a clock that stands still":           {[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {40, renewed(1)}}, BeatSilent},
+		"a clock that goes backwards":         {[]look{{0, renewed(5)}, {40, renewed(4)}}, BeatAlive},
+		"given back is not dead yet":          {[]look{{0, renewed(1)}, {1, renewed(2)}, {6, released}, {11, released}, {16, released}}, BeatAlive},
+		"given back, and nobody took it": {
+			[]look{{0, renewed(1)}, {1, renewed(2)}, {6, released}, {20, released}, {41, released}}, BeatSilent,
+		},
+		"a Lease that somebody deleted is made again": {
+			[]look{{0, renewed(1)}, {1, renewed(2)}, {6, gone}, {11, renewed(1)}}, BeatAlive,
+		},
+		"a Lease that is gone for good": {
+			[]look{{0, renewed(1)}, {1, renewed(2)}, {6, gone}, {20, gone}, {41, gone}}, BeatMissing,
+		},
+		"a hub that was paused heard nothing": {[]look{{0, renewed(1)}, {1, renewed(2)}, {300, renewed(2)}}, BeatAlive},
+		"back after silence": {
+			[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {40, renewed(1)}, {41, renewed(2)}}, BeatAlive,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begin := time.Unix(1000, 0)
+			p := Pulse{}.Resume(begin)
+			for _, l := range tt.looks {
+				p = p.After(l.sign, begin.Add(time.Duration(l.at)*time.Second))
+			}
+			if p.Beat != tt.want {
+				t.Errorf("beat %d, want %d", p.Beat, tt.want)
+			}
+		})
+	}
+}
+
+// TestPulseSurvivesAnOutage: a cluster that did not answer for minutes says nothing
+// about its agent.
+func TestPulseSurvivesAnOutage(t *testing.T) {
+	t.Parallel()
+	begin := time.Unix(1000, 0)
+	p := Pulse{}.Resume(begin).After(renewed(1), begin).After(renewed(2), begin.Add(time.Second))
+	back := begin.Add(10 * time.Minute)
+	p = p.Resume(back)
+	for i := range 5 {
+		p = p.After(renewed(2), back.Add(time.Duration(i)*time.Second))
+	}
+	if p.Beat != BeatAlive {
+		t.Errorf("beat %d, want alive", p.Beat)
+	}
+	if !p.Heard.Equal(begin.Add(time.Second)) {
+		t.Errorf("heard at %s", p.Heard)
+	}
+}

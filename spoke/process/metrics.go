@@ -1,0 +1,103 @@
+package process
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+const metricsPath = "/metrics"
+
+// metrics returns how metrics are served, and what beside them.
+func (o *Options) metrics() metricsserver.Options {
+	served := metricsserver.Options{
+		BindAddress:    o.MetricsBindAddress,
+		SecureServing:  o.MetricsSecure,
+		CertDir:        o.MetricsCertDir,
+		FilterProvider: o.filter,
+	}
+	if o.MetricsSecure || isLoopback(o.MetricsBindAddress) {
+		served.ExtraHandlers = o.debugHandlers()
+		return served
+	}
+	if o.MetricsBindAddress != nowhere {
+		o.Logger.Info("WARNING: metrics are served in plain text to everybody who reaches the address, and debugging is not served; "+
+			"use --metrics-secure, or a loopback address", "address", o.MetricsBindAddress)
+	}
+	return served
+}
+
+// isLoopback tells whether only this machine reaches the address.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
+}
+
+// filter makes what stands around all that is served: the API server's leave, and
+// the second names of metrics.
+func (o *Options) filter(cfg *rest.Config, c *http.Client) (metricsserver.Filter, error) {
+	if !o.MetricsSecure {
+		return func(_ logr.Logger, h http.Handler) (http.Handler, error) { return withAliases(h), nil }, nil
+	}
+	guard, err := filters.WithAuthenticationAndAuthorization(cfg, c)
+	if err != nil {
+		return nil, fmt.Errorf("asking the API server who may read metrics: %w", err)
+	}
+	return func(log logr.Logger, h http.Handler) (http.Handler, error) { return guard(log, withAliases(h)) }, nil
+}
+
+// withAliases answers for metrics instead of a handler that knows no second names.
+func withAliases(h http.Handler) http.Handler {
+	served := promhttp.HandlerFor(aliasing{metrics.Registry}, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == metricsPath {
+			served.ServeHTTP(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// aliasing gathers what another gatherer does, some of it by two names.
+type aliasing struct {
+	prometheus.Gatherer
+}
+
+// Gather implements prometheus.Gatherer.
+func (a aliasing) Gather() ([]*dto.MetricFamily, error) {
+	families, err := a.Gatherer.Gather()
+	for _, f := range families {
+		if alias := aliasOf(f.GetName()); alias != "" {
+			families = append(families, &dto.MetricFamily{
+				Name: &alias, Help: new(f.GetHelp() + " (" + f.GetName() + ")"),
+				Type: f.Type, Unit: f.Unit, Metric: f.Metric,
+			})
+		}
+	}
+	slices.SortFunc(families, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return families, err
+}
+
+// aliasOf returns the second name of a metric, or nothing.
+func aliasOf(name string) string {
+	switch name {
+	case "controller_runtime_reconcile_time_seconds":
+		return "reconcile_duration_seconds"
+	case "controller_runtime_reconcile_errors_total":
+		return "reconcile_errors_total"
+	case "controller_runtime_reconcile_total":
+		return "reconcile_total"
+	}
+	return ""
+}

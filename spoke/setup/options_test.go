@@ -1,0 +1,38 @@
+package setup
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/shopfleet/shopfleet/spoke/process"
+)
+
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	parse := func(args ...string) Options {
+		var o Options
+		flags := pflag.NewFlagSet("spoke", pflag.ContinueOnError)
+		o.Bind(flags)
+		if err := flags.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	want := Options{Namespace: "shopfleet-system", Options: process.Options{
+		MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081",
+	}}
+	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	want = Options{Kubeconfig: "k", Namespace: "n", Options: process.Options{
+		MetricsBindAddress: "0", MetricsSecure: true, MetricsCertDir: "c", HealthProbeBindAddress: "0",
+		LeaderElect: true, Profiling: true, Verbosity: 4,
+	}}
+	got := parse("--kubeconfig=k", "--namespace=n", "--metrics-bind-address=0", "--metrics-cert-dir=c",
+		"--health-probe-bind-address=0", "--leader-elect", "--profiling", "--v=4")
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(want.Logger)); diff != "" {
+		t.Errorf("flags (-want +got):\n%s", diff)
+	}
+}
