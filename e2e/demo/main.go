@@ -43,6 +43,7 @@ func newCommand() *cobra.Command {
 		Use: "demo", Short: "Show Shopfleet on this machine", SilenceUsage: true, SilenceErrors: true,
 	}
 	dir := command.PersistentFlags().String("dir", defaultDir, "folder with everything that the demo makes")
+	kind := command.PersistentFlags().Bool("kind", false, "run on kind clusters, with real containers; needs docker")
 	command.AddCommand(
 		&cobra.Command{
 			Use: "up", Short: "Bring the demo up and leave it running", Args: cobra.NoArgs,
@@ -50,6 +51,9 @@ func newCommand() *cobra.Command {
 				d, err := newDemo(*dir)
 				if err != nil {
 					return err
+				}
+				if *kind {
+					return newKindDemo(d).up(command.Context())
 				}
 				return d.up(command.Context())
 			},
@@ -60,6 +64,9 @@ func newCommand() *cobra.Command {
 				d, err := newDemo(*dir)
 				if err != nil {
 					return err
+				}
+				if *kind {
+					return newKindDemo(d).down()
 				}
 				return d.down(command.Context())
 			},

@@ -46,7 +46,7 @@ func (db *DB) lock(ctx context.Context, conn *sql.Conn) error {
 	}
 	for {
 		var got sql.NullInt64
-		row := conn.QueryRowContext(ctx, "SELECT GET_LOCK(CONCAT('shop:', MD5(DATABASE())), ?)", lockSlice)
+		row := conn.QueryRowContext(ctx, "SELECT GET_LOCK(CONCAT('shop:', SHA2(DATABASE(), 224)), ?)", lockSlice)
 		if err := row.Scan(&got); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (db *DB) unlock(ctx context.Context, conn *sql.Conn) error {
 		_, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", lockKey)
 		return err
 	}
-	_, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(CONCAT('shop:', MD5(DATABASE())))")
+	_, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(CONCAT('shop:', SHA2(DATABASE(), 224)))")
 	return err
 }
 

@@ -1,0 +1,144 @@
+package kind
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// shortest is the length from which a value in a Secret is taken for a secret.
+const shortest = 12
+
+// secrets looks for every password, key and token of every cluster in all that
+// was logged, told or written anywhere but in Secrets.
+func secrets(t *testing.T, w *world) {
+	wanted := map[string]string{}
+	views := []*view{w.hub}
+	for _, r := range w.regions {
+		views = append(views, r.view)
+	}
+	for _, v := range views {
+		for name, value := range v.credentials(t) {
+			wanted[v.Name+": "+name] = value
+		}
+	}
+	if len(wanted) < 8 {
+		t.Fatalf("%d credentials found, want those of two databases in two regions, and of two members", len(wanted))
+	}
+	dir := t.TempDir()
+	if err := w.lab.Collect(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		files++
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for name, value := range wanted {
+			for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value))} {
+				if bytes.Contains(raw, []byte(form)) {
+					t.Errorf("%s is in %s", name, strings.TrimPrefix(path, dir))
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("looked for %d credentials in %d files", len(wanted), files)
+	if files < 50 {
+		t.Errorf("%d files collected, want the logs of three clusters", files)
+	}
+}
+
+// credentials returns the secret values of a cluster by where they are.
+func (v *view) credentials(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, space := range []string{namespace, config.Namespace} {
+		list := &corev1.SecretList{}
+		if err := v.List(t.Context(), list, client.InNamespace(space)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			s := &list.Items[i]
+			for key, value := range s.Data {
+				name := fmt.Sprintf("%s of Secret %s/%s", key, s.Namespace, s.Name)
+				switch {
+				case key == "kubeconfig":
+					file, err := clientcmd.Load(value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, user := range file.AuthInfos {
+						found[name] = user.Token
+					}
+				case key == "tls.crt" || key == "ca.crt" || len(value) < shortest || public(string(value)):
+				default:
+					found[name] = string(value)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// public tells whether a value is known to everybody.
+func public(value string) bool {
+	return strings.HasPrefix(value, "https://") || slices.Contains([]string{"placeholder", shop, ledger}, value) ||
+		strings.HasPrefix(value, strings.ReplaceAll(shop, "-", "_"))
+}
+
+// uninstall takes the hub away: the shops go on. Installed again, it knows them,
+// and deletes them in order; what is data stays.
+func uninstall(t *testing.T, w *world) {
+	before := w.podsOf(t)
+	w.follow(t, "Uninstall")
+	w.each(t, func(t *testing.T, r *region) { r.order(t, shop) })
+	if after := w.podsOf(t); !slices.Equal(before, after) {
+		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)
+	}
+	w.follow(t, "Install")
+	w.reconcile(t, shop)
+	w.hub.must(t, "delete", "ecommerceapp", shop, ledger, "--namespace", namespace, "--timeout=4m")
+	w.each(t, func(t *testing.T, r *region) {
+		for _, app := range []string{shop, ledger} {
+			r.gone(t, &v1.EcommerceApp{ObjectMeta: objectMeta(app)})
+			fleettest.Within(t, patience, "the children of "+app+" to be gone", func(ctx context.Context) error {
+				left, err := r.findChildren(ctx, app)
+				if err == nil && len(left) > 0 {
+					err = fmt.Errorf("%w: left are %v", errChildren, left)
+				}
+				return err
+			})
+			claim := &corev1.PersistentVolumeClaim{}
+			if err := r.get(t.Context(), "data-"+app+"-database-0", claim); apierrors.IsNotFound(err) {
+				t.Errorf("the volume of %s is gone with it", app)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package images
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// hashLength is how much of a program's hash makes a tag.
+const hashLength = 12
+
+// source is a program and the image that it becomes.
+type source struct {
+	image string
+	// module is the folder of the module, pkg the package in it.
+	module, pkg string
+	// program is the name of the program, version what it is told to be.
+	program, version string
+	dockerfile       string
+	// standIn tells that the image stands in for a published one.
+	standIn bool
+}
+
+func storefront() []source {
+	const shop = "e2e/shop"
+	var all []source
+	for _, image := range []string{FrontendOld, FrontendNew, BackendOld, BackendNew, Customer} {
+		name, version, _ := strings.Cut(image, ":")
+		program := name[strings.LastIndex(name, "-")+1:]
+		all = append(all, source{
+			image: image, module: shop, pkg: "./cmd/" + program, program: program, version: version,
+			dockerfile: shop + "/Dockerfile",
+		})
+	}
+	return all
+}
+
+// product makes the image of the hub or the spoke, tagged with the program's hash.
+func (b *Builder) product(ctx context.Context, root, program string) (string, error) {
+	s := source{module: root, pkg: "./cmd/" + program, program: program, version: "v0.0.0-e2e", dockerfile: filepath.Join(root, "cmd", "Dockerfile")}
+	s.image = "shopfleet-" + program
+	folder, err := b.compile(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	raw, err := os.ReadFile(filepath.Join(folder, program))
+	if err != nil {
+		return "", fmt.Errorf("reading the program %q: %w", program, err)
+	}
+	sum := sha256.Sum256(raw)
+	s.image += ":e2e-" + hex.EncodeToString(sum[:])[:hashLength]
+	return s.image, b.wrap(ctx, s, folder)
+}
+
+// program makes the image of a program.
+func (b *Builder) program(ctx context.Context, s source) error {
+	folder, err := b.compile(ctx, s)
+	if err != nil {
+		return err
+	}
+	return b.wrap(ctx, s, folder)
+}
+
+// compile builds a program, static, into a folder of its own, and returns that.
+func (b *Builder) compile(ctx context.Context, s source) (string, error) {
+	folder := b.path(strings.NewReplacer(":", "-", "/", "-").Replace(s.image))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("making a folder for %q: %w", s.image, err)
+	}
+	// The flags of the product's own build, so that what that has compiled serves here.
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version="+s.version,
+		"-o", filepath.Join(folder, s.program), s.pkg)
+	cmd.Dir = b.resolve(s.module)
+	if _, err := command(cmd); err != nil {
+		return "", err
+	}
+	return folder, nil
+}
+
+// wrap makes the image of a program that is built.
+func (b *Builder) wrap(ctx context.Context, s source, folder string) error {
+	args := []string{"build", "--quiet", "--tag", s.image, "--file", b.resolve(s.dockerfile)}
+	if s.standIn {
+		args = append(args, "--label", standIn+"=true")
+	} else {
+		args = append(args, "--build-arg", "BINARY="+s.program, "--build-arg", "VERSION="+s.version)
+	}
+	_, err := docker(ctx, append(args, folder)...)
+	if err == nil {
+		b.say("image %s", s.image)
+	}
+	return err
+}
+
+// resolve returns the path of something in the repository.
+func (b *Builder) resolve(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(b.Root, path)
+}

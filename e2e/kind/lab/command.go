@@ -1,0 +1,92 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// stopTimeout is how long an interrupted program has to end.
+const stopTimeout = 30 * time.Second
+
+// Path returns a path in the lab's folder.
+func (l *Lab) Path(names ...string) string {
+	return filepath.Join(append([]string{l.Dir}, names...)...)
+}
+
+// Command returns a program that runs in the repository against the hub, with the
+// lab's programs first in its path. An interruption is passed on.
+func (l *Lab) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	path := l.Path("bin") + string(filepath.ListSeparator) + os.Getenv("PATH")
+	// The program is looked for where it will look for others.
+	if found, err := exec.LookPath(filepath.Join(l.Path("bin"), program)); err == nil {
+		program = found
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = l.Root
+	cmd.Env = append(os.Environ(), "PATH="+path, "KUBECONFIG="+l.Hub.Kubeconfig)
+	cmd.Env = append(cmd.Env, l.variables()...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = stopTimeout
+	return cmd
+}
+
+// variables are those that the commands of hub/README.md use.
+func (l *Lab) variables() []string {
+	variables := []string{"HUB_IMAGE=" + l.Images.Hub, "SPOKE_IMAGE=" + l.Images.Spoke}
+	for i, prefix := range []string{"EU", "US"} {
+		variables = append(variables,
+			prefix+"_KUBECONFIG="+l.Members[i].Kubeconfig,
+			prefix+"_SERVER="+l.Members[i].InternalServer)
+	}
+	return variables
+}
+
+// Run runs a command and returns what it prints; what it says beside that is told
+// when it fails.
+func Run(cmd *exec.Cmd) (string, error) {
+	var out, all bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("running %v: %w\n%s", cmd.Args, err, bytes.TrimSpace(all.Bytes()))
+	}
+	return out.String(), nil
+}
+
+func (l *Lab) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(l.Progress, format+"\n", args...)
+}
+
+// named returns a writer of whole lines that begin with a cluster's name.
+func (l *Lab) named(name string) io.Writer {
+	return &lines{prefix: name + ": ", out: l.Progress}
+}
+
+// lines writes whole lines, each with a prefix.
+type lines struct {
+	mu     sync.Mutex
+	prefix string
+	out    io.Writer
+	rest   []byte
+}
+
+// Write never fails: progress is no reason to stop.
+func (w *lines) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rest = append(w.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(w.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		w.rest = rest
+		_, _ = fmt.Fprintf(w.out, "%s%s\n", w.prefix, line)
+	}
+}

@@ -1,0 +1,210 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet/binaries"
+	"github.com/shopfleet/shopfleet/e2e/kind/clusters"
+	"github.com/shopfleet/shopfleet/e2e/kind/images"
+)
+
+const (
+	// PagePort is the port of members' nodes that Cluster.Address finds on this
+	// machine: for a Service that shows a shop's page.
+	PagePort = 30080
+	// hub is the name of the cluster that is no member.
+	hub = "hub"
+	// engineTimeout bounds the question whether there is a container engine.
+	engineTimeout = 20 * time.Second
+)
+
+// place is where a member is.
+type place struct{ name, region, zone string }
+
+func places() []place {
+	return []place{
+		{name: "eu-1", region: "eu-west-1", zone: "eu-west-1a"},
+		{name: "us-1", region: "us-central1", zone: "us-central1-a"},
+	}
+}
+
+// Options are what a lab is made with.
+type Options struct {
+	// Root is the repository, Dir the folder of everything that the lab makes.
+	Root, Dir string
+	// Prefix begins the names of the clusters, which are unique on a machine.
+	Prefix string
+	// Progress gets lines about what takes long.
+	Progress io.Writer
+}
+
+// ForTests returns the options of the lab that tests use.
+func ForTests(root string, progress io.Writer) Options {
+	return Options{Root: root, Dir: filepath.Join(root, ".kind", "e2e"), Prefix: "shopfleet-e2e-", Progress: progress}
+}
+
+// Lab is a hub and its members.
+type Lab struct {
+	Options
+	Hub     *clusters.Cluster
+	Members []*Member
+	Images  *images.Set
+
+	builder *images.Builder
+}
+
+// Member is a cluster by the name that the hub will know it by.
+type Member struct {
+	*clusters.Cluster
+	MemberName string
+}
+
+// errNoEngine tells that kind cannot work here.
+var errNoEngine = errors.New("no container engine answers: install docker and start it")
+
+// Usable returns nil where a lab can be brought up.
+func Usable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, "docker", "info").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %w: %s", errNoEngine, err, out)
+	}
+	return nil
+}
+
+// Up brings a lab up, or finds the one that runs. After an error the clusters that
+// were made stay, for Down.
+func Up(ctx context.Context, o Options) (*Lab, error) {
+	if err := Usable(ctx); err != nil {
+		return nil, err
+	}
+	l := &Lab{Options: o, builder: &images.Builder{Root: o.Root, Dir: filepath.Join(o.Dir, "images"), Progress: o.Progress}}
+	var group sync.WaitGroup
+	var built, started, programs error
+	group.Go(func() { started = l.startClusters(ctx) })
+	// The compiler has the machine to itself while nodes boot by themselves.
+	group.Go(func() {
+		if l.Images, built = l.builder.Build(ctx); built == nil {
+			programs = l.buildPrograms(ctx)
+		}
+	})
+	group.Wait()
+	if err := errors.Join(started, built, programs); err != nil {
+		return l, err
+	}
+	l.say("loading images")
+	return l, l.load(ctx)
+}
+
+// startClusters starts all clusters at the same time.
+func (l *Lab) startClusters(ctx context.Context) error {
+	var group sync.WaitGroup
+	failed := make([]error, 1+len(places()))
+	group.Go(func() {
+		l.Hub, failed[0] = clusters.Up(ctx, clusters.Spec{Name: l.Prefix + hub, Dir: l.Path(hub)}, l.named(hub))
+	})
+	l.Members = make([]*Member, len(places()))
+	for i, p := range places() {
+		group.Go(func() {
+			l.Members[i] = &Member{MemberName: p.name}
+			l.Members[i].Cluster, failed[i+1] = clusters.Up(ctx, clusters.Spec{
+				Name: l.Prefix + p.name, Dir: l.Path(p.name), Region: p.region, Zone: p.zone, Ports: []int32{PagePort},
+			}, l.named(p.name))
+		})
+	}
+	group.Wait()
+	return errors.Join(failed...)
+}
+
+func (l *Lab) load(ctx context.Context) error {
+	if err := l.builder.Load(ctx, []string{l.Images.Hub}, l.Hub); err != nil {
+		return err
+	}
+	var shops []*clusters.Cluster
+	for _, m := range l.Members {
+		shops = append(shops, m.Cluster)
+	}
+	var rest []string
+	for _, name := range l.Images.All {
+		if name != l.Images.Hub {
+			rest = append(rest, name)
+		}
+	}
+	return l.builder.Load(ctx, rest, shops...)
+}
+
+// LoadProduct builds the product from another tree of sources and gives its images
+// to the clusters.
+func (l *Lab) LoadProduct(ctx context.Context, root string) (hubImage, spokeImage string, err error) {
+	hubImage, spokeImage, err = l.builder.Product(ctx, root)
+	if err != nil {
+		return "", "", err
+	}
+	if err := l.builder.Load(ctx, []string{hubImage}, l.Hub); err != nil {
+		return "", "", err
+	}
+	for _, m := range l.Members {
+		if err := l.builder.Load(ctx, []string{spokeImage}, m.Cluster); err != nil {
+			return "", "", err
+		}
+	}
+	return hubImage, spokeImage, nil
+}
+
+// Down deletes the clusters of a lab, whichever are there, and its folder.
+func Down(o Options) error {
+	names := []string{o.Prefix + hub}
+	for _, p := range places() {
+		names = append(names, o.Prefix+p.name)
+	}
+	if err := clusters.Delete(names, o.Progress); err != nil {
+		return err
+	}
+	var failed []error
+	for _, name := range append([]string{hub, "bin"}, memberNames()...) {
+		failed = append(failed, os.RemoveAll(filepath.Join(o.Dir, name)))
+	}
+	return errors.Join(failed...)
+}
+
+func memberNames() []string {
+	var names []string
+	for _, p := range places() {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// buildPrograms builds the administrator's programs, and finds kubectl.
+func (l *Lab) buildPrograms(ctx context.Context) error {
+	bin := l.Path("bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return fmt.Errorf("making the folder of programs: %w", err)
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", bin+string(filepath.Separator), "./cmd/kubectl-shopfleet")
+	build.Dir = l.Root
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building kubectl-shopfleet: %w\n%s", err, out)
+	}
+	if _, err := exec.LookPath("kubectl"); err == nil {
+		return nil
+	}
+	dir, err := binaries.Ensure(ctx, l.Progress)
+	if err != nil {
+		return fmt.Errorf("finding kubectl: %w", err)
+	}
+	link := filepath.Join(bin, binaries.Kubectl)
+	_ = os.Remove(link)
+	if err := os.Symlink(dir.Path(binaries.Kubectl), link); err != nil {
+		return fmt.Errorf("linking kubectl: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,304 @@
+package kind
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/kind/images"
+)
+
+var (
+	errNoOrder = errors.New("the page shows no order")
+	errWaiting = errors.New("not yet")
+)
+
+// orders has customers order in each region, on both engines, and looks for the
+// orders in the region's own database.
+func orders(t *testing.T, w *world) {
+	for _, app := range []string{shop, ledger} {
+		t.Run(app, func(t *testing.T) {
+			placed := map[string]string{}
+			w.each(t, func(t *testing.T, r *region) {
+				id := r.order(t, app)
+				placed[r.name] = id
+				if !slices.Contains(r.inDatabase(t, app), id) {
+					t.Errorf("order %s is not in the region's database", id)
+				}
+			})
+			for _, r := range w.regions {
+				for name, id := range placed {
+					if name != r.name && slices.Contains(r.inDatabase(t, app), id) {
+						t.Errorf("order %s of %s is in the database of %s, too", id, name, r.name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// order places an order through the Service of an application's frontend, and
+// returns its id.
+func (r *region) order(t *testing.T, app string) string {
+	t.Helper()
+	cfg, err := r.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clientset, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id string
+	// All tries are one order: they have the same key.
+	form := url.Values{"customer": {"Grace"}, "key": {rand.Text()}, "quantity-filters": {"2"}}.Encode()
+	fleettest.Within(t, patience, "an order at "+app+" in "+r.name, func(ctx context.Context) error {
+		// The answer leads to the order's page, and the client follows.
+		page, err := clientset.CoreV1().RESTClient().Post().
+			AbsPath("/api/v1/namespaces", namespace, "services", "http:"+app+"-frontend:http", "proxy/orders").
+			SetHeader("Content-Type", "application/x-www-form-urlencoded").
+			Body([]byte(form)).
+			DoRaw(ctx)
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, page)
+		}
+		found := regexp.MustCompile(`id="order-id"[^>]*>([^<]+)<`).FindSubmatch(page)
+		if found == nil {
+			return fmt.Errorf("%w: %s", errNoOrder, page)
+		}
+		id = string(found[1])
+		return nil
+	})
+	return id
+}
+
+// inDatabase returns the ids of the orders in an application's database.
+func (r *region) inDatabase(t *testing.T, app string) []string {
+	t.Helper()
+	ask := `psql --host=/var/run/postgresql --username=postgres --dbname="$APP_DATABASE" --tuples-only --no-align --command='SELECT id FROM orders'`
+	if app == ledger {
+		ask = `MYSQL_PWD="$APP_PASSWORD" mysql --protocol=tcp --host=127.0.0.1 --user="$APP_USER" --database="$APP_DATABASE" ` +
+			`--skip-column-names --silent --execute='SELECT id FROM orders'`
+	}
+	var ids []string
+	fleettest.Within(t, patience, "the database of "+app+" in "+r.name, func(ctx context.Context) error {
+		out, err := r.kubectl(ctx, "exec", "--namespace", namespace, app+"-database-0", "--container=database", "--", "sh", "-c", ask)
+		ids = strings.Fields(out)
+		return err
+	})
+	return ids
+}
+
+// databaseKilled ends the server's processes and deletes the pod: the orders
+// are there afterwards, and customers can order.
+func databaseKilled(t *testing.T, w *world) {
+	for _, app := range []string{shop, ledger} {
+		t.Run(app, func(t *testing.T) {
+			w.each(t, func(t *testing.T, r *region) {
+				before := []string{r.order(t, app)}
+				r.killDatabase(t, app)
+				before = append(before, r.order(t, app))
+				r.must(t, "delete", "pod", app+"-database-0", "--namespace", namespace)
+				before = append(before, r.order(t, app))
+				after := r.inDatabase(t, app)
+				for _, id := range before {
+					if !slices.Contains(after, id) {
+						t.Errorf("order %s is lost", id)
+					}
+				}
+			})
+		})
+	}
+	w.running(t, shop, ledger)
+}
+
+// killDatabase ends the server as a crash would, and waits until its container
+// was started again.
+func (r *region) killDatabase(t *testing.T, app string) {
+	t.Helper()
+	pod := &corev1.Pod{}
+	if err := r.get(t.Context(), app+"-database-0", pod); err != nil {
+		t.Fatal(err)
+	}
+	before := restarts(pod)
+	if err := r.kill(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	fleettest.Within(t, patience, "the database to be started again", func(ctx context.Context) error {
+		if err := r.get(ctx, pod.Name, pod); err != nil {
+			return err
+		}
+		if restarts(pod) == before || !ready(pod) {
+			return errWaiting
+		}
+		return nil
+	})
+}
+
+// kill ends the first container of a pod as a crash would.
+func (v *view) kill(ctx context.Context, pod *corev1.Pod) error { return v.signal(ctx, pod, "KILL") }
+
+// signal sends a signal to the first container of a pod, from the node.
+func (v *view) signal(ctx context.Context, pod *corev1.Pod, name string) error {
+	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
+	pid, err := v.Exec(ctx, "crictl", "inspect", "--output", "go-template", "--template", "{{.info.pid}}", id)
+	if err == nil {
+		_, err = v.Exec(ctx, "kill", "-"+name, strings.TrimSpace(pid))
+	}
+	return err
+}
+
+func restarts(pod *corev1.Pod) int32 {
+	var sum int32
+	for _, status := range pod.Status.ContainerStatuses {
+		sum += status.RestartCount
+	}
+	return sum
+}
+
+func ready(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// rollingUpdate brings the next version of the storefront to all regions while
+// customers order all the time: none of them sees an error, no order is lost.
+func rollingUpdate(t *testing.T, w *world) {
+	crowds := map[string]*crowd{}
+	for _, r := range w.regions {
+		crowds[r.name] = r.sendCustomers(t)
+	}
+	w.change(t, shop, fmt.Sprintf(`{"spec":{"frontend":{"image":%q},"backend":{"image":%q}}}`, images.FrontendNew, images.BackendNew))
+	w.running(t, shop)
+	w.each(t, func(t *testing.T, r *region) {
+		for component, image := range map[string]string{"frontend": images.FrontendNew, "backend": images.BackendNew} {
+			pods, err := r.pods(t.Context(), shop, component)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range pods {
+				if got := pods[i].Spec.Containers[0].Image; got != image {
+					t.Errorf("pod %s runs %s, want %s", pods[i].Name, got, image)
+				}
+			}
+		}
+		placed := crowds[r.name].end(t)
+		stored := r.inDatabase(t, shop)
+		for _, id := range placed {
+			if !slices.Contains(stored, id) {
+				t.Errorf("order %s is lost", id)
+			}
+		}
+	})
+}
+
+// crowd is customers that order all the time, in a pod.
+type crowd struct {
+	region *region
+	pod    *corev1.Pod
+}
+
+// sendCustomers starts customers in the region, and returns when they order.
+func (r *region) sendCustomers(t *testing.T) *crowd {
+	t.Helper()
+	nobody := int64(65532)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "customers-"}}
+	pod.Spec = corev1.PodSpec{
+		RestartPolicy:                corev1.RestartPolicyNever,
+		AutomountServiceAccountToken: new(false),
+		Containers: []corev1.Container{{
+			Name: "customers", Image: images.Customer,
+			Args:            []string{"-url", "http://" + shop + "-frontend", "-customers", "3"},
+			SecurityContext: &corev1.SecurityContext{RunAsUser: &nobody},
+		}},
+	}
+	if err := r.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Delete(context.WithoutCancel(t.Context()), pod, client.GracePeriodSeconds(0)) })
+	c := &crowd{region: r, pod: pod}
+	fleettest.Within(t, patience, "customers to order", func(ctx context.Context) error {
+		lines, err := c.lines(ctx)
+		if err == nil && len(lines) < 10 {
+			err = errWaiting
+		}
+		return err
+	})
+	return c
+}
+
+// outcome is a line of what customers say.
+type outcome struct {
+	Time   string `json:"time"`
+	Order  string `json:"order"`
+	Error  string `json:"error"`
+	Placed *int   `json:"placed"`
+}
+
+func (c *crowd) lines(ctx context.Context) ([]outcome, error) {
+	out, err := c.region.kubectl(ctx, "logs", "--namespace", namespace, c.pod.Name)
+	if err != nil {
+		return nil, err
+	}
+	var all []outcome
+	for line := range strings.Lines(out) {
+		var o outcome
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			return nil, fmt.Errorf("parsing %q: %w", line, err)
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// end asks the customers to finish what they are doing, and returns their orders.
+func (c *crowd) end(t *testing.T) []string {
+	t.Helper()
+	r := c.region
+	if err := r.get(t.Context(), c.pod.Name, c.pod); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.signal(t.Context(), c.pod, "TERM"); err != nil {
+		t.Fatal(err)
+	}
+	var said []outcome
+	fleettest.Within(t, patience, "customers to leave", func(ctx context.Context) (err error) {
+		if said, err = c.lines(ctx); err != nil {
+			return err
+		}
+		if said[len(said)-1].Placed == nil {
+			return errWaiting
+		}
+		return nil
+	})
+	var placed []string
+	failed := 0
+	for _, o := range said {
+		switch {
+		case o.Order != "":
+			placed = append(placed, o.Order)
+		case o.Error != "":
+			failed++
+			t.Errorf("%s: a customer saw: %s", o.Time, o.Error)
+		}
+	}
+	t.Logf("%s: %d orders, %d failed", r.name, len(placed), failed)
+	return placed
+}

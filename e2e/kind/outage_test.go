@@ -1,0 +1,214 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// leaseName is the hub's lease.
+const leaseName = "shopfleet-hub"
+
+// holder returns the pod of the hub that holds the lease.
+func (w *world) holder(ctx context.Context) (string, error) {
+	lease := &coordinationv1.Lease{}
+	if err := w.hub.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: leaseName}, lease); err != nil {
+		return "", fmt.Errorf("reading the lease: %w", err)
+	}
+	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+		return "", errNoLeader
+	}
+	// The identity is the pod's name and something random.
+	pods := &corev1.PodList{}
+	if err := w.hub.List(ctx, pods, client.InNamespace(config.Namespace)); err != nil {
+		return "", fmt.Errorf("listing the pods of the hub: %w", err)
+	}
+	for i := range pods.Items {
+		if name := pods.Items[i].Name; len(*lease.Spec.HolderIdentity) > len(name) && (*lease.Spec.HolderIdentity)[:len(name)] == name {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s is no pod", errNoLeader, *lease.Spec.HolderIdentity)
+}
+
+// memberPaused stops all processes of one member after the other. It turns Unknown
+// within the promised time and takes its region with it, the other region goes on,
+// and it is back by itself.
+func memberPaused(t *testing.T, w *world) {
+	w.each(t, func(t *testing.T, r *region) {
+		if err := r.Pause(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		paused := time.Now()
+		t.Cleanup(func() {
+			if still, err := r.Paused(context.WithoutCancel(t.Context())); err == nil && still {
+				_ = r.Unpause(context.WithoutCancel(t.Context()))
+			}
+		})
+		fleettest.Within(t, patience, r.name+" to be Unknown", func(ctx context.Context) error {
+			return w.region(ctx, r, v1.PhaseUnknown)
+		})
+		took := time.Since(paused)
+		t.Logf("%s is Unknown after %s", r.name, took.Round(time.Second/10))
+		if took > unknownWithin {
+			t.Errorf("it took %s, more than %s", took, unknownWithin)
+		}
+		for _, other := range w.regions {
+			if other == r {
+				continue
+			}
+			if err := w.region(t.Context(), other, v1.PhaseRunning); err != nil {
+				t.Errorf("%s suffers, too: %v", other.name, err)
+			}
+			other.order(t, shop)
+		}
+		if err := r.Unpause(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		back := time.Now()
+		w.running(t, shop, ledger)
+		t.Logf("%s runs again %s after it was resumed", r.name, time.Since(back).Round(time.Second/10))
+		r.order(t, shop)
+	})
+}
+
+// region returns nil if the hub says of the shop in a region that it is in a phase.
+func (w *world) region(ctx context.Context, r *region, want v1.Phase) error {
+	app, err := w.app(ctx, shop)
+	if err != nil {
+		return err
+	}
+	var cluster, region v1.Phase
+	for _, c := range app.Status.Clusters {
+		if c.Name == r.name {
+			cluster = c.Phase
+		}
+	}
+	for _, s := range app.Status.Regions {
+		if s.Name == r.Region {
+			region = s.Phase
+		}
+	}
+	if cluster != want || region != want {
+		return fmt.Errorf("%w: the cluster is %s, the region %s", errWaiting, cluster, region)
+	}
+	return nil
+}
+
+// leaderKilled kills the leading hub as a crash would. The standby takes over, and
+// writes nothing that is written already.
+func leaderKilled(t *testing.T, w *world) {
+	former := w.leader(t)
+	pod := &corev1.Pod{}
+	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: former}, pod); err != nil {
+		t.Fatal(err)
+	}
+	marks := []audit.Mark{}
+	for _, r := range w.regions {
+		marks = append(marks, r.mark(t))
+	}
+	begin := time.Now()
+	if err := w.hub.kill(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	next := w.leaderOtherThan(t, former)
+	t.Logf("%s leads %s after %s was killed", next, time.Since(begin).Round(time.Second/10), former)
+	// The new leader works: it passes this on to each member, in one write.
+	w.reconcile(t, shop)
+	w.running(t, shop, ledger)
+	for i, r := range w.regions {
+		writes := r.since(t, marks[i]).ByServiceAccount(config.Namespace, config.HubServiceAccount).Writes().Succeeded()
+		copies := writes.Of("ecommerceapps")
+		applied := 0
+		for _, e := range copies {
+			if e.Subresource == "" {
+				applied++
+			}
+		}
+		if applied != 1 || len(writes) != len(copies) {
+			t.Errorf("%s: the hub wrote, want one copy and its status:\n%s", r.name, writes)
+		}
+	}
+}
+
+// switchModes moves the work between the hub and the agent, in both directions at
+// once and back: no pod is started again, and nothing of the shop is written.
+func switchModes(t *testing.T, w *world) {
+	before := w.podsOf(t)
+	for _, section := range []string{"Switch", "Switch back"} {
+		marks := []audit.Mark{}
+		for _, r := range w.regions {
+			marks = append(marks, r.mark(t))
+		}
+		w.follow(t, section)
+		w.reconcile(t, shop)
+		w.running(t, shop, ledger)
+		for i, r := range w.regions {
+			r.mode = otherMode(r.mode)
+			for _, kind := range []string{"deployments", "statefulsets", "configmaps", "services", "ingresses"} {
+				if writes := r.since(t, marks[i]).In(namespace).Writes().Of(kind); len(writes) > 0 {
+					t.Errorf("%s: written to on the way:\n%s", r.name, writes)
+				}
+			}
+			// Whoever is responsible now repairs.
+			r.must(t, "delete", "service", shop+"-backend", "--namespace", namespace)
+			fleettest.Within(t, patience, "the service to be back", func(ctx context.Context) error {
+				return r.get(ctx, shop+"-backend", &corev1.Service{})
+			})
+		}
+	}
+	if after := w.podsOf(t); !slices.Equal(before, after) {
+		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)
+	}
+}
+
+func otherMode(m v1.Mode) v1.Mode {
+	if m == v1.ModeAgent {
+		return v1.ModeAgentless
+	}
+	return v1.ModeAgent
+}
+
+// podsOf lists the pods of the shops everywhere, with their restarts.
+func (w *world) podsOf(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, r := range w.regions {
+		pods := &corev1.PodList{}
+		if err := r.List(t.Context(), pods, client.InNamespace(namespace), client.HasLabels{v1.InstanceLabel}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			if job := pod.Labels["batch.kubernetes.io/job-name"]; job == "" {
+				all = append(all, fmt.Sprintf("%s/%s %s restarts=%d", r.name, pod.Name, pod.UID, restarts(pod)))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// observe reads metrics and changes what is logged, and renews a token.
+func observe(t *testing.T, w *world) {
+	said := w.follow(t, "Observe")
+	for _, want := range []string{"reconcile_total{", "us-1"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in what is observed:\n%s", want, said)
+		}
+	}
+	w.follow(t, "Rotate")
+	w.running(t, shop, ledger)
+}

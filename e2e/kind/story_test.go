@@ -1,0 +1,149 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/kind/images"
+)
+
+// install installs the hub: two pods run, and one of them leads.
+func install(t *testing.T, w *world) {
+	w.reset(t)
+	w.follow(t, "Install")
+	leader := w.leader(t)
+	pods := &corev1.PodList{}
+	if err := w.hub.List(t.Context(), pods, client.InNamespace(config.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if len(pods.Items) != 2 {
+		t.Errorf("%d pods of the hub, want 2", len(pods.Items))
+	}
+	t.Logf("%s leads", leader)
+}
+
+// join makes both clusters members, one in each mode.
+func join(t *testing.T, w *world) {
+	w.follow(t, "Join")
+	for _, r := range w.regions {
+		member := &v1.MemberCluster{}
+		if err := w.hub.Get(t.Context(), client.ObjectKey{Name: r.name}, member); err != nil {
+			t.Fatal(err)
+		}
+		if !meta.IsStatusConditionTrue(member.Status.Conditions, v1.ConditionReady) {
+			t.Errorf("%s is not ready: %+v", r.name, member.Status.Conditions)
+		}
+		if member.Status.Region != r.Region {
+			t.Errorf("%s is in region %q, want %q", r.name, member.Status.Region, r.Region)
+		}
+	}
+}
+
+// apply applies the seed's application and one on MySQL. Neither asks for more than
+// a small machine has.
+func apply(t *testing.T, w *world) {
+	w.hub.must(t, "create", "namespace", namespace)
+	raw, err := os.ReadFile("../../config/samples/ecommerceapp.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := &v1.EcommerceApp{}
+	if err := yaml.UnmarshalStrict(raw, seed); err != nil {
+		t.Fatal(err)
+	}
+	modest(seed)
+	w.applyApp(t, seed)
+	books := &v1.EcommerceApp{TypeMeta: seed.TypeMeta, ObjectMeta: objectMeta(ledger)}
+	books.Spec.Database = &v1.Database{Engine: v1.EngineMySQL, Version: "8.4", Storage: "1Gi"}
+	books.Spec.Image = images.FrontendOld
+	books.Spec.Frontend.Replicas = new(int32(1))
+	books.Spec.Backend = v1.Workload{Image: images.BackendOld, Replicas: new(int32(1))}
+	modest(books)
+	w.applyApp(t, books)
+	w.running(t, shop, ledger)
+	for _, r := range w.regions {
+		r.admitCustomers(t)
+	}
+}
+
+// modest replaces what an application asks for by what it needs.
+func modest(app *v1.EcommerceApp) {
+	for _, workload := range []*v1.Workload{&app.Spec.Frontend, &app.Spec.Backend} {
+		workload.Resources = v1.Resources{Requests: v1.Amounts{
+			corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi"),
+		}}
+	}
+}
+
+func (w *world) applyApp(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	raw, err := yaml.Marshal(app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), app.Name+".yaml")
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.hub.must(t, "apply", "--filename", file)
+}
+
+// admitCustomers lets pods of the namespace reach the frontends, which with a login
+// before them let in nobody else.
+func (r *region) admitCustomers(t *testing.T) {
+	t.Helper()
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: objectMeta("customers")}
+	policy.Spec.PodSelector.MatchLabels = map[string]string{v1.ComponentLabel: "frontend"}
+	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}}
+	if err := r.Create(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var (
+	errNoLeader = errors.New("nobody leads")
+	errChildren = errors.New("children differ")
+)
+
+// child is an object that a copy owns.
+type child struct {
+	kind, name string
+	// component is what its label says.
+	component string
+}
+
+func (c child) String() string { return c.kind + "/" + c.name }
+
+// leader waits until a pod of the hub leads and returns its name.
+func (w *world) leader(t *testing.T) string {
+	t.Helper()
+	return w.leaderOtherThan(t, "")
+}
+
+func (w *world) leaderOtherThan(t *testing.T, former string) string {
+	t.Helper()
+	var leader string
+	fleettest.Within(t, patience, "a pod of the hub to lead", func(ctx context.Context) error {
+		var err error
+		leader, err = w.holder(ctx)
+		if err == nil && leader == former {
+			err = fmt.Errorf("%w but %s", errNoLeader, former)
+		}
+		return err
+	})
+	return leader
+}

@@ -1,0 +1,105 @@
+package kind
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/kind/lab"
+)
+
+// upgrade goes back to the previous build of the hub and the agent, and then follows
+// the upgrade to this one: no pod of a shop is started again, and nothing that is
+// unchanged is written to.
+func upgrade(t *testing.T, w *world) {
+	previous := w.previous(t)
+	hubImage, spokeImage, err := w.lab.LoadProduct(t.Context(), previous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range w.regions {
+		r.installFrom(t, previous, "spoke", spokeImage)
+	}
+	w.hub.installFrom(t, previous, "hub", hubImage)
+	w.reconcile(t, shop)
+	w.running(t, shop, ledger)
+
+	before, marks := w.podsOf(t), []audit.Mark{}
+	for _, r := range w.regions {
+		marks = append(marks, r.mark(t))
+	}
+	w.follow(t, "Upgrade")
+	w.reconcile(t, shop)
+	w.running(t, shop, ledger)
+	if after := w.podsOf(t); !slices.Equal(before, after) {
+		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)
+	}
+	for i, r := range w.regions {
+		var written audit.Log
+		for _, e := range r.since(t, marks[i]).In(namespace).Writes().Succeeded() {
+			// The copy passes on what was asked for above.
+			if e.Resource != "ecommerceapps" && strings.HasPrefix(e.User, "system:serviceaccount:shopfleet-system:") {
+				written = append(written, e)
+			}
+		}
+		if len(written) > 0 {
+			t.Errorf("%s: written to:\n%s", r.name, written)
+		}
+	}
+}
+
+// previous returns a folder with the sources of the previous build: the commit that
+// changes are made on, or the one before it where nothing is changed.
+func (w *world) previous(t *testing.T) string {
+	t.Helper()
+	git := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = w.lab.Root
+		out, err := lab.Run(cmd)
+		return strings.TrimSpace(out), err
+	}
+	commit := "HEAD^"
+	if changed, err := git("status", "--porcelain"); err == nil && changed != "" {
+		commit = "HEAD"
+	}
+	if _, err := git("rev-parse", "--verify", "--quiet", commit+"^{commit}"); err != nil {
+		t.Skipf("needs the commit before this one, to upgrade from: fetch more of the history (git fetch --deepen=1): %v", err)
+	}
+	if _, err := git("cat-file", "-e", commit+":cmd/Dockerfile"); err != nil {
+		t.Skip("needs a previous build that can be installed: the commit before this one has no cmd/Dockerfile")
+	}
+	dir := w.lab.Path("previous")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(t.TempDir(), "previous.tar")
+	if _, err := git("archive", "--output", archive, commit); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lab.Run(exec.CommandContext(t.Context(), "tar", "--extract", "--file", archive, "--directory", dir)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// installFrom installs the hub or the spoke by the program and manifests of a tree.
+// A member without the Deployment has no agent, and is left alone.
+func (v *view) installFrom(t *testing.T, root, what, image string) {
+	t.Helper()
+	if what == "spoke" && v.must(t, "get", "deployment", "shopfleet-spoke", "--namespace=shopfleet-system", "--ignore-not-found", "--output=name") == "" {
+		return
+	}
+	cmd := v.lab.Command(t.Context(), "go", "run", "./cmd/kubectl-shopfleet", "install", what, "--image", image)
+	cmd.Dir = root
+	cmd.Env = append(cmd.Env, "KUBECONFIG="+v.Kubeconfig)
+	if _, err := lab.Run(cmd); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,292 @@
+package kind
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/kind/clusters"
+	"github.com/shopfleet/shopfleet/e2e/kind/lab"
+)
+
+const (
+	namespace = "production"
+	// shop is the seed's application, ledger the same trade on MySQL.
+	shop   = "my-ecommerce-app"
+	ledger = "ledger"
+
+	// patience is a generous bound for what containers on two cores do.
+	patience = 4 * time.Minute
+	// unknownWithin is the promise about a member that stops answering.
+	unknownWithin = 40 * time.Second
+)
+
+// world is the lab as tests see it.
+type world struct {
+	lab     *lab.Lab
+	hub     *view
+	regions []*region
+}
+
+// view is a cluster with an administrator's client.
+type view struct {
+	*clusters.Cluster
+	client.Client
+	lab *lab.Lab
+}
+
+// region is a member and the mode that it is in.
+type region struct {
+	*view
+	name string
+	mode v1.Mode
+}
+
+func newWorld(t *testing.T, l *lab.Lab) *world {
+	t.Helper()
+	w := &world{lab: l, hub: newView(t, l, l.Hub)}
+	modes := []v1.Mode{v1.ModeAgentless, v1.ModeAgent}
+	for i, m := range l.Members {
+		w.regions = append(w.regions, &region{view: newView(t, l, m.Cluster), name: m.MemberName, mode: modes[i]})
+	}
+	return w
+}
+
+func newView(t *testing.T, l *lab.Lab, c *clusters.Cluster) *view {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg, err := c.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.New(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &view{Cluster: c, Client: made, lab: l}
+}
+
+// each runs a test for each member, under its name and mode.
+func (w *world) each(t *testing.T, run func(t *testing.T, r *region)) {
+	t.Helper()
+	for _, r := range w.regions {
+		t.Run(fmt.Sprintf("%s in mode %s", r.name, r.mode), func(t *testing.T) { run(t, r) })
+	}
+}
+
+// reset removes what an earlier story left in clusters that were kept.
+func (w *world) reset(t *testing.T) {
+	t.Helper()
+	views := []*view{w.hub}
+	for _, r := range w.regions {
+		views = append(views, r.view)
+	}
+	for _, v := range views {
+		v.must(t, "delete", "deployment", "--namespace", config.Namespace, "--all", "--ignore-not-found", "--wait=false")
+		for _, kind := range []string{"ecommerceapps", "memberclusters"} {
+			v.release(t, kind)
+		}
+		v.must(t, "delete", "namespace", namespace, config.Namespace, "--ignore-not-found", "--timeout=3m")
+	}
+}
+
+// release takes the finalizers from all objects of a kind and deletes them: nobody
+// is there to end them.
+func (v *view) release(t *testing.T, kind string) {
+	t.Helper()
+	found, err := v.kubectl(t.Context(), "get", kind, "--all-namespaces", "--output=jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {end}")
+	if err != nil {
+		return // The kind is not served: nothing was left.
+	}
+	for name := range strings.FieldsSeq(found) {
+		space, name, _ := strings.Cut(name, "/")
+		args := []string{kind, name}
+		if space != "" {
+			args = append(args, "--namespace", space)
+		}
+		v.must(t, append([]string{"patch", "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`}, args...)...)
+		v.must(t, append([]string{"delete", "--ignore-not-found"}, args...)...)
+	}
+}
+
+// kubectl runs kubectl on the cluster.
+func (v *view) kubectl(ctx context.Context, args ...string) (string, error) {
+	return lab.Run(v.lab.Command(ctx, "kubectl", append([]string{"--kubeconfig", v.Kubeconfig}, args...)...))
+}
+
+// must runs kubectl on the cluster, successfully.
+func (v *view) must(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := v.kubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// get reads an object of the namespace.
+func (v *view) get(ctx context.Context, name string, into client.Object) error {
+	return v.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
+}
+
+// mark returns the end of the audit log.
+func (v *view) mark(t *testing.T) audit.Mark {
+	t.Helper()
+	_, mark, err := v.Audit(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark
+}
+
+// since returns the audit log from a mark on.
+func (v *view) since(t *testing.T, mark audit.Mark) audit.Log {
+	t.Helper()
+	log, _, err := v.Audit(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+// app reads an application on the hub.
+func (w *world) app(ctx context.Context, name string) (*v1.EcommerceApp, error) {
+	app := &v1.EcommerceApp{}
+	return app, w.hub.get(ctx, name, app)
+}
+
+var errNotRunning = errors.New("does not run everywhere")
+
+// running waits until the applications run as their specs say in all regions.
+func (w *world) running(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		fleettest.Within(t, patience, name+" to run in all regions", func(ctx context.Context) error {
+			app, err := w.app(ctx, name)
+			if err != nil {
+				return err
+			}
+			if app.Status.ObservedGeneration != app.Generation || app.Status.Phase != v1.PhaseRunning ||
+				!meta.IsStatusConditionTrue(app.Status.Conditions, v1.ConditionReady) || len(app.Status.Clusters) != len(w.regions) {
+				return fmt.Errorf("%w: generation %d observed %d, phase %s: %s", errNotRunning,
+					app.Generation, app.Status.ObservedGeneration, app.Status.Phase, app.Status.Message)
+			}
+			return nil
+		})
+	}
+}
+
+// change changes an application on the hub as a person does, by a merge patch.
+func (w *world) change(t *testing.T, name, patch string) {
+	t.Helper()
+	w.hub.must(t, "patch", "ecommerceapp", name, "--namespace", namespace, "--type=merge", "--patch", patch)
+}
+
+// pods returns the pods of a component of an application, those that end left out.
+func (r *region) pods(ctx context.Context, app, component string) ([]corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := r.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{
+		v1.InstanceLabel: app, v1.ComponentLabel: component,
+	}); err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	var pods []corev1.Pod
+	for _, pod := range list.Items {
+		if pod.DeletionTimestamp.IsZero() {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, nil
+}
+
+// gone waits until an object is not there any more.
+func (v *view) gone(t *testing.T, object client.Object) {
+	t.Helper()
+	key := client.ObjectKeyFromObject(object)
+	fleettest.Within(t, patience, fmt.Sprintf("%T %s to be gone", object, key), func(ctx context.Context) error {
+		err := v.Get(ctx, key, object)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errStillThere)
+	})
+}
+
+var errStillThere = errors.New("it is still there")
+
+// follow runs the commands of a section of hub/README.md, as they stand there.
+func (w *world) follow(t *testing.T, section string) string {
+	t.Helper()
+	raw, err := os.ReadFile("../../hub/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := commandsOf(string(raw), section)
+	if len(commands) == 0 {
+		t.Fatalf("hub/README.md has no commands under %q", section)
+	}
+	cmd := w.lab.Command(t.Context(), "bash", "-euo", "pipefail", "-c", strings.Join(commands, "\n"))
+	begin := time.Now()
+	var all bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &all, &all
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("following %q of hub/README.md: %v\n%s\n%s", section, err, strings.Join(commands, "\n"), all.String())
+	}
+	t.Logf("%s of hub/README.md took %s:\n%s", section, time.Since(begin).Round(time.Second/10), all.String())
+	return all.String()
+}
+
+// commandsOf returns the lines of the code blocks in a section of Markdown.
+func commandsOf(text, section string) []string {
+	var commands []string
+	inside := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, "#") {
+			inside = strings.TrimSpace(strings.TrimLeft(line, "#")) == section
+			continue
+		}
+		if code, ok := strings.CutPrefix(line, "    "); ok && inside {
+			commands = append(commands, code)
+		}
+	}
+	return commands
+}
+
+// sectionsOf returns the headings of Markdown.
+func sectionsOf(text string) []string {
+	var sections []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			sections = append(sections, strings.TrimSpace(strings.TrimLeft(line, "#")))
+		}
+	}
+	return sections
+}
+
+// objectMeta is that of an object in the shops' namespace.
+func objectMeta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
