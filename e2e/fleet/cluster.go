@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -130,11 +129,6 @@ func (c *Cluster) startMissing(ctx context.Context) error {
 	// The others give up when they find no API server.
 	if err := c.awaitReady(ctx); err != nil {
 		return err
-	}
-	if slices.Contains(rest, Kwok) {
-		if err := c.releaseNodes(ctx); err != nil {
-			return err
-		}
 	}
 	return c.launch(rest...)
 }

@@ -21,7 +21,7 @@
 // Trade-offs: processes instead of containers need nothing but Go and start in
 // seconds, but share the machine's clock and network. etcd speaks plain HTTP on the
 // loopback interface and skips fsync: a killed process loses nothing, a machine
-// that loses power does. Node leases are renewed every half minute, a quarter as
-// often as a kubelet does, so that an idle fleet stays idle; a lost node is
-// noticed that much later.
+// that loses power does. Nodes send no heartbeats, and none are expected: an idle
+// fleet stays idle, a cluster that was frozen for long loses no pods, and a killed
+// simulator leaves its nodes Ready.
 package fleet

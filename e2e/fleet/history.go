@@ -10,12 +10,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/fleet/internal/process"
 )
 
 const (
-	// fenceTimeout is how long reading waits for the log to catch up, and for the
-	// server to answer at all.
-	fenceTimeout  = 2 * time.Second
+	// fenceTimeout is how long reading waits for the server to answer, and then for
+	// the log to catch up: far more than it takes, because the machine may be busy.
+	fenceTimeout  = 30 * time.Second
 	auditInterval = 5 * time.Millisecond
 	fence         = "/version?fleetFence="
 )
@@ -64,6 +65,10 @@ func (c *Cluster) AuditSince(ctx context.Context, mark audit.Mark) (audit.Log, a
 // raiseFence asks the server a question and returns its URI, or nothing if there
 // is no answer.
 func (c *Cluster) raiseFence(ctx context.Context) string {
+	// A slow answer must not be taken for none: the log would lack events.
+	if c.process(APIServer).State() != process.Running {
+		return ""
+	}
 	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
 	defer cancel()
 	client, err := kubernetes.NewForConfig(c.AdminConfig())

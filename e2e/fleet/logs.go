@@ -1,16 +1,11 @@
 package fleet
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"strings"
-)
 
-const (
-	tailLines = 15
-	tailBytes = 16 << 10
+	"github.com/shopfleet/shopfleet/e2e/fleet/internal/logs"
+	"github.com/shopfleet/shopfleet/e2e/fleet/internal/process"
 )
 
 // logTail returns the ends of the components' logs, to be appended to an error,
@@ -19,7 +14,7 @@ func (c *Cluster) logTail(components ...Component) string {
 	var text strings.Builder
 	for _, component := range components {
 		file := c.LogFile(component)
-		tail, err := tailOf(file)
+		tail, err := logs.Tail(file)
 		if err != nil {
 			tail = err.Error()
 		}
@@ -28,21 +23,23 @@ func (c *Cluster) logTail(components ...Component) string {
 	return text.String()
 }
 
-func tailOf(file string) (string, error) {
-	source, err := os.Open(file)
-	if err != nil {
-		return "", fmt.Errorf("opening the log: %w", err)
+// Diagnosis describes the cluster in a few lines, for the report of a failed test:
+// its health, the components that are gone though nobody killed them, and the last
+// warnings and errors of each log, at most 15.
+func (c *Cluster) Diagnosis() string {
+	var text strings.Builder
+	_, _ = fmt.Fprintf(&text, "cluster %q is %s", c.spec.Name, c.Health())
+	for _, component := range c.spec.components() {
+		if id := c.process(component); id != (process.ID{}) && id.State() == process.Gone {
+			_, _ = fmt.Fprintf(&text, "\n%s ended by itself", component)
+		}
+		warnings, err := logs.Warnings(c.LogFile(component))
+		if err != nil {
+			warnings = []string{err.Error()}
+		}
+		if len(warnings) > 0 {
+			_, _ = fmt.Fprintf(&text, "\nlast warnings of %s:\n  %s", component, strings.Join(warnings, "\n  "))
+		}
 	}
-	defer func() { _ = source.Close() }()
-	info, err := source.Stat()
-	if err != nil {
-		return "", fmt.Errorf("sizing the log: %w", err)
-	}
-	from := max(0, info.Size()-tailBytes)
-	raw, err := io.ReadAll(io.NewSectionReader(source, from, info.Size()-from))
-	if err != nil {
-		return "", fmt.Errorf("reading the log: %w", err)
-	}
-	lines := bytes.Split(bytes.TrimSpace(raw), []byte("\n"))
-	return string(bytes.Join(lines[max(0, len(lines)-tailLines):], []byte("\n"))), nil
+	return text.String()
 }

@@ -76,20 +76,6 @@ func (c *Cluster) createNodes(ctx context.Context, client kubernetes.Interface) 
 	return nil
 }
 
-// releaseNodes deletes the node leases. A killed simulator left them in its name,
-// and the next one would wait for their end before it cared for the nodes.
-func (c *Cluster) releaseNodes(ctx context.Context) error {
-	client, err := kubernetes.NewForConfig(c.AdminConfig())
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	err = client.CoordinationV1().Leases(corev1.NamespaceNodeLease).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("deleting the node leases: %w", err)
-	}
-	return nil
-}
-
 func unlessExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

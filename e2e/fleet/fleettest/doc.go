@@ -1,7 +1,8 @@
 // Package fleettest starts fleets for tests.
 //
-// What: Start ties a fleet to a test, and Eventually waits for conditions. With
-// SHOPFLEET_KEEP set, a failed test leaves its data and logs and says where.
+// What: Start ties a fleet to a test, and Eventually waits for conditions. A failed
+// test shows which components are gone and the last warnings in their logs; with
+// SHOPFLEET_KEEP set, it leaves all data and logs and says where.
 //
 // Not: no assertions, and no clients: tests make the ones they are about.
 //

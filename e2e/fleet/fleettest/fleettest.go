@@ -37,6 +37,9 @@ func Start(t testing.TB, options fleet.Options) *fleet.Fleet {
 		t.Fatalf("starting a fleet: %v", err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			report(t, f)
+		}
 		// The test's own context has ended by now.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), stopTimeout)
 		defer cancel()
@@ -57,6 +60,14 @@ func keptDir(fail func(string, ...any)) string {
 	return dir
 }
 
+// report shows what the fleet's logs say about a failure, before they go.
+func report(t testing.TB, f *fleet.Fleet) {
+	t.Helper()
+	for _, cluster := range f.Clusters() {
+		t.Log(cluster.Diagnosis())
+	}
+}
+
 // finish says where the logs are, and removes them if nobody needs them.
 func finish(t testing.TB, dir string, keep bool) {
 	t.Helper()
@@ -68,7 +79,7 @@ func finish(t testing.TB, dir string, keep bool) {
 			t.Errorf("removing the fleet's folder: %v", err)
 		}
 	case t.Failed():
-		t.Logf("the fleet's logs are gone: run again with %s=1 to keep them", KeepVariable)
+		t.Logf("the rest of the fleet's logs is gone: run again with %s=1 to keep all", KeepVariable)
 	}
 }
 
