@@ -85,15 +85,18 @@ func newKindDemo(d *demo) *kindDemo {
 	}
 }
 
-// up brings the demo up. An interruption removes it, since a cluster that is half
-// made is of no use.
+// up brings the demo up. An interruption removes what this run has started.
 func (k *kindDemo) up(ctx context.Context) error {
+	existed := lab.Exists(k.options)
 	err := k.steps(ctx)
 	switch {
 	case err == nil:
 		return k.next(ctx)
 	case ctx.Err() == nil:
 		return fmt.Errorf("%w\nThings stay as they are, to be looked at; end them with: make demo-down KIND=1", err)
+	case existed:
+		k.screen.line("interrupted; what ran before goes on, end it with: make demo-down KIND=1")
+		return context.Cause(ctx)
 	}
 	k.screen.line("interrupted; removing what was started")
 	return errors.Join(context.Cause(ctx), k.down())

@@ -25,28 +25,30 @@ import (
 
 // repair deletes every child of the copy, and then edits every one: each comes back
 // as it was, with the same data.
-func repair(t *testing.T, w *world) {
-	w.each(t, func(t *testing.T, r *region) {
-		id := r.order(t, shop)
-		before := r.children(t)
-		if len(before) < 20 {
-			t.Fatalf("%d children, want those of a whole shop: %v", len(before), before)
-		}
-		for _, c := range before {
-			if keptByPeople(c) {
-				continue
+func (w *world) repair(t *testing.T) {
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) {
+			id := r.order(t, shop)
+			before := r.children(t)
+			if len(before) < 20 {
+				t.Fatalf("%d children, want those of a whole shop: %v", len(before), before)
 			}
-			r.must(t, "delete", c.kind, c.name, "--namespace", namespace, "--wait=false")
-		}
-		r.whole(t, before)
-		for _, c := range before {
-			r.must(t, "label", c.kind, c.name, "--namespace", namespace, "--overwrite", v1.ComponentLabel+"=edited-by-hand")
-		}
-		r.whole(t, before)
-		if !slices.Contains(r.inDatabase(t, shop), id) {
-			t.Errorf("order %s is lost", id)
-		}
-	})
+			for _, c := range before {
+				if keptByPeople(c) {
+					continue
+				}
+				r.must(t, "delete", c.kind, c.name, "--namespace", namespace, "--wait=false")
+			}
+			r.whole(t, before)
+			for _, c := range before {
+				r.must(t, "label", c.kind, c.name, "--namespace", namespace, "--overwrite", v1.ComponentLabel+"=edited-by-hand")
+			}
+			r.whole(t, before)
+			if !slices.Contains(r.inDatabase(t, shop), id) {
+				t.Errorf("order %s is lost", id)
+			}
+		})
+	}
 	w.running(t, shop)
 }
 
@@ -127,36 +129,42 @@ func byName(children []child) map[string]child {
 
 // scale scales by the hub's scale subresource, and by an autoscaler: the number of
 // pods is whose turn it is to say, and nobody else writes it.
-func scale(t *testing.T, w *world) {
+func (w *world) scale(t *testing.T) {
 	w.hub.must(t, "scale", "ecommerceapp", shop, "--namespace", namespace, "--replicas=2")
-	w.each(t, func(t *testing.T, r *region) { r.awaitPods(t, "frontend", 2) })
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) { r.awaitPods(t, "frontend", 2) })
+	}
 	// There are no metrics here: an autoscaler then keeps its bounds and no more.
-	w.change(t, shop, `{"spec":{"backend":{"replicas":null,"autoscaling":{"minReplicas":3,"maxReplicas":4}}}}`)
-	w.each(t, func(t *testing.T, r *region) {
-		r.awaitPods(t, "backend", 3)
-		scaler := &autoscalingv2.HorizontalPodAutoscaler{}
-		if err := r.get(t.Context(), shop+"-backend", scaler); err != nil {
-			t.Fatal(err)
-		}
-		deployment := &appsv1.Deployment{}
-		if err := r.get(t.Context(), shop+"-backend", deployment); err != nil {
-			t.Fatal(err)
-		}
-		mark, generation := r.mark(t), deployment.Generation
-		// Whoever fought would do it when the object is looked at again.
-		w.reconcile(t, shop)
-		if err := r.get(t.Context(), shop+"-backend", deployment); err != nil {
-			t.Fatal(err)
-		}
-		if deployment.Generation != generation || *deployment.Spec.Replicas != 3 {
-			t.Errorf("generation %d became %d, replicas are %d", generation, deployment.Generation, *deployment.Spec.Replicas)
-		}
-		if writes := r.since(t, mark).Writes().Of("deployments"); len(writes) > 0 {
-			t.Errorf("somebody writes:\n%s", writes)
-		}
-	})
-	w.change(t, shop, `{"spec":{"backend":{"autoscaling":null,"replicas":2}}}`)
-	w.each(t, func(t *testing.T, r *region) { r.awaitPods(t, "backend", 2) })
+	w.change(t, `{"spec":{"backend":{"replicas":null,"autoscaling":{"minReplicas":3,"maxReplicas":4}}}}`)
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) {
+			r.awaitPods(t, "backend", 3)
+			scaler := &autoscalingv2.HorizontalPodAutoscaler{}
+			if err := r.get(t.Context(), shop+"-backend", scaler); err != nil {
+				t.Fatal(err)
+			}
+			deployment := &appsv1.Deployment{}
+			if err := r.get(t.Context(), shop+"-backend", deployment); err != nil {
+				t.Fatal(err)
+			}
+			mark, generation := r.mark(t), deployment.Generation
+			// Whoever fought would do it when the object is looked at again.
+			w.reconcile(t)
+			if err := r.get(t.Context(), shop+"-backend", deployment); err != nil {
+				t.Fatal(err)
+			}
+			if deployment.Generation != generation || *deployment.Spec.Replicas != 3 {
+				t.Errorf("generation %d became %d, replicas are %d", generation, deployment.Generation, *deployment.Spec.Replicas)
+			}
+			if writes := r.since(t, mark).Writes().Of("deployments"); len(writes) > 0 {
+				t.Errorf("somebody writes:\n%s", writes)
+			}
+		})
+	}
+	w.change(t, `{"spec":{"backend":{"autoscaling":null,"replicas":2}}}`)
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) { r.awaitPods(t, "backend", 2) })
+	}
 	w.running(t, shop)
 }
 
@@ -180,20 +188,20 @@ func (r *region) awaitPods(t *testing.T, component string, want int) {
 	})
 }
 
-// reconcile has an application looked at again everywhere, and waits until it was.
-func (w *world) reconcile(t *testing.T, name string) {
+// reconcile has the shop looked at again everywhere, and waits until it was.
+func (w *world) reconcile(t *testing.T) {
 	t.Helper()
 	at := time.Now().UTC().Format(time.RFC3339Nano)
-	w.hub.must(t, "annotate", "ecommerceapp", name, "--namespace", namespace, "--overwrite", v1.ReconcileAtAnnotation+"="+at)
-	fleettest.Within(t, patience, name+" to be looked at again", func(ctx context.Context) error {
-		app, err := w.app(ctx, name)
+	w.hub.must(t, "annotate", "ecommerceapp", shop, "--namespace", namespace, "--overwrite", v1.ReconcileAtAnnotation+"="+at)
+	fleettest.Within(t, patience, shop+" to be looked at again", func(ctx context.Context) error {
+		app, err := w.app(ctx, shop)
 		if err == nil && app.Status.LastHandledReconcileAt != at {
 			err = errWaiting
 		}
 		for _, r := range w.regions {
 			copied := &v1.EcommerceApp{}
 			if err == nil {
-				err = r.get(ctx, name, copied)
+				err = r.get(ctx, shop, copied)
 			}
 			if err == nil && copied.Status.LastHandledReconcileAt != at {
 				err = fmt.Errorf("%w: in %s", errWaiting, r.name)
@@ -205,32 +213,34 @@ func (w *world) reconcile(t *testing.T, name string) {
 
 // storage asks for larger volumes, of a class that does not expand and of one that
 // does: the first is refused with a reason, the second grows.
-func storage(t *testing.T, w *world) {
+func (w *world) storage(t *testing.T) {
 	app, err := w.app(t.Context(), shop)
 	if err != nil {
 		t.Fatal(err)
 	}
 	had := app.Spec.Database.Storage
-	w.change(t, shop, `{"spec":{"database":{"storage":"200Gi"}}}`)
-	w.each(t, func(t *testing.T, r *region) {
-		fleettest.Within(t, patience, "the refusal", func(ctx context.Context) error {
-			copied := &v1.EcommerceApp{}
-			if err := r.get(ctx, shop, copied); err != nil {
-				return err
-			}
-			for _, c := range copied.Status.Components {
-				if c.Name == "database" && c.Reason == v1.ReasonStorageNotExpandable {
-					return nil
+	w.change(t, `{"spec":{"database":{"storage":"200Gi"}}}`)
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) {
+			fleettest.Within(t, patience, "the refusal", func(ctx context.Context) error {
+				copied := &v1.EcommerceApp{}
+				if err := r.get(ctx, shop, copied); err != nil {
+					return err
 				}
-			}
-			return fmt.Errorf("%w: components %+v", errWaiting, copied.Status.Components)
+				for _, c := range copied.Status.Components {
+					if c.Name == "database" && c.Reason == v1.ReasonStorageNotExpandable {
+						return nil
+					}
+				}
+				return fmt.Errorf("%w: components %+v", errWaiting, copied.Status.Components)
+			})
+			r.order(t, shop) // The shop goes on as it is.
+			// The class learns to expand: what was refused is done.
+			r.expandable(t, true)
+			t.Cleanup(func() { r.expandable(t, false) })
+			r.resized(t, shop, "200Gi")
 		})
-		r.order(t, shop) // The shop goes on as it is.
-		// The class learns to expand: what was refused is done.
-		r.expandable(t, true)
-		t.Cleanup(func() { r.expandable(t, false) })
-		r.resized(t, shop, "200Gi")
-	})
+	}
 	w.running(t, shop)
 	t.Logf("the volumes grew from %s", had)
 }

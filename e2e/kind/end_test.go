@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +26,7 @@ const shortest = 12
 
 // secrets looks for every password, key and token of every cluster in all that
 // was logged, told or written anywhere but in Secrets.
-func secrets(t *testing.T, w *world) {
+func (w *world) secrets(t *testing.T) {
 	wanted := map[string]string{}
 	views := []*view{w.hub}
 	for _, r := range w.regions {
@@ -45,21 +44,31 @@ func secrets(t *testing.T, w *world) {
 	if err := w.lab.Collect(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
+	files := search(t, dir, wanted)
+	t.Logf("looked for %d credentials in %d files", len(wanted), files)
+	if files < 50 {
+		t.Errorf("%d files collected, want the logs of three clusters", files)
+	}
+}
+
+// search looks for secrets in all files of a folder, as they are and in base64, and
+// returns in how many it looked.
+func search(t *testing.T, dir string, secrets map[string]string) int {
+	t.Helper()
+	root := os.DirFS(dir)
 	files := 0
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
 		files++
-		raw, err := os.ReadFile(path)
+		raw, err := fs.ReadFile(root, path)
 		if err != nil {
 			return err
 		}
-		for name, value := range wanted {
-			for _, form := range []string{value, base64.StdEncoding.EncodeToString([]byte(value))} {
-				if bytes.Contains(raw, []byte(form)) {
-					t.Errorf("%s is in %s", name, strings.TrimPrefix(path, dir))
-				}
+		for name, value := range secrets {
+			if bytes.Contains(raw, []byte(value)) || bytes.Contains(raw, []byte(base64.StdEncoding.EncodeToString([]byte(value)))) {
+				t.Errorf("%s is in %s", name, path)
 			}
 		}
 		return nil
@@ -67,10 +76,7 @@ func secrets(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("looked for %d credentials in %d files", len(wanted), files)
-	if files < 50 {
-		t.Errorf("%d files collected, want the logs of three clusters", files)
-	}
+	return files
 }
 
 // credentials returns the secret values of a cluster by where they are.
@@ -85,24 +91,30 @@ func (v *view) credentials(t *testing.T) map[string]string {
 		for i := range list.Items {
 			s := &list.Items[i]
 			for key, value := range s.Data {
-				name := fmt.Sprintf("%s of Secret %s/%s", key, s.Namespace, s.Name)
-				switch {
-				case key == "kubeconfig":
-					file, err := clientcmd.Load(value)
-					if err != nil {
-						t.Fatal(err)
-					}
-					for _, user := range file.AuthInfos {
-						found[name] = user.Token
-					}
-				case key == "tls.crt" || key == "ca.crt" || len(value) < shortest || public(string(value)):
-				default:
-					found[name] = string(value)
+				if secret := secretIn(t, key, value); secret != "" {
+					found[fmt.Sprintf("%s of Secret %s/%s", key, s.Namespace, s.Name)] = secret
 				}
 			}
 		}
 	}
 	return found
+}
+
+// secretIn returns what nobody may know of a value in a Secret; empty for nothing.
+func secretIn(t *testing.T, key string, value []byte) string {
+	t.Helper()
+	switch {
+	case key == "kubeconfig":
+		file, err := clientcmd.Load(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file.AuthInfos[file.Contexts[file.CurrentContext].AuthInfo].Token
+	case key == "tls.crt" || key == "ca.crt" || len(value) < shortest || public(string(value)):
+		return ""
+	default:
+		return string(value)
+	}
 }
 
 // public tells whether a value is known to everybody.
@@ -113,32 +125,36 @@ func public(value string) bool {
 
 // uninstall takes the hub away: the shops go on. Installed again, it knows them,
 // and deletes them in order; what is data stays.
-func uninstall(t *testing.T, w *world) {
+func (w *world) uninstall(t *testing.T) {
 	before := w.podsOf(t)
 	w.follow(t, "Uninstall")
-	w.each(t, func(t *testing.T, r *region) { r.order(t, shop) })
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) { r.order(t, shop) })
+	}
 	if after := w.podsOf(t); !slices.Equal(before, after) {
 		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)
 	}
 	w.follow(t, "Install")
-	w.reconcile(t, shop)
+	w.reconcile(t)
 	w.hub.must(t, "delete", "ecommerceapp", shop, ledger, "--namespace", namespace, "--timeout=4m")
-	w.each(t, func(t *testing.T, r *region) {
-		for _, app := range []string{shop, ledger} {
-			r.gone(t, &v1.EcommerceApp{ObjectMeta: objectMeta(app)})
-			fleettest.Within(t, patience, "the children of "+app+" to be gone", func(ctx context.Context) error {
-				left, err := r.findChildren(ctx, app)
-				if err == nil && len(left) > 0 {
-					err = fmt.Errorf("%w: left are %v", errChildren, left)
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) {
+			for _, app := range []string{shop, ledger} {
+				r.gone(t, &v1.EcommerceApp{ObjectMeta: objectMeta(app)})
+				fleettest.Within(t, patience, "the children of "+app+" to be gone", func(ctx context.Context) error {
+					left, err := r.findChildren(ctx, app)
+					if err == nil && len(left) > 0 {
+						err = fmt.Errorf("%w: left are %v", errChildren, left)
+					}
+					return err
+				})
+				claim := &corev1.PersistentVolumeClaim{}
+				if err := r.get(t.Context(), "data-"+app+"-database-0", claim); apierrors.IsNotFound(err) {
+					t.Errorf("the volume of %s is gone with it", app)
+				} else if err != nil {
+					t.Fatal(err)
 				}
-				return err
-			})
-			claim := &corev1.PersistentVolumeClaim{}
-			if err := r.get(t.Context(), "data-"+app+"-database-0", claim); apierrors.IsNotFound(err) {
-				t.Errorf("the volume of %s is gone with it", app)
-			} else if err != nil {
-				t.Fatal(err)
 			}
-		}
-	})
+		})
+	}
 }

@@ -38,46 +38,28 @@ func options() lab.Options {
 	return lab.ForTests(root, os.Stderr)
 }
 
-// TestKind tells the story. A chapter that others build on ends it when it fails.
+// TestKind tells the story. The first chapters are what the others build on.
 func TestKind(t *testing.T) {
 	if os.Getenv(enabled) == "" {
 		t.Skip("needs a container engine and ten minutes: run make e2e-kind")
 	}
 	w := open(t)
-	for _, c := range chapters() {
-		if !t.Run(c.name, func(t *testing.T) { c.run(t, w) }) && c.essential {
-			return
-		}
+	if !t.Run("install", w.install) || !t.Run("join", w.join) || !t.Run("apply", w.apply) {
+		return
 	}
-}
-
-// chapter is a part of the story.
-type chapter struct {
-	name string
-	run  func(t *testing.T, w *world)
-	// essential tells that nothing after it makes sense without it.
-	essential bool
-}
-
-func chapters() []chapter {
-	return []chapter{
-		{name: "install", run: install, essential: true},
-		{name: "join", run: join, essential: true},
-		{name: "apply", run: apply, essential: true},
-		{name: "orders", run: orders},
-		{name: "repair", run: repair},
-		{name: "database killed", run: databaseKilled},
-		{name: "rolling update", run: rollingUpdate},
-		{name: "scale", run: scale},
-		{name: "storage", run: storage},
-		{name: "member paused", run: memberPaused},
-		{name: "leader killed", run: leaderKilled},
-		{name: "switch modes", run: switchModes},
-		{name: "observe and rotate", run: observe},
-		{name: "upgrade", run: upgrade},
-		{name: "secrets", run: secrets},
-		{name: "uninstall", run: uninstall},
-	}
+	t.Run("orders", w.orders)
+	t.Run("repair", w.repair)
+	t.Run("database killed", w.databaseKilled)
+	t.Run("rolling update", w.rollingUpdate)
+	t.Run("scale", w.scale)
+	t.Run("storage", w.storage)
+	t.Run("member paused", w.memberPaused)
+	t.Run("leader killed", w.leaderKilled)
+	t.Run("switch modes", w.switchModes)
+	t.Run("observe and rotate", w.observe)
+	t.Run("upgrade", w.upgrade)
+	t.Run("secrets", w.secrets)
+	t.Run("uninstall", w.uninstall)
 }
 
 // open brings the lab up and has it told about on failure.

@@ -28,25 +28,30 @@ var (
 
 // orders has customers order in each region, on both engines, and looks for the
 // orders in the region's own database.
-func orders(t *testing.T, w *world) {
-	for _, app := range []string{shop, ledger} {
-		t.Run(app, func(t *testing.T) {
-			placed := map[string]string{}
-			w.each(t, func(t *testing.T, r *region) {
+func (w *world) orders(t *testing.T) {
+	t.Run(shop, w.ordersAt(shop))
+	t.Run(ledger, w.ordersAt(ledger))
+}
+
+func (w *world) ordersAt(app string) func(*testing.T) {
+	return func(t *testing.T) {
+		placed := map[string]string{}
+		for name, r := range w.each() {
+			t.Run(name, func(t *testing.T) {
 				id := r.order(t, app)
 				placed[r.name] = id
 				if !slices.Contains(r.inDatabase(t, app), id) {
 					t.Errorf("order %s is not in the region's database", id)
 				}
 			})
-			for _, r := range w.regions {
-				for name, id := range placed {
-					if name != r.name && slices.Contains(r.inDatabase(t, app), id) {
-						t.Errorf("order %s of %s is in the database of %s, too", id, name, r.name)
-					}
+		}
+		for name, id := range placed {
+			for _, r := range w.others(name) {
+				if slices.Contains(r.inDatabase(t, app), id) {
+					t.Errorf("order %s of %s is in the database of %s, too", id, name, r.name)
 				}
 			}
-		})
+		}
 	}
 }
 
@@ -104,22 +109,24 @@ func (r *region) inDatabase(t *testing.T, app string) []string {
 
 // databaseKilled ends the server's processes and deletes the pod: the orders
 // are there afterwards, and customers can order.
-func databaseKilled(t *testing.T, w *world) {
+func (w *world) databaseKilled(t *testing.T) {
 	for _, app := range []string{shop, ledger} {
 		t.Run(app, func(t *testing.T) {
-			w.each(t, func(t *testing.T, r *region) {
-				before := []string{r.order(t, app)}
-				r.killDatabase(t, app)
-				before = append(before, r.order(t, app))
-				r.must(t, "delete", "pod", app+"-database-0", "--namespace", namespace)
-				before = append(before, r.order(t, app))
-				after := r.inDatabase(t, app)
-				for _, id := range before {
-					if !slices.Contains(after, id) {
-						t.Errorf("order %s is lost", id)
+			for name, r := range w.each() {
+				t.Run(name, func(t *testing.T) {
+					before := []string{r.order(t, app)}
+					r.killDatabase(t, app)
+					before = append(before, r.order(t, app))
+					r.must(t, "delete", "pod", app+"-database-0", "--namespace", namespace)
+					before = append(before, r.order(t, app))
+					after := r.inDatabase(t, app)
+					for _, id := range before {
+						if !slices.Contains(after, id) {
+							t.Errorf("order %s is lost", id)
+						}
 					}
-				}
-			})
+				})
+			}
 		})
 	}
 	w.running(t, shop, ledger)
@@ -180,33 +187,40 @@ func ready(pod *corev1.Pod) bool {
 
 // rollingUpdate brings the next version of the storefront to all regions while
 // customers order all the time: none of them sees an error, no order is lost.
-func rollingUpdate(t *testing.T, w *world) {
+func (w *world) rollingUpdate(t *testing.T) {
 	crowds := map[string]*crowd{}
 	for _, r := range w.regions {
 		crowds[r.name] = r.sendCustomers(t)
 	}
-	w.change(t, shop, fmt.Sprintf(`{"spec":{"frontend":{"image":%q},"backend":{"image":%q}}}`, images.FrontendNew, images.BackendNew))
+	w.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q},"backend":{"image":%q}}}`, images.FrontendNew, images.BackendNew))
 	w.running(t, shop)
-	w.each(t, func(t *testing.T, r *region) {
-		for component, image := range map[string]string{"frontend": images.FrontendNew, "backend": images.BackendNew} {
-			pods, err := r.pods(t.Context(), shop, component)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range pods {
-				if got := pods[i].Spec.Containers[0].Image; got != image {
-					t.Errorf("pod %s runs %s, want %s", pods[i].Name, got, image)
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) {
+			r.all(t, "frontend", images.FrontendNew)
+			r.all(t, "backend", images.BackendNew)
+			placed := crowds[r.name].end(t)
+			stored := r.inDatabase(t, shop)
+			for _, id := range placed {
+				if !slices.Contains(stored, id) {
+					t.Errorf("order %s is lost", id)
 				}
 			}
+		})
+	}
+}
+
+// all checks that all pods of a component of the shop run an image.
+func (r *region) all(t *testing.T, component, image string) {
+	t.Helper()
+	pods, err := r.pods(t.Context(), shop, component)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range pods {
+		if got := pods[i].Spec.Containers[0].Image; got != image {
+			t.Errorf("pod %s runs %s, want %s", pods[i].Name, got, image)
 		}
-		placed := crowds[r.name].end(t)
-		stored := r.inDatabase(t, shop)
-		for _, id := range placed {
-			if !slices.Contains(stored, id) {
-				t.Errorf("order %s is lost", id)
-			}
-		}
-	})
+	}
 }
 
 // crowd is customers that order all the time, in a pod.

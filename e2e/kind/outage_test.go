@@ -21,67 +21,82 @@ import (
 // leaseName is the hub's lease.
 const leaseName = "shopfleet-hub"
 
-// holder returns the pod of the hub that holds the lease.
-func (w *world) holder(ctx context.Context) (string, error) {
+// holder returns the pod of the hub that leads, and the process in it: one that was
+// started again is another.
+func (w *world) holder(ctx context.Context) (pod, process string, err error) {
 	lease := &coordinationv1.Lease{}
 	if err := w.hub.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: leaseName}, lease); err != nil {
-		return "", fmt.Errorf("reading the lease: %w", err)
+		return "", "", fmt.Errorf("reading the lease: %w", err)
 	}
-	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-		return "", errNoLeader
+	if lease.Spec.HolderIdentity == nil {
+		return "", "", errNoLeader
 	}
-	// The identity is the pod's name and something random.
-	pods := &corev1.PodList{}
-	if err := w.hub.List(ctx, pods, client.InNamespace(config.Namespace)); err != nil {
-		return "", fmt.Errorf("listing the pods of the hub: %w", err)
+	// The identity is the pod's name, and something random.
+	pod, process, _ = strings.Cut(*lease.Spec.HolderIdentity, "_")
+	if process == "" {
+		return "", "", errNoLeader
 	}
-	for i := range pods.Items {
-		if name := pods.Items[i].Name; len(*lease.Spec.HolderIdentity) > len(name) && (*lease.Spec.HolderIdentity)[:len(name)] == name {
-			return name, nil
+	return pod, process, nil
+}
+
+// leader waits until a process of the hub leads, another than the former, and
+// returns its pod and itself.
+func (w *world) leader(t *testing.T, former string) (pod, process string) {
+	t.Helper()
+	fleettest.Within(t, patience, "a pod of the hub to lead", func(ctx context.Context) (err error) {
+		if pod, process, err = w.holder(ctx); err == nil && process == former {
+			err = fmt.Errorf("%w but the former", errNoLeader)
 		}
-	}
-	return "", fmt.Errorf("%w: %s is no pod", errNoLeader, *lease.Spec.HolderIdentity)
+		return err
+	})
+	return pod, process
 }
 
 // memberPaused stops all processes of one member after the other. It turns Unknown
 // within the promised time and takes its region with it, the other region goes on,
 // and it is back by itself.
-func memberPaused(t *testing.T, w *world) {
-	w.each(t, func(t *testing.T, r *region) {
-		if err := r.Pause(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		paused := time.Now()
-		t.Cleanup(func() {
-			if still, err := r.Paused(context.WithoutCancel(t.Context())); err == nil && still {
-				_ = r.Unpause(context.WithoutCancel(t.Context()))
+func (w *world) memberPaused(t *testing.T) {
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) {
+			paused := r.pause(t)
+			fleettest.Within(t, patience, r.name+" to be Unknown", func(ctx context.Context) error {
+				return w.region(ctx, r, v1.PhaseUnknown)
+			})
+			took := time.Since(paused)
+			t.Logf("%s is Unknown after %s", r.name, took.Round(time.Second/10))
+			if took > unknownWithin {
+				t.Errorf("it took %s, more than %s", took, unknownWithin)
 			}
+			for _, other := range w.others(r.name) {
+				if err := w.region(t.Context(), other, v1.PhaseRunning); err != nil {
+					t.Errorf("%s suffers, too: %v", other.name, err)
+				}
+				other.order(t, shop)
+			}
+			if err := r.Unpause(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			back := time.Now()
+			w.running(t, shop, ledger)
+			t.Logf("%s runs again %s after it was resumed", r.name, time.Since(back).Round(time.Second/10))
+			r.order(t, shop)
 		})
-		fleettest.Within(t, patience, r.name+" to be Unknown", func(ctx context.Context) error {
-			return w.region(ctx, r, v1.PhaseUnknown)
-		})
-		took := time.Since(paused)
-		t.Logf("%s is Unknown after %s", r.name, took.Round(time.Second/10))
-		if took > unknownWithin {
-			t.Errorf("it took %s, more than %s", took, unknownWithin)
+	}
+}
+
+// pause stops all processes of the member, for the time of the test at most, and
+// returns when.
+func (r *region) pause(t *testing.T) time.Time {
+	t.Helper()
+	if err := r.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if still, err := r.Paused(context.WithoutCancel(t.Context())); err == nil && still {
+			_ = r.Unpause(context.WithoutCancel(t.Context()))
 		}
-		for _, other := range w.regions {
-			if other == r {
-				continue
-			}
-			if err := w.region(t.Context(), other, v1.PhaseRunning); err != nil {
-				t.Errorf("%s suffers, too: %v", other.name, err)
-			}
-			other.order(t, shop)
-		}
-		if err := r.Unpause(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		back := time.Now()
-		w.running(t, shop, ledger)
-		t.Logf("%s runs again %s after it was resumed", r.name, time.Since(back).Round(time.Second/10))
-		r.order(t, shop)
 	})
+	return time.Now()
 }
 
 // region returns nil if the hub says of the shop in a region that it is in a phase.
@@ -107,10 +122,10 @@ func (w *world) region(ctx context.Context, r *region, want v1.Phase) error {
 	return nil
 }
 
-// leaderKilled kills the leading hub as a crash would. The standby takes over, and
-// writes nothing that is written already.
-func leaderKilled(t *testing.T, w *world) {
-	former := w.leader(t)
+// leaderKilled kills the leading hub as a crash would. The standby takes over, or the
+// pod itself if it is back sooner; whoever does writes nothing that is written already.
+func (w *world) leaderKilled(t *testing.T) {
+	former, process := w.leader(t, "")
 	pod := &corev1.Pod{}
 	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: former}, pod); err != nil {
 		t.Fatal(err)
@@ -123,10 +138,10 @@ func leaderKilled(t *testing.T, w *world) {
 	if err := w.hub.kill(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	next := w.leaderOtherThan(t, former)
+	next, _ := w.leader(t, process)
 	t.Logf("%s leads %s after %s was killed", next, time.Since(begin).Round(time.Second/10), former)
 	// The new leader works: it passes this on to each member, in one write.
-	w.reconcile(t, shop)
+	w.reconcile(t)
 	w.running(t, shop, ledger)
 	for i, r := range w.regions {
 		writes := r.since(t, marks[i]).ByServiceAccount(config.Namespace, config.HubServiceAccount).Writes().Succeeded()
@@ -145,7 +160,7 @@ func leaderKilled(t *testing.T, w *world) {
 
 // switchModes moves the work between the hub and the agent, in both directions at
 // once and back: no pod is started again, and nothing of the shop is written.
-func switchModes(t *testing.T, w *world) {
+func (w *world) switchModes(t *testing.T) {
 	before := w.podsOf(t)
 	for _, section := range []string{"Switch", "Switch back"} {
 		marks := []audit.Mark{}
@@ -153,7 +168,7 @@ func switchModes(t *testing.T, w *world) {
 			marks = append(marks, r.mark(t))
 		}
 		w.follow(t, section)
-		w.reconcile(t, shop)
+		w.reconcile(t)
 		w.running(t, shop, ledger)
 		for i, r := range w.regions {
 			r.mode = otherMode(r.mode)
@@ -202,7 +217,7 @@ func (w *world) podsOf(t *testing.T) []string {
 }
 
 // observe reads metrics and changes what is logged, and renews a token.
-func observe(t *testing.T, w *world) {
+func (w *world) observe(t *testing.T) {
 	said := w.follow(t, "Observe")
 	for _, want := range []string{"reconcile_total{", "us-1"} {
 		if !strings.Contains(said, want) {

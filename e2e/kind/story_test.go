@@ -1,9 +1,7 @@
 package kind
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,15 +15,14 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/kind/images"
 )
 
 // install installs the hub: two pods run, and one of them leads.
-func install(t *testing.T, w *world) {
+func (w *world) install(t *testing.T) {
 	w.reset(t)
 	w.follow(t, "Install")
-	leader := w.leader(t)
+	leader, _ := w.leader(t, "")
 	pods := &corev1.PodList{}
 	if err := w.hub.List(t.Context(), pods, client.InNamespace(config.Namespace)); err != nil {
 		t.Fatal(err)
@@ -37,7 +34,7 @@ func install(t *testing.T, w *world) {
 }
 
 // join makes both clusters members, one in each mode.
-func join(t *testing.T, w *world) {
+func (w *world) join(t *testing.T) {
 	w.follow(t, "Join")
 	for _, r := range w.regions {
 		member := &v1.MemberCluster{}
@@ -55,7 +52,7 @@ func join(t *testing.T, w *world) {
 
 // apply applies the seed's application and one on MySQL. Neither asks for more than
 // a small machine has.
-func apply(t *testing.T, w *world) {
+func (w *world) apply(t *testing.T) {
 	w.hub.must(t, "create", "namespace", namespace)
 	raw, err := os.ReadFile("../../config/samples/ecommerceapp.yaml")
 	if err != nil {
@@ -127,23 +124,3 @@ type child struct {
 }
 
 func (c child) String() string { return c.kind + "/" + c.name }
-
-// leader waits until a pod of the hub leads and returns its name.
-func (w *world) leader(t *testing.T) string {
-	t.Helper()
-	return w.leaderOtherThan(t, "")
-}
-
-func (w *world) leaderOtherThan(t *testing.T, former string) string {
-	t.Helper()
-	var leader string
-	fleettest.Within(t, patience, "a pod of the hub to lead", func(ctx context.Context) error {
-		var err error
-		leader, err = w.holder(ctx)
-		if err == nil && leader == former {
-			err = fmt.Errorf("%w but %s", errNoLeader, former)
-		}
-		return err
-	})
-	return leader
-}

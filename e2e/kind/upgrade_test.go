@@ -15,7 +15,7 @@ import (
 // upgrade goes back to the previous build of the hub and the agent, and then follows
 // the upgrade to this one: no pod of a shop is started again, and nothing that is
 // unchanged is written to.
-func upgrade(t *testing.T, w *world) {
+func (w *world) upgrade(t *testing.T) {
 	previous := w.previous(t)
 	hubImage, spokeImage, err := w.lab.LoadProduct(t.Context(), previous)
 	if err != nil {
@@ -25,7 +25,7 @@ func upgrade(t *testing.T, w *world) {
 		r.installFrom(t, previous, "spoke", spokeImage)
 	}
 	w.hub.installFrom(t, previous, "hub", hubImage)
-	w.reconcile(t, shop)
+	w.reconcile(t)
 	w.running(t, shop, ledger)
 
 	before, marks := w.podsOf(t), []audit.Mark{}
@@ -33,7 +33,7 @@ func upgrade(t *testing.T, w *world) {
 		marks = append(marks, r.mark(t))
 	}
 	w.follow(t, "Upgrade")
-	w.reconcile(t, shop)
+	w.reconcile(t)
 	w.running(t, shop, ledger)
 	if after := w.podsOf(t); !slices.Equal(before, after) {
 		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)
@@ -52,8 +52,9 @@ func upgrade(t *testing.T, w *world) {
 	}
 }
 
-// previous returns a folder with the sources of the previous build: the commit that
-// changes are made on, or the one before it where nothing is changed.
+// previous returns a folder with the sources of the previous build of the product: the
+// commit that changes are made on or, where nothing is changed, the one before the
+// product was changed last.
 func (w *world) previous(t *testing.T) string {
 	t.Helper()
 	git := func(args ...string) (string, error) {
@@ -62,16 +63,21 @@ func (w *world) previous(t *testing.T) string {
 		out, err := lab.Run(cmd)
 		return strings.TrimSpace(out), err
 	}
-	commit := "HEAD^"
-	if changed, err := git("status", "--porcelain"); err == nil && changed != "" {
+	changed, err := git("rev-list", "--max-count=1", "HEAD", "--", "api", "cmd", "config", "hub", "spoke", "go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := changed + "^"
+	if dirty, err := git("status", "--porcelain"); err == nil && dirty != "" {
 		commit = "HEAD"
 	}
 	if _, err := git("rev-parse", "--verify", "--quiet", commit+"^{commit}"); err != nil {
-		t.Skipf("needs the commit before this one, to upgrade from: fetch more of the history (git fetch --deepen=1): %v", err)
+		t.Skipf("needs commit %s, to upgrade from: fetch more of the history (git fetch --unshallow): %v", commit, err)
 	}
 	if _, err := git("cat-file", "-e", commit+":cmd/Dockerfile"); err != nil {
-		t.Skip("needs a previous build that can be installed: the commit before this one has no cmd/Dockerfile")
+		t.Skipf("needs a previous build that can be installed: commit %s has no cmd/Dockerfile", commit)
 	}
+	t.Logf("the previous build is that of commit %s", commit)
 	dir := w.lab.Path("previous")
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,12 +90,20 @@ func newView(t *testing.T, l *lab.Lab, c *clusters.Cluster) *view {
 	return &view{Cluster: c, Client: made, lab: l}
 }
 
-// each runs a test for each member, under its name and mode.
-func (w *world) each(t *testing.T, run func(t *testing.T, r *region)) {
-	t.Helper()
-	for _, r := range w.regions {
-		t.Run(fmt.Sprintf("%s in mode %s", r.name, r.mode), func(t *testing.T) { run(t, r) })
+// each lists the members by a name for a subtest: their own, and their mode.
+func (w *world) each() iter.Seq2[string, *region] {
+	return func(yield func(string, *region) bool) {
+		for _, r := range w.regions {
+			if !yield(fmt.Sprintf("%s in mode %s", r.name, r.mode), r) {
+				return
+			}
+		}
 	}
+}
+
+// others returns the members but the named one.
+func (w *world) others(name string) []*region {
+	return slices.DeleteFunc(slices.Clone(w.regions), func(r *region) bool { return r.name == name })
 }
 
 // reset removes what an earlier story left in clusters that were kept.
@@ -198,10 +208,10 @@ func (w *world) running(t *testing.T, names ...string) {
 	}
 }
 
-// change changes an application on the hub as a person does, by a merge patch.
-func (w *world) change(t *testing.T, name, patch string) {
+// change changes the shop on the hub as a person does, by a merge patch.
+func (w *world) change(t *testing.T, patch string) {
 	t.Helper()
-	w.hub.must(t, "patch", "ecommerceapp", name, "--namespace", namespace, "--type=merge", "--patch", patch)
+	w.hub.must(t, "patch", "ecommerceapp", shop, "--namespace", namespace, "--type=merge", "--patch", patch)
 }
 
 // pods returns the pods of a component of an application, those that end left out.

@@ -90,14 +90,15 @@ func (c *Cluster) create(ctx context.Context) error {
 		cluster.CreateWithDisplayUsage(false),
 		cluster.CreateWithDisplaySalutation(false),
 	}
+	advice := "; to use a node image that is here, name it in KIND_NODE_IMAGE"
 	if image := os.Getenv("KIND_NODE_IMAGE"); image != "" {
-		options = append(options, cluster.CreateWithNodeImage(image))
+		options, advice = append(options, cluster.CreateWithNodeImage(image)), ""
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("creating cluster %q: %w", c.Name, err)
 	}
 	if err := c.provider.Create(c.Name, options...); err != nil {
-		return fmt.Errorf("creating cluster %q: %w", c.Name, err)
+		return fmt.Errorf("creating cluster %q: %w%s", c.Name, err, advice)
 	}
 	if err := ctx.Err(); err != nil {
 		return errors.Join(fmt.Errorf("creating cluster %q: %w", c.Name, err), c.Down())
@@ -150,6 +151,15 @@ func Delete(names []string, progress io.Writer) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// Names returns the names of the clusters that are there, of whomever.
+func Names(progress io.Writer) ([]string, error) {
+	names, err := newProvider(progress).List()
+	if err != nil {
+		return nil, fmt.Errorf("listing kind clusters: %w", err)
+	}
+	return names, nil
 }
 
 // Config returns how this machine reaches the cluster, as an administrator, with a

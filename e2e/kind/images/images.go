@@ -36,6 +36,9 @@ type Builder struct {
 	// Root is the repository, Dir a folder for what is built. A later build in the
 	// same folder is quick.
 	Root, Dir string
+	// Debian is the image that databases' stand-ins are made from; empty: one that is on
+	// this machine, Node at last, the image of kind's nodes.
+	Debian, Node string
 	// Progress gets a line for each image.
 	Progress io.Writer
 }

@@ -28,8 +28,9 @@ type source struct {
 
 func storefront() []source {
 	const shop = "e2e/shop"
-	var all []source
-	for _, image := range []string{FrontendOld, FrontendNew, BackendOld, BackendNew, Customer} {
+	images := []string{FrontendOld, FrontendNew, BackendOld, BackendNew, Customer}
+	all := make([]source, 0, len(images))
+	for _, image := range images {
 		name, version, _ := strings.Cut(image, ":")
 		program := name[strings.LastIndex(name, "-")+1:]
 		all = append(all, source{

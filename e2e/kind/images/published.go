@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 )
 
@@ -63,7 +62,7 @@ func (b *Builder) standIn(ctx context.Context, p third) error {
 	if p.source != nil {
 		return b.program(ctx, *p.source)
 	}
-	base, err := debian(ctx)
+	base, err := b.debian(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,13 +75,13 @@ func (b *Builder) standIn(ctx context.Context, p third) error {
 	return err
 }
 
-// debian returns an image of Debian with its packages: the one that DEBIAN_IMAGE
-// names, one that is on this machine, or the node's own.
-func debian(ctx context.Context) (string, error) {
-	if image := os.Getenv("DEBIAN_IMAGE"); image != "" {
-		return image, nil
+// debian returns an image of Debian with its packages: the builder's, one that is on
+// this machine, or the node's own.
+func (b *Builder) debian(ctx context.Context) (string, error) {
+	if b.Debian != "" {
+		return b.Debian, nil
 	}
-	candidates := []string{"debian:bookworm-slim", "kindnode:debian", os.Getenv("KIND_NODE_IMAGE")}
+	candidates := []string{"debian:bookworm-slim", "kindnode:debian", b.Node}
 	for _, image := range candidates {
 		if image == "" {
 			continue

@@ -39,13 +39,12 @@ func (l *Lab) Command(ctx context.Context, program string, args ...string) *exec
 
 // variables are those that the commands of hub/README.md use.
 func (l *Lab) variables() []string {
-	variables := []string{"HUB_IMAGE=" + l.Images.Hub, "SPOKE_IMAGE=" + l.Images.Spoke}
-	for i, prefix := range []string{"EU", "US"} {
-		variables = append(variables,
-			prefix+"_KUBECONFIG="+l.Members[i].Kubeconfig,
-			prefix+"_SERVER="+l.Members[i].InternalServer)
+	eu, us := l.Members[0], l.Members[1]
+	return []string{
+		"HUB_IMAGE=" + l.Images.Hub, "SPOKE_IMAGE=" + l.Images.Spoke,
+		"EU_KUBECONFIG=" + eu.Kubeconfig, "EU_SERVER=" + eu.InternalServer,
+		"US_KUBECONFIG=" + us.Kubeconfig, "US_SERVER=" + us.InternalServer,
 	}
-	return variables
 }
 
 // Run runs a command and returns what it prints; what it says beside that is told

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,7 +87,10 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 	if err := Usable(ctx); err != nil {
 		return nil, err
 	}
-	l := &Lab{Options: o, builder: &images.Builder{Root: o.Root, Dir: filepath.Join(o.Dir, "images"), Progress: o.Progress}}
+	l := &Lab{Options: o, builder: &images.Builder{
+		Root: o.Root, Dir: filepath.Join(o.Dir, "images"), Progress: o.Progress,
+		Debian: os.Getenv("DEBIAN_IMAGE"), Node: os.Getenv("KIND_NODE_IMAGE"),
+	}}
 	var group sync.WaitGroup
 	var built, started, programs error
 	group.Go(func() { started = l.startClusters(ctx) })
@@ -161,11 +165,7 @@ func (l *Lab) LoadProduct(ctx context.Context, root string) (hubImage, spokeImag
 
 // Down deletes the clusters of a lab, whichever are there, and its folder.
 func Down(o Options) error {
-	names := []string{o.Prefix + hub}
-	for _, p := range places() {
-		names = append(names, o.Prefix+p.name)
-	}
-	if err := clusters.Delete(names, o.Progress); err != nil {
+	if err := clusters.Delete(o.clusterNames(), o.Progress); err != nil {
 		return err
 	}
 	var failed []error
@@ -175,10 +175,25 @@ func Down(o Options) error {
 	return errors.Join(failed...)
 }
 
+// Exists tells whether there is something of a lab.
+func Exists(o Options) bool {
+	all, err := clusters.Names(io.Discard)
+	return err == nil && slices.ContainsFunc(all, func(name string) bool { return slices.Contains(o.clusterNames(), name) })
+}
+
+func (o Options) clusterNames() []string {
+	names := append([]string{hub}, memberNames()...)
+	for i := range names {
+		names[i] = o.Prefix + names[i]
+	}
+	return names
+}
+
 func memberNames() []string {
-	var names []string
-	for _, p := range places() {
-		names = append(names, p.name)
+	all := places()
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].name
 	}
 	return names
 }
