@@ -29,11 +29,11 @@ var (
 // orders has customers order in each region, on both engines, and looks for the
 // orders in the region's own database.
 func (w *world) orders(t *testing.T) {
-	t.Run(shop, w.ordersAt(shop))
-	t.Run(ledger, w.ordersAt(ledger))
+	t.Run(shop, ordersAt(w, shop))
+	t.Run(ledger, ordersAt(w, ledger))
 }
 
-func (w *world) ordersAt(app string) func(*testing.T) {
+func ordersAt(w *world, app string) func(*testing.T) {
 	return func(t *testing.T) {
 		placed := map[string]string{}
 		for name, r := range w.each() {
