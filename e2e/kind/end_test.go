@@ -19,6 +19,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/kind/lab"
 )
 
 // shortest is the length from which a value in a Secret is taken for a secret.
@@ -123,13 +124,57 @@ func public(value string) bool {
 		strings.HasPrefix(value, strings.ReplaceAll(shop, "-", "_"))
 }
 
+// helm puts the chart in the place of what the plugin has installed, upgrades it,
+// and removes it: the shops go on.
+func (w *world) helm(t *testing.T) {
+	before := w.podsOf(t)
+	w.follow(t, "Uninstall")
+	name, tag, _ := strings.Cut(w.lab.Images.Hub, ":")
+	upgrade := []string{
+		"upgrade", "--install", "shopfleet-hub", "config/charts/shopfleet-hub", "--namespace", config.Namespace, "--create-namespace",
+		"--take-ownership", "--wait", "--timeout", patience.String(), "--set", "image.repository=" + name + ",image.tag=" + tag,
+	}
+	w.runHelm(t, upgrade...)
+	w.reconcile(t)
+	w.runHelm(t, append(upgrade, "--set", "replicas=1,logLevel=1")...)
+	w.reconcile(t)
+	w.runHelm(t, "uninstall", "shopfleet-hub", "--namespace", config.Namespace, "--wait")
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) { r.order(t, shop) })
+	}
+	w.follow(t, "Install")
+	w.reconcile(t)
+	w.running(t, shop, ledger)
+	if after := w.podsOf(t); !slices.Equal(before, after) {
+		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)
+	}
+}
+
+// runHelm runs the pinned helm on the hub; make builds it once.
+func (w *world) runHelm(t *testing.T, args ...string) {
+	t.Helper()
+	path, err := lab.Run(w.lab.Command(t.Context(), "make", "--silent", "--no-print-directory", "helm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(path), "\n")
+	if _, err := lab.Run(w.lab.Command(t.Context(), lines[len(lines)-1], args...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // uninstall takes the hub away: the shops go on. Installed again, it knows them,
 // and deletes them in order; what is data stays.
 func (w *world) uninstall(t *testing.T) {
 	before := w.podsOf(t)
 	w.follow(t, "Uninstall")
 	for name, r := range w.each() {
-		t.Run(name, func(t *testing.T) { r.order(t, shop) })
+		t.Run(name, func(t *testing.T) {
+			r.order(t, shop)
+			if r.mode == v1.ModeAgent {
+				r.repairs(t) // The agent goes on alone.
+			}
+		})
 	}
 	if after := w.podsOf(t); !slices.Equal(before, after) {
 		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)

@@ -58,6 +58,7 @@ func TestKind(t *testing.T) {
 	t.Run("switch modes", w.switchModes)
 	t.Run("observe and rotate", w.observe)
 	t.Run("upgrade", w.upgrade)
+	t.Run("helm", w.helm)
 	t.Run("secrets", w.secrets)
 	t.Run("uninstall", w.uninstall)
 }

@@ -232,15 +232,21 @@ type crowd struct {
 // sendCustomers starts customers in the region, and returns when they order.
 func (r *region) sendCustomers(t *testing.T) *crowd {
 	t.Helper()
-	nobody := int64(65532)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "customers-"}}
 	pod.Spec = corev1.PodSpec{
 		RestartPolicy:                corev1.RestartPolicyNever,
 		AutomountServiceAccountToken: new(false),
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   new(true),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
 		Containers: []corev1.Container{{
 			Name: "customers", Image: images.Customer,
-			Args:            []string{"-url", "http://" + shop + "-frontend", "-customers", "3"},
-			SecurityContext: &corev1.SecurityContext{RunAsUser: &nobody},
+			Args: []string{"-url", "http://" + shop + "-frontend", "-customers", "3"},
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: new(false),
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
 		}},
 	}
 	if err := r.Create(t.Context(), pod); err != nil {

@@ -177,16 +177,21 @@ func (w *world) switchModes(t *testing.T) {
 					t.Errorf("%s: written to on the way:\n%s", r.name, writes)
 				}
 			}
-			// Whoever is responsible now repairs.
-			r.must(t, "delete", "service", shop+"-backend", "--namespace", namespace)
-			fleettest.Within(t, patience, "the service to be back", func(ctx context.Context) error {
-				return r.get(ctx, shop+"-backend", &corev1.Service{})
-			})
+			r.repairs(t) // Whoever is responsible now.
 		}
 	}
 	if after := w.podsOf(t); !slices.Equal(before, after) {
 		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)
 	}
+}
+
+// repairs checks that somebody puts a deleted Service of the shop back.
+func (r *region) repairs(t *testing.T) {
+	t.Helper()
+	r.must(t, "delete", "service", shop+"-backend", "--namespace", namespace)
+	fleettest.Within(t, patience, "the service to be back", func(ctx context.Context) error {
+		return r.get(ctx, shop+"-backend", &corev1.Service{})
+	})
 }
 
 func otherMode(m v1.Mode) v1.Mode {

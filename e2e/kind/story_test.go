@@ -54,6 +54,11 @@ func (w *world) join(t *testing.T) {
 // a small machine has.
 func (w *world) apply(t *testing.T) {
 	w.hub.must(t, "create", "namespace", namespace)
+	for _, r := range w.regions {
+		// Nothing that we make needs more than the strictest standard for pods allows.
+		r.must(t, "create", "namespace", namespace)
+		r.must(t, "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+	}
 	raw, err := os.ReadFile("../../config/samples/ecommerceapp.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -85,20 +85,17 @@ func (c *Cluster) create(ctx context.Context) error {
 	}
 	options := []cluster.CreateOption{
 		cluster.CreateWithV1Alpha4Config(config),
+		cluster.CreateWithNodeImage(nodeImage()),
 		cluster.CreateWithKubeconfigPath(c.Kubeconfig),
 		cluster.CreateWithWaitForReady(readyTimeout),
 		cluster.CreateWithDisplayUsage(false),
 		cluster.CreateWithDisplaySalutation(false),
 	}
-	advice := "; to use a node image that is here, name it in KIND_NODE_IMAGE"
-	if image := os.Getenv("KIND_NODE_IMAGE"); image != "" {
-		options, advice = append(options, cluster.CreateWithNodeImage(image)), ""
-	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("creating cluster %q: %w", c.Name, err)
 	}
 	if err := c.provider.Create(c.Name, options...); err != nil {
-		return fmt.Errorf("creating cluster %q: %w%s", c.Name, err, advice)
+		return fmt.Errorf("creating cluster %q: %w", c.Name, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return errors.Join(fmt.Errorf("creating cluster %q: %w", c.Name, err), c.Down())

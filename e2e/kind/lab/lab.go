@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet/binaries"
 	"github.com/shopfleet/shopfleet/e2e/kind/clusters"
@@ -23,8 +22,6 @@ const (
 	PagePort = 30080
 	// hub is the name of the cluster that is no member.
 	hub = "hub"
-	// engineTimeout bounds the question whether there is a container engine.
-	engineTimeout = 20 * time.Second
 )
 
 // place is where a member is.
@@ -68,23 +65,10 @@ type Member struct {
 	MemberName string
 }
 
-// errNoEngine tells that kind cannot work here.
-var errNoEngine = errors.New("no container engine answers: install docker and start it")
-
-// Usable returns nil where a lab can be brought up.
-func Usable(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
-	defer cancel()
-	if out, err := exec.CommandContext(ctx, "docker", "info").CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %w: %s", errNoEngine, err, out)
-	}
-	return nil
-}
-
 // Up brings a lab up, or finds the one that runs. After an error the clusters that
 // were made stay, for Down.
 func Up(ctx context.Context, o Options) (*Lab, error) {
-	if err := Usable(ctx); err != nil {
+	if err := clusters.Usable(ctx); err != nil {
 		return nil, err
 	}
 	l := &Lab{Options: o, builder: &images.Builder{

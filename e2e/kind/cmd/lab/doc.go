@@ -1,8 +1,9 @@
-// Command lab removes what tests on kind left.
+// Command lab prepares the tests on kind, and removes what they left.
 //
-// What: "lab down" deletes the clusters of make e2e-kind.
+// What: "lab check" says whether kind can be used on this machine, and why not.
+// "lab down" deletes the clusters of make e2e-kind.
 //
 // Not: the demo's clusters are the demo's.
 //
-// Trade-offs: none; the work is package lab's.
+// Trade-offs: none; the work is that of packages clusters and lab.
 package main

@@ -1,0 +1,50 @@
+package clusters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"sigs.k8s.io/kind/pkg/apis/config/defaults"
+)
+
+const (
+	// engineTimeout bounds the question whether there is a container engine,
+	// pullTimeout the attempt to get a node image.
+	engineTimeout = 20 * time.Second
+	pullTimeout   = 10 * time.Minute
+)
+
+// ErrUnusable tells that clusters cannot be made on this machine. What is wrapped
+// with it says why, and what would help.
+var ErrUnusable = errors.New("kind cannot be used here")
+
+// Usable returns nil where clusters can be made: a container engine answers, and an
+// image for nodes is there or can be had.
+func Usable(ctx context.Context) error {
+	asking, cancel := context.WithTimeout(ctx, engineTimeout)
+	defer cancel()
+	if _, err := engine(asking, "info"); err != nil {
+		return fmt.Errorf("%w: no container engine answers; install docker and start it: %w", ErrUnusable, err)
+	}
+	image := nodeImage()
+	if _, err := engine(ctx, "image", "inspect", image); err == nil {
+		return nil
+	}
+	pulling, cancel := context.WithTimeout(ctx, pullTimeout)
+	defer cancel()
+	if _, err := engine(pulling, "pull", "--quiet", image); err != nil {
+		return fmt.Errorf("%w: the node image cannot be pulled; name one that is here in KIND_NODE_IMAGE: %w", ErrUnusable, err)
+	}
+	return nil
+}
+
+// nodeImage returns the image of nodes: that of KIND_NODE_IMAGE, or kind's.
+func nodeImage() string {
+	if image := os.Getenv("KIND_NODE_IMAGE"); image != "" {
+		return image
+	}
+	return defaults.Image
+}
