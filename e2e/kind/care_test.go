@@ -161,6 +161,14 @@ func (w *world) scale(t *testing.T) {
 			}
 		})
 	}
+	// Whatever an autoscaler, or a person in its place, decides within the bounds stays.
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) {
+			r.must(t, "scale", "deployment", shop+"-backend", "--namespace", namespace, "--replicas=4")
+			w.reconcile(t)
+			r.awaitPods(t, "backend", 4)
+		})
+	}
 	w.change(t, `{"spec":{"backend":{"autoscaling":null,"replicas":2}}}`)
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) { r.awaitPods(t, "backend", 2) })

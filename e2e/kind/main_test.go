@@ -56,11 +56,14 @@ func TestKind(t *testing.T) {
 	t.Run("member paused", w.memberPaused)
 	t.Run("leader killed", w.leaderKilled)
 	t.Run("switch modes", w.switchModes)
+	t.Run("secrets", w.secrets) // Before what follows takes pods and their logs away.
 	t.Run("observe and rotate", w.observe)
 	t.Run("upgrade", w.upgrade)
 	t.Run("helm", w.helm)
-	t.Run("secrets", w.secrets)
+	t.Run("kustomize", w.kustomize)
+	t.Run("secrets, again", w.secrets)
 	t.Run("uninstall", w.uninstall)
+	t.Run("every command", w.everyCommand)
 }
 
 // open brings the lab up and has it told about on failure.

@@ -45,6 +45,10 @@ type world struct {
 	lab     *lab.Lab
 	hub     *view
 	regions []*region
+	// credentials are all that were seen, with where they were.
+	credentials map[string]string
+	// followed are the sections of hub/README.md whose commands were run.
+	followed map[string]bool
 }
 
 // view is a cluster with an administrator's client.
@@ -63,7 +67,7 @@ type region struct {
 
 func newWorld(t *testing.T, l *lab.Lab) *world {
 	t.Helper()
-	w := &world{lab: l, hub: newView(t, l, l.Hub)}
+	w := &world{lab: l, hub: newView(t, l, l.Hub), credentials: map[string]string{}, followed: map[string]bool{}}
 	modes := []v1.Mode{v1.ModeAgentless, v1.ModeAgent}
 	for i, m := range l.Members {
 		w.regions = append(w.regions, &region{view: newView(t, l, m.Cluster), name: m.MemberName, mode: modes[i]})
@@ -253,6 +257,7 @@ func (w *world) follow(t *testing.T, section string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.followed[section] = true
 	commands := commandsOf(string(raw), section)
 	if len(commands) == 0 {
 		t.Fatalf("hub/README.md has no commands under %q", section)

@@ -75,22 +75,25 @@ func (b *Builder) standIn(ctx context.Context, p third) error {
 	return err
 }
 
-// debian returns an image of Debian with its packages: the builder's, one that is on
-// this machine, or the node's own.
+// debian returns an image of Debian with its packages: the builder's, one on this
+// machine whose name says so, or the node's own.
 func (b *Builder) debian(ctx context.Context) (string, error) {
 	if b.Debian != "" {
 		return b.Debian, nil
 	}
-	candidates := []string{"debian:bookworm-slim", "kindnode:debian", b.Node}
-	for _, image := range candidates {
-		if image == "" {
-			continue
-		}
-		if _, err := docker(ctx, "image", "inspect", image); err == nil {
+	list, err := docker(ctx, "image", "ls", "--format", "{{.Repository}}:{{.Tag}}")
+	if err != nil {
+		return "", err
+	}
+	for image := range strings.FieldsSeq(list) {
+		if strings.Contains(image, "debian") {
 			return image, nil
 		}
 	}
-	return "", fmt.Errorf("finding an image of Debian among %s: set DEBIAN_IMAGE: %w", strings.Join(candidates, ", "), errNoDebian)
+	if b.Node == "" {
+		return "", errNoDebian
+	}
+	return b.Node, nil
 }
 
-var errNoDebian = errors.New("none is on this machine")
+var errNoDebian = errors.New("finding an image of Debian: none is on this machine; name one in DEBIAN_IMAGE")
