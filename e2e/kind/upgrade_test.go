@@ -25,10 +25,12 @@ func (w *world) upgrade(t *testing.T) {
 	if hubImage == w.lab.Images.Hub && spokeImage == w.lab.Images.Spoke {
 		t.Log("the programs are the same as before: only manifests can differ")
 	}
+	w.hub.installFrom(t, previous, "hub", hubImage)
 	for _, r := range w.regions {
 		r.installFrom(t, previous, "spoke", spokeImage)
+		// Its permissions in the members are those of its time.
+		w.hub.runFrom(t, previous, "join", r.name, "--member-kubeconfig", r.Kubeconfig, "--member-server", r.InternalServer)
 	}
-	w.hub.installFrom(t, previous, "hub", hubImage)
 	w.reconcile(t)
 	w.running(t, shop, ledger)
 
@@ -122,7 +124,13 @@ func (v *view) installFrom(t *testing.T, root, what, image string) {
 	if what == "spoke" && v.must(t, "get", "deployment", "shopfleet-spoke", "--namespace=shopfleet-system", "--ignore-not-found", "--output=name") == "" {
 		return
 	}
-	cmd := v.lab.Command(t.Context(), "go", "run", "./cmd/kubectl-shopfleet", "install", what, "--image", image)
+	v.runFrom(t, root, "install", what, "--image", image)
+}
+
+// runFrom runs the plugin of a tree on the cluster.
+func (v *view) runFrom(t *testing.T, root string, args ...string) {
+	t.Helper()
+	cmd := v.lab.Command(t.Context(), "go", append([]string{"run", "./cmd/kubectl-shopfleet"}, args...)...)
 	cmd.Dir = root
 	cmd.Env = append(cmd.Env, "KUBECONFIG="+v.Kubeconfig)
 	if _, err := lab.Run(cmd); err != nil {
