@@ -27,6 +27,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/witness"
 )
 
 // edit changes the shop on the hub, as a person would.
@@ -53,7 +54,7 @@ func (s *story) await(t *testing.T, app *v1.EcommerceApp, what string, check fun
 			return errors.New("not observed yet")
 		}
 		if err := check(&app.Status); err != nil {
-			return fmt.Errorf("%w; status is %s", err, brief(app))
+			return fmt.Errorf("%w; status is %s", err, witness.Brief(app))
 		}
 		return nil
 	})
@@ -62,50 +63,7 @@ func (s *story) await(t *testing.T, app *v1.EcommerceApp, what string, check fun
 // awaitRunning waits until the shop runs, at its current generation, in regions.
 func (s *story) awaitRunning(t *testing.T, regions ...string) {
 	t.Helper()
-	s.await(t, s.shop, "to run", func(status *v1.EcommerceAppStatus) error { return runs(status, regions...) })
-}
-
-func runs(status *v1.EcommerceAppStatus, regions ...string) error {
-	if status.Phase != v1.PhaseRunning || find(status.Conditions, v1.ConditionReady).Status != metav1.ConditionTrue {
-		return errors.New("not running")
-	}
-	var found []string
-	for _, r := range status.Regions {
-		if r.Phase == v1.PhaseRunning && r.ReadyClusters == r.Clusters {
-			found = append(found, r.Name)
-		}
-	}
-	if got, want := strings.Join(found, " "), strings.Join(regions, " "); got != want {
-		return fmt.Errorf("runs in %q, want %q", got, want)
-	}
-	return nil
-}
-
-func clusterOf(status *v1.EcommerceAppStatus, name string) v1.ClusterStatus {
-	for _, c := range status.Clusters {
-		if c.Name == name {
-			return c
-		}
-	}
-	return v1.ClusterStatus{}
-}
-
-func regionOf(status *v1.EcommerceAppStatus, name string) v1.RegionStatus {
-	for _, r := range status.Regions {
-		if r.Name == name {
-			return r
-		}
-	}
-	return v1.RegionStatus{}
-}
-
-func brief(app *v1.EcommerceApp) string {
-	parts := []string{fmt.Sprintf("%s %s gen %d/%d %q", app.Status.Phase, app.Status.Ready,
-		app.Status.ObservedGeneration, app.Generation, app.Status.Message)}
-	for _, c := range app.Status.Clusters {
-		parts = append(parts, fmt.Sprintf("%s=%s ready=%t stale=%t %s %q", c.Name, c.Phase, c.Ready, c.Stale, c.Reason, c.Message))
-	}
-	return strings.Join(parts, ", ")
+	s.await(t, s.shop, "to run", func(status *v1.EcommerceAppStatus) error { return witness.Runs(status, regions...) })
 }
 
 // gone checks that an object does not exist.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -14,8 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/witness"
 	hubsetup "github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/process"
 	spokesetup "github.com/shopfleet/shopfleet/spoke/setup"
@@ -68,9 +66,9 @@ func newStage(t *testing.T) *stage {
 			{Name: us, Provider: fleet.GCP, Region: usRegion, Nodes: 2},
 		},
 	})
-	s.hub = adminOf(t, s.fleet.Hub())
+	s.hub = witness.Admin(t, s.fleet.Hub())
 	for _, name := range []string{eu, us} {
-		s.members[name] = adminOf(t, s.fleet.Member(name))
+		s.members[name] = witness.Admin(t, s.fleet.Member(name))
 	}
 	s.grant(t, s.fleet.Hub(), "crd/bases", "rbac/hub")
 	t.Cleanup(func() {
@@ -80,21 +78,6 @@ func newStage(t *testing.T) *stage {
 		}
 	})
 	return s
-}
-
-func adminOf(t *testing.T, c *fleet.Cluster) client.Client {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	admin, err := client.New(c.AdminConfig(), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return admin
 }
 
 // grant applies folders of config.
@@ -148,7 +131,7 @@ func (s *stage) startAgent(t *testing.T, name string) {
 
 func options(t *testing.T) process.Options {
 	t.Helper()
-	return process.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: logger(t)}
+	return process.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: witness.Log(t)}
 }
 
 // run runs a process until it is stopped. One that ends by itself may have lost its
@@ -168,21 +151,6 @@ func run(t *testing.T, what string, start func(context.Context) error) (stop fun
 			}
 		})
 	}
-}
-
-// logger writes to the file that SHOPFLEET_HUB_LOG names, for a look at what a failed
-// test did.
-func logger(t *testing.T) logr.Logger {
-	t.Helper()
-	path := os.Getenv("SHOPFLEET_HUB_LOG")
-	if path == "" {
-		return logr.Discard()
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return logr.FromSlogHandler(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.Level(-2)}))
 }
 
 // register makes a member in a mode: the MemberCluster, and then the Secret.
@@ -222,7 +190,7 @@ func (s *stage) awaitMember(t *testing.T, name, what string, check func(ready, a
 		if err := s.hub.Get(ctx, client.ObjectKey{Name: name}, m); err != nil {
 			return err
 		}
-		ready, agent := find(m.Status.Conditions, v1.ConditionReady), find(m.Status.Conditions, v1.ConditionAgentReady)
+		ready, agent := witness.Condition(m.Status.Conditions, v1.ConditionReady), witness.Condition(m.Status.Conditions, v1.ConditionAgentReady)
 		if err := check(ready, agent); err != nil {
 			return fmt.Errorf("%w; Ready is %s %s (%s), AgentReady %q %s (%s)", err,
 				ready.Status, ready.Reason, ready.Message, agent.Status, agent.Reason, agent.Message)
@@ -243,44 +211,20 @@ func (s *stage) awaitReady(t *testing.T, name string, mode v1.Mode) {
 	})
 }
 
-func find(conditions []metav1.Condition, kind string) metav1.Condition {
-	for _, c := range conditions {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return metav1.Condition{}
-}
-
-// marks are places in the audit logs, by cluster.
-type marks map[string]audit.Mark
-
-func (s *stage) mark(t *testing.T) marks {
+func (s *stage) mark(t *testing.T) witness.Marks {
 	t.Helper()
-	m := marks{}
-	for _, c := range s.fleet.Clusters() {
-		mark, err := c.AuditMark(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		m[c.Name()] = mark
-	}
-	return m
+	return witness.Mark(t, s.fleet)
 }
 
 // since returns what an account asked of a cluster since a mark.
-func (s *stage) since(t *testing.T, m marks, c *fleet.Cluster, account string) audit.Log {
+func (s *stage) since(t *testing.T, m witness.Marks, c *fleet.Cluster, account string) audit.Log {
 	t.Helper()
-	log, _, err := c.AuditSince(t.Context(), m[c.Name()])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return log.ByServiceAccount(config.Namespace, account)
+	return m.Since(t, c).ByServiceAccount(config.Namespace, account)
 }
 
 // ours returns what hub and agent wrote in a member since a mark, but for events and
 // the agent's lease.
-func (s *stage) ours(t *testing.T, m marks, name string) audit.Log {
+func (s *stage) ours(t *testing.T, m witness.Marks, name string) audit.Log {
 	t.Helper()
 	c := s.fleet.Member(name)
 	all := append(s.since(t, m, c, config.HubServiceAccount), s.since(t, m, c, config.SpokeServiceAccount)...)

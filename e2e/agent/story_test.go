@@ -19,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/witness"
 )
 
 // story is what the chapters share: the stage, and the seed's shop on it.
@@ -97,7 +98,7 @@ func (s *story) created(t *testing.T) {
 
 // reserved looks at every request that the hub made of a member with an agent.
 func (s *story) reserved(t *testing.T) {
-	log := s.since(t, marks{}, s.fleet.Member(us), config.HubServiceAccount)
+	log := s.since(t, witness.Marks{}, s.fleet.Member(us), config.HubServiceAccount)
 	allowed := map[string]string{
 		"ecommerceapps":             "get list watch create patch delete",
 		"namespaces":                "get create",
@@ -151,7 +152,7 @@ func (s *story) restarted(t *testing.T) {
 }
 
 // unwritten checks that nobody of ours wrote anything about the shop in a member.
-func (s *story) unwritten(t *testing.T, before marks) {
+func (s *story) unwritten(t *testing.T, before witness.Marks) {
 	t.Helper()
 	for _, name := range []string{eu, us} {
 		if writes := s.ours(t, before, name).In(s.shop.Namespace); len(writes) > 0 {
@@ -172,7 +173,7 @@ func (s *story) canary(t *testing.T) {
 	if err := s.hub.Create(t.Context(), canary); err != nil {
 		t.Fatal(err)
 	}
-	s.await(t, canary, "to run", func(status *v1.EcommerceAppStatus) error { return runs(status, euRegion, usRegion) })
+	s.await(t, canary, "to run", func(status *v1.EcommerceAppStatus) error { return witness.Runs(status, euRegion, usRegion) })
 	if err := s.hub.Delete(t.Context(), canary); err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +277,7 @@ func (s *story) awaitHome(t *testing.T, home v1.Home, app *v1.EcommerceApp) {
 }
 
 // handedOver checks that a switch took one write, of the copy, by the hub.
-func (s *story) handedOver(t *testing.T, before marks, mode v1.Mode) {
+func (s *story) handedOver(t *testing.T, before witness.Marks, mode v1.Mode) {
 	t.Helper()
 	writes := s.ours(t, before, eu).In(s.shop.Namespace)
 	byHub := s.since(t, before, s.fleet.Member(eu), config.HubServiceAccount).Writes().In(s.shop.Namespace).Of("ecommerceapps")

@@ -2,9 +2,7 @@ package hub_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/witness"
 )
 
 // seed returns the seed documents' shop.
@@ -75,7 +74,7 @@ func (s *stage) await(t *testing.T, app *v1.EcommerceApp, what string, check fun
 			return err
 		}
 		if err := check(&app.Status); err != nil {
-			return fmt.Errorf("%w; status is %s", err, brief(app))
+			return fmt.Errorf("%w; status is %s", err, witness.Brief(app))
 		}
 		return nil
 	})
@@ -85,50 +84,11 @@ func (s *stage) await(t *testing.T, app *v1.EcommerceApp, what string, check fun
 func (s *stage) awaitRunning(t *testing.T, app *v1.EcommerceApp, regions ...string) {
 	t.Helper()
 	s.await(t, app, app.Name+" to run", func(status *v1.EcommerceAppStatus) error {
-		ready := find(status.Conditions, v1.ConditionReady)
-		if status.Phase != v1.PhaseRunning || ready.Status != metav1.ConditionTrue ||
-			status.ObservedGeneration != app.Generation {
-			return errors.New("not running")
+		if status.ObservedGeneration != app.Generation {
+			return fmt.Errorf("generation %d is observed, want %d", status.ObservedGeneration, app.Generation)
 		}
-		var found []string
-		for _, r := range status.Regions {
-			if r.Phase == v1.PhaseRunning && r.ReadyClusters == r.Clusters {
-				found = append(found, r.Name)
-			}
-		}
-		if got, want := strings.Join(found, " "), strings.Join(regions, " "); got != want {
-			return fmt.Errorf("runs in %q, want %q", got, want)
-		}
-		return nil
+		return witness.Runs(status, regions...)
 	})
-}
-
-// cluster returns what a status says about a member.
-func cluster(status *v1.EcommerceAppStatus, name string) v1.ClusterStatus {
-	for _, c := range status.Clusters {
-		if c.Name == name {
-			return c
-		}
-	}
-	return v1.ClusterStatus{}
-}
-
-func region(status *v1.EcommerceAppStatus, name string) v1.RegionStatus {
-	for _, r := range status.Regions {
-		if r.Name == name {
-			return r
-		}
-	}
-	return v1.RegionStatus{}
-}
-
-func brief(app *v1.EcommerceApp) string {
-	parts := []string{fmt.Sprintf("%s %s gen %d/%d %q", app.Status.Phase, app.Status.Ready,
-		app.Status.ObservedGeneration, app.Generation, app.Status.Message)}
-	for _, c := range app.Status.Clusters {
-		parts = append(parts, fmt.Sprintf("%s=%s ready=%t stale=%t %s %q", c.Name, c.Phase, c.Ready, c.Stale, c.Reason, c.Message))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // eventually waits for a check with a client.

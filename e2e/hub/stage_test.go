@@ -3,7 +3,6 @@ package hub_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -12,8 +11,6 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/witness"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	shared "github.com/shopfleet/shopfleet/spoke/process"
 )
@@ -70,31 +68,16 @@ func newStage(t *testing.T) *stage {
 		})
 	}
 	group.Wait()
-	s.hub = adminOf(t, s.fleet.Hub())
+	s.hub = witness.Admin(t, s.fleet.Hub())
 	s.kubeconfig = filepath.Join(t.TempDir(), "hub.kubeconfig")
 	if err := os.WriteFile(s.kubeconfig, serviceAccount(t, s.fleet.Hub()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range memberNames() {
-		s.members[name] = adminOf(t, s.fleet.Member(name))
+		s.members[name] = witness.Admin(t, s.fleet.Member(name))
 	}
 	t.Cleanup(func() { s.stop() })
 	return s
-}
-
-func adminOf(t *testing.T, c *fleet.Cluster) client.Client {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	admin, err := client.New(c.AdminConfig(), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return admin
 }
 
 // serviceAccount returns a kubeconfig with the hub's permissions in a cluster.
@@ -114,7 +97,7 @@ func (s *stage) start(t *testing.T) {
 	done := make(chan error, 1)
 	options := setup.Options{
 		Kubeconfig: s.kubeconfig, Namespace: config.Namespace, Version: "test",
-		Options: shared.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: logger(t)},
+		Options: shared.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: witness.Log(t)},
 	}
 	go func() { done <- setup.Run(ctx, options) }()
 	var once sync.Once
@@ -133,21 +116,6 @@ func (s *stage) restart(t *testing.T) {
 	t.Helper()
 	s.stop()
 	s.start(t)
-}
-
-// logger writes to the file that SHOPFLEET_HUB_LOG names, for a look at what a
-// failed test did.
-func logger(t *testing.T) logr.Logger {
-	t.Helper()
-	path := os.Getenv("SHOPFLEET_HUB_LOG")
-	if path == "" {
-		return logr.Discard()
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return logr.FromSlogHandler(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.Level(-2)}))
 }
 
 // register makes a registration Secret of a member.
@@ -174,21 +142,12 @@ func (s *stage) awaitMembers(t *testing.T, names ...string) {
 			if err := s.hub.Get(ctx, client.ObjectKey{Name: name}, m); err != nil {
 				return err
 			}
-			if c := find(m.Status.Conditions, v1.ConditionReady); c.Status != metav1.ConditionTrue {
+			if c := witness.Condition(m.Status.Conditions, v1.ConditionReady); c.Status != metav1.ConditionTrue {
 				return fmt.Errorf("%s is not Ready: %s: %s", name, c.Reason, c.Message)
 			}
 		}
 		return nil
 	})
-}
-
-func find(conditions []metav1.Condition, kind string) metav1.Condition {
-	for _, c := range conditions {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return metav1.Condition{}
 }
 
 // memberNames returns the members, sorted.

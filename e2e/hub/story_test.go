@@ -14,6 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/witness"
 )
 
 const (
@@ -53,30 +54,15 @@ func TestHub(t *testing.T) {
 		t.Run("deletion goes in order and waits for who is away", s.deleted)
 }
 
-// marks are places in the audit logs, by cluster.
-type marks map[string]audit.Mark
-
-func (s *stage) mark(t *testing.T) marks {
+func (s *stage) mark(t *testing.T) witness.Marks {
 	t.Helper()
-	m := marks{}
-	for _, c := range s.fleet.Clusters() {
-		mark, err := c.AuditMark(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		m[c.Name()] = mark
-	}
-	return m
+	return witness.Mark(t, s.fleet)
 }
 
 // since returns what the hub asked of a cluster since a mark.
-func (s *stage) since(t *testing.T, m marks, c *fleet.Cluster) audit.Log {
+func (s *stage) since(t *testing.T, m witness.Marks, c *fleet.Cluster) audit.Log {
 	t.Helper()
-	log, _, err := c.AuditSince(t.Context(), m[c.Name()])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return log.ByServiceAccount(config.Namespace, config.HubServiceAccount)
+	return m.Since(t, c).ByServiceAccount(config.Namespace, config.HubServiceAccount)
 }
 
 // created counts every write that it takes to bring a shop up in three clusters.
@@ -129,7 +115,7 @@ func (s *story) awaitEvent(t *testing.T, reason, note string) {
 }
 
 // countMemberWrites checks that each object was written once at most, status aside.
-func (s *story) countMemberWrites(t *testing.T, before marks, name string) {
+func (s *story) countMemberWrites(t *testing.T, before witness.Marks, name string) {
 	t.Helper()
 	log := s.since(t, before, s.fleet.Member(name)).Writes()
 	counts := map[string]int{}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/witness"
 )
 
 const (
@@ -128,16 +128,7 @@ func (p *program) endWell(t *testing.T) {
 
 // probe asks for /healthz or /readyz.
 func (p *program) probe(ctx context.Context, path string) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.health+path, http.NoBody)
-	if err != nil {
-		return 0, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	_, err = io.Copy(io.Discard, response.Body)
-	return response.StatusCode, errors.Join(err, response.Body.Close())
+	return witness.Probe(ctx, "http://"+p.health+path)
 }
 
 func (p *program) awaitReady(t *testing.T) {

@@ -14,8 +14,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -25,6 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/witness"
 )
 
 // stage is a fleet with two processes of the same kind: a leader, and a standby.
@@ -144,7 +143,7 @@ func (s *stage) handsOver(t *testing.T) {
 }
 
 // unchanged wants the new leader to have written nothing about what had not changed.
-func (s *stage) unchanged(t *testing.T, before marks) {
+func (s *stage) unchanged(t *testing.T, before witness.Marks) {
 	t.Helper()
 	comeAndGo(t, s.home, "small")
 	for _, c := range s.fleet.Clusters() {
@@ -184,7 +183,7 @@ func (s *stage) tells(t *testing.T) map[string][]string {
 func (s *stage) keepsSecrets(t *testing.T) {
 	secrets := map[string][]string{"the tokens of readers": {s.who.nobody, s.who.prometheus, s.who.debugger, wrongToken}}
 	for _, c := range s.fleet.Clusters() {
-		for name, values := range secretsOf(t, adminOf(t, c)) {
+		for name, values := range secretsOf(t, witness.Admin(t, c)) {
 			secrets[c.Name()+" "+name] = values
 		}
 	}
@@ -218,30 +217,15 @@ func (s *stage) succeed(t *testing.T, end func(*program)) time.Duration {
 	return took
 }
 
-// marks are places in the audit logs, by cluster.
-type marks map[string]audit.Mark
-
-func (s *stage) mark(t *testing.T) marks {
+func (s *stage) mark(t *testing.T) witness.Marks {
 	t.Helper()
-	m := marks{}
-	for _, c := range s.fleet.Clusters() {
-		mark, err := c.AuditMark(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		m[c.Name()] = mark
-	}
-	return m
+	return witness.Mark(t, s.fleet)
 }
 
 // writes returns what the processes wrote in a cluster since a mark.
-func (s *stage) writes(t *testing.T, m marks, c *fleet.Cluster) audit.Log {
+func (s *stage) writes(t *testing.T, m witness.Marks, c *fleet.Cluster) audit.Log {
 	t.Helper()
-	log, _, err := c.AuditSince(t.Context(), m[c.Name()])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return log.ByServiceAccount(config.Namespace, s.account).Writes()
+	return m.Since(t, c).ByServiceAccount(config.Namespace, s.account).Writes()
 }
 
 // checkOnce wants each object to be written once at most, status aside, and returns
@@ -336,21 +320,6 @@ func comeAndGo(t *testing.T, c client.Client, namespace string) {
 		}
 		return client.IgnoreNotFound(err)
 	})
-}
-
-func adminOf(t *testing.T, c *fleet.Cluster) client.Client {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	admin, err := client.New(c.AdminConfig(), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return admin
 }
 
 // install applies folders below config, and the roles that go with a process.

@@ -1,0 +1,96 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+)
+
+// LogVariable is the environment variable with the file that Log writes to.
+const LogVariable = "SHOPFLEET_HUB_LOG"
+
+// Admin returns a client of a cluster that may do everything.
+func Admin(t testing.TB, c *fleet.Cluster) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin, err := client.New(c.AdminConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return admin
+}
+
+// Log returns a logger that writes to the file that LogVariable names, for a look at
+// what a failed test did; without it, to nowhere.
+func Log(t testing.TB) logr.Logger {
+	t.Helper()
+	path := os.Getenv(LogVariable)
+	if path == "" {
+		return logr.Discard()
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logr.FromSlogHandler(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.Level(-2)}))
+}
+
+// Marks are places in the audit logs of a fleet, by cluster.
+type Marks map[string]audit.Mark
+
+// Mark returns where the audit logs end now.
+func Mark(t testing.TB, f *fleet.Fleet) Marks {
+	t.Helper()
+	m := Marks{}
+	for _, c := range f.Clusters() {
+		mark, err := c.AuditMark(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m[c.Name()] = mark
+	}
+	return m
+}
+
+// Since returns what was asked of a cluster since the mark.
+func (m Marks) Since(t testing.TB, c *fleet.Cluster) audit.Log {
+	t.Helper()
+	log, _, err := c.AuditSince(t.Context(), m[c.Name()])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+// Probe asks a process and returns the status code of its answer.
+func Probe(ctx context.Context, url string) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0, fmt.Errorf("making a request: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("probing: %w", err)
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, errors.Join(err, response.Body.Close())
+}
