@@ -88,18 +88,10 @@ func newKindDemo(d *demo) *kindDemo {
 // up brings the demo up. An interruption removes what this run has started.
 func (k *kindDemo) up(ctx context.Context) error {
 	existed := lab.Exists(k.options)
-	err := k.steps(ctx)
-	switch {
-	case err == nil:
-		return k.next(ctx)
-	case ctx.Err() == nil:
-		return fmt.Errorf("%w\nThings stay as they are, to be looked at; end them with: make demo-down KIND=1", err)
-	case existed:
-		k.screen.line("interrupted; what ran before goes on, end it with: make demo-down KIND=1")
-		return context.Cause(ctx)
+	if err := k.steps(ctx); err != nil {
+		return k.screen.stopped(ctx, err, ending{existed: existed, command: "make demo-down KIND=1", remove: k.down})
 	}
-	k.screen.line("interrupted; removing what was started")
-	return errors.Join(context.Cause(ctx), k.down())
+	return k.next(ctx)
 }
 
 func (k *kindDemo) down() error {
@@ -108,18 +100,13 @@ func (k *kindDemo) down() error {
 }
 
 func (k *kindDemo) steps(ctx context.Context) error {
-	for _, step := range []struct {
-		what string
-		do   func(context.Context, io.Writer) error
-	}{
+	if err := k.screen.all(ctx, []step{
 		{"Starting three kind clusters, building images", k.start},
 		{"Installing the hub", k.install},
 		{"Joining eu-1, and us-1 with an agent", k.join},
 		{"Applying " + sample, k.apply},
-	} {
-		if err := k.screen.run(step.what, func(progress io.Writer) error { return step.do(ctx, progress) }); err != nil {
-			return err
-		}
+	}); err != nil {
+		return err
 	}
 	return k.watch(ctx)
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -24,6 +26,45 @@ type steps struct {
 	terminal bool
 	// current is the line of the current step while it has no end yet.
 	current string
+}
+
+// step is something to be done, and what people read meanwhile.
+type step struct {
+	what string
+	do   func(ctx context.Context, progress io.Writer) error
+}
+
+// all does the steps, up to the first that fails.
+func (s *steps) all(ctx context.Context, list []step) error {
+	for _, step := range list {
+		if err := s.run(step.what, func(progress io.Writer) error { return step.do(ctx, progress) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ending is what there is to say and to do about steps that did not end well.
+type ending struct {
+	// existed tells that something ran before the steps.
+	existed bool
+	// command removes everything, and remove what the steps have started.
+	command string
+	remove  func() error
+}
+
+// stopped leaves what a failure left, for people to look at, and removes what an
+// interruption left.
+func (s *steps) stopped(ctx context.Context, err error, e ending) error {
+	switch {
+	case ctx.Err() == nil:
+		return fmt.Errorf("%w\nThings stay as they are, to be looked at; end them with: %s", err, e.command)
+	case e.existed:
+		s.line("interrupted; what ran before goes on, end it with: " + e.command)
+		return context.Cause(ctx)
+	}
+	s.line("interrupted; removing what was started")
+	return errors.Join(context.Cause(ctx), e.remove())
 }
 
 // run shows a step while it runs.

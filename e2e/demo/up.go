@@ -41,27 +41,18 @@ func (d *demo) up(ctx context.Context) error {
 	if f, err := fleet.Open(d.dir); err == nil {
 		existed = f.Complete()
 	}
-	err := d.steps(ctx)
-	switch {
-	case err == nil:
-		return d.next()
-	case ctx.Err() == nil:
-		return fmt.Errorf("%w\nThings stay as they are, to be looked at; end them with: make demo-down", err)
-	case existed:
-		d.screen.line("interrupted; what ran before goes on, end it with: make demo-down")
-		return context.Cause(ctx)
+	if err := d.steps(ctx); err != nil {
+		return d.screen.stopped(ctx, err, ending{existed: existed, command: "make demo-down", remove: func() error {
+			cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+			defer cancel()
+			return d.down(cleanup)
+		}})
 	}
-	d.screen.line("interrupted; removing what was started")
-	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-	defer cancel()
-	return errors.Join(context.Cause(ctx), d.down(cleanup))
+	return d.next()
 }
 
 func (d *demo) steps(ctx context.Context) error {
-	for _, step := range []struct {
-		what string
-		do   func(context.Context, io.Writer) error
-	}{
+	if err := d.screen.all(ctx, []step{
 		{"Building the hub and kubectl-shopfleet", func(ctx context.Context, _ io.Writer) error { return d.build(ctx) }},
 		{"Starting four control planes", d.fleet},
 		{"Installing definitions and permissions", func(ctx context.Context, _ io.Writer) error {
@@ -71,10 +62,8 @@ func (d *demo) steps(ctx context.Context) error {
 		{"Starting the hub", func(ctx context.Context, _ io.Writer) error { return d.ensureOperator(ctx) }},
 		{"Joining " + strings.Join(members(), ", "), d.join},
 		{"Applying " + sample, func(ctx context.Context, _ io.Writer) error { return d.apply(ctx) }},
-	} {
-		if err := d.screen.run(step.what, func(progress io.Writer) error { return step.do(ctx, progress) }); err != nil {
-			return err
-		}
+	}); err != nil {
+		return err
 	}
 	return d.watch(ctx)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
 )
 
-// FieldManager is the server-side apply manager of what is installed.
+// FieldManager is the server-side apply manager of all that the program writes.
 const FieldManager = "shopfleet-cli"
 
 // Action is what was done to an object.

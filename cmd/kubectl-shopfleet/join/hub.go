@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/install"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -121,7 +122,7 @@ func (h Hub) setMode(ctx context.Context, r Registration) error {
 	}
 	before := member.DeepCopy()
 	member.Spec.Mode = r.Mode
-	if err := h.Client.Patch(ctx, member, client.MergeFrom(before), client.FieldOwner(FieldManager)); err != nil {
+	if err := h.Client.Patch(ctx, member, client.MergeFrom(before), client.FieldOwner(install.FieldManager)); err != nil {
 		return fmt.Errorf("setting the mode of MemberCluster %q: %w", r.Name, err)
 	}
 	return nil

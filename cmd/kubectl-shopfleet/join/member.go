@@ -18,11 +18,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/install"
 	"github.com/shopfleet/shopfleet/config"
 )
-
-// FieldManager is the server-side apply manager of what the command writes.
-const FieldManager = "shopfleet-cli"
 
 // Member is a cluster that the caller administrates.
 type Member struct {
@@ -110,7 +108,7 @@ func (m Member) Revoke(ctx context.Context) error {
 
 // apply writes the whole intent; fields of other managers in it are taken over.
 func apply(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
-	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner(FieldManager), client.ForceOwnership)
+	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner(install.FieldManager), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("applying %s %q: %w", object.GetKind(), object.GetName(), err)
 	}

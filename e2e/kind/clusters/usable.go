@@ -17,9 +17,9 @@ const (
 	pullTimeout   = 10 * time.Minute
 )
 
-// ErrUnusable tells that clusters cannot be made on this machine. What is wrapped
+// errUnusable tells that clusters cannot be made on this machine. What is wrapped
 // with it says why, and what would help.
-var ErrUnusable = errors.New("kind cannot be used here")
+var errUnusable = errors.New("kind cannot be used here")
 
 // Usable returns nil where clusters can be made: a container engine answers, and an
 // image for nodes is there or can be had.
@@ -27,7 +27,7 @@ func Usable(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
 	if _, err := engine(asking, "info"); err != nil {
-		return fmt.Errorf("%w: no container engine answers; install docker and start it: %w", ErrUnusable, err)
+		return fmt.Errorf("%w: no container engine answers; install docker and start it: %w", errUnusable, err)
 	}
 	image := nodeImage()
 	if _, err := engine(ctx, "image", "inspect", image); err == nil {
@@ -36,7 +36,7 @@ func Usable(ctx context.Context) error {
 	pulling, cancel := context.WithTimeout(ctx, pullTimeout)
 	defer cancel()
 	if _, err := engine(pulling, "pull", "--quiet", image); err != nil {
-		return fmt.Errorf("%w: the node image cannot be pulled; name one that is here in KIND_NODE_IMAGE: %w", ErrUnusable, err)
+		return fmt.Errorf("%w: the node image cannot be pulled; name one that is here in KIND_NODE_IMAGE: %w", errUnusable, err)
 	}
 	return nil
 }
