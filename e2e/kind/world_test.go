@@ -172,6 +172,10 @@ func (v *view) mark(t *testing.T) audit.Mark {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if mark == 0 {
+		// Nothing could be found missing in it.
+		t.Fatalf("the audit log of %s is empty: delete the cluster, it was made by other sources", v.Name)
+	}
 	return mark
 }
 
