@@ -82,10 +82,9 @@ charts: ## Write what the Helm charts have of config/.
 	  cp config/rbac/$$process/*.yaml config/manager/$$process/*.yaml config/monitoring/$$process/*.yaml $$files/objects/; \
 	  rm $$files/objects/namespace.yaml; \
 	  cp config/monitoring/shopfleet.json $$files/; \
-	  cp $(CRDS)/ecommerce.io_ecommerceapps.yaml $$files/crds/; \
 	done
-	@cp $(CRDS)/ecommerce.io_memberclusters.yaml $(CHARTS)/shopfleet-hub/files/crds/
-	@cp $(CRDS)/example.com_*.yaml $(CRDS)/mysql.example.com_*.yaml $(CHARTS)/shopfleet-spoke/files/crds/
+	@cp $(CRDS)/ecommerce.io_*.yaml $(CHARTS)/shopfleet-hub/files/crds/
+	@cp $(CRDS)/ecommerce.io_ecommerceapps.yaml $(CRDS)/example.com_*.yaml $(CRDS)/mysql.example.com_*.yaml $(CHARTS)/shopfleet-spoke/files/crds/
 	@rm -rf $(CHARTS)/shopfleet-spoke/templates # Both charts have one set of templates.
 	@cp -r $(CHARTS)/shopfleet-hub/templates $(CHARTS)/shopfleet-hub/values.schema.json $(CHARTS)/shopfleet-spoke/
 
@@ -138,6 +137,10 @@ test-unit: ## Run the tests that need no fleet: seconds, not minutes.
 e2e-kind: ## Test the whole product with real containers on kind clusters; needs docker. KEEP=1 leaves them.
 	@trap '[ -n "$(KEEP)" ] || go run ./e2e/kind/cmd/lab down' EXIT; \
 	SHOPFLEET_KIND=1 KEEP=$(KEEP) go test -count=1 -v -timeout 45m $(GOTEST_FLAGS) ./e2e/kind
+
+.PHONY: cloud-contract
+cloud-contract: ## Test every cloud provider against the contract, and print the matrix of cases and providers.
+	go test -count=1 -json -run '^TestContract' ./cloud/... | go run ./cloud/cloudtest/cmd/matrix
 
 .PHONY: bench
 bench: binaries ## Run the benchmarks; BENCH=<regexp> chooses.

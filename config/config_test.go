@@ -111,11 +111,15 @@ func rulesIn(t *testing.T, path string) []rbacv1.PolicyRule {
 // TestNothingEscalates holds the line against permissions that become others, and
 // against the loss of data.
 func TestNothingEscalates(t *testing.T) {
-	forbidden := map[string][]string{
-		"persistentvolumeclaims": {"delete", "deletecollection"},
-		"namespaces":             {"patch", "update", "delete", "deletecollection"},
-	}
 	for _, set := range []Set{Hub, Member, Agent, Spoke} {
+		forbidden := map[string][]string{
+			"persistentvolumes": {"delete", "deletecollection"},
+			"namespaces":        {"patch", "update", "delete", "deletecollection"},
+		}
+		if set == Hub || set == Spoke {
+			// In members a Restore exchanges claims, for the hub alone.
+			forbidden["persistentvolumeclaims"] = []string{"delete", "deletecollection"}
+		}
 		rules, err := set.Rules()
 		if err != nil {
 			t.Fatal(err)
@@ -139,9 +143,9 @@ func both(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// TestWithAnAgentTheHubWritesCopiesAlone: whatever the hub lost that way, it has not
-// got back.
-func TestWithAnAgentTheHubWritesCopiesAlone(t *testing.T) {
+// TestWithAnAgentTheHubWritesCopiesAndVolumes: whatever else the hub lost that way, it
+// has not got back. Of volumes it has what storage, backups and restores take.
+func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 	rules, err := Agent.Rules()
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +154,15 @@ func TestWithAnAgentTheHubWritesCopiesAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][]string{"ecommerceapps.ecommerce.io": {"create", "patch", "delete"}, "namespaces.": {"create"}}
+	want := map[string][]string{
+		"ecommerceapps.ecommerce.io":                    {"create", "patch", "delete"},
+		"namespaces.":                                   {"create"},
+		"storageclasses.storage.k8s.io":                 {"create", "patch"},
+		"volumesnapshotclasses.snapshot.storage.k8s.io": {"create", "patch"},
+		"persistentvolumes.":                            {"create", "patch"},
+		"persistentvolumeclaims.":                       {"create", "delete"},
+		"pods/exec.":                                    {"create"},
+	}
 	got := map[string][]string{}
 	for resource, allowed := range verbs(append(rules, more...)) {
 		for _, verb := range allowed {
@@ -167,6 +179,33 @@ func TestWithAnAgentTheHubWritesCopiesAlone(t *testing.T) {
 			t.Errorf("reads %s", secret)
 		}
 	}
+	// Claims and pods are those of one database, by name: the rest is the agent's.
+	for _, resource := range []string{"persistentvolumeclaims.", "persistentvolumes.", "pods."} {
+		if both(verbs(rules)[resource], []string{"list", "watch"}) {
+			t.Errorf("lists or watches %s", resource)
+		}
+	}
+}
+
+// TestVolumesAreTheSameInBothModes: a restore that begins in one mode ends in the other,
+// so that the agent's role has no less than the member's, and no more.
+func TestVolumesAreTheSameInBothModes(t *testing.T) {
+	rules := map[Set][]rbacv1.PolicyRule{}
+	for _, set := range []Set{Member, Agent} {
+		var err error
+		if rules[set], err = set.Rules(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, resource := range []string{
+		"persistentvolumes.", "pods.", "pods/exec.", "storageclasses.storage.k8s.io", "csidrivers.storage.k8s.io",
+		"volumesnapshotclasses.snapshot.storage.k8s.io",
+	} {
+		member, agent := verbs(rules[Member])[resource], verbs(rules[Agent])[resource]
+		if diff := cmp.Diff(member, agent); diff != "" || len(member) == 0 {
+			t.Errorf("%s (-member +agent):\n%s", resource, diff)
+		}
+	}
 }
 
 // TestAppliedMeansWritable: server-side apply of a missing object is authorized as
@@ -178,8 +217,8 @@ func TestAppliedMeansWritable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for resource, allowed := range verbs(rules) {
-			// Namespaces are made, and never applied.
-			if resource != "namespaces." && slices.Contains(allowed, "create") && !slices.Contains(allowed, "patch") {
+			// Namespaces are made, and never applied; a command is run, and is no object.
+			if resource != "namespaces." && resource != "pods/exec." && slices.Contains(allowed, "create") && !slices.Contains(allowed, "patch") {
 				t.Errorf("%s: create without patch on %s", set, resource)
 			}
 			if slices.Contains(allowed, "watch") && !slices.Contains(allowed, "list") {

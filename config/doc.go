@@ -29,6 +29,7 @@
 //   - Shops live in any namespace of a member, so that the member's role is a
 //     ClusterRole and covers Secrets in all of them. Who wants less binds the same
 //     rules with a Role in chosen namespaces.
-//   - Volume claims and namespaces cannot be deleted with these permissions, not
-//     even by mistake.
+//   - Volumes and namespaces cannot be deleted with these permissions, not even by
+//     mistake. In members the hub may delete a claim, and does so for a Restore that
+//     was told to overwrite, after it told the volume to stay.
 package config

@@ -58,7 +58,10 @@ func (s Set) Install(i Installation) ([]*unstructured.Unstructured, error) {
 // definitions returns the kinds that the set's process serves.
 func (s Set) definitions() ([]*unstructured.Unstructured, error) {
 	served := map[Set][][2]string{
-		Hub:   {{"ecommerce.io", "ecommerceapps"}, {"ecommerce.io", "memberclusters"}},
+		Hub: {
+			{"ecommerce.io", "ecommerceapps"}, {"ecommerce.io", "memberclusters"}, {"ecommerce.io", "cloudaccounts"},
+			{"ecommerce.io", "backups"}, {"ecommerce.io", "restores"},
+		},
 		Spoke: {{"ecommerce.io", "ecommerceapps"}, {"example.com", "webapps"}, {"mysql.example.com", "mysqlclusters"}},
 	}
 	kinds, ok := served[s]

@@ -48,6 +48,8 @@ func as(t *testing.T, object *unstructured.Unstructured, into any) {
 func TestInstallationComesInOrder(t *testing.T) {
 	want := []string{
 		"CustomResourceDefinition/ecommerceapps.ecommerce.io", "CustomResourceDefinition/memberclusters.ecommerce.io",
+		"CustomResourceDefinition/cloudaccounts.ecommerce.io", "CustomResourceDefinition/backups.ecommerce.io",
+		"CustomResourceDefinition/restores.ecommerce.io",
 		"Namespace/shopfleet-system", "ServiceAccount/shopfleet-hub",
 		"ClusterRole/shopfleet-hub", "ClusterRole/shopfleet-debugger", "ClusterRole/shopfleet-hub-metrics-auth", "ClusterRole/shopfleet-metrics-reader",
 		"ClusterRoleBinding/shopfleet-hub", "ClusterRoleBinding/shopfleet-hub-metrics-auth",
@@ -69,6 +71,22 @@ func TestInstallationComesInOrder(t *testing.T) {
 		if _, err := set.Install(Installation{}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("installing the process of %q: %v, want %v", set, err, fs.ErrNotExist)
 		}
+	}
+}
+
+// TestMembersGetNoDefinitionsOfTheHub: accounts, backups and restores are asked for on
+// the hub, and a member that had their kinds would seem to take them.
+func TestMembersGetNoDefinitionsOfTheHub(t *testing.T) {
+	want := []string{"ecommerceapps.ecommerce.io", "mysqlclusters.mysql.example.com", "webapps.example.com"}
+	var got []string
+	for _, object := range installed(t, Spoke, Installation{}) {
+		if object.GetKind() == "CustomResourceDefinition" {
+			got = append(got, object.GetName())
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("definitions of a spoke (-want +got):\n%s", diff)
 	}
 }
 

@@ -20,6 +20,13 @@ func TestSeeds(t *testing.T) {
 	if cluster := apitest.SeedMySQLCluster(); cluster.Name != "my-mysql" {
 		t.Errorf("the database is %+v", cluster)
 	}
+	if account := apitest.SeedCloudAccount(); account.Spec.Credentials.Type != v1.CredentialsFederated {
+		t.Errorf("the account is %+v", account)
+	}
+	backup, restore := apitest.SeedBackup(), apitest.SeedRestore()
+	if backup.Spec.AppName != apitest.Seed().Name || restore.Spec.BackupName != backup.Name || restore.Namespace != backup.Namespace {
+		t.Errorf("the backup is %+v, the restore %+v", backup, restore)
+	}
 }
 
 // TestBuildersMakeCopies uses one builder as the base of two objects.
@@ -33,6 +40,25 @@ func TestBuildersMakeCopies(t *testing.T) {
 	}
 	if second := base.Obj(); *second.Spec.Database.Replicas != 3 || second.Labels["a"] != "c" {
 		t.Errorf("the second object is %+v", second)
+	}
+}
+
+// TestBackupsFitTogether builds an account, a backup and a restore of it.
+func TestBackupsFitTogether(t *testing.T) {
+	account := apitest.CloudAccount("production").AWS("123456789012").Secret("keys").Obj()
+	if account.Spec.Provider != v1.ProviderAWS || account.Spec.Credentials.SecretRef.Name != "keys" {
+		t.Errorf("the account is %+v", account.Spec)
+	}
+	base := apitest.Backup("monday").Namespace("shops").Of("shop", "eu-1")
+	first := base.Obj()
+	second := base.Phase(v1.BackupCompleted).With(func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionRetain }).Obj()
+	if first.Status.Phase != "" || second.Status.Phase != v1.BackupCompleted || second.Spec.Deletion != v1.DeletionRetain {
+		t.Errorf("the backups are %+v and %+v", first, second)
+	}
+	restore := apitest.Restore("tuesday").Namespace("shops").From("monday").To("us-1").Overwrite().Obj()
+	want := v1.RestoreSpec{BackupName: "monday", ClusterName: "us-1", Overwrite: true}
+	if diff := cmp.Diff(want, restore.Spec); diff != "" {
+		t.Errorf("restore (-want +got):\n%s", diff)
 	}
 }
 

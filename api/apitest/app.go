@@ -102,7 +102,7 @@ func (b *AppBuilder) DatabaseReplicas(replicas int32) *AppBuilder {
 
 // Backup switches backups of the database on. Call Database first.
 func (b *AppBuilder) Backup(schedule string) *AppBuilder {
-	b.app.Spec.Database.Backup = v1.Backup{Enabled: true, Schedule: schedule}
+	b.app.Spec.Database.Backup = v1.BackupPolicy{Enabled: true, Schedule: schedule}
 	return b
 }
 

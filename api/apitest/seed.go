@@ -23,6 +23,15 @@ func SeedMySQLCluster() *mysqlv1.MySQLCluster {
 	return decode[mysqlv1.MySQLCluster](samples.MySQLCluster())
 }
 
+// SeedCloudAccount returns config/samples/cloudaccount.yaml.
+func SeedCloudAccount() *v1.CloudAccount { return decode[v1.CloudAccount](samples.CloudAccount()) }
+
+// SeedBackup returns config/samples/backup.yaml.
+func SeedBackup() *v1.Backup { return decode[v1.Backup](samples.Backup()) }
+
+// SeedRestore returns config/samples/restore.yaml.
+func SeedRestore() *v1.Restore { return decode[v1.Restore](samples.Restore()) }
+
 // decode panics on a sample that does not fit its type: each test that uses the
 // sample should fail, and there is nobody to handle the error.
 func decode[T any](document []byte) *T {

@@ -61,9 +61,64 @@ const (
 	// ConditionCredentialsValid is True when the kubeconfig is safe and complete
 	// and the cluster accepts it.
 	ConditionCredentialsValid = "CredentialsValid"
+	// ConditionStorageReady is True when the cluster has the storage classes that fit
+	// its provider.
+	ConditionStorageReady = "StorageReady"
 	// ConditionAgentReady is True while the agent of a member in mode Agent gives
 	// signs of life. Members in mode Agentless do not have it.
 	ConditionAgentReady = "AgentReady"
+)
+
+// Condition types of backups, restores and what they are made with. CloudAccount has
+// CredentialsValid and Authorized as well.
+const (
+	// ConditionBackupReady is True, on an application, while each of its clusters has
+	// a good backup that is not older than spec.database.backup.maxRPO.
+	ConditionBackupReady = "BackupReady"
+	// ConditionCopied is True, on a Backup, when all copies in other regions are made.
+	ConditionCopied = "Copied"
+)
+
+// Reasons of backups, restores, storage and accounts.
+const (
+	ReasonCompleted           = "Completed"
+	ReasonCreatingSnapshots   = "CreatingSnapshots"
+	ReasonUploading           = "Uploading"
+	ReasonCopying             = "Copying"
+	ReasonRetrying            = "Retrying"
+	ReasonSnapshotFailed      = "SnapshotFailed"
+	ReasonSnapshotMissing     = "SnapshotMissing"
+	ReasonSnapshotForeign     = "SnapshotForeign"
+	ReasonSnapshotStuck       = "SnapshotStuck"
+	ReasonVolumeChanged       = "VolumeChanged"
+	ReasonClaimNotFound       = "ClaimNotFound"
+	ReasonApplicationNotFound = "ApplicationNotFound"
+	ReasonNoDatabase          = "NoDatabase"
+	ReasonAccountNotFound     = "AccountNotFound"
+	ReasonAccountNotReady     = "AccountNotReady"
+	ReasonRegionNotAllowed    = "RegionNotAllowed"
+	ReasonScheduleTooTight    = "ScheduleTooTight"
+	ReasonThrottled           = "Throttled"
+	ReasonQuotaExceeded       = "QuotaExceeded"
+	ReasonCloudUnavailable    = "CloudUnavailable"
+	ReasonCloudRefused        = "CloudRefused"
+	ReasonWrongAccount        = "WrongAccount"
+	ReasonNoBackup            = "NoBackup"
+	ReasonBackupTooOld        = "BackupTooOld"
+	ReasonBackupsRecent       = "BackupsRecent"
+	ReasonBackupNotFound      = "BackupNotFound"
+	ReasonBackupNotReady      = "BackupNotReady"
+	ReasonProviderMismatch    = "ProviderMismatch"
+	ReasonEngineMismatch      = "EngineMismatch"
+	ReasonVolumeInUse         = "VolumeInUse"
+	ReasonStoppingDatabase    = "StoppingDatabase"
+	ReasonCreatingVolumes     = "CreatingVolumes"
+	ReasonStartingDatabase    = "StartingDatabase"
+	ReasonProvisioned         = "Provisioned"
+	ReasonDriverMissing       = "DriverMissing"
+	ReasonProviderUnknown     = "ProviderUnknown"
+	ReasonSnapshotAPIMissing  = "SnapshotAPIMissing"
+	ReasonInUse               = "InUse"
 )
 
 // Reasons of conditions, components and clusters.

@@ -1,6 +1,9 @@
 package v1
 
-import "k8s.io/apimachinery/pkg/api/resource"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Engine is a database engine.
 //
@@ -18,6 +21,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.engine == oldSelf.engine",fieldPath=".engine",message="engine cannot be changed: the data would not be readable"
 // +kubebuilder:validation:XValidation:rule="!isQuantity(self.storage) || quantity(self.storage).compareTo(quantity(oldSelf.storage)) >= 0",fieldPath=".storage",message="storage cannot shrink: volumes only grow"
 // +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",fieldPath=".storageClassName",message="storageClassName cannot be changed: existing volumes keep their class"
+// +kubebuilder:validation:XValidation:rule="has(self.storageProfile) == has(oldSelf.storageProfile) && (!has(self.storageProfile) || self.storageProfile == oldSelf.storageProfile)",fieldPath=".storageProfile",message="storageProfile cannot be changed: existing volumes keep their class"
+// +kubebuilder:validation:XValidation:rule="!has(self.storageProfile) || !has(self.storageClassName)",fieldPath=".storageProfile",reason="FieldValueForbidden",message="storageProfile must be absent when storageClassName is set: give one"
 type Database struct {
 	// engine is the database engine: postgresql or mysql. It cannot be changed.
 	// +required
@@ -53,13 +58,21 @@ type Database struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti)$')",message="storage must be a whole number of Ki, Mi, Gi or Ti, for example 100Gi"
 	Storage string `json:"storage"`
 
-	// storageClassName is the class of the volumes. Absent: the cluster's
-	// default class. It cannot be changed. At most 253 characters.
+	// storageClassName is the class of the volumes, which each cluster must have.
+	// Absent: what cloudConfig says for the cluster's provider, else storageProfile,
+	// else the cluster's default class. It cannot be changed. At most 253 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	StorageClassName *string `json:"storageClassName,omitempty"`
+
+	// storageProfile is what the volumes are to be good at: standard, fast or archive.
+	// Each cluster gets a class for it that fits its provider; clusters of the provider
+	// local use their default class. It cannot be changed, and not be given together
+	// with storageClassName.
+	// +optional
+	StorageProfile StorageProfile `json:"storageProfile,omitempty"`
 
 	// credentialsSecretRef names a Secret in the same namespace with the keys
 	// username, password and database. Absent: generated once in each cluster
@@ -69,7 +82,7 @@ type Database struct {
 
 	// backup is how the data is kept safe.
 	// +optional
-	Backup Backup `json:"backup,omitempty,omitzero"`
+	Backup BackupPolicy `json:"backup,omitempty,omitzero"`
 }
 
 // StorageQuantity returns the size of each volume. The error says what is wrong
@@ -78,10 +91,11 @@ func (d *Database) StorageQuantity() (resource.Quantity, error) {
 	return resource.ParseQuantity(d.Storage)
 }
 
-// Backup is how often the database is dumped and how long dumps are kept.
+// BackupPolicy is how often the database is backed up, how, and how long backups are kept.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.copyToRegions) || !has(self.method) || self.method != 'Dump'",fieldPath=".copyToRegions",reason="FieldValueForbidden",message="copyToRegions must be absent when method is Dump: dumps stay in their cluster"
 // +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || has(self.schedule)",fieldPath=".schedule",reason="FieldValueRequired",message="schedule must be set when backup is enabled"
-type Backup struct {
+type BackupPolicy struct {
 	// enabled switches backups on; the default is false. Switching them off
 	// keeps the existing ones.
 	// +optional
@@ -103,6 +117,33 @@ type Backup struct {
 	// +kubebuilder:validation:XValidation:rule="self != 'Local'",message="timeZone must be UTC or the IANA name of a time zone, for example Europe/Dublin"
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+/-]*$`
 	TimeZone string `json:"timeZone,omitempty"`
+
+	// method is how: Snapshot takes snapshots of the volumes through the cloud's API,
+	// which needs a CloudAccount; Dump writes dumps to a volume of their own in the
+	// cluster. The default, Auto, is Snapshot on members that have a cloudAccountRef,
+	// and Dump on the others.
+	// +optional
+	Method BackupMethod `json:"method,omitempty"`
+
+	// copyToRegions are regions of the same provider that each snapshot is copied to.
+	// Where snapshots have no region, as on Google Cloud, the first is where they are
+	// stored, and they can be restored anywhere. At most 8, of 1 to 63 characters.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	CopyToRegions []string `json:"copyToRegions,omitempty"`
+
+	// maxRPO is how old the newest good backup may be before the condition
+	// BackupReady is False, in hours, minutes and seconds, for example 26h. 1m to
+	// 87600h; the default is one and a half times the time between two backups.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self != '' && self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && duration(self) >= duration('1m') && duration(self) <= duration('87600h')",message="maxRPO must be a duration of at least 1m and at most 87600h, for example 26h"
+	MaxRPO *metav1.Duration `json:"maxRPO,omitempty"`
 
 	// retention is how long backups are kept. The newest is always kept.
 	// +optional

@@ -87,6 +87,14 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:MaxItems=500
 	Clusters []ClusterStatus `json:"clusters,omitempty"`
 
+	// backups are the snapshots of the database by cluster, sorted by cluster. Clusters
+	// whose databases are dumped are not listed. At most 500.
+	// +optional
+	// +listType=map
+	// +listMapKey=cluster
+	// +kubebuilder:validation:MaxItems=500
+	Backups []ClusterBackups `json:"backups,omitempty"`
+
 	// placement is the last decision about clusters (hub only).
 	// +optional
 	Placement *PlacementStatus `json:"placement,omitempty"`
@@ -295,4 +303,24 @@ type RejectedCluster struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message,omitempty"`
+}
+
+// ClusterBackups is how it stands with the backups of one cluster.
+type ClusterBackups struct {
+	// cluster is the name of the MemberCluster. At most 63 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Cluster string `json:"cluster"`
+
+	// lastSlot is the time of the schedule that was last answered with a Backup.
+	// +optional
+	LastSlot *metav1.Time `json:"lastSlot,omitempty"`
+
+	// lastBackupTime is the point in time of the newest good backup.
+	// +optional
+	LastBackupTime *metav1.Time `json:"lastBackupTime,omitempty"`
+
+	// nextBackupTime is when the next backup begins.
+	// +optional
+	NextBackupTime *metav1.Time `json:"nextBackupTime,omitempty"`
 }

@@ -90,6 +90,13 @@ type EcommerceAppSpec struct {
 	// +optional
 	Security Security `json:"security,omitempty,omitzero"`
 
+	// cloudConfig is what the volumes of the database should be, by provider: a block is
+	// used on clusters of its provider, in place of database.storageProfile. A change
+	// is for new volumes only; existing ones stay as they are. Not used with
+	// database.storageClassName.
+	// +optional
+	CloudConfig CloudConfig `json:"cloudConfig,omitempty,omitzero"`
+
 	// placement chooses the clusters of the fleet. Absent: all ready clusters.
 	// Not used on a copy.
 	// +optional

@@ -17,6 +17,9 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&EcommerceApp{}, &EcommerceAppList{},
 		&MemberCluster{}, &MemberClusterList{},
+		&CloudAccount{}, &CloudAccountList{},
+		&Backup{}, &BackupList{},
+		&Restore{}, &RestoreList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -6,6 +6,21 @@ const (
 	// namespace, registers the cluster of its kubeconfig.
 	MemberClusterLabel = "ecommerce.io/member-cluster"
 
+	// CloudAccountLabel, with the value "true" on a Secret in the hub's namespace, lets
+	// the hub read it as the credentials of a CloudAccount.
+	CloudAccountLabel = "ecommerce.io/cloud-account"
+
+	// RediscoverAtAnnotation, on a CloudAccount, has the hub look for its backups in the
+	// account whenever the value changes, and make Backups of those that it does not
+	// know; status.lastHandledRediscoverAt answers with the value.
+	RediscoverAtAnnotation = "ecommerce.io/rediscover-at"
+	// RediscoverHubAnnotation, beside it, is the UID of a hub that is no more and whose
+	// backups are looked for instead. They are never deleted.
+	RediscoverHubAnnotation = "ecommerce.io/rediscover-hub"
+	// RediscoveredAnnotation, on a Backup, tells that it was found in the cloud; its
+	// value is the CloudAccount.
+	RediscoveredAnnotation = "ecommerce.io/rediscovered"
+
 	// KubeconfigKey is the key of a registration Secret that holds the kubeconfig.
 	KubeconfigKey = "kubeconfig"
 
@@ -63,6 +78,15 @@ const (
 	RegionAnnotation   = "ecommerce.io/region"
 	ProviderAnnotation = "ecommerce.io/provider"
 
+	// RestoringAnnotation carries, on a copy, the name of the Restore that is putting
+	// volumes in place: while it is there the database is stopped, and starts on what
+	// it finds when it is gone.
+	RestoringAnnotation = "ecommerce.io/restoring"
+
+	// RestoreFinalizer holds a Restore until the database is let go.
+	RestoreFinalizer = "ecommerce.io/restore"
+	// BackupFinalizer holds a Backup until its snapshots are gone.
+	BackupFinalizer = "ecommerce.io/backup"
 	// HubFinalizer holds an EcommerceApp on the hub until its copies are gone.
 	HubFinalizer = "ecommerce.io/hub"
 	// SpokeFinalizer holds a copy until its children are gone, in order.

@@ -67,6 +67,11 @@ type MemberClusterSpec struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
 	Region string `json:"region,omitempty"`
 
+	// cloudAccountRef names the CloudAccount that the cluster's volumes are in. With it
+	// databases are backed up by snapshots. Absent: by dumps.
+	// +optional
+	CloudAccountRef *CloudAccountReference `json:"cloudAccountRef,omitempty"`
+
 	// mode says where the shops of the cluster are turned into workloads: in the
 	// hub's own process (Agentless), or by an agent in the cluster, which goes on
 	// while the hub is away (Agent; see kubectl shopfleet join --mode agent). The
@@ -96,6 +101,16 @@ type KubeconfigSecretReference struct {
 	Key string `json:"key,omitempty"`
 }
 
+// CloudAccountReference names a CloudAccount.
+type CloudAccountReference struct {
+	// name is the name of the CloudAccount. 1 to 63 characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Name string `json:"name"`
+}
+
 // Health is how a cluster is probed. With the defaults a cluster that stops
 // answering is known to be gone after at most 25 seconds.
 type Health struct {
@@ -123,8 +138,8 @@ type Health struct {
 // MemberClusterStatus is what a cluster is observed to be.
 type MemberClusterStatus struct {
 	// conditions are the facts about the cluster. Known types are Ready,
-	// Connected, Authorized, IdentityVerified, CredentialsValid and, in mode Agent,
-	// AgentReady. At most 16.
+	// Connected, Authorized, IdentityVerified, CredentialsValid, StorageReady and, in
+	// mode Agent, AgentReady. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -190,6 +205,14 @@ type MemberClusterStatus struct {
 	// +kubebuilder:validation:items:MaxLength=128
 	Capabilities []string `json:"capabilities,omitempty"`
 
+	// storageClasses are the classes that the profiles stand for in the cluster, sorted
+	// by profile. At most 3.
+	// +optional
+	// +listType=map
+	// +listMapKey=profile
+	// +kubebuilder:validation:MaxItems=3
+	StorageClasses []ProfileClass `json:"storageClasses,omitempty"`
+
 	// credentialsExpireAt is when the credentials of the kubeconfig expire, when they say so.
 	// +optional
 	CredentialsExpireAt *metav1.Time `json:"credentialsExpireAt,omitempty"`
@@ -205,4 +228,18 @@ type MemberClusterStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Apps int32 `json:"apps,omitempty"`
+}
+
+// ProfileClass is the StorageClass that a profile stands for in a cluster.
+type ProfileClass struct {
+	// profile is standard, fast or archive.
+	// +required
+	// +kubebuilder:validation:MaxLength=16
+	Profile StorageProfile `json:"profile"`
+
+	// className is the name of the StorageClass; empty is the cluster's default class.
+	// At most 253 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ClassName string `json:"className,omitempty"`
 }

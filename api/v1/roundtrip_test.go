@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -26,6 +27,9 @@ func filler(seed int64) *randfill.Filler {
 		func(q *resource.Quantity, c randfill.Continue) {
 			*q = *resource.NewMilliQuantity(c.Int63n(1<<40), resource.DecimalSI)
 		},
+		func(at *metav1.MicroTime, c randfill.Continue) {
+			*at = metav1.NewMicroTime(time.UnixMicro(c.Int63n(1 << 52)))
+		},
 		func(at *metav1.Time, c randfill.Continue) { *at = metav1.Unix(c.Int63n(1<<32), 0) },
 		func(raw *metav1.FieldsV1, _ randfill.Continue) { *raw = *metav1.NewFieldsV1(`{"f:spec":{}}`) },
 	)
@@ -39,6 +43,12 @@ func TestRoundTrip(t *testing.T) {
 		"EcommerceAppList":  func() runtime.Object { return &v1.EcommerceAppList{} },
 		"MemberCluster":     func() runtime.Object { return &v1.MemberCluster{} },
 		"MemberClusterList": func() runtime.Object { return &v1.MemberClusterList{} },
+		"CloudAccount":      func() runtime.Object { return &v1.CloudAccount{} },
+		"CloudAccountList":  func() runtime.Object { return &v1.CloudAccountList{} },
+		"Backup":            func() runtime.Object { return &v1.Backup{} },
+		"BackupList":        func() runtime.Object { return &v1.BackupList{} },
+		"Restore":           func() runtime.Object { return &v1.Restore{} },
+		"RestoreList":       func() runtime.Object { return &v1.RestoreList{} },
 		"WebApp":            func() runtime.Object { return &webappv1.WebApp{} },
 		"MySQLCluster":      func() runtime.Object { return &mysqlv1.MySQLCluster{} },
 	} {
@@ -69,10 +79,13 @@ func TestRoundTrip(t *testing.T) {
 // take it as wanted.
 func TestEmpty(t *testing.T) {
 	for want, object := range map[string]any{
-		`{"metadata":{},"spec":{}}`:                                   &v1.EcommerceApp{},
-		`{"metadata":{}}`:                                             &v1.MemberCluster{},
-		`{"metadata":{},"spec":{"image":""}}`:                         &webappv1.WebApp{},
-		`{"metadata":{},"spec":{"version":"","storage":{"size":""}}}`: &mysqlv1.MySQLCluster{},
+		`{"metadata":{},"spec":{}}`: &v1.EcommerceApp{},
+		`{"metadata":{}}`:           &v1.MemberCluster{},
+		`{"metadata":{},"spec":{"appName":"","clusterName":""}}`:           &v1.Backup{},
+		`{"metadata":{},"spec":{"backupName":""}}`:                         &v1.Restore{},
+		`{"metadata":{},"spec":{"provider":"","credentials":{"type":""}}}`: &v1.CloudAccount{},
+		`{"metadata":{},"spec":{"image":""}}`:                              &webappv1.WebApp{},
+		`{"metadata":{},"spec":{"version":"","storage":{"size":""}}}`:      &mysqlv1.MySQLCluster{},
 	} {
 		if got, err := json.Marshal(object); err != nil || string(got) != want {
 			t.Errorf("%T is written as %s, %v; want %s", object, got, err, want)
@@ -85,7 +98,10 @@ func TestScheme(t *testing.T) {
 	if err := v1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{"EcommerceApp", "EcommerceAppList", "MemberCluster", "MemberClusterList"} {
+	for _, kind := range []string{
+		"EcommerceApp", "EcommerceAppList", "MemberCluster", "MemberClusterList", "CloudAccount", "CloudAccountList",
+		"Backup", "BackupList", "Restore", "RestoreList",
+	} {
 		object, err := scheme.New(v1.GroupVersion.WithKind(kind))
 		if err != nil {
 			t.Errorf("%v", err)

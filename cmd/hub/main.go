@@ -3,12 +3,18 @@ package main
 import (
 	"fmt"
 	"os"
+	_ "time/tzdata" // The image holds no time zones: these are for the schedules of backups.
 
 	"github.com/spf13/cobra"
 	// The image holds no certificates: these are for members behind public ones.
 	_ "golang.org/x/crypto/x509roots/fallback"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/aws"
+	"github.com/shopfleet/shopfleet/cloud/azure"
+	"github.com/shopfleet/shopfleet/cloud/gcp"
 	"github.com/shopfleet/shopfleet/hub/setup"
 )
 
@@ -23,7 +29,9 @@ func main() {
 }
 
 func command() *cobra.Command {
-	options := setup.Options{Version: version}
+	options := setup.Options{Version: version, Clouds: cloud.Registry{
+		v1.ProviderAWS: aws.Connect, v1.ProviderGCP: gcp.Connect, v1.ProviderAzure: azure.Connect,
+	}}
 	cmd := &cobra.Command{
 		Use:           "hub",
 		Short:         "Run shops on a fleet of clusters",

@@ -39,7 +39,7 @@ func TestAgent(t *testing.T) {
 	// Each chapter builds on those before it.
 	_ = t.Run("a member without its agent says what is missing", s.missing) &&
 		t.Run("a shop runs the same in both modes", s.created) &&
-		t.Run("the hub writes copies and reads their status, and nothing else", s.reserved) &&
+		t.Run("the hub writes copies and storage classes, reads what became of them, and nothing else", s.reserved) &&
 		t.Run("restarts write nothing", s.restarted) &&
 		t.Run("the agent heals while the hub is away", s.alone) &&
 		t.Run("an edit reaches both", s.edited) &&
@@ -108,7 +108,11 @@ func (s *story) reserved(t *testing.T) {
 		"leases":                    "get",
 		"selfsubjectrulesreviews":   "create",
 		"selfsubjectaccessreviews":  "create",
-		"":                          "get", // Discovery and version.
+		// Of claims, volumes and pods it has to do with those of a Backup or a Restore, and
+		// there is none.
+		"storageclasses": "get list watch patch",
+		"csidrivers":     "list",
+		"":               "get", // Discovery and version.
 	}
 	if len(log) == 0 {
 		t.Fatal("the hub asked nothing")
@@ -124,6 +128,9 @@ func (s *story) reserved(t *testing.T) {
 	for _, e := range log.Writes() {
 		if e.Resource == "namespaces" && e.Name != s.shop.Namespace && e.Name != "" {
 			t.Errorf("writes another namespace: %s", e)
+		}
+		if e.Resource == "storageclasses" && !strings.HasPrefix(e.Name, "shopfleet-") {
+			t.Errorf("writes a storage class that is not ours: %s", e)
 		}
 	}
 	if n := len(log.Writes().Of("ecommerceapps")); n != 1 {
@@ -143,6 +150,11 @@ func (s *story) restarted(t *testing.T) {
 	s.unwritten(t, before)
 	for _, e := range s.since(t, before, s.fleet.Hub(), config.HubServiceAccount).Writes().In(s.shop.Namespace) {
 		t.Errorf("the hub wrote about a shop that did not change: %s", e)
+	}
+	for _, name := range []string{eu, us} {
+		if classes := s.since(t, before, s.fleet.Member(name), config.HubServiceAccount).Writes().Of("storageclasses"); len(classes) > 0 {
+			t.Errorf("%s: the hub wrote storage classes that did not change:\n%s", name, classes)
+		}
 	}
 	// The canaries came and went: each changes the number of applications twice.
 	members := s.since(t, before, s.fleet.Hub(), config.HubServiceAccount).Writes().Of("memberclusters").Succeeded()

@@ -23,7 +23,7 @@ func (s *server) testBounds(t *testing.T) {
 				cases = append(cases, sizeCases(path, highest)...)
 			}
 			for path, allowed := range values[k.name] {
-				cases = append(cases, enumCases(path, allowed)...)
+				cases = append(cases, enumCases(k, path, allowed)...)
 			}
 			s.check(t, k, cases)
 		})
@@ -35,6 +35,9 @@ func item(path string) string { return strings.Replace(path, "[]", "[0]", 1) }
 
 func numberCases(k kind, path string, bounds limits) []testCase {
 	with := edits{}
+	if k.name == "EcommerceApp" {
+		with = join(roomFor(path))
+	}
 	if i := strings.Index(path, ".autoscaling."); i > 0 {
 		// The other bound leaves room for any value of this one.
 		with[path[:i]+".replicas"] = absent()
@@ -102,7 +105,7 @@ func textCases(path string, row text) []testCase {
 	}
 	if row.Min > 0 {
 		also := ""
-		if strings.HasSuffix(path, ".image") || strings.HasSuffix(path, ".version") {
+		if strings.HasSuffix(path, ".image") || strings.HasSuffix(path, ".version") || strings.HasSuffix(path, ".endpoint") {
 			// These have a rule besides their bounds.
 			also = path
 		}
@@ -111,8 +114,8 @@ func textCases(path string, row text) []testCase {
 			says: fmt.Sprintf("should be at least %d chars long", row.Min), also: also,
 		})
 	}
-	// A number that fills a size is none that a disk has.
-	if !strings.HasSuffix(path, ".storage") && !strings.HasSuffix(path, ".size") {
+	// A number that fills a size is none that a disk has, nor is it the age of a backup.
+	if !strings.HasSuffix(path, ".storage") && !strings.HasSuffix(path, ".size") && !strings.HasSuffix(path, ".maxRPO") {
 		cases = append(cases, testCase{name: path + " longest", edits: at(row.Max)})
 	}
 	return cases
@@ -148,7 +151,9 @@ func filled(path string, size int64) any {
 			list = append(list, map[string]any{"secretRef": map[string]any{"name": name}})
 		case strings.HasSuffix(path, "s.requests"):
 			m[name] = "0"
-		case strings.HasSuffix(path, ".annotations"), strings.HasSuffix(path, ".parameters"), strings.HasSuffix(path, ".limits"):
+		case strings.HasSuffix(strings.ToLower(path), "regions"):
+			list = append(list, numbered("region", i))
+		case strings.HasSuffix(path, ".kmsKeyIDs"), strings.HasSuffix(path, ".annotations"), strings.HasSuffix(path, ".parameters"), strings.HasSuffix(path, ".limits"):
 			m[name] = "1"
 		default:
 			list = append(list, name)
@@ -160,9 +165,11 @@ func filled(path string, size int64) any {
 	return list
 }
 
-func enumCases(path string, allowed []string) []testCase {
+func enumCases(k kind, path string, allowed []string) []testCase {
 	with := edits{}
 	switch {
+	case k.name == "EcommerceApp" && strings.HasPrefix(path, "spec.cloudConfig."):
+		// Blocks of a shop are for whichever clusters it is placed on.
 	case strings.Contains(path, ".issuerRef."):
 		with = edits{"spec.ingress.host": "shop.example.com", "spec.security.tls.issuerRef": map[string]any{"name": "letsencrypt"}}
 	case strings.HasPrefix(path, "spec.cloudConfig.gcp"):
@@ -174,7 +181,15 @@ func enumCases(path string, allowed []string) []testCase {
 	}
 	var cases []testCase
 	for _, value := range allowed {
-		cases = append(cases, testCase{name: path + " " + value, edits: nest(with, path, value)})
+		if tc, special := cloudEnumCase(k, path, value); special {
+			cases = append(cases, tc)
+			continue
+		}
+		changes := nest(with, path, value)
+		if k.name == "EcommerceApp" && (value == "io1" || value == "io2") {
+			changes = join(changes, edits{ebsBlock + ".iops": int64(5000)})
+		}
+		cases = append(cases, testCase{name: path + " " + value, edits: changes})
 	}
 	for _, value := range []string{"other", strings.ToUpper(allowed[0]), ""} {
 		cases = append(cases, testCase{

@@ -60,6 +60,12 @@ func numbers() map[string]map[string]limits {
 			"spec.database.backup.retention.keepLast": {1, 1000},
 			"spec.database.backup.retention.keepDays": {1, 3650},
 			"spec.placement.maxClusters":              {0, 500},
+			ebsBlock + ".iops":                        {100, 256000},
+			ebsBlock + ".throughput":                  {125, 2000},
+			gcpBlock + ".provisionedIOPS":             {128, 350000},
+			gcpBlock + ".provisionedThroughput":       {20, 2400},
+			azureBlock + ".iops":                      {100, 400000},
+			azureBlock + ".throughput":                {1, 10000},
 		}, workloads(map[string]limits{
 			"replicas":                {0, 1000},
 			"port":                    {1, 65535},
@@ -72,6 +78,9 @@ func numbers() map[string]map[string]limits {
 			"spec.health.failureThreshold":   {1, 20},
 			"spec.health.successThreshold":   {1, 20},
 		},
+		"CloudAccount": {},
+		"Backup":       {},
+		"Restore":      {},
 		"WebApp": {
 			"spec.replicas": {0, 1000},
 			"spec.port":     {1, 65535},
@@ -100,6 +109,8 @@ func texts() map[string]map[string]text {
 			"spec.database.credentialsSecretRef.name":     name,
 			"spec.database.backup.schedule":               {limits: limits{0, 128}, make: schedule},
 			"spec.database.backup.timeZone":               {limits: limits{0, 64}, make: letters},
+			"spec.database.backup.maxRPO":                 {limits: limits{0, 32}, make: hours},
+			"spec.database.backup.copyToRegions[]":        short,
 			"spec.ingress.host":                           {limits: limits{0, 253}, make: letters},
 			"spec.ingress.className":                      name,
 			"spec.security.tls.secretName":                name,
@@ -107,11 +118,26 @@ func texts() map[string]map[string]text {
 			"spec.security.authentication.secretRef.name": name,
 			"spec.placement.clusterNames[]":               short,
 			"spec.placement.regions[]":                    short,
+			ebsBlock + ".kmsKeyID":                        {limits: limits{0, 2048}, make: startingWith("alias/")},
+			gcpBlock + ".kmsKey":                          {limits: limits{0, 512}, make: startingWith("projects/p/locations/l/keyRings/r/cryptoKeys/k")},
+			azureBlock + ".diskEncryptionSetID":           {limits: limits{0, 512}, make: startingWith(azureKeys)},
 		}, workloads(map[string]text{"image": image})),
 		"MemberCluster": {
 			"spec.region":                   short,
 			"spec.kubeconfigSecretRef.name": name,
 			"spec.kubeconfigSecretRef.key":  {limits: limits{0, 253}, make: letters},
+			"spec.cloudAccountRef.name":     short,
+		},
+		"CloudAccount": accountTexts(),
+		"Backup": {
+			"spec.appName":         short,
+			"spec.clusterName":     short,
+			"spec.copyToRegions[]": short,
+		},
+		"Restore": {
+			"spec.backupName":  short,
+			"spec.clusterName": short,
+			"spec.zone":        short,
 		},
 		"WebApp": {
 			"spec.image": {limits: limits{1, 512}, make: tagged},
@@ -145,6 +171,9 @@ func schedule(n int) string {
 	return minutes + startingWith("0")(n-len(rest)-len(minutes)) + rest
 }
 
+// hours returns a duration, which is none that is accepted when it is long.
+func hours(n int) string { return startingWith("1")(n-1) + "h" }
+
 // tagged returns an image with a tag.
 func tagged(n int) string { return letters(n-3) + ":v1" }
 
@@ -156,10 +185,15 @@ func sizes() map[string]map[string]int64 {
 			"spec.placement.clusterNames": 500,
 			"spec.placement.regions":      100,
 			"spec.placement.providers":    4,
+
+			"spec.database.backup.copyToRegions": 8,
 		}, workloads(map[string]int64{
 			"env": 100, "envFrom": 20, "resources.requests": 6, "resources.limits": 6,
 		})),
 		"MemberCluster": {},
+		"CloudAccount":  {"spec.regions": 50, "spec.aws.kmsKeyIDs": 50},
+		"Backup":        {"spec.copyToRegions": 8},
+		"Restore":       {},
 		"WebApp":        {},
 		"MySQLCluster":  {"spec.storage.parameters": 50},
 	}
@@ -169,12 +203,24 @@ func enums() map[string]map[string][]string {
 	providers := []string{"aws", "azure", "gcp", "local"}
 	return map[string]map[string][]string{
 		"EcommerceApp": {
-			"spec.database.engine":                  {"mysql", "postgresql"},
+			"spec.database.engine":         {"mysql", "postgresql"},
+			"spec.database.storageProfile": {"archive", "fast", "standard"},
+			"spec.database.backup.method":  {"Auto", "Dump", "Snapshot"},
+			ebsBlock + ".type":             {"gp2", "gp3", "io1", "io2", "sc1", "st1"},
+			gcpBlock + ".pdType": {
+				"hyperdisk-balanced", "hyperdisk-extreme", "hyperdisk-throughput", "pd-balanced", "pd-extreme", "pd-ssd", "pd-standard",
+			},
+			azureBlock + ".diskSku": {
+				"PremiumV2_LRS", "Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS", "Standard_LRS", "UltraSSD_LRS",
+			},
 			"spec.placement.providers[]":            providers,
 			"spec.security.authentication.provider": {"oauth2"},
 			"spec.security.tls.issuerRef.kind":      {"ClusterIssuer", "Issuer"},
 		},
 		"MemberCluster": {"spec.provider": providers, "spec.mode": {"Agent", "Agentless"}},
+		"CloudAccount":  {"spec.provider": providers, "spec.credentials.type": {"Ambient", "Federated", "Secret"}},
+		"Backup":        {"spec.method": {"Auto", "Dump", "Snapshot"}, "spec.deletion": {"Delete", "Retain"}},
+		"Restore":       {},
 		"WebApp":        {},
 		"MySQLCluster": {
 			"spec.cloud.provider":           providers,

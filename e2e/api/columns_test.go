@@ -23,6 +23,9 @@ func (s *server) testColumns(t *testing.T) {
 	for _, test := range []row{
 		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Message"},
 		{memberClusters(), "mcl", ours, "Name Ready Reason Provider Region Version Age", "Mode Nodes Apps Message"},
+		{cloudAccounts(), "cacc", ours, "Name Ready Reason Provider Identity Age", "Message"},
+		{backups(), "ebk", ours, "Name App Cluster Phase Size Cut Age", "Consistency Verified Message"},
+		{restores(), "erst", ours, "Name Backup Cluster Phase Age", "Message"},
 		{webApps(), "wa", both, "Name Phase Desired Available Age", "Image"},
 		{mySQLClusters(), "myc", both, "Name Phase Ready Version Storage Age", "Message"},
 	} {
@@ -98,9 +101,9 @@ func (s *server) served(t *testing.T, k kind) metav1.APIResource {
 	for _, resource := range resources.APIResources {
 		found[resource.Name] = resource
 	}
-	subresources := []string{"status", "scale"}
-	if k.clusterScoped {
-		subresources = []string{"status"}
+	subresources := []string{"status"}
+	if k.scaled != "" {
+		subresources = append(subresources, "scale")
 	}
 	for _, subresource := range subresources {
 		if _, served := found[fmt.Sprintf("%s/%s", k.resource.Resource, subresource)]; !served {

@@ -22,7 +22,19 @@ type kind struct {
 
 	// scaled is the path of the number that /scale changes, if there is one.
 	scaled string
+
+	// changed is a change of the spec that is accepted; nil if none is.
+	changed edits
+
+	// named is what the object's name becomes elsewhere, which bounds it.
+	named string
 }
+
+// What names become.
+const (
+	labelValue = "the value of a label"
+	cloudTag   = "a tag in the cloud"
+)
 
 func ecommerceApps() kind {
 	return kind{
@@ -30,6 +42,8 @@ func ecommerceApps() kind {
 		resource: v1.GroupVersion.WithResource("ecommerceapps"),
 		sample:   samples.EcommerceApp(),
 		scaled:   "spec.frontend.replicas",
+		changed:  edits{"spec.replicas": int64(2)},
+		named:    labelValue,
 	}
 }
 
@@ -39,6 +53,39 @@ func memberClusters() kind {
 		resource:      v1.GroupVersion.WithResource("memberclusters"),
 		sample:        []byte("{apiVersion: ecommerce.io/v1, kind: MemberCluster, metadata: {name: eu-1}}"),
 		clusterScoped: true,
+		changed:       edits{"spec.region": "eu-west-1"},
+		named:         labelValue,
+	}
+}
+
+func cloudAccounts() kind {
+	return kind{
+		name:          "CloudAccount",
+		resource:      v1.GroupVersion.WithResource("cloudaccounts"),
+		sample:        samples.CloudAccount(),
+		clusterScoped: true,
+		changed:       edits{"spec.regions": []any{"eu-west-1"}},
+		named:         labelValue,
+	}
+}
+
+func backups() kind {
+	return kind{
+		name:     "Backup",
+		resource: v1.GroupVersion.WithResource("backups"),
+		sample:   samples.Backup(),
+		changed:  edits{"spec.deletion": "Delete"},
+		named:    cloudTag,
+	}
+}
+
+// restores are what they are from their creation on.
+func restores() kind {
+	return kind{
+		name:     "Restore",
+		resource: v1.GroupVersion.WithResource("restores"),
+		sample:   samples.Restore(),
+		named:    cloudTag,
 	}
 }
 
@@ -48,6 +95,8 @@ func webApps() kind {
 		resource: webappv1.GroupVersion.WithResource("webapps"),
 		sample:   samples.WebApp(),
 		scaled:   "spec.replicas",
+		changed:  edits{"spec.replicas": int64(2)},
+		named:    labelValue,
 	}
 }
 
@@ -57,10 +106,16 @@ func mySQLClusters() kind {
 		resource: mysqlv1.GroupVersion.WithResource("mysqlclusters"),
 		sample:   samples.MySQLCluster(),
 		scaled:   "spec.replicas",
+		changed:  edits{"spec.replicas": int64(2)},
+		named:    labelValue,
 	}
 }
 
-func kinds() []kind { return []kind{ecommerceApps(), memberClusters(), webApps(), mySQLClusters()} }
+func kinds() []kind {
+	return []kind{
+		ecommerceApps(), memberClusters(), cloudAccounts(), backups(), restores(), webApps(), mySQLClusters(),
+	}
+}
 
 // object returns the kind's sample with the given changes.
 func (k kind) object(t *testing.T, changes ...edits) *unstructured.Unstructured {

@@ -16,19 +16,21 @@ import (
 // decodeJSON keeps whole numbers whole.
 func decodeJSON(raw []byte, into any) error { return utiljson.Unmarshal(raw, into) }
 
-// testKubectl uses the samples as people do.
-func (s *server) testKubectl(t *testing.T) {
+// kubectl runs kubectl as an administrator, and returns what it said.
+func (s *server) kubectl(t *testing.T, arguments ...string) (string, error) {
+	t.Helper()
 	programs, err := binaries.Ensure(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
+	arguments = append([]string{"--kubeconfig", s.cluster.AdminKubeconfig(), "--cache-dir", filepath.Join(t.TempDir(), "cache")}, arguments...)
+	output, err := exec.CommandContext(t.Context(), programs.Path(binaries.Kubectl), arguments...).CombinedOutput()
+	return strings.TrimSpace(string(output)), err
+}
+
+// testKubectl uses the samples as people do.
+func (s *server) testKubectl(t *testing.T) {
 	s.namespace(t, "kubectl")
-	kubectl := func(t *testing.T, arguments ...string) (string, error) {
-		t.Helper()
-		arguments = append([]string{"--kubeconfig", s.cluster.AdminKubeconfig(), "--cache-dir", filepath.Join(t.TempDir(), "cache")}, arguments...)
-		output, err := exec.CommandContext(t.Context(), programs.Path(binaries.Kubectl), arguments...).CombinedOutput()
-		return strings.TrimSpace(string(output)), err
-	}
 	// The samples name their namespace; here they move to one of their own.
 	file := filepath.Join(t.TempDir(), "app.yaml")
 	moved := bytes.Replace(ecommerceApps().sample, []byte("namespace: production"), []byte("namespace: kubectl"), 1)
@@ -47,12 +49,40 @@ func (s *server) testKubectl(t *testing.T) {
 		{"scale ecommerceapp/my-ecommerce-app -n kubectl --replicas=5", "ecommerceapp.ecommerce.io/my-ecommerce-app scaled"},
 		{"get eapp my-ecommerce-app -n kubectl -o jsonpath={.spec.frontend.replicas}", "5"},
 	} {
-		if got, err := kubectl(t, strings.Fields(step.arguments)...); err != nil || got != step.want {
+		if got, err := s.kubectl(t, strings.Fields(step.arguments)...); err != nil || got != step.want {
 			t.Fatalf("kubectl %s: %q, %v; want %q", step.arguments, got, err, step.want)
 		}
 	}
-	got, err := kubectl(t, "explain", "ecommerceapp.spec.database.replicas")
+	got, err := s.kubectl(t, "explain", "ecommerceapp.spec.database.replicas")
 	if want := "replicas is the number of database pods. 1 to 9; the default is 1."; err != nil || !strings.Contains(got, want) {
 		t.Errorf("kubectl explain: %v\n%s\nwant %q in it", err, got, want)
+	}
+}
+
+// testSelectors finds backups by what they are of, without reading the others.
+func (s *server) testSelectors(t *testing.T) {
+	s.namespace(t, "selectors")
+	for name, of := range map[string][2]string{
+		"a": {"shop", "eu-1"}, "b": {"shop", "us-1"}, "c": {"bakery", "eu-1"},
+	} {
+		s.create(t.Context(), t, backups(), edits{
+			"metadata.namespace": "selectors", "metadata.name": name, "spec.appName": of[0], "spec.clusterName": of[1],
+		})
+	}
+	for selector, want := range map[string]string{
+		"spec.appName=shop":                        "a b",
+		"spec.clusterName=eu-1":                    "a c",
+		"spec.appName=shop,spec.clusterName=eu-1":  "a",
+		"spec.appName!=shop":                       "c",
+		"spec.appName=shop,metadata.namespace=all": "",
+	} {
+		got, err := s.kubectl(t, "get", "ebk", "-n", "selectors", "--field-selector", selector, "-o", "jsonpath={.items[*].metadata.name}")
+		if err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", selector, got, err, want)
+		}
+	}
+	const says = `field label not supported: spec.method`
+	if got, err := s.kubectl(t, "get", "ebk", "-n", "selectors", "--field-selector", "spec.method=Dump"); err == nil || !strings.Contains(got, says) {
+		t.Errorf("by another field: %q, %v; want %q", got, err, says)
 	}
 }

@@ -15,17 +15,23 @@ func (s *server) testMemberCluster(t *testing.T) {
 			"spec.provider":            "aws",
 			"spec.region":              "eu-west-1",
 			"spec.mode":                "Agent",
+			"spec.cloudAccountRef":     map[string]any{"name": "aws-production"},
 			"spec.health": map[string]any{
 				"probePeriodSeconds": int64(5), "failureThreshold": int64(3), "successThreshold": int64(2),
 			},
 		}},
 		{name: "key with a slash", edits: edits{"spec.kubeconfigSecretRef.key": "a/b"}, field: "spec.kubeconfigSecretRef.key", says: pattern},
+		{
+			name: "account without a name", edits: edits{"spec.cloudAccountRef": map[string]any{}},
+			field: "spec.cloudAccountRef.name", says: "Required value",
+		},
 		{name: "empty key", edits: edits{"spec.kubeconfigSecretRef.key": ""}, field: "spec.kubeconfigSecretRef.key", says: pattern},
 	}
 	for _, region := range []string{"eu west", "-eu", "eu-"} {
 		cases = append(cases, testCase{name: "region " + region, edits: edits{"spec.region": region}, field: "spec.region", says: pattern})
 	}
-	s.check(t, memberClusters(), slices.Concat(cases, referenceCases("spec.kubeconfigSecretRef.name", nil)))
+	s.check(t, memberClusters(), slices.Concat(cases, referenceCases("spec.kubeconfigSecretRef.name", nil),
+		referenceCases("spec.cloudAccountRef.name", nil)))
 }
 
 func (s *server) testWebApp(t *testing.T) {
@@ -117,8 +123,7 @@ func crossProviderCases() []testCase {
 	return cases
 }
 
-// testNames is about the names of the objects themselves, which become the values
-// of labels.
+// testNames is about the names of the objects themselves, which become something else too.
 func (s *server) testNames(t *testing.T) {
 	for _, k := range kinds() {
 		named := func(name string) edits { return edits{"metadata.name": name} }
@@ -129,7 +134,7 @@ func (s *server) testNames(t *testing.T) {
 				{name: "dots and digits", edits: named("1.shop.example")},
 				{
 					name: "64 characters", edits: named(strings.Repeat("a", 64)),
-					field: "<nil>", says: "metadata.name must be at most 63 characters: it becomes the value of a label",
+					field: "<nil>", says: "metadata.name must be at most 63 characters: it becomes " + k.named,
 				},
 				{name: "upper case", edits: named("Shop"), field: "metadata.name", says: "a lowercase RFC 1123 subdomain"},
 			})

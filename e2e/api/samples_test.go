@@ -4,14 +4,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/config/samples"
 )
 
 // testSamples applies the files as they are: no decoding stands between.
 func (s *server) testSamples(t *testing.T) {
+	t.Run("account with keys", s.testAccountWithKeys)
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
 			created := s.apply(t, k)
@@ -47,6 +53,31 @@ func (s *server) testSamples(t *testing.T) {
 	}
 }
 
+// testAccountWithKeys applies the sample of a Secret and an account that uses it.
+func (s *server) testAccountWithKeys(t *testing.T) {
+	s.namespace(t, config.Namespace)
+	if err := s.cluster.Apply(t.Context(), samples.CloudAccountSecret()); err != nil {
+		t.Fatal(err)
+	}
+	k := cloudAccounts()
+	account, err := s.resource(k, "").Get(t.Context(), "aws-with-keys", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, ok := valueAt(t, account, "spec.credentials.secretRef.name").(string)
+	if !ok {
+		t.Fatalf("the account names no Secret: %v", account.Object)
+	}
+	secret, err := s.client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(config.Namespace).
+		Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("the account's Secret: %v", err)
+	}
+	if secret.GetLabels()[v1.CloudAccountLabel] != "true" {
+		t.Errorf("labels %v keep the hub from reading the Secret", secret.GetLabels())
+	}
+}
+
 // settle updates an object without a change and returns it. The default of the
 // status is stored by the first write after the creation, whoever's that is: it
 // moves the resource version once, and nothing else. In a cluster with a hub or a
@@ -77,15 +108,18 @@ func (s *server) apply(t *testing.T, k kind, dryRun ...string) *unstructured.Uns
 	return applied
 }
 
-// testDefaults compares the whole spec of the smallest object with what it became.
-func (s *server) testDefaults(t *testing.T) {
+// defaultCase is the spec of an object, and what became of it.
+type defaultCase struct {
+	kind         kind
+	given, want  map[string]any
+	wantedStatus any
+}
+
+// defaultCases are the smallest objects.
+func defaultCases() map[string]defaultCase {
 	type m = map[string]any
 	pending := m{"phase": "Pending"}
-	tests := map[string]struct {
-		kind         kind
-		given, want  m
-		wantedStatus any
-	}{
+	return map[string]defaultCase{
 		"EcommerceApp": {
 			kind:         ecommerceApps(),
 			given:        m{"image": "shop:v1"},
@@ -99,6 +133,23 @@ func (s *server) testDefaults(t *testing.T) {
 			wantedStatus: pending,
 		},
 		"MemberCluster": {kind: memberClusters(), given: m{}, want: m{}},
+		"CloudAccount": {
+			kind:  cloudAccounts(),
+			given: m{"provider": "gcp", "credentials": m{"type": "Ambient"}, "gcp": m{"project": "shop-prod"}},
+			want:  m{"provider": "gcp", "credentials": m{"type": "Ambient"}, "gcp": m{"project": "shop-prod"}},
+		},
+		"Backup": {
+			kind:         backups(),
+			given:        m{"appName": "shop", "clusterName": "eu-1"},
+			want:         m{"appName": "shop", "clusterName": "eu-1", "method": "Snapshot", "deletion": "Delete"},
+			wantedStatus: pending,
+		},
+		"Restore": {
+			kind:         restores(),
+			given:        m{"backupName": "monday"},
+			want:         m{"backupName": "monday"},
+			wantedStatus: pending,
+		},
 		"WebApp": {
 			kind:         webApps(),
 			given:        m{"image": "nginx:1.25"},
@@ -112,7 +163,11 @@ func (s *server) testDefaults(t *testing.T) {
 			wantedStatus: pending,
 		},
 	}
-	for name, test := range tests {
+}
+
+// testDefaults compares the whole spec of the smallest object with what it became.
+func (s *server) testDefaults(t *testing.T) {
+	for name, test := range defaultCases() {
 		t.Run(name, func(t *testing.T) {
 			s.namespace(t, "defaults")
 			created := s.create(t.Context(), t, test.kind, edits{

@@ -94,6 +94,7 @@ func backupCases() []testCase {
 			field: backup + ".timeZone", says: "timeZone must be UTC or the IANA name of a time zone, for example Europe/Dublin",
 		},
 	}
+	cases = append(cases, policyCases()...)
 	for _, zone := range []string{"UTC", "Europe/Dublin", "America/Argentina/Buenos_Aires", "Etc/GMT+3"} {
 		cases = append(cases, testCase{name: "zone " + zone, edits: edits{backup + ".timeZone": zone}})
 	}

@@ -7,6 +7,9 @@ func (s *server) testUpdates(t *testing.T) {
 	s.namespace(t, "updates")
 	t.Run("EcommerceApp", s.testAppUpdates)
 	t.Run("MySQLCluster", s.testMySQLUpdates)
+	t.Run("CloudAccount", s.testAccountUpdates)
+	t.Run("Backup", s.testBackupUpdates)
+	t.Run("Restore", s.testRestoreUpdates)
 }
 
 func (s *server) testAppUpdates(t *testing.T) {

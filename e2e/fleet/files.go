@@ -103,7 +103,7 @@ func (c *Cluster) writeFiles() error {
 	}
 	// The marker comes first: clearData must know a folder again whose making was
 	// cut off.
-	if err := os.WriteFile(c.path(fileStages), kwokstages.YAML(), privateFile); err != nil {
+	if err := os.WriteFile(c.path(fileStages), kwokstages.YAML(!c.spec.Driverless), privateFile); err != nil {
 		return fmt.Errorf("writing the stages: %w", err)
 	}
 	for file, raw := range content {

@@ -53,6 +53,8 @@ type ClusterSpec struct {
 	// APIServerOnly leaves out everything but etcd and kube-apiserver, for tests of
 	// schemas. Namespaces are then never emptied, and no garbage is collected.
 	APIServerOnly bool `json:"apiServerOnly,omitempty"`
+	// Driverless leaves claims and volumes to another storage driver: package csi's.
+	Driverless bool `json:"driverless,omitempty"`
 }
 
 // Component is one process of a cluster.

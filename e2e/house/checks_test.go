@@ -46,6 +46,32 @@ func TestCheckLayers(t *testing.T) {
 	}
 }
 
+func TestCheckLinked(t *testing.T) {
+	const ec2, compute, azcore = "github.com/aws/aws-sdk-go-v2/service/ec2", "cloud.google.com/go/compute/apiv1", "github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	cases := map[string]struct {
+		pkg  pkg
+		want string
+	}{
+		"the hub":               {pkg{ImportPath: "cmd/hub", Deps: []string{ec2, compute, azcore}}, ""},
+		"the spoke":             {pkg{ImportPath: "cmd/spoke", Deps: []string{"fmt", azcore}}, "links " + azcore},
+		"the plugin":            {pkg{ImportPath: "cmd/kubectl-shopfleet", Deps: []string{compute}}, "links " + compute},
+		"a fake":                {pkg{ImportPath: "cloud/fake/ec2", Deps: []string{ec2}}, "links " + ec2},
+		"an adapter":            {pkg{ImportPath: "cloud/aws", Deps: []string{ec2}}, ""},
+		"an adapter's tests":    {pkg{ImportPath: "cloud/aws.test", Deps: []string{ec2}}, ""},
+		"a room of an adapter":  {pkg{ImportPath: "cloud/gcp/identity", Deps: []string{compute}}, ""},
+		"a neighbour":           {pkg{ImportPath: "cloud/azure", Deps: []string{compute}}, "links " + compute},
+		"an adapter in a test":  {pkg{ImportPath: "hub/setup_test [" + module + "/hub/setup.test]", Deps: []string{ec2}}, "links " + ec2},
+		"an adapter end to end": {pkg{ImportPath: "e2e/cloud.test", Deps: []string{ec2}}, ""},
+		"another of that owner": {pkg{ImportPath: "cmd/spoke", Deps: []string{"github.com/awslabs/a"}}, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			c.pkg.ImportPath = module + "/" + c.pkg.ImportPath
+			expectProblem(t, checkLinked(c.pkg), c.want)
+		})
+	}
+}
+
 func TestLinterNames(t *testing.T) {
 	config := "- ${base-path}/spoke/render/**\n- ${base-path}/hub/controllers/**\n- ${base-path}/cloud/*.go\n"
 	for path, want := range map[string]bool{

@@ -149,11 +149,11 @@ func isStandard(path string) bool {
 }
 
 // listPackages asks the go command for every package of the root module, with
-// all packages that each depends on.
-func listPackages(t *testing.T) []pkg {
+// all packages that each depends on. With the flag -test, tests are packages too.
+func listPackages(t *testing.T, flags ...string) []pkg {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list",
-		"-json=ImportPath,Imports,TestImports,XTestImports,Deps", "./...")
+	arguments := append([]string{"list", "-json=ImportPath,Imports,TestImports,XTestImports,Deps"}, flags...)
+	cmd := exec.CommandContext(t.Context(), "go", append(arguments, "./...")...)
 	cmd.Dir = root
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -60,12 +60,17 @@ func rooms() []room {
 		{path: "cloud/azure", floor: floorAdapters, sdk: "github.com/Azure/"},
 		{path: "cloud/local", floor: floorAdapters},
 		{path: "hub/members", floor: floorAdapters},
+		{path: "hub/accounts", floor: floorAdapters},
+		{path: "hub/prepare", floor: floorAdapters},
+		// What wakes controllers, and how long they wait.
+		{path: "hub/queues", floor: floorAdapters},
 		{path: "spoke/apply", floor: floorAdapters},
 		// What both processes are made of knows no application and no cluster.
 		{path: "spoke/process", floor: floorAdapters},
 
 		{path: "hub/controllers/app", floor: floorControl},
 		{path: "hub/controllers/member", floor: floorControl},
+		{path: "hub/controllers/account", floor: floorControl},
 		{path: "hub/controllers/storage", floor: floorControl},
 		{path: "hub/controllers/backup", floor: floorControl},
 		{path: "hub/controllers/restore", floor: floorControl},
@@ -75,7 +80,8 @@ func rooms() []room {
 		{path: "hub/setup", floor: floorSetup},
 		{path: "spoke/setup", floor: floorSetup},
 
-		{path: "cmd/hub", floor: floorMain, only: []string{"hub/setup"}},
+		// The providers are linked into this binary alone.
+		{path: "cmd/hub", floor: floorMain, only: []string{"api/v1", "cloud", "cloud/aws", "cloud/gcp", "cloud/azure", "hub/setup"}},
 		{path: "cmd/spoke", floor: floorMain, only: []string{"spoke/setup"}},
 		{path: "cmd/kubectl-shopfleet", floor: floorMain, free: true},
 

@@ -14,6 +14,8 @@ import (
 const (
 	maxFileLines    = 400
 	maxPackageLines = 1500
+	// A version of an API group is one package, mostly of documentation.
+	maxContractLines = 3000
 )
 
 func TestSizes(t *testing.T) {
@@ -54,8 +56,12 @@ func checkPackageSizes(files []file) []string {
 	}
 	var problems []string
 	for _, dir := range slices.Sorted(maps.Keys(lines)) {
-		if lines[dir] > maxPackageLines {
-			problems = append(problems, fmt.Sprintf("%s has %d lines, more than %d", dir, lines[dir], maxPackageLines))
+		limit := maxPackageLines
+		if dir == "api/v1" {
+			limit = maxContractLines
+		}
+		if lines[dir] > limit {
+			problems = append(problems, fmt.Sprintf("%s has %d lines, more than %d", dir, lines[dir], limit))
 		}
 	}
 	return problems

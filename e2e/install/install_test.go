@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/cli"
 	"github.com/shopfleet/shopfleet/config"
@@ -111,7 +112,7 @@ func (o outcome) actions() map[string]int {
 }
 
 // installed is the number of objects of a hub.
-const installed = 16
+const installed = 19
 
 // writes are what the program asked the server to change since the mark.
 func (s *suite) writes(t *testing.T, since audit.Mark) audit.Log {
@@ -292,6 +293,9 @@ func left() []client.Object {
 		&corev1.Secret{ObjectMeta: meta},
 		&v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}},
 		&v1.EcommerceApp{ObjectMeta: meta, Spec: v1.EcommerceAppSpec{Image: "shop:v1"}},
+		apitest.CloudAccount("production").AWS("123456789012").Obj(),
+		apitest.Backup("monday").Namespace(config.Namespace).Obj(),
+		apitest.Restore("tuesday").Namespace(config.Namespace).Obj(),
 	}
 }
 
@@ -314,8 +318,9 @@ func (s *suite) uninstall(t *testing.T) {
 	s.run(t, "uninstall", "hub", "--wait", fleettest.Timeout.String()).want(t, done,
 		"deployment.apps/shopfleet-hub deleted", "clusterrolebinding.rbac.authorization.k8s.io/shopfleet-hub deleted", "Left: ")
 	want := []string{
+		"CustomResourceDefinition/backups.ecommerce.io", "CustomResourceDefinition/cloudaccounts.ecommerce.io",
 		"CustomResourceDefinition/ecommerceapps.ecommerce.io", "CustomResourceDefinition/memberclusters.ecommerce.io",
-		"Namespace/shopfleet-system",
+		"CustomResourceDefinition/restores.ecommerce.io", "Namespace/shopfleet-system",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(s.versions(t, config.Hub)))); diff != "" {
 		t.Errorf("left of the hub (-want +got):\n%s", diff)

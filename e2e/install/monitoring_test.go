@@ -9,12 +9,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/yaml"
 
+	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/controllers/app"
+	"github.com/shopfleet/shopfleet/hub/controllers/backup/plan"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/spoke/controller"
 )
@@ -102,7 +106,11 @@ func TestOnlyMetricsThatExist(t *testing.T) {
 	if _, err := controller.NewMetrics(ours); err != nil {
 		t.Fatal(err)
 	}
-	if len(ours) < 5 {
+	if _, err := plan.NewMetrics(ours, testingclock.NewFakePassiveClock(time.Time{})); err != nil {
+		t.Fatal(err)
+	}
+	ours.MustRegister(accounts.NewRequests())
+	if len(ours) < 11 {
 		t.Fatalf("%d metrics of ours: %v", len(ours), ours)
 	}
 	used := names{}
@@ -187,7 +195,7 @@ func TestDashboardHasItsRows(t *testing.T) {
 			rows = append(rows, panel["title"].(string))
 		}
 	}
-	for _, want := range []string{"Controller health", "Success rates", "Resource use", "Errors"} {
+	for _, want := range []string{"Controller health", "Success rates", "Resource use", "Errors", "Backups"} {
 		if !slices.Contains(rows, want) {
 			t.Errorf("rows %v, want %q among them", rows, want)
 		}

@@ -48,6 +48,7 @@ func TestKind(t *testing.T) {
 		return
 	}
 	t.Run("orders", w.orders)
+	t.Run("backup-prepare", w.backupPrepare)
 	t.Run("repair", w.repair)
 	t.Run("database killed", w.databaseKilled)
 	t.Run("rolling update", w.rollingUpdate)

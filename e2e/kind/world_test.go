@@ -119,7 +119,7 @@ func (w *world) reset(t *testing.T) {
 	}
 	for _, v := range views {
 		v.must(t, "delete", "deployment", "--namespace", config.Namespace, "--all", "--ignore-not-found", "--wait=false")
-		for _, kind := range []string{"ecommerceapps", "memberclusters"} {
+		for _, kind := range []string{"restores", "backups", "ecommerceapps", "memberclusters"} {
 			v.release(t, kind)
 		}
 		v.must(t, "delete", "namespace", namespace, config.Namespace, "--ignore-not-found", "--timeout=3m")

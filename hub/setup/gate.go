@@ -17,7 +17,12 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-var errWaitingForKinds = errors.New("the API server does not serve EcommerceApp and MemberCluster yet")
+var errWaitingForKinds = errors.New("the API server does not serve all of our kinds yet")
+
+// kinds are those that the hub's controllers read.
+func kinds() []string {
+	return []string{"EcommerceApp", "MemberCluster", "CloudAccount", "Backup", "Restore"}
+}
 
 // gate waits until the hub serves our kinds, and then opens once.
 type gate struct {
@@ -55,26 +60,26 @@ func (g *gate) Start(ctx context.Context) error {
 func (g *gate) await(ctx context.Context) bool {
 	said := false
 	err := wait.PollUntilContextCancel(ctx, retryPeriod, true, func(context.Context) (bool, error) {
-		served, err := g.served()
-		if !served && !said {
+		missing, err := g.missing()
+		if len(missing) > 0 && !said {
 			said = true
-			g.logger.Info("Waiting for the kinds EcommerceApp and MemberCluster to be served; apply config/crd/bases", "answer", err)
+			g.logger.Info("Waiting for kinds to be served; apply config/crd/bases", "kinds", missing, "answer", err)
 		}
-		return served, nil
+		return len(missing) == 0, nil
 	})
 	return err == nil
 }
 
-// served asks the API server, not a cache of what it once said.
-func (g *gate) served() (bool, error) {
+// missing returns the kinds that are not served. It asks the API server, not a cache of
+// what it once said; when there is no answer, all are missing, and the error says why.
+func (g *gate) missing() ([]string, error) {
 	list, err := g.discovery.ServerResourcesForGroupVersion(v1.GroupVersion.String())
 	if err != nil {
-		return false, fmt.Errorf("discovering %s: %w", v1.GroupVersion, err)
+		return kinds(), fmt.Errorf("discovering %s: %w", v1.GroupVersion, err)
 	}
-	has := func(kind string) bool {
+	return slices.DeleteFunc(kinds(), func(kind string) bool {
 		return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind })
-	}
-	return has("EcommerceApp") && has("MemberCluster"), nil
+	}), nil
 }
 
 // check is the readiness check.

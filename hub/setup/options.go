@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/spoke/process"
 )
@@ -23,6 +24,9 @@ type Options struct {
 	Namespace string
 	// Version is that of the binary, for the user agent.
 	Version string
+	// Clouds says how to connect to each provider. Only the binary knows the providers,
+	// so that nothing else is built with their SDKs.
+	Clouds cloud.Registry
 }
 
 // Bind adds the hub's flags.

@@ -24,6 +24,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/controllers/app"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
+	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/members"
 	spoke "github.com/shopfleet/shopfleet/spoke/controller"
 	"github.com/shopfleet/shopfleet/spoke/process"
@@ -66,7 +67,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	h := &hub{options: o, mgr: mgr, fleet: fleet, registry: prometheus.NewRegistry()}
+	h := &hub{options: o, mgr: mgr, fleet: fleet, uid: uid, registry: prometheus.NewRegistry()}
 	if err := h.compose(ctx, cfg); err != nil {
 		return err
 	}
@@ -128,8 +129,8 @@ func (o *Options) newFleet(hubUID string) (*members.Fleet, error) {
 		Scheme: scheme,
 		Logger: o.Logger.WithName("members"),
 		Profile: members.Profile{
-			CacheOptions: func() cache.Options { return spoke.CacheOptions(kind) },
-			Watched:      func() []client.Object { return spoke.WatchedObjects(kind) },
+			CacheOptions: func() cache.Options { return withStorage(spoke.CacheOptions(kind)) },
+			Watched:      func() []client.Object { return append(spoke.WatchedObjects(kind), storage.Watched()...) },
 			Prepare:      members.InstallDefinitions(definition),
 			Permissions:  members.PermissionsFrom(rules),
 		},
@@ -151,9 +152,9 @@ func withAgent(definition *unstructured.Unstructured) (members.Profile, error) {
 	}
 	return members.Profile{
 		CacheOptions: func() cache.Options {
-			return cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+			return withStorage(cache.Options{DefaultTransform: cache.TransformStripManagedFields()})
 		},
-		Watched:     func() []client.Object { return []client.Object{&v1.EcommerceApp{}} },
+		Watched:     func() []client.Object { return append(storage.Watched(), &v1.EcommerceApp{}) },
 		Prepare:     members.InstallDefinitions(definition),
 		Permissions: slices.Concat(members.PermissionsFrom(rules), members.PermissionsIn(config.Namespace, namespaced)),
 	}, nil
@@ -164,6 +165,8 @@ type hub struct {
 	options Options
 	mgr     mcmanager.Manager
 	fleet   *members.Fleet
+	// uid is that of the hub's cluster.
+	uid string
 	// registry holds the metrics of this hub.
 	registry *prometheus.Registry
 }
@@ -188,7 +191,11 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		Logger: h.options.Logger.WithName("apps"), Recorder: recorder, Metrics: appMetrics,
 		Home: func(name string) v1.Home { return h.fleet.Mode(name).Home() },
 	})
-	for _, r := range []mcmanager.Runnable{distributor, spokes} {
+	clouds, err := h.newClouds(cfg, recorder)
+	if err != nil {
+		return err
+	}
+	for _, r := range []mcmanager.Runnable{distributor, spokes, clouds.storage} {
 		if err := h.mgr.Add(r); err != nil {
 			return fmt.Errorf("adding what engages with members: %w", err)
 		}
@@ -197,6 +204,9 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		if err := member.Setup(ctx, h.mgr.GetLocalManager(), member.Options{
 			Namespace: h.options.Namespace, Fleet: h.fleet, Recorder: recorder, Metrics: memberMetrics,
 		}); err != nil {
+			return err
+		}
+		if err := clouds.setup(ctx); err != nil {
 			return err
 		}
 		return distributor.Setup(h.mgr)

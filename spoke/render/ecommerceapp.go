@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
@@ -82,10 +85,42 @@ func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error
 	return []component.Component{db, backend, frontend, ingress, monitoring}, nil
 }
 
+// DatabaseClaims returns the names of the claims, in an application's namespace, that
+// all of its database is in: that of the primary, which the other pods copy.
+func DatabaseClaims(app string) []string {
+	return []string{databaseOf(app).PrimaryClaim()}
+}
+
+// DatabasePod returns the name of the pod that is the database's primary.
+func DatabasePod(app string) string { return databaseOf(app).PrimaryPod() }
+
+// DatabaseClaim returns the claim of an application's primary as its StatefulSet would
+// name and label it, without a spec.
+func DatabaseClaim(app, namespace string, engine v1.Engine) *corev1.PersistentVolumeClaim {
+	part := manifest.Part{
+		Owner:     manifest.Owner{Kind: ecommerceApp, Name: app, Namespace: namespace},
+		Component: database.Component, App: string(engine),
+	}
+	return &corev1.PersistentVolumeClaim{
+		TypeMeta: manifest.Type("v1", "PersistentVolumeClaim"),
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: databaseOf(app).PrimaryClaim(), Labels: part.ClaimLabels(),
+		},
+	}
+}
+
+// ecommerceApp is the kind in the labels of children.
+const ecommerceApp = "ecommerceapp"
+
+// databaseOf names what belongs to an application's database.
+func databaseOf(app string) database.Spec {
+	return database.Spec{Owner: manifest.Owner{Name: app}, Suffix: databaseSuffix}
+}
+
 func newShop(app *v1.EcommerceApp, c Cluster) (*shop, error) {
 	app = app.DeepCopy()
 	s := &shop{app: app, cluster: c, owner: manifest.Owner{
-		Kind: "ecommerceapp", Name: app.Name, Namespace: app.Namespace, UID: app.UID, Cluster: c.Name,
+		Kind: ecommerceApp, Name: app.Name, Namespace: app.Namespace, UID: app.UID, Cluster: c.Name,
 	}}
 	if app.Spec.Database != nil {
 		spec, err := s.databaseSpec(app.Spec.Database)
@@ -106,6 +141,9 @@ func newShop(app *v1.EcommerceApp, c Cluster) (*shop, error) {
 	return s, nil
 }
 
+// databaseSuffix follows an application's name in those of its database.
+const databaseSuffix = "-database"
+
 func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 	storage, err := db.StorageQuantity()
 	if err != nil {
@@ -113,7 +151,7 @@ func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 	}
 	spec := database.Spec{
 		Owner:           s.owner,
-		Suffix:          "-database",
+		Suffix:          databaseSuffix,
 		Field:           "spec.database",
 		Engine:          db.Engine,
 		Version:         db.Version,
@@ -125,12 +163,17 @@ func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 		Username:        "shop",
 		ClientComponent: Backend,
 		Backup: database.Backup{
-			Enabled:  db.Backup.Enabled,
+			// Snapshots are the hub's to take.
+			Enabled:  db.Backup.Enabled && db.Backup.Method != v1.BackupSnapshot,
 			Schedule: db.Backup.Schedule,
 			TimeZone: timeZone(db.Backup.TimeZone),
 			KeepLast: valueOr(db.Backup.Retention.KeepLast, defaultKeepLast),
 			KeepDays: valueOr(db.Backup.Retention.KeepDays, defaultKeepDays),
 		},
+	}
+	if s.app.Annotations[v1.RestoringAnnotation] != "" {
+		// Its volume is being exchanged.
+		spec.Replicas = 0
 	}
 	if db.CredentialsSecretRef != nil {
 		spec.CredentialsSecret = db.CredentialsSecretRef.Name

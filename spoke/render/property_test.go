@@ -239,7 +239,7 @@ func randomDatabase(r *rand.Rand) *v1.Database {
 		db.CredentialsSecretRef = &v1.LocalSecretReference{Name: "credentials"}
 	}
 	if r.IntN(2) == 0 {
-		db.Backup = v1.Backup{Enabled: true, Schedule: "0 2 * * *", Retention: v1.Retention{KeepLast: new(1 + r.Int32N(10))}}
+		db.Backup = v1.BackupPolicy{Enabled: true, Schedule: "0 2 * * *", Retention: v1.Retention{KeepLast: new(1 + r.Int32N(10))}}
 	}
 	return db
 }

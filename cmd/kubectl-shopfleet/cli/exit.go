@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/backups"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/install"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/processes"
@@ -42,7 +43,7 @@ func (s *session) exit(ctx context.Context, err error) int {
 		_, _ = fmt.Fprintln(s.streams.ErrOut, "See: kubectl shopfleet --help")
 		return exitUsage
 	case errors.Is(err, errNotReadyInTime), errors.Is(err, join.ErrNotReady), errors.Is(err, join.ErrNotGone),
-		errors.Is(err, install.ErrNotRolledOut), errors.Is(err, install.ErrNotStopped):
+		errors.Is(err, backups.ErrNotInTime), errors.Is(err, install.ErrNotRolledOut), errors.Is(err, install.ErrNotStopped):
 		return exitNotReady
 	}
 	return exitFailed

@@ -89,6 +89,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not ready in the given time,
 		"Namespace on the hub with the registration Secrets, as cmd/hub was told by its --namespace")
 	root.AddCommand(s.clustersCommand(), s.statusCommand(), s.joinCommand(), s.unjoinCommand(), s.versionCommand())
 	root.AddCommand(s.processes().Commands()...)
+	root.AddCommand(s.backups().Commands()...)
 	s.completeFlags(root)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

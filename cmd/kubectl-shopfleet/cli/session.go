@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/backups"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/follow"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/processes"
 )
@@ -108,6 +109,17 @@ func (s *session) processes() processes.Session {
 			}
 			query, err := s.query(at, s.trouble)
 			return processes.Target{Host: at.config.Host, Client: at.client, Query: query}, err
+		},
+	}
+}
+
+// backups have commands of their own, too.
+func (s *session) backups() backups.Session {
+	return backups.Session{
+		Streams: s.streams, Flags: s.flags, Clock: s.clock, During: s.during, Usage: usage, CompleteApps: s.completeApps,
+		Connect: func() (backups.Target, error) {
+			at, err := s.processes().Connect()
+			return backups.Target(at), err
 		},
 	}
 }

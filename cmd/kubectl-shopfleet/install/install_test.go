@@ -137,7 +137,7 @@ func TestPartsOfAPlan(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]int{"deployments": 1, "surroundings": len(objects) - 4, "definitions": 2}
+	want := map[string]int{"deployments": 1, "surroundings": len(objects) - 7, "definitions": 5}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}

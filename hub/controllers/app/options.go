@@ -19,6 +19,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/lanes"
+	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 const (
@@ -96,7 +97,7 @@ func (d *Distributor) Setup(mgr mcmanager.Manager) error {
 		Named(controllerName).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: d.options.Workers,
-			RateLimiter:             lanes.NewRateLimiter[reconcile.Request](time.Second, 5*time.Minute),
+			RateLimiter:             queues.NewRateLimiter[reconcile.Request](time.Second, 5*time.Minute),
 		}).
 		Watches(&v1.EcommerceApp{}, d.onApp()).
 		Watches(&v1.MemberCluster{}, d.onMember(r), builder.WithPredicates(memberChanged())).

@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/lanes"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/rollup"
 )
 
@@ -48,7 +49,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	result, err := r.reconcile(ctx, app)
 	if apierrors.IsConflict(err) {
-		return lanes.Later(conflictDelay), nil
+		return queues.Later(conflictDelay), nil
 	}
 	return result, err
 }

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -22,6 +21,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
+	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 const (
@@ -30,9 +30,8 @@ const (
 	// name is this controller's own: another index of the field does not collide.
 	appsByCluster = "member/status.clusters"
 
-	retryFirst  = time.Second
-	retryMax    = 5 * time.Minute
-	retryJitter = 0.2
+	retryFirst = time.Second
+	retryMax   = 5 * time.Minute
 )
 
 // Options are what the controller needs.
@@ -78,7 +77,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 			builder.WithPredicates(registration(options.Namespace))).
 		Watches(&v1.EcommerceApp{}, placementChanges()).
 		WatchesRawSource(members.Source(options.Fleet, requestsForMember)).
-		WithOptions(controller.Options{RateLimiter: newRateLimiter()}).
+		WithOptions(controller.Options{RateLimiter: queues.NewRateLimiter[reconcile.Request](retryFirst, retryMax)}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the controller of member clusters: %w", err)
@@ -162,18 +161,4 @@ func placementChanges() handler.EventHandler {
 			add(q, sets.New(clustersOf(e.Object)...))
 		},
 	}
-}
-
-// jittered spreads retries, so that what failed together does not come back together.
-type jittered struct {
-	workqueue.TypedRateLimiter[reconcile.Request]
-}
-
-// When returns how long to wait.
-func (j jittered) When(request reconcile.Request) time.Duration {
-	return wait.Jitter(j.TypedRateLimiter.When(request), retryJitter)
-}
-
-func newRateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
-	return jittered{workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)}
 }

@@ -10,7 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 	networkingv1client "k8s.io/client-go/kubernetes/typed/networking/v1"
+	storagev1client "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/shopfleet/shopfleet/cloud/csi"
 )
 
 // What the cluster can do beside running workloads.
@@ -21,6 +24,9 @@ const (
 	CapabilityPrometheusOperator = "prometheus-operator"
 	CapabilitySnapshots          = "snapshots"
 )
+
+// maxDrivers bounds how many CSI drivers are taken note of.
+const maxDrivers = 16
 
 // capability names what a group of APIs stands for; empty for most.
 func capability(group string) string {
@@ -46,9 +52,9 @@ type ServerFacts struct {
 	Capabilities []string
 }
 
-// Discover asks the cluster, through a client for unversioned paths and one for
-// ingress classes. Ingress classes that may not be listed count as none.
-func Discover(ctx context.Context, server rest.Interface, ingress networkingv1client.IngressClassesGetter) (ServerFacts, error) {
+// Discover asks the cluster, through a client for unversioned paths, one for ingress
+// classes and one for CSI drivers. What may not be listed counts as none.
+func Discover(ctx context.Context, server rest.Interface, ingress networkingv1client.IngressClassesGetter, storage storagev1client.CSIDriversGetter) (ServerFacts, error) {
 	facts := ServerFacts{}
 	var served version.Info
 	if err := get(ctx, server, "/version", &served); err != nil {
@@ -71,8 +77,29 @@ func Discover(ctx context.Context, server rest.Interface, ingress networkingv1cl
 	case err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
 		return ServerFacts{}, fmt.Errorf("listing ingress classes: %w", err)
 	}
+	drivers, err := driversOf(ctx, storage)
+	if err != nil {
+		return ServerFacts{}, err
+	}
+	facts.Capabilities = append(facts.Capabilities, drivers...)
 	slices.Sort(facts.Capabilities)
 	return facts, nil
+}
+
+// driversOf returns the capabilities that the CSI drivers are.
+func driversOf(ctx context.Context, storage storagev1client.CSIDriversGetter) ([]string, error) {
+	found, err := storage.CSIDrivers().List(ctx, metav1.ListOptions{Limit: maxDrivers})
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("listing CSI drivers: %w", err)
+	}
+	var out []string
+	for i := range found.Items {
+		out = append(out, csi.CapabilityDriver+found.Items[i].Name)
+	}
+	return out, nil
 }
 
 // get reads a path as JSON.

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	networkingv1client "k8s.io/client-go/kubernetes/typed/networking/v1"
+	storagev1client "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -233,11 +234,15 @@ func (o *Settings) inspect(ctx context.Context, l *link.Link, mode v1.Mode) (*In
 	if err != nil {
 		return nil, fmt.Errorf("making a client for ingress classes: %w", err)
 	}
+	storage, err := storagev1client.NewForConfigAndClient(l.Config(), l.Client())
+	if err != nil {
+		return nil, fmt.Errorf("making a client for CSI drivers: %w", err)
+	}
 	found := &Inspection{}
 	if found.Missing, err = preflight.Missing(ctx, authorization, o.profile(mode).Permissions); err != nil {
 		return nil, err
 	}
-	if found.Server, err = preflight.Discover(ctx, networking.RESTClient(), networking); err != nil {
+	if found.Server, err = preflight.Discover(ctx, networking.RESTClient(), networking, storage); err != nil {
 		return nil, err
 	}
 	return found, nil

@@ -11,6 +11,9 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
+// Container is the name of the container that the server runs in.
+const Container = "database"
+
 const (
 	// userID is the user and group of the official images of both engines.
 	userID = 999
@@ -20,7 +23,6 @@ const (
 	dataVolume = "data"
 	// scriptsPath is where the ConfigMap is mounted.
 	scriptsPath = "/etc/shopfleet"
-	containerOf = "database"
 
 	// endsAtSignal begins scripts that are the first process of a container, which
 	// ends at a signal only if it says so. A pod that waits would take stopSeconds.
@@ -31,6 +33,17 @@ const (
 // StatefulSetName returns the name of the StatefulSet.
 func (s Spec) StatefulSetName() string {
 	return s.name("", manifest.MaxStatefulSetName)
+}
+
+// PrimaryPod returns the name of the pod that is the primary.
+func (s Spec) PrimaryPod() string {
+	return s.StatefulSetName() + "-0"
+}
+
+// PrimaryClaim returns the name of the claim that the primary's data is in: all of the
+// database, since the other pods copy it.
+func (s Spec) PrimaryClaim() string {
+	return dataVolume + "-" + s.PrimaryPod()
 }
 
 func (r renderer) statefulSet() *appsv1.StatefulSet {
@@ -110,7 +123,7 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 
 func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {
 	c := corev1.Container{
-		Name:    containerOf,
+		Name:    Container,
 		Image:   r.engine.image,
 		Command: r.engine.serve,
 		Env:     r.env(),

@@ -5,5 +5,14 @@ import _ "embed"
 //go:embed stages.yaml
 var stages string
 
-// YAML returns the stages as a file for KWOK.
-func YAML() []byte { return []byte(stages) }
+//go:embed volumes.yaml
+var volumes string
+
+// YAML returns the stages as a file for KWOK, with or without those of the storage
+// driver.
+func YAML(driver bool) []byte {
+	if !driver {
+		return []byte(stages)
+	}
+	return []byte(stages + "---\n" + volumes)
+}

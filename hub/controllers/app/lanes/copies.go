@@ -17,11 +17,14 @@ type place struct {
 	cluster, region string
 	provider        v1.Provider
 	home            v1.Home
+	// member decides on storage and on how databases are backed up.
+	member *v1.MemberCluster
 }
 
-// copyFor returns all that the hub says about an application's copy in a member.
-// The copy's finalizer comes with it, which saves the spoke a write.
-func copyFor(app *v1.EcommerceApp, p place) *v1.EcommerceApp {
+// copyFor returns all that the hub says about an application's copy in a member, of
+// which live is what is there, or nil. The copy's finalizer comes with it, which saves
+// the spoke a write. The error is a *localError.
+func copyFor(app *v1.EcommerceApp, p place, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	annotations := map[string]string{
 		v1.HubAppUIDAnnotation:     string(app.UID),
 		v1.HubGenerationAnnotation: strconv.FormatInt(app.Generation, 10),
@@ -49,7 +52,7 @@ func copyFor(app *v1.EcommerceApp, p place) *v1.EcommerceApp {
 		Spec: *app.Spec.DeepCopy(),
 	}
 	out.Spec.Placement = v1.Placement{}
-	return out
+	return out, localize(&out.Spec, p, live)
 }
 
 // unlessOlder returns an intent, and without what it says about the place if the copy

@@ -41,7 +41,7 @@ func TestCopyForSaysWhatTheHubSaysAndNoMore(t *testing.T) {
 		},
 		Spec: v1.EcommerceAppSpec{Image: "shop:v1"},
 	}
-	if diff := cmp.Diff(want, copyFor(app, place{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, home: v1.HomeAgent})); diff != "" {
+	if diff := cmp.Diff(want, made(t, app, place{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, home: v1.HomeAgent})); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)
 	}
 	if len(app.Spec.Placement.Regions) != 1 {
@@ -77,7 +77,7 @@ func TestOwned(t *testing.T) {
 func TestObservedCopy(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}
-	live := copyFor(&v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7}}, place{cluster: "eu-1", home: v1.HomeHub})
+	live := made(t, &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7}}, place{cluster: "eu-1", home: v1.HomeHub})
 	live.Generation = 3
 	if c := observedCopy(app, live); c == nil || c.Generation != 3 || c.HubGeneration != 7 || c.Deleting {
 		t.Errorf("observed %+v", c)
@@ -90,6 +90,16 @@ func TestObservedCopy(t *testing.T) {
 	if c := observedCopy(app, live); c != nil {
 		t.Errorf("the copy of an earlier application is observed as %+v", c)
 	}
+}
+
+// made returns the copy of an application that a member does not have yet.
+func made(t *testing.T, app *v1.EcommerceApp, p place) *v1.EcommerceApp {
+	t.Helper()
+	copied, err := copyFor(app, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return copied
 }
 
 // stamped returns a copy with the hash that the applier gives it.
@@ -122,13 +132,13 @@ func TestANewHubWritesNothingNew(t *testing.T) {
 	stored := func(generation int64) *v1.EcommerceApp {
 		then := app.DeepCopy()
 		then.Generation = generation
-		older := copyFor(then, here)
+		older := made(t, then, here)
 		for _, key := range []string{v1.HomeAnnotation, v1.RegionAnnotation, v1.ProviderAnnotation} {
 			delete(older.Annotations, key)
 		}
 		return stamped(t, older)
 	}
-	stripped := stamped(t, copyFor(app, here))
+	stripped := stamped(t, made(t, app, here))
 	delete(stripped.Annotations, v1.HomeAnnotation)
 	tests := map[string]struct {
 		live  *v1.EcommerceApp
@@ -139,12 +149,12 @@ func TestANewHubWritesNothingNew(t *testing.T) {
 		"changed since":          {stored(6), here, false},
 		"handed to the agent":    {stored(7), agent, false},
 		"stripped of its home":   {stripped, here, false},
-		"written with its place": {copyFor(app, here), here, false},
+		"written with its place": {made(t, app, here), here, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := unlessOlder(copyFor(app, tt.place), tt.live)
+			got, err := unlessOlder(made(t, app, tt.place), tt.live)
 			if err != nil {
 				t.Fatal(err)
 			}

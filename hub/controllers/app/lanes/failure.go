@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/rollup"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
@@ -40,22 +41,26 @@ type verdict struct {
 // trouble: they end up in a status.
 func judge(err error) verdict {
 	var conflict *apply.ConflictError
+	var local *localError
 	fail := func(reason, message string) *rollup.Failure {
 		return &rollup.Failure{Reason: reason, Message: message}
 	}
 	switch {
 	case err == nil:
 		return verdict{}
+	case errors.As(err, &local):
+		// A change of the application or of the member wakes us.
+		return verdict{failure: fail(local.reason, local.Error())}
 	case errors.As(err, &conflict):
-		return verdict{failure: fail(v1.ReasonConflict, conflict.Error()), result: Later(blockedDelay)}
+		return verdict{failure: fail(v1.ReasonConflict, conflict.Error()), result: queues.Later(blockedDelay)}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), errors.Is(err, errNamespaceTerminating):
-		return verdict{failure: fail(v1.ReasonNamespaceTerminating, "the namespace is being deleted there"), result: Later(blockedDelay)}
+		return verdict{failure: fail(v1.ReasonNamespaceTerminating, "the namespace is being deleted there"), result: queues.Later(blockedDelay)}
 	case apierrors.IsForbidden(err):
-		return verdict{failure: fail(v1.ReasonForbidden, messageOf(err)), result: Later(blockedDelay)}
+		return verdict{failure: fail(v1.ReasonForbidden, messageOf(err)), result: queues.Later(blockedDelay)}
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return verdict{failure: fail(v1.ReasonInvalidSpec, messageOf(err)), err: reconcile.TerminalError(err)}
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		return verdict{quiet: true, result: Later(conflictDelay)}
+		return verdict{quiet: true, result: queues.Later(conflictDelay)}
 	default:
 		return verdict{failure: fail(v1.ReasonApplyFailed, passing(err)), err: err}
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
@@ -29,9 +30,9 @@ type Lane struct {
 	hub     client.Reader
 	cluster cluster.Cluster
 	applier *apply.Applier
-	wake    *wakeup
+	wake    *queues.Wakeup
 	seen    *sightings
-	queue   *wakeup
+	queue   *queues.Wakeup
 	reports *reports
 }
 
@@ -64,7 +65,7 @@ func (l *Lane) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	}
 	if last, news := l.reports.end(key, &next); news {
 		l.tell(app, last, next)
-		l.wake.add(request)
+		l.wake.Add(request)
 	}
 	return v.result, v.err
 }
@@ -89,20 +90,25 @@ func (l *Lane) arrive(ctx context.Context, app *v1.EcommerceApp) error {
 	if err != nil || place == nil {
 		return err
 	}
-	request := apply.Request{Intent: copyFor(app, *place), Owned: owned(app)}
 	live := &v1.EcommerceApp{}
 	switch err := l.cluster.GetClient().Get(ctx, keyOf(app), live); {
-	case err == nil:
-		request.Live = live
-		if request.Intent, err = unlessOlder(copyFor(app, *place), live); err != nil {
-			return err
-		}
-	case !apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err):
+		live = nil
+	case err != nil:
 		return fmt.Errorf("reading the copy: %w", err)
-	default:
-		if err := l.ensureNamespace(ctx, app.Namespace); err != nil {
+	}
+	intent, err := copyFor(app, *place, live)
+	if err != nil {
+		return err
+	}
+	request := apply.Request{Intent: intent, Owned: owned(app)}
+	if live != nil {
+		request.Live = live
+		if request.Intent, err = unlessOlder(intent, live); err != nil {
 			return err
 		}
+	} else if err := l.ensureNamespace(ctx, app.Namespace); err != nil {
+		return err
 	}
 	result, err := l.applier.Apply(ctx, request)
 	if err != nil {
@@ -122,7 +128,7 @@ func (l *Lane) place(ctx context.Context) (*place, error) {
 		}
 		return nil, fmt.Errorf("reading the member: %w", err)
 	}
-	return &place{cluster: l.name, home: l.home, region: member.Status.Region, provider: member.Status.Provider}, nil
+	return &place{cluster: l.name, home: l.home, region: member.Status.Region, provider: member.Status.Provider, member: member}, nil
 }
 
 // keep hands a copy over that the hub has nothing else to say about: without a home

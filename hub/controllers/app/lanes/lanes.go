@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/rollup"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
@@ -28,7 +29,7 @@ type Lanes struct {
 	options Options
 	// hub reads from the hub's cache.
 	hub  client.Reader
-	wake *wakeup
+	wake *queues.Wakeup
 	seen *sightings
 
 	running sync.WaitGroup
@@ -41,13 +42,13 @@ type Lanes struct {
 func New(hub client.Reader, o Options) *Lanes {
 	o.applyDefaults()
 	return &Lanes{
-		options: o, hub: hub, wake: &wakeup{}, seen: newSightings(o.Clock),
+		options: o, hub: hub, wake: &queues.Wakeup{}, seen: newSightings(o.Clock),
 		byName: map[string]*Lane{},
 	}
 }
 
 // News wakes a controller for each application about which a lane has news.
-func (l *Lanes) News() source.Source { return l.wake.source() }
+func (l *Lanes) News() source.Source { return l.wake.Source() }
 
 // Forget drops what is remembered of an application that is gone.
 func (l *Lanes) Forget(app types.NamespacedName) { l.seen.forget(app) }
@@ -64,7 +65,7 @@ func (l *Lanes) Engage(ctx context.Context, name multicluster.ClusterName, cl cl
 	logger := l.options.Logger.WithValues("cluster", name)
 	lane := &Lane{
 		name: name.String(), home: l.options.Home(name.String()), options: l.options, hub: l.hub, cluster: cl, wake: l.wake, seen: l.seen,
-		reports: newReports(), queue: &wakeup{},
+		reports: newReports(), queue: &queues.Wakeup{},
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(),
 			FieldManager: v1.HubFieldManager, Timeout: l.options.CallTimeout,
@@ -73,7 +74,7 @@ func (l *Lanes) Engage(ctx context.Context, name multicluster.ClusterName, cl cl
 	c, err := controller.NewUnmanaged(laneName, controller.Options{
 		Reconciler:              lane,
 		MaxConcurrentReconciles: l.options.Workers,
-		RateLimiter:             NewRateLimiter[reconcile.Request](time.Second, time.Minute),
+		RateLimiter:             queues.NewRateLimiter[reconcile.Request](time.Second, time.Minute),
 		Logger:                  logger,
 		// Every member has a controller of this name, in turns and at once.
 		SkipNameValidation: new(true),
@@ -81,7 +82,7 @@ func (l *Lanes) Engage(ctx context.Context, name multicluster.ClusterName, cl cl
 	if err != nil {
 		return fmt.Errorf("making a queue for member %q: %w", name, err)
 	}
-	for _, s := range []source.Source{lane.queue.source(), lane.copies(), l.all(lane)} {
+	for _, s := range []source.Source{lane.queue.Source(), lane.copies(), l.all(lane)} {
 		if err := c.Watch(s); err != nil {
 			return fmt.Errorf("feeding the queue of member %q: %w", name, err)
 		}
@@ -119,7 +120,7 @@ func (l *Lanes) close(ctx context.Context, ended *Lane) {
 	}
 	for i := range apps.Items {
 		if EntryOf(&apps.Items[i], ended.name) != nil {
-			l.wake.add(requestFor(&apps.Items[i]))
+			l.wake.Add(requestFor(&apps.Items[i]))
 		}
 	}
 }
@@ -165,7 +166,7 @@ func (l *Lanes) all(to *Lane) source.Source {
 			if EntryOf(&apps.Items[i], to.name) != nil {
 				q.Add(request)
 			}
-			l.wake.add(request)
+			l.wake.Add(request)
 		}
 		return nil
 	})
@@ -185,7 +186,7 @@ func (l *Lanes) Revisit(ctx context.Context, member string) {
 	}
 	for i := range apps.Items {
 		if EntryOf(&apps.Items[i], member) != nil {
-			lane.queue.add(requestFor(&apps.Items[i]))
+			lane.queue.Add(requestFor(&apps.Items[i]))
 		}
 	}
 }
@@ -198,7 +199,7 @@ func (l *Lanes) Dispatch(before, app *v1.EcommerceApp) {
 	defer l.mu.RUnlock()
 	for _, entry := range app.Status.Clusters {
 		if lane := l.byName[entry.Name]; lane != nil {
-			lane.queue.add(requestFor(app))
+			lane.queue.Add(requestFor(app))
 		}
 	}
 }
@@ -217,7 +218,7 @@ func (l *Lane) copies() source.Source {
 			// The cache outlives the lane for a moment.
 			if copied, ok := o.(*v1.EcommerceApp); ok && ctx.Err() == nil {
 				q.Add(requestFor(copied))
-				l.wake.add(requestFor(copied))
+				l.wake.Add(requestFor(copied))
 			}
 		}
 		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{

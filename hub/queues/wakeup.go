@@ -1,4 +1,4 @@
-package lanes
+package queues
 
 import (
 	"context"
@@ -11,18 +11,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// jitterFactor spreads retries, so that what failed together does not try again
-// together.
+// jitterFactor spreads retries.
 const jitterFactor = 0.3
 
-// wakeup adds to the queue of a controller from outside of it.
-type wakeup struct {
+// Wakeup adds to the queue of a controller from outside of it. The zero value is ready.
+type Wakeup struct {
 	mu    sync.RWMutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// source hands the queue over when the controller starts.
-func (w *wakeup) source() source.Source {
+// Source hands the queue over when the controller starts.
+func (w *Wakeup) Source() source.Source {
 	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -31,9 +30,9 @@ func (w *wakeup) source() source.Source {
 	})
 }
 
-// add wakes the controller. Before it started it need not be woken: it begins
-// with everything.
-func (w *wakeup) add(requests ...reconcile.Request) {
+// Add wakes the controller. Before it started it need not be woken: it begins with
+// everything.
+func (w *Wakeup) Add(requests ...reconcile.Request) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.queue == nil {

@@ -1,0 +1,102 @@
+package apitest
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// BackupBuilder builds a Backup.
+type BackupBuilder struct {
+	backup v1.Backup
+}
+
+// Backup begins a backup in the namespace default, of the shop and the cluster "shop" and
+// "eu-1".
+func Backup(name string) *BackupBuilder {
+	b := &BackupBuilder{}
+	b.backup.SetGroupVersionKind(v1.GroupVersion.WithKind("Backup"))
+	b.backup.Name, b.backup.Namespace = name, metav1.NamespaceDefault
+	return b.Of("shop", "eu-1")
+}
+
+// Obj returns a copy of what was built.
+func (b *BackupBuilder) Obj() *v1.Backup { return b.backup.DeepCopy() }
+
+// With changes what no other method does.
+func (b *BackupBuilder) With(change func(*v1.Backup)) *BackupBuilder {
+	change(&b.backup)
+	return b
+}
+
+// Namespace sets the namespace.
+func (b *BackupBuilder) Namespace(namespace string) *BackupBuilder {
+	b.backup.Namespace = namespace
+	return b
+}
+
+// UID sets the UID, which an API server would.
+func (b *BackupBuilder) UID(uid types.UID) *BackupBuilder {
+	b.backup.UID = uid
+	return b
+}
+
+// Of sets whose database is backed up, and where.
+func (b *BackupBuilder) Of(app, cluster string) *BackupBuilder {
+	b.backup.Spec.AppName, b.backup.Spec.ClusterName = app, cluster
+	return b
+}
+
+// Phase sets the phase in the status.
+func (b *BackupBuilder) Phase(phase v1.BackupPhase) *BackupBuilder {
+	b.backup.Status.Phase = phase
+	return b
+}
+
+// RestoreBuilder builds a Restore.
+type RestoreBuilder struct {
+	restore v1.Restore
+}
+
+// Restore begins a restore in the namespace default, of the backup "backup" to where it
+// was made.
+func Restore(name string) *RestoreBuilder {
+	b := &RestoreBuilder{}
+	b.restore.SetGroupVersionKind(v1.GroupVersion.WithKind("Restore"))
+	b.restore.Name, b.restore.Namespace = name, metav1.NamespaceDefault
+	return b.From("backup")
+}
+
+// Obj returns a copy of what was built.
+func (b *RestoreBuilder) Obj() *v1.Restore { return b.restore.DeepCopy() }
+
+// With changes what no other method does.
+func (b *RestoreBuilder) With(change func(*v1.Restore)) *RestoreBuilder {
+	change(&b.restore)
+	return b
+}
+
+// Namespace sets the namespace.
+func (b *RestoreBuilder) Namespace(namespace string) *RestoreBuilder {
+	b.restore.Namespace = namespace
+	return b
+}
+
+// From sets the backup.
+func (b *RestoreBuilder) From(backup string) *RestoreBuilder {
+	b.restore.Spec.BackupName = backup
+	return b
+}
+
+// To sets the cluster.
+func (b *RestoreBuilder) To(cluster string) *RestoreBuilder {
+	b.restore.Spec.ClusterName = cluster
+	return b
+}
+
+// Overwrite allows to take the place of a volume.
+func (b *RestoreBuilder) Overwrite() *RestoreBuilder {
+	b.restore.Spec.Overwrite = true
+	return b
+}

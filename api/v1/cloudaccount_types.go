@@ -1,0 +1,246 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// CloudAccount is an account, project or subscription of a cloud provider, and who the
+// hub is there. Members refer to it; their volumes are backed up with it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=cacc,categories=shopfleet
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider`
+// +kubebuilder:printcolumn:name="Identity",type=string,JSONPath=`.status.identity`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must be at most 63 characters: it becomes the value of a label"
+type CloudAccount struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is which account, and who the hub is there.
+	// +required
+	Spec CloudAccountSpec `json:"spec"`
+
+	// status is what the provider said to that.
+	// +optional
+	Status CloudAccountStatus `json:"status,omitempty,omitzero"`
+}
+
+// CloudAccountList is a list of CloudAccounts.
+//
+// +kubebuilder:object:root=true
+type CloudAccountList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []CloudAccount `json:"items"`
+}
+
+// CloudAccountSpec is an account and who the hub is there.
+//
+// +kubebuilder:validation:XValidation:rule="self.provider == oldSelf.provider",fieldPath=".provider",message="provider cannot be changed: make another CloudAccount"
+// +kubebuilder:validation:XValidation:rule="(self.provider == 'aws') == has(self.aws)",fieldPath=".aws",message="aws must be set when provider is aws, and only then"
+// +kubebuilder:validation:XValidation:rule="(self.provider == 'gcp') == has(self.gcp)",fieldPath=".gcp",message="gcp must be set when provider is gcp, and only then"
+// +kubebuilder:validation:XValidation:rule="(self.provider == 'azure') == has(self.azure)",fieldPath=".azure",message="azure must be set when provider is azure, and only then"
+// +kubebuilder:validation:XValidation:rule="!has(self.aws) || self.credentials.type != 'Federated' || has(self.aws.roleARN)",fieldPath=".aws.roleARN",reason="FieldValueRequired",message="aws.roleARN must be set when credentials.type is Federated: it is the role that the hub's token is exchanged for"
+// +kubebuilder:validation:XValidation:rule="!has(self.gcp) || self.credentials.type != 'Federated' || has(self.gcp.workloadIdentityProvider)",fieldPath=".gcp.workloadIdentityProvider",reason="FieldValueRequired",message="gcp.workloadIdentityProvider must be set when credentials.type is Federated: it is what takes the hub's token"
+// +kubebuilder:validation:XValidation:rule="!has(self.azure) || self.credentials.type == 'Ambient' || (has(self.azure.tenantID) && has(self.azure.clientID))",fieldPath=".azure",reason="FieldValueRequired",message="azure.tenantID and azure.clientID must be set unless credentials.type is Ambient"
+type CloudAccountSpec struct {
+	// provider is the cloud provider: aws, gcp or azure. It cannot be changed.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self != 'local'",message="provider must be aws, gcp or azure: local clusters need no account"
+	Provider Provider `json:"provider"`
+
+	// credentials are how the hub proves who it is.
+	// +required
+	Credentials CloudCredentials `json:"credentials"`
+
+	// aws is the account of Amazon Web Services.
+	// +optional
+	AWS *AWSAccount `json:"aws,omitempty"`
+
+	// gcp is the project of Google Cloud.
+	// +optional
+	GCP *GCPAccount `json:"gcp,omitempty"`
+
+	// azure is the resource group of Azure.
+	// +optional
+	Azure *AzureAccount `json:"azure,omitempty"`
+
+	// regions are the regions that may be used: backups of members elsewhere, and
+	// copies to elsewhere, are refused. Absent: all. At most 50, of 1 to 63 characters.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Regions []string `json:"regions,omitempty"`
+
+	// endpoint is the base URL of the provider's compute API, instead of the
+	// provider's own: a private endpoint or a sovereign cloud. It must be https, or
+	// http on a loopback address. 8 to 512 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=8
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(https://[A-Za-z0-9]|http://(127[.]0[.]0[.]1|localhost|[[]::1[]])(:|/|$))[^[:space:]?#@]*$')",message="endpoint must be an https URL without user, query or fragment, or http on a loopback address"
+	Endpoint string `json:"endpoint,omitempty"`
+}
+
+// CredentialsType is how the hub proves who it is.
+//
+// +kubebuilder:validation:Enum=Ambient;Federated;Secret
+type CredentialsType string
+
+// How the hub proves who it is.
+const (
+	// CredentialsAmbient is the identity that the machine or pod of the hub has.
+	CredentialsAmbient CredentialsType = "Ambient"
+	// CredentialsFederated is a short-lived token of the hub's ServiceAccount, which
+	// the provider exchanges.
+	CredentialsFederated CredentialsType = "Federated"
+	// CredentialsSecret are keys in a Secret.
+	CredentialsSecret CredentialsType = "Secret"
+)
+
+// CloudCredentials are how the hub proves who it is.
+//
+// +kubebuilder:validation:XValidation:rule="(self.type == 'Secret') == has(self.secretRef)",fieldPath=".secretRef",message="secretRef must be set when type is Secret, and only then"
+type CloudCredentials struct {
+	// type is how: Ambient is the identity that the hub's pod or machine has there,
+	// which is never used unless named here; Federated exchanges a short-lived token
+	// of the hub's ServiceAccount; Secret uses the keys of secretRef.
+	// +required
+	Type CredentialsType `json:"type"`
+
+	// secretRef names a Secret in the hub's namespace with the label
+	// ecommerce.io/cloud-account: "true". Its keys are for aws accessKeyID,
+	// secretAccessKey and optionally sessionToken; for gcp serviceAccountKey, a key
+	// file as JSON; for azure clientSecret. A change of the Secret is used at once.
+	// +optional
+	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
+}
+
+// AWSAccount is an account of Amazon Web Services.
+type AWSAccount struct {
+	// accountID is the account's number of twelve digits. Credentials of another
+	// account are refused.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[0-9]{12}$`
+	// +kubebuilder:validation:MaxLength=12
+	AccountID string `json:"accountID"`
+
+	// roleARN is the role to take. With Ambient and Secret it is taken on top of the
+	// identity that they are; absent: that identity itself. At most 2048 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$`
+	RoleARN string `json:"roleARN,omitempty"`
+
+	// externalID is what the role's trust policy asks for. 2 to 1224 characters.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=1224
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+=,.@:/-]+$`
+	ExternalID string `json:"externalID,omitempty"`
+
+	// kmsKeyIDs are the keys that copies in other regions and volumes made from backups are
+	// encrypted with, by region: ARNs or aliases. Absent: the account's default key. At
+	// most 50, with regions of at most 63 and keys of at most 2048 characters.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 63 && self[k].size() <= 2048)",message="kmsKeyIDs must have regions of at most 63 and keys of at most 2048 characters"
+	KMSKeyIDs map[string]string `json:"kmsKeyIDs,omitempty"`
+}
+
+// GCPAccount is a project of Google Cloud.
+type GCPAccount struct {
+	// project is the project's ID. 6 to 30 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=30
+	// +kubebuilder:validation:Pattern=`^[a-z][-a-z0-9]{4,28}[a-z0-9]$`
+	Project string `json:"project"`
+
+	// workloadIdentityProvider is the provider that takes the hub's token:
+	// projects/<number>/locations/global/workloadIdentityPools/<pool>/providers/<provider>.
+	// At most 256 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^projects/[0-9]+/locations/global/workloadIdentityPools/[a-z0-9-]{4,32}/providers/[a-z0-9-]{4,32}$`
+	WorkloadIdentityProvider string `json:"workloadIdentityProvider,omitempty"`
+
+	// serviceAccount is the e-mail address of the service account to act as. Absent:
+	// the identity itself. At most 128 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com$`
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+}
+
+// AzureAccount is a resource group of Azure.
+type AzureAccount struct {
+	// subscriptionID is the subscription's UUID.
+	// +required
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
+	SubscriptionID string `json:"subscriptionID"`
+
+	// resourceGroup is the group that snapshots and volumes are made in: one for
+	// this hub alone, since it is listed whole. At most 90 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=90
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_().-]*[A-Za-z0-9_()-]$`
+	ResourceGroup string `json:"resourceGroup"`
+
+	// tenantID is the directory's UUID.
+	// +optional
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
+	TenantID string `json:"tenantID,omitempty"`
+
+	// clientID is the UUID of the application or managed identity.
+	// +optional
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
+	ClientID string `json:"clientID,omitempty"`
+}
+
+// CloudAccountStatus is what a provider said.
+type CloudAccountStatus struct {
+	// conditions are the facts about the account. Known types are Ready,
+	// CredentialsValid and Authorized. At most 16.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation of the spec that this status is about.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// identity is who the provider says that the hub is there. At most 2048 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Identity string `json:"identity,omitempty"`
+
+	// lastVerifiedTime is when the provider said so. It moves with a change, and
+	// once an hour.
+	// +optional
+	LastVerifiedTime *metav1.Time `json:"lastVerifiedTime,omitempty"`
+
+	// lastHandledRediscoverAt is the value of ecommerce.io/rediscover-at that was last
+	// answered. At most 256 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	LastHandledRediscoverAt string `json:"lastHandledRediscoverAt,omitempty"`
+
+	// rediscovered says what came of it, for people. At most 1024 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Rediscovered string `json:"rediscovered,omitempty"`
+}

@@ -1,0 +1,162 @@
+package v1
+
+// StorageProfile is what storage is to be good at.
+//
+// +kubebuilder:validation:Enum=standard;fast;archive
+type StorageProfile string
+
+// The storage profiles.
+const (
+	// StorageStandard is good for most databases.
+	StorageStandard StorageProfile = "standard"
+	// StorageFast is for busy ones.
+	StorageFast StorageProfile = "fast"
+	// StorageArchive is for what is kept and seldom asked.
+	StorageArchive StorageProfile = "archive"
+)
+
+// CloudConfig is what a provider's storage should be, used on clusters of that
+// provider.
+type CloudConfig struct {
+	// aws is used on clusters of the provider aws.
+	// +optional
+	AWS *AWSConfig `json:"aws,omitempty"`
+
+	// gcp is used on clusters of the provider gcp.
+	// +optional
+	GCP *GCPConfig `json:"gcp,omitempty"`
+
+	// azure is used on clusters of the provider azure.
+	// +optional
+	Azure *AzureConfig `json:"azure,omitempty"`
+}
+
+// AWSConfig is what Amazon's storage should be.
+type AWSConfig struct {
+	// ebs is what the volumes should be.
+	// +optional
+	EBS EBSConfig `json:"ebs,omitempty,omitzero"`
+}
+
+// EBSConfig is what Amazon's volumes should be.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.iops) || (has(self.type) && self.type != 'gp3') || (self.iops >= 3000 && self.iops <= 80000)",fieldPath=".iops",message="iops of gp3 must be 3000 to 80000"
+// +kubebuilder:validation:XValidation:rule="!has(self.iops) || !has(self.type) || self.type != 'io1' || self.iops <= 64000",fieldPath=".iops",message="iops of io1 must be at most 64000"
+// +kubebuilder:validation:XValidation:rule="has(self.iops) || !has(self.type) || !(self.type in ['io1', 'io2'])",fieldPath=".iops",reason="FieldValueRequired",message="iops must be set when type is io1 or io2"
+// +kubebuilder:validation:XValidation:rule="!has(self.iops) || !has(self.type) || !(self.type in ['gp2', 'st1', 'sc1'])",fieldPath=".iops",reason="FieldValueForbidden",message="iops must be absent when type is gp2, st1 or sc1: their size decides"
+// +kubebuilder:validation:XValidation:rule="!has(self.throughput) || !has(self.type) || self.type == 'gp3'",fieldPath=".throughput",reason="FieldValueForbidden",message="throughput must be absent unless type is gp3"
+// +kubebuilder:validation:XValidation:rule="!has(self.throughput) || (has(self.type) && self.type != 'gp3') || self.throughput * 4 <= (has(self.iops) ? self.iops : 3000)",fieldPath=".throughput",message="throughput must be at most a quarter of iops, which are 3000 when absent"
+// +kubebuilder:validation:XValidation:rule="!has(self.kmsKeyID) || !has(self.encrypted) || self.encrypted",fieldPath=".encrypted",message="encrypted must not be false when kmsKeyID is set"
+type EBSConfig struct {
+	// type is the volume type: gp2, gp3, io1, io2, st1 or sc1. The default is gp3.
+	// +optional
+	// +kubebuilder:validation:Enum=gp2;gp3;io1;io2;st1;sc1
+	Type string `json:"type,omitempty"`
+
+	// iops is the number of operations a second: 3000 to 80000 with gp3, whose default
+	// is 3000; 100 to 64000 with io1 and 100 to 256000 with io2, which need it. The
+	// other types take none.
+	// +optional
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=256000
+	IOPS *int32 `json:"iops,omitempty"`
+
+	// throughput is in MiB a second, with gp3 alone: 125 to 2000, and at most a quarter
+	// of iops. The default is 125.
+	// +optional
+	// +kubebuilder:validation:Minimum=125
+	// +kubebuilder:validation:Maximum=2000
+	Throughput *int32 `json:"throughput,omitempty"`
+
+	// encrypted tells whether the volumes are encrypted; the default is true.
+	// +optional
+	Encrypted *bool `json:"encrypted,omitempty"`
+
+	// kmsKeyID is the key to encrypt with: the ARN of a key or an alias, or alias/<name>,
+	// which each region resolves to its own key. An ARN is of one region, and clusters
+	// elsewhere refuse it. Absent: the account's default key. At most 2048 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^(arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key|alias)|alias)/[A-Za-z0-9/_-]+$`
+	KMSKeyID string `json:"kmsKeyID,omitempty"`
+}
+
+// GCPConfig is what Google Cloud's storage should be.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.provisionedIOPS) || (has(self.pdType) && self.pdType in ['pd-extreme', 'hyperdisk-balanced', 'hyperdisk-extreme'])",fieldPath=".provisionedIOPS",reason="FieldValueForbidden",message="provisionedIOPS must be absent unless pdType is pd-extreme, hyperdisk-balanced or hyperdisk-extreme"
+// +kubebuilder:validation:XValidation:rule="!has(self.provisionedIOPS) || !has(self.pdType) || self.pdType != 'hyperdisk-balanced' || (self.provisionedIOPS >= 3000 && self.provisionedIOPS <= 160000)",fieldPath=".provisionedIOPS",message="provisionedIOPS of hyperdisk-balanced must be 3000 to 160000"
+// +kubebuilder:validation:XValidation:rule="!has(self.provisionedIOPS) || !has(self.pdType) || self.pdType != 'pd-extreme' || (self.provisionedIOPS >= 10000 && self.provisionedIOPS <= 120000)",fieldPath=".provisionedIOPS",message="provisionedIOPS of pd-extreme must be 10000 to 120000"
+// +kubebuilder:validation:XValidation:rule="!has(self.provisionedThroughput) || (has(self.pdType) && self.pdType in ['hyperdisk-balanced', 'hyperdisk-throughput'])",fieldPath=".provisionedThroughput",reason="FieldValueForbidden",message="provisionedThroughput must be absent unless pdType is hyperdisk-balanced or hyperdisk-throughput"
+// +kubebuilder:validation:XValidation:rule="!has(self.provisionedThroughput) || !has(self.pdType) || self.pdType != 'hyperdisk-balanced' || self.provisionedThroughput >= 140",fieldPath=".provisionedThroughput",message="provisionedThroughput of hyperdisk-balanced must be at least 140"
+type GCPConfig struct {
+	// pdType is the disk type: pd-standard, pd-balanced, pd-ssd, pd-extreme,
+	// hyperdisk-balanced, hyperdisk-extreme or hyperdisk-throughput. The default is
+	// pd-balanced.
+	// +optional
+	// +kubebuilder:validation:Enum=pd-standard;pd-balanced;pd-ssd;pd-extreme;hyperdisk-balanced;hyperdisk-extreme;hyperdisk-throughput
+	PDType string `json:"pdType,omitempty"`
+
+	// provisionedIOPS is the number of operations a second: 10000 to 120000 with
+	// pd-extreme, 3000 to 160000 with hyperdisk-balanced, 128 to 350000 with
+	// hyperdisk-extreme. Absent: the type's default. The other types take none.
+	// +optional
+	// +kubebuilder:validation:Minimum=128
+	// +kubebuilder:validation:Maximum=350000
+	ProvisionedIOPS *int32 `json:"provisionedIOPS,omitempty"`
+
+	// provisionedThroughput is in MiB a second: 140 to 2400 with hyperdisk-balanced, 20
+	// to 2400 with hyperdisk-throughput. Absent: the type's default. The other types
+	// take none.
+	// +optional
+	// +kubebuilder:validation:Minimum=20
+	// +kubebuilder:validation:Maximum=2400
+	ProvisionedThroughput *int32 `json:"provisionedThroughput,omitempty"`
+
+	// kmsKey is the key to encrypt with:
+	// projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>. Absent:
+	// Google's own key. At most 512 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^projects/[A-Za-z0-9.:_-]+/locations/[A-Za-z0-9-]+/keyRings/[A-Za-z0-9_-]+/cryptoKeys/[A-Za-z0-9_-]+$`
+	KMSKey string `json:"kmsKey,omitempty"`
+}
+
+// AzureConfig is what Azure's storage should be.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.iops) || (has(self.diskSku) && self.diskSku in ['PremiumV2_LRS', 'UltraSSD_LRS'])",fieldPath=".iops",reason="FieldValueForbidden",message="iops must be absent unless diskSku is PremiumV2_LRS or UltraSSD_LRS"
+// +kubebuilder:validation:XValidation:rule="!has(self.iops) || !has(self.diskSku) || self.diskSku != 'PremiumV2_LRS' || (self.iops >= 3000 && self.iops <= 80000)",fieldPath=".iops",message="iops of PremiumV2_LRS must be 3000 to 80000"
+// +kubebuilder:validation:XValidation:rule="!has(self.throughput) || (has(self.diskSku) && self.diskSku in ['PremiumV2_LRS', 'UltraSSD_LRS'])",fieldPath=".throughput",reason="FieldValueForbidden",message="throughput must be absent unless diskSku is PremiumV2_LRS or UltraSSD_LRS"
+// +kubebuilder:validation:XValidation:rule="!has(self.throughput) || !has(self.diskSku) || self.diskSku != 'PremiumV2_LRS' || (self.throughput >= 125 && self.throughput <= 2000)",fieldPath=".throughput",message="throughput of PremiumV2_LRS must be 125 to 2000"
+// +kubebuilder:validation:XValidation:rule="!has(self.throughput) || !has(self.diskSku) || !(self.diskSku in ['PremiumV2_LRS', 'UltraSSD_LRS']) || self.throughput * 4 <= (has(self.iops) ? self.iops : self.diskSku == 'UltraSSD_LRS' ? 500 : 3000)",fieldPath=".throughput",message="throughput must be at most a quarter of iops, which are 3000 with PremiumV2_LRS and 500 with UltraSSD_LRS when absent"
+type AzureConfig struct {
+	// diskSku is the SKU of the disks: Standard_LRS, StandardSSD_LRS,
+	// StandardSSD_ZRS, Premium_LRS, Premium_ZRS, PremiumV2_LRS or UltraSSD_LRS. The
+	// default is StandardSSD_LRS.
+	// +optional
+	// +kubebuilder:validation:Enum=Standard_LRS;StandardSSD_LRS;StandardSSD_ZRS;Premium_LRS;Premium_ZRS;PremiumV2_LRS;UltraSSD_LRS
+	DiskSKU string `json:"diskSku,omitempty"`
+
+	// iops is the number of operations a second: 3000 to 80000 with PremiumV2_LRS,
+	// whose default is 3000; 100 to 400000 with UltraSSD_LRS, whose default is 500.
+	// The other SKUs take none.
+	// +optional
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=400000
+	IOPS *int32 `json:"iops,omitempty"`
+
+	// throughput is in MB a second: 125 to 2000 with PremiumV2_LRS, whose default is
+	// 125; 1 to 10000 with UltraSSD_LRS, whose default is 100; at most a quarter of
+	// iops. The other SKUs take none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	Throughput *int32 `json:"throughput,omitempty"`
+
+	// diskEncryptionSetID is the set of keys to encrypt with:
+	// /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Compute/diskEncryptionSets/<name>.
+	// Absent: Azure's own key. At most 512 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^/subscriptions/[0-9a-fA-F-]{36}/resourceGroups/[A-Za-z0-9_().-]+/providers/Microsoft\.Compute/diskEncryptionSets/[A-Za-z0-9_.-]+$`
+	DiskEncryptionSetID string `json:"diskEncryptionSetID,omitempty"`
+}

@@ -1,0 +1,17 @@
+package aws_test
+
+import (
+	"testing"
+
+	"github.com/shopfleet/shopfleet/cloud/cloudtest"
+)
+
+// TestContract puts the contract to the real SDK in front of the fake EC2.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	m := loadModel(t)
+	cloudtest.Run(t, func(t testing.TB) *cloudtest.Bench {
+		t.Helper()
+		return newYard().bench(m)
+	})
+}

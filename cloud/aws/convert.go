@@ -1,0 +1,167 @@
+package aws
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+const gib = int64(1) << 30
+
+// volumeID is the ID in a volume handle: vol-…, or the aws://zone/vol-… of volumes from
+// before CSI.
+func (c *client) volumeID(op string, ref cloud.VolumeRef) (string, error) {
+	id := ref.Handle
+	if rest, ok := strings.CutPrefix(id, "aws://"); ok {
+		id = rest[strings.LastIndex(rest, "/")+1:]
+	}
+	if !regexp.MustCompile(`^vol-[0-9a-f]{8,17}$`).MatchString(id) {
+		return "", refusal(op, cloud.ClassInvalid, "Handle", fmt.Sprintf("%q is not the handle of an EBS volume", ref.Handle))
+	}
+	return id, c.here(op, ref.Region)
+}
+
+// snapshotID is the ID of a snapshot in the session's region.
+func (c *client) snapshotID(op string, ref cloud.SnapshotRef) (string, error) {
+	return ref.ID, cmp.Or(goodSnapshot(op, ref.ID), c.here(op, ref.Region))
+}
+
+func goodSnapshot(op, id string) error {
+	if !regexp.MustCompile(`^snap-[0-9a-f]{8,17}$`).MatchString(id) {
+		return refusal(op, cloud.ClassInvalid, "ID", fmt.Sprintf("%q is not the ID of an EBS snapshot", id))
+	}
+	return nil
+}
+
+// here refuses what is in another region: asked about it, this one would say that it is
+// gone.
+func (c *client) here(op, region string) error {
+	if region != "" && region != c.config.Region {
+		return refusal(op, cloud.ClassInvalid, "Region", fmt.Sprintf("%q is not the session's region %q", region, c.config.Region))
+	}
+	return nil
+}
+
+// attempted is the name of an attempt: after a failure it is another one, so that what
+// failed is not found again.
+func attempted(name string, attempt int) string {
+	if attempt == 0 {
+		return name
+	}
+	return name + "-" + strconv.Itoa(attempt)
+}
+
+func ownerOf(tags cloud.Tags) cloud.Owner {
+	return cloud.Owner{Hub: tags[cloud.TagHub], App: tags[cloud.TagApp]}
+}
+
+// tagged are the tags of what is about to be made.
+func tagged(kind types.ResourceType, tags cloud.Tags) []types.TagSpecification {
+	spec := types.TagSpecification{ResourceType: kind}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		spec.Tags = append(spec.Tags, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
+	}
+	return []types.TagSpecification{spec}
+}
+
+func tagsOf(tags []types.Tag) cloud.Tags {
+	out := make(cloud.Tags, len(tags))
+	for _, tag := range tags {
+		out[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	return out
+}
+
+func tagFilter(key, value string) types.Filter {
+	// In the values of filters these mean any text and any character.
+	escaped := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(value)
+	return types.Filter{Name: aws.String("tag:" + key), Values: []string{escaped}}
+}
+
+// snapshotOf is a snapshot in the words of the port.
+func (c *client) snapshotOf(s types.Snapshot, answer middleware.Metadata) cloud.Snapshot {
+	tags := tagsOf(s.Tags)
+	out := cloud.Snapshot{
+		Ref:  cloud.SnapshotRef{Region: c.config.Region, ID: aws.ToString(s.SnapshotId)},
+		Name: tags[cloud.TagName], State: snapshotState(s.State), CutAt: aws.ToTime(s.StartTime),
+		Progress: progress(aws.ToString(s.Progress)), SizeBytes: int64(aws.ToInt32(s.VolumeSize)) * gib,
+		Encrypted: aws.ToBool(s.Encrypted), SourceHandle: aws.ToString(s.VolumeId), Tags: tags,
+	}
+	if source := tags[cloud.TagCopyOf]; source != "" {
+		out.SourceHandle = source // The volume ID of a copy is nobody's.
+	}
+	if out.State == cloud.StateCreating {
+		out.CutAt = time.Time{}
+	}
+	if out.State == cloud.StateFailed {
+		out.Message = sanitize(cmp.Or(aws.ToString(s.StateMessage), "EC2 does not say why it failed"))
+	}
+	out.ObservedAt, _ = awsmiddleware.GetServerTime(answer)
+	return out
+}
+
+// snapshotState is a state in the words of the port. A snapshot of EC2 has its point in
+// time from the moment that it is there.
+func snapshotState(s types.SnapshotState) cloud.State {
+	switch s {
+	case types.SnapshotStatePending:
+		return cloud.StateCut
+	case types.SnapshotStateCompleted:
+		return cloud.StateReady
+	case types.SnapshotStateError:
+		return cloud.StateFailed
+	case types.SnapshotStateRecoverable: // In the recycle bin.
+		return cloud.StateDeleting
+	default:
+		return cloud.StateCreating
+	}
+}
+
+// progress reads "37%"; -1 is unknown.
+func progress(text string) int {
+	n, err := strconv.Atoi(strings.TrimSuffix(text, "%"))
+	if err != nil || n < 0 || n > 100 {
+		return -1
+	}
+	return n
+}
+
+// volumeOf is a volume in the words of the port.
+func (c *client) volumeOf(v types.Volume) cloud.Volume {
+	id := aws.ToString(v.VolumeId)
+	out := cloud.Volume{
+		Ref: cloud.VolumeRef{Region: c.config.Region, Zone: aws.ToString(v.AvailabilityZone), Handle: id}, UID: id,
+		State: volumeState(v.State), SizeBytes: int64(aws.ToInt32(v.Size)) * gib, Encrypted: aws.ToBool(v.Encrypted),
+		Type: string(v.VolumeType), IOPS: int64(aws.ToInt32(v.Iops)), Throughput: int64(aws.ToInt32(v.Throughput)),
+		Attached: v.State == types.VolumeStateInUse || len(v.Attachments) > 0, Tags: tagsOf(v.Tags),
+	}
+	if out.State == cloud.StateFailed {
+		out.Message = "EC2 could not make the volume: its key may not be usable, or its zone full"
+	}
+	return out
+}
+
+func volumeState(s types.VolumeState) cloud.State {
+	switch s {
+	case types.VolumeStateAvailable, types.VolumeStateInUse:
+		return cloud.StateReady
+	case types.VolumeStateDeleting, types.VolumeStateDeleted:
+		return cloud.StateDeleting
+	case types.VolumeStateError:
+		return cloud.StateFailed
+	default:
+		return cloud.StateCreating
+	}
+}

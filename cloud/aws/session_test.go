@@ -1,0 +1,295 @@
+package aws_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
+)
+
+// owned is the owner of what these tests make.
+func owned() cloud.Owner { return cloud.Owner{Hub: "hub-1", App: "app-1"} }
+
+func snapshotSpec(volume cloud.VolumeRef, name string) cloud.SnapshotSpec {
+	return cloud.SnapshotSpec{Name: name, Source: volume, MaySend: true, Tags: cloud.Tags{cloud.TagHub: owned().Hub, cloud.TagApp: owned().App}}
+}
+
+// ready makes a snapshot that is ready.
+func (y *yard) ready(t *testing.T, session cloud.Session) cloud.Snapshot {
+	t.Helper()
+	made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotSpec(y.disks()(t, "data", 20*gib), "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.clock.Step(time.Hour)
+	return made
+}
+
+func TestPreflight(t *testing.T) {
+	t.Parallel()
+	y := newYard()
+	session := y.session(t, cloudtest.Options{})
+	preflight := func() map[string]bool {
+		got, err := session.Access.Preflight(t.Context(), owned())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]bool{}
+		for _, c := range got {
+			out[c.Permission] = c.Granted
+		}
+		return out
+	}
+	want := map[string]bool{"ec2:DescribeVolumes": true, "ec2:DescribeSnapshots": true}
+	if diff := cmp.Diff(want, preflight()); diff != "" {
+		t.Errorf("in an empty account (-want +got):\n%s", diff)
+	}
+
+	from := y.ready(t, session)
+	volume, err := session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
+		Name: "restored", Zone: here + "a", Snapshot: from.Ref, Tags: cloud.Tags{cloud.TagHub: owned().Hub, cloud.TagApp: owned().App},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, disks := y.world.Snapshots(), y.world.Volumes()
+	for _, verb := range []string{"CreateSnapshot", "CopySnapshot", "DeleteSnapshot", "CreateVolume", "DeleteVolume"} {
+		want["ec2:"+verb] = true
+	}
+	if diff := cmp.Diff(want, preflight()); diff != "" {
+		t.Errorf("with all rights (-want +got):\n%s", diff)
+	}
+	y.server.Deny("DeleteSnapshot", "CopySnapshot", "DescribeVolumes")
+	for _, verb := range []string{"DeleteSnapshot", "CopySnapshot", "DescribeVolumes"} {
+		want["ec2:"+verb] = false
+	}
+	for _, verb := range []string{"CreateSnapshot", "DeleteVolume", "CreateVolume"} {
+		delete(want, "ec2:"+verb) // There is no volume to ask about.
+	}
+	if diff := cmp.Diff(want, preflight()); diff != "" {
+		t.Errorf("without three rights (-want +got):\n%s", diff)
+	}
+	if len(y.world.Snapshots()) != len(before) || len(y.world.Volumes()) != len(disks) {
+		t.Error("asking for permissions changed something")
+	}
+
+	y.server.Deny()
+	y.script.Add(faults.Fault{Op: faults.OpOther, Skip: 1, Kind: faults.DropBefore})
+	if _, err := session.Access.Preflight(t.Context(), owned()); cloud.ClassOf(err) != cloud.ClassTransient {
+		t.Errorf("%v when the connection fails, want class %q", err, cloud.ClassTransient)
+	}
+	_ = volume
+}
+
+// TestEnsureVolumeAgain asks for a volume that is not shown yet: the client token finds it.
+func TestEnsureVolumeAgain(t *testing.T) {
+	t.Parallel()
+	y := newYard()
+	session := y.session(t, cloudtest.Options{})
+	from := y.ready(t, session)
+	y.world.SetPace(fake.Pace{Lag: time.Minute})
+	spec := cloud.VolumeSpec{Name: "restored", Zone: here + "a", Snapshot: from.Ref, Tags: cloud.Tags{cloud.TagHub: owned().Hub}}
+	first, err := session.Volumes.EnsureVolume(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := session.Volumes.EnsureVolume(t.Context(), spec)
+	if err != nil || second.Ref != first.Ref {
+		t.Fatalf("%v, %v; want %v", second.Ref, err, first.Ref)
+	}
+	spec.SizeBytes = 30 * gib
+	_, err = session.Volumes.EnsureVolume(t.Context(), spec)
+	if want := (verdict{Class: cloud.ClassConflict, Code: "IdempotentParameterMismatch"}); verdictOf(t, err) != want {
+		t.Errorf("%v for another size under the same token, want %v", err, want)
+	}
+	y.clock.Step(2 * time.Minute)
+	spec.Zone = here + "b"
+	_, err = session.Volumes.EnsureVolume(t.Context(), spec)
+	if want := (verdict{Class: cloud.ClassConflict, Code: "NameTaken"}); verdictOf(t, err) != want {
+		t.Errorf("%v for another zone, want %v", err, want)
+	}
+	spec.Attempt = 1
+	other, err := session.Volumes.EnsureVolume(t.Context(), spec)
+	if err != nil || other.Ref == first.Ref {
+		t.Errorf("attempt 1 got %v, %v", other.Ref, err)
+	}
+	for _, v := range y.world.Volumes() {
+		if v.From != "" && v.Tags["ebs.csi.aws.com/cluster"] != "true" {
+			t.Errorf("tags %v: the EBS CSI driver may not attach it", v.Tags)
+		}
+	}
+}
+
+func TestVolumesOfClasses(t *testing.T) {
+	t.Parallel()
+	const keyARN = "arn:aws:kms:" + here + ":" + account + ":key/7"
+	y := newYard()
+	config := y.config()
+	session := connect(t, config)
+	config.Spec.AWS.KMSKeyIDs = map[string]string{here: "alias/backups"}
+	withKey := connect(t, config)
+	from := y.ready(t, session)
+	for name, test := range map[string]struct {
+		class   map[string]string
+		session cloud.Session
+		want    fake.Volume
+		bad     bool
+	}{
+		"nothing said":       {nil, session, fake.Volume{Type: "gp3", IOPS: 3000, Throughput: 125}, false},
+		"io2":                {map[string]string{"TYPE": "io2", "IOPS": "5000"}, session, fake.Volume{Type: "io2", IOPS: 5000}, false},
+		"per GB":             {map[string]string{"type": "io1", "iopsPerGB": "10"}, session, fake.Volume{Type: "io1", IOPS: 200}, false},
+		"key of the class":   {map[string]string{"kmsKeyId": keyARN}, withKey, fake.Volume{Type: "gp3", IOPS: 3000, Throughput: 125, Encrypted: true, KMSKey: keyARN}, false},
+		"key of the account": {nil, withKey, fake.Volume{Type: "gp3", IOPS: 3000, Throughput: 125, Encrypted: true, KMSKey: "alias/backups"}, false},
+		"rate":               {map[string]string{"volumeInitializationRate": "200"}, session, fake.Volume{Type: "gp3", IOPS: 3000, Throughput: 125}, false},
+		"no number":          {map[string]string{"iops": "many"}, session, fake.Volume{}, true},
+		"too many":           {map[string]string{"iops": "99999999999"}, session, fake.Volume{}, true},
+		"both":               {map[string]string{"type": "io1", "iops": "100", "iopsPerGB": "10"}, session, fake.Volume{}, true},
+		"out of range":       {map[string]string{"iops": "80001"}, session, fake.Volume{}, true},
+		"io2 without iops":   {map[string]string{"type": "io2"}, session, fake.Volume{}, true},
+		"unknown type":       {map[string]string{"type": "gp9"}, session, fake.Volume{}, true},
+	} {
+		got, err := test.session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
+			Name: strings.ReplaceAll(name, " ", "-"), Zone: here + "a", Snapshot: from.Ref, Class: test.class, Tags: cloud.Tags{cloud.TagHub: owned().Hub},
+		})
+		if test.bad {
+			if cloud.ClassOf(err) != cloud.ClassInvalid {
+				t.Errorf("%s: %v, want class %q", name, err, cloud.ClassInvalid)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		v, _ := y.world.Volume(got.Ref.Handle)
+		if v.Type != test.want.Type || v.IOPS != test.want.IOPS || v.Throughput != test.want.Throughput || v.Encrypted != test.want.Encrypted || v.KMSKey != test.want.KMSKey {
+			t.Errorf("%s: %+v, want %+v", name, v, test.want)
+		}
+	}
+}
+
+// TestCopyIsEncrypted looks at what is not in the port: with which key a copy is made.
+func TestCopyIsEncrypted(t *testing.T) {
+	t.Parallel()
+	y := newYard()
+	from := y.ready(t, y.session(t, cloudtest.Options{}))
+	config := y.config()
+	config.Region, config.Spec.AWS.KMSKeyIDs = there, map[string]string{there: "alias/elsewhere"}
+	made, err := connect(t, config).Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{
+		Name: "copy", Source: from.Ref, MaySend: true, Tags: cloud.Tags{cloud.TagHub: owned().Hub},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := y.world.Snapshot(made.Ref.ID); !got.Encrypted || got.KMSKey != "alias/elsewhere" || got.Region != there {
+		t.Errorf("%+v, want it encrypted with the account's key of its region", got)
+	}
+}
+
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	y := newYard()
+	session := y.session(t, cloudtest.Options{})
+	volume := y.disks()(t, "data", gib)
+	old := volume
+	old.Handle = "aws://" + here + "a/" + volume.Handle
+	if got, err := session.Volumes.DescribeVolume(t.Context(), old); err != nil || got.Ref != volume {
+		t.Errorf("%q: %+v, %v", old.Handle, got.Ref, err)
+	}
+	before := len(y.script.Calls())
+	for _, ref := range []cloud.VolumeRef{
+		{Region: here, Handle: "local-ebs://dev/xvdf"}, {Region: here, Handle: "vol-"}, {Region: here, Handle: "vol-0123456789abcdef0 "},
+		{Region: here, Handle: "/dev/sda"}, {Region: there, Handle: volume.Handle}, {},
+	} {
+		if _, err := session.Volumes.DescribeVolume(t.Context(), ref); cloud.ClassOf(err) != cloud.ClassInvalid {
+			t.Errorf("%+v: %v, want class %q", ref, err, cloud.ClassInvalid)
+		}
+		if err := session.Volumes.DeleteVolume(t.Context(), ref, owned()); cloud.ClassOf(err) != cloud.ClassInvalid {
+			t.Errorf("deleting %+v: %v, want class %q", ref, err, cloud.ClassInvalid)
+		}
+	}
+	for _, ref := range []cloud.SnapshotRef{{Region: here, ID: "projects/p/global/snapshots/s"}, {Region: there, ID: "snap-0123456789abcdef0"}, {}} {
+		if err := session.Snapshots.DeleteSnapshot(t.Context(), ref, owned()); cloud.ClassOf(err) != cloud.ClassInvalid {
+			t.Errorf("deleting %+v: %v, want class %q: gone would be a lie", ref, err, cloud.ClassInvalid)
+		}
+	}
+	if sent := len(y.script.Calls()) - before; sent > 0 {
+		t.Errorf("%d requests were sent", sent)
+	}
+	for _, err := range session.Snapshots.ListSnapshots(t.Context(), cloud.Owner{App: "app"}) {
+		if cloud.ClassOf(err) != cloud.ClassInvalid {
+			t.Errorf("listing without a hub: %v, want class %q", err, cloud.ClassInvalid)
+		}
+	}
+	if sent := len(y.script.Calls()) - before; sent > 0 {
+		t.Error("everybody's snapshots were listed")
+	}
+}
+
+// TestLimitsOfVolumes runs into the real limits, which the contract is put to without.
+func TestLimitsOfVolumes(t *testing.T) {
+	t.Parallel()
+	y := newYard()
+	y.server.SetLimits(ec2.DefaultLimits())
+	y.world.SetPace(fake.Pace{Ready: time.Hour})
+	session, volume := y.session(t, cloudtest.Options{}), y.disks()(t, "data", gib)
+	ensure := func(name string) error {
+		_, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotSpec(volume, name))
+		return err
+	}
+	if err := ensure("0"); err != nil {
+		t.Fatal(err)
+	}
+	want := verdict{Class: cloud.ClassThrottled, Code: "SnapshotCreationPerVolumeRateExceeded", After: 15 * time.Second}
+	if got := verdictOf(t, ensure("1")); got != want {
+		t.Errorf("at once again: %v, want %v", got, want)
+	}
+	for _, name := range []string{"1", "2", "3", "4"} {
+		y.clock.Step(15 * time.Second)
+		if err := ensure(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	y.clock.Step(15 * time.Second)
+	want = verdict{Class: cloud.ClassQuota, Code: "ConcurrentSnapshotLimitExceeded", After: time.Minute}
+	if got := verdictOf(t, ensure("5")); got != want {
+		t.Errorf("a sixth that is pending: %v, want %v", got, want)
+	}
+	y.clock.Step(2 * time.Hour)
+	if err := ensure("5"); err != nil {
+		t.Errorf("when the others are done: %v", err)
+	}
+}
+
+func TestLimitsOfAccounts(t *testing.T) {
+	t.Parallel()
+	y := newYard()
+	from := y.ready(t, y.session(t, cloudtest.Options{}))
+	y.world.SetPace(fake.Pace{Ready: 2 * time.Hour})
+	y.clock.Step(2 * time.Hour)
+	y.server.SetLimits(ec2.Limits{Copies: 1, Snapshots: 1})
+	elsewhere := y.session(t, cloudtest.Options{Region: 1})
+	copied := func(name string) error {
+		_, err := elsewhere.Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{Name: name, Source: from.Ref, MaySend: true, Tags: cloud.Tags{cloud.TagHub: "hub"}})
+		return err
+	}
+	if err := copied("0"); err != nil {
+		t.Fatal(err)
+	}
+	want := verdict{Class: cloud.ClassQuota, Code: "ResourceLimitExceeded", After: time.Minute}
+	if got := verdictOf(t, copied("1")); got != want {
+		t.Errorf("a second copy: %v, want %v", got, want)
+	}
+	_, err := y.session(t, cloudtest.Options{}).Snapshots.EnsureSnapshot(t.Context(), snapshotSpec(y.disks()(t, "other", gib), "1"))
+	want = verdict{Class: cloud.ClassQuota, Code: "SnapshotLimitExceeded", After: 30 * time.Minute}
+	if got := verdictOf(t, err); got != want {
+		t.Errorf("a second snapshot: %v, want %v", got, want)
+	}
+}

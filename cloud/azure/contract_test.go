@@ -1,0 +1,12 @@
+package azure
+
+import (
+	"testing"
+
+	"github.com/shopfleet/shopfleet/cloud/cloudtest"
+)
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	cloudtest.Run(t, newBench)
+}

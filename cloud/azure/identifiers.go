@@ -1,0 +1,125 @@
+package azure
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
+
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+// The types of resources, as they are in the middle of an ID.
+const (
+	typeDisks     = "disks"
+	typeSnapshots = "snapshots"
+)
+
+// located is where a resource is: its group and its name there.
+type located struct{ group, name string }
+
+// locateID takes the ID of a disk or snapshot apart. The service, and those who write
+// IDs down, differ in the case of its parts.
+func (a *account) locateID(r request, kind, id string) (located, error) {
+	parsed, err := arm.ParseResourceID(id)
+	if err != nil || parsed.ResourceGroupName == "" || !strings.EqualFold(parsed.ResourceType.String(), "Microsoft.Compute/"+kind) {
+		return located{}, r.no(cloud.ClassInvalid, "InvalidID",
+			strconv.Quote(id)+" is not of the form /subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/"+kind+"/N")
+	}
+	if !strings.EqualFold(parsed.SubscriptionID, a.subscription) {
+		return located{}, r.no(cloud.ClassInvalid, "OtherSubscription", strconv.Quote(id)+" is not in subscription "+a.subscription+" of the account")
+	}
+	return located{group: parsed.ResourceGroupName, name: parsed.Name}, nil
+}
+
+// id is the ID of what the account makes.
+func (a *account) id(kind, name string) string {
+	return "/subscriptions/" + a.subscription + "/resourceGroups/" + a.group + "/providers/Microsoft.Compute/" + kind + "/" + name
+}
+
+// spelled is an ID in the account's own spelling of its subscription and group, which
+// the service answers in this case or that. Callers compare IDs as they are.
+func (a *account) spelled(id string) string {
+	parsed, err := arm.ParseResourceID(id)
+	if err != nil || !strings.EqualFold(parsed.SubscriptionID, a.subscription) || !strings.EqualFold(parsed.ResourceGroupName, a.group) {
+		return id
+	}
+	for _, kind := range []string{typeDisks, typeSnapshots} {
+		if strings.EqualFold(parsed.ResourceType.String(), "Microsoft.Compute/"+kind) {
+			return a.id(kind, parsed.Name)
+		}
+	}
+	return id
+}
+
+// region is a location as it is compared: East US is eastus.
+func region(location string) string {
+	return strings.ToLower(strings.ReplaceAll(location, " ", ""))
+}
+
+// zoneNumber is a zone as disks have it, of eastus-1 as nodes are labelled, or of 1.
+func (a *account) zoneNumber(zone string) (string, bool) {
+	number := strings.TrimPrefix(strings.ToLower(zone), a.region+"-")
+	_, err := strconv.ParseUint(number, 10, 8)
+	return number, err == nil
+}
+
+// attempted is the name after so many failures.
+func attempted(name string, attempt int) string {
+	if attempt <= 0 {
+		return name
+	}
+	return name + "-" + strconv.Itoa(attempt)
+}
+
+// copied is the name of a copy in a region: a group has one snapshot of a name,
+// wherever it is.
+func copied(name, region string) string {
+	sum := sha256.Sum256([]byte(region))
+	return name + "-" + hex.EncodeToString(sum[:4])
+}
+
+// owner is the owner that tags name.
+func owner(tags cloud.Tags) cloud.Owner {
+	return cloud.Owner{Hub: tags[cloud.TagHub], App: tags[cloud.TagApp]}
+}
+
+func toTags(tags cloud.Tags) map[string]*string {
+	out := make(map[string]*string, len(tags))
+	for key, value := range tags {
+		out[key] = new(value)
+	}
+	return out
+}
+
+// fromTags reads tags, whose keys the service compares without case.
+func fromTags(tags map[string]*string) cloud.Tags {
+	out := make(cloud.Tags, len(tags))
+	for key, value := range tags {
+		if lower := strings.ToLower(key); strings.HasPrefix(lower, "shopfleet-") {
+			key = lower
+		}
+		out[key] = deref(value)
+	}
+	return out
+}
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+const gib = int64(1) << 30
+
+// sizeOf is the size of a disk or snapshot, which the service tells in one way or two.
+func sizeOf(exact *int64, inGiB *int32) int64 {
+	if exact != nil && *exact > 0 {
+		return *exact
+	}
+	return int64(deref(inGiB)) * gib
+}

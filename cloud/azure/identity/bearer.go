@@ -1,0 +1,148 @@
+package identity
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"k8s.io/utils/clock"
+
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+// early is how long before its end a token is replaced.
+const early = 5 * time.Minute
+
+// Bearer authorizes requests. That of the library tells time by the machine's clock,
+// and hands a token to whatever host an answer names.
+type Bearer struct {
+	credential azcore.TokenCredential
+	scope      string
+	hosts      []string
+	clock      clock.PassiveClock
+	// turn is taken by who reads or replaces the token. It is a channel so that
+	// waiting for one ends with the request that waits.
+	turn  chan struct{}
+	token azcore.AccessToken
+}
+
+// New makes the authorization that an account names. Its error names the field of the
+// CloudAccount that is wrong. The client must not follow redirects.
+func New(config cloud.Config, at Place, client *http.Client) (*Bearer, error) {
+	credential, err := newCredential(config, at, client)
+	if err != nil {
+		return nil, err
+	}
+	return newBearer(credential, at, config.Clock), nil
+}
+
+func newBearer(credential azcore.TokenCredential, at Place, c clock.PassiveClock) *Bearer {
+	b := &Bearer{credential: credential, scope: at.scope(), clock: c, turn: make(chan struct{}, 1)}
+	// Behind a private endpoint, the next page may be named by the public host.
+	for _, one := range []string{at.Endpoint(), azcloud.AzurePublic.Services[azcloud.ResourceManager].Endpoint} {
+		if u, err := url.Parse(one); err == nil {
+			b.hosts = append(b.hosts, u.Scheme+"://"+u.Hostname())
+		}
+	}
+	return b
+}
+
+// Do sends a request with a token, and once more if that had expired: it was refused
+// then, and nothing happened.
+func (b *Bearer) Do(request *policy.Request) (*http.Response, error) {
+	if !b.trusts(request.Raw().URL) {
+		return nil, &cloud.Error{Class: cloud.ClassInvalid, Code: "ForeignHost", Message: "an answer leads to a host that is not the endpoint"}
+	}
+	ctx := request.Raw().Context()
+	token, err := b.get(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	response, err := b.send(request, token)
+	if err != nil || response.StatusCode != http.StatusUnauthorized {
+		return response, err
+	}
+	refused, ok := errors.AsType[*azcore.ResponseError](runtime.NewResponseError(response))
+	if !ok || refused.ErrorCode != "ExpiredAuthenticationToken" {
+		return response, nil
+	}
+	if token, err = b.get(ctx, token); err != nil {
+		return nil, err
+	}
+	if err := request.RewindBody(); err != nil {
+		return nil, err
+	}
+	return b.send(request, token)
+}
+
+func (b *Bearer) send(request *policy.Request, token string) (*http.Response, error) {
+	request.Raw().Header.Set("Authorization", "Bearer "+token)
+	return request.Next()
+}
+
+func (b *Bearer) trusts(u *url.URL) bool {
+	for _, host := range b.hosts {
+		if strings.EqualFold(host, u.Scheme+"://"+u.Hostname()) {
+			return true
+		}
+	}
+	return false
+}
+
+// get returns a token that is good for a while and is not the one that was refused.
+func (b *Bearer) get(ctx context.Context, refused string) (string, error) {
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	case <-ctx.Done():
+		return "", noToken(ctx.Err())
+	}
+	if b.token.Token != "" && b.token.Token != refused && b.clock.Now().Before(b.token.ExpiresOn.Add(-early)) {
+		return b.token.Token, nil
+	}
+	token, err := b.credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{b.scope}})
+	if err != nil {
+		return "", err
+	}
+	b.token = token
+	return token.Token, nil
+}
+
+// Application returns the ID of the application whose token is used, as far as that can
+// be told; else it is empty. Errors are *cloud.Error.
+func (b *Bearer) Application(ctx context.Context) (string, error) {
+	token, err := b.get(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	return application(token), nil
+}
+
+// application returns whose token a token is, as far as it can be read; it is not
+// checked, which is the service's to do.
+func application(token string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return ""
+	}
+	claims := struct {
+		Application string `json:"appid"`
+	}{}
+	if json.Unmarshal(payload, &claims) != nil {
+		return ""
+	}
+	return claims.Application
+}

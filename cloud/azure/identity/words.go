@@ -1,0 +1,44 @@
+package identity
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// DefaultRetryAfter is when to ask again if the service throttles without saying.
+const DefaultRetryAfter = 5 * time.Second
+
+// longestLine is in bytes, of which no text has fewer than characters.
+const longestLine = 1024
+
+// RetryAfter is when the service wants to be asked again; 0 when it does not say.
+func RetryAfter(header http.Header, now time.Time) time.Duration {
+	value := header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(value); err == nil {
+		return max(0, time.Duration(min(seconds, int(24*time.Hour/time.Second)))*time.Second)
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// Line is a text in one line of bounded length, without what may be a credential.
+func Line(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	for i, word := range words {
+		lower := strings.ToLower(word)
+		// Tokens are JSON in base64, which begins so; signed URLs have a signature.
+		if strings.Contains(word, "eyJ") || strings.Contains(lower, "sig=") || i > 0 && strings.EqualFold(words[i-1], "bearer") {
+			words[i] = "…"
+		}
+	}
+	out := strings.Join(words, " ")
+	if len(out) > longestLine {
+		out = strings.ToValidUTF8(out[:longestLine-len("…")], "") + "…"
+	}
+	return out
+}

@@ -1,0 +1,171 @@
+package azure
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/fake/arm"
+)
+
+func TestPreflight(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	denied := []string{"Microsoft.Compute/snapshots/delete", "Microsoft.Compute/disks/write"}
+	for _, action := range denied {
+		s.server.Deny(accounts()[0].Subscription, action)
+	}
+	session := s.connect(t, nil)
+	checks, err := session.Access.Preflight(t.Context(), cloud.Owner{Hub: "hub"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var missing []string
+	for _, check := range checks {
+		if !check.Granted {
+			missing = append(missing, check.Permission)
+		}
+	}
+	slices.Sort(missing)
+	slices.Sort(denied)
+	if diff := cmp.Diff(denied, missing); diff != "" || len(checks) != len(needed()) {
+		t.Errorf("missing of %d (-want +got):\n%s", len(checks), diff)
+	}
+
+	made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("d", gib)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.clock.Step(time.Minute)
+	err = session.Snapshots.DeleteSnapshot(t.Context(), made.Ref, cloud.Owner{Hub: "hub"})
+	if cloud.ClassOf(err) != cloud.ClassDenied || codeOf(err) != "Microsoft.Compute/snapshots/delete" {
+		t.Errorf("error %v, want class %q with the permission as code", err, cloud.ClassDenied)
+	}
+}
+
+func TestPatternsOfPermissions(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		pattern, action string
+		want            bool
+	}{
+		{"*", "Microsoft.Compute/disks/read", true},
+		{"*/read", "Microsoft.Compute/disks/read", true},
+		{"*/read", "Microsoft.Compute/disks/write", false},
+		{"microsoft.compute/*", "Microsoft.Compute/disks/read", true},
+		{"Microsoft.Compute/*/read", "Microsoft.Compute/disks/read", true},
+		{"Microsoft.Compute/*/a*c", "Microsoft.Compute/x/abc", true},
+		{"Microsoft.Compute/disks/read", "Microsoft.Compute/disks/read", true},
+		{"Microsoft.Compute/disks", "Microsoft.Compute/disks/read", false},
+		{"Microsoft.Network/*", "Microsoft.Compute/disks/read", false},
+		{"Microsoft.Compute/disks/*/action", "Microsoft.Compute/disks/action", false},
+	}
+	for _, tt := range tests {
+		if got := matches([]string{tt.pattern}, tt.action); got != tt.want {
+			t.Errorf("%q allows %q: %t, want %t", tt.pattern, tt.action, got, tt.want)
+		}
+	}
+}
+
+func TestNothingIsRegistered(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	session, volume := s.connect(t, nil), s.disk("d", gib)
+	s.script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.Refuse, Answer: faults.Answer{
+		Status: http.StatusConflict, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: arm.ErrorBody("MissingSubscriptionRegistration", "The subscription is not registered to use namespace 'Microsoft.Compute'. See https://aka.ms/rps-not-found"),
+	}})
+	_, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(volume))
+	if cloud.ClassOf(err) != cloud.ClassInvalid {
+		t.Errorf("%v, want class %q", err, cloud.ClassInvalid)
+	}
+	if n := len(s.script.Calls()); n != 4 {
+		t.Errorf("%d requests, want a token, two looks and one to create", n)
+	}
+}
+
+func TestOneCopyAtATime(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.server.SetLimits(arm.Limits{SerialCopies: true})
+	here, volume := s.connect(t, nil), s.disk("d", gib)
+	there := s.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
+	var copies []cloud.CopySpec
+	for _, name := range []string{"first", "second"} {
+		spec := snapshotOf(volume)
+		spec.Name = name
+		made, err := here.Snapshots.EnsureSnapshot(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copies = append(copies, cloud.CopySpec{Name: name, Source: made.Ref, Tags: ours(), MaySend: true})
+	}
+	_, err := there.Snapshots.EnsureCopy(t.Context(), copies[0])
+	if cloud.ClassOf(err) != cloud.ClassTransient {
+		t.Errorf("copying what is not ready: %v, want class %q", err, cloud.ClassTransient)
+	}
+	s.clock.Step(time.Minute)
+	if _, err = there.Snapshots.EnsureCopy(t.Context(), copies[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = there.Snapshots.EnsureCopy(t.Context(), copies[1]); cloud.ClassOf(err) != cloud.ClassQuota {
+		t.Errorf("copying while another is copied: %v, want class %q", err, cloud.ClassQuota)
+	}
+	s.clock.Step(time.Minute)
+	if _, err = there.Snapshots.EnsureCopy(t.Context(), copies[1]); err != nil {
+		t.Errorf("copying when the other is done: %v", err)
+	}
+}
+
+func TestThrottledByTheService(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	session, volume := s.connect(t, nil), s.disk("d", gib)
+	for _, after := range []time.Duration{0, 33 * time.Second} {
+		s.server.Throttle(1, after)
+		_, err := session.Volumes.DescribeVolume(t.Context(), volume)
+		want := max(after, 5*time.Second)
+		if cloud.ClassOf(err) != cloud.ClassThrottled || cloud.RetryAfter(err) != want {
+			t.Errorf("%v, again after %s; want class %q after %s", err, cloud.RetryAfter(err), cloud.ClassThrottled, want)
+		}
+		if _, err := session.Volumes.DescribeVolume(t.Context(), volume); err != nil {
+			t.Errorf("when asked again: %v", err)
+		}
+	}
+	s.server.SetLimits(arm.Limits{Burst: 1})
+	spec := snapshotOf(volume)
+	if _, err := session.Snapshots.EnsureSnapshot(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.Step(time.Minute)
+	spec.Name = "second"
+	_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec)
+	if cloud.ClassOf(err) != cloud.ClassThrottled || cloud.RetryAfter(err) != 4*time.Minute {
+		t.Errorf("%v, again after %s; want class %q after 4m", err, cloud.RetryAfter(err), cloud.ClassThrottled)
+	}
+}
+
+func TestAttemptEnds(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	var end time.Time
+	session := s.connect(t, func(c *cloud.Config) {
+		c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			var ok bool
+			if end, ok = r.Context().Deadline(); !ok {
+				t.Errorf("%s has no deadline", r.URL.Path)
+			}
+			return nil, context.DeadlineExceeded
+		})}
+	})
+	_, err := session.Volumes.DescribeVolume(t.Context(), s.disk("d", gib))
+	if cloud.ClassOf(err) != cloud.ClassTransient || end.IsZero() {
+		t.Errorf("error %v with deadline %s, want class %q", err, end, cloud.ClassTransient)
+	}
+}

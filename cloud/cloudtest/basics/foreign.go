@@ -1,0 +1,132 @@
+package basics
+
+import (
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+)
+
+func foreignCases() []bench.Case {
+	return []bench.Case{
+		{Number: 12, Name: "deleting twice is nil", Run: deleteTwice},
+		{Number: 13, Name: "what is foreign is not deleted, and nothing is sent", Run: deleteForeign},
+		{Number: 14, Name: "what is used or locked is not deleted, without a loop", Run: deleteHeld},
+		{Number: 34, Name: "deleting what is still made happens by and by", Run: deletePending},
+		{Number: 38, Name: "what lost its tags is foreign", Run: tagsStripped},
+	}
+}
+
+func deleteTwice(s *bench.Stand) {
+	session := s.Session(bench.Options{})
+	made := s.Ready(session, s.Volume("data"))
+	for range 2 {
+		if err := session.Snapshots.DeleteSnapshot(s.Context(), made.Ref, s.Owner); err != nil {
+			s.Fatalf("deleting: %v", err)
+		}
+		s.Clock.Step(time.Minute)
+	}
+	if left := s.Owned(s.Owner, made.Name); len(left) > 0 {
+		s.Errorf("still there: %v", left)
+	}
+
+	lost := s.Ready(session, s.Volume("other"))
+	s.Script.Add(faults.Fault{Op: faults.OpDeleteSnapshot, Kind: faults.DropAfter})
+	s.WantClass(session.Snapshots.DeleteSnapshot(s.Context(), lost.Ref, s.Owner), cloud.ClassAmbiguous)
+	s.Clock.Step(time.Minute)
+	if err := session.Snapshots.DeleteSnapshot(s.Context(), lost.Ref, s.Owner); err != nil {
+		s.Errorf("deleting again after a lost answer: %v", err)
+	}
+	if left := s.Owned(s.Owner, lost.Name); len(left) > 0 {
+		s.Errorf("still there: %v", left)
+	}
+}
+
+func deleteForeign(s *bench.Stand) {
+	session, volume := s.Session(bench.Options{}), s.Volume("data")
+	theirs := s.Ensure(session, s.SpecOf(s.OtherHub(), volume, "0"))
+	neighbour := cloud.Owner{Hub: s.Owner.Hub, App: "c0ffee00-0000-4000-8000-000000000001"}
+	s.Clock.Step(30 * time.Minute)
+	near := s.Ensure(session, s.SpecOf(neighbour, volume, "1"))
+	s.Clock.Step(10 * time.Minute)
+	before := s.Store.Snapshots()
+	for _, ref := range []cloud.SnapshotRef{s.Stranger(s), theirs.Ref, near.Ref} {
+		foreign(s, session.Snapshots.DeleteSnapshot(s.Context(), ref, s.Owner))
+		foreign(s, session.Snapshots.DeleteSnapshot(s.Context(), ref, cloud.Owner{}))
+	}
+	s.WantCount(faults.OpDeleteSnapshot, 0)
+	foreign(s, session.Volumes.DeleteVolume(s.Context(), volume, s.Owner))
+	s.WantCount(faults.OpDeleteVolume, 0)
+	if got := len(s.Store.Snapshots()); got != len(before)+1 {
+		s.Errorf("%d snapshots are left of %d", got, len(before)+1)
+	}
+	if err := session.Snapshots.DeleteSnapshot(s.Context(), near.Ref, cloud.Owner{Hub: s.Owner.Hub}); err != nil {
+		s.Errorf("the hub deletes what its application made: %v", err)
+	}
+}
+
+// foreign fails unless an error says that something is not ours.
+func foreign(s *bench.Stand, err error) {
+	s.Helper()
+	s.WantClass(err, cloud.ClassDenied)
+	if code := bench.CodeOf(err); code != cloud.CodeForeign {
+		s.Fatalf("code %q, want %q", code, cloud.CodeForeign)
+	}
+}
+
+func deleteHeld(s *bench.Stand) {
+	session := s.Session(bench.Options{})
+	for name, hold := range map[string]func(*fake.Snapshot, bool){
+		"used":   func(snapshot *fake.Snapshot, held bool) { snapshot.Used = held },
+		"locked": func(snapshot *fake.Snapshot, held bool) { snapshot.Locked = held },
+	} {
+		made := s.Ready(session, s.Volume(name))
+		s.Store.EditSnapshot(made.Ref.ID, func(snapshot *fake.Snapshot) { hold(snapshot, true) })
+		before := s.Script.Count(faults.OpAny)
+		s.WantClass(session.Snapshots.DeleteSnapshot(s.Context(), made.Ref, s.Owner), cloud.ClassInUse, cloud.ClassLocked)
+		if sent := s.Script.Count(faults.OpAny) - before; sent > 4 {
+			s.Errorf("%s: %d requests", name, sent)
+		}
+		s.One(made.Name)
+		s.Store.EditSnapshot(made.Ref.ID, func(snapshot *fake.Snapshot) { hold(snapshot, false) })
+		if err := session.Snapshots.DeleteSnapshot(s.Context(), made.Ref, s.Owner); err != nil {
+			s.Errorf("%s no more: %v", name, err)
+		}
+	}
+}
+
+func deletePending(s *bench.Stand) {
+	session, volume := s.Session(bench.Options{}), s.Volume("data")
+	s.Pace(fake.Pace{Cut: 20 * time.Second, Ready: 5 * time.Minute})
+	spec := s.Spec(volume, "0")
+	ref := s.Ensure(session, spec).Ref
+	for range 40 {
+		if err := session.Snapshots.DeleteSnapshot(s.Context(), ref, s.Owner); err != nil {
+			s.WantClass(err, cloud.ClassInUse, cloud.ClassTransient, cloud.ClassLocked)
+		}
+		s.Clock.Step(15 * time.Second)
+	}
+	if left := s.Owned(s.Owner, spec.Name); len(left) > 0 {
+		s.Errorf("still there after ten minutes: %v", left)
+	}
+	_, err := session.Snapshots.GetSnapshot(s.Context(), ref)
+	s.WantClass(err, cloud.ClassNotFound)
+}
+
+func tagsStripped(s *bench.Stand) {
+	session := s.Session(bench.Options{})
+	stripped, kept := s.Ready(session, s.Volume("data")), s.Ready(session, s.Volume("other"))
+	s.Store.EditSnapshot(stripped.Ref.ID, func(snapshot *fake.Snapshot) { snapshot.Tags = nil })
+	if diff := cmp.Diff([]string{kept.Ref.ID}, s.IDs(session, s.Owner)); diff != "" {
+		s.Errorf("IDs (-want +got):\n%s", diff)
+	}
+	foreign(s, session.Snapshots.DeleteSnapshot(s.Context(), stripped.Ref, s.Owner))
+	s.WantCount(faults.OpDeleteSnapshot, 0)
+	if got := s.Get(session, stripped.Ref); s.Owner.Owns(got.Tags) {
+		s.Errorf("tags %v of what has none", got.Tags)
+	}
+}

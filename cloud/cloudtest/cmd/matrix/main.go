@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/matrix"
+)
+
+func main() {
+	os.Exit(run(os.Stdin, os.Stdout, os.Stderr))
+}
+
+func run(in io.Reader, out, problems io.Writer) int {
+	table, err := matrix.Read(in)
+	if err != nil {
+		_, _ = fmt.Fprintln(problems, err)
+		return 1
+	}
+	if _, err := io.WriteString(out, table.Markdown()); err != nil {
+		_, _ = fmt.Fprintln(problems, err)
+		return 1
+	}
+	status := 0
+	for _, problem := range table.Problems() {
+		_, _ = fmt.Fprintln(problems, problem)
+		status = 1
+	}
+	return status
+}

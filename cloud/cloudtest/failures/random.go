@@ -1,0 +1,185 @@
+package failures
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+)
+
+// schedule is a run of random steps. The same seed makes the same run as long as
+// sessions send the same requests.
+type schedule struct {
+	*bench.Stand
+	rng     source
+	volumes []cloud.VolumeRef
+	callers []*bench.Caller
+	// going are the callers whose snapshots are being deleted, gone those that are.
+	going, gone map[*bench.Caller]bool
+	foreign     map[string]bool
+}
+
+// Random lets thirty random things happen, ends all faults, and looks whether
+// everything comes right.
+func Random(s *bench.Stand, seed uint64) {
+	r := &schedule{Stand: s, rng: source(seed), going: map[*bench.Caller]bool{}, gone: map[*bench.Caller]bool{}, foreign: map[string]bool{}}
+	r.prepare()
+	for range 30 {
+		r.step()
+	}
+	s.Script.Clear()
+	r.finish()
+	r.check()
+}
+
+// source makes numbers that look random, by splitmix64: the same ones for a seed with
+// every version of Go.
+type source uint64
+
+func (s *source) next() uint64 {
+	*s += 0x9e3779b97f4a7c15
+	z := uint64(*s)
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// among returns a number from 0 to n-1, for a small n.
+func (s *source) among(n int) int { return int(s.next()>>33) % n }
+
+func (r *schedule) prepare() {
+	r.Helper()
+	for i := range 3 {
+		r.volumes = append(r.volumes, r.Volume(fmt.Sprintf("data-%d", i)))
+	}
+	r.foreign[r.Stranger(r).ID] = true
+	r.foreign[r.Ensure(r.Session(bench.Options{}), r.SpecOf(r.OtherHub(), r.volumes[0], "0")).Ref.ID] = true
+	r.Clock.Step(30 * time.Minute)
+	r.Pace(fake.Pace{Cut: r.seconds(20), Ready: 20*time.Second + r.seconds(100), Lag: r.seconds(80)})
+	r.Script.Chance(r.chance())
+	r.begin()
+}
+
+func (r *schedule) seconds(n int) time.Duration { return time.Duration(r.rng.among(n)) * time.Second }
+
+// chance lets a quarter of the requests go wrong. It has its own source, since it is
+// called whenever a session sends.
+func (r *schedule) chance() func(faults.Op) (faults.Fault, bool) {
+	rng := source(r.rng.next())
+	classes := []cloud.Class{cloud.ClassThrottled, cloud.ClassTransient, cloud.ClassThrottled, cloud.ClassTransient, cloud.ClassDenied}
+	kinds := []faults.Kind{faults.DropBefore, faults.DropAfter, faults.Truncate, faults.Garble, faults.Refuse, faults.Refuse}
+	return func(op faults.Op) (faults.Fault, bool) {
+		if op == faults.OpOther || rng.among(4) > 0 {
+			return faults.Fault{}, false
+		}
+		fault := faults.Fault{Op: op, Kind: kinds[rng.among(len(kinds))]}
+		if fault.Kind == faults.Refuse {
+			fault.Answer = r.Refusal(classes[rng.among(len(classes))], op, 10*time.Second)
+		}
+		return fault, true
+	}
+}
+
+func (r *schedule) begin() {
+	r.Helper()
+	if n := len(r.callers); n < 8 {
+		r.callers = append(r.callers, r.Caller(r.Session(bench.Options{}), r.volumes[n%len(r.volumes)], strconv.Itoa(n)))
+	}
+}
+
+func (r *schedule) step() {
+	r.Helper()
+	c := r.callers[r.rng.among(len(r.callers))]
+	switch r.rng.among(12) {
+	case 0, 1:
+		r.begin()
+	case 2, 3, 4:
+		r.Clock.Step(time.Second + r.seconds(60))
+	case 5:
+		if !r.going[c] {
+			c.Crash()
+		}
+	case 6:
+		if c.Done() && c.Stopped == nil && c.Err == nil {
+			r.going[c] = true
+		}
+	case 7:
+		if r.World != nil {
+			r.World.FailNext("by chance")
+		}
+	default:
+		for _, c := range r.callers {
+			r.advance(c)
+		}
+	}
+}
+
+// advance lets a caller do what it wants.
+func (r *schedule) advance(c *bench.Caller) {
+	r.Helper()
+	switch {
+	case r.gone[c]:
+	case r.going[c]:
+		// An error says no more than to try again.
+		if c.Session.Snapshots.DeleteSnapshot(r.Context(), c.Snapshot.Ref, r.Owner) == nil {
+			r.gone[c] = true
+		}
+	case c.Snapshot.State != cloud.StateReady:
+		c.Step()
+	}
+}
+
+// finish lets all callers come to their end, after somebody mended what was denied.
+func (r *schedule) finish() {
+	r.Helper()
+	for _, c := range r.callers {
+		c.Stopped, c.Next = nil, time.Time{}
+		if !r.going[c] {
+			c.Settle()
+			continue
+		}
+		for range 5 {
+			r.advance(c)
+			r.Clock.Step(time.Minute)
+		}
+	}
+	r.Clock.Step(10 * time.Minute)
+}
+
+// check looks whether the cloud has what it should.
+func (r *schedule) check() {
+	r.Helper()
+	for i, c := range r.callers {
+		want := 1
+		if r.going[c] {
+			want = 0
+		}
+		if all := r.Owned(r.Owner, c.Spec.Name); len(all) != want {
+			r.Errorf("the cloud has %d snapshots of slot %d, want %d: %v", len(all), i, want, all)
+		}
+	}
+	for _, snapshot := range r.Store.Snapshots() {
+		delete(r.foreign, snapshot.ID)
+	}
+	for id := range r.foreign {
+		r.Errorf("%q, which is not ours, was deleted", id)
+	}
+	listed := r.IDs(r.Session(bench.Options{}), r.Owner)
+	for i, c := range r.callers {
+		if slices.Contains(listed, c.Snapshot.Ref.ID) == r.going[c] {
+			r.Errorf("slot %d: %q is in the list: %t, and deleted: %t", i, c.Snapshot.Ref.ID, r.going[c], r.going[c])
+		}
+	}
+	sent, allowed := r.Script.Count(faults.OpCreateSnapshot), 1
+	for _, c := range r.callers {
+		allowed += c.Steps
+	}
+	if sent > allowed {
+		r.Errorf("%d requests to create in %d steps", sent, allowed)
+	}
+}

@@ -1,0 +1,186 @@
+package matrix
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Result is what came of a case.
+type Result string
+
+// The results, as they stand in the table.
+const (
+	Passed Result = "✓"
+	Failed Result = "✗"
+	Spare  Result = "–"
+	// Missing is a case that did not come to its end.
+	Missing Result = "?"
+)
+
+// Cell is what came of a case with a provider.
+type Cell struct {
+	Result Result
+	// Reason is why it is spare.
+	Reason string
+}
+
+// Table is what came of all cases with all providers.
+type Table struct {
+	// cells by case and column.
+	cells map[string]map[string]Cell
+	// broken are packages that failed without a case.
+	broken map[string]bool
+}
+
+// event is a line of go test -json.
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+}
+
+// errNoCases means that nothing is shown, which is not the same as nothing wrong.
+var errNoCases = errors.New("no case of the contract was run")
+
+// Read reads the output of go test -json. Lines that are none are passed over: a
+// build's own messages stand between them.
+func Read(r io.Reader) (Table, error) {
+	t := Table{cells: map[string]map[string]Cell{}, broken: map[string]bool{}}
+	number := regexp.MustCompile(`^(\d\d_|random_faults$)`)
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var e event
+		if json.Unmarshal(lines.Bytes(), &e) != nil {
+			continue
+		}
+		parts := strings.Split(e.Test, "/")
+		at := slices.IndexFunc(parts, number.MatchString)
+		switch {
+		case e.Action == "build-fail":
+			t.broken[e.ImportPath] = true
+		case e.Test == "" && e.Action == "fail":
+			t.broken[e.Package] = true
+		case strings.HasPrefix(e.Test, "TestContract") && at > 0 && at == len(parts)-1:
+			t.note(strings.ReplaceAll(parts[at], "_", " "), column(e.Package, parts[:at]), e)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return t, fmt.Errorf("reading test output: %w", err)
+	}
+	if len(t.cells) == 0 {
+		return t, errNoCases
+	}
+	return t, nil
+}
+
+// column is what a provider is called: the last part of its package and what tells
+// several of one package apart.
+func column(pkg string, before []string) string {
+	name := path.Base(pkg)
+	if name == "fake" {
+		name = "memory" // The provider without a wire lives with the fakes.
+	}
+	words := append([]string{name, strings.ToLower(strings.TrimPrefix(before[0], "TestContract"))}, before[1:]...)
+	return strings.TrimSpace(strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " "))
+}
+
+// note takes note of what happened to a case.
+func (t Table) note(name, column string, e event) {
+	row := t.cells[name]
+	if row == nil {
+		row = map[string]Cell{}
+		t.cells[name] = row
+	}
+	cell, seen := row[column]
+	if !seen {
+		cell.Result = Missing
+	}
+	switch e.Action {
+	case "pass":
+		cell.Result = Passed
+	case "fail":
+		cell.Result = Failed
+	case "skip":
+		cell.Result = Spare
+	case "output":
+		if _, reason, ok := strings.Cut(e.Output, "spare: "); ok {
+			cell.Reason = strings.TrimSpace(reason)
+		}
+	}
+	row[column] = cell
+}
+
+// Columns are the providers, sorted.
+func (t Table) Columns() []string {
+	all := map[string]bool{}
+	for _, row := range t.cells {
+		for column := range row {
+			all[column] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// Problems are what keeps the contract from being shown, sorted; none if it is.
+func (t Table) Problems() []string {
+	var out []string
+	for name, row := range t.cells {
+		for _, column := range t.Columns() {
+			switch cell := row[column]; {
+			case cell.Result == Failed:
+				out = append(out, fmt.Sprintf("%s: failed with %s", name, column))
+			case cell.Result == Missing || cell.Result == "":
+				out = append(out, fmt.Sprintf("%s: did not come to its end with %s", name, column))
+			case cell.Result == Spare && cell.Reason == "":
+				out = append(out, fmt.Sprintf("%s: skipped with %s, without a reason", name, column))
+			}
+		}
+	}
+	for pkg := range t.broken {
+		out = append(out, "package "+pkg+": failed")
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Markdown writes the table, and below it the reasons of what is spare.
+func (t Table) Markdown() string {
+	columns := t.Columns()
+	var out strings.Builder
+	fmt.Fprintf(&out, "| case | %s |\n|---|%s\n", strings.Join(columns, " | "), strings.Repeat(":-:|", len(columns)))
+	var reasons []string
+	for _, name := range slices.Sorted(maps.Keys(t.cells)) {
+		fmt.Fprintf(&out, "| %s |", strings.TrimPrefix(name, "0"))
+		for _, column := range columns {
+			cell := t.cells[name][column]
+			text := string(cell.Result)
+			if cell.Result == "" {
+				text = string(Missing)
+			}
+			if cell.Reason != "" {
+				at := slices.Index(reasons, cell.Reason)
+				if at < 0 {
+					at = len(reasons)
+					reasons = append(reasons, cell.Reason)
+				}
+				text = fmt.Sprintf("%s %d", text, at+1)
+			}
+			fmt.Fprintf(&out, " %s |", text)
+		}
+		out.WriteString("\n")
+	}
+	for i, reason := range reasons {
+		if i == 0 {
+			out.WriteString("\n")
+		}
+		fmt.Fprintf(&out, "%d. %s\n", i+1, reason)
+	}
+	return out.String()
+}

@@ -1,0 +1,69 @@
+package cloudtest
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/basics"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/failures"
+)
+
+// Bench is what a provider's test makes for each case.
+type Bench = bench.Bench
+
+// Options are what a session of a Bench is made with.
+type Options = bench.Options
+
+// Store is the truth about a cloud that is not a fake.World.
+type Store = bench.Store
+
+// Run puts all cases to a provider, each as a subtest of its own with a bench of its
+// own, and then random faults.
+func Run(t *testing.T, build func(t testing.TB) *Bench) {
+	t.Helper()
+	for _, c := range cases() {
+		t.Run(fmt.Sprintf("%02d %s", c.Number, c.Name), func(t *testing.T) {
+			t.Parallel()
+			s := bench.New(t, build)
+			if reason := s.Spare[c.Number]; reason != "" {
+				t.Skip("spare: " + reason)
+			}
+			c.Run(s)
+		})
+	}
+	t.Run("random faults", func(t *testing.T) {
+		t.Parallel()
+		for seed := range seeds(t) {
+			t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+				t.Parallel()
+				failures.Random(bench.New(t, build), uint64(seed))
+			})
+		}
+	})
+}
+
+// cases are all of them, in their order.
+func cases() []bench.Case {
+	all := slices.Concat(basics.Cases(), failures.Cases())
+	slices.SortFunc(all, func(a, b bench.Case) int { return cmp.Compare(a.Number, b.Number) })
+	return all
+}
+
+// seeds are how many schedules of random faults to try: CLOUD_SEEDS, or 20.
+func seeds(t testing.TB) uint16 {
+	t.Helper()
+	text := os.Getenv("CLOUD_SEEDS")
+	if text == "" {
+		return 20
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		t.Fatalf("CLOUD_SEEDS is %q, want a number of at least 1 and at most 65535", text)
+	}
+	return uint16(n)
+}

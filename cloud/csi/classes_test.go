@@ -1,0 +1,302 @@
+package csi
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// everything has each field of each block.
+func everything() v1.CloudConfig {
+	return v1.CloudConfig{
+		AWS: &v1.AWSConfig{EBS: v1.EBSConfig{
+			Type: "io2", IOPS: new(int32(16000)), Encrypted: new(true), KMSKeyID: "arn:aws:kms:eu-west-1:123456789012:key/1234abcd",
+		}},
+		GCP: &v1.GCPConfig{
+			PDType: "hyperdisk-balanced", ProvisionedIOPS: new(int32(6000)), ProvisionedThroughput: new(int32(250)),
+			KMSKey: "projects/p/locations/europe-west1/keyRings/r/cryptoKeys/k",
+		},
+		Azure: &v1.AzureConfig{
+			DiskSKU: "PremiumV2_LRS", IOPS: new(int32(6000)), Throughput: new(int32(250)),
+			DiskEncryptionSetID: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/diskEncryptionSets/d",
+		},
+	}
+}
+
+func clusters() map[string]Cluster {
+	return map[string]Cluster{
+		"aws":      {Provider: v1.ProviderAWS, Region: "eu-west-1", Drivers: []string{"efs.csi.aws.com", DriverEBS}},
+		"aws-auto": {Provider: v1.ProviderAWS, Region: "eu-west-1", Drivers: []string{DriverEBSAuto}},
+		"gcp":      {Provider: v1.ProviderGCP, Region: "europe-west1", Drivers: []string{DriverPD}},
+		"azure":    {Provider: v1.ProviderAzure, Region: "westeurope", Drivers: []string{DriverAzureDisk, "file.csi.azure.com"}},
+	}
+}
+
+// TestGolden compares all classes of each provider with a file below testdata, and
+// writes the file anew when the environment says UPDATE_GOLDEN=1.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for name, cluster := range clusters() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set, err := Classes(cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			app, err := AppClass(cluster, everything())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all strings.Builder
+			write := func(object any) {
+				raw, err := yaml.Marshal(object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all.WriteString("---\n" + string(raw))
+			}
+			for _, p := range set.Profiles {
+				write(p.Class)
+			}
+			write(app)
+			write(set.Snapshots.Object)
+			compareGolden(t, name+".golden.yaml", all.String())
+		})
+	}
+}
+
+func compareGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got); run with UPDATE_GOLDEN=1 if the new one is right:\n%s", path, diff)
+	}
+}
+
+// TestProfilesAreValid holds the profiles to the tables that cloudConfig is held to.
+func TestProfilesAreValid(t *testing.T) {
+	t.Parallel()
+	for name, cluster := range clusters() {
+		for _, profile := range []v1.StorageProfile{v1.StorageStandard, v1.StorageFast, v1.StorageArchive} {
+			d, err := profiled(cluster.Provider, profile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.check(cluster.Region); err != nil {
+				t.Errorf("%s %s: %v", name, profile, err)
+			}
+		}
+	}
+}
+
+func TestClassesWithoutOurs(t *testing.T) {
+	t.Parallel()
+	set, err := Classes(Cluster{Provider: v1.ProviderLocal, Drivers: []string{DriverEBS}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(ClassSet{}, set); diff != "" {
+		t.Errorf("classes of a local cluster (-want +got):\n%s", diff)
+	}
+	_, err = Classes(Cluster{Provider: v1.ProviderGCP, Drivers: []string{DriverEBS}})
+	if !errors.Is(err, ErrDriverMissing) || !strings.Contains(err.Error(), DriverPD) {
+		t.Errorf("without a driver: %v", err)
+	}
+	if _, err = Classes(Cluster{Provider: "oracle"}); err == nil || errors.Is(err, ErrDriverMissing) {
+		t.Errorf("of an unknown provider: %v", err)
+	}
+}
+
+func TestDriver(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		drivers []string
+		want    string
+	}{
+		"the installed one": {[]string{DriverEBS}, DriverEBS},
+		"that of Auto Mode": {[]string{"x", DriverEBSAuto}, DriverEBSAuto},
+		"both":              {[]string{DriverEBSAuto, DriverEBS}, DriverEBS},
+	} {
+		if got, err := (Cluster{Provider: v1.ProviderAWS, Drivers: tt.drivers}).Driver(); err != nil || got != tt.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, tt.want)
+		}
+	}
+	for provider, drivers := range map[v1.Provider][]string{
+		v1.ProviderAWS: {DriverEBS, DriverEBSAuto}, v1.ProviderGCP: {DriverPD},
+		v1.ProviderAzure: {DriverAzureDisk}, v1.ProviderLocal: {""},
+	} {
+		for _, driver := range drivers {
+			if got, known := ProviderOf(driver); !known || got != provider {
+				t.Errorf("driver %q is %s's, %t; want %s's", driver, got, known, provider)
+			}
+		}
+	}
+	if got, known := ProviderOf("rancher.io/local-path"); known {
+		t.Errorf("an unknown driver is %s's", got)
+	}
+}
+
+func TestClassName(t *testing.T) {
+	t.Parallel()
+	aws := clusters()["aws"]
+	set, err := Classes(aws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range set.Profiles {
+		if got, err := ClassName(aws, p.Profile, v1.CloudConfig{}); err != nil || got != p.Class.Name {
+			t.Errorf("profile %s: %q, %v; want %q", p.Profile, got, err, p.Class.Name)
+		}
+	}
+	app, err := AppClass(aws, everything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, bare := Cluster{Provider: v1.ProviderLocal}, Cluster{Provider: v1.ProviderAWS}
+	gcpOnly := v1.CloudConfig{GCP: everything().GCP}
+	for name, tt := range map[string]struct {
+		cluster Cluster
+		profile v1.StorageProfile
+		config  v1.CloudConfig
+		want    string
+	}{
+		"a block goes before the profile": {aws, v1.StorageFast, everything(), app.Name},
+		"a block without a profile":       {aws, "", everything(), app.Name},
+		"another provider's block":        {aws, v1.StorageStandard, gcpOnly, set.Profiles[0].Class.Name},
+		"nothing asked for":               {aws, "", gcpOnly, ""},
+		"nothing asked for, no driver":    {bare, "", v1.CloudConfig{}, ""},
+		"a local cluster":                 {local, v1.StorageFast, everything(), ""},
+	} {
+		if got, err := ClassName(tt.cluster, tt.profile, tt.config); err != nil || got != tt.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, tt.want)
+		}
+	}
+	if _, err := ClassName(bare, v1.StorageFast, v1.CloudConfig{}); !errors.Is(err, ErrDriverMissing) {
+		t.Errorf("a profile without a driver: %v", err)
+	}
+	if _, err := ClassName(bare, "", everything()); !errors.Is(err, ErrDriverMissing) {
+		t.Errorf("a block without a driver: %v", err)
+	}
+	if _, err := ClassName(aws, "slow", v1.CloudConfig{}); err == nil || !strings.Contains(err.Error(), `"slow"`) {
+		t.Errorf("an unknown profile: %v", err)
+	}
+}
+
+// TestNames: what is fixed in a class decides its name, and nothing else does.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for name, cluster := range clusters() {
+		set, err := Classes(cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := []string{set.Snapshots.GetName()}
+		for _, p := range set.Profiles {
+			names = append(names, p.Class.Name)
+		}
+		app, err := AppClass(cluster, everything())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range append(names, app.Name) {
+			if seen[n] != "" {
+				t.Errorf("%s is a class of %s and of %s", n, seen[n], name)
+			}
+			seen[n] = name
+		}
+	}
+	aws := clusters()["aws"]
+	a, b := everything(), everything()
+	b.GCP, b.AWS.EBS.Encrypted = nil, nil
+	nameOf := func(config v1.CloudConfig) string {
+		name, err := ClassName(aws, "", config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	if nameOf(a) != nameOf(b) {
+		t.Error("the same class said in other words has another name")
+	}
+	b.AWS.EBS.IOPS = new(int32(16001))
+	if nameOf(a) == nameOf(b) {
+		t.Error("two classes have one name")
+	}
+}
+
+func TestAppClassAbsent(t *testing.T) {
+	t.Parallel()
+	var none *storagev1.StorageClass
+	for name, tt := range map[string]struct {
+		cluster Cluster
+		config  v1.CloudConfig
+	}{
+		"no block":           {clusters()["aws"], v1.CloudConfig{GCP: &v1.GCPConfig{}, Azure: &v1.AzureConfig{}}},
+		"a local cluster":    {Cluster{Provider: v1.ProviderLocal}, everything()},
+		"no block or driver": {Cluster{Provider: v1.ProviderAzure}, v1.CloudConfig{}},
+	} {
+		if got, err := AppClass(tt.cluster, tt.config); err != nil || got != none {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func TestAppClassDefaults(t *testing.T) {
+	t.Parallel()
+	empty := v1.CloudConfig{AWS: &v1.AWSConfig{}, GCP: &v1.GCPConfig{}, Azure: &v1.AzureConfig{}}
+	const fstype = "csi.storage.k8s.io/fstype"
+	for name, want := range map[string]map[string]string{
+		"aws":   {"type": "gp3", "encrypted": "true", fstype: "ext4"},
+		"gcp":   {"type": "pd-balanced", fstype: "ext4"},
+		"azure": {"skuName": "StandardSSD_LRS", fstype: "ext4"},
+	} {
+		class, err := AppClass(clusters()[name], empty)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, class.Parameters); diff != "" {
+			t.Errorf("%s: parameters of an empty block (-want +got):\n%s", name, diff)
+		}
+	}
+	class, err := AppClass(clusters()["aws"], v1.CloudConfig{AWS: &v1.AWSConfig{EBS: v1.EBSConfig{Encrypted: new(false)}}})
+	if err != nil || class.Parameters["encrypted"] != "false" {
+		t.Errorf("without encryption: %v, %v", class, err)
+	}
+}
+
+func TestCapabilities(t *testing.T) {
+	t.Parallel()
+	for provider, way := range map[v1.Provider]CopyMode{
+		v1.ProviderAWS: CopyByCopy, v1.ProviderGCP: CopyByLocation, v1.ProviderAzure: CopyByCopy,
+	} {
+		got := CapabilitiesOf(provider)
+		if !got.Snapshots || !got.RestoreAcrossZones || got.Copy != way || got.MinInterval <= 0 {
+			t.Errorf("%s can do %+v", provider, got)
+		}
+		// 29 is the length of cloud.Name, and a second attempt adds to it.
+		if got.MaxNameLength < 29+len("-99") {
+			t.Errorf("%s takes names of %d characters, fewer than ours have", provider, got.MaxNameLength)
+		}
+	}
+	if diff := cmp.Diff(Capabilities{Copy: CopyNone}, CapabilitiesOf(v1.ProviderLocal)); diff != "" {
+		t.Errorf("local (-want +got):\n%s", diff)
+	}
+}

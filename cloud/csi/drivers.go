@@ -1,0 +1,106 @@
+package csi
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// The drivers whose volumes are known here, as CSIDriver objects and
+// PersistentVolumes name them.
+const (
+	DriverEBS = "ebs.csi.aws.com"
+	// DriverEBSAuto is that of EKS Auto Mode. It takes no volumes of DriverEBS.
+	DriverEBSAuto   = "ebs.csi.eks.amazonaws.com"
+	DriverPD        = "pd.csi.storage.gke.io"
+	DriverAzureDisk = "disk.csi.azure.com"
+)
+
+// EKS Auto Mode labels its nodes so; its driver runs on no others.
+const (
+	autoModeLabel = "eks.amazonaws.com/compute-type"
+	autoModeValue = "auto"
+)
+
+// ErrDriverMissing means that a cluster has no driver for the disks of its provider.
+var ErrDriverMissing = errors.New("the CSI driver is missing")
+
+// Cluster is what of a cluster decides on its storage.
+type Cluster struct {
+	Provider v1.Provider
+	// Region is the provider's name of the region; empty is not checked against.
+	Region string
+	// Drivers are the names of its CSIDriver objects, in any order, others included.
+	Drivers []string
+}
+
+// Driver returns which driver makes the cluster's volumes; empty on local clusters. The
+// error wraps ErrDriverMissing when the cluster has none that its provider needs.
+func (c Cluster) Driver() (string, error) {
+	if c.Provider == v1.ProviderLocal {
+		return "", nil
+	}
+	wanted := driversOf(c.Provider)
+	if len(wanted) == 0 {
+		return "", fmt.Errorf("the provider %q has no drivers: it must be aws, gcp, azure or local", c.Provider)
+	}
+	for _, driver := range wanted {
+		if slices.Contains(c.Drivers, driver) {
+			return driver, nil
+		}
+	}
+	return "", fmt.Errorf("%w: install %s in the cluster", ErrDriverMissing, strings.Join(wanted, " or "))
+}
+
+// driversOf returns a provider's drivers, the preferred one first.
+func driversOf(p v1.Provider) []string {
+	switch p {
+	case v1.ProviderAWS:
+		return []string{DriverEBS, DriverEBSAuto}
+	case v1.ProviderGCP:
+		return []string{DriverPD}
+	case v1.ProviderAzure:
+		return []string{DriverAzureDisk}
+	default:
+		return nil
+	}
+}
+
+// ProviderOf returns the provider that a driver belongs to; false for drivers that are
+// not known here. The empty driver is the provider local's.
+func ProviderOf(driver string) (v1.Provider, bool) {
+	switch driver {
+	case DriverEBS, DriverEBSAuto:
+		return v1.ProviderAWS, true
+	case DriverPD:
+		return v1.ProviderGCP, true
+	case DriverAzureDisk:
+		return v1.ProviderAzure, true
+	case "":
+		return v1.ProviderLocal, true
+	default:
+		return "", false
+	}
+}
+
+// TopologyKey returns the label of nodes that tells a driver's zones; that of the
+// empty driver tells nodes apart.
+func TopologyKey(driver string) string {
+	switch driver {
+	case DriverEBS:
+		return "topology.ebs.csi.aws.com/zone"
+	case DriverPD:
+		return "topology.gke.io/zone"
+	case DriverAzureDisk:
+		return "topology.disk.csi.azure.com/zone"
+	case "":
+		return corev1.LabelHostname
+	default:
+		return corev1.LabelTopologyZone
+	}
+}

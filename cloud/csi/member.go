@@ -1,0 +1,35 @@
+package csi
+
+import (
+	"strings"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// CapabilityDriver goes before the name of a CSI driver in a MemberCluster's
+// status.capabilities.
+const CapabilityDriver = "csi:"
+
+// ClusterOf returns what of a member decides on its storage.
+func ClusterOf(m *v1.MemberCluster) Cluster {
+	c := Cluster{Provider: m.Status.Provider, Region: m.Status.Region}
+	for _, capability := range m.Status.Capabilities {
+		if driver, is := strings.CutPrefix(capability, CapabilityDriver); is {
+			c.Drivers = append(c.Drivers, driver)
+		}
+	}
+	return c
+}
+
+// BySnapshots tells whether the databases of a member are backed up by snapshots, and
+// not by dumps.
+func BySnapshots(method v1.BackupMethod, m *v1.MemberCluster) bool {
+	switch method {
+	case v1.BackupDump:
+		return false
+	case v1.BackupSnapshot:
+		return true
+	default:
+		return m.Spec.CloudAccountRef != nil && CapabilitiesOf(m.Status.Provider).Snapshots
+	}
+}

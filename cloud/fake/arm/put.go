@@ -1,0 +1,242 @@
+package arm
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+)
+
+func (s *Server) putSnapshot(r *http.Request, to target, in resource) answer {
+	snapshots := s.world.Snapshots()
+	if i := slices.IndexFunc(snapshots, func(one fake.Snapshot) bool { return strings.EqualFold(one.ID, to.id()) }); i >= 0 {
+		return s.updateSnapshot(snapshots[i], in)
+	}
+	made := fake.Snapshot{
+		Account: to.subscription, Region: region(in.Location), ID: to.id(), Encrypted: true,
+		Source: in.Properties.CreationData.SourceResourceID, Tags: in.Tags,
+	}
+	if in.Properties.Encryption != nil {
+		made.KMSKey = in.Properties.Encryption.DiskEncryptionSetID
+	}
+	var a answer
+	var ok bool
+	switch option := in.Properties.CreationData.CreateOption; option {
+	case optionCopy:
+		a, ok = s.fromDisk(&made, in)
+	case optionCopyStart:
+		a, ok = s.fromSnapshot(&made, in)
+	default:
+		return refuse(http.StatusBadRequest, "InvalidParameter", "Required parameter 'snapshot.properties.creationData.createOption' has the invalid value '%s'.", option)
+	}
+	if !ok {
+		return a
+	}
+	made.Description = keep(in)
+	made = s.world.AddSnapshot(made)
+	body := snapshotResource(made)
+	body.Properties.ProvisioningState = "Updating"
+	body.Properties.CompletionPercent = nil
+	return s.accept(r, to, operation{id: made.ID, kind: to.kind}, body)
+}
+
+// fromDisk checks a snapshot of a disk.
+func (s *Server) fromDisk(made *fake.Snapshot, in resource) (answer, bool) {
+	volume, ok := s.world.Volume(s.volumeID(made.Source))
+	if !ok {
+		return refuse(http.StatusNotFound, "NotFound", "Disk %s is not found.", nameOf(made.Source)), false
+	}
+	if incremental(in) && !strings.EqualFold(volume.Account, made.Account) {
+		return refuse(http.StatusBadRequest, "BadRequest", "An incremental snapshot must be in the subscription of its source disk."), false
+	}
+	if volume.Region != made.Region {
+		return refuse(http.StatusBadRequest, "BadRequest", "The source disk is in location '%s', the snapshot in '%s'.", volume.Region, made.Region), false
+	}
+	if a, ok := s.withinLimits(volume); !ok {
+		return a, false
+	}
+	made.Source, made.SourceUID, made.SizeBytes = volume.ID, volume.UID, volume.SizeBytes
+	if made.KMSKey == "" {
+		made.KMSKey = volume.KMSKey
+	}
+	return answer{}, true
+}
+
+// withinLimits checks how many snapshots a disk has, and got of late.
+func (s *Server) withinLimits(volume fake.Volume) (answer, bool) {
+	const window = 5 * time.Minute
+	s.mu.Lock()
+	limits := s.limits
+	s.mu.Unlock()
+	now := s.options.Clock.Now()
+	live, recent, oldest := 0, 0, now
+	for _, one := range s.world.Snapshots() {
+		if one.SourceUID != volume.UID {
+			continue
+		}
+		live++
+		if now.Sub(one.Created) < window {
+			recent++
+			if one.Created.Before(oldest) {
+				oldest = one.Created
+			}
+		}
+	}
+	if limits.Burst > 0 && recent >= limits.Burst {
+		a := refuse(http.StatusTooManyRequests, "TooManyRequests", "The disk %s has had %d snapshots within five minutes.", nameOf(volume.ID), recent)
+		a.header = http.Header{"Retry-After": {fmt.Sprint(int(oldest.Add(window).Sub(now).Seconds()))}}
+		return a, false
+	}
+	if limits.Live > 0 && live >= limits.Live {
+		return refuse(http.StatusConflict, "OperationNotAllowed", "The maximum number of %d incremental snapshots of disk %s is reached.", limits.Live, nameOf(volume.ID)), false
+	}
+	return answer{}, true
+}
+
+// fromSnapshot checks a copy.
+func (s *Server) fromSnapshot(made *fake.Snapshot, in resource) (answer, bool) {
+	source, ok := s.world.Snapshot(s.snapshotID(made.Source))
+	if !ok {
+		return refuse(http.StatusNotFound, "NotFound", "Snapshot %s is not found.", nameOf(made.Source)), false
+	}
+	if !incremental(in) || !recall(source.Description).Incremental {
+		return refuse(http.StatusBadRequest, "InvalidParameter", "CopyStart is supported for incremental snapshots only."), false
+	}
+	if source.State != cloud.StateReady {
+		return refuse(http.StatusConflict, "ConflictingUserInput", "Snapshot %s cannot be copied: its state is %s.", nameOf(source.ID), source.State), false
+	}
+	s.mu.Lock()
+	serial := s.limits.SerialCopies
+	s.mu.Unlock()
+	if serial && s.copying(source.SourceUID) {
+		return refuse(http.StatusConflict, "OperationNotAllowed", "Another copy of a snapshot of the same disk is in progress."), false
+	}
+	made.IsCopy, made.Source, made.SizeBytes = true, source.ID, source.SizeBytes
+	made.SourceUID = snapshotUID(source)
+	return answer{}, true
+}
+
+// copying tells whether a snapshot of a disk is being copied.
+func (s *Server) copying(disk string) bool {
+	for _, one := range s.world.Snapshots() {
+		if !one.IsCopy || one.State == cloud.StateReady || one.State == cloud.StateFailed {
+			continue
+		}
+		if source, ok := s.world.Snapshot(one.Source); ok && source.SourceUID == disk {
+			return true
+		}
+	}
+	return false
+}
+
+// updateSnapshot is a PUT on what is there: it may change tags, not where it comes from.
+func (s *Server) updateSnapshot(there fake.Snapshot, in resource) answer {
+	switch {
+	case there.Region != region(in.Location):
+		return refuse(http.StatusConflict, "InvalidResourceLocation", "The resource '%s' already exists in location '%s'. A resource with the same name cannot be created in location '%s'.", nameOf(there.ID), there.Region, in.Location)
+	case !strings.EqualFold(there.Source, in.Properties.CreationData.SourceResourceID):
+		return refuse(http.StatusConflict, "PropertyChangeNotAllowed", "Changing property 'creationData.sourceResourceId' is not allowed for existing snapshot %s.", nameOf(there.ID))
+	}
+	s.world.EditSnapshot(there.ID, func(one *fake.Snapshot) { one.Tags = in.Tags })
+	there.Tags = in.Tags
+	return answer{status: http.StatusOK, body: snapshotResource(there)}
+}
+
+func (s *Server) putDisk(r *http.Request, to target, in resource) answer {
+	data := in.Properties.CreationData
+	volumes := s.world.Volumes()
+	if i := slices.IndexFunc(volumes, func(v fake.Volume) bool { return strings.EqualFold(v.ID, to.id()) }); i >= 0 {
+		there := volumes[i]
+		if !strings.EqualFold(there.From, data.SourceResourceID) || there.Region != region(in.Location) {
+			return refuse(http.StatusConflict, "PropertyChangeNotAllowed", "Changing property 'creationData' is not allowed for existing disk %s.", to.name)
+		}
+		s.world.EditVolume(there.ID, func(v *fake.Volume) { v.Tags = in.Tags })
+		there.Tags = in.Tags
+		return answer{status: http.StatusOK, body: diskResource(there)}
+	}
+	made := fake.Volume{
+		Account: to.subscription, Region: region(in.Location), ID: to.id(), Encrypted: true,
+		UID: guid("disk", fmt.Sprint(s.world.Serial())), SizeBytes: in.Properties.DiskSizeGB * gib,
+		Type: "Standard_LRS", IOPS: in.Properties.DiskIOPSReadWrite, Throughput: in.Properties.DiskMBpsReadWrite,
+		Tags: in.Tags, Token: keep(in),
+	}
+	if in.SKU != nil && in.SKU.Name != "" {
+		made.Type = in.SKU.Name
+	}
+	if in.Properties.Encryption != nil {
+		made.KMSKey = in.Properties.Encryption.DiskEncryptionSetID
+	}
+	if len(in.Zones) == 1 {
+		made.Zone = made.Region + "-" + in.Zones[0]
+	}
+	if a, ok := s.fillDisk(&made, data); !ok {
+		return a
+	}
+	if a, ok := checkPerformance(made); !ok {
+		return a
+	}
+	body := diskResource(s.world.AddVolume(made))
+	body.Properties.ProvisioningState = "Updating"
+	return s.accept(r, to, operation{id: made.ID, kind: to.kind}, body)
+}
+
+// fillDisk puts in what a disk has from its source.
+func (s *Server) fillDisk(made *fake.Volume, data *creationData) (answer, bool) {
+	switch data.CreateOption {
+	case optionEmpty:
+		if made.SizeBytes == 0 {
+			return refuse(http.StatusBadRequest, "InvalidParameter", "Required parameter 'disk.properties.diskSizeGB' is missing (null)."), false
+		}
+		return answer{}, true
+	case optionCopy:
+	default:
+		return refuse(http.StatusBadRequest, "InvalidParameter", "Required parameter 'disk.properties.creationData.createOption' has the invalid value '%s'.", data.CreateOption), false
+	}
+	source, ok := s.world.Snapshot(s.snapshotID(data.SourceResourceID))
+	switch {
+	case !ok:
+		return refuse(http.StatusNotFound, "NotFound", "Snapshot %s is not found.", nameOf(data.SourceResourceID)), false
+	case source.Region != made.Region:
+		return refuse(http.StatusBadRequest, "BadRequest", "The source snapshot is in location '%s', the disk in '%s'.", source.Region, made.Region), false
+	case source.State != cloud.StateReady:
+		return refuse(http.StatusConflict, "OperationNotAllowed", "Snapshot %s is not complete.", nameOf(source.ID)), false
+	case made.SizeBytes != 0 && made.SizeBytes < source.SizeBytes:
+		return refuse(http.StatusBadRequest, "InvalidParameter", "The value of parameter disk.properties.diskSizeGB is invalid: it is smaller than the source's."), false
+	case made.SizeBytes == 0:
+		made.SizeBytes = source.SizeBytes
+	}
+	made.From = source.ID
+	return answer{}, true
+}
+
+func keep(in resource) string {
+	k := kept{Incremental: incremental(in), NetworkAccessPolicy: in.Properties.NetworkAccessPolicy, PublicNetworkAccess: in.Properties.PublicNetworkAccess}
+	if k.NetworkAccessPolicy == "" {
+		k.NetworkAccessPolicy = "AllowAll"
+	}
+	if k.PublicNetworkAccess == "" {
+		k.PublicNetworkAccess = "Enabled"
+	}
+	text, err := json.Marshal(k)
+	if err != nil {
+		return "" // Strings and a boolean always marshal.
+	}
+	return string(text)
+}
+
+func recall(text string) kept {
+	var k kept
+	if json.Unmarshal([]byte(text), &k) != nil {
+		return kept{} // What a test wrote there is not ours to read.
+	}
+	return k
+}
+
+func incremental(in resource) bool {
+	return in.Properties.Incremental != nil && *in.Properties.Incremental
+}

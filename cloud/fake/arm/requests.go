@@ -1,0 +1,214 @@
+package arm
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/shopfleet/shopfleet/cloud/fake"
+)
+
+// operation is a change that was accepted.
+type operation struct {
+	// id is the resource's; kind is that of the resource.
+	id, kind string
+	deleted  bool
+}
+
+func (s *Server) get(to target) answer {
+	if to.kind == kindDisks {
+		if v, ok := s.world.Volume(s.volumeID(to.id())); ok {
+			return answer{status: http.StatusOK, body: diskResource(v)}
+		}
+	} else if snapshot, ok := s.world.Snapshot(s.snapshotID(to.id())); ok {
+		return answer{status: http.StatusOK, body: snapshotResource(snapshot)}
+	}
+	return refuse(http.StatusNotFound, "ResourceNotFound", "The Resource 'Microsoft.Compute/%s/%s' under resource group '%s' was not found. For more details please go to https://aka.ms/ARMResourceNotFoundFix", to.kind, to.name, to.group)
+}
+
+// list answers a page. The token of the next is the ID of the last one on this, so that
+// what appears and vanishes meanwhile moves nothing.
+func (s *Server) list(r *http.Request, to target) answer {
+	after, err := base64.RawURLEncoding.DecodeString(r.URL.Query().Get("$skiptoken"))
+	if err != nil {
+		return refuse(http.StatusBadRequest, "InvalidSkipToken", "The skip token is invalid.")
+	}
+	s.mu.Lock()
+	size := s.pageSize
+	s.mu.Unlock()
+	scope := strings.ToLower(strings.TrimSuffix(to.id(), to.kind+"/"))
+	if to.group == "" {
+		scope = strings.ToLower("/subscriptions/" + to.subscription + "/")
+	}
+	page := make([]resource, 0, size)
+	for _, one := range s.visible(to.kind) {
+		if !strings.HasPrefix(strings.ToLower(one.ID), scope) || one.ID <= string(after) {
+			continue
+		}
+		if len(page) == size {
+			next := *r.URL
+			query := next.Query()
+			query.Set("$skiptoken", base64.RawURLEncoding.EncodeToString([]byte(page[size-1].ID)))
+			next.RawQuery = query.Encode()
+			return answer{status: http.StatusOK, body: map[string]any{"value": page, "nextLink": origin(r) + next.RequestURI()}}
+		}
+		page = append(page, one)
+	}
+	return answer{status: http.StatusOK, body: map[string]any{"value": page}}
+}
+
+// visible are all disks or snapshots that are visible by now, sorted by ID.
+func (s *Server) visible(kind string) []resource {
+	var out []resource
+	if kind == kindSnapshots {
+		for _, one := range s.world.Visible() {
+			out = append(out, snapshotResource(one))
+		}
+		return out
+	}
+	for _, one := range s.world.Volumes() {
+		if v, ok := s.world.Volume(one.ID); ok {
+			out = append(out, diskResource(v))
+		}
+	}
+	return out
+}
+
+func (s *Server) put(r *http.Request, to target) answer {
+	in, a, ok := decode(r, to)
+	if !ok {
+		return a
+	}
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	if to.kind == kindDisks {
+		return s.putDisk(r, to, in)
+	}
+	return s.putSnapshot(r, to, in)
+}
+
+func (s *Server) remove(r *http.Request, to target) answer {
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	held := answer{}
+	if to.kind == kindDisks {
+		id := s.volumeID(to.id())
+		i := slices.IndexFunc(s.world.Volumes(), func(v fake.Volume) bool { return v.ID == id })
+		if i < 0 {
+			return answer{status: http.StatusNoContent}
+		}
+		if s.world.Volumes()[i].Attached {
+			return refuse(http.StatusConflict, "OperationNotAllowed", "Disk %s is attached to VM node-0. To delete the Disk, please detach it first.", to.name)
+		}
+		s.world.RemoveVolume(id)
+		return s.accept(r, to, operation{id: id, kind: to.kind, deleted: true}, nil)
+	}
+	id := s.snapshotID(to.id())
+	found := false
+	for _, one := range s.world.Snapshots() {
+		switch {
+		case one.ID != id:
+		case one.Locked:
+			held = refuse(http.StatusConflict, "ScopeLocked", "The scope '%s' cannot perform delete operation because following scope(s) are locked: '%s'. Please remove the lock and try again.", id, id)
+		case one.Used:
+			held = refuse(http.StatusConflict, "OperationNotAllowed", "There is an active shared access signature outstanding for snapshot %s. Call EndGetAccess before deleting it.", to.name)
+		default:
+			found = true
+		}
+	}
+	if held.status != 0 {
+		return held
+	}
+	if !found {
+		return answer{status: http.StatusNoContent}
+	}
+	s.world.RemoveSnapshot(id)
+	return s.accept(r, to, operation{id: id, kind: to.kind, deleted: true}, nil)
+}
+
+// accept answers that a change is under way, and where to ask about it.
+func (s *Server) accept(r *http.Request, to target, op operation, body any) answer {
+	name := guid("operation", fmt.Sprint(s.world.Serial()))
+	s.mu.Lock()
+	s.operations[name] = op
+	s.mu.Unlock()
+	at := origin(r) + "/subscriptions/" + to.subscription + "/providers/Microsoft.Compute/locations/global/DiskOperations/" + name +
+		"?api-version=" + r.URL.Query().Get("api-version")
+	return answer{status: http.StatusAccepted, body: body, header: http.Header{
+		"Azure-Asyncoperation": {at}, "Location": {at + "&monitor=true"},
+	}}
+}
+
+// operation tells how far a change is.
+func (s *Server) operation(r *http.Request, to target) answer {
+	s.mu.Lock()
+	op, ok := s.operations[to.name]
+	s.mu.Unlock()
+	if !ok {
+		return refuse(http.StatusNotFound, "NotFound", "The operation '%s' was not found.", to.name)
+	}
+	status, message, body := s.outcome(op)
+	if r.URL.Query().Get("monitor") == "true" {
+		switch {
+		case status == "InProgress":
+			return answer{status: http.StatusAccepted, header: http.Header{"Location": {origin(r) + r.URL.RequestURI()}}}
+		case status == "Failed":
+			return refuse(http.StatusConflict, "InternalOperationError", "%s", message)
+		case body == nil:
+			return answer{status: http.StatusNoContent}
+		}
+		return answer{status: http.StatusOK, body: body}
+	}
+	out := map[string]any{"name": to.name, "status": status}
+	if body != nil {
+		out["properties"] = map[string]any{"output": body}
+	}
+	if message != "" {
+		out["error"] = failureBody{Code: "InternalOperationError", Message: message}
+	}
+	return answer{status: http.StatusOK, body: out}
+}
+
+func (s *Server) outcome(op operation) (status, message string, body any) {
+	if op.deleted || op.kind == kindDisks {
+		if v, ok := s.world.Volume(op.id); ok && !op.deleted {
+			body = diskResource(v)
+		}
+		return "Succeeded", "", body
+	}
+	for _, one := range s.world.Snapshots() {
+		if one.ID != op.id {
+			continue
+		}
+		r := snapshotResource(one)
+		switch r.Properties.ProvisioningState {
+		case "Creating":
+			return "InProgress", "", nil
+		case "Failed":
+			return "Failed", one.Message, nil
+		}
+		return "Succeeded", "", r
+	}
+	return "Failed", "the resource was deleted", nil
+}
+
+// volumeID is the ID that a disk has, which may differ in case from the one asked for.
+func (s *Server) volumeID(id string) string {
+	for _, v := range s.world.Volumes() {
+		if strings.EqualFold(v.ID, id) {
+			return v.ID
+		}
+	}
+	return id
+}
+
+func (s *Server) snapshotID(id string) string {
+	for _, one := range s.world.Snapshots() {
+		if strings.EqualFold(one.ID, id) {
+			return one.ID
+		}
+	}
+	return id
+}

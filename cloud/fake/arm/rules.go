@@ -1,0 +1,83 @@
+package arm
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/shopfleet/shopfleet/cloud/fake"
+)
+
+const largestBody = 1 << 20
+
+// decode reads the body of a PUT and checks what can be without the world.
+func decode(r *http.Request, to target) (resource, answer, bool) {
+	var in resource
+	decoder := json.NewDecoder(io.LimitReader(r.Body, largestBody))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&in); err != nil {
+		return in, refuse(http.StatusBadRequest, "InvalidRequestContent", "The request content was invalid and could not be deserialized: '%s'.", err), false
+	}
+	if !validName(to.name) {
+		return in, refuse(http.StatusBadRequest, "InvalidParameter", "The name '%s' is invalid: 1 to 80 letters, digits, underscores, periods and dashes are allowed.", to.name), false
+	}
+	if in.Location == "" {
+		return in, refuse(http.StatusBadRequest, "LocationRequired", "The location property is required for this definition."), false
+	}
+	if in.Properties == nil || in.Properties.CreationData == nil || in.Properties.CreationData.CreateOption == "" {
+		return in, refuse(http.StatusBadRequest, "InvalidParameter", "Required parameter 'creationData.createOption' is missing (null)."), false
+	}
+	if to.kind == kindSnapshots && len(in.Zones) > 0 || len(in.Zones) > 1 {
+		return in, refuse(http.StatusBadRequest, "BadRequest", "The property 'zones' is not valid here."), false
+	}
+	if a, ok := checkTags(in.Tags); !ok {
+		return in, a, false
+	}
+	return in, answer{}, true
+}
+
+func validName(name string) bool {
+	return name != "" && len(name) <= 80 && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_.-", r)
+	})
+}
+
+func checkTags(tags map[string]string) (answer, bool) {
+	if len(tags) > 50 {
+		return refuse(http.StatusBadRequest, "InvalidTagCount", "The maximum number of tags is 50."), false
+	}
+	for name, value := range tags {
+		if name == "" || utf8.RuneCountInString(name) > 512 || strings.ContainsAny(name, `<>%&\?/`) {
+			return refuse(http.StatusBadRequest, "InvalidTagNameCharacters", "The tag name '%s' has reserved characters '<,>,%%,&,\\,?,/' or control characters, or is longer than 512.", name), false
+		}
+		if utf8.RuneCountInString(value) > 256 {
+			return refuse(http.StatusBadRequest, "TagValueTooLong", "The value of the tag '%s' is longer than 256 characters.", name), false
+		}
+	}
+	return answer{}, true
+}
+
+// checkPerformance checks what may be asked of a kind of disk.
+func checkPerformance(v fake.Volume) (answer, bool) {
+	kinds := []string{"Standard_LRS", "StandardSSD_LRS", "StandardSSD_ZRS", "Premium_LRS", "Premium_ZRS", "PremiumV2_LRS", "UltraSSD_LRS"}
+	provisioned := v.Type == "PremiumV2_LRS" || v.Type == "UltraSSD_LRS"
+	switch {
+	case !slices.Contains(kinds, v.Type):
+		return refuse(http.StatusBadRequest, "InvalidParameter", "The value '%s' of parameter disk.sku.name is invalid.", v.Type), false
+	case !provisioned && (v.IOPS != 0 || v.Throughput != 0):
+		return refuse(http.StatusBadRequest, "InvalidParameter", "diskIOPSReadWrite and diskMBpsReadWrite can only be set on disks of type UltraSSD_LRS and PremiumV2_LRS."), false
+	case provisioned && v.Zone == "":
+		return refuse(http.StatusBadRequest, "BadRequest", "A disk of type %s must have a zone.", v.Type), false
+	case v.Type == "PremiumV2_LRS" && (v.IOPS != 0 && (v.IOPS < 3000 || v.IOPS > 80000) || v.Throughput != 0 && (v.Throughput < 125 || v.Throughput > 2000)):
+		return refuse(http.StatusBadRequest, "InvalidParameter", "diskIOPSReadWrite must be 3000 to 80000 and diskMBpsReadWrite 125 to 2000."), false
+	}
+	return answer{}, true
+}
+
+// region is a location as it is compared: East US is eastus.
+func region(location string) string {
+	return strings.ToLower(strings.ReplaceAll(location, " ", ""))
+}

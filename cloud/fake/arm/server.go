@@ -1,0 +1,223 @@
+package arm
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/shopfleet/shopfleet/cloud/fake"
+)
+
+// Account is a subscription, and the one application that may use it.
+type Account struct {
+	// Subscription and Tenant are UUIDs.
+	Subscription, Tenant string
+	// Groups are the names of its resource groups.
+	Groups []string
+	// ClientID and ClientSecret are the application's.
+	ClientID, ClientSecret string
+	// Subject is the sub of the tokens that the application's federated credential
+	// takes; empty when it has none.
+	Subject string
+}
+
+// Options are what a server is made with.
+type Options struct {
+	// Clock is the world's.
+	Clock clock.PassiveClock
+	// Accounts are those that there are.
+	Accounts []Account
+	// Life is how long tokens are accepted; 0 is an hour.
+	Life time.Duration
+}
+
+// Limits are bounds that the service has, off unless set.
+type Limits struct {
+	// SerialCopies refuses a second copy of a disk's snapshots while one is under way.
+	SerialCopies bool
+	// Burst is how many snapshots a disk may get within five minutes; 0 is any number.
+	Burst int
+	// Live is how many snapshots a disk may have; 0 is any number.
+	Live int
+}
+
+// Server is the API. Its methods may be called at the same time.
+type Server struct {
+	world   *fake.World
+	options Options
+
+	// changes lets one change be decided and made before the next is looked at.
+	changes sync.Mutex
+
+	mu         sync.Mutex
+	pageSize   int
+	limits     Limits
+	denied     map[string][]string // Actions by subscription.
+	throttled  int
+	retryAfter time.Duration
+	tokens     map[string]grant
+	operations map[string]operation
+}
+
+// New makes a server in front of a world.
+func New(world *fake.World, options Options) *Server {
+	if options.Life == 0 {
+		options.Life = time.Hour
+	}
+	return &Server{
+		world: world, options: options, pageSize: 100,
+		denied: map[string][]string{}, tokens: map[string]grant{}, operations: map[string]operation{},
+	}
+}
+
+// SetPageSize answers lists in pages of at most so many.
+func (s *Server) SetPageSize(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pageSize = n
+}
+
+// SetLimits sets the bounds.
+func (s *Server) SetLimits(l Limits) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits = l
+}
+
+// Deny takes an action from the application of a subscription, for example
+// Microsoft.Compute/snapshots/delete.
+func (s *Server) Deny(subscription, action string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := strings.ToLower(subscription)
+	s.denied[key] = append(s.denied[key], action)
+}
+
+// Throttle refuses the next requests for resources; after 0 they carry no Retry-After.
+func (s *Server) Throttle(requests int, after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.throttled, s.retryAfter = requests, after
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	serial := s.world.Serial()
+	header := w.Header()
+	header.Set("Date", s.options.Clock.Now().UTC().Format(http.TimeFormat))
+	header.Set("X-Ms-Request-Id", guid("request", fmt.Sprint(serial)))
+	header.Set("X-Ms-Correlation-Request-Id", guid("correlation", fmt.Sprint(serial)))
+	header.Set("Cache-Control", "no-cache")
+	a := s.answer(r)
+	maps.Copy(header, a.header)
+	if a.body == nil {
+		w.WriteHeader(a.status)
+		return
+	}
+	header.Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(a.status)
+	// The client is gone when this fails.
+	_ = json.NewEncoder(w).Encode(a.body)
+}
+
+func (s *Server) answer(r *http.Request) answer {
+	if tenant, ok := strings.CutSuffix(r.URL.Path, "/oauth2/v2.0/token"); ok {
+		return s.token(r, strings.TrimPrefix(tenant, "/"))
+	}
+	if tenant, ok := strings.CutSuffix(r.URL.Path, "/v2.0/.well-known/openid-configuration"); ok {
+		return discovery(r, strings.TrimPrefix(tenant, "/"))
+	}
+	if a, wrong := s.throttle(); wrong {
+		return a
+	}
+	to, ok := parse(r.URL.Path)
+	if !ok {
+		return refuse(http.StatusNotFound, "InvalidResourceType", "The resource type could not be found at %q.", r.URL.Path)
+	}
+	account, client, a, ok := s.authenticate(r, to)
+	if !ok {
+		return a
+	}
+	if r.URL.Query().Get("api-version") == "" {
+		return refuse(http.StatusBadRequest, "MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
+	}
+	if action := to.action(r.Method); s.isDenied(account.Subscription, action) {
+		return refuse(http.StatusForbidden, "AuthorizationFailed",
+			"The client '%s' with object id '%s' does not have authorization to perform action '%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.",
+			client, client, action, r.URL.Path)
+	}
+	if to.group != "" && !account.has(to.group) {
+		return refuse(http.StatusNotFound, "ResourceGroupNotFound", "Resource group '%s' could not be found.", to.group)
+	}
+	return s.serve(r, to)
+}
+
+func (s *Server) serve(r *http.Request, to target) answer {
+	switch {
+	case to.kind == kindGroup && r.Method == http.MethodGet:
+		return answer{status: http.StatusOK, body: map[string]any{
+			"id": "/subscriptions/" + to.subscription + "/resourceGroups/" + to.group, "name": to.group,
+			"type": "Microsoft.Resources/resourceGroups", "location": "global",
+			"properties": map[string]string{"provisioningState": "Succeeded"},
+		}}
+	case to.kind == kindPermissions && r.Method == http.MethodGet:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		denied := append([]string{}, s.denied[strings.ToLower(to.subscription)]...)
+		return answer{status: http.StatusOK, body: map[string]any{"value": []map[string]any{
+			{"actions": []string{"*"}, "notActions": denied, "dataActions": []string{}, "notDataActions": []string{}},
+		}}}
+	case to.kind == kindOperations && r.Method == http.MethodGet:
+		return s.operation(r, to)
+	case to.name == "" && r.Method == http.MethodGet:
+		return s.list(r, to)
+	case to.name == "":
+	case r.Method == http.MethodGet:
+		return s.get(to)
+	case r.Method == http.MethodPut:
+		return s.put(r, to)
+	case r.Method == http.MethodDelete:
+		return s.remove(r, to)
+	}
+	return refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The method %s is not allowed at %q.", r.Method, r.URL.Path)
+}
+
+func (s *Server) throttle() (answer, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.throttled <= 0 {
+		return answer{}, false
+	}
+	s.throttled--
+	a := refuse(http.StatusTooManyRequests, "SubscriptionRequestsThrottled", "The number of requests for the subscription has exceeded its limit. Please try again later.")
+	if s.retryAfter > 0 {
+		a.header = http.Header{"Retry-After": {fmt.Sprint(int(s.retryAfter.Seconds()))}}
+	}
+	return a, true
+}
+
+func (s *Server) isDenied(subscription, action string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.denied[strings.ToLower(subscription)] {
+		if strings.EqualFold(d, action) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a Account) has(group string) bool {
+	for _, g := range a.Groups {
+		if strings.EqualFold(g, group) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,220 @@
+package ec2
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/shopfleet/shopfleet/cloud/fake"
+)
+
+// maxBody is how much of a request is read, in bytes.
+const maxBody = 1 << 20
+
+// Options are what a server is made with.
+type Options struct {
+	// Clock is the world's. Required.
+	Clock clock.PassiveClock
+	// Keys are the access keys that are known from the start, Roles the roles that
+	// can be taken.
+	Keys  []Key
+	Roles []Role
+	// Limits are what EC2 allows; see DefaultLimits.
+	Limits Limits
+}
+
+// Limits are bounds; zero is without.
+type Limits struct {
+	// PerVolume is how many snapshots of one volume may be pending.
+	PerVolume int
+	// Interval is how long after a snapshot the next one of the same volume may come.
+	Interval time.Duration
+	// Copies is how many copies to one region may be pending.
+	Copies int
+	// Snapshots is how many snapshots an account may have in a region.
+	Snapshots int
+}
+
+// DefaultLimits are those of EC2.
+func DefaultLimits() Limits {
+	return Limits{PerVolume: 5, Interval: 15 * time.Second, Copies: 20, Snapshots: 100_000}
+}
+
+// Server is EC2 and STS. Its methods may be called at the same time.
+type Server struct {
+	world *fake.World
+	clock clock.PassiveClock
+	roles []Role
+
+	// mu is held for a whole request, so that what is looked at and what is made
+	// of it are one step.
+	mu     sync.Mutex
+	keys   map[string]principal
+	limits Limits
+	pages  int
+	denied map[string]bool
+	last   map[string]time.Time // Of the last snapshot, by volume.
+	tokens map[string]tokenUse  // By account, region and ClientToken.
+}
+
+// New makes a server in front of a world.
+func New(world *fake.World, o Options) *Server {
+	s := &Server{
+		world: world, clock: o.Clock, roles: o.Roles, limits: o.Limits,
+		keys: map[string]principal{}, denied: map[string]bool{},
+		last: map[string]time.Time{}, tokens: map[string]tokenUse{},
+	}
+	for _, k := range o.Keys {
+		s.keys[k.ID] = principal{
+			secret: k.Secret, account: k.Account,
+			arn: fmt.Sprintf("arn:aws:iam::%s:user/%s", k.Account, k.Name),
+		}
+	}
+	return s
+}
+
+// SetPageSize lets lists come in pages of at most so many; 0 is as many as asked for.
+func (s *Server) SetPageSize(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages = n
+}
+
+// SetLimits changes the limits.
+func (s *Server) SetLimits(l Limits) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits = l
+}
+
+// Deny takes the permission for actions away from everybody, as "DeleteSnapshot".
+// Called without any, it gives all back.
+func (s *Server) Deny(actions ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied = map[string]bool{}
+	for _, a := range actions {
+		s.denied[a] = true
+	}
+}
+
+// Revoke ends an access key.
+func (s *Server) Revoke(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.keys, id)
+}
+
+// ServeHTTP answers a request of EC2 or STS.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := s.requestID()
+	form, body, err := read(r)
+	if err != nil {
+		s.refuse(w, id, invalid("InvalidRequest", "The request cannot be read"))
+		return
+	}
+	p := &params{form: form, used: map[string]bool{"Action": true, "Version": true}}
+	out, wrong := s.dispatch(r, body, p)
+	if wrong != nil {
+		wrong.sts = form.Get("Version") == stsVersion
+		s.refuse(w, id, wrong)
+		return
+	}
+	s.write(w, id, http.StatusOK, out, xml.StartElement{
+		Name: xml.Name{Local: form.Get("Action") + "Response"},
+		Attr: []xml.Attr{{Name: xml.Name{Local: "xmlns"}, Value: out.begin(id)}},
+	})
+}
+
+// dispatch authenticates a request and answers it.
+func (s *Server) dispatch(r *http.Request, body []byte, p *params) (answer, *fault) {
+	action := p.form.Get("Action")
+	if p.form.Get("Version") == stsVersion {
+		return s.sts(r, body, p)
+	}
+	who, wrong := s.authenticate(r, body)
+	switch {
+	case wrong != nil:
+		return nil, wrong
+	case who.service != "ec2" || p.form.Get("Version") != ec2Version:
+		return nil, invalid("InvalidAction", "The action "+action+" is not valid for this endpoint")
+	case s.denied[action]:
+		return nil, unauthorized(who, action)
+	}
+	switch action {
+	case "DescribeVolumes":
+		return s.describeVolumes(who, p)
+	case "CreateVolume":
+		return s.createVolume(who, p)
+	case "DeleteVolume":
+		return s.deleteVolume(who, p)
+	case "DescribeSnapshots":
+		return s.describeSnapshots(who, p)
+	case "CreateSnapshot":
+		return s.createSnapshot(who, p)
+	case "CopySnapshot":
+		return s.copySnapshot(who, p)
+	case "DeleteSnapshot":
+		return s.deleteSnapshot(who, p)
+	default:
+		return nil, invalid("InvalidAction", "The action "+action+" is not valid for this web service")
+	}
+}
+
+// read returns the form of a request, whether in its URL or its body, and its body.
+func read(r *http.Request) (url.Values, []byte, error) {
+	form, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil || r.Body == nil {
+		return form, nil, err
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	if err != nil {
+		return nil, nil, err
+	}
+	posted, err := url.ParseQuery(string(body))
+	for key, values := range posted {
+		form[key] = append(form[key], values...)
+	}
+	return form, body, err
+}
+
+func (s *Server) refuse(w http.ResponseWriter, id string, wrong *fault) {
+	body, start := wrong.body(id)
+	s.write(w, id, wrong.status, body, start)
+}
+
+func (s *Server) write(w http.ResponseWriter, id string, status int, body any, start xml.StartElement) {
+	w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
+	w.Header().Set("X-Amzn-Requestid", id)
+	w.Header().Set("Date", s.clock.Now().UTC().Format(http.TimeFormat))
+	w.WriteHeader(status)
+	// Who does not wait for the answer does not get it.
+	_ = xml.NewEncoder(w).EncodeElement(body, start)
+}
+
+func (s *Server) requestID() string {
+	n := s.number()
+	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", n>>32, n>>16&0xffff, n>>4&0xfff, n&0xfff, n&0xffffffffffff)
+}
+
+// id returns an ID as EC2 makes them: what was made later is not greater.
+func (s *Server) id(prefix string) string {
+	return fmt.Sprintf("%s-0%016x", prefix, s.number())
+}
+
+// number returns a number that is not returned again and says nothing of its order.
+func (s *Server) number() uint64 {
+	sum := sha256.Sum256(strconv.AppendInt(nil, int64(s.world.Serial()), 10))
+	return binary.BigEndian.Uint64(sum[:])
+}

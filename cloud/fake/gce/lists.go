@@ -1,0 +1,121 @@
+package gce
+
+import (
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// page answers a list: what the filter lets through, from where the page before ended.
+// A page token is the name of the last item, so that what comes and goes between two
+// pages hides nothing else. Items are sorted by name.
+func (s *Server) page(r request, kind string, items []map[string]any) (any, error) {
+	kept, next, err := s.cut(r, items)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{
+		"kind": "compute#" + kind, "id": strings.TrimPrefix(r.URL.Path, "/compute/v1/"),
+		"selfLink": link(strings.TrimPrefix(r.URL.Path, "/compute/v1/")),
+	}
+	if len(kept) > 0 {
+		out["items"] = kept
+	}
+	if next != "" {
+		out["nextPageToken"] = next
+	}
+	return out, nil
+}
+
+// cut returns the page of a list and the token of the next.
+func (s *Server) cut(r request, items []map[string]any) (page []map[string]any, next string, err error) {
+	query := r.URL.Query()
+	match, err := parseFilter(query.Get("filter"))
+	if err != nil {
+		return nil, "", err
+	}
+	size := s.options.PageSize
+	if text := query.Get("maxResults"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > 500 {
+			return nil, "", invalid("Invalid value for field 'maxResults': '%s'. Must be between 0 and 500.", text)
+		}
+		if n > 0 {
+			size = min(size, n)
+		}
+	}
+	last := ""
+	if token := query.Get("pageToken"); token != "" {
+		text, err := base64.URLEncoding.DecodeString(token)
+		if err != nil || len(text) == 0 {
+			return nil, "", invalid("Invalid value for field 'pageToken': '%s'.", token)
+		}
+		last = string(text)
+	}
+	slices.SortFunc(items, func(a, b map[string]any) int { return strings.Compare(itemName(a), itemName(b)) })
+	for _, item := range items {
+		if itemName(item) <= last || !match(item) {
+			continue
+		}
+		if len(page) == size {
+			return page, base64.URLEncoding.EncodeToString([]byte(itemName(page[size-1]))), nil
+		}
+		page = append(page, item)
+	}
+	return page, "", nil
+}
+
+func itemName(item map[string]any) string { return fmt.Sprint(item["name"]) }
+
+// term is one comparison of a filter: field, operator, and a value with or without quotes.
+const term = `^\s*\(?\s*([A-Za-z][A-Za-z0-9_.-]*?)\s*(!=|=|:|\seq\s|\sne\s)\s*("(?:[^"\\]|\\.)*"|[^\s()]+)\s*\)?\s*(?:AND\s)?`
+
+// parseFilter understands comparisons for equality, joined by AND or in brackets.
+func parseFilter(text string) (func(map[string]any) bool, error) {
+	comparison := regexp.MustCompile(term)
+	var all []func(map[string]any) bool
+	for rest := text; strings.TrimSpace(rest) != ""; {
+		m := comparison.FindStringSubmatch(rest)
+		if m == nil {
+			return nil, invalid("Invalid value for field 'filter': '%s'. Invalid list filter expression.", text)
+		}
+		rest = rest[len(m[0]):]
+		field, operator, value := m[1], strings.TrimSpace(m[2]), m[3]
+		if strings.HasPrefix(value, `"`) {
+			// Other backslashes belong to regular expressions.
+			value = strings.ReplaceAll(value[1:len(value)-1], `\"`, `"`)
+		}
+		all = append(all, compare(field, operator, value))
+	}
+	return func(item map[string]any) bool {
+		return !slices.ContainsFunc(all, func(f func(map[string]any) bool) bool { return !f(item) })
+	}, nil
+}
+
+func compare(field, operator, value string) func(map[string]any) bool {
+	return func(item map[string]any) bool {
+		var got any
+		if label, ok := strings.CutPrefix(field, "labels."); ok {
+			if labels, ok := item["labels"].(map[string]string); ok && labels[label] != "" {
+				got = labels[label]
+			}
+		} else {
+			got = item[field]
+		}
+		there := got != nil
+		switch {
+		case operator == ":" && value == "*":
+			return there
+		case operator == "eq" || operator == "ne":
+			// These two take regular expressions of the whole value.
+			return (there && matches("^(?:"+value+")$", fmt.Sprint(got))) == (operator == "eq")
+		case operator == "!=":
+			return !there || fmt.Sprint(got) != value
+		default:
+			return there && fmt.Sprint(got) == value
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package gce
+
+import (
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+
+	"k8s.io/utils/clock"
+
+	"github.com/shopfleet/shopfleet/cloud/fake"
+)
+
+// Options are how a server behaves.
+type Options struct {
+	// Clock is the world's. Required.
+	Clock clock.PassiveClock
+	// Regions are the regions and their zones; nil is europe-west1 and us-central1.
+	Regions map[string][]string
+	// PageSize is how many items a page has at most; 0 is Google's 500.
+	PageSize int
+	// Anonymous takes requests without a token too, with all rights: for clients that
+	// have none. A wrong token is refused all the same.
+	Anonymous bool
+	// LimitSnapshots enforces one snapshot of a disk in ten minutes and six in an hour.
+	LimitSnapshots bool
+	// ForgetFailed lets snapshots disappear when they fail, so that only the
+	// operation tells.
+	ForgetFailed bool
+}
+
+// maxBody is how much of a request is read.
+const maxBody = 1 << 20
+
+// Server is a Compute Engine. Its methods may be called at the same time.
+type Server struct {
+	world *fake.World
+	mux   *http.ServeMux
+	clock clock.PassiveClock
+
+	// mu makes a look and the change after it one.
+	mu         sync.Mutex
+	options    Options
+	operations []operation
+	forbidden  map[string]bool
+	grants     map[string]map[string]bool // Projects by identity.
+	keys       map[string]*rsa.PublicKey  // By service account.
+	subjects   map[string]string          // Identity by audience and token.
+	tokens     map[string]string          // Identity by access token.
+}
+
+// New makes a server in front of a world.
+func New(world *fake.World, options Options) *Server {
+	if options.Regions == nil {
+		options.Regions = map[string][]string{
+			"europe-west1": {"europe-west1-b", "europe-west1-c", "europe-west1-d"},
+			"us-central1":  {"us-central1-a", "us-central1-b", "us-central1-c"},
+		}
+	}
+	if options.PageSize == 0 {
+		options.PageSize = 500
+	}
+	s := &Server{
+		world: world, options: options, clock: options.Clock, mux: http.NewServeMux(),
+		forbidden: map[string]bool{}, grants: map[string]map[string]bool{},
+		keys: map[string]*rsa.PublicKey{}, subjects: map[string]string{}, tokens: map[string]string{},
+	}
+	s.routes()
+	return s
+}
+
+// SetPageSize changes how many items a page has at most.
+func (s *Server) SetPageSize(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.options.PageSize = n
+}
+
+// Forbid takes a permission away from everybody, for example compute.snapshots.delete.
+func (s *Server) Forbid(permission string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forbidden[permission] = true
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Date", s.clock.Now().UTC().Format(http.TimeFormat))
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	s.mux.ServeHTTP(w, r)
+}
+
+const base = "/compute/v1/projects/{project}"
+
+func (s *Server) routes() {
+	s.mux.HandleFunc("POST /token", s.keyToken)
+	s.mux.HandleFunc("POST /v1/token", s.exchange)
+	s.mux.HandleFunc("POST /v1/projects/-/serviceAccounts/{account}", s.actAs)
+	s.mux.HandleFunc("POST /batch/compute/v1", s.batch)
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		writeError(w, problem{http.StatusNotFound, "notFound", "The requested URL was not found on this server."})
+	})
+	s.handle("GET "+base, "compute.projects.get", nil, s.getProject)
+	for kind, plural := range map[string]string{"zones": "zone", "regions": "region"} {
+		s.handle("GET "+base+"/"+kind, "compute."+kind+".list", listing(), s.listPlaces(kind))
+		s.handle("GET "+base+"/"+kind+"/{"+plural+"}", "compute."+kind+".get", nil, s.getPlace(kind))
+	}
+	snapshots := base + "/global/snapshots"
+	s.handle("GET "+snapshots, "compute.snapshots.list", listing(), s.listSnapshots)
+	s.handle("POST "+snapshots, "compute.snapshots.create", []string{"requestId"}, s.insertSnapshot)
+	s.handle("GET "+snapshots+"/{resource}", "compute.snapshots.get", nil, s.getSnapshot)
+	s.handle("DELETE "+snapshots+"/{resource}", "compute.snapshots.delete", []string{"requestId"}, s.deleteSnapshot)
+	s.handle("POST "+snapshots+"/{resource}/setLabels", "compute.snapshots.setLabels", nil, s.labelSnapshot)
+	s.handle("POST "+snapshots+"/{resource}/testIamPermissions", "", nil, s.testPermissions)
+	s.handle("GET "+base+"/aggregated/disks", "compute.disks.list", listing("includeAllScopes"), s.aggregateDisks)
+	for _, place := range []string{"/zones/{zone}", "/regions/{region}"} {
+		disks := base + place + "/disks"
+		s.handle("GET "+disks, "compute.disks.list", listing(), s.listDisks)
+		s.handle("POST "+disks, "compute.disks.create", []string{"requestId", "sourceImage"}, s.insertDisk)
+		s.handle("GET "+disks+"/{resource}", "compute.disks.get", nil, s.getDisk)
+		s.handle("DELETE "+disks+"/{resource}", "compute.disks.delete", []string{"requestId"}, s.deleteDisk)
+		s.handle("POST "+disks+"/{resource}/createSnapshot", "compute.snapshots.create", []string{"requestId", "guestFlush"}, s.snapshotDisk)
+		s.handle("POST "+disks+"/{resource}/testIamPermissions", "", nil, s.testPermissions)
+	}
+	for place, kind := range map[string]string{"/global": "global", "/zones/{zone}": "zone", "/regions/{region}": "region"} {
+		operations, may := base+place+"/operations", "compute."+kind+"Operations."
+		s.handle("GET "+operations, may+"list", listing(), s.listOperations)
+		s.handle("GET "+operations+"/{operation}", may+"get", nil, s.getOperation)
+		s.handle("POST "+operations+"/{operation}/wait", may+"get", nil, s.getOperation)
+	}
+}
+
+// listing are the parameters of a method that lists.
+func listing(more ...string) []string {
+	return append([]string{"filter", "maxResults", "orderBy", "pageToken", "returnPartialSuccess"}, more...)
+}
+
+// request is one that was let in.
+type request struct {
+	*http.Request
+	project string
+	// scope is where it is about: global, zones/Z or regions/R.
+	scope string
+	// who sent it.
+	who string
+}
+
+// name is the name of the resource that a request is about.
+func (r request) name() string { return r.PathValue("resource") }
+
+// decode reads the body into a value; fields that it does not have are refused.
+func (r request) decode(into any) error {
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return invalid("Invalid JSON payload received. %v", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return invalid("Invalid JSON payload received. Something follows the object.")
+	}
+	return nil
+}
+
+type handler func(request) (any, error)
+
+// handle routes a method of the API: who sends it must be known and may do it, and its
+// parameters are those of the method.
+func (s *Server) handle(pattern, permission string, parameters []string, h handler) {
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		answer, err := s.admit(r, permission, parameters, h)
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, answer)
+	})
+}
+
+func (s *Server) admit(r *http.Request, permission string, parameters []string, h handler) (any, error) {
+	in := request{Request: r, project: r.PathValue("project"), scope: "global"}
+	if zone := r.PathValue("zone"); zone != "" {
+		in.scope = "zones/" + zone
+	} else if region := r.PathValue("region"); region != "" {
+		in.scope = "regions/" + region
+	}
+	var err error
+	if in.who, err = s.authenticate(r); err != nil {
+		return nil, err
+	}
+	if err := s.authorize(in, permission); err != nil {
+		return nil, err
+	}
+	known := append([]string{"alt", "prettyPrint", "fields", "key", "quotaUser", "$.xgafv"}, parameters...)
+	for name := range r.URL.Query() {
+		if !slices.Contains(known, name) {
+			return nil, invalid("Unknown name %q: Cannot bind query parameter.", name)
+		}
+	}
+	if in.scope != "global" && !s.placeExists(in.scope) {
+		return nil, notFound("projects/" + in.project + "/" + in.scope)
+	}
+	return h(in)
+}

@@ -1,0 +1,196 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+)
+
+// ProviderMemory is the provider without a wire, in errors and handles.
+const ProviderMemory v1.Provider = "memory"
+
+// Rules are in which ways a cloud differs from others. They are shared by its sessions
+// and changed only while none of them is in a call.
+type Rules struct {
+	// UniqueNames makes the name of a snapshot its ID, as Google Cloud and Azure do.
+	// Without, names are tags and a repeated request makes another, as in EC2.
+	UniqueNames bool
+	// Locations makes snapshots global, stored where they are asked to be, and never
+	// copied, as in Google Cloud.
+	Locations bool
+	// PageSize is how many snapshots a page of a list has; 0 is all.
+	PageSize int
+}
+
+// Options are what a session is made with.
+type Options struct {
+	Account, Region string
+	// BadCredentials are refused by the cloud.
+	BadCredentials bool
+	Rules          *Rules
+}
+
+// Connect makes a session on a world. Its requests go wrong as a script says.
+func Connect(world *World, script *faults.Script, o Options) cloud.Session {
+	if o.Rules == nil {
+		o.Rules = &Rules{}
+	}
+	m := &memory{world: world, script: script, Options: o}
+	return cloud.Session{Snapshots: snapshots{m}, Volumes: volumes{m}, Access: access{m}}
+}
+
+// memory is what the parts of a session share.
+type memory struct {
+	Options
+	world  *World
+	script *faults.Script
+}
+
+// The headers of a refusal.
+const (
+	headerClass = "Class"
+	headerCode  = "Code"
+	headerAfter = "Retry-After"
+)
+
+// Refusal is this provider's answer of a class to an operation.
+func Refusal(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
+	header := http.Header{headerClass: {string(class)}, headerCode: {"Refused" + string(class)}}
+	if after > 0 {
+		header.Set(headerAfter, strconv.Itoa(int(after/time.Second)))
+	}
+	return faults.Answer{Status: http.StatusBadRequest, Header: header, Body: fmt.Sprintf("%s is refused: permission memory.%s", op, op)}
+}
+
+// Strange is a good answer about a snapshot, with another state.
+func Strange(state string) faults.Answer {
+	return faults.Answer{Status: http.StatusOK, Body: state}
+}
+
+// errLost is the cause when an answer does not come.
+var errLost = errors.New("connection lost")
+
+// request is one request to the cloud, on behalf of a method of the session.
+type request struct {
+	// method is the session's, op what the cloud is asked for, and what about which thing.
+	method string
+	op     faults.Op
+	what   string
+}
+
+// ask sends a request: it does what the cloud does, unless something goes wrong.
+func ask[T any](ctx context.Context, m *memory, r request, do func() (T, *cloud.Error)) (T, error) {
+	var none T
+	if ctx.Err() != nil {
+		return none, m.lost(r, ctx.Err())
+	}
+	fault, wrong := faults.Fault{}, false
+	if m.script != nil {
+		fault, wrong = m.script.Next(r.op, string(r.op)+" "+r.what)
+	}
+	switch {
+	case !wrong && m.BadCredentials:
+		return none, m.fail(r, &cloud.Error{Class: cloud.ClassAuthExpired, Code: "BadCredentials", Message: "the credentials are not accepted"})
+	case !wrong:
+		return answer(m, r, do)
+	case fault.Kind == faults.Refuse && fault.Answer.Status == http.StatusOK:
+		got, err := answer(m, r, do)
+		if snapshot, ok := any(&got).(*Snapshot); ok {
+			snapshot.State = cloud.State(fault.Answer.Body)
+		}
+		return got, err
+	case fault.Kind == faults.Refuse:
+		return none, m.refused(r, fault.Answer)
+	case fault.Kind == faults.Hang:
+		<-ctx.Done()
+		return none, m.lost(r, ctx.Err())
+	case fault.Kind == faults.DropAfter || fault.Kind == faults.Truncate:
+		_, _ = do() // It happens, and nobody hears of it.
+	}
+	return none, m.lost(r, errLost)
+}
+
+// answer is what the cloud answers when nothing goes wrong on the way.
+func answer[T any](m *memory, r request, do func() (T, *cloud.Error)) (T, error) {
+	got, e := do()
+	if e != nil {
+		var none T
+		return none, m.fail(r, e)
+	}
+	return got, nil
+}
+
+// fail completes what the cloud said.
+func (m *memory) fail(r request, e *cloud.Error) error {
+	e.Provider, e.Op = ProviderMemory, r.method
+	return e
+}
+
+// lost is the error of a request without an answer.
+func (m *memory) lost(r request, cause error) error {
+	class := cloud.ClassTransient
+	if r.op.Mutates() {
+		class = cloud.ClassAmbiguous
+	}
+	return m.fail(r, &cloud.Error{Class: class, Message: cause.Error(), Err: cause})
+}
+
+// refused is the error of a refusal by script.
+func (m *memory) refused(r request, a faults.Answer) error {
+	e := &cloud.Error{Class: cloud.Class(a.Header.Get(headerClass)), Code: a.Header.Get(headerCode), Message: a.Body}
+	if seconds, err := strconv.Atoi(a.Header.Get(headerAfter)); err == nil {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	if e.Class == cloud.ClassThrottled && e.RetryAfter == 0 {
+		e.RetryAfter = 5 * time.Second
+	}
+	if e.Class == cloud.ClassTransient && r.op.Mutates() {
+		e.Class = cloud.ClassAmbiguous // As with any 5xx.
+	}
+	return m.fail(r, e)
+}
+
+// notFound, conflict and others are what the cloud, or the session itself, says.
+func notFound(what string) *cloud.Error {
+	return &cloud.Error{Class: cloud.ClassNotFound, Code: "NotFound", Message: what + " does not exist"}
+}
+
+func conflict(name, why string) *cloud.Error {
+	return &cloud.Error{Class: cloud.ClassConflict, Code: "NameTaken", Message: fmt.Sprintf("%q %s", name, why)}
+}
+
+func notVisible(name string) *cloud.Error {
+	return &cloud.Error{Class: cloud.ClassAmbiguous, Code: "NotVisible", Message: fmt.Sprintf("%q is not to be seen, and may have been asked for", name)}
+}
+
+func foreign(id string) *cloud.Error {
+	return &cloud.Error{Class: cloud.ClassDenied, Code: cloud.CodeForeign, Message: fmt.Sprintf("%q is not the owner's", id)}
+}
+
+// access is cloud.Access.
+type access struct{ *memory }
+
+// Identity implements cloud.Access.
+func (m access) Identity(ctx context.Context) (cloud.Identity, error) {
+	return ask(ctx, m.memory, request{"Identity", faults.OpIdentity, m.Account}, func() (cloud.Identity, *cloud.Error) {
+		return cloud.Identity{Name: "memory:" + m.Account, Account: m.Account}, nil
+	})
+}
+
+// Preflight implements cloud.Access.
+func (m access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.PermissionCheck, error) {
+	return ask(ctx, m.memory, request{"Preflight", faults.OpOther, m.Account}, func() ([]cloud.PermissionCheck, *cloud.Error) {
+		return []cloud.PermissionCheck{
+			{Permission: "memory." + string(faults.OpCreateSnapshot), Granted: true},
+			{Permission: "memory." + string(faults.OpDeleteSnapshot), Granted: true},
+			{Permission: "memory." + string(faults.OpCreateVolume), Granted: true},
+		}, nil
+	})
+}

@@ -1,0 +1,130 @@
+package fake
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+)
+
+// volumes is cloud.Volumes.
+type volumes struct{ *memory }
+
+// DescribeVolume implements cloud.Volumes.
+func (m volumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (cloud.Volume, error) {
+	found, err := m.volume(ctx, "DescribeVolume", ref)
+	if err != nil {
+		return cloud.Volume{}, err
+	}
+	return describe(found), nil
+}
+
+func (m *memory) volume(ctx context.Context, method string, ref cloud.VolumeRef) (Volume, error) {
+	return ask(ctx, m, request{method, faults.OpDescribeVolume, ref.Handle}, func() (Volume, *cloud.Error) {
+		found, ok := m.world.Volume(ref.Handle)
+		if !ok || found.Account != m.Account || found.Region != m.Region {
+			return Volume{}, notFound("volume " + ref.Handle)
+		}
+		return found, nil
+	})
+}
+
+// Handle is what this provider calls a volume of a name.
+func Handle(account, zone, name string) string {
+	return fmt.Sprintf("memory/%s/%s/volumes/%s", account, zone, name)
+}
+
+// EnsureVolume implements cloud.Volumes.
+func (m volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud.Volume, error) {
+	r := request{"EnsureVolume", faults.OpCreateVolume, spec.Name}
+	name := attempted(spec.Name, spec.Attempt)
+	ref := cloud.VolumeRef{Region: m.Region, Zone: spec.Zone, Handle: Handle(m.Account, spec.Zone, name)}
+	found, err := m.volume(ctx, r.method, ref)
+	if err == nil || cloud.ClassOf(err) != cloud.ClassNotFound {
+		return m.restored(r, spec, found, err)
+	}
+	from, err := snapshots(m).get(ctx, r.method, spec.Snapshot)
+	if err != nil {
+		return cloud.Volume{}, err
+	}
+	v, e := m.plan(spec, from)
+	if e != nil {
+		return cloud.Volume{}, m.fail(r, e)
+	}
+	v.ID = ref.Handle
+	v.Tags = spec.Tags.With(cloud.Tags{cloud.TagName: name})
+	made, err := ask(ctx, m.memory, r, func() (Volume, *cloud.Error) {
+		there, _ := m.world.NewVolume(v)
+		return there, nil
+	})
+	return m.restored(r, spec, made, err)
+}
+
+// plan is the volume that a spec wants.
+func (m volumes) plan(spec cloud.VolumeSpec, from Snapshot) (Volume, *cloud.Error) {
+	switch {
+	case from.State != cloud.StateReady:
+		return Volume{}, &cloud.Error{Class: cloud.ClassTransient, Code: "NotReady", Message: fmt.Sprintf("%q is not ready", from.ID)}
+	case spec.SizeBytes != 0 && spec.SizeBytes < from.SizeBytes:
+		return Volume{}, &cloud.Error{Class: cloud.ClassInvalid, Code: "TooSmall", Message: fmt.Sprintf("%d bytes are less than the snapshot's %d", spec.SizeBytes, from.SizeBytes)}
+	}
+	v := Volume{
+		Account: m.Account, Region: m.Region, Zone: spec.Zone, SizeBytes: max(spec.SizeBytes, from.SizeBytes),
+		Type: spec.Class["type"], Encrypted: spec.Class["encrypted"] == "true", From: from.ID,
+	}
+	for key, field := range map[string]*int64{"iops": &v.IOPS, "throughput": &v.Throughput} {
+		text := spec.Class[key]
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return Volume{}, &cloud.Error{Class: cloud.ClassInvalid, Code: "BadParameter", Message: fmt.Sprintf("%s is %q, want a number", key, text), Err: err}
+		}
+		*field = n
+	}
+	return v, nil
+}
+
+// restored returns a volume if it is the one that is wanted.
+func (m volumes) restored(r request, spec cloud.VolumeSpec, v Volume, err error) (cloud.Volume, error) {
+	owner := cloud.Owner{Hub: spec.Tags[cloud.TagHub], App: spec.Tags[cloud.TagApp]}
+	switch {
+	case err != nil:
+		return cloud.Volume{}, err
+	case v.From != spec.Snapshot.ID || !owner.Owns(v.Tags):
+		return cloud.Volume{}, m.fail(r, conflict(spec.Name, "is the name of another volume"))
+	}
+	return describe(v), nil
+}
+
+// DeleteVolume implements cloud.Volumes.
+func (m volumes) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner cloud.Owner) error {
+	r := request{"DeleteVolume", faults.OpDeleteVolume, ref.Handle}
+	found, err := m.volume(ctx, r.method, ref)
+	switch {
+	case cloud.ClassOf(err) == cloud.ClassNotFound:
+		return nil
+	case err != nil:
+		return err
+	case found.From == "" || !owner.Owns(found.Tags):
+		return m.fail(r, foreign(ref.Handle))
+	case found.Attached:
+		return m.fail(r, &cloud.Error{Class: cloud.ClassInUse, Code: "Attached", Message: "a machine uses it"})
+	}
+	_, err = ask(ctx, m.memory, r, func() (struct{}, *cloud.Error) {
+		m.world.RemoveVolume(ref.Handle)
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// describe is a record of the world in the words of the port.
+func describe(v Volume) cloud.Volume {
+	return cloud.Volume{
+		Ref: cloud.VolumeRef{Region: v.Region, Zone: v.Zone, Handle: v.ID}, UID: v.UID, State: cloud.StateReady, SizeBytes: v.SizeBytes,
+		Encrypted: v.Encrypted, Type: v.Type, IOPS: v.IOPS, Throughput: v.Throughput, Attached: v.Attached, Tags: v.Tags,
+	}
+}

@@ -1,0 +1,264 @@
+package gcp
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/gce"
+	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
+)
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	api, keys := discover(t), newKeys(t)
+	cloudtest.Run(t, func(t testing.TB) *cloudtest.Bench {
+		t.Helper()
+		return newStage(t, api, keys, gce.Options{}).bench()
+	})
+}
+
+const (
+	project = "shop-prod"
+	email   = "hub@shop-prod.iam.gserviceaccount.com"
+	region  = "europe-west1"
+	zone    = "europe-west1-b"
+	// elsewhere is where the token service is in a key that was made before the server.
+	elsewhere = "http://127.0.0.1:1/token"
+)
+
+// key is a key file, and its half that the server knows.
+type key struct {
+	file []byte
+	add  func(*gce.Server)
+}
+
+// keys are made once: that takes longer than most cases.
+type keys struct{ ours, others, wrong key }
+
+func newKeys(t testing.TB) keys {
+	t.Helper()
+	return keys{
+		ours:   newKey(t, email, project),
+		others: newKey(t, "hub@shop-test.iam.gserviceaccount.com", "shop-test"),
+		wrong:  newKey(t, email, project),
+	}
+}
+
+func newKey(t testing.TB, email, project string) key {
+	t.Helper()
+	file, public, err := gce.NewKey(email, project, elsewhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key{file, func(s *gce.Server) { s.AddServiceAccount(email, public, project) }}
+}
+
+// secret is what the Secret of an account has for a server.
+func (k key) secret(url string) map[string][]byte {
+	return map[string][]byte{"serviceAccountKey": bytes.ReplaceAll(k.file, []byte(elsewhere), []byte(url+"/token"))}
+}
+
+// stage is a fake of Google's API and what sends requests to it.
+type stage struct {
+	clock  *testclock.FakeClock
+	world  *fake.World
+	server *gce.Server
+	url    string
+	script *faults.Script
+	keys   keys
+	api    *discovery
+}
+
+func newStage(t testing.TB, api *discovery, k keys, options gce.Options) *stage {
+	t.Helper()
+	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
+	options.Clock = clock
+	world := fake.NewWorld(clock)
+	server := gce.New(world, options)
+	k.ours.add(server)
+	k.others.add(server)
+	http := httptest.NewServer(server)
+	t.Cleanup(http.Close)
+	return &stage{clock: clock, world: world, server: server, url: http.URL, script: &faults.Script{}, keys: k, api: api}
+}
+
+// transport sends requests as the script wants it. What the server answers is compared
+// with Google's description.
+func (s *stage) transport(t testing.TB) http.RoundTripper {
+	t.Helper()
+	checked := identity.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil || response.StatusCode != http.StatusOK || !strings.HasPrefix(r.URL.Path, "/compute/") {
+			return response, err
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		if err := s.api.answer(r.Method, r.URL.Path, body); err != nil {
+			t.Errorf("%s %s: the fake's answer is not as Google describes it: %v\n%s", r.Method, r.URL.Path, err, body)
+		}
+		response.Body = io.NopCloser(bytes.NewReader(body))
+		return response, nil
+	})
+	return &faults.Transport{Next: checked, Classify: classifyRequest, Script: s.script, Clock: s.clock}
+}
+
+// config is an account's, with the key of a service account.
+func (s *stage) config(t testing.TB) cloud.Config {
+	t.Helper()
+	return cloud.Config{
+		Account: "google", Region: region, Endpoint: s.url, Secret: s.keys.ours.secret(s.url),
+		Spec: v1.CloudAccountSpec{
+			Provider: v1.ProviderGCP, GCP: &v1.GCPAccount{Project: project},
+			Credentials: v1.CloudCredentials{Type: v1.CredentialsSecret},
+		},
+		HTTP: &http.Client{Transport: s.transport(t)}, Clock: s.clock,
+	}
+}
+
+func connect(t testing.TB, config cloud.Config) cloud.Session {
+	t.Helper()
+	session, err := Connect(t.Context(), config)
+	if err != nil {
+		t.Fatalf("connecting: %v", err)
+	}
+	return session
+}
+
+func (s *stage) disk(_ testing.TB, name string, sizeBytes int64) cloud.VolumeRef {
+	return cloud.VolumeRef{Region: region, Zone: zone, Handle: s.server.CSIDisk(project, zone, name, sizeBytes)}
+}
+
+func (s *stage) bench() *cloudtest.Bench {
+	regions := [2]string{region, "us-central1"}
+	return &cloudtest.Bench{
+		Provider: v1.ProviderGCP, Clock: s.clock, World: s.world, Script: s.script,
+		Regions: regions, Zones: [2]string{zone, "us-central1-a"},
+		Connect: func(t testing.TB, o cloudtest.Options) cloud.Session {
+			t.Helper()
+			config := s.config(t)
+			config.Region = regions[o.Region]
+			if o.OtherAccount {
+				config.Spec.GCP = &v1.GCPAccount{Project: "shop-test"}
+				config.Secret = s.keys.others.secret(s.url)
+			}
+			if o.BadCredentials {
+				config.Secret = s.keys.wrong.secret(s.url)
+			}
+			if o.HTTP != nil {
+				config.HTTP.Transport = o.HTTP(config.HTTP.Transport)
+			}
+			return connect(t, config)
+		},
+		Disk: s.disk,
+		Stranger: func(testing.TB) cloud.SnapshotRef {
+			id := fmt.Sprintf("projects/%s/global/snapshots/by-hand-%d", project, s.world.Serial())
+			s.world.AddSnapshot(fake.Snapshot{ID: id, Source: "projects/" + project + "/zones/" + zone + "/disks/x", SourceUID: "7", SizeBytes: 10 << 30, Locations: []string{"eu"}})
+			return cloud.SnapshotRef{Region: region, ID: id}
+		},
+		Refusal: refusal,
+		VolumeRate: func() (faults.Answer, time.Duration) {
+			return refused(http.StatusForbidden, "resourceOperationRateExceeded", "Operation rate exceeded for resource 'd'. Too frequent operations from the source resource.", 0), 10 * time.Minute
+		},
+		UnknownState: func(_ testing.TB, ref cloud.SnapshotRef) faults.Answer {
+			return faults.Answer{Status: http.StatusOK, Body: fmt.Sprintf(`{"name": %q, "status": "THINKING", "diskSizeGb": "20"}`, tail(ref.ID))}
+		},
+		Class: map[string]string{
+			"type": "hyperdisk-balanced", "provisioned-iops-on-create": "6000", "provisioned-throughput-on-create": "250Mi",
+			"csi.storage.k8s.io/fstype": "ext4",
+		},
+		ClassVolume: cloud.Volume{Type: "hyperdisk-balanced", IOPS: 6000, Throughput: 250, Encrypted: true},
+		PageSize:    s.server.SetPageSize,
+		Validate:    s.api.request,
+		Secrets:     []string{"PRIVATE KEY", "ya29.", "eyJ"},
+		Spare: map[int]string{
+			15: "snapshots of Google Cloud are global: locations take the place of copies, see 16",
+			33: "snapshots of Google Cloud are not copied",
+		},
+	}
+}
+
+// classifyRequest says which operation of the suite a request is.
+func classifyRequest(r *http.Request, _ []byte) faults.Op {
+	path, inProject := strings.CutPrefix(r.URL.Path, "/compute/v1/projects/")
+	parts := strings.Split(path, "/")
+	last := parts[len(parts)-1]
+	switch {
+	case !inProject:
+		return faults.OpOther
+	case len(parts) == 1:
+		return faults.OpIdentity
+	case last == "testIamPermissions" || strings.Contains(path, "/operations"):
+		return faults.OpOther
+	}
+	collection, named := last, false
+	if n := len(parts); n > 1 && (parts[n-2] == "snapshots" || parts[n-2] == "disks") {
+		collection, named = parts[n-2], true
+	}
+	op, known := map[string]faults.Op{
+		"GET snapshots true": faults.OpGetSnapshot, "GET snapshots false": faults.OpListSnapshots,
+		"POST snapshots false": faults.OpCreateSnapshot, "DELETE snapshots true": faults.OpDeleteSnapshot,
+		"GET disks true": faults.OpDescribeVolume, "POST disks false": faults.OpCreateVolume, "DELETE disks true": faults.OpDeleteVolume,
+	}[fmt.Sprintf("%s %s %t", r.Method, collection, named)]
+	if !known {
+		return faults.OpOther
+	}
+	return op
+}
+
+func refused(status int, reason, message string, after time.Duration) faults.Answer {
+	answer := faults.Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: gce.ErrorBody(status, reason, message)}
+	if after > 0 {
+		answer.Header.Set("Retry-After", strconv.Itoa(int(after.Seconds())))
+	}
+	return answer
+}
+
+// refusal is Google's answer of a class.
+func refusal(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
+	permission := map[faults.Op]string{
+		faults.OpDescribeVolume: "compute.disks.get", faults.OpCreateSnapshot: "compute.snapshots.create", faults.OpGetSnapshot: "compute.snapshots.get",
+		faults.OpListSnapshots: "compute.snapshots.list", faults.OpDeleteSnapshot: "compute.snapshots.delete", faults.OpCreateVolume: "compute.disks.create",
+		faults.OpDeleteVolume: "compute.disks.delete", faults.OpIdentity: "compute.projects.get",
+	}[op]
+	switch class {
+	case cloud.ClassNotFound:
+		return refused(http.StatusNotFound, "notFound", "The resource 'r' was not found", after)
+	case cloud.ClassConflict:
+		return refused(http.StatusConflict, "alreadyExists", "The resource 'r' already exists", after)
+	case cloud.ClassThrottled:
+		return refused(http.StatusForbidden, "rateLimitExceeded", "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute'", after)
+	case cloud.ClassQuota:
+		return refused(http.StatusForbidden, "quotaExceeded", "Quota 'SNAPSHOTS' exceeded. Limit: 1000.0 globally.", after)
+	case cloud.ClassDenied:
+		return refused(http.StatusForbidden, "forbidden", "Required '"+permission+"' permission for 'projects/shop-prod/r'", after)
+	case cloud.ClassAuthExpired:
+		return refused(http.StatusUnauthorized, "authError", "Request had invalid authentication credentials.", after)
+	case cloud.ClassInvalid:
+		return refused(http.StatusBadRequest, "invalid", "Invalid value for field 'resource.name': ''.", after)
+	case cloud.ClassInUse:
+		return refused(http.StatusBadRequest, "resourceInUseByAnotherResource", "The resource 'r' is already being used by 's'", after)
+	case cloud.ClassLocked:
+		return refused(http.StatusPreconditionFailed, "conditionNotMet", "Operation denied by a policy on resource 'r'.", after)
+	case cloud.ClassUnsupported:
+		return refused(http.StatusNotImplemented, "notImplemented", "Not implemented.", after)
+	default:
+		return refused(http.StatusServiceUnavailable, "backendError", "Internal error. Please try again.", after)
+	}
+}

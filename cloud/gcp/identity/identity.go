@@ -1,0 +1,227 @@
+package identity
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/auth"
+	"cloud.google.com/go/auth/credentials/externalaccount"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+const (
+	scope = "https://www.googleapis.com/auth/cloud-platform"
+	// keyField is the key of the Secret.
+	keyField = "serviceAccountKey"
+	// jwtURN is what Google calls a token like the hub's.
+	jwtURN = "urn:ietf:params:oauth:token-type:jwt"
+	// RequestTimeout is how long one request may take, with what it takes to get a token.
+	RequestTimeout = 30 * time.Second
+)
+
+// Credentials are who a session is. Their methods may be called at the same time.
+type Credentials struct {
+	name   func(ctx context.Context) string
+	source auth.TokenProvider
+
+	// turn is taken to look at token, and while another is asked for.
+	turn  chan struct{}
+	token *auth.Token
+}
+
+func newCredentials(source auth.TokenProvider, name func(ctx context.Context) string) *Credentials {
+	return &Credentials{source: source, name: name, turn: make(chan struct{}, 1)}
+}
+
+// Connect makes the credentials that an account asks for, for an endpoint of the API.
+// Requests for tokens are sent by the transport. The error names the field that is wrong.
+func Connect(config cloud.Config, endpoint string, transport http.RoundTripper) (*Credentials, error) {
+	client := &http.Client{Transport: tokenTransport(transport), CheckRedirect: NoRedirect, Timeout: RequestTimeout}
+	switch config.Spec.Credentials.Type {
+	case v1.CredentialsSecret:
+		return keyCredentials(config.Secret[keyField], endpoint, client)
+	case v1.CredentialsFederated:
+		return federatedCredentials(config, endpoint, client)
+	case v1.CredentialsAmbient:
+		return ambientCredentials(client, config.Clock), nil
+	default:
+		return nil, errors.New("spec.credentials.type is unknown: give Ambient, Federated or Secret")
+	}
+}
+
+// Name tells who that is: an e-mail address where it is known.
+func (c *Credentials) Name(ctx context.Context) string { return c.name(ctx) }
+
+// Get returns a token, and whether it was asked for just now. The error is an *Error.
+func (c *Credentials) Get(ctx context.Context) (token string, fresh bool, err error) {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return "", false, describe(tokenAnswer{}, ctx.Err())
+	}
+	if c.token.IsValid() {
+		return c.token.Value, false, nil
+	}
+	seen := &tokenAnswer{}
+	made, err := c.source.Token(context.WithValue(ctx, tokenAnswerKey{}, seen))
+	if err == nil && (made == nil || made.Value == "") {
+		err = errNoToken
+	}
+	if err != nil {
+		return "", false, describe(*seen, err)
+	}
+	c.token = made
+	return made.Value, true, nil
+}
+
+// Drop forgets a token that was refused. When the context ends first, the token is
+// refused another time.
+func (c *Credentials) Drop(ctx context.Context, value string) {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return
+	}
+	if c.token != nil && c.token.Value == value {
+		c.token = nil
+	}
+}
+
+// Loopback tells whether a URL is on this machine.
+func Loopback(u *url.URL) bool {
+	switch u.Hostname() {
+	case "127.0.0.1", "::1", "localhost":
+		return true
+	default:
+		return false
+	}
+}
+
+// keyFile is what is read of a service account's key.
+type keyFile struct {
+	Type           string `json:"type"`
+	ClientEmail    string `json:"client_email"`
+	PrivateKey     string `json:"private_key"`
+	PrivateKeyID   string `json:"private_key_id"`
+	TokenURI       string `json:"token_uri"`
+	UniverseDomain string `json:"universe_domain"`
+}
+
+func keyCredentials(text []byte, endpoint string, client *http.Client) (*Credentials, error) {
+	fault := func(what string) error {
+		return fmt.Errorf("%s in the Secret of spec.credentials.secretRef %s", keyField, what)
+	}
+	if len(text) == 0 {
+		return nil, fault("is missing")
+	}
+	var key keyFile
+	if json.Unmarshal(text, &key) != nil {
+		return nil, fault("is not JSON")
+	}
+	switch {
+	case key.Type != "service_account":
+		return nil, fault("is not the key of a service account: its type must be service_account")
+	case !matches(`^[A-Za-z0-9._%+-]{1,128}@[A-Za-z0-9.-]{1,128}$`, key.ClientEmail) || key.PrivateKey == "":
+		return nil, fault("has no client_email or no private_key")
+	case key.UniverseDomain != "" && key.UniverseDomain != "googleapis.com":
+		return nil, fault("is of another universe than googleapis.com, which is not supported")
+	case key.TokenURI == "":
+		key.TokenURI = "https://oauth2.googleapis.com/token"
+	case !tokenURLAllowed(key.TokenURI, endpoint):
+		return nil, fault("has a token_uri that is not https on googleapis.com")
+	}
+	source, err := auth.New2LOTokenProvider(&auth.Options2LO{
+		Email: key.ClientEmail, PrivateKey: []byte(key.PrivateKey), PrivateKeyID: key.PrivateKeyID,
+		TokenURL: key.TokenURI, Scopes: []string{scope}, Client: client, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, fault("cannot be used")
+	}
+	return newCredentials(source, func(context.Context) string { return key.ClientEmail }), nil
+}
+
+// tokenURLAllowed judges where a key file wants its signatures sent.
+func tokenURLAllowed(text, endpoint string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.User != nil || u.Fragment != "" || u.RawQuery != "" {
+		return false
+	}
+	if u.Scheme == "https" && (u.Port() == "" || u.Port() == "443") && strings.HasSuffix(u.Hostname(), ".googleapis.com") {
+		return true
+	}
+	base, err := url.Parse(endpoint)
+	return err == nil && Loopback(base) && Loopback(u) && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// hubToken gives the SDK the hub's token for an audience.
+type hubToken struct {
+	audience string
+	token    cloud.TokenSource
+}
+
+// SubjectToken returns a token for Google's token service.
+func (h hubToken) SubjectToken(ctx context.Context, _ *externalaccount.RequestOptions) (string, error) {
+	token, err := h.token(ctx, h.audience)
+	if err != nil {
+		return "", &hubTokenError{cause: err}
+	}
+	return token, nil
+}
+
+// exchanged makes a token in exchange for the hub's. The SDK's credentials keep their
+// token, and would return one that was refused: they are made anew each time.
+type exchanged struct{ options *externalaccount.Options }
+
+// Token returns a token that Google's token service has just made.
+func (e exchanged) Token(ctx context.Context) (*auth.Token, error) {
+	source, err := externalaccount.NewCredentials(e.options)
+	if err != nil {
+		return nil, fmt.Errorf("making credentials: %w", err)
+	}
+	return source.Token(ctx)
+}
+
+func federatedCredentials(config cloud.Config, endpoint string, client *http.Client) (*Credentials, error) {
+	account := config.Spec.GCP
+	switch {
+	case !matches(`^projects/[0-9]+/locations/global/workloadIdentityPools/[a-z0-9-]{4,32}/providers/[a-z0-9-]{4,32}$`, account.WorkloadIdentityProvider):
+		return nil, errors.New("spec.gcp.workloadIdentityProvider is no provider of a workload identity pool")
+	case account.ServiceAccount != "" && !matches(`^[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com$`, account.ServiceAccount):
+		return nil, errors.New("spec.gcp.serviceAccount is no e-mail address of a service account")
+	case config.Token == nil:
+		return nil, errors.New("spec.credentials.type is Federated, and the hub has no source of tokens")
+	}
+	exchange, impersonate := "https://sts.googleapis.com", "https://iamcredentials.googleapis.com"
+	if u, err := url.Parse(endpoint); err == nil && Loopback(u) {
+		exchange, impersonate = endpoint, endpoint
+	}
+	options := &externalaccount.Options{
+		Audience: "//iam.googleapis.com/" + account.WorkloadIdentityProvider, SubjectTokenType: jwtURN,
+		Scopes: []string{scope}, Client: client, Logger: slog.New(slog.DiscardHandler),
+	}
+	options.TokenURL = exchange + "/v1/token"
+	options.SubjectTokenProvider = hubToken{audience: options.Audience, token: config.Token}
+	name := "principal of " + account.WorkloadIdentityProvider
+	if account.ServiceAccount != "" {
+		name = account.ServiceAccount
+		options.ServiceAccountImpersonationURL = impersonate + "/v1/projects/-/serviceAccounts/" + name + ":generateAccessToken"
+	}
+	return newCredentials(exchanged{options}, func(context.Context) string { return name }), nil
+}
+
+func matches(pattern, text string) bool {
+	ok, err := regexp.MatchString(pattern, text)
+	return err == nil && ok
+}

@@ -1,0 +1,126 @@
+package identity
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+// busyWait is when to ask again after too many requests for tokens.
+const busyWait = 5 * time.Second
+
+var errNoToken = errors.New("the answer has no token")
+
+// RoundTripper is a function that sends requests.
+type RoundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip sends a request.
+func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// NoRedirect keeps tokens and signatures from being sent to where an answer points.
+func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// tokenAnswer is how the last request for a token was answered.
+type tokenAnswer struct {
+	status int
+	body   []byte
+}
+
+type tokenAnswerKey struct{}
+
+// tokenTransport remembers answers to requests for tokens.
+func tokenTransport(next http.RoundTripper) http.RoundTripper {
+	return RoundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		seen, ok := r.Context().Value(tokenAnswerKey{}).(*tokenAnswer)
+		if err != nil || !ok {
+			return response, err
+		}
+		body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+		_ = response.Body.Close()
+		if err != nil {
+			return nil, fmt.Errorf("reading the answer of the token service: %w", err)
+		}
+		*seen = tokenAnswer{status: response.StatusCode, body: body}
+		response.Body = io.NopCloser(bytes.NewReader(body))
+		return response, nil
+	})
+}
+
+// Error is why there is no token; the request that needed it was not sent. It tells
+// nothing that was sent or answered but a short code.
+type Error struct {
+	Class   cloud.Class
+	Code    string
+	Message string
+	// RetryAfter is when to ask again at the earliest; 0 is up to the caller.
+	RetryAfter time.Duration
+	cause      error
+}
+
+func (e *Error) Error() string { return "getting a token: " + e.Message }
+
+// Unwrap returns the cause, where it is not the SDK's own.
+func (e *Error) Unwrap() error { return e.cause }
+
+// hubTokenError is why the hub has no token of its own.
+type hubTokenError struct{ cause error }
+
+func (e *hubTokenError) Error() string { return "asking for the hub's token" }
+
+// Unwrap returns the cause.
+func (e *hubTokenError) Unwrap() error { return e.cause }
+
+// describe says why there is no token.
+func describe(answer tokenAnswer, cause error) *Error {
+	e := &Error{Class: cloud.ClassTransient, Code: answer.code(), Message: "the token service does not answer as it should"}
+	var hub *hubTokenError
+	var unanswered *url.Error
+	switch status := answer.status; {
+	case errors.Is(cause, context.Canceled):
+		e.Message, e.cause = "the call was given up", context.Canceled
+	case errors.As(cause, &hub):
+		e.Code, e.Message, e.cause = "HubToken", "the hub cannot get a token of its own ServiceAccount", hub.cause
+	case errors.Is(cause, context.DeadlineExceeded):
+		e.Message, e.cause = "the token service did not answer in time", context.DeadlineExceeded
+	case status == http.StatusTooManyRequests:
+		e.Class, e.Message, e.RetryAfter = cloud.ClassThrottled, "too many requests for tokens", busyWait
+	case status == http.StatusForbidden:
+		e.Class, e.Message = cloud.ClassDenied, "no token may be got with these credentials"
+	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
+		e.Class, e.Message = cloud.ClassAuthExpired, "the credentials are not accepted"
+	case status == 0 && !errors.As(cause, &unanswered):
+		e.Class, e.Message = cloud.ClassAuthExpired, "the credentials cannot be used"
+	}
+	return e
+}
+
+// code returns the code of an answer that refuses a token, if it looks like one. The
+// description is left out: it may repeat what was sent.
+func (a tokenAnswer) code() string {
+	var body struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if a.status < http.StatusBadRequest || json.Unmarshal(a.body, &body) != nil {
+		return ""
+	}
+	var short string
+	var long struct {
+		Status string `json:"status"`
+	}
+	if json.Unmarshal(body.Error, &short) != nil && json.Unmarshal(body.Error, &long) == nil {
+		short = long.Status
+	}
+	if !matches(`^[A-Za-z_]{1,64}$`, short) {
+		return ""
+	}
+	return short
+}

@@ -1,0 +1,357 @@
+package gcp
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/gce"
+	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
+)
+
+func TestSession(t *testing.T) {
+	t.Parallel()
+	api, keys := discover(t), newKeys(t)
+	tests := map[string]struct {
+		options gce.Options
+		run     func(t *testing.T, s *stage)
+	}{
+		"a rate in the operation":        {gce.Options{LimitSnapshots: true}, rateInOperation},
+		"a failure in the operation":     {gce.Options{ForgetFailed: true}, failureInOperation},
+		"a failed snapshot says why":     {gce.Options{}, failedSaysWhy},
+		"accepted and not seen":          {gce.Options{}, acceptedNotSeen},
+		"request IDs":                    {gce.Options{}, requestIDs},
+		"handles":                        {gce.Options{}, handles},
+		"a regional disk":                {gce.Options{}, regionalDisk},
+		"locations":                      {gce.Options{}, locations},
+		"volumes that cannot be made":    {gce.Options{}, badVolumes},
+		"another's name":                 {gce.Options{}, anothersName},
+		"what is asked of the IAM":       {gce.Options{}, preflight},
+		"a token that expired":           {gce.Options{}, expiredToken},
+		"a redirect gets no credentials": {gce.Options{}, redirected},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, api, keys, tt.options)
+			tt.run(t, s)
+			for _, call := range s.script.Calls() {
+				if err := api.request(call); err != nil {
+					t.Errorf("%v\n%s", err, call.Request)
+				}
+			}
+		})
+	}
+}
+
+// spec is a snapshot of a disk that is wanted.
+func spec(name string, source cloud.VolumeRef) cloud.SnapshotSpec {
+	return cloud.SnapshotSpec{Name: name, Source: source, Tags: cloud.Tags{cloud.TagHub: "hub", cloud.TagApp: "app"}, MaySend: true}
+}
+
+func wantClass(t *testing.T, err error, want cloud.Class) {
+	t.Helper()
+	var e *cloud.Error
+	if !errors.As(err, &e) || e.Class != want {
+		t.Fatalf("class %q of %v, want %q", cloud.ClassOf(err), err, want)
+	}
+}
+
+func rateInOperation(t *testing.T, s *stage) {
+	t.Helper()
+	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	if _, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("first", disk)); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.Step(time.Minute)
+	_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("second", disk))
+	wantClass(t, err, cloud.ClassThrottled)
+	wait := cloud.RetryAfter(err)
+	if wait < 10*time.Minute {
+		t.Errorf("retry after %s", wait)
+	}
+	// The operation that failed is not answered again when the wait is over.
+	s.clock.Step(wait)
+	if _, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("second", disk)); err != nil {
+		t.Errorf("after the wait: %v", err)
+	}
+}
+
+func failureInOperation(t *testing.T, s *stage) {
+	t.Helper()
+	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	s.world.FailNext("the key is disabled")
+	got, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
+	if err != nil || got.State != cloud.StateFailed || !strings.Contains(got.Message, "the key is disabled") {
+		t.Fatalf("snapshot %+v, %v; want it failed with the operation's message", got, err)
+	}
+	next := spec("a", disk)
+	next.Attempt = 1
+	if got, err = session.Snapshots.EnsureSnapshot(t.Context(), next); err != nil || got.Name != "a-1" || got.State != cloud.StateCut {
+		t.Errorf("the next attempt: %+v, %v", got, err)
+	}
+}
+
+func failedSaysWhy(t *testing.T, s *stage) {
+	t.Helper()
+	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	s.world.SetPace(fake.Pace{Cut: 10 * time.Second, Ready: time.Minute})
+	s.world.FailNext("the key is disabled")
+	made, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
+	if err != nil || made.State != cloud.StateCreating {
+		t.Fatalf("snapshot %+v, %v", made, err)
+	}
+	s.clock.Step(20 * time.Second)
+	got, err := session.Snapshots.GetSnapshot(t.Context(), made.Ref)
+	if err != nil || got.State != cloud.StateFailed || got.Message != "INTERNAL_ERROR: the key is disabled" {
+		t.Errorf("snapshot %+v, %v", got, err)
+	}
+}
+
+// acceptedNotSeen: what cannot be read after a request was accepted is no error.
+func acceptedNotSeen(t *testing.T, s *stage) {
+	t.Helper()
+	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	s.clock.Step(time.Hour)
+	s.script.Add(faults.Fault{Op: faults.OpGetSnapshot, Skip: 1, Kind: faults.DropBefore})
+	made, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
+	if err != nil || made.State != cloud.StateCreating || made.Ref.ID != "projects/shop-prod/global/snapshots/a" || made.Tags[cloud.TagVolume] == "" {
+		t.Fatalf("snapshot %+v, %v", made, err)
+	}
+	s.world.SetPace(fake.Pace{Lag: time.Minute})
+	hidden, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("b", disk))
+	if err != nil || hidden.State != cloud.StateCreating {
+		t.Fatalf("snapshot %+v, %v", hidden, err)
+	}
+	looked := spec("b", disk)
+	looked.MaySend = false
+	_, err = session.Snapshots.EnsureSnapshot(t.Context(), looked)
+	wantClass(t, err, cloud.ClassAmbiguous)
+	var e *cloud.Error
+	if errors.As(err, &e); e.Code != codeNotVisible {
+		t.Errorf("code %q", e.Code)
+	}
+}
+
+func requestIDs(t *testing.T, s *stage) {
+	t.Helper()
+	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	s.world.SetPace(fake.Pace{Lag: time.Hour})
+	ids := func() []string {
+		var out []string
+		for _, call := range s.script.Calls() {
+			if _, query, ok := strings.Cut(call.Request, "?requestId="); ok {
+				id, _, _ := strings.Cut(query, "\n")
+				out = append(out, id)
+			}
+		}
+		return out
+	}
+	s.clock.Step(2 * time.Hour)
+	s.clock.SetTime(s.clock.Now().Truncate(requestWindow))
+	for _, want := range []spec3{{"a", 0, 1}, {"a", 0, 1}, {"a", 1, 2}, {"b", 0, 3}} {
+		w := spec(want.name, disk)
+		w.Attempt = want.attempt
+		if _, err := session.Snapshots.EnsureSnapshot(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+		unique := map[string]bool{}
+		for _, id := range ids() {
+			unique[id] = true
+		}
+		if len(unique) != want.ids {
+			t.Errorf("after %s attempt %d: %d request IDs, want %d", want.name, want.attempt, len(unique), want.ids)
+		}
+	}
+	if n := len(s.world.Snapshots()); n != 3 {
+		t.Errorf("%d snapshots, want 3: a repeated request makes none", n)
+	}
+	// A later request is another, and the name alone prevents a second snapshot.
+	s.clock.Step(requestWindow)
+	_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
+	wantClass(t, err, cloud.ClassAmbiguous)
+	if all := ids(); all[len(all)-1] == all[0] || len(s.world.Snapshots()) != 3 {
+		t.Errorf("request IDs %v, %d snapshots", all, len(s.world.Snapshots()))
+	}
+}
+
+// spec3 is a request, and how many request IDs there were up to it.
+type spec3 struct {
+	name         string
+	attempt, ids int
+}
+
+func handles(t *testing.T, s *stage) {
+	t.Helper()
+	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	migrated := cloud.VolumeRef{Region: region, Zone: zone, Handle: "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/data"}
+	for _, ref := range []cloud.VolumeRef{disk, migrated} {
+		got, err := session.Volumes.DescribeVolume(t.Context(), ref)
+		if err != nil || got.Ref != ref {
+			t.Errorf("described %+v, %v; want %+v", got.Ref, err, ref)
+		}
+	}
+	made, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", migrated))
+	if err != nil || made.SourceHandle != migrated.Handle {
+		t.Errorf("snapshot of %q, %v", made.SourceHandle, err)
+	}
+	sent := len(s.script.Calls())
+	for handle, want := range map[string]cloud.Class{
+		"vol-1": cloud.ClassInvalid, "": cloud.ClassInvalid, "projects/other-prod/zones/a-b/disks/d": cloud.ClassInvalid,
+		"projects/shop-prod/zones/../disks/d": cloud.ClassInvalid, "projects/shop-prod/zones/a-b/disks/d?x=y": cloud.ClassInvalid,
+		"projects/shop-prod/zones/a-b/disks/../../x": cloud.ClassInvalid, "projects/shop-prod/zones/multi-zone/disks/d": cloud.ClassUnsupported,
+		"projects/UNSPECIFIED/zones/UNSPECIFIED/disks/data": cloud.ClassInvalid,
+	} {
+		_, err := session.Volumes.DescribeVolume(t.Context(), cloud.VolumeRef{Handle: handle})
+		wantClass(t, err, want)
+	}
+	for _, id := range []string{"snap-1", "projects/other-prod/global/snapshots/a", "projects/shop-prod/global/images/a", "projects/shop-prod/global/snapshots/a/b"} {
+		_, err := session.Snapshots.GetSnapshot(t.Context(), cloud.SnapshotRef{ID: id})
+		wantClass(t, err, cloud.ClassInvalid)
+	}
+	if n := len(s.script.Calls()); n != sent {
+		t.Errorf("%d requests for what is no handle", n-sent)
+	}
+}
+
+func regionalDisk(t *testing.T, s *stage) {
+	t.Helper()
+	session := connect(t, s.config(t))
+	ref := cloud.VolumeRef{Region: region, Handle: "projects/shop-prod/regions/europe-west1/disks/both"}
+	s.world.AddVolume(fake.Volume{Account: project, Region: region, ID: ref.Handle, SizeBytes: 200 << 30, Type: "pd-ssd", Tags: map[string]string{cloud.TagHub: "hub"}})
+	got, err := session.Volumes.DescribeVolume(t.Context(), ref)
+	if err != nil || got.Ref != ref || got.Type != "pd-ssd" || got.SizeBytes != 200<<30 {
+		t.Errorf("volume %+v, %v", got, err)
+	}
+	made, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", ref))
+	if err != nil || made.SourceHandle != ref.Handle {
+		t.Errorf("snapshot %+v, %v", made, err)
+	}
+	wantClass(t, session.Volumes.DeleteVolume(t.Context(), ref, cloud.Owner{Hub: "hub"}), cloud.ClassUnsupported)
+}
+
+func locations(t *testing.T, s *stage) {
+	t.Helper()
+	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	w := spec("a", disk)
+	w.Locations = []string{"eu", "us"}
+	_, err := session.Snapshots.EnsureSnapshot(t.Context(), w)
+	wantClass(t, err, cloud.ClassUnsupported)
+	w.Locations = []string{"eu"}
+	got, err := session.Snapshots.EnsureSnapshot(t.Context(), w)
+	if diff := cmp.Diff([]string{"eu"}, got.Locations); diff != "" || err != nil {
+		t.Errorf("%v; locations (-want +got):\n%s", err, diff)
+	}
+}
+
+func badVolumes(t *testing.T, s *stage) {
+	t.Helper()
+	session := connect(t, s.config(t))
+	good := cloud.VolumeSpec{
+		Name: "v", Zone: zone, Snapshot: cloud.SnapshotRef{ID: "projects/shop-prod/global/snapshots/a"}, Tags: cloud.Tags{cloud.TagHub: "hub"},
+	}
+	tests := map[string]struct {
+		change func(*cloud.VolumeSpec)
+		class  cloud.Class
+	}{
+		"no zone":       {func(v *cloud.VolumeSpec) { v.Zone = "" }, cloud.ClassUnsupported},
+		"other region":  {func(v *cloud.VolumeSpec) { v.Zone = "us-central1-a" }, cloud.ClassInvalid},
+		"no hub":        {func(v *cloud.VolumeSpec) { v.Tags = nil }, cloud.ClassInvalid},
+		"bad name":      {func(v *cloud.VolumeSpec) { v.Name = "V" }, cloud.ClassInvalid},
+		"long tags":     {func(v *cloud.VolumeSpec) { v.Tags = v.Tags.With(cloud.Tags{"x": strings.Repeat("x", 2048)}) }, cloud.ClassInvalid},
+		"bad number":    {func(v *cloud.VolumeSpec) { v.Class = map[string]string{"provisioned-iops-on-create": "many"} }, cloud.ClassInvalid},
+		"bad type":      {func(v *cloud.VolumeSpec) { v.Class = map[string]string{"type": "a/b"} }, cloud.ClassInvalid},
+		"regional":      {func(v *cloud.VolumeSpec) { v.Class = map[string]string{"replication-type": "regional-pd"} }, cloud.ClassUnsupported},
+		"unknown class": {func(v *cloud.VolumeSpec) { v.Class = map[string]string{"storage-pools": "p"} }, cloud.ClassUnsupported},
+	}
+	for name, tt := range tests {
+		w := good
+		tt.change(&w)
+		if _, err := session.Volumes.EnsureVolume(t.Context(), w); cloud.ClassOf(err) != tt.class {
+			t.Errorf("%s: %v, want class %q", name, err, tt.class)
+		}
+	}
+	if n := len(s.script.Calls()); n != 0 {
+		t.Errorf("%d requests for what cannot be made", n)
+	}
+}
+
+func anothersName(t *testing.T, s *stage) {
+	t.Helper()
+	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	s.world.AddSnapshot(fake.Snapshot{ID: "projects/shop-prod/global/snapshots/a", Source: disk.Handle, SourceUID: "1"})
+	_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
+	wantClass(t, err, cloud.ClassConflict)
+	s.disk(t, "v", 20<<30)
+	_, err = session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
+		Name: "v", Zone: zone, Snapshot: cloud.SnapshotRef{ID: "projects/shop-prod/global/snapshots/a"}, Tags: cloud.Tags{cloud.TagHub: "hub"},
+	})
+	wantClass(t, err, cloud.ClassConflict)
+}
+
+func preflight(t *testing.T, s *stage) {
+	t.Helper()
+	s.server.Forbid("compute.snapshots.delete")
+	checks, err := connect(t, s.config(t)).Access.Preflight(t.Context(), cloud.Owner{Hub: "hub"})
+	if err != nil || len(checks) != 12 {
+		t.Fatalf("%d checks, %v; want 12", len(checks), err)
+	}
+	for _, check := range checks {
+		if check.Granted != (check.Permission != "compute.snapshots.delete") {
+			t.Errorf("check %+v", check)
+		}
+	}
+}
+
+// expiredToken: reads get another token by themselves; with changes the caller decides.
+func expiredToken(t *testing.T, s *stage) {
+	t.Helper()
+	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
+	for range 2 {
+		if _, err := session.Access.Identity(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.server.ExpireTokens()
+	}
+	if n := s.script.Count(faults.OpIdentity); n != 3 {
+		t.Errorf("%d requests, want 3: one was refused", n)
+	}
+	if _, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk)); err != nil {
+		t.Errorf("with an expired token: %v", err)
+	}
+}
+
+func redirected(t *testing.T, s *stage) {
+	t.Helper()
+	config := s.config(t)
+	var mu sync.Mutex
+	var hosts []string
+	inner := config.HTTP.Transport
+	config.HTTP.Transport = identity.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		hosts = append(hosts, r.URL.Host)
+		if r.Method == http.MethodPost {
+			return inner.RoundTrip(r)
+		}
+		return &http.Response{
+			StatusCode: http.StatusTemporaryRedirect, Header: http.Header{"Location": {"https://elsewhere.example/"}},
+			Body: http.NoBody, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		}, nil
+	})
+	_, err := connect(t, config).Access.Identity(t.Context())
+	wantClass(t, err, cloud.ClassTransient)
+	for _, host := range hosts {
+		if "http://"+host != s.url {
+			t.Errorf("a request went to %s", host)
+		}
+	}
+}

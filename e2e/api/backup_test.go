@@ -1,0 +1,240 @@
+package api_test
+
+import (
+	"slices"
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// policyCases are about how a shop's database is backed up.
+func policyCases() []testCase {
+	const backup = "spec.database.backup"
+	const copies, rpo = backup + ".copyToRegions", backup + ".maxRPO"
+	regions := edits{copies: []any{"eu-central-1", "us-east-1"}}
+	cases := []testCase{
+		{name: "copies of snapshots", edits: join(regions, edits{backup + ".method": "Snapshot"})},
+		{name: "copies by the default method", edits: regions},
+		{name: "copies by method Auto", edits: join(regions, edits{backup + ".method": "Auto"})},
+		{name: "dumps", edits: edits{backup + ".method": "Dump"}},
+		{
+			name: "copies of dumps", edits: join(regions, edits{backup + ".method": "Dump"}),
+			field: copies, says: "copyToRegions must be absent when method is Dump: dumps stay in their cluster",
+		},
+		{name: "copies to one region twice", edits: edits{copies: []any{"eu", "eu"}}, field: copies + "[1]", says: "Duplicate value"},
+		{name: "age as a number", edits: edits{rpo: int64(3600)}, field: rpo, says: `must be of type string: "integer"`},
+	}
+	for _, age := range []string{"1m", "60s", "26h", "1h30m", "26h0m0s", "87600h", "5256000m", "315360000s", "000026h"} {
+		cases = append(cases, testCase{name: "age " + age, edits: edits{rpo: age}})
+	}
+	for _, age := range []string{
+		"", "0s", "59s", "87600h1s", "87601h", "1d", "1.5h", "-1h", "+1h", "1h ", "24", "30m1h", "100ms", "9999999h", "99999999999999999999h", "999999h9999999m",
+	} {
+		cases = append(cases, testCase{
+			name: "age " + age, edits: edits{rpo: age}, field: rpo,
+			says: "maxRPO must be a duration of at least 1m and at most 87600h, for example 26h",
+		})
+	}
+	return append(cases, regionCases(copies)...)
+}
+
+// regionCases are about a list of regions.
+func regionCases(field string) []testCase {
+	cases := []testCase{{name: field, edits: edits{field: []any{"eu-west-1", "westeurope", "eu", "1"}}}}
+	for _, region := range badRegions() {
+		cases = append(cases, testCase{
+			name: field + " " + region, edits: edits{field + "[]": region}, field: field + "[0]", says: "should match '^",
+		})
+	}
+	return cases
+}
+
+func (s *server) testBackup(t *testing.T) {
+	cases := []testCase{
+		{name: "smallest", edits: edits{"spec": map[string]any{"appName": "shop", "clusterName": "eu-1"}}},
+		{name: "of a schedule", edits: edits{"spec.slot": "2026-03-01T02:00:00Z"}},
+		{name: "slot in words", edits: edits{"spec.slot": "at night"}, field: "spec.slot", says: "must be of type date-time"},
+		{
+			name: "method that only a shop has", edits: edits{"spec.method": "Auto"},
+			field: "spec.method", says: "method must be Snapshot or Dump",
+		},
+	}
+	for _, field := range []string{"spec", "spec.appName", "spec.clusterName"} {
+		cases = append(cases, testCase{name: "no " + field, edits: edits{field: absent()}, field: field, says: "Required value"})
+	}
+	s.check(t, backups(), slices.Concat(cases, referenceCases("spec.appName", nil), referenceCases("spec.clusterName", nil),
+		regionCases("spec.copyToRegions")))
+}
+
+func (s *server) testRestore(t *testing.T) {
+	cases := []testCase{
+		{name: "smallest", edits: edits{"spec": map[string]any{"backupName": "monday"}}},
+		{name: "in a zone", edits: edits{"spec.zone": "eu-west-1a"}},
+		{name: "zone by its number", edits: edits{"spec.zone": "1"}},
+		{name: "overwriting in words", edits: edits{"spec.overwrite": "yes"}, field: "spec.overwrite", says: "must be of type boolean"},
+	}
+	for _, field := range []string{"spec", "spec.backupName"} {
+		cases = append(cases, testCase{name: "no " + field, edits: edits{field: absent()}, field: field, says: "Required value"})
+	}
+	s.check(t, restores(), slices.Concat(cases, referenceCases("spec.backupName", nil), referenceCases("spec.clusterName", nil)))
+}
+
+// kept is a case of a field that cannot be changed.
+func kept(field string, value any) testCase {
+	name := split(field)[1]
+	return testCase{
+		name: "other " + name, edits: edits{field: value}, field: field, says: name + " cannot be changed: make another Backup",
+	}
+}
+
+func (s *server) testBackupUpdates(t *testing.T) {
+	k := backups()
+	const slot, copies = "spec.slot", "spec.copyToRegions"
+	at := edits{"metadata.namespace": "updates"}
+	bare := s.create(t.Context(), t, k, at, edits{"metadata.name": "bare", copies: absent()})
+	s.checkUpdates(t, k, bare, []testCase{
+		{name: "nothing"},
+		{name: "kept in the cloud", edits: edits{"spec.deletion": "Retain"}},
+		{name: "deleted in the cloud", edits: edits{"spec.deletion": "Delete"}},
+		{name: "deletion by default", edits: edits{"spec.deletion": absent()}},
+		{name: "method by default", edits: edits{"spec.method": absent()}},
+		kept("spec.appName", "bakery"),
+		kept("spec.clusterName", "us-1"),
+		kept("spec.method", "Dump"),
+		kept(slot, "2026-03-01T02:00:00Z"),
+		kept(copies, []any{"us-east-1"}),
+	})
+	full := s.create(t.Context(), t, k, at, edits{"metadata.name": "full", slot: "2026-03-01T02:00:00Z", copies: []any{"eu", "us"}})
+	s.checkUpdates(t, k, full, []testCase{
+		{name: "nothing"},
+		{name: "copies in another order", edits: edits{copies: []any{"us", "eu"}}},
+		kept(copies, []any{"eu"}),
+		kept(copies, absent()),
+		kept(slot, "2026-03-01T02:00:01Z"),
+		kept(slot, absent()),
+	})
+}
+
+func (s *server) testRestoreUpdates(t *testing.T) {
+	k := restores()
+	const says = "spec cannot be changed: make another Restore"
+	stored := s.create(t.Context(), t, k, edits{"metadata.namespace": "updates"})
+	cases := []testCase{{name: "nothing"}, {name: "a label", edits: edits{"metadata.labels": map[string]any{"a": "b"}}}}
+	for field, value := range map[string]any{
+		"spec.backupName": "other", "spec.clusterName": "other", "spec.zone": "other", "spec.overwrite": false,
+	} {
+		cases = append(cases, testCase{name: "other " + field, edits: edits{field: value}, field: "spec", says: says})
+	}
+	s.checkUpdates(t, k, stored, append(cases, testCase{
+		name: "no cluster", edits: edits{"spec.clusterName": absent()}, field: "spec", says: says,
+	}))
+}
+
+// volumeSnapshots returns snapshots of n volumes, each with as many copies.
+func volumeSnapshots(n, copies int) []v1.VolumeSnapshot {
+	all := make([]v1.VolumeSnapshot, n)
+	for i := range all {
+		all[i].Claim, all[i].Region = numbered("data", i), "eu"
+		for j := range copies {
+			all[i].Copies = append(all[i].Copies, v1.CloudSnapshot{Region: numbered("region", j)})
+		}
+	}
+	return all
+}
+
+// testBackupStatus writes statuses of the kinds and fields that are about backups.
+func (s *server) testBackupStatus(t *testing.T) {
+	const tooMany, unsupported, twice = "Too many: ", "Unsupported value", "Duplicate value"
+	type m = map[string]any
+	progress := func(percent int64) m {
+		return m{"snapshots": []any{m{"claim": "data", "region": "eu", "progress": percent}}}
+	}
+	for _, row := range []struct {
+		kind     kind
+		accepted []any
+		refused  []refusal
+	}{
+		{backups(), backupStatuses(), []refusal{
+			{"status.phase", unsupported, m{"phase": "Starting"}},
+			{"status.consistency", unsupported, m{"consistency": "Best"}},
+			{"status.snapshots", tooMany + "17: must have at most 16 items", v1.BackupStatus{Snapshots: volumeSnapshots(17, 0)}},
+			{"status.snapshots[0].copies", tooMany + "9: must have at most 8 items", v1.BackupStatus{Snapshots: volumeSnapshots(1, 9)}},
+			{"status.snapshots[1]", twice, v1.BackupStatus{Snapshots: append(volumeSnapshots(1, 0), volumeSnapshots(1, 0)...)}},
+			{"status.snapshots[0].progress", "should be less than or equal to 100", progress(101)},
+			{"status.snapshots[0].progress", "should be greater than or equal to 0", progress(-1)},
+			{"status.snapshots[0].region", "Required value", m{"snapshots": []any{m{"claim": "data"}}}},
+		}},
+		{restores(), restoreStatuses(), []refusal{
+			{"status.phase", unsupported, m{"phase": "Finalizing"}},
+			{"status.volumes", tooMany + "17: must have at most 16 items", v1.RestoreStatus{Volumes: restoredVolumes(17)}},
+			{"status.volumes[1]", twice, v1.RestoreStatus{Volumes: append(restoredVolumes(1), restoredVolumes(1)...)}},
+		}},
+		{cloudAccounts(), []any{m{"identity": letters(2048)}}, []refusal{
+			{"status.identity", "Too long: may not be more than 2048 bytes", m{"identity": letters(2049)}},
+		}},
+		{ecommerceApps(), []any{v1.EcommerceAppStatus{Backups: clusterBackups(500)}}, []refusal{
+			{"status.backups", tooMany + "501: must have at most 500 items", v1.EcommerceAppStatus{Backups: clusterBackups(501)}},
+			{"status.backups[1]", twice, v1.EcommerceAppStatus{Backups: append(clusterBackups(1), clusterBackups(1)...)}},
+		}},
+		{memberClusters(), []any{m{"storageClasses": []any{m{"profile": "standard"}, m{"profile": "fast", "className": "gp3"}, m{"profile": "archive"}}}}, []refusal{
+			{"status.storageClasses[1]", twice, m{"storageClasses": []any{m{"profile": "fast"}, m{"profile": "fast"}}}},
+			{"status.storageClasses[0].profile", unsupported, m{"storageClasses": []any{m{"profile": "slow"}}}},
+		}},
+	} {
+		object := s.create(t.Context(), t, row.kind, edits{"metadata.name": "backup-status"}, inNamespace(row.kind, "status"))
+		for _, status := range row.accepted {
+			if err := s.patchStatus(t, row.kind, object, status); err != nil {
+				t.Errorf("%s: %+v is refused: %v", row.kind.name, status, err)
+			}
+		}
+		for _, r := range row.refused {
+			s.judge(t, row.kind, testCase{field: r.field, says: r.says}, s.patchStatus(t, row.kind, object, r.status))
+		}
+	}
+}
+
+// refusal is a status that controllers must not write.
+type refusal struct {
+	field, says string
+	status      any
+}
+
+// backupStatuses are of all phases and levels that the code knows, and of full size.
+func backupStatuses() []any {
+	all := []any{v1.BackupStatus{Snapshots: volumeSnapshots(16, 8)}}
+	for _, phase := range []v1.BackupPhase{
+		v1.BackupPending, v1.BackupInProgress, v1.BackupFinalizing, v1.BackupCompleted, v1.BackupFailed, v1.BackupDeleting,
+	} {
+		all = append(all, v1.BackupStatus{Phase: phase})
+	}
+	for _, level := range []v1.Consistency{v1.ConsistencyCrash, v1.ConsistencyApplication} {
+		all = append(all, v1.BackupStatus{Consistency: level})
+	}
+	return all
+}
+
+func restoreStatuses() []any {
+	all := []any{v1.RestoreStatus{Volumes: restoredVolumes(16)}}
+	for _, phase := range []v1.RestorePhase{
+		v1.RestorePending, v1.RestoreInProgress, v1.RestoreStarting, v1.RestoreCompleted, v1.RestoreFailed,
+	} {
+		all = append(all, v1.RestoreStatus{Phase: phase})
+	}
+	return all
+}
+
+func restoredVolumes(n int) []v1.RestoredVolume {
+	all := make([]v1.RestoredVolume, n)
+	for i := range all {
+		all[i].Claim = numbered("data", i)
+	}
+	return all
+}
+
+func clusterBackups(n int) []v1.ClusterBackups {
+	all := make([]v1.ClusterBackups, n)
+	for i := range all {
+		all[i].Cluster = numbered("cluster", i)
+	}
+	return all
+}

@@ -1,0 +1,262 @@
+package api_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Names in accounts that are as long as providers make them.
+const (
+	pool         = "projects/123456789012/locations/global/workloadIdentityPools/shopfleet/providers/hub-cluster"
+	subscription = "00000000-0000-0000-0000-00000000000a"
+)
+
+// on moves the sample, whose credentials are Federated, to another provider.
+func on(provider string) edits {
+	switch provider {
+	case "gcp":
+		return edits{
+			"spec.provider": "gcp", "spec.aws": absent(),
+			"spec.gcp.project": "shop-prod", "spec.gcp.workloadIdentityProvider": pool,
+		}
+	case "azure":
+		return edits{
+			"spec.provider": "azure", "spec.aws": absent(),
+			"spec.azure.subscriptionID": subscription, "spec.azure.resourceGroup": "shopfleet",
+			"spec.azure.tenantID": subscription, "spec.azure.clientID": subscription,
+		}
+	default:
+		return edits{"spec.provider": provider}
+	}
+}
+
+// withSecret gives the account keys instead of a token.
+func withSecret() edits {
+	return edits{"spec.credentials.type": "Secret", "spec.credentials.secretRef.name": "keys"}
+}
+
+func ambient() edits { return edits{"spec.credentials.type": "Ambient"} }
+
+func accountTexts() map[string]text {
+	gcp, azure := on("gcp"), on("azure")
+	poolOf := func(n int) string {
+		return "projects/" + strings.Repeat("1", n-len(pool)+len("123456789012")) + strings.TrimPrefix(pool, "projects/123456789012")
+	}
+	uuid := func(n int) string { return (subscription + "0")[:n] }
+	return map[string]text{
+		"spec.credentials.secretRef.name":   {limits: limits{1, 253}, make: letters, with: withSecret()},
+		"spec.regions[]":                    {limits: limits{1, 63}, make: letters},
+		"spec.endpoint":                     {limits: limits{8, 512}, make: startingWith("https://a")},
+		"spec.aws.accountID":                {limits: limits{0, 12}, make: startingWith("1")},
+		"spec.aws.roleARN":                  {limits: limits{0, 2048}, make: startingWith("arn:aws:iam::123456789012:role/")},
+		"spec.aws.externalID":               {limits: limits{2, 1224}, make: letters},
+		"spec.gcp.project":                  {limits: limits{0, 30}, make: letters, with: gcp},
+		"spec.gcp.workloadIdentityProvider": {limits: limits{0, 256}, make: poolOf, with: gcp},
+		"spec.gcp.serviceAccount": {
+			limits: limits{0, 128}, with: gcp,
+			make: func(n int) string { return letters(n-len("@p.iam.gserviceaccount.com")) + "@p.iam.gserviceaccount.com" },
+		},
+		"spec.azure.subscriptionID": {limits: limits{0, 36}, make: uuid, with: azure},
+		"spec.azure.resourceGroup":  {limits: limits{0, 90}, make: letters, with: azure},
+		"spec.azure.tenantID":       {limits: limits{0, 36}, make: uuid, with: azure},
+		"spec.azure.clientID":       {limits: limits{0, 36}, make: uuid, with: azure},
+	}
+}
+
+// cloudEnumCase is the case of a value that needs others beside it, or that a rule
+// refuses although the kind knows it.
+func cloudEnumCase(k kind, path, value string) (testCase, bool) {
+	tc := testCase{name: path + " " + value}
+	switch {
+	case k.name == "CloudAccount" && path == "spec.provider":
+		tc.edits = on(value)
+		if value == "local" {
+			tc.edits = join(tc.edits, edits{"spec.aws": absent()})
+			tc.field, tc.says = path, "provider must be aws, gcp or azure: local clusters need no account"
+		}
+	case k.name == "CloudAccount" && value == "Secret":
+		tc.edits = withSecret()
+	case k.name == "Backup" && value == "Auto":
+		tc.edits = edits{path: value}
+		tc.field, tc.says = path, "method must be Snapshot or Dump"
+	default:
+		return testCase{}, false
+	}
+	return tc, true
+}
+
+func (s *server) testCloudAccount(t *testing.T) {
+	s.check(t, cloudAccounts(), slices.Concat(blockCases(), credentialsCases(), keyMapCases(), endpointCases(), accountPatternCases(),
+		referenceCases("spec.credentials.secretRef.name", withSecret())))
+}
+
+// blockCases are about the block that each provider needs, and no other.
+func blockCases() []testCase {
+	providers := []string{"aws", "gcp", "azure"}
+	blocks := map[string]map[string]any{
+		"aws":   {"accountID": "123456789012", "roleARN": "arn:aws:iam::123456789012:role/shopfleet"},
+		"gcp":   {"project": "shop-prod", "workloadIdentityProvider": pool},
+		"azure": {"subscriptionID": subscription, "resourceGroup": "shopfleet", "tenantID": subscription, "clientID": subscription},
+	}
+	var cases []testCase
+	for _, provider := range providers {
+		cases = append(cases,
+			testCase{name: provider, edits: on(provider)},
+			testCase{
+				name: provider + " without its block", edits: edits{"spec.provider": provider, "spec.aws": absent()},
+				field: "spec." + provider, says: provider + " must be set when provider is " + provider + ", and only then",
+			})
+		for _, other := range providers {
+			if other != provider {
+				cases = append(cases, testCase{
+					name: other + "'s block on " + provider, edits: join(on(provider), edits{"spec." + other: blocks[other]}),
+					field: "spec." + other, says: other + " must be set when provider is " + other + ", and only then",
+				})
+			}
+		}
+	}
+	for field, with := range map[string]edits{
+		"spec": nil, "spec.provider": nil, "spec.credentials": nil, "spec.credentials.type": nil, "spec.aws.accountID": nil,
+		"spec.gcp.project": on("gcp"), "spec.azure.subscriptionID": on("azure"), "spec.azure.resourceGroup": on("azure"),
+	} {
+		cases = append(cases, testCase{name: "no " + field, edits: join(with, edits{field: absent()}), field: field, says: "Required value"})
+	}
+	return cases
+}
+
+// credentialsCases are about what each type of credentials needs of each provider.
+func credentialsCases() []testCase {
+	const secret, role, provider = "spec.credentials.secretRef", "spec.aws.roleARN", "spec.gcp.workloadIdentityProvider"
+	const onlyThen = "secretRef must be set when type is Secret, and only then"
+	const ids = "azure.tenantID and azure.clientID must be set unless credentials.type is Ambient"
+	cases := []testCase{
+		{name: "ambient without a role", edits: join(ambient(), edits{role: absent()})},
+		{name: "ambient with a role", edits: ambient()},
+		{name: "keys without a role", edits: join(withSecret(), edits{role: absent()})},
+		{name: "role with an external ID", edits: edits{"spec.aws.externalID": "a:b/c"}},
+		{name: "ambient on gcp", edits: join(on("gcp"), ambient(), edits{provider: absent()})},
+		{name: "ambient on azure", edits: join(on("azure"), ambient(), edits{"spec.azure.tenantID": absent(), "spec.azure.clientID": absent()})},
+		{name: "keys on gcp", edits: join(on("gcp"), withSecret(), edits{provider: absent()})},
+		{name: "keys on azure", edits: join(on("azure"), withSecret())},
+		{name: "keys without a Secret", edits: edits{"spec.credentials.type": "Secret"}, field: secret, says: onlyThen},
+		{name: "token with a Secret", edits: edits{secret: map[string]any{"name": "keys"}}, field: secret, says: onlyThen},
+		{name: "ambient with a Secret", edits: join(ambient(), edits{secret: map[string]any{"name": "keys"}}), field: secret, says: onlyThen},
+		{
+			name: "Secret without a name", edits: edits{"spec.credentials.type": "Secret", secret: map[string]any{}},
+			field: secret + ".name", says: "Required value",
+		},
+		{
+			name: "token without a role", edits: edits{role: absent()},
+			field: role, says: "aws.roleARN must be set when credentials.type is Federated: it is the role that the hub's token is exchanged for",
+		},
+		{
+			name: "token without a pool", edits: join(on("gcp"), edits{provider: absent()}),
+			field: provider, says: "gcp.workloadIdentityProvider must be set when credentials.type is Federated: it is what takes the hub's token",
+		},
+	}
+	for _, with := range []edits{nil, withSecret()} {
+		for _, field := range []string{"spec.azure.tenantID", "spec.azure.clientID"} {
+			cases = append(cases, testCase{
+				name: "azure without " + field, edits: join(on("azure"), with, edits{field: absent()}), field: "spec.azure", says: ids,
+			})
+		}
+	}
+	return cases
+}
+
+func keyMapCases() []testCase {
+	const keys = "spec.aws.kmsKeyIDs"
+	const says = "kmsKeyIDs must have regions of at most 63 and keys of at most 2048 characters"
+	return []testCase{
+		{name: "longest key", edits: edits{keys: map[string]any{strings.Repeat("r", 63): strings.Repeat("k", 2048)}}},
+		{name: "key of a long region", edits: edits{keys: map[string]any{strings.Repeat("r", 64): "alias/shop"}}, field: keys, says: says},
+		{name: "long key", edits: edits{keys: map[string]any{"eu-west-1": strings.Repeat("k", 2049)}}, field: keys, says: says},
+	}
+}
+
+func endpointCases() []testCase {
+	const field = "spec.endpoint"
+	var cases []testCase
+	for _, url := range []string{
+		"https://ec2.eu-west-1.amazonaws.com", "https://10.0.0.7:8443/ec2", "http://127.0.0.1:8080", "http://localhost", "http://localhost/arm",
+		"http://[::1]:8080/",
+	} {
+		cases = append(cases, testCase{name: "endpoint " + url, edits: edits{field: url}})
+	}
+	for _, url := range []string{
+		"http://ec2.example.com", "http://localhost.example.com", "http://127.0.0.1.example.com", "http://127.0.0.10", "ftp://example.com",
+		"https://user@example.com", "https://example.com?a=b", "https://example.com#a", "https://example .com", "https://example.com\n", "https://",
+		"http://localhost:80@example.com", "//example.com", " https://example.com",
+	} {
+		cases = append(cases, testCase{
+			name: "endpoint " + url, edits: edits{field: url}, field: field,
+			says: "endpoint must be an https URL without user, query or fragment, or http on a loopback address",
+		})
+	}
+	return cases
+}
+
+// accountPatternCases are about the names that providers give.
+func accountPatternCases() []testCase {
+	var cases []testCase
+	for _, row := range []struct {
+		field string
+		with  edits
+		good  []string
+		bad   []string
+	}{
+		{"spec.aws.accountID", nil, []string{"000000000000"}, []string{"12345678901", "12345678901a", ""}},
+		{
+			"spec.aws.roleARN", nil,
+			[]string{"arn:aws-cn:iam::123456789012:role/team/shop", "arn:aws:iam::123456789012:role/a+b=c,d.e@f-g_h"},
+			[]string{"", "shopfleet", "arn:aws:iam::123456789012:user/shop", "arn:aws:iam::1234:role/shop", "arn:aws:iam::123456789012:role/"},
+		},
+		{"spec.aws.externalID", nil, []string{"42", "team:shop/eu"}, []string{"a b", "a#b"}},
+		{"spec.gcp.project", on("gcp"), []string{"abcdef", "shop-prod-1"}, []string{"shop", "1shop-prod", "shop-prod-", "Shop-prod", ""}},
+		{
+			"spec.gcp.workloadIdentityProvider", on("gcp"), []string{pool},
+			[]string{"", "hub-cluster", "//iam.googleapis.com/" + pool, strings.Replace(pool, "123456789012", "shop-prod", 1), pool + "/x"},
+		},
+		{
+			"spec.gcp.serviceAccount", on("gcp"), []string{"shopfleet@shop-prod.iam.gserviceaccount.com"},
+			[]string{"", "shopfleet", "shopfleet@example.com", "Shop@shop-prod.iam.gserviceaccount.com"},
+		},
+		{
+			"spec.azure.subscriptionID", on("azure"), []string{strings.ToUpper(subscription)},
+			[]string{"", "production", strings.ReplaceAll(subscription, "-", "")},
+		},
+		{"spec.azure.tenantID", on("azure"), []string{subscription}, []string{"", "example.onmicrosoft.com"}},
+		{"spec.azure.clientID", on("azure"), []string{subscription}, []string{"", "shopfleet"}},
+		{"spec.azure.resourceGroup", on("azure"), []string{"a", "shop_fleet.(eu)-1"}, []string{"", "shop.", "shop fleet", "shop/fleet"}},
+		{"spec.regions[]", nil, []string{"eu-west-1", "westeurope", "eu"}, badRegions()},
+	} {
+		for _, value := range row.good {
+			cases = append(cases, testCase{name: row.field + " " + value, edits: join(row.with, edits{row.field: value})})
+		}
+		for _, value := range row.bad {
+			cases = append(cases, testCase{
+				name: row.field + " " + value, edits: join(row.with, edits{row.field: value}), field: item(row.field), says: "should match '^",
+			})
+		}
+	}
+	return cases
+}
+
+// badRegions are names that would lead elsewhere if they became part of a host's name.
+func badRegions() []string {
+	return []string{"EU-west-1", "eu west", "-eu", "eu-", "eu.example.com", "eu/west", "eu#"}
+}
+
+func (s *server) testAccountUpdates(t *testing.T) {
+	k := cloudAccounts()
+	stored := s.create(t.Context(), t, k, edits{"metadata.name": "updates"})
+	const says = "provider cannot be changed: make another CloudAccount"
+	s.checkUpdates(t, k, stored, []testCase{
+		{name: "nothing"},
+		{name: "other provider", edits: on("gcp"), field: "spec.provider", says: says},
+		{name: "keys", edits: withSecret()},
+		{name: "other role", edits: edits{"spec.aws.roleARN": "arn:aws:iam::123456789012:role/other"}},
+		{name: "all regions", edits: edits{"spec.regions": absent()}},
+	})
+}

@@ -1,0 +1,84 @@
+package cloud_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+)
+
+// secret makes the credentials of an account.
+func (s *stage) secret(t *testing.T, name string, data map[string][]byte) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: name, Labels: map[string]string{v1.CloudAccountLabel: "true"}},
+		Data:       data,
+	}
+	s.create(t, secret)
+	return secret
+}
+
+// account makes a CloudAccount.
+func (s *stage) account(t *testing.T, name string, spec v1.CloudAccountSpec) *v1.CloudAccount {
+	t.Helper()
+	account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *spec.DeepCopy()}
+	account.Spec.Credentials = credentials(name)
+	s.create(t, account)
+	return account
+}
+
+// introduced verifies accounts: without keys, with wrong ones, with good ones.
+func (s *story) introduced(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		account := s.account(t, p.account(), p.spec)
+		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
+		secret := s.secret(t, p.account(), p.wrong)
+		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonUnauthorized)
+		edit(t, s.hub, secret, func(secret *corev1.Secret) { secret.Data = p.secret })
+		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
+		if account.Status.Identity != p.identity || account.Status.LastVerifiedTime == nil {
+			t.Errorf("the identity is %q, verified %v, want %q", account.Status.Identity, account.Status.LastVerifiedTime, p.identity)
+		}
+		s.refer(t, p.member, p.account())
+	})
+	s.refer(t, second, s.provider(v1.ProviderAWS).account())
+}
+
+// refer gives a member its account.
+func (s *stage) refer(t *testing.T, member, account string) {
+	t.Helper()
+	edit(t, s.hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: member}}, func(m *v1.MemberCluster) {
+		m.Spec.CloudAccountRef = &v1.CloudAccountReference{Name: account}
+	})
+}
+
+// refused meets accounts that cannot be used.
+func (s *story) refused(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		name := "poor-" + p.account()
+		s.secret(t, name, p.poor.secret)
+		account := s.account(t, name, p.poor.spec)
+		c := s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonPermissionsMissing)
+		if !strings.Contains(c.Message, p.permission) {
+			t.Errorf("the message %q does not name %s", c.Message, p.permission)
+		}
+		s.awaitCondition(t, account, v1.ConditionCredentialsValid, metav1.ConditionTrue, v1.ReasonValid)
+		s.remove(t, account)
+	})
+	t.Run("another account's keys", func(t *testing.T) {
+		p := s.provider(v1.ProviderAWS)
+		s.secret(t, "stranger", p.secret)
+		spec := p.spec.DeepCopy()
+		spec.AWS.AccountID = "210987654321"
+		account := s.account(t, "stranger", *spec)
+		c := s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonWrongAccount)
+		t.Logf("%s", c.Message)
+		edit(t, s.hub, account, func(a *v1.CloudAccount) { a.Spec.AWS.AccountID = awsAccount })
+		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
+		s.remove(t, account)
+	})
+}

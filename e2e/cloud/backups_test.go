@@ -1,0 +1,187 @@
+package cloud_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/hub/schedule"
+)
+
+// backup makes a Backup of the shop by hand.
+func (s *stage) backup(t *testing.T, p *provider, name string, copyTo ...string) *v1.Backup {
+	t.Helper()
+	b := &v1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-" + p.account()},
+		Spec:       v1.BackupSpec{AppName: shop, ClusterName: p.member, CopyToRegions: copyTo},
+	}
+	s.create(t, b)
+	return b
+}
+
+// awaitBackup waits until a Backup is complete, and returns its snapshots in the cloud:
+// the one of the volume first, and then its copies.
+func (s *stage) awaitBackup(t *testing.T, p *provider, b *v1.Backup) []fake.Snapshot {
+	t.Helper()
+	s.awaitCondition(t, b, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
+	found := p.truth(b.Name)
+	if len(b.Status.Snapshots) != 1 || len(found) == 0 || b.Status.Phase != v1.BackupCompleted {
+		t.Fatalf("the backup is %s with %d snapshots in its status and %d in the cloud", b.Status.Phase, len(b.Status.Snapshots), len(found))
+	}
+	slices.SortStableFunc(found, func(a, _ fake.Snapshot) int {
+		if a.ID == b.Status.Snapshots[0].ID {
+			return -1
+		}
+		return 0
+	})
+	return found
+}
+
+// backedUp makes backups on demand, one of them with copies.
+func (s *story) backedUp(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		p.world.SetPace(fake.Pace{})
+		plain, copied := s.backup(t, p, "plain"), s.backup(t, p, "copied", p.other)
+		found := s.awaitBackup(t, p, plain)
+		if len(found) != 1 {
+			t.Fatalf("%d snapshots were made, want one: %v", len(found), found)
+		}
+		s.checkTags(t, p, plain, found[0])
+		st := &plain.Status
+		if st.CutTime == nil || st.StartTime == nil || st.CompletionTime == nil || st.Size != "10Gi" || st.Region != p.region || st.Provider != p.name {
+			t.Errorf("the status is not complete: %+v", st)
+		}
+		found = s.awaitBackup(t, p, copied)
+		if p.name == v1.ProviderGCP {
+			if len(found) != 1 || !slices.Contains(found[0].Locations, p.other) {
+				t.Errorf("the snapshot is in %v, want one in %s: %v", found[0].Locations, p.other, found)
+			}
+			return
+		}
+		s.awaitCondition(t, copied, v1.ConditionCopied, metav1.ConditionTrue, v1.ReasonCompleted)
+		if len(found) != 2 || found[1].Region != p.other || tagOf(found[1], cloud.TagCopyOf) != found[0].ID {
+			t.Errorf("%d snapshots, want one and its copy in %s: %v", len(found), p.other, found)
+		}
+		s.checkTags(t, p, copied, found[1])
+	})
+}
+
+// checkTags checks that a snapshot can be found again without its Backup.
+func (s *story) checkTags(t *testing.T, p *provider, b *v1.Backup, made fake.Snapshot) {
+	t.Helper()
+	handle := s.volume(t, p.member, s.claim(t, p.member).Spec.VolumeName).Spec.CSI.VolumeHandle
+	if !made.IsCopy && made.Source != handle {
+		t.Errorf("the snapshot is of %q, want %q", made.Source, handle)
+	}
+	for key, want := range map[string]string{
+		cloud.TagApp: string(s.app.UID), cloud.TagAppName: shop, cloud.TagNamespace: namespace, cloud.TagCluster: p.member,
+		cloud.TagBackup: b.Name, cloud.TagClaim: b.Status.Snapshots[0].Claim, cloud.TagEngine: "postgresql", cloud.TagVersion: "13.4", cloud.TagOf: "1",
+	} {
+		if got := tagOf(made, key); got != want {
+			t.Errorf("the tag %s is %q, want %q", key, got, want)
+		}
+	}
+	for _, key := range []string{cloud.TagHub, cloud.TagName, cloud.TagSlot, cloud.TagVolume} {
+		if tagOf(made, key) == "" {
+			t.Errorf("there is no tag %s", key)
+		}
+	}
+}
+
+// impossible asks for what cannot be.
+func (s *story) impossible(t *testing.T) {
+	p := s.provider(v1.ProviderAWS)
+	for name, one := range map[string]struct {
+		spec   v1.BackupSpec
+		reason string
+	}{
+		"no-such-app":     {v1.BackupSpec{AppName: "nobody", ClusterName: p.member}, v1.ReasonApplicationNotFound},
+		"no-such-cluster": {v1.BackupSpec{AppName: shop, ClusterName: "nowhere"}, v1.ReasonClusterDetached},
+		"no-snapshots":    {v1.BackupSpec{AppName: shop, ClusterName: "local-1"}, v1.ReasonCloudRefused},
+		"no-claim":        {v1.BackupSpec{AppName: shop, ClusterName: second}, v1.ReasonClaimNotFound},
+		"no-such-region":  {v1.BackupSpec{AppName: shop, ClusterName: p.member, CopyToRegions: []string{"eu-central-1"}}, v1.ReasonRegionNotAllowed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if one.reason == v1.ReasonRegionNotAllowed {
+				account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: p.account()}}
+				edit(t, s.hub, account, func(a *v1.CloudAccount) { a.Spec.Regions = []string{p.region, p.other} })
+			}
+			b := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: one.spec}
+			s.create(t, b)
+			c := s.awaitCondition(t, b, v1.ConditionReady, metav1.ConditionFalse, one.reason)
+			if b.Status.Phase != v1.BackupFailed {
+				t.Errorf("the backup is %s, want Failed: %s", b.Status.Phase, c.Message)
+			}
+			s.remove(t, b)
+			if left := p.truth(name); len(left) > 0 {
+				t.Errorf("it left snapshots: %v", left)
+			}
+		})
+	}
+}
+
+// scheduled places a shop that is backed up every minute, where that can be and where
+// it cannot. The minute is over when the chapter kept comes.
+func (s *story) scheduled(t *testing.T) {
+	s.often = newShop("often", second, "gcp-eu")
+	s.often.Spec.Database.Backup.Schedule = "* * * * *"
+	s.often.Spec.Database.Backup.CopyToRegions = nil
+	s.create(t, s.often)
+	s.awaitRunning(t, s.often, "europe-west1", "us-east-1")
+}
+
+// kept looks at what the schedule made.
+func (s *story) kept(t *testing.T) {
+	var made []v1.Backup
+	eventually(t, "a scheduled backup to be complete", func(ctx context.Context) error {
+		list := &v1.BackupList{}
+		if err := s.hub.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1.InstanceLabel: "often", v1.ClusterLabel: second}); err != nil {
+			return err
+		}
+		made = slices.DeleteFunc(list.Items, func(b v1.Backup) bool { return b.Status.Phase != v1.BackupCompleted })
+		if len(made) == 0 {
+			return fmt.Errorf("%d backups, none complete", len(list.Items))
+		}
+		return nil
+	})
+	for _, b := range made {
+		if want := schedule.BackupName("often", second, b.Spec.Slot.Time); b.Name != want || len(s.provider(v1.ProviderAWS).truth(b.Name)) != 1 {
+			t.Errorf("the backup of slot %s is %s, want %s with one snapshot", b.Spec.Slot, b.Name, want)
+		}
+	}
+	eventually(t, "the application to say how it is backed up", func(ctx context.Context) error {
+		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(s.often), s.often); err != nil {
+			return err
+		}
+		c := witness.Condition(s.often.Status.Conditions, v1.ConditionBackupReady)
+		if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "gcp-eu: spec.database.backup.schedule") || strings.Contains(c.Message, second) {
+			return fmt.Errorf("%s because of %s: %s", c.Status, c.Reason, c.Message)
+		}
+		for _, entry := range s.often.Status.Backups {
+			if entry.Cluster == second && entry.LastSlot != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
+				return nil
+			}
+		}
+		return errors.New("status.backups lacks the cluster")
+	})
+	edit(t, s.hub, s.often, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
+	eventually(t, "the application to say nothing of backups", func(ctx context.Context) error {
+		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(s.often), s.often); err != nil {
+			return err
+		}
+		if c := witness.Condition(s.often.Status.Conditions, v1.ConditionBackupReady); c.Type != "" || len(s.often.Status.Backups) > 0 {
+			return fmt.Errorf("%s: %v", c.Reason, s.often.Status.Backups)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,119 @@
+package cloud_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+)
+
+// lost loses the answer to a request that was heard.
+func (s *story) lost(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		p.script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.DropAfter})
+		b := s.backup(t, p, "lost")
+		if found := s.awaitBackup(t, p, b); len(found) != 1 {
+			t.Errorf("%d snapshots were made, want one: %v", len(found), found)
+		}
+	})
+}
+
+// throttled lets the providers ask to wait, for as long as it takes people to see it.
+func (s *story) throttled(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		p.script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Times: -1, Kind: faults.Refuse, Answer: p.throttled})
+		b := s.backup(t, p, "throttled")
+		s.awaitCondition(t, b, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonThrottled)
+		if len(p.truth(b.Name)) > 0 {
+			t.Error("a snapshot was made all the same")
+		}
+		p.script.Clear()
+		if found := s.awaitBackup(t, p, b); len(found) != 1 {
+			t.Errorf("%d snapshots were made, want one: %v", len(found), found)
+		}
+	})
+}
+
+// failed lets snapshots fail after they were accepted.
+func (s *story) failed(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		p.world.FailNext("an internal error has occurred")
+		b := s.backup(t, p, "failing")
+		s.awaitBackup(t, p, b)
+		if got := b.Status.Snapshots[0].Attempt; got != 1 {
+			t.Errorf("the attempt is %d, want 1", got)
+		}
+	})
+}
+
+// restarted ends the hub while snapshots are made.
+func (s *story) restarted(t *testing.T) {
+	backups, before := map[string]*v1.Backup{}, map[string]int{}
+	for _, p := range s.providers {
+		p.world.SetPace(fake.Pace{Cut: time.Hour, Ready: 2 * time.Hour})
+		before[p.account()] = p.script.Count(faults.OpCreateSnapshot)
+		b := s.backup(t, p, "interrupted")
+		backups[p.account()] = b
+		eventually(t, b.Name+" to be under way", func(ctx context.Context) error {
+			if err := s.hub.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+				return err
+			}
+			if len(b.Status.Snapshots) == 0 || b.Status.Snapshots[0].ID == "" {
+				return errors.New("no snapshot is known yet")
+			}
+			return nil
+		})
+	}
+	s.stop()
+	s.start(t)
+	for _, p := range s.providers {
+		p.world.SetPace(fake.Pace{})
+	}
+	s.each(t, func(t *testing.T, p *provider) {
+		if found := s.awaitBackup(t, p, backups[p.account()]); len(found) != 1 {
+			t.Errorf("%d snapshots were made, want one: %v", len(found), found)
+		}
+		if n := p.script.Count(faults.OpCreateSnapshot) - before[p.account()]; n != 1 {
+			t.Errorf("a snapshot was asked for %d times, want once", n)
+		}
+	})
+}
+
+// deleted deletes backups, one of them after its snapshot lost its tags.
+func (s *story) deleted(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		for _, name := range []string{"lost", "throttled", "failing"} {
+			b := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-" + p.account()}}
+			s.remove(t, b)
+			left := p.truth(b.Name)
+			if name == "failing" && len(left) <= 1 {
+				continue // What failed may stay as long as the provider keeps it.
+			}
+			if len(left) > 0 {
+				t.Errorf("%s left snapshots: %v", b.Name, left)
+			}
+		}
+		stripped := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "interrupted-" + p.account()}}
+		if err := s.hub.Get(t.Context(), client.ObjectKeyFromObject(stripped), stripped); err != nil {
+			t.Fatal(err)
+		}
+		id := p.truth(stripped.Name)[0].ID
+		p.world.EditSnapshot(id, func(snapshot *fake.Snapshot) {
+			delete(snapshot.Tags, cloud.TagHub)
+			delete(snapshot.Tags, cloud.TagApp)
+		})
+		s.remove(t, stripped)
+		s.awaitEvent(t, stripped, v1.ReasonSnapshotForeign)
+		if _, there := p.world.Snapshot(id); !there {
+			t.Error("a snapshot that is nobody's was deleted")
+		}
+	})
+}

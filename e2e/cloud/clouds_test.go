@@ -1,0 +1,198 @@
+package cloud_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/clock"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/arm"
+	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
+	"github.com/shopfleet/shopfleet/cloud/fake/gce"
+	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
+)
+
+const (
+	awsAccount   = "123456789012"
+	gcpProject   = "shopfleet"
+	gcpEmail     = "hub@shopfleet.iam.gserviceaccount.com"
+	subscription = "00000000-0000-0000-0000-000000000000"
+	tenant       = "11111111-0000-4000-8000-000000000000"
+	application  = "22222222-0000-4000-8000-000000000000"
+	hubGroup     = "shopfleet-hub"
+	nodeGroup    = "MC_shopfleet"
+)
+
+// provider is a cloud: its fake, and what the hub is told of it.
+type provider struct {
+	name v1.Provider
+	// member is the one whose database is backed up from, in region; other is the
+	// region that copies go to.
+	member, region, other string
+
+	world  *fake.World
+	script *faults.Script
+	driver csi.Driver
+
+	// door is the CloudAccount's; wrong are keys that are refused there.
+	door
+	wrong map[string][]byte
+	// poor is a way to the same cloud on which a permission is missing.
+	poor       door
+	permission string
+	// identity is who the provider says that the hub is.
+	identity string
+	// throttled is how the provider asks to wait.
+	throttled faults.Answer
+}
+
+// door is a way into a cloud: the spec of a CloudAccount, and the Secret of the same name.
+type door struct {
+	spec   v1.CloudAccountSpec
+	secret map[string][]byte
+}
+
+// credentials are those of the Secret of a name.
+func credentials(name string) v1.CloudCredentials {
+	return v1.CloudCredentials{Type: v1.CredentialsSecret, SecretRef: &v1.LocalSecretReference{Name: name}}
+}
+
+// serve lets the fake of a cloud answer on this machine.
+func (p *provider) serve(t *testing.T, handler http.Handler, classify func(*http.Request, []byte) faults.Op) string {
+	t.Helper()
+	server := httptest.NewServer(&front{next: handler, classify: classify, script: p.script})
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// account is the name of its CloudAccount and of the Secret.
+func (p *provider) account() string { return string(p.name) }
+
+func newAWS(t *testing.T) *provider {
+	t.Helper()
+	const id, key = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+	world := fake.NewWorld(clock.RealClock{})
+	newServer := func() *ec2.Server {
+		return ec2.New(world, ec2.Options{
+			Clock: clock.RealClock{}, Keys: []ec2.Key{{ID: id, Secret: key, Account: awsAccount, Name: "shopfleet"}},
+		})
+	}
+	rich, poor := newServer(), newServer()
+	poor.Deny("DescribeSnapshots")
+	p := &provider{
+		name: v1.ProviderAWS, member: "aws-eu", region: "eu-west-1", other: "us-east-1", world: world, script: &faults.Script{},
+		driver:   csi.EBS(world, rich, awsAccount),
+		wrong:    map[string][]byte{"accessKeyID": []byte(id), "secretAccessKey": []byte("wrong/" + key)},
+		identity: "arn:aws:iam::" + awsAccount + ":user/shopfleet", permission: "ec2:DescribeSnapshots",
+		throttled: faults.Answer{Status: http.StatusServiceUnavailable, Body: ec2.ErrorBody("RequestLimitExceeded", "Request limit exceeded.")},
+	}
+	open := func(server *ec2.Server) door {
+		return door{
+			spec: v1.CloudAccountSpec{
+				Provider: p.name, AWS: &v1.AWSAccount{AccountID: awsAccount}, Endpoint: p.serve(t, server, classifyEC2),
+			},
+			secret: map[string][]byte{"accessKeyID": []byte(id), "secretAccessKey": []byte(key)},
+		}
+	}
+	p.door, p.poor = open(rich), open(poor)
+	return p
+}
+
+func newGCP(t *testing.T) *provider {
+	t.Helper()
+	world := fake.NewWorld(clock.RealClock{})
+	newServer := func() *gce.Server {
+		return gce.New(world, gce.Options{Clock: clock.RealClock{}, Regions: map[string][]string{
+			"europe-west1": {"europe-west1-a", "europe-west1-b", "europe-west1-c"},
+			"us-central1":  {"us-central1-a", "us-central1-b", "us-central1-c"},
+		}})
+	}
+	rich, poor := newServer(), newServer()
+	p := &provider{
+		name: v1.ProviderGCP, member: "gcp-eu", region: "europe-west1", other: "us-central1", world: world, script: &faults.Script{},
+		driver: csi.PD(world, rich, gcpProject), identity: gcpEmail, permission: "compute.snapshots.create",
+		throttled: faults.Answer{
+			Status: http.StatusTooManyRequests, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: gce.ErrorBody(http.StatusTooManyRequests, "rateLimitExceeded", "Rate Limit Exceeded"),
+		},
+	}
+	poor.Forbid(p.permission)
+	keyFile := func(url string, known *gce.Server) map[string][]byte {
+		file, public, err := gce.NewKey(gcpEmail, gcpProject, url+"/token")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if known != nil {
+			known.AddServiceAccount(gcpEmail, public, gcpProject)
+		}
+		return map[string][]byte{"serviceAccountKey": file}
+	}
+	open := func(server *gce.Server) door {
+		url := p.serve(t, server, classifyREST)
+		return door{
+			spec:   v1.CloudAccountSpec{Provider: p.name, GCP: &v1.GCPAccount{Project: gcpProject}, Endpoint: url},
+			secret: keyFile(url, server),
+		}
+	}
+	p.door, p.poor = open(rich), open(poor)
+	p.wrong = keyFile(p.spec.Endpoint, nil)
+	return p
+}
+
+func newAzure(t *testing.T) *provider {
+	t.Helper()
+	const phrase = "s3cr~et.VALUE"
+	world := fake.NewWorld(clock.RealClock{})
+	newServer := func() *arm.Server {
+		return arm.New(world, arm.Options{Clock: clock.RealClock{}, Accounts: []arm.Account{{
+			Subscription: subscription, Tenant: tenant, ClientID: application, ClientSecret: phrase, Groups: []string{hubGroup, nodeGroup},
+		}}})
+	}
+	rich, poor := newServer(), newServer()
+	p := &provider{
+		name: v1.ProviderAzure, member: "az-eu", region: "westeurope", other: "northeurope", world: world, script: &faults.Script{},
+		driver: csi.AzureDisk(world, rich, arm.Disk{Subscription: subscription, Group: nodeGroup, Region: "westeurope"}),
+		wrong:  map[string][]byte{"clientSecret": []byte("wr0ng~VALUE")}, identity: application, permission: "Microsoft.Compute/snapshots/write",
+		throttled: faults.Answer{
+			Status: http.StatusTooManyRequests, Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}},
+			Body: `{"error":{"code":"SubscriptionRequestsThrottled","message":"Please try again later."}}`,
+		},
+	}
+	poor.Deny(subscription, p.permission)
+	open := func(server *arm.Server) door {
+		return door{
+			spec: v1.CloudAccountSpec{Provider: p.name, Endpoint: p.serve(t, server, classifyREST), Azure: &v1.AzureAccount{
+				SubscriptionID: subscription, ResourceGroup: hubGroup, TenantID: tenant, ClientID: application,
+			}},
+			secret: map[string][]byte{"clientSecret": []byte(phrase)},
+		}
+	}
+	p.door, p.poor = open(rich), open(poor)
+	return p
+}
+
+// truth are the snapshots in the cloud that a Backup made, copies too.
+func (p *provider) truth(backup string) []fake.Snapshot {
+	var found []fake.Snapshot
+	for _, s := range p.world.Snapshots() {
+		if tagOf(s, "shopfleet-backup") == backup {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// tagOf returns a tag of a snapshot, which Google's has in its description.
+func tagOf(s fake.Snapshot, key string) string {
+	if value, ok := s.Tags[key]; ok {
+		return value
+	}
+	_, rest, _ := strings.Cut(s.Description, `"`+key+`":"`)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}

@@ -1,0 +1,23 @@
+// Package cloud holds the tests of storage, backups and restores on fleets of real
+// control planes in front of fakes of the clouds.
+//
+// # What
+//
+// The hub runs in the test's process as in cmd/hub, with the adapters of the three
+// providers and the permissions that config/rbac ships, and nothing more. Its accounts
+// lead to the wire fakes of EC2, Compute Engine and Azure Resource Manager on this
+// machine; package e2e/fleet/csi plays the drivers in the members. One fleet lives
+// through one story: accounts, classes, claims, backups, bad days, restores.
+//
+// # Not
+//
+// Every answer that a provider may give is cloud/cloudtest's; what is decided from it is
+// tested where it is decided.
+//
+// # Trade-offs
+//
+//   - The chapters of the story build on each other and run in order, since a fleet takes
+//     longer to start than a chapter to run.
+//   - Faults are made on the server's side of the wire: the hub has no way to be given
+//     another network, and gets none for a test.
+package cloud

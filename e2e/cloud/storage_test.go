@@ -1,0 +1,178 @@
+package cloud_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+)
+
+// foreign is who takes a name of ours before we come.
+const foreign = "somebody.example.com"
+
+// classes are those that a member should have.
+func (s *stage) classes(t *testing.T, member string) (csi.ClassSet, v1.Provider) {
+	t.Helper()
+	found := &v1.MemberCluster{}
+	if err := s.hub.Get(t.Context(), client.ObjectKey{Name: member}, found); err != nil {
+		t.Fatal(err)
+	}
+	set, err := csi.Classes(csi.ClusterOf(found))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set, found.Status.Provider
+}
+
+// usurp takes the name of a class in the second member, before the hub comes.
+func (s *story) usurp(t *testing.T) {
+	t.Helper()
+	set, err := csi.Classes(csi.Cluster{Provider: v1.ProviderAWS, Drivers: []string{csi.DriverEBS}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: set.Profiles[2].Class.Name}, Provisioner: foreign}
+	if err := s.members[second].Create(t.Context(), taken); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// provisioned compares the classes of the members with what they should be.
+func (s *story) provisioned(t *testing.T) {
+	for _, p := range s.providers {
+		member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: p.member}}
+		s.awaitCondition(t, member, v1.ConditionStorageReady, metav1.ConditionTrue, v1.ReasonProvisioned)
+		set, _ := s.classes(t, p.member)
+		for _, want := range set.Profiles {
+			got := &storagev1.StorageClass{}
+			if err := s.members[p.member].Get(t.Context(), client.ObjectKeyFromObject(want.Class), got); err != nil {
+				t.Errorf("%s: %v", p.member, err)
+				continue
+			}
+			if diff := cmp.Diff(want.Class.Parameters, got.Parameters); diff != "" || got.Provisioner != set.Driver {
+				t.Errorf("%s: the class %s has the driver %q and parameters (-want +got):\n%s", p.member, got.Name, got.Provisioner, diff)
+			}
+			if name := profileClass(member, want.Profile); name != got.Name {
+				t.Errorf("%s: the status says that %s is %q, want %q", p.member, want.Profile, name, got.Name)
+			}
+		}
+		snapshots, err := snapshotClasses(t.Context(), s.members[p.member])
+		if has := p.member != "gcp-eu"; has && (err != nil || len(snapshots) != 1 || snapshots[0].Object["driver"] != set.Driver) {
+			t.Errorf("%s: the snapshot classes are %v, error %v, want one of %s", p.member, snapshots, err, set.Driver)
+		} else if !has && err == nil {
+			t.Errorf("%s: it has snapshot classes without the kind", p.member)
+		}
+	}
+	local := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "local-1"}}
+	s.awaitCondition(t, local, v1.ConditionStorageReady, metav1.ConditionTrue, v1.ReasonProvisioned)
+	if name := profileClass(local, v1.StorageFast); name != "" || len(local.Status.StorageClasses) != 3 {
+		t.Errorf("local-1: the profiles are %v, want the default class for each", local.Status.StorageClasses)
+	}
+}
+
+// profileClass is what a member's status says that a profile is.
+func profileClass(m *v1.MemberCluster, profile v1.StorageProfile) string {
+	for _, c := range m.Status.StorageClasses {
+		if c.Profile == profile {
+			return c.ClassName
+		}
+	}
+	return "unknown"
+}
+
+func snapshotClasses(ctx context.Context, c client.Client) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotClassList"})
+	err := c.List(ctx, list)
+	return list.Items, err
+}
+
+// defended changes and deletes classes by hand, and takes a name away.
+func (s *story) defended(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		c, key := s.members[p.member], client.ObjectKeyFromObject(first(s.classes(t, p.member)).Profiles[0].Class)
+		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}
+		edit(t, c, class, func(class *storagev1.StorageClass) { class.AllowVolumeExpansion = new(false) })
+		eventually(t, "the class to be put right", func(ctx context.Context) error {
+			if err := c.Get(ctx, key, class); err != nil {
+				return err
+			}
+			if !*class.AllowVolumeExpansion {
+				return errors.New("it does not expand")
+			}
+			return nil
+		})
+		if err := c.Delete(t.Context(), class); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the class to be made again", func(ctx context.Context) error { return c.Get(ctx, key, class) })
+	})
+	t.Run("a name that is taken", func(t *testing.T) {
+		member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: second}}
+		condition := s.awaitCondition(t, member, v1.ConditionStorageReady, metav1.ConditionFalse, v1.ReasonConflict)
+		taken := &storagev1.StorageClass{}
+		key := client.ObjectKeyFromObject(first(s.classes(t, second)).Profiles[2].Class)
+		if err := s.members[second].Get(t.Context(), key, taken); err != nil {
+			t.Fatal(err)
+		}
+		if taken.Provisioner != foreign || len(taken.Labels) > 0 || !strings.Contains(condition.Message, key.Name) {
+			t.Errorf("the class of somebody else is of %q with labels %v; the condition says %q", taken.Provisioner, taken.Labels, condition.Message)
+		}
+		if err := s.members[second].Delete(t.Context(), taken); err != nil {
+			t.Fatal(err)
+		}
+		// Nobody watches what is not ours: a change of the member is cause to look.
+		edit(t, s.hub, member, func(m *v1.MemberCluster) { metav1.SetMetaDataAnnotation(&m.ObjectMeta, "example.com/look", "again") })
+		s.awaitCondition(t, member, v1.ConditionStorageReady, metav1.ConditionTrue, v1.ReasonProvisioned)
+	})
+}
+
+func first[A, B any](a A, _ B) A { return a }
+
+// placed sees a shop's claims bound to volumes of the clouds.
+func (s *story) placed(t *testing.T) {
+	s.app = newShop(shop, "aws-eu", "az-eu", "gcp-eu", "local-1")
+	s.create(t, s.app)
+	s.awaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "westeurope")
+	kinds := map[v1.Provider]fake.Volume{
+		v1.ProviderAWS:   {Type: "gp3", IOPS: 6000, Throughput: 250},
+		v1.ProviderGCP:   {Type: "pd-ssd"},
+		v1.ProviderAzure: {Type: "Premium_LRS"},
+	}
+	for _, p := range s.providers {
+		claim := s.claim(t, p.member)
+		pv := s.volume(t, p.member, claim.Spec.VolumeName)
+		want := first(s.classes(t, p.member)).Profiles[1].Class.Name
+		if *claim.Spec.StorageClassName != want || pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+			t.Errorf("%s: the claim has the class %s and its volume is %s, want %s and Retain",
+				p.member, *claim.Spec.StorageClassName, pv.Spec.PersistentVolumeReclaimPolicy, want)
+		}
+		made, ok := p.world.Volume(pv.Spec.CSI.VolumeHandle)
+		got := fake.Volume{Type: made.Type, IOPS: made.IOPS, Throughput: made.Throughput}
+		if diff := cmp.Diff(kinds[p.name], got, cmp.AllowUnexported(fake.Volume{})); !ok || diff != "" {
+			t.Errorf("%s: the volume in the cloud is there: %t (-want +got):\n%s", p.member, ok, diff)
+		}
+		eventually(t, "the volume in "+p.member+" to be attached", func(context.Context) error {
+			if made, _ := p.world.Volume(pv.Spec.CSI.VolumeHandle); !made.Attached {
+				return fmt.Errorf("volume %s is not", made.ID)
+			}
+			return nil
+		})
+	}
+	if class := s.claim(t, "local-1").Spec.StorageClassName; class == nil || *class != "standard" {
+		t.Errorf("local-1: the claim's class is %v, want the default one", class)
+	}
+}

@@ -1,0 +1,30 @@
+// Package csi plays the storage driver of a cloud in a cluster of a fleet.
+//
+// # What
+//
+//   - EBS, PD and AzureDisk are the drivers of the three clouds: a claim becomes a volume
+//     in the provider's fake, and a PersistentVolume with the handle, the node affinity
+//     and the reclaim policy that the real driver writes.
+//   - StandIn makes volumes as soon as the volume controller asks for them, grows them,
+//     deletes those that are released and not to be kept, and attaches them to nodes.
+//   - New leaves in the cluster what the installation of the driver does: its CSIDriver,
+//     its label on each node, and CSINodes.
+//
+// The cluster must be Driverless, so that nobody else provides volumes:
+//
+//	driver := csi.EBS(world, server, "123456789012")
+//	standIn, err := csi.New(ctx, member.AdminConfig(), driver)
+//	go standIn.Run(ctx)
+//
+// # Not
+//
+// No data: a volume is a record in the fake. No VolumeSnapshots, no clones, and no nodes
+// that come later than the stand-in.
+//
+// # Trade-offs
+//
+//   - Which volumes were made is found again by the name of the PersistentVolume alone,
+//     and the volume is made before it: a stand-in that is killed in between leaves one
+//     that nobody knows, as the real drivers do not.
+//   - Binding, the choice of a node and protection are left to the real controllers.
+package csi

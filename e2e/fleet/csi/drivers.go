@@ -1,0 +1,80 @@
+package csi
+
+import (
+	"strconv"
+
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/arm"
+	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
+	"github.com/shopfleet/shopfleet/cloud/fake/gce"
+)
+
+// Driver is the driver of a cloud.
+type Driver struct {
+	// name is that of its CSIDriver, topology its label for zones.
+	name, topology string
+	world          *fake.World
+	// provision makes a volume and returns its handle.
+	provision func(volume) (string, error)
+}
+
+// volume is what a claim asks for.
+type volume struct {
+	// name is the PersistentVolume's.
+	name string
+	// zone is the value of the driver's label on the node.
+	zone       string
+	sizeBytes  int64
+	parameters map[string]string
+	tags       map[string]string
+}
+
+// number reads a parameter; 0 is what the driver takes when it is absent.
+func (v volume) number(parameter string) (int64, error) {
+	text := v.parameters[parameter]
+	if text == "" {
+		return 0, nil
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+func newDriver(world *fake.World, name string, provision func(volume) (string, error)) Driver {
+	return Driver{name: name, topology: csi.TopologyKey(name), world: world, provision: provision}
+}
+
+// EBS is the driver of Amazon's volumes, in an account.
+func EBS(world *fake.World, server *ec2.Server, account string) Driver {
+	return newDriver(world, csi.DriverEBS, func(v volume) (string, error) {
+		iops, err := v.number("iops")
+		if err != nil {
+			return "", err
+		}
+		throughput, err := v.number("throughput")
+		if err != nil {
+			return "", err
+		}
+		return server.Provision(ec2.Disk{
+			Account: account, Zone: v.zone, Name: v.name, SizeBytes: v.sizeBytes, Type: v.parameters["type"],
+			IOPS: iops, Throughput: throughput, Encrypted: v.parameters["encrypted"] == "true", Tags: v.tags,
+		}).ID, nil
+	})
+}
+
+// PD is the driver of Google's disks, in a project.
+func PD(world *fake.World, server *gce.Server, project string) Driver {
+	return newDriver(world, csi.DriverPD, func(v volume) (string, error) {
+		handle := server.CSIDisk(project, v.zone, v.name, v.sizeBytes)
+		world.EditVolume(handle, func(made *fake.Volume) { made.Type = v.parameters["type"] })
+		return handle, nil
+	})
+}
+
+// AzureDisk is the driver of Azure's disks, in the resource group of a cluster's nodes.
+func AzureDisk(world *fake.World, server *arm.Server, group arm.Disk) Driver {
+	return newDriver(world, csi.DriverAzureDisk, func(v volume) (string, error) {
+		disk := group
+		disk.Name, disk.Zone, disk.SizeBytes, disk.SKU, disk.Tags = v.name, v.zone, v.sizeBytes, v.parameters["skuName"], v.tags
+		return server.AddDisk(disk).ID, nil
+	})
+}

@@ -1,0 +1,132 @@
+package csi
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// attachedByController tells the volume controller that it attaches volumes to a node; a
+// kubelet says so of itself.
+const attachedByController = "volumes.kubernetes.io/controller-managed-attach-detach"
+
+// StandIn plays a driver in one cluster.
+type StandIn struct {
+	driver Driver
+	mgr    ctrl.Manager
+	client client.Client
+}
+
+// New installs a driver in a cluster that an administrator's configuration leads to. It
+// provides once Run runs.
+func New(ctx context.Context, admin *rest.Config, driver Driver) (*StandIn, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	mgr, err := ctrl.NewManager(admin, ctrl.Options{
+		Scheme: scheme, Metrics: server.Options{BindAddress: "0"},
+		// Each cluster has a stand-in.
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making a manager: %w", err)
+	}
+	s := &StandIn{driver: driver, mgr: mgr, client: mgr.GetClient()}
+	if err := s.install(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.watch()
+}
+
+// Run provides volumes until the context ends.
+func (s *StandIn) Run(ctx context.Context) error {
+	if err := s.mgr.Start(ctx); err != nil {
+		return fmt.Errorf("running the stand-in for %s: %w", s.driver.name, err)
+	}
+	return nil
+}
+
+func (s *StandIn) watch() error {
+	for name, one := range map[string]struct {
+		object client.Object
+		work   func(context.Context, reconcile.Request) error
+	}{
+		"claims":      {&corev1.PersistentVolumeClaim{}, s.provide},
+		"volumes":     {&corev1.PersistentVolume{}, s.reclaim},
+		"attachments": {&storagev1.VolumeAttachment{}, s.attach},
+	} {
+		err := builder.ControllerManagedBy(s.mgr).Named(name).For(one.object).
+			Complete(reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+				err := one.work(ctx, request)
+				if apierrors.IsConflict(err) {
+					return reconcile.Result{RequeueAfter: conflictDelay}, nil
+				}
+				return reconcile.Result{}, client.IgnoreNotFound(err)
+			}))
+		if err != nil {
+			return fmt.Errorf("watching %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// install leaves what the installation of the driver does.
+func (s *StandIn) install(ctx context.Context) error {
+	reader := s.mgr.GetAPIReader()
+	driver := &storagev1.CSIDriver{
+		ObjectMeta: metav1.ObjectMeta{Name: s.driver.name},
+		Spec:       storagev1.CSIDriverSpec{AttachRequired: new(true)},
+	}
+	if err := s.client.Create(ctx, driver); unlessExists(err) != nil {
+		return fmt.Errorf("installing the driver: %w", err)
+	}
+	nodes := &corev1.NodeList{}
+	if err := reader.List(ctx, nodes); err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	for i := range nodes.Items {
+		if err := s.installOn(ctx, &nodes.Items[i]); err != nil {
+			return fmt.Errorf("installing the driver on node %q: %w", nodes.Items[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *StandIn) installOn(ctx context.Context, node *corev1.Node) error {
+	before := node.DeepCopy()
+	node.Labels[s.driver.topology] = node.Labels[corev1.LabelTopologyZone]
+	metav1.SetMetaDataAnnotation(&node.ObjectMeta, attachedByController, "true")
+	if err := s.client.Patch(ctx, node, client.MergeFrom(before)); err != nil {
+		return err
+	}
+	on := &storagev1.CSINode{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID},
+		}},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
+			{Name: s.driver.name, NodeID: node.Name, TopologyKeys: []string{s.driver.topology}},
+		}},
+	}
+	return unlessExists(s.client.Create(ctx, on))
+}
+
+func unlessExists(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}

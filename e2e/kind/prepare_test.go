@@ -1,0 +1,102 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/hub/members/link"
+	"github.com/shopfleet/shopfleet/hub/prepare"
+)
+
+// backupPrepare tells the databases that their volumes are about to be cut, with the
+// permissions that the hub has in a member.
+func (w *world) backupPrepare(t *testing.T) {
+	for name, r := range w.each() {
+		t.Run(name, func(t *testing.T) {
+			in, mark := r.asHub(t), r.mark(t)
+			last := r.checkpoint(t)
+			r.quiet(t, in, w, shop)()
+			if after := r.checkpoint(t); after == last {
+				t.Errorf("the last checkpoint of %s is still the one at %s", shop, last)
+			}
+
+			release := r.quiet(t, in, w, ledger)
+			if out, err := r.touchOrders(t.Context()); err == nil || !strings.Contains(err.Error(), "Lock wait timeout exceeded") {
+				t.Errorf("who writes to %s does not wait: %v\n%s", ledger, err, out)
+			}
+			r.inDatabase(t, ledger) // Who reads does not.
+			release()
+			if out, err := r.touchOrders(t.Context()); err != nil {
+				t.Errorf("who writes to %s waits after the release: %v\n%s", ledger, err, out)
+			}
+			r.order(t, ledger)
+
+			ran := r.since(t, mark).ByServiceAccount(config.Namespace, "shopfleet-hub").Where(func(e audit.Event) bool { return e.Subresource == "exec" })
+			if len(ran) != 2 || len(ran.Code(http.StatusSwitchingProtocols)) != 2 {
+				t.Errorf("want two commands, neither refused:\n%s", ran)
+			}
+		})
+	}
+}
+
+// asHub returns the region as the hub has it: with its permissions, over its link.
+func (r *region) asHub(t *testing.T) cluster.Cluster {
+	t.Helper()
+	admin, err := r.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := strings.TrimSpace(r.must(t, "create", "token", "shopfleet-hub", "--namespace", config.Namespace))
+	access := &rest.Config{Host: admin.Host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: admin.CAData}}
+	l, err := link.Open(access, link.Timeouts{Dial: patience, Request: patience, Probe: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	in, err := cluster.New(l.Config(), func(o *cluster.Options) { o.HTTPClient = l.Client() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// quiet tells an application's database, and returns what releases it.
+func (r *region) quiet(t *testing.T, in cluster.Cluster, w *world, name string) func() {
+	t.Helper()
+	app := &v1.EcommerceApp{}
+	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
+		t.Fatal(err)
+	}
+	release, err := prepare.New(prepare.Options{Timeout: patience}).Prepare(t.Context(), in, app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return release
+}
+
+// checkpoint returns where the last checkpoint of the shop's database is.
+func (r *region) checkpoint(t *testing.T) string {
+	t.Helper()
+	return r.must(t, "exec", "--namespace", namespace, shop+"-database-0", "--container=database", "--",
+		"psql", "--host=/var/run/postgresql", "--username=postgres", "--dbname=postgres", "--tuples-only", "--no-align",
+		"--command=SELECT checkpoint_lsn FROM pg_control_checkpoint()")
+}
+
+// touchOrders writes to the ledger's orders, as the application, and waits for a moment
+// if it has to.
+func (r *region) touchOrders(ctx context.Context) (string, error) {
+	const sql = "SET SESSION lock_wait_timeout = 2; UPDATE orders SET id = id"
+	return r.kubectl(ctx, "exec", "--namespace", namespace, ledger+"-database-0", "--container=database", "--", "sh", "-c",
+		fmt.Sprintf(`MYSQL_PWD="$APP_PASSWORD" mysql --protocol=tcp --host=127.0.0.1 --user="$APP_USER" --database="$APP_DATABASE" --execute='%s'`, sql))
+}

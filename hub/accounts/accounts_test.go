@@ -1,0 +1,169 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	testclock "k8s.io/utils/clock/testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+)
+
+// stage is accounts whose clouds are a world of their own.
+type stage struct {
+	*Accounts
+	clock     *testclock.FakeClock
+	connected []cloud.Config
+	requests  *faults.Script
+}
+
+func newStage() *stage {
+	s := &stage{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), requests: &faults.Script{}}
+	world := fake.NewWorld(s.clock)
+	s.Accounts = New(Options{Clock: s.clock, Registry: cloud.Registry{
+		v1.ProviderAWS: func(_ context.Context, c cloud.Config) (cloud.Session, error) {
+			s.connected = append(s.connected, c)
+			if string(c.Secret["accessKeyID"]) == "bad" {
+				return cloud.Session{}, &cloud.Error{Class: cloud.ClassInvalid, Code: "BadKey"}
+			}
+			return fake.Connect(world, s.requests, fake.Options{Region: c.Region, Account: c.Account}), nil
+		},
+	}})
+	return s
+}
+
+func spec(regions ...string) v1.CloudAccountSpec {
+	return v1.CloudAccountSpec{Provider: v1.ProviderAWS, AWS: &v1.AWSAccount{AccountID: "123456789012"}, Regions: regions}
+}
+
+func TestSessionsAreKeptUntilTheAccountChanges(t *testing.T) {
+	t.Parallel()
+	s := newStage()
+	key := map[string][]byte{"accessKeyID": []byte("k")}
+	if !s.Set("a", spec(), key) || s.Set("a", spec(), key) {
+		t.Error("only the first Set changed anything")
+	}
+	session := func(region string) {
+		t.Helper()
+		if _, err := s.Session(t.Context(), "a", region); err != nil {
+			t.Fatal(err)
+		}
+	}
+	session("eu-west-1")
+	session("eu-west-1")
+	session("us-east-1")
+	if len(s.connected) != 2 {
+		t.Errorf("connected %d times, want once for each region", len(s.connected))
+	}
+	key["accessKeyID"] = []byte("changed behind our back")
+	s.Set("a", spec(), map[string][]byte{"accessKeyID": []byte("k2")})
+	session("eu-west-1")
+	if got := string(s.connected[2].Secret["accessKeyID"]); len(s.connected) != 3 || got != "k2" {
+		t.Errorf("after a rotation connected %d times, last with %q", len(s.connected), got)
+	}
+	if got := string(s.connected[0].Secret["accessKeyID"]); got != "k" {
+		t.Errorf("the caller's map is ours: %q", got)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	s := newStage()
+	s.Set("narrow", spec("eu-west-1"), nil)
+	s.Set("bad", spec(), map[string][]byte{"accessKeyID": []byte("bad")})
+	gcp := v1.CloudAccountSpec{Provider: v1.ProviderGCP, GCP: &v1.GCPAccount{Project: "shops-prod"}}
+	s.Set("unbuilt", gcp, nil)
+	tests := map[string]struct {
+		account, region string
+		class           cloud.Class
+		code            string
+	}{
+		"no account":         {"none", "eu-west-1", cloud.ClassNotFound, CodeUnknownAccount},
+		"region not allowed": {"narrow", "us-east-1", cloud.ClassInvalid, CodeRegionNotAllowed},
+		"not built":          {"unbuilt", "europe-west1", cloud.ClassInvalid, CodeProviderMissing},
+		"bad configuration":  {"bad", "eu-west-1", cloud.ClassInvalid, "BadKey"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := s.Session(t.Context(), tt.account, tt.region)
+			var e *cloud.Error
+			if !errors.As(err, &e) || e.Class != tt.class || e.Code != tt.code {
+				t.Errorf("error %v, want %s (%s)", err, tt.class, tt.code)
+			}
+		})
+	}
+}
+
+// TestABusyAccountIsPaced: what is too much is refused without a request, and with the
+// time to wait; another account has buckets of its own.
+func TestABusyAccountIsPaced(t *testing.T) {
+	t.Parallel()
+	s := newStage()
+	s.Set("a", spec(), nil)
+	s.Set("b", spec(), nil)
+	describe := func(account string) error {
+		t.Helper()
+		session, err := s.Session(t.Context(), account, "eu-west-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = session.Volumes.DescribeVolume(t.Context(), cloud.VolumeRef{Region: "eu-west-1", Handle: "vol-1"})
+		return err
+	}
+	for range readsAtOnce {
+		if err := describe("a"); cloud.ClassOf(err) != cloud.ClassNotFound {
+			t.Fatal(err)
+		}
+	}
+	sent := s.requests.Count(faults.OpAny)
+	if err := describe("a"); cloud.ClassOf(err) != cloud.ClassThrottled || cloud.RetryAfter(err) < time.Second {
+		t.Errorf("one too many: %v, again after %s", err, cloud.RetryAfter(err))
+	}
+	if got := s.requests.Count(faults.OpAny); got != sent {
+		t.Error("a paced call was sent")
+	}
+	if err := describe("b"); cloud.ClassOf(err) != cloud.ClassNotFound {
+		t.Errorf("the other account: %v", err)
+	}
+	s.clock.Step(time.Second)
+	if err := describe("a"); cloud.ClassOf(err) != cloud.ClassNotFound {
+		t.Errorf("a second later: %v", err)
+	}
+}
+
+func TestRequestsAreCounted(t *testing.T) {
+	t.Parallel()
+	counter := NewRequests()
+	c := counted{next: roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/fails" {
+			return nil, errors.New("reset")
+		}
+		return &http.Response{StatusCode: http.StatusTooManyRequests, Body: http.NoBody}, nil
+	}), count: counter.MustCurryWith(map[string]string{"provider": "aws", "account": "a"})}
+	for _, path := range []string{"/fails", "/", "/"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response, err := c.RoundTrip(r); err == nil {
+			_ = response.Body.Close()
+		}
+	}
+	for outcome, want := range map[string]float64{"error": 1, "429": 2} {
+		if got := testutil.ToFloat64(counter.WithLabelValues("aws", "a", outcome)); got != want {
+			t.Errorf("%s: %v, want %v", outcome, got, want)
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,0 +1,26 @@
+// Package accounts keeps the hub's sessions in the clouds.
+//
+// # What
+//
+//   - Accounts is told of each CloudAccount with its credentials (Set, Remove) and hands
+//     out sessions, one for each account and region, made when first asked for.
+//   - A change of an account, or of its Secret, makes its next sessions anew; what runs
+//     on the old ones ends as it would have.
+//   - Each account has token buckets of its own in each region, one for reads and one
+//     for changes, below what the providers allow. A call that would have to wait is
+//     Throttled at once, with the time to wait: nobody is held up, and no request sent.
+//   - Requests are counted by account and outcome.
+//
+// # Not
+//
+// No CloudAccount is read or written here, and no Secret: that is the controller's. No
+// retries: callers decide by the class of the error.
+//
+// # Trade-offs
+//
+//   - One HTTP transport serves all accounts, but connections are per host, and the
+//     bound on them is per host too. Two accounts of one provider share hosts, not
+//     buckets.
+//   - Secrets are kept in memory as long as their account is, since sessions renew their
+//     tokens with them.
+package accounts

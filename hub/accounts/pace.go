@@ -1,0 +1,168 @@
+package accounts
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+// Rates are what one account may ask for in one region, per second, and at once. They
+// stay below the providers' own bounds, which people and drivers share: EC2 refills 20
+// reads and 5 changes a second, Google Cloud and Azure allow more.
+const (
+	readsPerSecond   = 10
+	readsAtOnce      = 50
+	changesPerSecond = 2
+	changesAtOnce    = 20
+)
+
+// buckets are those of one account in one region.
+type buckets struct {
+	reads, changes *rate.Limiter
+}
+
+func newBuckets() *buckets {
+	return &buckets{
+		reads:   rate.NewLimiter(readsPerSecond, readsAtOnce),
+		changes: rate.NewLimiter(changesPerSecond, changesAtOnce),
+	}
+}
+
+// wrap returns a session whose calls take from the buckets.
+func (b *buckets) wrap(s cloud.Session, provider v1.Provider, c clock.PassiveClock) cloud.Session {
+	p := pacer{buckets: b, provider: provider, clock: c}
+	return cloud.Session{
+		Snapshots: pacedSnapshots{p, s.Snapshots},
+		Volumes:   pacedVolumes{p, s.Volumes},
+		Access:    pacedAccess{p, s.Access},
+	}
+}
+
+// pacer takes from buckets, or refuses.
+type pacer struct {
+	*buckets
+	provider v1.Provider
+	clock    clock.PassiveClock
+}
+
+func (p pacer) take(op string, from *rate.Limiter) error {
+	now := p.clock.Now()
+	reservation := from.ReserveN(now, 1)
+	wait := reservation.DelayFrom(now)
+	if wait <= 0 {
+		return nil
+	}
+	reservation.CancelAt(now)
+	return &cloud.Error{
+		Class: cloud.ClassThrottled, Provider: p.provider, Op: op, Code: CodePaced,
+		Message: "the account is asked for much at once; this waits for its turn", RetryAfter: max(wait, time.Second),
+	}
+}
+
+type pacedSnapshots struct {
+	pacer
+	next cloud.Snapshots
+}
+
+// EnsureSnapshot takes a change if a request may be sent, else a read.
+func (p pacedSnapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (cloud.Snapshot, error) {
+	if err := p.take("EnsureSnapshot", p.either(spec.MaySend)); err != nil {
+		return cloud.Snapshot{}, err
+	}
+	return p.next.EnsureSnapshot(ctx, spec)
+}
+
+// EnsureCopy takes a change if a request may be sent, else a read.
+func (p pacedSnapshots) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Snapshot, error) {
+	if err := p.take("EnsureCopy", p.either(spec.MaySend)); err != nil {
+		return cloud.Snapshot{}, err
+	}
+	return p.next.EnsureCopy(ctx, spec)
+}
+
+// GetSnapshot takes a read.
+func (p pacedSnapshots) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (cloud.Snapshot, error) {
+	if err := p.take("GetSnapshot", p.reads); err != nil {
+		return cloud.Snapshot{}, err
+	}
+	return p.next.GetSnapshot(ctx, ref)
+}
+
+// ListSnapshots takes a read.
+func (p pacedSnapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq2[cloud.Snapshot, error] {
+	if err := p.take("ListSnapshots", p.reads); err != nil {
+		return func(yield func(cloud.Snapshot, error) bool) { yield(cloud.Snapshot{}, err) }
+	}
+	return p.next.ListSnapshots(ctx, owner)
+}
+
+// DeleteSnapshot takes a change.
+func (p pacedSnapshots) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, owner cloud.Owner) error {
+	if err := p.take("DeleteSnapshot", p.changes); err != nil {
+		return err
+	}
+	return p.next.DeleteSnapshot(ctx, ref, owner)
+}
+
+type pacedVolumes struct {
+	pacer
+	next cloud.Volumes
+}
+
+// DescribeVolume takes a read.
+func (p pacedVolumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (cloud.Volume, error) {
+	if err := p.take("DescribeVolume", p.reads); err != nil {
+		return cloud.Volume{}, err
+	}
+	return p.next.DescribeVolume(ctx, ref)
+}
+
+// EnsureVolume takes a change.
+func (p pacedVolumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud.Volume, error) {
+	if err := p.take("EnsureVolume", p.changes); err != nil {
+		return cloud.Volume{}, err
+	}
+	return p.next.EnsureVolume(ctx, spec)
+}
+
+// DeleteVolume takes a change.
+func (p pacedVolumes) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner cloud.Owner) error {
+	if err := p.take("DeleteVolume", p.changes); err != nil {
+		return err
+	}
+	return p.next.DeleteVolume(ctx, ref, owner)
+}
+
+type pacedAccess struct {
+	pacer
+	next cloud.Access
+}
+
+// Identity takes a read.
+func (p pacedAccess) Identity(ctx context.Context) (cloud.Identity, error) {
+	if err := p.take("Identity", p.reads); err != nil {
+		return cloud.Identity{}, err
+	}
+	return p.next.Identity(ctx)
+}
+
+// Preflight takes a read.
+func (p pacedAccess) Preflight(ctx context.Context, owner cloud.Owner) ([]cloud.PermissionCheck, error) {
+	if err := p.take("Preflight", p.reads); err != nil {
+		return nil, err
+	}
+	return p.next.Preflight(ctx, owner)
+}
+
+func (b *buckets) either(change bool) *rate.Limiter {
+	if change {
+		return b.changes
+	}
+	return b.reads
+}

@@ -1,0 +1,65 @@
+package verdict
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+)
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	of := func(class cloud.Class, code string, after time.Duration) error {
+		return fmt.Errorf("asking: %w", &cloud.Error{
+			Class: class, Code: code, Message: "said so", RequestID: "changes-each-time", RetryAfter: after,
+		})
+	}
+	tests := map[string]struct {
+		err     error
+		reason  string
+		message string
+		fatal   bool
+		wait    time.Duration
+	}{
+		"throttled":          {of(cloud.ClassThrottled, "SlowDown", time.Minute), v1.ReasonThrottled, "x: the provider asks to wait (SlowDown)", false, time.Minute},
+		"throttled, no time": {of(cloud.ClassThrottled, "", 0), v1.ReasonThrottled, "x: the provider asks to wait", false, Transient},
+		"transient":          {of(cloud.ClassTransient, "", 0), v1.ReasonCloudUnavailable, "x: the provider does not answer", false, Transient},
+		"ambiguous":          {of(cloud.ClassAmbiguous, "", 0), v1.ReasonRetrying, "x: the answer was lost; looking for what came of it", false, Transient},
+		"quota":              {of(cloud.ClassQuota, "SnapshotLimitExceeded", 0), v1.ReasonQuotaExceeded, "x: a quota of the account is reached (SnapshotLimitExceeded)", false, Quota},
+		"denied":             {of(cloud.ClassDenied, "ec2:DeleteSnapshot", 0), v1.ReasonCloudRefused, "x: the provider refuses it (ec2:DeleteSnapshot)", false, Refused},
+		"expired":            {of(cloud.ClassAuthExpired, "ExpiredToken", 0), v1.ReasonAccountNotReady, "x: the provider does not accept the credentials (ExpiredToken)", false, Refused},
+		"in use":             {of(cloud.ClassInUse, "", 0), v1.ReasonInUse, "x: the provider holds it", false, Quota},
+		"locked":             {of(cloud.ClassLocked, "", 0), v1.ReasonInUse, "x: the provider holds it", false, Quota},
+		"no account":         {of(cloud.ClassNotFound, accounts.CodeUnknownAccount, 0), v1.ReasonAccountNotFound, "said so", false, Refused},
+		"not there":          {of(cloud.ClassNotFound, "", 0), v1.ReasonSnapshotMissing, "x: it is not there", true, 0},
+		"conflict":           {of(cloud.ClassConflict, "", 0), v1.ReasonVolumeChanged, "x: said so", true, 0},
+		"region":             {of(cloud.ClassInvalid, accounts.CodeRegionNotAllowed, 0), v1.ReasonRegionNotAllowed, "said so", true, 0},
+		"invalid":            {of(cloud.ClassInvalid, "", 0), v1.ReasonCloudRefused, "x: said so", true, 0},
+		"unsupported":        {of(cloud.ClassUnsupported, "", 0), v1.ReasonCloudRefused, "x: said so", true, 0},
+		"of nobody":          {errors.New("dial tcp 10.0.0.1:443"), v1.ReasonCloudUnavailable, "x: the cloud could not be asked", false, Transient},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := Verdict{Reason: tt.reason, Message: tt.message, Fatal: tt.fatal, Wait: tt.wait}
+			if got := Judge(tt.err, "x"); got != want || !got.Stops() {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+func TestPoll(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[time.Duration]time.Duration{
+		0: 5 * time.Second, 100 * time.Second: 10 * time.Second, time.Hour: time.Minute,
+	} {
+		if got := Poll(age); got != want {
+			t.Errorf("after %s: %s, want %s", age, got, want)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+// Package account is the controller of CloudAccounts: it hands them and their
+// credentials to the hub's sessions in the clouds, and tells in their status who the
+// hub is there and what it may.
+//
+// # What
+//
+//   - The spec and, for credentials of type Secret, the Secret go to hub/accounts. A
+//     change of either is used at once, and verified.
+//   - Verifying asks the provider who we are and, without changing anything, for each
+//     permission that is needed. decide is a pure function from the answers to the
+//     status, written once and only when it differs.
+//   - It is done on every change, and once an hour.
+//
+// # Not
+//
+// Nothing is changed in a cloud. No account is a precondition of anything: who uses one
+// that is not Ready gets the provider's own answer.
+//
+// # Trade-offs
+//
+//   - Each account has a queue and a worker of its own, so that a provider that does not
+//     answer holds up nobody else's.
+//   - A provider that does not answer does not make an account not Ready that was
+//     verified within the last hour: nothing is known to be wrong with it.
+//   - Permissions are asked in one region. Policies that differ by region are found out
+//     by the backups there.
+package account

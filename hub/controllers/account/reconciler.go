@@ -1,0 +1,165 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/queues"
+)
+
+const (
+	// verifyPeriod is how often an account is verified that nobody changed.
+	verifyPeriod = time.Hour
+	// verifyTimeout bounds one verification: an exchange of tokens and a dozen requests.
+	verifyTimeout = 2 * time.Minute
+	// retryPeriod is when a provider that did not answer, or refused, is asked again.
+	retryPeriod = time.Minute
+	// conflictDelay is how long to wait for the cache after a conflict.
+	conflictDelay = 200 * time.Millisecond
+)
+
+// Reconciler verifies CloudAccounts.
+type Reconciler struct {
+	client  client.Client
+	options Options
+}
+
+// Reconcile hands an account to the hub's sessions and tells how it is.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	account := &v1.CloudAccount{}
+	err := r.client.Get(ctx, request.NamespacedName, account)
+	switch {
+	case apierrors.IsNotFound(err):
+		r.options.Accounts.Remove(request.Name)
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("getting cloud account %q: %w", request.Name, err)
+	}
+	f, err := r.observe(ctx, account)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	next := decide(f)
+	if err := r.writeStatus(ctx, account, next); err != nil {
+		if apierrors.IsConflict(err) {
+			return queues.Later(conflictDelay), nil
+		}
+		return reconcile.Result{}, err
+	}
+	return queues.Later(f.again(next)), nil
+}
+
+// observe reads the credentials, hands them over and asks the provider.
+func (r *Reconciler) observe(ctx context.Context, account *v1.CloudAccount) (facts, error) {
+	f := facts{account: account, now: r.options.Clock.Now()}
+	secret, err := r.credentials(ctx, account, &f)
+	if err != nil {
+		return facts{}, err
+	}
+	if f.secretMissing {
+		r.options.Accounts.Remove(account.Name)
+		return f, nil
+	}
+	r.options.Accounts.Set(account.Name, account.Spec, secret)
+	region, err := r.region(ctx, account)
+	if err != nil {
+		return facts{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	session, err := r.options.Accounts.Session(ctx, account.Name, region)
+	if err != nil {
+		f.err = err
+		return f, nil
+	}
+	if f.identity, f.err = session.Access.Identity(ctx); f.err != nil {
+		return f, nil
+	}
+	f.checks, f.checkErr = session.Access.Preflight(ctx, cloud.Owner{Hub: r.options.HubUID})
+	return f, nil
+}
+
+// credentials returns the keys of the account's Secret, nil if it has none.
+func (r *Reconciler) credentials(ctx context.Context, account *v1.CloudAccount, f *facts) (map[string][]byte, error) {
+	ref := account.Spec.Credentials.SecretRef
+	if ref == nil {
+		return nil, nil
+	}
+	secret := &corev1.Secret{}
+	err := r.options.Secrets.Get(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: ref.Name}, secret)
+	if apierrors.IsNotFound(err) || err == nil && secret.Labels[v1.CloudAccountLabel] != "true" {
+		f.secretMissing = true
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting the credentials of cloud account %q: %w", account.Name, err)
+	}
+	return secret.Data, nil
+}
+
+// region returns where to verify: a region of the spec, else of a member, else any.
+func (r *Reconciler) region(ctx context.Context, account *v1.CloudAccount) (string, error) {
+	if len(account.Spec.Regions) > 0 {
+		return slices.Min(account.Spec.Regions), nil
+	}
+	members := &v1.MemberClusterList{}
+	if err := r.client.List(ctx, members, client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("listing member clusters: %w", err)
+	}
+	var regions []string
+	for i := range members.Items {
+		m := &members.Items[i]
+		if m.Spec.CloudAccountRef != nil && m.Spec.CloudAccountRef.Name == account.Name && m.Status.Region != "" {
+			regions = append(regions, m.Status.Region)
+		}
+	}
+	if len(regions) > 0 {
+		return slices.Min(regions), nil
+	}
+	return anyRegion(account.Spec.Provider), nil
+}
+
+// anyRegion is a region that every account of a provider has.
+func anyRegion(provider v1.Provider) string {
+	switch provider {
+	case v1.ProviderAWS:
+		return "us-east-1"
+	case v1.ProviderGCP:
+		return "us-central1"
+	default:
+		return "eastus"
+	}
+}
+
+func (r *Reconciler) writeStatus(ctx context.Context, account *v1.CloudAccount, status v1.CloudAccountStatus) error {
+	if equality.Semantic.DeepEqual(account.Status, status) {
+		return nil
+	}
+	before := account.DeepCopy()
+	account.Status = status
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, account, lock); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("writing the status of cloud account %q: %w", account.Name, err))
+	}
+	last := meta.FindStatusCondition(before.Status.Conditions, v1.ConditionReady)
+	now := meta.FindStatusCondition(status.Conditions, v1.ConditionReady)
+	if last == nil || last.Status != now.Status || last.Reason != now.Reason {
+		kind := corev1.EventTypeNormal
+		if now.Status != "True" {
+			kind = corev1.EventTypeWarning
+		}
+		r.options.Recorder.Eventf(account, nil, kind, now.Reason, "Verify", "%s", now.Message)
+	}
+	return nil
+}

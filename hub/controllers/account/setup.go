@@ -1,0 +1,84 @@
+package account
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/queues"
+)
+
+const controllerName = "cloudaccount"
+
+// Options are what the controller needs.
+type Options struct {
+	// Namespace is the hub's, where the Secrets are. Required.
+	Namespace string
+	// HubUID is the UID of the hub's cluster, the owner of what it makes. Required.
+	HubUID string
+	// Accounts are told what each account is. Required.
+	Accounts *accounts.Accounts
+	// Secrets is a cache of the namespace's Secrets with the label
+	// v1.CloudAccountLabel. Required.
+	Secrets cache.Cache
+	// Recorder records events. Required.
+	Recorder events.EventRecorder
+	// Logger is where the queues log; the default is nowhere.
+	Logger logr.Logger
+	// Clock tells the time; the default is the real one.
+	Clock clock.PassiveClock
+}
+
+// Setup adds the controller to the hub's own manager.
+func Setup(mgr ctrl.Manager, options Options) error {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	r := &Reconciler{client: mgr.GetClient(), options: options}
+	keyed := queues.NewKeyed(queues.Options{Name: controllerName, Reconciler: r, Workers: 1, Logger: options.Logger})
+	if err := mgr.Add(keyed); err != nil {
+		return fmt.Errorf("adding the queues of cloud accounts: %w", err)
+	}
+	router := queues.Router{To: keyed, KeyOf: func(_ context.Context, request reconcile.Request) (string, error) {
+		return request.Name, nil
+	}}
+	err := builder.ControllerManagedBy(mgr).
+		Named(controllerName+"-router").
+		For(&v1.CloudAccount{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Kind(options.Secrets, &corev1.Secret{}, handler.TypedEnqueueRequestsFromMapFunc(r.requestsForSecret))).
+		Complete(router)
+	if err != nil {
+		return fmt.Errorf("adding the controller of cloud accounts: %w", err)
+	}
+	return nil
+}
+
+// requestsForSecret asks for the accounts whose credentials are in a Secret.
+func (r *Reconciler) requestsForSecret(ctx context.Context, secret *corev1.Secret) []reconcile.Request {
+	list := &v1.CloudAccountList{}
+	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing cloud accounts failed")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if ref := list.Items[i].Spec.Credentials.SecretRef; ref != nil && ref.Name == secret.Name {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Name: list.Items[i].Name}})
+		}
+	}
+	return requests
+}

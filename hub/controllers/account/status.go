@@ -1,0 +1,171 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+// facts is what a status is decided from.
+type facts struct {
+	account *v1.CloudAccount
+	// secretMissing tells that the Secret is not there, or lacks its label.
+	secretMissing bool
+	// err is why the provider could not say who we are.
+	err      error
+	identity cloud.Identity
+	// checks are the permissions, and checkErr why they could not be asked for.
+	checks   []cloud.PermissionCheck
+	checkErr error
+	now      time.Time
+}
+
+// decide returns the status that follows from the facts.
+func decide(f facts) v1.CloudAccountStatus {
+	next := *f.account.Status.DeepCopy()
+	if f.passing(f.err) && f.fresh() {
+		return next // Nothing is known to be wrong.
+	}
+	next.ObservedGeneration = f.account.Generation
+	valid := f.credentials()
+	authorized := f.authorized(valid)
+	for kind, c := range map[string]metav1.Condition{
+		v1.ConditionCredentialsValid: valid,
+		v1.ConditionAuthorized:       authorized,
+		v1.ConditionReady:            ready(valid, authorized),
+	} {
+		c.Type, c.ObservedGeneration, c.LastTransitionTime = kind, f.account.Generation, metav1.NewTime(f.now)
+		meta.SetStatusCondition(&next.Conditions, c)
+	}
+	slices.SortFunc(next.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
+	if valid.Status == metav1.ConditionTrue {
+		changed := next.Identity != f.identity.Name || f.account.Status.ObservedGeneration != f.account.Generation
+		next.Identity = f.identity.Name
+		last := f.account.Status.LastVerifiedTime
+		if changed || last == nil || f.now.Sub(last.Time) >= verifyPeriod {
+			next.LastVerifiedTime = &metav1.Time{Time: f.now.Truncate(time.Second)}
+		}
+	}
+	return next
+}
+
+// fresh tells whether the account as it is was verified within the last period.
+func (f *facts) fresh() bool {
+	last := f.account.Status.LastVerifiedTime
+	return last != nil && f.now.Sub(last.Time) < verifyPeriod &&
+		f.account.Status.ObservedGeneration == f.account.Generation &&
+		meta.IsStatusConditionTrue(f.account.Status.Conditions, v1.ConditionReady)
+}
+
+// passing tells whether an error goes by itself and says nothing about the account.
+func (f *facts) passing(err error) bool {
+	switch cloud.ClassOf(err) {
+	case cloud.ClassTransient, cloud.ClassThrottled, cloud.ClassAmbiguous, cloud.ClassQuota:
+		return true
+	default:
+		return false
+	}
+}
+
+// again is when to look again.
+func (f *facts) again(next v1.CloudAccountStatus) time.Duration {
+	switch {
+	case f.secretMissing:
+		return verifyPeriod // The Secret's watch wakes us.
+	case f.err != nil && cloud.RetryAfter(f.err) > retryPeriod:
+		return cloud.RetryAfter(f.err)
+	case f.err != nil, f.checkErr != nil, !meta.IsStatusConditionTrue(next.Conditions, v1.ConditionReady):
+		return retryPeriod
+	default:
+		return verifyPeriod
+	}
+}
+
+// credentials says whether the provider took the credentials.
+func (f *facts) credentials() metav1.Condition {
+	switch {
+	case f.secretMissing:
+		return no(v1.ReasonSecretNotFound, fmt.Sprintf("Secret %q is not in the hub's namespace, or lacks the label %s: \"true\"",
+			f.account.Spec.Credentials.SecretRef.Name, v1.CloudAccountLabel))
+	case f.err == nil:
+		return metav1.Condition{
+			Status: metav1.ConditionTrue, Reason: v1.ReasonValid,
+			Message: fmt.Sprintf("The provider knows the hub as %s", f.identity.Name),
+		}
+	}
+	var e *cloud.Error
+	if !errors.As(f.err, &e) {
+		return unknown(v1.ReasonCloudUnavailable, "the provider could not be asked")
+	}
+	switch e.Class {
+	case cloud.ClassInvalid, cloud.ClassUnsupported:
+		return no(v1.ReasonInvalidSpec, e.Message)
+	case cloud.ClassAuthExpired:
+		return no(v1.ReasonUnauthorized, "the provider does not accept the credentials"+said(e))
+	case cloud.ClassDenied, cloud.ClassNotFound:
+		if e.Code == v1.ReasonWrongAccount {
+			return no(v1.ReasonWrongAccount, e.Message)
+		}
+		return no(v1.ReasonForbidden, "the provider refuses to say who the hub is"+said(e))
+	case cloud.ClassThrottled:
+		return unknown(v1.ReasonThrottled, "the provider asks to wait")
+	default:
+		return unknown(v1.ReasonCloudUnavailable, "the provider does not answer")
+	}
+}
+
+// authorized says whether every permission is there.
+func (f *facts) authorized(valid metav1.Condition) metav1.Condition {
+	if valid.Status != metav1.ConditionTrue {
+		return unknown(v1.ReasonNotChecked, "the credentials come first")
+	}
+	if f.checkErr != nil {
+		return unknown(v1.ReasonNotChecked, "the provider did not answer what the hub may")
+	}
+	var missing []string
+	for _, c := range f.checks {
+		if !c.Granted {
+			missing = append(missing, c.Permission)
+		}
+	}
+	if len(missing) == 0 {
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonAuthorized, Message: "The hub may do all that it needs"}
+	}
+	slices.Sort(missing)
+	return no(v1.ReasonPermissionsMissing, "the identity lacks "+strings.Join(slices.Compact(missing), ", "))
+}
+
+// ready is the first of the conditions that is not True.
+func ready(valid, authorized metav1.Condition) metav1.Condition {
+	if valid.Status != metav1.ConditionTrue {
+		return valid
+	}
+	if authorized.Status == metav1.ConditionFalse {
+		return authorized
+	}
+	return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonVerified, Message: valid.Message}
+}
+
+// said is what a provider said, for a message: its code, which is the same each time.
+func said(e *cloud.Error) string {
+	if e.Code == "" {
+		return ""
+	}
+	return ": " + e.Code
+}
+
+func no(reason, message string) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
+}
+
+func unknown(reason, message string) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionUnknown, Reason: reason, Message: message}
+}

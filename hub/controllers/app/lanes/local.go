@@ -1,0 +1,52 @@
+package lanes
+
+import (
+	"errors"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+)
+
+// localError means that a spec cannot be had in a member.
+type localError struct {
+	reason string
+	err    error
+}
+
+func (e *localError) Error() string { return e.err.Error() }
+func (e *localError) Unwrap() error { return e.err }
+
+// localize replaces what depends on the member by what it stands for there: the storage
+// profile and cloudConfig by a storage class, and the method of backups by the one that
+// is used. The class of a database that exists stays: volumes keep theirs.
+func localize(spec *v1.EcommerceAppSpec, p place, live *v1.EcommerceApp) error {
+	config := spec.CloudConfig
+	spec.CloudConfig = v1.CloudConfig{}
+	db := spec.Database
+	if db == nil || p.member == nil {
+		return nil
+	}
+	profile := db.StorageProfile
+	db.StorageProfile = ""
+	if csi.BySnapshots(db.Backup.Method, p.member) && db.Backup.Enabled {
+		db.Backup.Method = v1.BackupSnapshot
+	}
+	db.Backup.CopyToRegions, db.Backup.MaxRPO = nil, nil
+	switch {
+	case db.StorageClassName != nil:
+		return nil
+	case live != nil && live.Spec.Database != nil:
+		db.StorageClassName = live.Spec.Database.StorageClassName
+		return nil
+	}
+	name, err := csi.ClassName(csi.ClusterOf(p.member), profile, config)
+	switch {
+	case errors.Is(err, csi.ErrDriverMissing):
+		return &localError{reason: v1.ReasonDriverMissing, err: err}
+	case err != nil:
+		return &localError{reason: v1.ReasonInvalidSpec, err: err}
+	case name != "":
+		db.StorageClassName = &name
+	}
+	return nil
+}

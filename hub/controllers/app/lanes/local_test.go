@@ -1,0 +1,135 @@
+package lanes
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+)
+
+func awsMember(drivers ...string) *v1.MemberCluster {
+	m := &v1.MemberCluster{Status: v1.MemberClusterStatus{Provider: v1.ProviderAWS, Region: "eu-west-1"}}
+	for _, d := range drivers {
+		m.Status.Capabilities = append(m.Status.Capabilities, csi.CapabilityDriver+d)
+	}
+	return m
+}
+
+func stored(change func(*v1.EcommerceAppSpec)) *v1.EcommerceApp {
+	app := &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Image: "shop:v1", Database: &v1.Database{Engine: v1.EnginePostgreSQL}}}
+	if change != nil {
+		change(&app.Spec)
+	}
+	return app
+}
+
+// TestTheClassOfACopy is about which storage class a database gets in a member.
+func TestTheClassOfACopy(t *testing.T) {
+	t.Parallel()
+	member := awsMember(csi.DriverEBS)
+	fast := func(s *v1.EcommerceAppSpec) { s.Database.StorageProfile = v1.StorageFast }
+	of := func(profile v1.StorageProfile, config v1.CloudConfig) *string {
+		name, err := csi.ClassName(csi.ClusterOf(member), profile, config)
+		if err != nil || name == "" {
+			t.Fatalf("class %q: %v", name, err)
+		}
+		return &name
+	}
+	io2 := v1.CloudConfig{AWS: &v1.AWSConfig{EBS: v1.EBSConfig{Type: "io2", IOPS: new(int32(8000))}}}
+	live := func(class *string) *v1.EcommerceApp {
+		return stored(func(s *v1.EcommerceAppSpec) { s.Database.StorageClassName = class })
+	}
+	tests := map[string]struct {
+		app, live *v1.EcommerceApp
+		want      *string
+	}{
+		"nothing is asked for":           {stored(nil), nil, nil},
+		"a profile":                      {stored(fast), nil, of(v1.StorageFast, v1.CloudConfig{})},
+		"a block for the provider":       {stored(func(s *v1.EcommerceAppSpec) { s.CloudConfig = io2 }), nil, of("", io2)},
+		"a class by name":                {stored(func(s *v1.EcommerceAppSpec) { s.Database.StorageClassName = new("mine"); s.CloudConfig = io2 }), nil, new("mine")},
+		"volumes that exist keep theirs": {stored(func(s *v1.EcommerceAppSpec) { s.CloudConfig = io2 }), live(new("older")), new("older")},
+		"and those without a class":      {stored(fast), live(nil), nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := copyFor(tt.app, place{cluster: "eu-1", member: member}, tt.live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got.Spec.Database.StorageClassName); diff != "" {
+				t.Errorf("class (-want +got):\n%s", diff)
+			}
+			if got.Spec.Database.StorageProfile != "" || got.Spec.CloudConfig != (v1.CloudConfig{}) {
+				t.Errorf("the copy still says %q and %+v", got.Spec.Database.StorageProfile, got.Spec.CloudConfig)
+			}
+		})
+	}
+}
+
+// TestWhatAMemberCannotHave is said with the reason, and waits for a change.
+func TestWhatAMemberCannotHave(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		app    *v1.EcommerceApp
+		member *v1.MemberCluster
+		reason string
+	}{
+		"no driver": {stored(func(s *v1.EcommerceAppSpec) { s.Database.StorageProfile = v1.StorageFast }), awsMember(), v1.ReasonDriverMissing},
+		"out of range": {stored(func(s *v1.EcommerceAppSpec) {
+			s.CloudConfig.AWS = &v1.AWSConfig{EBS: v1.EBSConfig{Type: "gp3", IOPS: new(int32(1))}}
+		}), awsMember(csi.DriverEBS), v1.ReasonInvalidSpec},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := copyFor(tt.app, place{cluster: "eu-1", member: tt.member}, nil)
+			v := judge(err)
+			var local *localError
+			if !errors.As(err, &local) || v.failure == nil || v.failure.Reason != tt.reason || v.err != nil || v.result.RequeueAfter != 0 {
+				t.Errorf("error %v, verdict %+v, want the reason %s", err, v, tt.reason)
+			}
+		})
+	}
+}
+
+// TestTheMethodOfACopy: who has snapshots is not dumped as well.
+func TestTheMethodOfACopy(t *testing.T) {
+	t.Parallel()
+	withAccount := awsMember(csi.DriverEBS)
+	withAccount.Spec.CloudAccountRef = &v1.CloudAccountReference{Name: "prod"}
+	tests := map[string]struct {
+		member       *v1.MemberCluster
+		method, want v1.BackupMethod
+	}{
+		"with an account":              {withAccount, "", v1.BackupSnapshot},
+		"with an account, auto":        {withAccount, v1.BackupAuto, v1.BackupSnapshot},
+		"with an account, but a dump":  {withAccount, v1.BackupDump, v1.BackupDump},
+		"without an account":           {awsMember(csi.DriverEBS), "", ""},
+		"without an account, snapshot": {awsMember(csi.DriverEBS), v1.BackupSnapshot, v1.BackupSnapshot},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := stored(func(s *v1.EcommerceAppSpec) {
+				s.Database.Backup = v1.BackupPolicy{
+					Enabled: true, Schedule: "0 2 * * *", Method: tt.method,
+					CopyToRegions: []string{"us-east-1"}, MaxRPO: &metav1.Duration{Duration: time.Hour},
+				}
+			})
+			got, err := copyFor(app, place{cluster: "eu-1", member: tt.member}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := v1.BackupPolicy{Enabled: true, Schedule: "0 2 * * *", Method: tt.want}
+			if diff := cmp.Diff(want, got.Spec.Database.Backup); diff != "" {
+				t.Errorf("policy (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

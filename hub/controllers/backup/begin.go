@@ -1,0 +1,185 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// memberTimeout bounds what is read in a member.
+const memberTimeout = 20 * time.Second
+
+// errUnbound means that a claim has no volume yet.
+var errUnbound = errors.New("the claim is not bound to a volume")
+
+// begin writes down what the backup is of, once. Later changes of the application or
+// the member do not matter to it any more.
+func (w *work) begin(ctx context.Context) (verdict.Verdict, error) {
+	s := &w.backup.Status
+	if s.StartTime != nil {
+		return verdict.Verdict{}, nil
+	}
+	app := &v1.EcommerceApp{}
+	key := client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppName}
+	if err := w.client.Get(ctx, key, app); err != nil {
+		if apierrors.IsNotFound(err) {
+			return verdict.Fail(v1.ReasonApplicationNotFound, "there is no EcommerceApp %q", key.Name), nil
+		}
+		return verdict.Verdict{}, fmt.Errorf("getting the application: %w", err)
+	}
+	member := &v1.MemberCluster{}
+	if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Spec.ClusterName}, member); err != nil {
+		if apierrors.IsNotFound(err) {
+			return verdict.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q", w.backup.Spec.ClusterName), nil
+		}
+		return verdict.Verdict{}, fmt.Errorf("getting the member: %w", err)
+	}
+	if v := allowed(w.backup, app, member); v.Stops() {
+		return v, nil
+	}
+	s.AppUID = string(app.UID)
+	s.Account = member.Spec.CloudAccountRef.Name
+	s.Provider, s.Region = member.Status.Provider, member.Status.Region
+	s.Engine, s.Version = app.Spec.Database.Engine, app.Spec.Database.Version
+	s.StartTime = seconds(w.now)
+	return verdict.Verdict{}, nil
+}
+
+// allowed tells whether a backup can be made at all.
+func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) verdict.Verdict {
+	can := csi.CapabilitiesOf(member.Status.Provider)
+	switch {
+	case app.Spec.Database == nil:
+		return verdict.Fail(v1.ReasonNoDatabase, "EcommerceApp %q has no database", app.Name)
+	case b.Spec.Method == v1.BackupDump:
+		return verdict.Fail(v1.ReasonCloudRefused, "dumps are made in the member by its CronJob: delete this Backup and make a Job of it there")
+	case member.Status.Provider == "" || member.Status.Region == "":
+		return verdict.Hold(verdict.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", member.Name)
+	case !can.Snapshots:
+		return verdict.Fail(v1.ReasonCloudRefused, "clusters of the provider %s have no snapshots", member.Status.Provider)
+	case member.Spec.CloudAccountRef == nil:
+		return verdict.Fail(v1.ReasonAccountNotFound, "MemberCluster %q has no spec.cloudAccountRef", member.Name)
+	case len(b.Spec.CopyToRegions) > 0 && can.Copy == csi.CopyNone:
+		return verdict.Fail(v1.ReasonCloudRefused, "snapshots of the provider %s cannot be copied to other regions", member.Status.Provider)
+	default:
+		return verdict.Verdict{}
+	}
+}
+
+// findVolumes finds the volumes to cut, once, and names their snapshots.
+func (w *work) findVolumes(ctx context.Context) verdict.Verdict {
+	s := &w.backup.Status
+	if len(s.Snapshots) > 0 {
+		return verdict.Verdict{}
+	}
+	claims, err := w.claims(ctx)
+	if err != nil {
+		return w.memberTrouble(err)
+	}
+	session, err := w.options.Accounts.Session(ctx, s.Account, s.Region)
+	if err != nil {
+		return verdict.Judge(err, "connecting to the cloud")
+	}
+	var found []v1.VolumeSnapshot
+	var total int64
+	for _, c := range claims {
+		volume, err := session.Volumes.DescribeVolume(ctx, c.ref)
+		if err != nil {
+			if cloud.ClassOf(err) == cloud.ClassNotFound {
+				return verdict.Fail(v1.ReasonClaimNotFound, "the volume of the claim %s is not in the CloudAccount %q", c.name, s.Account)
+			}
+			return verdict.Judge(err, "looking at the volume of the claim "+c.name)
+		}
+		total += volume.SizeBytes
+		found = append(found, v1.VolumeSnapshot{
+			Claim: c.name, Volume: c.ref.Handle, VolumeUID: volume.UID, Zone: c.ref.Zone, Size: size(volume.SizeBytes),
+			CloudSnapshot: v1.CloudSnapshot{Region: s.Region, Name: w.nameOf(c.name, "")},
+		})
+	}
+	s.Snapshots, s.Size = found, size(total)
+	return verdict.Verdict{}
+}
+
+// claim is a claim of the database and its volume.
+type claim struct {
+	name string
+	ref  cloud.VolumeRef
+}
+
+// claims reads the claims of the database in the member, from its API server.
+func (w *work) claims(ctx context.Context) ([]claim, error) {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	if err != nil {
+		return nil, err
+	}
+	var out []claim
+	for _, name := range render.DatabaseClaims(w.backup.Spec.AppName) {
+		pvc := &corev1.PersistentVolumeClaim{}
+		if err := in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: name}, pvc); err != nil {
+			return nil, fmt.Errorf("getting the claim %s: %w", name, err)
+		}
+		if pvc.Spec.VolumeName == "" {
+			return nil, fmt.Errorf("claim %s: %w", name, errUnbound)
+		}
+		pv := &corev1.PersistentVolume{}
+		if err := in.GetAPIReader().Get(ctx, client.ObjectKey{Name: pvc.Spec.VolumeName}, pv); err != nil {
+			return nil, fmt.Errorf("getting the volume of the claim %s: %w", name, err)
+		}
+		ref, err := csi.ParsePV(pv, w.place())
+		if err != nil {
+			return nil, &unusableError{claim: name, err: err}
+		}
+		out = append(out, claim{name: name, ref: ref})
+	}
+	return out, nil
+}
+
+// unusableError means that a volume is not one of the cloud's that can be cut.
+type unusableError struct {
+	claim string
+	err   error
+}
+
+func (e *unusableError) Error() string { return fmt.Sprintf("the claim %s: %v", e.claim, e.err) }
+func (e *unusableError) Unwrap() error { return e.err }
+
+// memberTrouble is what an error of the member means.
+func (w *work) memberTrouble(err error) verdict.Verdict {
+	var unusable *unusableError
+	switch {
+	case errors.As(err, &unusable):
+		return verdict.Fail(v1.ReasonCloudRefused, "%s", unusable.Error())
+	case errors.Is(err, multicluster.ErrClusterNotFound):
+		return w.untilCut(verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.backup.Spec.ClusterName))
+	case errors.Is(err, errUnbound):
+		return w.untilCut(verdict.Hold(verdict.Member, v1.ReasonWaitingForStorage, "the database's claim in %s has no volume yet", w.backup.Spec.ClusterName))
+	case apierrors.IsNotFound(err):
+		return verdict.Fail(v1.ReasonClaimNotFound, "the database has no claim in %s", w.backup.Spec.ClusterName)
+	case apierrors.IsForbidden(err):
+		return w.untilCut(verdict.Hold(verdict.Refused, v1.ReasonForbidden, "the hub may not read claims and volumes in %s", w.backup.Spec.ClusterName))
+	default:
+		return w.untilCut(verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.backup.Spec.ClusterName))
+	}
+}
+
+// nameOf is the name of a snapshot in the cloud: the same from whoever computes it.
+func (w *work) nameOf(claim, copyTo string) string {
+	return cloud.Name(w.options.HubUID, w.backup.Status.AppUID, w.backup.Namespace, w.backup.Name, claim, copyTo)
+}
+
+func size(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }

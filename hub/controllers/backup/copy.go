@@ -1,0 +1,79 @@
+package backup
+
+import (
+	"context"
+	"slices"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+)
+
+// copy asks for the copies that are missing and looks at the others. Where snapshots
+// have no region there is none to make.
+func (w *work) copy(ctx context.Context) (verdict.Verdict, error) {
+	if csi.CapabilitiesOf(w.backup.Status.Provider).Copy != csi.CopyByCopy {
+		return verdict.Verdict{}, nil
+	}
+	w.wantCopies()
+	var asking []*v1.CloudSnapshot
+	for i := range w.backup.Status.Snapshots {
+		for j := range w.backup.Status.Snapshots[i].Copies {
+			c := &w.backup.Status.Snapshots[i].Copies[j]
+			if c.ID == "" && intentOf(c).MaySend(w.now) {
+				asking = append(asking, c)
+			}
+		}
+	}
+	if err := w.intend(ctx, asking); err != nil {
+		return verdict.Verdict{}, err
+	}
+	first := verdict.Verdict{}
+	for i := range w.backup.Status.Snapshots {
+		s := &w.backup.Status.Snapshots[i]
+		for j := range s.Copies {
+			if v := w.follow1(ctx, s, &s.Copies[j], slices.Contains(asking, &s.Copies[j])); v.Stops() && !first.Fatal {
+				first = v
+			}
+		}
+	}
+	if first.Stops() {
+		return w.untilReady(first), nil
+	}
+	if !w.allCopied() {
+		return w.untilReady(verdict.Hold(verdict.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")), nil
+	}
+	return verdict.Verdict{}, nil
+}
+
+// follow1 brings one copy up to date.
+func (w *work) follow1(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) verdict.Verdict {
+	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
+	if err != nil {
+		settle(c, may, "", err)
+		return verdict.Judge(err, "connecting to the cloud in "+c.Region)
+	}
+	return w.follow(ctx, session, c, func(ctx context.Context) (cloud.Snapshot, error) {
+		found, err := session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{
+			Name: c.Name, Source: cloud.SnapshotRef{Region: s.Region, ID: s.ID},
+			Tags:    w.tags(s).With(cloud.Tags{cloud.TagCopyOf: s.ID}),
+			Attempt: int(c.Attempt), MaySend: may,
+		})
+		settle(c, may, found.State, err)
+		return found, err
+	})
+}
+
+// wantCopies adds the copies that there should be.
+func (w *work) wantCopies() {
+	for i := range w.backup.Status.Snapshots {
+		s := &w.backup.Status.Snapshots[i]
+		for _, region := range w.backup.Spec.CopyToRegions {
+			there := slices.ContainsFunc(s.Copies, func(c v1.CloudSnapshot) bool { return c.Region == region })
+			if !there && region != s.Region {
+				s.Copies = append(s.Copies, v1.CloudSnapshot{Region: region, Name: w.nameOf(s.Claim, region)})
+			}
+		}
+	}
+}

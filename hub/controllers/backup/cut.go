@@ -1,0 +1,297 @@
+package backup
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+)
+
+// maxAttempts is how often a snapshot is asked for that fails after it was accepted.
+const maxAttempts = 3
+
+const (
+	// twinWindow is for how long after the last request a name is looked up, if there
+	// were several: far longer than EC2 takes to show what it has made.
+	twinWindow = 10 * time.Minute
+	twinDelay  = time.Minute
+)
+
+// cut asks for the snapshots that are missing and looks at the others.
+func (w *work) cut(ctx context.Context) (verdict.Verdict, error) {
+	s := &w.backup.Status
+	session, err := w.options.Accounts.Session(ctx, s.Account, s.Region)
+	if err != nil {
+		return verdict.Judge(err, "connecting to the cloud"), nil
+	}
+	var asking []*v1.CloudSnapshot
+	for i := range s.Snapshots {
+		c := &s.Snapshots[i].CloudSnapshot
+		if c.ID == "" && intentOf(c).MaySend(w.now) {
+			asking = append(asking, c)
+		}
+	}
+	if err := w.intend(ctx, asking); err != nil {
+		return verdict.Verdict{}, err
+	}
+	release := w.prepare(ctx, len(asking) > 0)
+	defer release()
+	first := verdict.Verdict{}
+	for i := range s.Snapshots {
+		snapshot := &s.Snapshots[i]
+		may := slices.Contains(asking, &snapshot.CloudSnapshot)
+		v := w.follow(ctx, session, &snapshot.CloudSnapshot, w.ensure(session, snapshot, may))
+		if v.Stops() && !first.Stops() || v.Fatal {
+			first = v
+		}
+		if v.Fatal {
+			return v, nil
+		}
+	}
+	w.noteCut()
+	if first.Stops() {
+		return w.untilCut(first), nil
+	}
+	if !w.allCut() {
+		return w.untilCut(verdict.Hold(verdict.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
+	}
+	if !w.allReady() {
+		return w.untilReady(verdict.Hold(verdict.Poll(w.age()), v1.ReasonUploading, "the point in time is fixed; the provider stores the data")), nil
+	}
+	return verdict.Verdict{}, nil
+}
+
+// intend writes down that requests are about to be sent.
+func (w *work) intend(ctx context.Context, asking []*v1.CloudSnapshot) error {
+	if len(asking) == 0 {
+		return nil
+	}
+	for _, c := range asking {
+		store(c, intentOf(c).Sending(w.now))
+		c.Requests++
+	}
+	w.backup.Status.Phase = v1.BackupInProgress
+	return w.writeIntent(ctx)
+}
+
+// writeIntent writes the status and goes on with the same objects, which the answer
+// would otherwise replace.
+func (w *work) writeIntent(ctx context.Context) error {
+	wanted := w.backup
+	w.backup = wanted.DeepCopy()
+	if err := w.write(ctx); err != nil {
+		return err
+	}
+	wanted.ResourceVersion = w.backup.ResourceVersion
+	w.backup = wanted
+	return nil
+}
+
+// prepare tells the database, and returns what lets it go on.
+func (w *work) prepare(ctx context.Context, asking bool) func() {
+	s := &w.backup.Status
+	if !asking || w.options.Prepare == nil || s.CutTime != nil {
+		return func() {}
+	}
+	s.Consistency = v1.ConsistencyCrash
+	app := &v1.EcommerceApp{}
+	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppName}, app); err != nil {
+		return func() {}
+	}
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	if err != nil {
+		return func() {}
+	}
+	release, err := w.options.Prepare(ctx, in, app)
+	if err != nil {
+		// The snapshot is good without, and the level says so.
+		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "PrepareFailed", "BackUp",
+			"The database in %s could not be told; the backup is crash consistent", w.backup.Spec.ClusterName)
+		return func() {}
+	}
+	s.Consistency = v1.ConsistencyApplication
+	return release
+}
+
+// ensure returns what asks for a snapshot, or looks for it.
+func (w *work) ensure(session cloud.Session, s *v1.VolumeSnapshot, may bool) func(context.Context) (cloud.Snapshot, error) {
+	return func(ctx context.Context) (cloud.Snapshot, error) {
+		spec := cloud.SnapshotSpec{
+			Name:      s.Name,
+			Source:    cloud.VolumeRef{Region: s.Region, Zone: s.Zone, Handle: s.Volume},
+			SourceUID: s.VolumeUID,
+			Tags:      w.tags(s),
+			Attempt:   int(s.Attempt), MaySend: may,
+		}
+		if csi.CapabilitiesOf(w.backup.Status.Provider).Copy == csi.CopyByLocation && len(w.backup.Spec.CopyToRegions) > 0 {
+			spec.Locations = w.backup.Spec.CopyToRegions[:1]
+		}
+		found, err := session.Snapshots.EnsureSnapshot(ctx, spec)
+		settle(&s.CloudSnapshot, may, found.State, err)
+		return found, err
+	}
+}
+
+// follow brings what is known of one snapshot up to date. It goes by the name until it
+// is ready, not by the ID: requests whose answers were lost may have made others.
+func (w *work) follow(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot, ensure func(context.Context) (cloud.Snapshot, error)) verdict.Verdict {
+	if c.State == string(cloud.StateReady) && !w.mayHaveTwins(c) {
+		return verdict.Verdict{}
+	}
+	found, err := ensure(ctx)
+	if c.ID != "" && (cloud.ClassOf(err) == cloud.ClassAmbiguous || cloud.ClassOf(err) == cloud.ClassNotFound) {
+		return w.look(ctx, session, c)
+	}
+	intent := intentOf(c)
+	intent.Asking = c.SentTime != nil && c.SentTime.Time.Equal(w.now.Truncate(time.Microsecond))
+	asked := intent.Asking
+	intent = intent.After(found.State, err)
+	store(c, intent)
+	if err != nil {
+		if asked && intent.SentAt.IsZero() {
+			c.Requests-- // It was refused.
+		}
+		v := verdict.Judge(err, "making the snapshot")
+		if cloud.ClassOf(err) == cloud.ClassAmbiguous {
+			v.Wait = max(min(intent.Wait(w.now), v.Wait), verdict.PollFirst)
+		}
+		return v
+	}
+	w.removeDuplicates(ctx, session, found)
+	if v := w.take(c, found); v.Stops() {
+		return v
+	}
+	if c.State == string(cloud.StateReady) && w.mayHaveTwins(c) {
+		return verdict.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose answers were lost", c.Region)
+	}
+	return verdict.Verdict{}
+}
+
+// mayHaveTwins tells whether another snapshot of the name may still turn up: after more
+// than one request, and until what they made must be visible for sure.
+func (w *work) mayHaveTwins(c *v1.CloudSnapshot) bool {
+	return c.Requests > 1 && c.SentTime != nil && w.now.Sub(c.SentTime.Time) < twinWindow
+}
+
+// look reads a snapshot that is known and was not found by its name.
+func (w *work) look(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot) verdict.Verdict {
+	found, err := session.Snapshots.GetSnapshot(ctx, cloud.SnapshotRef{Region: c.Region, ID: c.ID})
+	switch {
+	case cloud.ClassOf(err) == cloud.ClassNotFound && !intentOf(c).MaySend(w.now):
+		return verdict.Verdict{} // It may not be shown yet.
+	case cloud.ClassOf(err) == cloud.ClassNotFound:
+		c.State, c.Message = "", "it is not there any more"
+		return verdict.Fail(v1.ReasonSnapshotMissing, "the snapshot in %s was deleted while it was made", c.Region)
+	case err != nil:
+		return verdict.Judge(err, "looking at the snapshot")
+	case !w.owner().Owns(found.Tags):
+		return verdict.Fail(v1.ReasonSnapshotForeign, "the snapshot in %s has lost the tags that make it ours, and is left alone", c.Region)
+	}
+	return w.take(c, found)
+}
+
+// take writes down how a snapshot is.
+func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) verdict.Verdict {
+	if found.State == cloud.StateFailed {
+		c.ID, c.State, c.Progress, c.Message = "", "", 0, clip(found.Message)
+		if c.Attempt++; c.Attempt >= maxAttempts {
+			c.State = string(cloud.StateFailed)
+			return verdict.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, clip(found.Message))
+		}
+		return verdict.Hold(verdict.Transient, v1.ReasonRetrying, "the provider gave up on the snapshot in %s; asking again", c.Region)
+	}
+	c.ID, c.State, c.Message = found.Ref.ID, string(found.State), ""
+	c.Progress = int32(min(max(found.Progress, 0), 100)) / 10 * 10 // In tenths: each change is a write.
+	if !found.CutAt.IsZero() && found.State != cloud.StateCreating {
+		if at := seconds(found.CutAt); w.backup.Status.CutTime == nil || w.backup.Status.CutTime.Before(at) {
+			w.cutAt(c, at)
+		}
+	}
+	return verdict.Verdict{}
+}
+
+// cutAt moves the backup's point in time: that of the last of its own volumes, not of
+// copies, which are older than they look.
+func (w *work) cutAt(c *v1.CloudSnapshot, at *metav1.Time) {
+	for i := range w.backup.Status.Snapshots {
+		if &w.backup.Status.Snapshots[i].CloudSnapshot == c {
+			w.backup.Status.CutTime = at
+		}
+	}
+}
+
+// noteCut gives a backup a point in time whose provider tells none.
+func (w *work) noteCut() {
+	if w.backup.Status.CutTime == nil && w.allCut() {
+		w.backup.Status.CutTime = seconds(w.now)
+	}
+}
+
+// removeDuplicates deletes what lost answers left behind, each after it was read again.
+func (w *work) removeDuplicates(ctx context.Context, session cloud.Session, kept cloud.Snapshot) {
+	for _, ref := range kept.Duplicates {
+		other, err := session.Snapshots.GetSnapshot(ctx, ref)
+		if err != nil || other.SourceHandle != kept.SourceHandle || other.Ref.ID == kept.Ref.ID {
+			continue
+		}
+		if err := session.Snapshots.DeleteSnapshot(ctx, ref, w.owner()); err != nil {
+			// The next listing by name finds it again.
+			w.options.Logger.Error(err, "Deleting a duplicate snapshot failed", "snapshot", ref.ID)
+		}
+	}
+}
+
+// tags mark a snapshot, from which its Backup can be made again.
+func (w *work) tags(s *v1.VolumeSnapshot) cloud.Tags {
+	b := w.backup
+	slot := b.CreationTimestamp.Time
+	if b.Spec.Slot != nil {
+		slot = b.Spec.Slot.Time
+	}
+	tags := cloud.Tags{
+		cloud.TagHub: w.options.HubUID, cloud.TagApp: b.Status.AppUID,
+		cloud.TagNamespace: b.Namespace, cloud.TagAppName: b.Spec.AppName, cloud.TagCluster: b.Spec.ClusterName,
+		cloud.TagBackup: b.Name, cloud.TagClaim: s.Claim, cloud.TagSlot: slot.UTC().Format(time.RFC3339),
+		cloud.TagEngine: string(b.Status.Engine), cloud.TagVersion: b.Status.Version,
+		cloud.TagOf: strconv.Itoa(len(b.Status.Snapshots)),
+	}
+	if s.VolumeUID != "" {
+		tags[cloud.TagVolume] = s.VolumeUID // Of copies too, whose source is a snapshot.
+	}
+	if b.Status.Consistency != "" {
+		tags[cloud.TagLevel] = string(b.Status.Consistency)
+	}
+	return tags
+}
+
+func intentOf(c *v1.CloudSnapshot) cloud.Intent {
+	i := cloud.Intent{Attempt: int(c.Attempt)}
+	if c.SentTime != nil {
+		i.SentAt = c.SentTime.Time
+	}
+	return i
+}
+
+// settle takes note of what came of asking, or of looking alone.
+func settle(c *v1.CloudSnapshot, asked bool, state cloud.State, err error) {
+	i := intentOf(c)
+	i.Asking = asked
+	store(c, i.After(state, err))
+}
+
+func store(c *v1.CloudSnapshot, i cloud.Intent) {
+	c.SentTime = nil
+	if !i.SentAt.IsZero() {
+		c.SentTime = &metav1.MicroTime{Time: i.SentAt.Truncate(time.Microsecond)}
+	}
+}

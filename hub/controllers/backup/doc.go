@@ -1,0 +1,36 @@
+// Package backup is the controller of Backups: it asks the clouds for snapshots of the
+// databases' volumes, follows them, copies them to other regions and deletes them.
+//
+// # What
+//
+//	Pending      what is to be backed up is found: application, account, volumes
+//	InProgress   snapshots are asked for, after the database was told; not all are cut
+//	Finalizing   all are cut and the database goes on; data travels, copies are made
+//	Completed    all snapshots and copies are ready
+//	Failed       one failed for good, or time is up: a backup is good whole or not at all
+//	Deleting     the snapshots go, and then the object
+//
+// What was asked of a cloud is in the status before it is asked (cloud.Intent), so that
+// a hub that dies in between, or a second one, neither asks twice nor forgets.
+// Snapshots are named after the Backup, and the Backup after its slot.
+//
+// A Backup is worked on in the queue of its member: neither a member nor an account that
+// does not answer holds up those of another.
+//
+// # Not
+//
+// When a backup is due, and when it has been kept for long enough: package
+// hub/controllers/backup/plan makes and deletes Backups. Nothing is written in a member.
+//
+// # Trade-offs
+//
+//   - Snapshots have no watch. A Backup that is under way is looked at every five
+//     seconds at first, and every minute when it takes long.
+//   - A pass that asks for snapshots writes the status twice: the intent before, the
+//     answer after. All other passes write at most once.
+//   - The volumes are those of the primary: the other pods copy it. More than one volume
+//     is a group that is good together or not at all; its snapshots are not taken at
+//     one instant, and the database is kept quiet until all are cut.
+//   - A snapshot whose tags a person took away is nobody's: the backup says so, and
+//     neither uses nor deletes it.
+package backup

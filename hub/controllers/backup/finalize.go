@@ -1,0 +1,154 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/queues"
+)
+
+// finalize deletes the snapshots, unless they are to stay, and lets the Backup go.
+func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(w.stored, v1.BackupFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	w.backup = w.stored.DeepCopy()
+	if w.backup.Spec.Deletion == v1.DeletionRetain {
+		return reconcile.Result{}, w.letGo(ctx)
+	}
+	v, err := w.deleteAll(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !v.Stops() {
+		return reconcile.Result{}, w.letGo(ctx)
+	}
+	w.backup.Status.Phase, w.backup.Status.Message = v1.BackupDeleting, clip(v.Message)
+	w.backup.Status.ObservedGeneration = w.backup.Generation
+	if err := w.write(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	return queues.Later(v.Wait), nil
+}
+
+func (w *work) letGo(ctx context.Context) error {
+	before := w.stored.DeepCopy()
+	controllerutil.RemoveFinalizer(w.stored, v1.BackupFinalizer)
+	if err := w.client.Patch(ctx, w.stored, locked(before)); err != nil {
+		return fmt.Errorf("removing the finalizer: %w", err)
+	}
+	return nil
+}
+
+// deleteAll deletes copies and then snapshots. What stands in the way of one does not
+// keep the others.
+func (w *work) deleteAll(ctx context.Context) (verdict.Verdict, error) {
+	restoring, err := w.restoring(ctx)
+	if err != nil || restoring != "" {
+		return verdict.Hold(verdict.Member, v1.ReasonInUse, "the Restore %s uses it", restoring), err
+	}
+	first := verdict.Verdict{}
+	note := func(v verdict.Verdict) {
+		if v.Stops() && !first.Stops() {
+			first = v
+		}
+	}
+	for i := range w.backup.Status.Snapshots {
+		s := &w.backup.Status.Snapshots[i]
+		for j := range s.Copies {
+			note(w.delete(ctx, s, &s.Copies[j], true))
+		}
+	}
+	for i := range w.backup.Status.Snapshots {
+		s := &w.backup.Status.Snapshots[i]
+		note(w.delete(ctx, s, &s.CloudSnapshot, false))
+	}
+	return first, nil
+}
+
+// delete deletes one snapshot. The zero verdict means that it is gone, or not ours.
+func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) verdict.Verdict {
+	if c.ID == "" && c.SentTime == nil {
+		return verdict.Verdict{} // Never asked for, or known not to be there.
+	}
+	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
+	if err != nil {
+		return patient(verdict.Judge(err, "connecting to the cloud in "+c.Region))
+	}
+	if c.ID == "" {
+		if v, gone := w.find(ctx, session, s, c, isCopy); v.Stops() || gone {
+			return v
+		}
+	}
+	err = session.Snapshots.DeleteSnapshot(ctx, cloud.SnapshotRef{Region: c.Region, ID: c.ID}, w.owner())
+	var e *cloud.Error
+	switch {
+	case err == nil, cloud.ClassOf(err) == cloud.ClassNotFound:
+		c.ID, c.State, c.SentTime = "", "", nil
+		return verdict.Verdict{}
+	case errors.As(err, &e) && e.Code == cloud.CodeForeign:
+		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotForeign, "Delete",
+			"The snapshot %s in %s is not ours, or lost the tags that say so; it was left alone", c.ID, c.Region)
+		c.ID, c.State, c.SentTime = "", "", nil
+		return verdict.Verdict{}
+	}
+	return patient(verdict.Judge(err, "deleting the snapshot in "+c.Region))
+}
+
+// find looks for a snapshot that may have been made though nobody heard of it.
+func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) (v verdict.Verdict, gone bool) {
+	var found cloud.Snapshot
+	var err error
+	if isCopy {
+		found, err = session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{
+			Name: c.Name, Source: cloud.SnapshotRef{Region: s.Region, ID: s.ID}, Tags: w.tags(s), Attempt: int(c.Attempt),
+		})
+	} else {
+		found, err = w.ensure(session, s, false)(ctx)
+	}
+	switch class := cloud.ClassOf(err); {
+	case err == nil:
+		c.ID = found.Ref.ID
+		return verdict.Verdict{}, false
+	case class == cloud.ClassAmbiguous && !intentOf(c).MaySend(w.now):
+		return verdict.Hold(intentOf(c).Wait(w.now), v1.ReasonRetrying, "looking for a snapshot in %s whose answer was lost", c.Region), false
+	case class == cloud.ClassAmbiguous, class == cloud.ClassNotFound, class == cloud.ClassConflict:
+		c.SentTime = nil
+		return verdict.Verdict{}, true
+	default:
+		return patient(verdict.Judge(err, "looking for a snapshot in "+c.Region)), false
+	}
+}
+
+// patient turns what fails a backup into what a deletion waits for: an object that is
+// deleted while its snapshots are not would be the end of what is known of them.
+func patient(v verdict.Verdict) verdict.Verdict {
+	if v.Stops() && v.Wait == 0 {
+		v.Wait = verdict.Refused
+	}
+	return v
+}
+
+// restoring returns the name of a Restore that is under way with this backup.
+func (w *work) restoring(ctx context.Context) (string, error) {
+	restores := &v1.RestoreList{}
+	if err := w.client.List(ctx, restores, client.InNamespace(w.backup.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("listing restores: %w", err)
+	}
+	for i := range restores.Items {
+		r := &restores.Items[i]
+		if r.Spec.BackupName == w.backup.Name && r.Status.Phase != v1.RestoreCompleted && r.Status.Phase != v1.RestoreFailed {
+			return r.Name, nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,193 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/schedule"
+)
+
+// input is what a plan is decided from.
+type input struct {
+	app      *v1.EcommerceApp
+	members  map[string]*v1.MemberCluster
+	backups  []v1.Backup
+	restores []v1.Restore
+	now      time.Time
+}
+
+// Plan is what to do for an application now.
+type Plan struct {
+	Make []*v1.Backup
+	// Delete are the Backups to delete, by name.
+	Delete []schedule.Verdict
+	// Clusters is how it stands with each cluster that is backed up from here.
+	Clusters  []Standing
+	Condition metav1.Condition
+	// Again is when the next pass is due at the latest.
+	Again time.Time
+}
+
+// Standing is how it stands with the backups of one cluster.
+type Standing struct {
+	Cluster string
+	// LastGood is the point in time of the newest good backup; zero if there is none.
+	LastGood time.Time
+	// Since is when there was first something to back up.
+	Since  time.Time
+	MaxRPO time.Duration
+	// LastSlot is the newest slot that was answered with a Backup, now or before.
+	LastSlot time.Time
+	Next     time.Time
+	// Completed and Failed count the Backups that there are.
+	Completed, Failed int
+}
+
+// trouble is what stands in the way, for the condition.
+type trouble struct{ reason, message string }
+
+// decide returns the plan for an application whose backups are enabled.
+func decide(in input) Plan {
+	policy := in.app.Spec.Database.Backup
+	when, err := schedule.Parse(policy.Schedule, policy.TimeZone)
+	plan := Plan{Again: in.now.Add(lookAgain)}
+	if err != nil {
+		plan.Condition = metav1.Condition{
+			Status: metav1.ConditionFalse, Reason: v1.ReasonInvalidSpec,
+			Message: fmt.Sprintf("spec.database.backup: %v", err),
+		}
+		return plan
+	}
+	var all []trouble
+	planned := 0
+	for _, entry := range in.app.Status.Clusters {
+		member := in.members[entry.Name]
+		if member == nil || entry.Phase == v1.PhaseDeleting || !csi.BySnapshots(policy.Method, member) {
+			continue
+		}
+		planned++
+		all = append(all, in.cluster(&plan, when, entry.Name)...)
+	}
+	plan.Condition = condition(planned, all)
+	return plan
+}
+
+// cluster plans one cluster.
+func (in input) cluster(plan *Plan, when schedule.Schedule, name string) []trouble {
+	policy := in.app.Spec.Database.Backup
+	interval := when.MinInterval(in.now)
+	least := csi.CapabilitiesOf(in.members[name].Status.Provider).MinInterval
+	mine := in.of(name)
+	standing := in.standing(name, mine)
+	standing.MaxRPO = when.DefaultMaxRPO(in.now)
+	if policy.MaxRPO != nil {
+		standing.MaxRPO = policy.MaxRPO.Duration
+	}
+	var found []trouble
+	if interval < least {
+		found = append(found, trouble{v1.ReasonScheduleTooTight, fmt.Sprintf(
+			"%s: spec.database.backup.schedule asks for snapshots every %s, and the provider takes one every %s", name, interval, least)})
+	}
+	last := in.lastSlot(name, mine)
+	standing.LastSlot = last
+	offset := schedule.Offset(in.app.Namespace+"/"+in.app.Name+"/"+name, schedule.Window(interval))
+	due := when.Due(last, in.now, offset)
+	if !due.Slot.IsZero() && !in.busy(mine) && (due.Slot.Sub(last) >= least || len(mine) == 0) {
+		plan.Make = append(plan.Make, in.backupFor(name, due.Slot))
+		standing.LastSlot = due.Slot
+	}
+	standing.Next = due.NextAt
+	plan.Again = earliest(plan.Again, due.NextAt)
+	pruned := schedule.Prune(in.now, in.inventory(mine), schedule.PolicyOf(policy.Retention))
+	plan.Delete = append(plan.Delete, pruned.Delete...)
+	plan.Clusters = append(plan.Clusters, standing)
+	if t, at := in.exposure(name, standing, mine); t.reason != "" {
+		found = append(found, t)
+	} else {
+		plan.Again = earliest(plan.Again, at)
+	}
+	return found
+}
+
+// exposure tells whether the newest backup is too old, or else when it will be.
+func (in input) exposure(name string, s Standing, mine []*v1.Backup) (trouble, time.Time) {
+	from := s.LastGood
+	if from.IsZero() {
+		from = s.Since
+	}
+	breach := from.Add(s.MaxRPO + time.Second)
+	if !schedule.RPO(s.LastGood, s.Since, in.now).AtRisk(s.MaxRPO) {
+		return trouble{}, breach
+	}
+	why := ""
+	if failed := newest(mine, v1.BackupFailed); failed != nil && failed.CreationTimestamp.After(s.LastGood) {
+		why = "; the last one failed: " + failed.Status.Message
+	}
+	if s.LastGood.IsZero() {
+		return trouble{v1.ReasonNoBackup, fmt.Sprintf("%s: there is no good backup%s", name, why)}, breach
+	}
+	return trouble{v1.ReasonBackupTooOld, fmt.Sprintf("%s: the newest good backup, %s, is older than %s%s",
+		name, newest(mine, v1.BackupCompleted).Name, s.MaxRPO, why)}, breach
+}
+
+// condition sums up.
+func condition(planned int, all []trouble) metav1.Condition {
+	if planned == 0 {
+		return metav1.Condition{
+			Status: metav1.ConditionUnknown, Reason: v1.ReasonNotChecked,
+			Message: "No cluster is backed up by snapshots; dumps are made by the CronJob in each cluster",
+		}
+	}
+	if len(all) == 0 {
+		return metav1.Condition{
+			Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent,
+			Message: "Each cluster has a good backup that is young enough",
+		}
+	}
+	messages := make([]string, 0, len(all))
+	reason := all[0].reason
+	for _, t := range all {
+		messages = append(messages, t.message)
+		if t.reason == v1.ReasonNoBackup || t.reason == v1.ReasonBackupTooOld {
+			reason = t.reason
+		}
+	}
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: clip(joined(messages))}
+}
+
+// backupFor returns the Backup of a slot.
+func (in input) backupFor(name string, slot time.Time) *v1.Backup {
+	return &v1.Backup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, name, slot),
+			Labels: map[string]string{
+				v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: in.app.Name, v1.ClusterLabel: name,
+			},
+		},
+		Spec: v1.BackupSpec{
+			AppName: in.app.Name, ClusterName: name, Method: v1.BackupSnapshot, Slot: &metav1.Time{Time: slot},
+			CopyToRegions: in.app.Spec.Database.Backup.CopyToRegions,
+			Deletion:      v1.DeletionDelete,
+		},
+	}
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
+}
+
+const maxMessage = 4096
+
+func clip(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return message[:maxMessage-3] + "..."
+}

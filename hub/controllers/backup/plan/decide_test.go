@@ -1,0 +1,270 @@
+package plan
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// created is when the application was made; backups are due at 02:00.
+func created() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+func at(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// situation is an application in eu-1, which is on AWS and has an account.
+func situation(now string) input {
+	app := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop", UID: "u-1", CreationTimestamp: metav1.NewTime(created())},
+		Spec: v1.EcommerceAppSpec{Database: &v1.Database{
+			Engine: v1.EnginePostgreSQL, Version: "13.4",
+			Backup: v1.BackupPolicy{Enabled: true, Schedule: "0 2 * * *", CopyToRegions: []string{"us-east-1"}},
+		}},
+		Status: v1.EcommerceAppStatus{Clusters: []v1.ClusterStatus{{Name: "eu-1"}}},
+	}
+	member := &v1.MemberCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "eu-1"},
+		Spec:       v1.MemberClusterSpec{CloudAccountRef: &v1.CloudAccountReference{Name: "prod"}},
+		Status:     v1.MemberClusterStatus{Provider: v1.ProviderAWS, Region: "eu-west-1"},
+	}
+	return input{app: app, members: map[string]*v1.MemberCluster{"eu-1": member}, now: at(now)}
+}
+
+// backup is one of a slot, in a phase, cut a minute after it.
+func backup(slot string, phase v1.BackupPhase) v1.Backup {
+	when := at(slot)
+	b := v1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-eu-1-" + when.Format("20060102-1504"), CreationTimestamp: metav1.NewTime(when)},
+		Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, Slot: &metav1.Time{Time: when}},
+		Status:     v1.BackupStatus{Phase: phase, Message: "the cloud said no"},
+	}
+	if phase == v1.BackupCompleted {
+		b.Status.StartTime = &metav1.Time{Time: when}
+		b.Status.CutTime = &metav1.Time{Time: when.Add(time.Minute)}
+		b.Status.CompletionTime = &metav1.Time{Time: when.Add(2 * time.Minute)}
+	}
+	return b
+}
+
+func TestWhatIsMade(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		now    string
+		change func(*input)
+		want   []string
+	}{
+		"nothing is due yet":  {"2026-03-01T18:00:00Z", nil, nil},
+		"due":                 {"2026-03-02T02:10:00Z", nil, []string{"shop-eu-1-20260302-0200"}},
+		"missed runs, once":   {"2026-03-05T15:00:00Z", nil, []string{"shop-eu-1-20260305-0200"}},
+		"done already":        {"2026-03-02T02:10:00Z", func(in *input) { in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupCompleted)} }, nil},
+		"one is on its way":   {"2026-03-03T02:10:00Z", func(in *input) { in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupInProgress)} }, nil},
+		"one still travels":   {"2026-03-03T02:10:00Z", func(in *input) { in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupFinalizing)} }, []string{"shop-eu-1-20260303-0200"}},
+		"the last one failed": {"2026-03-03T02:10:00Z", func(in *input) { in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupFailed)} }, []string{"shop-eu-1-20260303-0200"}},
+		"a person deleted it": {"2026-03-02T09:00:00Z", func(in *input) {
+			in.app.Status.Backups = []v1.ClusterBackups{{Cluster: "eu-1", LastSlot: &metav1.Time{Time: at("2026-03-02T02:00:00Z")}}}
+		}, nil},
+		"the cluster is left":       {"2026-03-02T02:10:00Z", func(in *input) { in.app.Status.Clusters[0].Phase = v1.PhaseDeleting }, nil},
+		"the member has no account": {"2026-03-02T02:10:00Z", func(in *input) { in.members["eu-1"].Spec.CloudAccountRef = nil }, nil},
+		"snapshots all the same": {"2026-03-02T02:10:00Z", func(in *input) {
+			in.members["eu-1"].Spec.CloudAccountRef = nil
+			in.app.Spec.Database.Backup.Method = v1.BackupSnapshot
+		}, []string{"shop-eu-1-20260302-0200"}},
+		"dumps are asked for":         {"2026-03-02T02:10:00Z", func(in *input) { in.app.Spec.Database.Backup.Method = v1.BackupDump }, nil},
+		"in another time zone":        {"2026-03-02T06:10:00Z", func(in *input) { in.app.Spec.Database.Backup.TimeZone = "America/New_York" }, nil},
+		"in another time zone, due":   {"2026-03-02T07:10:00Z", func(in *input) { in.app.Spec.Database.Backup.TimeZone = "America/New_York" }, []string{"shop-eu-1-20260302-0700"}},
+		"the schedule is no schedule": {"2026-03-02T02:10:00Z", func(in *input) { in.app.Spec.Database.Backup.Schedule = "0 2 31 2 *" }, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := situation(tt.now)
+			if tt.change != nil {
+				tt.change(&in)
+			}
+			var got []string
+			for _, b := range decide(in).Make {
+				got = append(got, b.Name)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("made (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheBackupOfASlot(t *testing.T) {
+	t.Parallel()
+	made := decide(situation("2026-03-02T02:10:00Z")).Make
+	if len(made) != 1 {
+		t.Fatalf("made %d", len(made))
+	}
+	want := v1.BackupSpec{
+		AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, Slot: &metav1.Time{Time: at("2026-03-02T02:00:00Z")},
+		CopyToRegions: []string{"us-east-1"}, Deletion: v1.DeletionDelete,
+	}
+	if diff := cmp.Diff(want, made[0].Spec); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+}
+
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	done := func(slots ...string) func(*input) {
+		return func(in *input) {
+			for _, s := range slots {
+				in.backups = append(in.backups, backup(s, v1.BackupCompleted))
+			}
+		}
+	}
+	tests := map[string]struct {
+		now     string
+		change  func(*input)
+		status  metav1.ConditionStatus
+		reason  string
+		message string
+	}{
+		"new":     {"2026-03-01T18:00:00Z", nil, metav1.ConditionTrue, v1.ReasonBackupsRecent, "Each cluster has a good backup that is young enough"},
+		"never":   {"2026-03-03T01:00:00Z", nil, metav1.ConditionFalse, v1.ReasonNoBackup, "eu-1: there is no good backup"},
+		"recent":  {"2026-03-02T09:00:00Z", done("2026-03-02T02:00:00Z"), metav1.ConditionTrue, v1.ReasonBackupsRecent, "Each cluster has a good backup that is young enough"},
+		"too old": {"2026-03-04T09:00:00Z", done("2026-03-02T02:00:00Z"), metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest good backup, shop-eu-1-20260302-0200, is older than 36h0m0s"},
+		"by its bound": {"2026-03-02T09:00:00Z", func(in *input) {
+			done("2026-03-02T02:00:00Z")(in)
+			in.app.Spec.Database.Backup.MaxRPO = &metav1.Duration{Duration: time.Hour}
+		}, metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest good backup, shop-eu-1-20260302-0200, is older than 1h0m0s"},
+		"failed": {"2026-03-04T09:00:00Z", func(in *input) {
+			done("2026-03-02T02:00:00Z")(in)
+			in.backups = append(in.backups, backup("2026-03-03T02:00:00Z", v1.BackupFailed))
+		}, metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest good backup, shop-eu-1-20260302-0200, is older than 36h0m0s; the last one failed: the cloud said no"},
+		"too tight": {"2026-03-01T12:20:00Z", func(in *input) {
+			in.members["eu-1"].Status.Provider = v1.ProviderGCP
+			in.app.Spec.Database.Backup.Schedule = "*/5 * * * *"
+			in.backups = []v1.Backup{backup("2026-03-01T12:15:00Z", v1.BackupCompleted)}
+		}, metav1.ConditionFalse, v1.ReasonScheduleTooTight, "eu-1: spec.database.backup.schedule asks for snapshots every 5m0s, and the provider takes one every 10m0s"},
+		"dumps": {"2026-03-04T09:00:00Z", func(in *input) { in.app.Spec.Database.Backup.Method = v1.BackupDump }, metav1.ConditionUnknown, v1.ReasonNotChecked,
+			"No cluster is backed up by snapshots; dumps are made by the CronJob in each cluster"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := situation(tt.now)
+			if tt.change != nil {
+				tt.change(&in)
+			}
+			want := metav1.Condition{Status: tt.status, Reason: tt.reason, Message: tt.message}
+			if diff := cmp.Diff(want, decide(in).Condition); diff != "" {
+				t.Errorf("condition (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestATightScheduleIsThinnedOut: what the provider cannot take is left out, the rest is done.
+func TestATightScheduleIsThinnedOut(t *testing.T) {
+	t.Parallel()
+	in := situation("2026-03-01T12:20:30Z")
+	in.members["eu-1"].Status.Provider = v1.ProviderGCP
+	in.app.Spec.Database.Backup.Schedule = "*/5 * * * *"
+	in.backups = []v1.Backup{backup("2026-03-01T12:15:00Z", v1.BackupCompleted)}
+	if made := decide(in).Make; len(made) != 0 {
+		t.Errorf("made %s five minutes after the last one", made[0].Name)
+	}
+	in.now = at("2026-03-01T12:25:31Z")
+	if made := decide(in).Make; len(made) != 1 || made[0].Spec.Slot.Format("15:04") != "12:25" {
+		t.Errorf("made %v ten minutes after the last one", made)
+	}
+}
+
+// TestTheNextPass is when a slot is due or an age is reached, whichever comes first.
+func TestTheNextPass(t *testing.T) {
+	t.Parallel()
+	in := situation("2026-03-02T01:30:00Z")
+	plan := decide(in)
+	if plan.Again.Before(at("2026-03-02T02:00:00Z")) || plan.Again.After(at("2026-03-02T02:05:00Z")) {
+		t.Errorf("again at %s, want with the slot or minutes later", plan.Again)
+	}
+	in.app.Spec.Database.Backup.MaxRPO = &metav1.Duration{Duration: 13*time.Hour + 40*time.Minute}
+	if again := decide(in).Again; !again.Equal(at("2026-03-02T01:40:01Z")) {
+		t.Errorf("again at %s, want when the bound is reached", again)
+	}
+}
+
+func TestWhatIsDeleted(t *testing.T) {
+	t.Parallel()
+	old := func(days int) v1.Backup {
+		return backup(at("2026-06-01T02:00:00Z").AddDate(0, 0, -days).Format(time.RFC3339), v1.BackupCompleted)
+	}
+	in := situation("2026-06-01T03:00:00Z")
+	in.app.Spec.Database.Backup.Retention = v1.Retention{KeepLast: new(int32(2)), KeepDays: new(int32(5))}
+	for days := range 9 {
+		in.backups = append(in.backups, old(days))
+	}
+	pinned := in.backups[8].Name
+	in.restores = []v1.Restore{{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Spec: v1.RestoreSpec{BackupName: pinned}}}
+	names := func() []string {
+		var out []string
+		for _, d := range decide(in).Delete {
+			out = append(out, d.Name)
+		}
+		return out
+	}
+	if diff := cmp.Diff([]string{"shop-eu-1-20260525-0200", "shop-eu-1-20260526-0200", "shop-eu-1-20260527-0200"}, names()); diff != "" {
+		t.Errorf("deleted (-want +got), with %s pinned:\n%s", pinned, diff)
+	}
+	// The provider's clock is an hour ahead of the newest backup's: nothing is decided by age.
+	in.backups[0].Status.CutTime = &metav1.Time{Time: in.backups[0].Status.CompletionTime.Add(time.Hour)}
+	if got := names(); got != nil {
+		t.Errorf("deleted %v while the clocks differ", got)
+	}
+}
+
+// TestAMonthOfBackups runs the plan day by day, as the reconciler does.
+func TestAMonthOfBackups(t *testing.T) {
+	t.Parallel()
+	in := situation("2026-03-01T12:00:00Z")
+	in.app.Spec.Database.Backup.Retention = v1.Retention{KeepLast: new(int32(3)), KeepDays: new(int32(7))}
+	for hour := range 24 * 60 {
+		in.now = created().Add(time.Duration(hour) * time.Hour)
+		plan := decide(in)
+		in.app.Status.Backups = entries(plan.Clusters)
+		for _, d := range plan.Delete {
+			for i := range in.backups {
+				if in.backups[i].Name == d.Name {
+					in.backups = append(in.backups[:i], in.backups[i+1:]...)
+					break
+				}
+			}
+		}
+		for _, b := range plan.Make {
+			phase := v1.BackupCompleted
+			if b.Spec.Slot.Day()%5 == 0 {
+				phase = v1.BackupFailed
+			}
+			made := backup(b.Spec.Slot.Format(time.RFC3339), phase)
+			if made.Name != b.Name {
+				t.Fatalf("made %s for the slot of %s", b.Name, made.Name)
+			}
+			in.backups = append(in.backups, made)
+		}
+	}
+	good, failed := 0, 0
+	for _, b := range in.backups {
+		if b.Status.Phase == v1.BackupCompleted {
+			good++
+		} else {
+			failed++
+		}
+	}
+	if got := fmt.Sprintf("%d good, %d failed", good, failed); got != "5 good, 2 failed" {
+		t.Errorf("after sixty days: %s, want those of a week, of which every fifth day failed", got)
+	}
+}

@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/schedule"
+)
+
+// of returns the application's Backups of one cluster.
+func (in input) of(cluster string) []*v1.Backup {
+	var out []*v1.Backup
+	for i := range in.backups {
+		if in.backups[i].Spec.ClusterName == cluster {
+			out = append(out, &in.backups[i])
+		}
+	}
+	return out
+}
+
+// backup returns the Backup of a name, or nil.
+func (in input) backup(name string) *v1.Backup {
+	for i := range in.backups {
+		if in.backups[i].Name == name {
+			return &in.backups[i]
+		}
+	}
+	return nil
+}
+
+// lastSlot returns the newest slot that was answered; else when the application was
+// made, so that nothing is due from before. It is in the status, so that a Backup that a
+// person deletes is not made again.
+func (in input) lastSlot(cluster string, mine []*v1.Backup) time.Time {
+	last := in.app.CreationTimestamp.Time
+	for _, s := range in.app.Status.Backups {
+		if s.Cluster == cluster && s.LastSlot != nil && s.LastSlot.After(last) {
+			last = s.LastSlot.Time
+		}
+	}
+	for _, b := range mine {
+		if b.Spec.Slot != nil && b.Spec.Slot.After(last) {
+			last = b.Spec.Slot.Time
+		}
+	}
+	return last
+}
+
+// busy tells whether a Backup is under way whose volumes are not cut yet: a second one
+// would only be in its way. Its slot is made up for once.
+func (in input) busy(mine []*v1.Backup) bool {
+	for _, b := range mine {
+		if b.DeletionTimestamp.IsZero() && (b.Status.Phase == "" || b.Status.Phase == v1.BackupPending || b.Status.Phase == v1.BackupInProgress) {
+			return true
+		}
+	}
+	return false
+}
+
+// entries are what the application's status says of the standings.
+func entries(standings []Standing) []v1.ClusterBackups {
+	var out []v1.ClusterBackups
+	at := func(t time.Time) *metav1.Time {
+		if t.IsZero() {
+			return nil
+		}
+		return &metav1.Time{Time: t.Truncate(time.Second)}
+	}
+	for _, s := range standings {
+		out = append(out, v1.ClusterBackups{
+			Cluster: s.Cluster, LastSlot: at(s.LastSlot), LastBackupTime: at(s.LastGood), NextBackupTime: at(s.Next),
+		})
+	}
+	slices.SortFunc(out, func(a, b v1.ClusterBackups) int { return strings.Compare(a.Cluster, b.Cluster) })
+	return out
+}
+
+// standing counts what there is.
+func (in input) standing(name string, mine []*v1.Backup) Standing {
+	s := Standing{Cluster: name, Since: in.app.CreationTimestamp.Time}
+	for _, b := range mine {
+		switch b.Status.Phase {
+		case v1.BackupCompleted:
+			s.Completed++
+			if b.DeletionTimestamp.IsZero() && b.Status.CutTime != nil && b.Status.CutTime.After(s.LastGood) {
+				s.LastGood = b.Status.CutTime.Time
+			}
+		case v1.BackupFailed:
+			s.Failed++
+		}
+	}
+	return s
+}
+
+// newest returns the newest Backup in a phase, or nil.
+func newest(mine []*v1.Backup, phase v1.BackupPhase) *v1.Backup {
+	var found *v1.Backup
+	for _, b := range mine {
+		if b.Status.Phase == phase && b.DeletionTimestamp.IsZero() && (found == nil || found.CreationTimestamp.Before(&b.CreationTimestamp)) {
+			found = b
+		}
+	}
+	return found
+}
+
+// inventory is what retention is decided on.
+func (in input) inventory(mine []*v1.Backup) schedule.Inventory {
+	out := schedule.Inventory{Complete: true}
+	var newestSkew time.Time
+	for _, b := range mine {
+		entry := schedule.Backup{
+			Name: b.Name, CreatedAt: b.CreationTimestamp.Time, State: stateOf(b), Pinned: in.pinned(b),
+			Verified: b.Status.LastVerifiedTime != nil, Method: string(b.Spec.Method),
+		}
+		if b.Status.CutTime != nil {
+			entry.CutAt = b.Status.CutTime.Time
+		}
+		out.Backups = append(out.Backups, entry)
+		if skew, known := skewOf(b); known && b.CreationTimestamp.After(newestSkew) {
+			newestSkew, out.ClockSkew = b.CreationTimestamp.Time, skew
+		}
+	}
+	return out
+}
+
+func stateOf(b *v1.Backup) schedule.State {
+	switch {
+	case !b.DeletionTimestamp.IsZero():
+		return schedule.StateDeleting
+	case b.Status.Phase == v1.BackupCompleted:
+		return schedule.StateCompleted
+	case b.Status.Phase == v1.BackupFailed:
+		return schedule.StateFailed
+	case b.Status.Phase == v1.BackupFinalizing:
+		return schedule.StateCut
+	default:
+		return schedule.StateInProgress
+	}
+}
+
+// pinned says why a Backup cannot go now.
+func (in input) pinned(b *v1.Backup) string {
+	for i := range in.restores {
+		r := &in.restores[i]
+		if r.Spec.BackupName == b.Name && r.Status.Phase != v1.RestoreCompleted && r.Status.Phase != v1.RestoreFailed {
+			return fmt.Sprintf("being restored by %s", r.Name)
+		}
+	}
+	return ""
+}
+
+// skewOf returns how far the provider's clock was ahead of the hub's when a Backup was
+// made: its point in time lies between start and completion if they agree.
+func skewOf(b *v1.Backup) (time.Duration, bool) {
+	s := &b.Status
+	switch {
+	case s.CutTime == nil || s.StartTime == nil || s.CompletionTime == nil:
+		return 0, false
+	case s.CutTime.Before(s.StartTime):
+		return s.CutTime.Sub(s.StartTime.Time), true
+	case s.CompletionTime.Before(s.CutTime):
+		return s.CutTime.Sub(s.CompletionTime.Time), true
+	default:
+		return 0, true
+	}
+}

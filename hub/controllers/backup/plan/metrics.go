@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+// Metrics tell how old the newest backups are when they are asked, not when they were
+// last looked at.
+type Metrics struct {
+	clock clock.PassiveClock
+	since, bound, next, last,
+	backups *prometheus.Desc
+
+	mu    sync.Mutex
+	plans map[types.NamespacedName][]Standing
+}
+
+// NewMetrics registers the metrics of backups.
+func NewMetrics(registry prometheus.Registerer, c clock.PassiveClock) (*Metrics, error) {
+	labels := []string{"namespace", "app", "cluster"}
+	m := &Metrics{
+		clock: c, plans: map[types.NamespacedName][]Standing{},
+		since: prometheus.NewDesc("shopfleet_backup_seconds_since_last_success",
+			"Age of the newest good backup of an application in a cluster, or of the application if there is none, in seconds.", labels, nil),
+		last: prometheus.NewDesc("shopfleet_backup_last_success_timestamp_seconds",
+			"Point in time of the newest good backup; 0 if there is none.", labels, nil),
+		bound: prometheus.NewDesc("shopfleet_backup_max_rpo_seconds",
+			"How old the newest good backup may be, in seconds.", labels, nil),
+		next: prometheus.NewDesc("shopfleet_backup_next_timestamp_seconds",
+			"When the next backup begins.", labels, nil),
+		backups: prometheus.NewDesc("shopfleet_backups",
+			"Backups that there are, by result: Completed or Failed.", append(labels, "result"), nil),
+	}
+	if err := registry.Register(m); err != nil {
+		return nil, fmt.Errorf("registering the metrics of backups: %w", err)
+	}
+	return m, nil
+}
+
+func (m *Metrics) set(app types.NamespacedName, p Plan) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.plans[app] = p.Clusters
+}
+
+func (m *Metrics) forget(app types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.plans, app)
+}
+
+// Describe tells what Collect collects.
+func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.since, m.last, m.bound, m.next, m.backups} {
+		out <- d
+	}
+}
+
+// Collect computes the metrics as of now.
+func (m *Metrics) Collect(out chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.clock.Now()
+	for app, standings := range m.plans {
+		for _, s := range standings {
+			gauge := func(d *prometheus.Desc, value float64, more ...string) {
+				labels := append([]string{app.Namespace, app.Name, s.Cluster}, more...)
+				out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+			}
+			from, last := s.LastGood, float64(0)
+			if from.IsZero() {
+				from = s.Since
+			} else {
+				last = float64(s.LastGood.Unix())
+			}
+			gauge(m.since, max(now.Sub(from).Seconds(), 0))
+			gauge(m.last, last)
+			gauge(m.bound, s.MaxRPO.Seconds())
+			if !s.Next.IsZero() {
+				gauge(m.next, float64(s.Next.Unix()))
+			}
+			gauge(m.backups, float64(s.Completed), "Completed")
+			gauge(m.backups, float64(s.Failed), "Failed")
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/queues"
+)
+
+const (
+	controllerName = "backup-plan"
+	// backupsByApp indexes Backups by the name of their application.
+	backupsByApp = "plan/spec.appName"
+
+	conflictDelay = 200 * time.Millisecond
+	retryFirst    = time.Second
+	retryLast     = 5 * time.Minute
+	// lookAgain bounds how long nothing is looked at, since ages grow by themselves.
+	lookAgain = time.Hour
+)
+
+// Options are what the controller needs.
+type Options struct {
+	// Recorder records events. Required.
+	Recorder events.EventRecorder
+	// Metrics are those of NewMetrics. Required.
+	Metrics *Metrics
+	// Clock tells the time; the default is the real one.
+	Clock clock.PassiveClock
+}
+
+// Reconciler makes and deletes Backups.
+type Reconciler struct {
+	client  client.Client
+	options Options
+}
+
+// Setup adds the controller to the hub's own manager, whose cache holds Backups,
+// EcommerceApps and MemberClusters.
+func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	r := &Reconciler{client: mgr.GetClient(), options: options}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.Backup{}, backupsByApp, func(o client.Object) []string {
+		if b, ok := o.(*v1.Backup); ok {
+			return []string{b.Spec.AppName}
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("indexing backups by application: %w", err)
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&v1.EcommerceApp{}).
+		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(appOf)).
+		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.appsOn)).
+		WithOptions(controller.Options{RateLimiter: queues.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("adding the planner of backups: %w", err)
+	}
+	return nil
+}
+
+func appOf(_ context.Context, o client.Object) []reconcile.Request {
+	b, ok := o.(*v1.Backup)
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.AppName}}}
+}
+
+// appsOn asks for the applications with backups that are placed on a member.
+func (r *Reconciler) appsOn(ctx context.Context, o client.Object) []reconcile.Request {
+	apps := &v1.EcommerceAppList{}
+	if err := r.client.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing applications failed")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range apps.Items {
+		app := &apps.Items[i]
+		on := slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool { return c.Name == o.GetName() })
+		if on && enabled(app) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(app)})
+		}
+	}
+	return requests
+}
+
+// Reconcile does one pass over an application.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	result, err := r.reconcile(ctx, request)
+	if apierrors.IsConflict(err) {
+		return queues.Later(conflictDelay), nil
+	}
+	return result, client.IgnoreNotFound(err)
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	app := &v1.EcommerceApp{}
+	if err := r.client.Get(ctx, request.NamespacedName, app); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.options.Metrics.forget(request.NamespacedName)
+		}
+		return reconcile.Result{}, err
+	}
+	if !app.DeletionTimestamp.IsZero() || !enabled(app) {
+		r.options.Metrics.forget(request.NamespacedName)
+		return reconcile.Result{}, r.clear(ctx, app)
+	}
+	in, err := r.observe(ctx, app)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	plan := decide(in)
+	r.options.Metrics.set(request.NamespacedName, plan)
+	for _, b := range plan.Make {
+		if err := r.make(ctx, app, b); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	for _, d := range plan.Delete {
+		if err := r.delete(ctx, in.backup(d.Name), d.Why); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if err := r.say(ctx, app, plan); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: min(max(plan.Again.Sub(in.now), time.Second), lookAgain)}, nil
+}
+
+// observe reads all that is decided from.
+func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, error) {
+	in := input{app: app, now: r.options.Clock.Now(), members: map[string]*v1.MemberCluster{}}
+	for _, entry := range app.Status.Clusters {
+		member := &v1.MemberCluster{}
+		err := r.client.Get(ctx, client.ObjectKey{Name: entry.Name}, member)
+		switch {
+		case err == nil:
+			in.members[entry.Name] = member
+		case !apierrors.IsNotFound(err):
+			return input{}, fmt.Errorf("getting member %q: %w", entry.Name, err)
+		}
+	}
+	list := &v1.BackupList{}
+	if err := r.client.List(ctx, list, client.InNamespace(app.Namespace), client.MatchingFields{backupsByApp: app.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return input{}, fmt.Errorf("listing backups: %w", err)
+	}
+	in.backups = list.Items
+	restores := &v1.RestoreList{}
+	if err := r.client.List(ctx, restores, client.InNamespace(app.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return input{}, fmt.Errorf("listing restores: %w", err)
+	}
+	in.restores = restores.Items
+	return in, nil
+}
+
+// make makes a Backup. One of the name that is there already is the same.
+func (r *Reconciler) make(ctx context.Context, app *v1.EcommerceApp, b *v1.Backup) error {
+	err := r.client.Create(ctx, b, client.FieldOwner(v1.HubFieldManager))
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("making backup %q: %w", b.Name, err)
+	}
+	r.options.Recorder.Eventf(app, b, corev1.EventTypeNormal, "BackupStarted", "BackUp", "Backing up %s as %s", b.Spec.ClusterName, b.Name)
+	return nil
+}
+
+// delete deletes a Backup that is still the one that was decided about.
+func (r *Reconciler) delete(ctx context.Context, b *v1.Backup, why string) error {
+	if b == nil || !b.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	same := client.Preconditions{UID: new(b.UID), ResourceVersion: new(b.ResourceVersion)}
+	if err := r.client.Delete(ctx, b, same); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("deleting backup %q: %w", b.Name, err))
+	}
+	ctrl.LoggerFrom(ctx).Info("Deleted a backup", "backup", b.Name, "why", why)
+	return nil
+}
+
+// say writes how it stands if it changed.
+func (r *Reconciler) say(ctx context.Context, app *v1.EcommerceApp, plan Plan) error {
+	before, c := app.DeepCopy(), plan.Condition
+	c.Type, c.ObservedGeneration = v1.ConditionBackupReady, app.Generation
+	c.LastTransitionTime = metav1.NewTime(r.options.Clock.Now())
+	meta.SetStatusCondition(&app.Status.Conditions, c)
+	app.Status.Backups = entries(plan.Clusters)
+	if equality.Semantic.DeepEqual(before.Status, app.Status) {
+		return nil
+	}
+	last := meta.FindStatusCondition(before.Status.Conditions, v1.ConditionBackupReady)
+	if err := r.patch(ctx, before, app); err != nil {
+		return err
+	}
+	if c.Status == metav1.ConditionFalse && (last == nil || last.Status != c.Status || last.Reason != c.Reason) {
+		r.options.Recorder.Eventf(app, nil, corev1.EventTypeWarning, c.Reason, "BackUp", "%s", c.Message)
+	}
+	return nil
+}
+
+// clear takes it away when backups are off.
+func (r *Reconciler) clear(ctx context.Context, app *v1.EcommerceApp) error {
+	before := app.DeepCopy()
+	removed := meta.RemoveStatusCondition(&app.Status.Conditions, v1.ConditionBackupReady)
+	if !app.DeletionTimestamp.IsZero() || !removed && len(app.Status.Backups) == 0 {
+		return nil
+	}
+	app.Status.Backups = nil
+	return r.patch(ctx, before, app)
+}
+
+func (r *Reconciler) patch(ctx context.Context, before, app *v1.EcommerceApp) error {
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, app, lock); err != nil {
+		return fmt.Errorf("writing the condition %s: %w", v1.ConditionBackupReady, err)
+	}
+	return nil
+}
+
+func enabled(app *v1.EcommerceApp) bool {
+	return app.Spec.Database != nil && app.Spec.Database.Backup.Enabled
+}
+
+// joined puts messages of clusters together, in order.
+func joined(messages []string) string {
+	slices.Sort(messages)
+	return strings.Join(messages, "; ")
+}

@@ -1,0 +1,167 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/queues"
+)
+
+const (
+	// conflictDelay is how long to wait for the cache after a conflict.
+	conflictDelay = 200 * time.Millisecond
+	// passTimeout bounds one pass: a few requests to a member, and some to a cloud.
+	passTimeout = 3 * time.Minute
+	// cutTimeout is how long all that goes by itself is waited for until the point in
+	// time is fixed; readyTimeout until data has travelled and copies are made.
+	cutTimeout   = 6 * time.Hour
+	readyTimeout = 48 * time.Hour
+)
+
+// Reconciler makes what Backups ask for.
+type Reconciler struct {
+	client  client.Client
+	options Options
+}
+
+// work is one pass over a Backup. Its status is that of the next write.
+type work struct {
+	*Reconciler
+	backup *v1.Backup
+	// stored is the Backup as the server has it.
+	stored *v1.Backup
+	now    time.Time
+}
+
+// Reconcile does one pass over a Backup.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+	defer cancel()
+	backup := &v1.Backup{}
+	if err := r.client.Get(ctx, request.NamespacedName, backup); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	w := &work{Reconciler: r, stored: backup, now: r.options.Clock.Now()}
+	result, err := w.pass(ctx)
+	if apierrors.IsConflict(err) {
+		return queues.Later(conflictDelay), nil
+	}
+	return result, client.IgnoreNotFound(err)
+}
+
+func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
+	if !w.stored.DeletionTimestamp.IsZero() {
+		return w.finalize(ctx)
+	}
+	if Done(w.stored) || w.stored.Annotations[v1.RediscoveredAnnotation] != "" {
+		// What was found in the cloud gets its status from who found it.
+		return reconcile.Result{}, nil
+	}
+	if err := w.ensureFinalizer(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	w.backup = w.stored.DeepCopy()
+	v, err := w.advance(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	w.conclude(v)
+	if err := w.write(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if Done(w.backup) {
+		return reconcile.Result{}, nil
+	}
+	return queues.Later(v.Wait), nil
+}
+
+// Done tells whether nothing more is done for a Backup, good or not.
+func Done(b *v1.Backup) bool {
+	return b.Status.Phase == v1.BackupCompleted || b.Status.Phase == v1.BackupFailed
+}
+
+// advance does what can be done now, in order. An error is one of the hub's API server.
+func (w *work) advance(ctx context.Context) (verdict.Verdict, error) {
+	if v, err := w.begin(ctx); v.Stops() || err != nil {
+		return v, err
+	}
+	if v := w.findVolumes(ctx); v.Stops() {
+		return v, nil
+	}
+	v, err := w.cut(ctx)
+	if err != nil {
+		return verdict.Verdict{}, err
+	}
+	if v.Stops() || !w.allReady() {
+		return v, nil
+	}
+	return w.copy(ctx)
+}
+
+func (w *work) ensureFinalizer(ctx context.Context) error {
+	before := w.stored.DeepCopy()
+	if !controllerutil.AddFinalizer(w.stored, v1.BackupFinalizer) {
+		return nil
+	}
+	if err := w.client.Patch(ctx, w.stored, locked(before)); err != nil {
+		return fmt.Errorf("adding the finalizer: %w", err)
+	}
+	return nil
+}
+
+// write writes the status if it changed.
+func (w *work) write(ctx context.Context) error {
+	if equality.Semantic.DeepEqual(w.stored.Status, w.backup.Status) {
+		return nil
+	}
+	before := w.stored
+	if err := w.client.Status().Patch(ctx, w.backup, locked(before)); err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	w.stored = w.backup.DeepCopy()
+	if before.Status.Phase != w.backup.Status.Phase && Done(w.backup) {
+		kind, reason := corev1.EventTypeNormal, v1.ReasonCompleted
+		if w.backup.Status.Phase == v1.BackupFailed {
+			kind, reason = corev1.EventTypeWarning, readyOf(w.backup).Reason
+		}
+		w.options.Recorder.Eventf(w.backup, nil, kind, reason, "BackUp", "%s", w.backup.Status.Message)
+	}
+	return nil
+}
+
+// owner is whose snapshots these are.
+func (w *work) owner() cloud.Owner {
+	return cloud.Owner{Hub: w.options.HubUID, App: w.backup.Status.AppUID}
+}
+
+func (w *work) age() time.Duration {
+	if w.backup.Status.StartTime == nil {
+		return 0
+	}
+	return w.now.Sub(w.backup.Status.StartTime.Time)
+}
+
+// locked is a merge patch that fails if somebody else wrote in between.
+func locked(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+// seconds returns a time as the API stores it.
+func seconds(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t.Truncate(time.Second)}
+}

@@ -1,0 +1,146 @@
+package rediscover
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+// found is what is known of where snapshots were found.
+type found struct {
+	account  *v1.CloudAccount
+	snapshot []cloud.Snapshot
+	// retain tells that they are another hub's.
+	retain bool
+	now    time.Time
+}
+
+// assemble puts snapshots together to Backups, sorted by namespace and name. Snapshots
+// that lack a tag that a Backup needs are left out, and counted.
+func assemble(f found) (backups []v1.Backup, left int) {
+	byKey := map[string][]cloud.Snapshot{}
+	for _, s := range f.snapshot {
+		if missing(s.Tags) {
+			left++
+			continue
+		}
+		key := s.Tags[cloud.TagNamespace] + "/" + s.Tags[cloud.TagBackup]
+		byKey[key] = append(byKey[key], s)
+	}
+	for _, snapshots := range byKey {
+		backups = append(backups, f.backup(snapshots))
+	}
+	slices.SortFunc(backups, func(a, b v1.Backup) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return backups, left
+}
+
+// missing tells whether tags do not say what a Backup is of.
+func missing(t cloud.Tags) bool {
+	needed := []string{cloud.TagNamespace, cloud.TagBackup, cloud.TagAppName, cloud.TagCluster, cloud.TagClaim, cloud.TagApp}
+	return slices.ContainsFunc(needed, func(key string) bool { return t[key] == "" })
+}
+
+// backup returns the Backup of its snapshots, of which there is at least one.
+func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
+	// Originals before copies, the oldest first.
+	slices.SortFunc(snapshots, func(a, b cloud.Snapshot) int {
+		return cmp.Or(strings.Compare(a.Tags[cloud.TagCopyOf], b.Tags[cloud.TagCopyOf]), a.CutAt.Compare(b.CutAt), strings.Compare(a.Ref.ID, b.Ref.ID))
+	})
+	tags := snapshots[0].Tags
+	b := v1.Backup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: tags[cloud.TagNamespace], Name: tags[cloud.TagBackup],
+			Annotations: map[string]string{v1.RediscoveredAnnotation: f.account.Name},
+			Labels: map[string]string{
+				v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: tags[cloud.TagAppName], v1.ClusterLabel: tags[cloud.TagCluster],
+			},
+		},
+		Spec: v1.BackupSpec{
+			AppName: tags[cloud.TagAppName], ClusterName: tags[cloud.TagCluster],
+			Method: v1.BackupSnapshot, Deletion: v1.DeletionDelete,
+		},
+		Status: v1.BackupStatus{
+			AppUID: tags[cloud.TagApp], Account: f.account.Name, Provider: f.account.Spec.Provider,
+			Engine: v1.Engine(tags[cloud.TagEngine]), Version: tags[cloud.TagVersion],
+			Consistency: v1.Consistency(tags[cloud.TagLevel]),
+		},
+	}
+	if f.retain {
+		b.Spec.Deletion = v1.DeletionRetain
+	} else {
+		b.Finalizers = []string{v1.BackupFinalizer}
+	}
+	if slot, err := time.Parse(time.RFC3339, tags[cloud.TagSlot]); err == nil {
+		b.Spec.Slot = &metav1.Time{Time: slot}
+	}
+	for _, s := range snapshots {
+		add(&b.Status, s)
+	}
+	f.conclude(&b, tags)
+	return b
+}
+
+// add adds one snapshot to a status: as that of its claim, or as a copy.
+func add(status *v1.BackupStatus, s cloud.Snapshot) {
+	entry := v1.CloudSnapshot{
+		Region: s.Ref.Region, Name: s.Name, ID: s.Ref.ID, State: string(s.State),
+		Progress: int32(min(max(s.Progress, 0), 100)),
+	}
+	claim := s.Tags[cloud.TagClaim]
+	i := slices.IndexFunc(status.Snapshots, func(v v1.VolumeSnapshot) bool { return v.Claim == claim })
+	if i >= 0 {
+		v := &status.Snapshots[i]
+		known := v.Region == entry.Region || slices.ContainsFunc(v.Copies, func(c v1.CloudSnapshot) bool { return c.Region == entry.Region })
+		if !known {
+			v.Copies = append(v.Copies, entry)
+		}
+		return
+	}
+	status.Snapshots = append(status.Snapshots, v1.VolumeSnapshot{
+		Claim: claim, VolumeUID: s.Tags[cloud.TagVolume], Size: resource.NewQuantity(s.SizeBytes, resource.BinarySI).String(),
+		CloudSnapshot: entry,
+	})
+	status.Region = cmp.Or(status.Region, s.Ref.Region)
+	if s.Tags[cloud.TagCopyOf] == "" && !s.CutAt.IsZero() && (status.CutTime == nil || s.CutAt.After(status.CutTime.Time)) {
+		status.CutTime = &metav1.Time{Time: s.CutAt.Truncate(time.Second)}
+	}
+}
+
+// conclude says whether what was found can be restored.
+func (f found) conclude(b *v1.Backup, tags cloud.Tags) {
+	s := &b.Status
+	var bytes int64
+	ready := len(s.Snapshots) > 0
+	for i := range s.Snapshots {
+		if q, err := resource.ParseQuantity(s.Snapshots[i].Size); err == nil {
+			bytes += q.Value()
+		}
+		ready = ready && s.Snapshots[i].State == string(cloud.StateReady)
+	}
+	s.Size = resource.NewQuantity(bytes, resource.BinarySI).String()
+	if s.CutTime == nil {
+		s.CutTime = b.Spec.Slot // Of an original that is gone nobody knows better.
+	}
+	of, err := strconv.Atoi(tags[cloud.TagOf])
+	whole := err != nil || of == len(s.Snapshots)
+	s.Phase, s.Message = v1.BackupCompleted, "Found again in the cloud"
+	c := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: s.Message}
+	if !ready || !whole {
+		s.Phase, s.Message = v1.BackupFailed, "Found again in the cloud, but not whole"
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1.ReasonSnapshotMissing, s.Message
+	}
+	c.LastTransitionTime = metav1.NewTime(f.now)
+	s.CompletionTime = &metav1.Time{Time: f.now.Truncate(time.Second)}
+	meta.SetStatusCondition(&s.Conditions, c)
+}

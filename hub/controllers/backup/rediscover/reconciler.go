@@ -1,0 +1,241 @@
+package rediscover
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/queues"
+)
+
+const (
+	controllerName = "rediscover"
+	conflictDelay  = 200 * time.Millisecond
+	// passTimeout bounds the listing of all regions.
+	passTimeout = 10 * time.Minute
+	// maxSnapshots bounds how many snapshots one region may have.
+	maxSnapshots = 100_000
+)
+
+// Options are what the controller needs.
+type Options struct {
+	// HubUID is the UID of the hub's cluster. Required.
+	HubUID string
+	// Accounts has the sessions in the clouds. Required.
+	Accounts *accounts.Accounts
+	// Recorder records events. Required.
+	Recorder events.EventRecorder
+	// Logger is where the queues log; the default is nowhere.
+	Logger logr.Logger
+	// Clock tells the time; the default is the real one.
+	Clock clock.PassiveClock
+}
+
+// Reconciler answers who asks for backups to be found again.
+type Reconciler struct {
+	client  client.Client
+	options Options
+}
+
+// Setup adds the controller to the hub's own manager.
+func Setup(mgr ctrl.Manager, options Options) error {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	r := &Reconciler{client: mgr.GetClient(), options: options}
+	keyed := queues.NewKeyed(queues.Options{Name: controllerName, Reconciler: r, Workers: 1, Logger: options.Logger})
+	if err := mgr.Add(keyed); err != nil {
+		return fmt.Errorf("adding the queues of rediscovery: %w", err)
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named(controllerName + "-router").
+		For(&v1.CloudAccount{}).
+		Complete(queues.Router{To: keyed, KeyOf: func(_ context.Context, request reconcile.Request) (string, error) {
+			return request.Name, nil
+		}})
+	if err != nil {
+		return fmt.Errorf("adding the controller of rediscovery: %w", err)
+	}
+	return nil
+}
+
+// Reconcile answers the annotation of an account, if it has not been answered.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+	defer cancel()
+	account := &v1.CloudAccount{}
+	if err := r.client.Get(ctx, request.NamespacedName, account); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	asked := account.Annotations[v1.RediscoverAtAnnotation]
+	if asked == "" || asked == account.Status.LastHandledRediscoverAt {
+		return reconcile.Result{}, nil
+	}
+	f, v, err := r.list(ctx, account)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if v.Stops() && !v.Fatal {
+		return queues.Later(v.Wait), nil
+	}
+	answer := v.Message
+	if !v.Stops() {
+		if answer, err = r.make(ctx, f); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	err = r.answer(ctx, account, asked, answer)
+	if apierrors.IsConflict(err) {
+		return queues.Later(conflictDelay), nil
+	}
+	return reconcile.Result{}, client.IgnoreNotFound(err)
+}
+
+// list lists the snapshots of the hub in all regions of the account.
+func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found, verdict.Verdict, error) {
+	f := found{account: account, now: r.options.Clock.Now()}
+	owner := cloud.Owner{Hub: r.options.HubUID}
+	if other := account.Annotations[v1.RediscoverHubAnnotation]; other != "" && other != owner.Hub {
+		owner.Hub, f.retain = other, true
+	}
+	regions, err := r.regions(ctx, account)
+	if err != nil {
+		return f, verdict.Verdict{}, err
+	}
+	if len(regions) == 0 {
+		return f, verdict.Fail(v1.ReasonProviderUnknown, "No region is known: give spec.regions, or register a member that has this account"), nil
+	}
+	seen := map[string]bool{}
+	for _, region := range regions {
+		session, err := r.options.Accounts.Session(ctx, account.Name, region)
+		if err != nil {
+			return f, verdict.Judge(err, "connecting to the cloud in "+region), nil
+		}
+		count := 0
+		for s, err := range session.Snapshots.ListSnapshots(ctx, owner) {
+			if err != nil {
+				return f, verdict.Judge(err, "listing the snapshots in "+region), nil
+			}
+			if count++; count > maxSnapshots {
+				return f, verdict.Fail(v1.ReasonQuotaExceeded, "There are more than %d snapshots in %s", maxSnapshots, region), nil
+			}
+			// Snapshots without a region are listed in each.
+			if !seen[s.Ref.ID] {
+				seen[s.Ref.ID] = true
+				f.snapshot = append(f.snapshot, s)
+			}
+		}
+	}
+	return f, verdict.Verdict{}, nil
+}
+
+// regions returns where to look: what the spec says, else where members are and where
+// applications have copies made.
+func (r *Reconciler) regions(ctx context.Context, account *v1.CloudAccount) ([]string, error) {
+	if len(account.Spec.Regions) > 0 {
+		return slices.Sorted(slices.Values(account.Spec.Regions)), nil
+	}
+	found := map[string]bool{}
+	members := &v1.MemberClusterList{}
+	if err := r.client.List(ctx, members, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing member clusters: %w", err)
+	}
+	for i := range members.Items {
+		m := &members.Items[i]
+		if m.Spec.CloudAccountRef != nil && m.Spec.CloudAccountRef.Name == account.Name && m.Status.Region != "" {
+			found[m.Status.Region] = true
+		}
+	}
+	apps := &v1.EcommerceAppList{}
+	if err := r.client.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing applications: %w", err)
+	}
+	if len(found) > 0 && account.Spec.Provider != v1.ProviderGCP {
+		for i := range apps.Items {
+			if db := apps.Items[i].Spec.Database; db != nil {
+				for _, region := range db.Backup.CopyToRegions {
+					found[region] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// make makes the Backups that there are none of, and says what it did.
+func (r *Reconciler) make(ctx context.Context, f found) (string, error) {
+	backups, left := assemble(f)
+	var made, known, homeless int
+	for i := range backups {
+		switch err := r.makeOne(ctx, &backups[i]); {
+		case err == nil:
+			made++
+		case apierrors.IsAlreadyExists(err):
+			known++
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+			homeless++ // Its namespace is gone, or going.
+		default:
+			return "", fmt.Errorf("making backup %q: %w", backups[i].Name, err)
+		}
+	}
+	words := []string{fmt.Sprintf("%d backups found again, %d known", made, known)}
+	if homeless > 0 {
+		words = append(words, fmt.Sprintf("%d in namespaces that are not there", homeless))
+	}
+	if left > 0 {
+		words = append(words, fmt.Sprintf("%d snapshots lack tags", left))
+	}
+	return strings.Join(words, ", "), nil
+}
+
+// makeOne makes a Backup and then its status. One that was made without, because the hub
+// died in between, gets it now.
+func (r *Reconciler) makeOne(ctx context.Context, b *v1.Backup) error {
+	wanted := b.Status
+	err := r.client.Create(ctx, b, client.FieldOwner(v1.HubFieldManager))
+	if apierrors.IsAlreadyExists(err) {
+		live := &v1.Backup{}
+		if get := r.client.Get(ctx, client.ObjectKeyFromObject(b), live); get != nil {
+			return err
+		}
+		half := live.Annotations[v1.RediscoveredAnnotation] != "" && live.Status.AppUID == ""
+		if !half {
+			return err
+		}
+		*b = *live
+	} else if err != nil {
+		return err
+	}
+	before := b.DeepCopy()
+	b.Status = wanted
+	b.Status.ObservedGeneration = b.Generation
+	return r.client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+func (r *Reconciler) answer(ctx context.Context, account *v1.CloudAccount, asked, answer string) error {
+	before := account.DeepCopy()
+	account.Status.LastHandledRediscoverAt, account.Status.Rediscovered = asked, answer
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, account, lock); err != nil {
+		return fmt.Errorf("answering %s: %w", v1.RediscoverAtAnnotation, err)
+	}
+	r.options.Recorder.Eventf(account, nil, corev1.EventTypeNormal, "Rediscovered", "Rediscover", "%s", answer)
+	return nil
+}

@@ -1,0 +1,82 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/queues"
+)
+
+const controllerName = "backup"
+
+// Member returns the cluster of an engaged member.
+type Member func(ctx context.Context, name multicluster.ClusterName) (cluster.Cluster, error)
+
+// Prepare tells the database of a copy in a member that its volume is about to be cut.
+// What it returns must be called when all volumes are cut, or never will be, and what it
+// holds ends by itself after a minute. An error means that the database was not told.
+type Prepare func(ctx context.Context, in cluster.Cluster, app *v1.EcommerceApp) (release func(), err error)
+
+// Options are what the controller needs.
+type Options struct {
+	// HubUID is the UID of the hub's cluster, the owner of the snapshots. Required.
+	HubUID string
+	// Accounts has the sessions in the clouds. Required.
+	Accounts *accounts.Accounts
+	// Member finds the members. Required.
+	Member Member
+	// Prepare tells databases; nil tells none, and backups are crash consistent.
+	Prepare Prepare
+	// Recorder records events. Required.
+	Recorder events.EventRecorder
+	// Logger is where the queues log; the default is nowhere.
+	Logger logr.Logger
+	// Clock tells the time; the default is the real one.
+	Clock clock.PassiveClock
+}
+
+// Setup adds the controller to the hub's own manager, whose cache holds Backups,
+// Restores, EcommerceApps and MemberClusters.
+func Setup(mgr ctrl.Manager, options Options) error {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	r := &Reconciler{client: mgr.GetClient(), options: options}
+	keyed := queues.NewKeyed(queues.Options{Name: controllerName, Reconciler: r, Logger: options.Logger})
+	if err := mgr.Add(keyed); err != nil {
+		return fmt.Errorf("adding the queues of backups: %w", err)
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named(controllerName + "-router").
+		For(&v1.Backup{}).
+		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})
+	if err != nil {
+		return fmt.Errorf("adding the controller of backups: %w", err)
+	}
+	return nil
+}
+
+// clusterOf returns the member of a Backup.
+func (r *Reconciler) clusterOf(ctx context.Context, request reconcile.Request) (string, error) {
+	backup := &v1.Backup{}
+	if err := r.client.Get(ctx, request.NamespacedName, backup, client.UnsafeDisableDeepCopy); err != nil {
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		return "", fmt.Errorf("getting the backup: %w", err)
+	}
+	return backup.Spec.ClusterName, nil
+}

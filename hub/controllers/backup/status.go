@@ -1,0 +1,130 @@
+package backup
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+)
+
+// maxMessage bounds what a provider says, in bytes.
+const maxMessage = 1024
+
+// conclude writes what a pass came to into the status.
+func (w *work) conclude(v verdict.Verdict) {
+	s := &w.backup.Status
+	s.ObservedGeneration = w.backup.Generation
+	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The backup can be restored"}
+	switch {
+	case v.Fatal:
+		s.Phase, s.CompletionTime = v1.BackupFailed, seconds(w.now)
+	case v.Stops() && w.allCut():
+		s.Phase = v1.BackupFinalizing
+	case v.Stops() && s.Phase != v1.BackupInProgress:
+		s.Phase = v1.BackupPending
+	case v.Stops():
+	default:
+		s.Phase, s.CompletionTime = v1.BackupCompleted, seconds(w.now)
+	}
+	if v.Stops() {
+		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v.Reason, Message: clip(v.Message)}
+	}
+	s.Message = ready.Message
+	w.set(v1.ConditionReady, ready)
+	if len(w.backup.Spec.CopyToRegions) > 0 && csi.CapabilitiesOf(s.Provider).Copy == csi.CopyByCopy {
+		copied := metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonCopying, Message: "Not all copies are made"}
+		if w.allCopied() {
+			copied = metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "All copies are made"}
+		}
+		w.set(v1.ConditionCopied, copied)
+	}
+}
+
+func (w *work) set(kind string, c metav1.Condition) {
+	c.Type, c.ObservedGeneration, c.LastTransitionTime = kind, w.backup.Generation, metav1.NewTime(w.now)
+	meta.SetStatusCondition(&w.backup.Status.Conditions, c)
+}
+
+// readyOf returns the condition Ready of a Backup.
+func readyOf(b *v1.Backup) metav1.Condition {
+	if c := meta.FindStatusCondition(b.Status.Conditions, v1.ConditionReady); c != nil {
+		return *c
+	}
+	return metav1.Condition{Reason: v1.ReasonRetrying}
+}
+
+// untilCut ends what may go on only for so long.
+func (w *work) untilCut(v verdict.Verdict) verdict.Verdict {
+	return w.within(v, cutTimeout, "the point in time could not be fixed within")
+}
+
+// untilReady ends what may go on only for so long.
+func (w *work) untilReady(v verdict.Verdict) verdict.Verdict {
+	return w.within(v, readyTimeout, "not complete within")
+}
+
+func (w *work) within(v verdict.Verdict, limit time.Duration, what string) verdict.Verdict {
+	if v.Stops() && !v.Fatal && w.age() > limit {
+		return verdict.Fail(v1.ReasonSnapshotStuck, "%s %s: %s", what, limit, v.Message)
+	}
+	return v
+}
+
+func (w *work) allCut() bool {
+	return w.all(func(s *v1.VolumeSnapshot) bool {
+		return s.State == string(cloud.StateCut) || s.State == string(cloud.StateReady)
+	})
+}
+
+func (w *work) allReady() bool {
+	return w.all(func(s *v1.VolumeSnapshot) bool { return s.State == string(cloud.StateReady) })
+}
+
+func (w *work) allCopied() bool {
+	return w.all(func(s *v1.VolumeSnapshot) bool {
+		made := map[string]bool{s.Region: true}
+		for _, c := range s.Copies {
+			made[c.Region] = c.State == string(cloud.StateReady)
+		}
+		return !slices.ContainsFunc(w.backup.Spec.CopyToRegions, func(region string) bool { return !made[region] })
+	})
+}
+
+// all tells whether there are snapshots and something is true of each.
+func (w *work) all(is func(*v1.VolumeSnapshot) bool) bool {
+	snapshots := w.backup.Status.Snapshots
+	for i := range snapshots {
+		if !is(&snapshots[i]) {
+			return false
+		}
+	}
+	return len(snapshots) > 0
+}
+
+// names are the claims that are being cut.
+func (w *work) names() string {
+	var names []string
+	for i := range w.backup.Status.Snapshots {
+		names = append(names, w.backup.Status.Snapshots[i].Claim)
+	}
+	return strings.Join(names, ", ")
+}
+
+// place is where volumes are that do not say so themselves.
+func (w *work) place() csi.Defaults {
+	return csi.Defaults{Region: w.backup.Status.Region}
+}
+
+func clip(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
+}

@@ -1,0 +1,239 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// fieldManager is the manager of what a Restore says on a copy.
+const fieldManager = "shopfleet-restore"
+
+// stopDatabase stops the database, if there is one, until nothing uses its claims.
+func (w *work) stopDatabase(ctx context.Context) verdict.Verdict {
+	if w.bound() || w.place.copy == nil {
+		return verdict.Verdict{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	if err := w.annotate(ctx, w.restore.Name); err != nil {
+		return w.memberTrouble(err)
+	}
+	pod := &corev1.Pod{}
+	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppName)}
+	err := w.place.cluster.GetAPIReader().Get(ctx, key, pod)
+	switch {
+	case apierrors.IsNotFound(err):
+		return verdict.Verdict{}
+	case err != nil:
+		return w.memberTrouble(err)
+	default:
+		return verdict.Hold(memberDelay, v1.ReasonStoppingDatabase, "waiting for the database in %s to stop", w.member.Name)
+	}
+}
+
+// exchange puts the restored volumes in their place.
+func (w *work) exchange(ctx context.Context) verdict.Verdict {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	waiting := verdict.Verdict{}
+	for i := range w.restore.Status.Volumes {
+		v := &w.restore.Status.Volumes[i]
+		bound, err := w.exchangeOne(ctx, v)
+		if err != nil {
+			return w.memberTrouble(err)
+		}
+		if !bound {
+			waiting = verdict.Hold(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be bound", v.Claim, w.member.Name)
+		}
+	}
+	return waiting
+}
+
+// exchangeOne brings one claim closer to its restored volume, and tells whether it is
+// bound to it. Each step is safe to repeat.
+func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
+	live := w.place.claims[v.Claim]
+	if live != nil && live.pvc.Spec.VolumeName != v.PersistentVolume {
+		return false, w.retire(ctx, v, live)
+	}
+	if err := w.ensurePV(ctx, v); err != nil {
+		return false, err
+	}
+	if live == nil {
+		return false, w.makeClaim(ctx, v)
+	}
+	if live.pvc.Status.Phase != corev1.ClaimBound {
+		return false, nil
+	}
+	v.State = stateBound
+	return true, nil
+}
+
+// retire takes a claim away, after its volume was told to stay.
+func (w *work) retire(ctx context.Context, v *v1.RestoredVolume, live *claim) error {
+	c := w.place.cluster.GetClient()
+	if live.pv != nil {
+		v.Replaced = live.pv.Name
+		if live.pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+			before := live.pv.DeepCopy()
+			live.pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+			// Optimistic: the deletion below must not come before it is true.
+			if err := c.Patch(ctx, live.pv, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+				return fmt.Errorf("keeping the volume %s: %w", live.pv.Name, err)
+			}
+		}
+	}
+	if !live.pvc.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	same := client.Preconditions{UID: new(live.pvc.UID), ResourceVersion: new(live.pvc.ResourceVersion)}
+	if err := c.Delete(ctx, live.pvc, same); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("taking the claim %s away: %w", live.pvc.Name, err)
+	}
+	return nil
+}
+
+// ensurePV makes the PersistentVolume of a restored volume.
+func (w *work) ensurePV(ctx context.Context, v *v1.RestoredVolume) error {
+	reader := w.place.cluster.GetAPIReader()
+	err := reader.Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, &corev1.PersistentVolume{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, w.member.Status.Region)
+	if err != nil {
+		return err
+	}
+	volume, err := session.Volumes.DescribeVolume(ctx, cloud.VolumeRef{Region: w.member.Status.Region, Zone: v.Zone, Handle: v.Volume})
+	if err != nil {
+		return fmt.Errorf("looking at the volume of the claim %s: %w", v.Claim, err)
+	}
+	pv, err := csi.StaticPV(volume, csi.PVSpec{
+		Name: v.PersistentVolume, Driver: w.place.driver,
+		ClaimNamespace: w.restore.Namespace, ClaimName: v.Claim, StorageClass: w.place.class,
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.place.cluster.GetClient().Create(ctx, pv, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making the PersistentVolume %s: %w", pv.Name, err)
+	}
+	return nil
+}
+
+// makeClaim makes the claim that the database looks for, on the restored volume.
+func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
+	c := w.place.cluster.GetClient()
+	pv := &corev1.PersistentVolume{}
+	if err := w.place.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, pv); err != nil {
+		return fmt.Errorf("getting the PersistentVolume %s: %w", v.PersistentVolume, err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: w.restore.Namespace, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
+	}}
+	if w.place.copy == nil {
+		if err := c.Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("making the namespace: %w", err)
+		}
+	}
+	claim := render.DatabaseClaim(w.backup.Spec.AppName, w.restore.Namespace, w.backup.Status.Engine)
+	claim.Name = v.Claim
+	claim.Spec = corev1.PersistentVolumeClaimSpec{
+		AccessModes: pv.Spec.AccessModes, VolumeName: pv.Name, StorageClassName: new(w.place.class),
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceStorage: pv.Spec.Capacity[corev1.ResourceStorage],
+		}},
+	}
+	if err := c.Create(ctx, claim, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making the claim %s: %w", claim.Name, err)
+	}
+	return nil
+}
+
+// startDatabase lets the database go, and waits until it is ready.
+func (w *work) startDatabase(ctx context.Context) verdict.Verdict {
+	if w.place.copy == nil {
+		return verdict.Verdict{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	started := w.place.copy.Annotations[v1.RestoringAnnotation] == ""
+	if err := w.annotate(ctx, ""); err != nil {
+		return w.memberTrouble(err)
+	}
+	pod := &corev1.Pod{}
+	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppName)}
+	err := w.place.cluster.GetAPIReader().Get(ctx, key, pod)
+	if client.IgnoreNotFound(err) != nil {
+		return w.memberTrouble(err)
+	}
+	if !started || err != nil || !podReady(pod) {
+		return verdict.Hold(memberDelay, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", w.member.Name)
+	}
+	return verdict.Verdict{}
+}
+
+func podReady(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// annotate says on the copy which Restore has the database stopped; none if empty. It
+// leaves what another Restore said.
+func (w *work) annotate(ctx context.Context, name string) error {
+	last := w.place.copy.Annotations[v1.RestoringAnnotation]
+	if last == name || name == "" && last != w.restore.Name {
+		return nil
+	}
+	if last != "" && name != "" {
+		return fmt.Errorf("the database is stopped by another Restore, %s: %w", last, errBusy)
+	}
+	before := w.place.copy.DeepCopy()
+	if w.place.copy.Annotations == nil {
+		w.place.copy.Annotations = map[string]string{}
+	}
+	w.place.copy.Annotations[v1.RestoringAnnotation] = name
+	if name == "" {
+		delete(w.place.copy.Annotations, v1.RestoringAnnotation)
+	}
+	// A manager of its own, so that the lanes, which apply all that they say, leave it.
+	if err := w.place.cluster.GetClient().Patch(ctx, w.place.copy, locked(before), client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("telling the copy: %w", err)
+	}
+	return nil
+}
+
+// bound tells whether all claims are bound to restored volumes.
+func (w *work) bound() bool {
+	for i := range w.restore.Status.Volumes {
+		if w.restore.Status.Volumes[i].State != stateBound {
+			return false
+		}
+	}
+	return len(w.restore.Status.Volumes) > 0
+}
+
+// exchanged tells whether a claim was taken away or bound: from there on there is no way back.
+func (w *work) exchanged() bool {
+	for i := range w.restore.Status.Volumes {
+		if v := &w.restore.Status.Volumes[i]; v.State == stateBound || v.Replaced != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,158 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+)
+
+// memberTimeout bounds what is asked of a member in one step.
+const memberTimeout = 20 * time.Second
+
+// place is what there is in the member.
+type place struct {
+	cluster cluster.Cluster
+	// copy is the application's copy, nil if there is none.
+	copy *v1.EcommerceApp
+	// claims are those that the database has there, by name.
+	claims map[string]*claim
+	// class is what the volumes are to be like: the name of their StorageClass and its
+	// parameters.
+	class      string
+	parameters map[string]string
+	driver     string
+}
+
+// claim is a claim, and its volume if it is bound.
+type claim struct {
+	pvc *corev1.PersistentVolumeClaim
+	pv  *corev1.PersistentVolume
+	ref cloud.VolumeRef
+}
+
+// lookAround reads what there is in the member, from its API server.
+func (w *work) lookAround(ctx context.Context) verdict.Verdict {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	found, err := w.read(ctx)
+	switch {
+	case errors.Is(err, multicluster.ErrClusterNotFound):
+		return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.member.Name)
+	case errors.Is(err, csi.ErrDriverMissing):
+		return verdict.Hold(verdict.Member, v1.ReasonDriverMissing, "%s: %v", w.member.Name, err)
+	case apierrors.IsForbidden(err):
+		return verdict.Hold(verdict.Refused, v1.ReasonForbidden, "the hub may not look at claims and volumes in %s: run kubectl shopfleet join again", w.member.Name)
+	case err != nil:
+		return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.member.Name)
+	}
+	w.place = found
+	return verdict.Verdict{}
+}
+
+func (w *work) read(ctx context.Context) (*place, error) {
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.member.Name))
+	if err != nil {
+		return nil, err
+	}
+	found := &place{cluster: in, claims: map[string]*claim{}}
+	reader := in.GetAPIReader()
+	copied := &v1.EcommerceApp{}
+	err = reader.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppName}, copied)
+	switch {
+	case err == nil:
+		found.copy = copied
+	case !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("getting the copy: %w", err)
+	}
+	for i := range w.backup.Status.Snapshots {
+		name := w.backup.Status.Snapshots[i].Claim
+		c, err := w.readClaim(ctx, reader, name)
+		if err != nil {
+			return nil, err
+		}
+		if c != nil {
+			found.claims[name] = c
+		}
+	}
+	return found, w.readClass(ctx, reader, found)
+}
+
+// readClaim returns a claim and its volume, nil if there is none.
+func (w *work) readClaim(ctx context.Context, reader client.Reader, name string) (*claim, error) {
+	c := &claim{pvc: &corev1.PersistentVolumeClaim{}}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: name}, c.pvc)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting the claim %s: %w", name, err)
+	}
+	if c.pvc.Spec.VolumeName == "" {
+		return c, nil
+	}
+	pv := &corev1.PersistentVolume{}
+	err = reader.Get(ctx, client.ObjectKey{Name: c.pvc.Spec.VolumeName}, pv)
+	if apierrors.IsNotFound(err) {
+		return c, nil // Its volume was lost, or is not made yet.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting the volume of the claim %s: %w", name, err)
+	}
+	c.pv = pv
+	// One that is not of the cloud can be replaced all the same.
+	if ref, err := csi.ParsePV(pv, csi.Defaults{Region: w.member.Status.Region}); err == nil {
+		c.ref = ref
+	}
+	return c, nil
+}
+
+// readClass finds out what the volumes are to be like: as the claims are that there
+// are, else as the copy says, else as the application asks for.
+func (w *work) readClass(ctx context.Context, reader client.Reader, found *place) error {
+	of := csi.ClusterOf(w.member)
+	driver, err := of.Driver()
+	if err != nil {
+		return err
+	}
+	found.driver = driver
+	for _, c := range found.claims {
+		if c.pvc.Spec.StorageClassName != nil {
+			found.class = *c.pvc.Spec.StorageClassName
+		}
+	}
+	switch {
+	case found.class != "":
+	case found.copy != nil && found.copy.Spec.Database != nil && found.copy.Spec.Database.StorageClassName != nil:
+		found.class = *found.copy.Spec.Database.StorageClassName
+	case found.copy == nil && w.app != nil && w.app.Spec.Database != nil:
+		db := w.app.Spec.Database
+		if db.StorageClassName != nil {
+			found.class = *db.StorageClassName
+		} else if found.class, err = csi.ClassName(of, db.StorageProfile, w.app.Spec.CloudConfig); err != nil {
+			return err
+		}
+	}
+	if found.class == "" {
+		return nil
+	}
+	class := &storagev1.StorageClass{}
+	err = reader.Get(ctx, client.ObjectKey{Name: found.class}, class)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("getting the storage class %s: %w", found.class, err)
+	}
+	found.parameters = class.Parameters
+	return nil
+}

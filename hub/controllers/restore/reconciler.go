@@ -1,0 +1,209 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/queues"
+)
+
+const (
+	// conflictDelay is how long to wait for the cache after a conflict.
+	conflictDelay = 200 * time.Millisecond
+	// passTimeout bounds one pass.
+	passTimeout = 2 * time.Minute
+	// memberDelay is how long to wait for what goes on in the member.
+	memberDelay = 2 * time.Second
+	// limit is how long all that goes by itself is waited for before anything was exchanged.
+	limit      = 6 * time.Hour
+	maxMessage = 1024
+)
+
+// Reconciler makes what Restores ask for.
+type Reconciler struct {
+	client  client.Client
+	options Options
+}
+
+// work is one pass over a Restore. Its status is that of the next write.
+type work struct {
+	*Reconciler
+	restore *v1.Restore
+	stored  *v1.Restore
+	now     time.Time
+
+	// What the pass found; see find.
+	backup *v1.Backup
+	member *v1.MemberCluster
+	app    *v1.EcommerceApp
+	place  *place
+}
+
+// Reconcile does one pass over a Restore.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+	defer cancel()
+	restore := &v1.Restore{}
+	if err := r.client.Get(ctx, request.NamespacedName, restore); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	w := &work{Reconciler: r, stored: restore, now: r.options.Clock.Now()}
+	result, err := w.pass(ctx)
+	if apierrors.IsConflict(err) {
+		return queues.Later(conflictDelay), nil
+	}
+	return result, client.IgnoreNotFound(err)
+}
+
+func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
+	if !w.stored.DeletionTimestamp.IsZero() {
+		return w.finalize(ctx)
+	}
+	if done(w.stored) {
+		return reconcile.Result{}, nil
+	}
+	if err := w.ensureFinalizer(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	w.restore = w.stored.DeepCopy()
+	v, err := w.advance(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if v.Stops() && !v.Fatal && !w.exchanged() && w.age() > limit {
+		v = verdict.Fail(v.Reason, "given up after %s: %s", limit, v.Message)
+	}
+	if v.Fatal {
+		// Nothing was exchanged: what was stopped goes on with what it had.
+		if err := w.letDatabaseGo(ctx); err != nil {
+			v = verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s (starting the database again)", v.Message)
+		}
+	}
+	w.conclude(v)
+	if err := w.write(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if done(w.restore) {
+		return reconcile.Result{}, nil
+	}
+	return queues.Later(v.Wait), nil
+}
+
+// done tells whether nothing more is done for a Restore.
+func done(r *v1.Restore) bool {
+	return r.Status.Phase == v1.RestoreCompleted || r.Status.Phase == v1.RestoreFailed
+}
+
+// advance does what can be done now, in order.
+func (w *work) advance(ctx context.Context) (verdict.Verdict, error) {
+	if v, err := w.find(ctx); v.Stops() || err != nil {
+		return v, err
+	}
+	steps := []func(context.Context) verdict.Verdict{w.choose, w.makeVolumes, w.stopDatabase, w.exchange, w.startDatabase}
+	for _, step := range steps {
+		if v := step(ctx); v.Stops() {
+			return v, nil
+		}
+	}
+	return verdict.Verdict{}, nil
+}
+
+func (w *work) ensureFinalizer(ctx context.Context) error {
+	before := w.stored.DeepCopy()
+	if !controllerutil.AddFinalizer(w.stored, v1.RestoreFinalizer) {
+		return nil
+	}
+	if err := w.client.Patch(ctx, w.stored, locked(before)); err != nil {
+		return fmt.Errorf("adding the finalizer: %w", err)
+	}
+	return nil
+}
+
+// conclude writes what a pass came to into the status.
+func (w *work) conclude(v verdict.Verdict) {
+	s := &w.restore.Status
+	s.ObservedGeneration = w.restore.Generation
+	ready := metav1.Condition{
+		Type: v1.ConditionReady, ObservedGeneration: w.restore.Generation, LastTransitionTime: metav1.NewTime(w.now),
+		Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The database runs on the restored data",
+	}
+	if w.place == nil || w.place.copy == nil {
+		ready.Message = "The claims are there; the database starts on them when the application is placed"
+	}
+	switch {
+	case v.Fatal:
+		s.Phase, s.CompletionTime = v1.RestoreFailed, seconds(w.now)
+	case v.Stops() && w.bound():
+		s.Phase = v1.RestoreStarting
+	case v.Stops() && len(s.Volumes) > 0:
+		s.Phase = v1.RestoreInProgress
+	case v.Stops():
+		s.Phase = v1.RestorePending
+	default:
+		s.Phase, s.CompletionTime = v1.RestoreCompleted, seconds(w.now)
+	}
+	if v.Stops() {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v.Reason, clip(v.Message)
+	}
+	s.Message = ready.Message
+	meta.SetStatusCondition(&s.Conditions, ready)
+}
+
+// write writes the status if it changed.
+func (w *work) write(ctx context.Context) error {
+	if equality.Semantic.DeepEqual(w.stored.Status, w.restore.Status) {
+		return nil
+	}
+	before := w.stored
+	if err := w.client.Status().Patch(ctx, w.restore, locked(before)); err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	if done(w.restore) && !done(before) {
+		kind, reason := corev1.EventTypeNormal, v1.ReasonCompleted
+		if w.restore.Status.Phase == v1.RestoreFailed {
+			kind, reason = corev1.EventTypeWarning, meta.FindStatusCondition(w.restore.Status.Conditions, v1.ConditionReady).Reason
+		}
+		w.options.Recorder.Eventf(w.restore, nil, kind, reason, "Restore", "%s", w.restore.Status.Message)
+	}
+	return nil
+}
+
+// owner is whose volumes these are.
+func (w *work) owner() cloud.Owner {
+	return cloud.Owner{Hub: w.options.HubUID, App: w.backup.Status.AppUID}
+}
+
+func (w *work) age() time.Duration {
+	if w.restore.Status.StartTime == nil {
+		return 0
+	}
+	return w.now.Sub(w.restore.Status.StartTime.Time)
+}
+
+// locked is a merge patch that fails if somebody else wrote in between.
+func locked(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+// seconds returns a time as the API stores it.
+func seconds(t time.Time) *metav1.Time { return &metav1.Time{Time: t.Truncate(time.Second)} }
+
+func clip(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return message[:maxMessage-3] + "..."
+}

@@ -1,0 +1,104 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/queues"
+)
+
+const controllerName = "restore"
+
+// Member returns the cluster of an engaged member.
+type Member func(ctx context.Context, name multicluster.ClusterName) (cluster.Cluster, error)
+
+// Options are what the controller needs.
+type Options struct {
+	// HubUID is the UID of the hub's cluster, the owner of the volumes. Required.
+	HubUID string
+	// Accounts has the sessions in the clouds. Required.
+	Accounts *accounts.Accounts
+	// Member finds the members. Required.
+	Member Member
+	// Recorder records events. Required.
+	Recorder events.EventRecorder
+	// Logger is where the queues log; the default is nowhere.
+	Logger logr.Logger
+	// Clock tells the time; the default is the real one.
+	Clock clock.PassiveClock
+}
+
+// Setup adds the controller to the hub's own manager, whose cache holds Restores,
+// Backups, EcommerceApps and MemberClusters.
+func Setup(mgr ctrl.Manager, options Options) error {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	r := &Reconciler{client: mgr.GetClient(), options: options}
+	keyed := queues.NewKeyed(queues.Options{Name: controllerName, Reconciler: r, Logger: options.Logger})
+	if err := mgr.Add(keyed); err != nil {
+		return fmt.Errorf("adding the queues of restores: %w", err)
+	}
+	err := builder.ControllerManagedBy(mgr).
+		Named(controllerName+"-router").
+		For(&v1.Restore{}).
+		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(r.restoresOf)).
+		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})
+	if err != nil {
+		return fmt.Errorf("adding the controller of restores: %w", err)
+	}
+	return nil
+}
+
+// restoresOf asks for the Restores that wait for a Backup.
+func (r *Reconciler) restoresOf(ctx context.Context, backup client.Object) []reconcile.Request {
+	list := &v1.RestoreList{}
+	if err := r.client.List(ctx, list, client.InNamespace(backup.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing restores failed")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if list.Items[i].Spec.BackupName == backup.GetName() && !done(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+// clusterOf returns the queue of a Restore: that of its member.
+func (r *Reconciler) clusterOf(ctx context.Context, request reconcile.Request) (string, error) {
+	restore := &v1.Restore{}
+	if err := r.client.Get(ctx, request.NamespacedName, restore, client.UnsafeDisableDeepCopy); err != nil {
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		return "", fmt.Errorf("getting the restore: %w", err)
+	}
+	if restore.Spec.ClusterName != "" {
+		return restore.Spec.ClusterName, nil
+	}
+	backup := &v1.Backup{}
+	key := client.ObjectKey{Namespace: restore.Namespace, Name: restore.Spec.BackupName}
+	if err := r.client.Get(ctx, key, backup, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("getting the backup: %w", err)
+	}
+	if backup.Spec.ClusterName == "" {
+		return "-", nil // There is none: any queue can say so.
+	}
+	return backup.Spec.ClusterName, nil
+}

@@ -1,0 +1,208 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+const (
+	conflictDelay = 200 * time.Millisecond
+	// blockedDelay is how long to wait for what no watch tells about.
+	blockedDelay = time.Minute
+	// lookAgain is when a member is looked at without cause.
+	lookAgain = time.Hour
+)
+
+// Reconcile makes a member's classes be what they should, and says how they are.
+func (m *member) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	cluster := &v1.MemberCluster{}
+	if err := m.hub.Get(ctx, client.ObjectKey{Name: m.name}, cluster); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	apps := &v1.EcommerceAppList{}
+	if err := m.hub.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing applications: %w", err)
+	}
+	wanted := decide(cluster, apps.Items)
+	failed := m.write(ctx, wanted)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, nil // Disengaged: whatever failed says nothing.
+	}
+	condition, classes := wanted.status(failed)
+	err := m.say(ctx, cluster, condition, classes)
+	switch {
+	case apierrors.IsConflict(err):
+		return queues.Later(conflictDelay), nil
+	case err != nil:
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	case failed != nil:
+		return queues.Later(blockedDelay), nil
+	default:
+		return queues.Later(lookAgain), nil
+	}
+}
+
+// intent is what a member should have.
+type intent struct {
+	set   csi.ClassSet
+	extra []*storagev1.StorageClass
+	// snapshots tells that the cluster has VolumeSnapshotClasses.
+	snapshots bool
+	// trouble is why nothing can be wanted; its reason is for the condition.
+	trouble *metav1.Condition
+	local   bool
+}
+
+// decide returns what a member should have.
+func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
+	of := csi.ClusterOf(member)
+	in := intent{
+		local:     of.Provider == v1.ProviderLocal,
+		snapshots: slices.Contains(member.Status.Capabilities, preflight.CapabilitySnapshots),
+	}
+	if of.Provider == "" {
+		in.trouble = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1.ReasonProviderUnknown, Message: "The provider is not known yet"}
+		return in
+	}
+	set, err := csi.Classes(of)
+	if err != nil {
+		in.trouble = &metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonDriverMissing, Message: err.Error()}
+		return in
+	}
+	in.set = set
+	for i := range apps {
+		on := slices.ContainsFunc(apps[i].Status.Clusters, func(c v1.ClusterStatus) bool { return c.Name == member.Name })
+		if !on {
+			continue
+		}
+		// What is wrong with a cloudConfig is said to the application by its copy.
+		class, err := csi.AppClass(of, apps[i].Spec.CloudConfig)
+		known := func(c *storagev1.StorageClass) bool { return class != nil && c.Name == class.Name }
+		if err == nil && class != nil && !slices.ContainsFunc(in.extra, known) {
+			in.extra = append(in.extra, class)
+		}
+	}
+	return in
+}
+
+// write applies everything, whatever fails in between. The error is the first one.
+func (m *member) write(ctx context.Context, in intent) error {
+	var failed error
+	note := func(err error) {
+		if err != nil && failed == nil {
+			failed = err
+		}
+	}
+	for _, p := range in.set.Profiles {
+		note(m.class(ctx, p.Class))
+	}
+	for _, class := range in.extra {
+		note(m.class(ctx, class))
+	}
+	if in.snapshots && in.set.Snapshots != nil {
+		_, err := m.applier.Apply(ctx, apply.Request{Intent: in.set.Snapshots, Owned: ours})
+		note(err)
+	}
+	return failed
+}
+
+func (m *member) class(ctx context.Context, class *storagev1.StorageClass) error {
+	request := apply.Request{Intent: class, Owned: ours}
+	live := &storagev1.StorageClass{}
+	switch err := m.cluster.GetCache().Get(ctx, client.ObjectKeyFromObject(class), live); {
+	case err == nil:
+		request.Live = live
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("reading storage class %q: %w", class.Name, err)
+	}
+	if _, err := m.applier.Apply(ctx, request); err != nil {
+		return fmt.Errorf("writing storage class %q: %w", class.Name, err)
+	}
+	return nil
+}
+
+func ours(live component.Resource) bool { return live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy }
+
+// status is what the member's status says of its storage.
+func (in intent) status(failed error) (metav1.Condition, []v1.ProfileClass) {
+	if in.trouble != nil {
+		return *in.trouble, nil
+	}
+	classes := []v1.ProfileClass{{Profile: v1.StorageArchive}, {Profile: v1.StorageFast}, {Profile: v1.StorageStandard}}
+	for i := range classes {
+		for _, p := range in.set.Profiles {
+			if p.Profile == classes[i].Profile {
+				classes[i].ClassName = p.Class.Name
+			}
+		}
+	}
+	var conflict *apply.ConflictError
+	no := func(reason, message string) metav1.Condition {
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	}
+	switch {
+	case errors.As(failed, &conflict):
+		return no(v1.ReasonConflict, conflict.Error()), classes
+	case apierrors.IsForbidden(failed):
+		return no(v1.ReasonForbidden, "the hub may not write storage classes there: run kubectl shopfleet join again"), classes
+	case apierrors.IsInvalid(failed):
+		return no(v1.ReasonApplyFailed, "the cluster takes a class of ours as invalid"), classes
+	case failed != nil:
+		return no(v1.ReasonApplyFailed, "the cluster did not take a class"), classes
+	case in.local:
+		return metav1.Condition{
+			Status: metav1.ConditionTrue, Reason: v1.ReasonProvisioned,
+			Message: "The profiles are the cluster's default class",
+		}, classes
+	default:
+		message := "The classes are there, for the driver " + in.set.Driver
+		if !in.snapshots {
+			message += "; the cluster has no VolumeSnapshotClasses, and needs none for backups"
+		}
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonProvisioned, Message: message}, classes
+	}
+}
+
+// say writes the status if it changed.
+func (m *member) say(ctx context.Context, cluster *v1.MemberCluster, c metav1.Condition, classes []v1.ProfileClass) error {
+	before := cluster.DeepCopy()
+	c.Type, c.ObservedGeneration = v1.ConditionStorageReady, cluster.Generation
+	c.LastTransitionTime = metav1.NewTime(m.options.Clock.Now())
+	meta.SetStatusCondition(&cluster.Status.Conditions, c)
+	cluster.Status.StorageClasses = classes
+	if equality.Semantic.DeepEqual(before.Status, cluster.Status) {
+		return nil
+	}
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := m.hub.Status().Patch(ctx, cluster, lock); err != nil {
+		return fmt.Errorf("writing the storage of member %q: %w", m.name, err)
+	}
+	last := meta.FindStatusCondition(before.Status.Conditions, v1.ConditionStorageReady)
+	if last == nil || last.Status != c.Status || last.Reason != c.Reason {
+		kind := corev1.EventTypeNormal
+		if c.Status == metav1.ConditionFalse {
+			kind = corev1.EventTypeWarning
+		}
+		m.options.Recorder.Eventf(cluster, nil, kind, c.Reason, "ProvisionStorage", "%s", c.Message)
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+// Package prepare tells databases in members that their volumes are about to be cut.
+//
+// # What
+//
+// Prepare runs a command in the container of the primary, by the exec API of the member,
+// and returns when the command says that the database was told:
+//
+//   - PostgreSQL writes down what it has in memory: a CHECKPOINT, as the administrator
+//     on the pod's own socket. It holds nothing: a copy of its one volume recovers from
+//     any moment, and does so quickly from one after a checkpoint.
+//   - MySQL keeps those who write to the application's tables waiting, by LOCK TABLES
+//     ... READ as the application's user, until the cut is done. A transaction that was
+//     begun has ended by then, and what it wrote is on the disk: InnoDB and the binary
+//     log are written there at each commit.
+//
+// The commands are those of package spoke/render/database, which knows the containers.
+// They need nothing that pods made by earlier releases lack.
+//
+// A hold ends when it is released, when the stream to the pod ends, or by itself in the
+// pod a minute after it began: no death of the hub or of a connection makes it longer.
+//
+// # Not
+//
+// FLUSH TABLES WITH READ LOCK is what InnoDB does not need: it would hold up all of the
+// server for the longest query, and asks for a privilege that the application's user
+// lacks. Tables of engines that do not survive a crash, as MyISAM's, do not become safe.
+// Definitions of tables that are new during a cut are not held up either: those of MySQL 8
+// survive a crash.
+//
+// No copy is made sure to exist: a pod that is not there, or not ready, is an error.
+//
+// # Trade-offs
+//
+//   - Orders wait while MySQL's volume is cut, usually a second or two. A transaction
+//     that is open for longer than five seconds is not waited for: the database is then
+//     not told, which is an error, and nobody waits any more.
+//   - WebSocket is tried first, and SPDY after a refusal to upgrade: clusters before 1.30
+//     know only that one. A server that accepts a SPDY connection and never answers
+//     leaves a goroutine behind until the connection breaks, but keeps nobody waiting.
+//   - What a pod prints is read up to a few kilobytes, and what it complains of is part
+//     of the error. The commands print no passwords.
+package prepare

@@ -1,0 +1,166 @@
+package prepare
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes/scheme"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/transport"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/client-go/transport/websocket"
+	"k8s.io/streaming/pkg/httpstream"
+	streamspdy "k8s.io/streaming/pkg/httpstream/spdy"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+)
+
+// pingPeriod is how often a SPDY connection is looked at; a WebSocket is as often.
+const pingPeriod = 5 * time.Second
+
+// executor runs one command in one pod, once.
+type executor struct {
+	next remotecommand.Executor
+	// refused is how SPDY was refused, of which its executor keeps the text alone.
+	refused error
+}
+
+// newExecutor returns an executor without asking the network. The command is all of what
+// is run: nothing is added to it.
+func newExecutor(in cluster.Cluster, pod client.ObjectKey, command []string) (*executor, error) {
+	config := rest.CopyConfig(in.GetConfig())
+	core, err := corev1client.NewForConfigAndClient(config, in.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	target := core.RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{
+			Container: database.Container, Command: command, Stdin: true, Stdout: true, Stderr: true,
+		}, scheme.ParameterCodec).URL()
+	secured, err := tlsOf(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing TLS: %w", err)
+	}
+	config.Transport, config.TLSClientConfig = nil, rest.TLSClientConfig{}
+	first, err := overWebSocket(config, secured, target)
+	if err != nil {
+		return nil, err
+	}
+	e := &executor{}
+	second, err := e.overSPDY(config, secured, target)
+	if err != nil {
+		return nil, err
+	}
+	e.next, err = remotecommand.NewFallbackExecutor(first, second, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making an executor: %w", err)
+	}
+	return e, nil
+}
+
+// tlsOf returns how the API server is spoken to. The configuration of a member has a
+// transport, which cannot be upgraded, and no TLS beside it.
+func tlsOf(config *rest.Config) (*tls.Config, error) {
+	found, err := rest.TLSConfigFor(config)
+	if config.Transport != nil {
+		found, err = utilnet.TLSClientConfig(config.Transport)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if found == nil { // The machine's authorities.
+		found = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	found = found.Clone()
+	found.NextProtos = []string{"http/1.1"} // The only one that can be upgraded.
+	return found, nil
+}
+
+func overWebSocket(config *rest.Config, secured *tls.Config, target *url.URL) (remotecommand.Executor, error) {
+	config = rest.CopyConfig(config)
+	// The only way to hand over TLS that is no files and no PEM.
+	config.WrapTransport = transport.Wrappers(func(rt http.RoundTripper) http.RoundTripper {
+		if dialer, ok := rt.(*websocket.RoundTripper); ok {
+			dialer.TLSConfig = secured
+		}
+		return rt
+	}, config.WrapTransport)
+	made, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, target.String())
+	if err != nil {
+		return nil, fmt.Errorf("making a WebSocket executor: %w", err)
+	}
+	return made, nil
+}
+
+func (e *executor) overSPDY(config *rest.Config, secured *tls.Config, target *url.URL) (remotecommand.Executor, error) {
+	dialer, err := streamspdy.NewRoundTripperWithConfig(streamspdy.RoundTripperConfig{
+		TLS: secured, Proxier: config.Proxy, PingPeriod: pingPeriod,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making a SPDY transport: %w", err)
+	}
+	wrapped, err := rest.HTTPWrappersForConfig(config, dialer)
+	if err != nil {
+		return nil, fmt.Errorf("adding the credentials: %w", err)
+	}
+	listening := roundTripper(func(request *http.Request) (*http.Response, error) {
+		response, err := wrapped.RoundTrip(request)
+		if err == nil && response.StatusCode != http.StatusSwitchingProtocols {
+			e.refused = apierrors.NewGenericServerResponse(response.StatusCode, request.Method, corev1.Resource("pods/exec"), "", "", 0, true)
+		}
+		return response, err
+	})
+	// A redirect would take the credentials elsewhere.
+	made, err := remotecommand.NewSPDYExecutorRejectRedirects(listening, spdy.NewUpgraderForStreaming(dialer), http.MethodPost, target)
+	if err != nil {
+		return nil, fmt.Errorf("making a SPDY executor: %w", err)
+	}
+	return made, nil
+}
+
+// roundTripper is a function that does one request.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip does one request.
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// stream runs the command until it ends or the context does.
+func (e *executor) stream(ctx context.Context, options remotecommand.StreamOptions) error {
+	err := e.next.StreamWithContext(ctx, options)
+	if err == nil {
+		return nil
+	}
+	// The command is part of the addresses that the hub and the member ask.
+	text := oneLine(regexp.MustCompile(`\?command=[^\s"]*`).ReplaceAllString(err.Error(), ""))
+	if len(text) > errorBytes {
+		text = strings.ToValidUTF8(text[:errorBytes], "") + "..."
+	}
+	return &streamError{text: text, causes: []error{err, e.refused}}
+}
+
+// streamError is an error without the command, which is part of the address.
+type streamError struct {
+	text   string
+	causes []error
+}
+
+// Error is one line of about a kilobyte at most.
+func (e *streamError) Error() string { return e.text }
+
+// Unwrap returns the causes.
+func (e *streamError) Unwrap() []error { return e.causes }

@@ -1,0 +1,127 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+const (
+	// defaultTimeout bounds Prepare: a checkpoint of a slow disk, or a lock that waits.
+	defaultTimeout = 30 * time.Second
+	// hold is after how long the command ends by itself in the pod.
+	hold = time.Minute
+	// grace is what the end of a stream may take, beyond the command's own.
+	grace = 5 * time.Second
+)
+
+// What keeps a database from being told. Other causes are errors of the member's API.
+var (
+	// ErrNoDatabase means that the application has none.
+	ErrNoDatabase = errors.New("the application has no database")
+	// ErrForeign means that the pod of that name is not the application's.
+	ErrForeign = errors.New("the pod is not the application's database")
+	// ErrNotReady means that the database does not serve, or is about to stop.
+	ErrNotReady = errors.New("the database is not ready")
+	// ErrSilent means that the command ended without saying that it was done.
+	ErrSilent = errors.New("the database was not told")
+)
+
+// Options are what a Preparer needs.
+type Options struct {
+	// Timeout bounds Prepare; the default, for zero, is 30 s.
+	Timeout time.Duration
+	// Logger is told when a database went on before it was released.
+	Logger logr.Logger
+}
+
+// Preparer tells databases. Its method may be called at the same time for many.
+type Preparer struct {
+	options Options
+}
+
+// New returns a Preparer.
+func New(options Options) *Preparer {
+	if options.Timeout <= 0 {
+		options.Timeout = defaultTimeout
+	}
+	return &Preparer{options: options}
+}
+
+// Prepare tells the database of an application's copy in a member that its volume is
+// about to be cut, within Options.Timeout. The database is held as it is until release,
+// which is never nil without an error, may be called more than once and takes at most
+// five seconds; or for a minute, if that is shorter.
+//
+// An error means that the database was not told, and that what may be held is being let
+// go, and is after a minute if the pod cannot be reached: ErrNoDatabase, ErrForeign,
+// ErrNotReady, ErrSilent, one of the member's API, such as a NotFound or a Forbidden, or
+// the end of the context.
+func (p *Preparer) Prepare(ctx context.Context, in cluster.Cluster, app *v1.EcommerceApp) (release func(), err error) {
+	if app.Spec.Database == nil {
+		return nil, ErrNoDatabase
+	}
+	key := client.ObjectKey{Namespace: app.Namespace, Name: render.DatabasePod(app.Name)}
+	command, err := database.Quieten(app.Spec.Database.Engine, hold)
+	if err != nil {
+		return nil, fmt.Errorf("telling the database in pod %q: %w", key, err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	if err := usable(waiting, in, key, app); err != nil {
+		return nil, fmt.Errorf("finding the database in pod %q: %w", key, err)
+	}
+	run, err := newExecutor(in, key, command)
+	if err != nil {
+		return nil, fmt.Errorf("telling the database in pod %q: %w", key, err)
+	}
+	s := open(context.WithoutCancel(ctx), run)
+	if err := s.await(waiting); err != nil {
+		s.abandon()
+		return nil, fmt.Errorf("telling the database in pod %q: %w", key, err)
+	}
+	// A checkpoint is over by now; what is held must not be.
+	holds := app.Spec.Database.Engine == v1.EngineMySQL
+	return func() {
+		if early := s.end(); early && holds {
+			p.options.Logger.Info("The database went on before its volume was cut", "pod", key)
+		}
+	}, nil
+}
+
+// usable looks for the pod, which must be the one that was rendered, and serve.
+func usable(ctx context.Context, in cluster.Cluster, key client.ObjectKey, app *v1.EcommerceApp) error {
+	pod := &corev1.Pod{}
+	// Not from the cache: the pods of a member are not watched.
+	if err := in.GetAPIReader().Get(ctx, key, pod); err != nil {
+		return err
+	}
+	want := map[string]string{
+		v1.ManagedByLabel: v1.ManagedBy, v1.ComponentLabel: database.Component, v1.InstanceLabel: manifest.LabelValue(app.Name),
+	}
+	for label, value := range want {
+		if pod.Labels[label] != value {
+			return fmt.Errorf("%w: its label %s is %q, want %q", ErrForeign, label, pod.Labels[label], value)
+		}
+	}
+	if pod.DeletionTimestamp != nil {
+		return fmt.Errorf("%w: its pod is being deleted", ErrNotReady)
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if s := &pod.Status.ContainerStatuses[i]; s.Name == database.Container && s.Ready {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: its container %s is not", ErrNotReady, database.Container)
+}

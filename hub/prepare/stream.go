@@ -1,0 +1,161 @@
+package prepare
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/remotecommand"
+
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+)
+
+const (
+	// outputBytes is how much of the standard output is read, complaintBytes of the
+	// standard error, and errorBytes is how long the text of an error may be.
+	outputBytes    = 4 << 10
+	complaintBytes = 512
+	errorBytes     = 1 << 10
+)
+
+// stream is a command that runs in a pod.
+type stream struct {
+	input  *io.PipeWriter
+	output *output
+	errors *complaint
+	cancel context.CancelFunc
+	// ended is closed when the command has ended; failed is then how.
+	ended  chan struct{}
+	failed error
+	once   sync.Once
+	early  bool
+}
+
+// open starts a command, which ends with the context, and soon after its own limit.
+func open(ctx context.Context, run *executor) *stream {
+	ctx, cancel := context.WithTimeout(ctx, hold+grace)
+	input, writer := io.Pipe()
+	s := &stream{
+		input: writer, output: &output{told: make(chan struct{})}, errors: &complaint{},
+		cancel: cancel, ended: make(chan struct{}),
+	}
+	go func() {
+		defer close(s.ended)
+		defer cancel()
+		s.failed = run.stream(ctx, remotecommand.StreamOptions{Stdin: input, Stdout: s.output, Stderr: s.errors})
+		_ = writer.Close() // Always nil. Whoever still reads has the end of it.
+	}()
+	return s
+}
+
+// await waits until the command says that it is done, or cannot any more.
+func (s *stream) await(ctx context.Context) error {
+	select {
+	case <-s.output.told:
+		return nil
+	case <-s.ended:
+	case <-ctx.Done():
+		return s.explain(context.Cause(ctx))
+	}
+	select {
+	case <-s.output.told: // It may have ended right after.
+		return nil
+	default:
+	}
+	if s.failed == nil {
+		return s.explain(ErrSilent)
+	}
+	return s.explain(s.failed)
+}
+
+// explain adds what the command complained of.
+func (s *stream) explain(err error) error {
+	if text := s.errors.text(); text != "" {
+		return fmt.Errorf("%w: %s", err, text)
+	}
+	return err
+}
+
+// abandon ends the command as end does, without waiting.
+func (s *stream) abandon() {
+	_ = s.input.Close() // Always nil.
+	time.AfterFunc(grace, s.cancel)
+}
+
+// end ends the command by the end of its input, and waits for it for a little while. It
+// tells whether the command had ended before, and may be called again.
+func (s *stream) end() (early bool) {
+	s.once.Do(func() {
+		select {
+		case <-s.ended:
+			s.early = true
+		default:
+		}
+		_ = s.input.Close() // Always nil.
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-s.ended:
+		case <-timer.C:
+		}
+		s.cancel()
+	})
+	return s.early
+}
+
+// output looks for the line that says that the database was told.
+type output struct {
+	told chan struct{}
+	read []byte
+	over bool
+}
+
+// Write takes all, and keeps a part of it.
+func (o *output) Write(p []byte) (int, error) {
+	if o.over {
+		return len(p), nil
+	}
+	o.read = append(o.read, p[:min(len(p), outputBytes-len(o.read))]...)
+	if bytes.Contains(append([]byte("\n"), o.read...), []byte("\n"+database.Quiet+"\n")) {
+		o.over = true
+		close(o.told)
+	}
+	o.over = o.over || len(o.read) == outputBytes
+	return len(p), nil
+}
+
+// complaint keeps the beginning of what a command complains of.
+type complaint struct {
+	mu   sync.Mutex
+	read []byte
+}
+
+// Write takes all, and keeps a part of it.
+func (c *complaint) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read = append(c.read, p[:min(len(p), complaintBytes-len(c.read))]...)
+	return len(p), nil
+}
+
+// text returns it as one line.
+func (c *complaint) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return oneLine(string(c.read))
+}
+
+// oneLine makes text that others wrote fit for a message.
+func oneLine(text string) string {
+	printable := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	return strings.Join(strings.Fields(printable), " ")
+}

@@ -1,0 +1,229 @@
+package schedule
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDue(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		expression, last, now string
+		offset                time.Duration
+		slot, next            string
+		missed                int
+	}{
+		"before the first":            {"0 2 * * *", "2026-11-20 12:00", "2026-11-21 01:59", 0, "", "2026-11-21 02:00", 0},
+		"on the minute":               {"0 2 * * *", "2026-11-20 02:00", "2026-11-21 02:00", 0, "2026-11-21 02:00", "2026-11-22 02:00", 0},
+		"after it":                    {"0 2 * * *", "2026-11-20 02:00", "2026-11-21 09:00", 0, "2026-11-21 02:00", "2026-11-22 02:00", 0},
+		"done":                        {"0 2 * * *", "2026-11-21 02:00", "2026-11-21 09:00", 0, "", "2026-11-22 02:00", 0},
+		"made in the minute itself":   {"0 2 * * *", "2026-11-21 02:00", "2026-11-21 02:00", 0, "", "2026-11-22 02:00", 0},
+		"three missed, one caught up": {"0 2 * * *", "2026-11-17 02:00", "2026-11-21 09:00", 0, "2026-11-21 02:00", "2026-11-22 02:00", 3},
+		"more missed than counted":    {"* * * * *", "2021-11-21 00:00", "2026-11-21 00:00", 0, "2026-11-21 00:00", "2026-11-21 00:01", MaxMissed},
+		"its offset is not over":      {"0 2 * * *", "2026-11-20 02:00", "2026-11-21 02:03", 4 * time.Minute, "", "2026-11-21 02:00", 0},
+		"its offset is over":          {"0 2 * * *", "2026-11-20 02:00", "2026-11-21 02:04", 4 * time.Minute, "2026-11-21 02:00", "2026-11-22 02:00", 0},
+		"the offset has grown":        {"0 2 * * *", "2026-11-21 02:00", "2026-11-21 02:03", 4 * time.Minute, "", "2026-11-22 02:00", 0},
+		"a last from the future":      {"0 2 * * *", "2030-01-01 02:00", "2026-11-21 09:00", 0, "", "2026-11-22 02:00", 0},
+		"no last":                     {"0 2 * * *", "0001-01-01 00:00", "2026-11-21 09:00", 0, "", "2026-11-22 02:00", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := Due{Missed: tt.missed, Next: utc(t, tt.next), NextAt: utc(t, tt.next).Add(tt.offset)}
+			if tt.slot != "" {
+				want.Slot = utc(t, tt.slot)
+			}
+			got := mustParse(t, tt.expression, "").Due(utc(t, tt.last), utc(t, tt.now), tt.offset)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("due (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if diff := cmp.Diff(Due{}, Schedule{}.Due(utc(t, "2026-01-01 00:00"), utc(t, "2026-02-01 00:00"), time.Minute)); diff != "" {
+		t.Errorf("the zero Schedule asks for something:\n%s", diff)
+	}
+}
+
+// TestDueFindsTheNewest compares with going through all slots one by one.
+func TestDueFindsTheNewest(t *testing.T) {
+	t.Parallel()
+	zones := []string{"UTC", "Europe/Dublin", "Australia/Lord_Howe", "America/New_York"}
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		expression, zone := randomExpression(r), zones[r.IntN(len(zones))]
+		s, err := Parse(expression, zone)
+		if err != nil {
+			continue // Never due.
+		}
+		last := utc(t, "2026-03-20 00:00").Add(time.Duration(r.IntN(300*24*3600)) * time.Second)
+		now := last.Add(time.Duration(r.IntN(20*24*3600)) * time.Second)
+		offset := time.Duration(r.IntN(300)) * time.Second
+		want := Due{Next: s.Next(last)}
+		n := -1
+		for !want.Next.Add(offset).After(now) {
+			want.Slot, want.Next = want.Next, s.Next(want.Next)
+			n++
+		}
+		want.Missed, want.NextAt = min(max(n, 0), MaxMissed), want.Next.Add(offset)
+		if diff := cmp.Diff(want, s.Due(last, now, offset)); diff != "" {
+			t.Fatalf("seed %d: %q in %s, last %s, now %s (-want +got):\n%s", seed, expression, zone, last, now, diff)
+		}
+	}
+}
+
+// TestDueRunsEachSlotOnce lets a hub ask at random times over a year: every slot
+// runs at most once, in order, and none that is not the newest.
+func TestDueRunsEachSlotOnce(t *testing.T) {
+	t.Parallel()
+	s := mustParse(t, "0 */6 * * *", "Europe/Dublin")
+	r := rand.New(rand.NewPCG(6, 7))
+	begin := utc(t, "2026-01-01 00:00")
+	last, ran, missed := begin, 0, 0
+	for now := begin; now.Before(begin.AddDate(1, 0, 0)); now = now.Add(time.Duration(r.IntN(12*60)) * time.Minute) {
+		due := s.Due(last, now, Offset("a", MaxOffset))
+		if due.Slot.IsZero() {
+			continue
+		}
+		if !due.Slot.After(last) || due.Next.Before(due.Slot) {
+			t.Fatalf("after %s at %s: %+v", last, now, due)
+		}
+		last = due.Slot
+		ran++
+		missed += due.Missed
+	}
+	if total := len(slotsOf(s, begin, last)); missed == 0 || ran+missed != total {
+		t.Errorf("%d ran and %d were missed of %d slots", ran, missed, total)
+	}
+}
+
+func TestOffset(t *testing.T) {
+	t.Parallel()
+	window := Window(24 * time.Hour)
+	if window != MaxOffset || Window(10*time.Minute) != time.Minute {
+		t.Errorf("windows %s and %s", window, Window(10*time.Minute))
+	}
+	var buckets [5]int
+	for i := range 100 {
+		key := fmt.Sprintf("uid-%d", i)
+		offset := Offset(key, window)
+		if offset < 0 || offset >= window || offset != offset.Truncate(time.Second) || offset != Offset(key, window) {
+			t.Fatalf("offset %s of %s in %s", offset, key, window)
+		}
+		buckets[offset/time.Minute]++
+	}
+	for minute, n := range buckets {
+		if n < 8 || n > 35 {
+			t.Errorf("%d of 100 in minute %d", n, minute)
+		}
+	}
+	for _, none := range []time.Duration{0, -time.Hour, time.Second - 1} {
+		if got := Offset("a", none); got != 0 {
+			t.Errorf("offset %s in a window of %s", got, none)
+		}
+	}
+	if got := Offset("a", 100*365*24*time.Hour); got < 0 {
+		t.Errorf("a window of a century gives %s", got)
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for name, tt := range map[string]struct {
+		expression, zone string
+		min, maxRPO      time.Duration
+	}{
+		"daily":                  {"0 2 * * *", "", day, 36 * time.Hour},
+		"daily in Dublin":        {"0 2 * * *", "Europe/Dublin", 23 * time.Hour, 36 * time.Hour},
+		"every minute":           {"* * * * *", "Europe/Dublin", time.Minute, 90 * time.Second},
+		"every ten minutes":      {"*/10 * * * *", "Europe/Dublin", 10 * time.Minute, 15 * time.Minute},
+		"hourly":                 {"37 * * * *", "Australia/Lord_Howe", 30 * time.Minute, 90 * time.Minute},
+		"a step that ends early": {"*/40 * * * *", "", 20 * time.Minute, 60 * time.Minute},
+		"weekdays":               {"0 2 * * 1-5", "", day, 108 * time.Hour},
+		"twice a day, unevenly":  {"0 2,3 * * *", "", time.Hour, 34*time.Hour + 30*time.Minute},
+		"across midnight":        {"0,50 0,23 * * *", "", 10 * time.Minute, 33*time.Hour + 15*time.Minute},
+		"monthly":                {"0 2 1 * *", "", 28 * day, 31 * day * 3 / 2},
+		"a leap day":             {"0 2 29 2 *", "", 4*365*day + day, (4*365*day + day) * 3 / 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := mustParse(t, tt.expression, tt.zone)
+			from := utc(t, "2026-11-21 12:34")
+			if got := s.MinInterval(from); got != tt.min {
+				t.Errorf("shortest %s, want %s", got, tt.min)
+			}
+			if got := s.DefaultMaxRPO(from); got != tt.maxRPO {
+				t.Errorf("bound %s, want %s", got, tt.maxRPO)
+			}
+		})
+	}
+	if got := (Schedule{}).MinInterval(utc(t, "2026-01-01 00:00")) + (Schedule{}).DefaultMaxRPO(utc(t, "2026-01-01 00:00")); got != 0 {
+		t.Errorf("the zero Schedule has intervals of %s", got)
+	}
+}
+
+// TestIntervalsAreThoseOfAllSlots compares with going through all slots of the year.
+func TestIntervalsAreThoseOfAllSlots(t *testing.T) {
+	t.Parallel()
+	zones := []string{"UTC", "Europe/Dublin", "Africa/Casablanca", "Australia/Lord_Howe"}
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		expression, zone := randomExpression(r), zones[r.IntN(len(zones))]
+		s, err := Parse(expression, zone)
+		if err != nil {
+			continue // Never due.
+		}
+		from := utc(t, "2026-01-01 00:00").Add(time.Duration(r.IntN(365*24*60)) * time.Minute)
+		year := from.AddDate(1, 0, 0)
+		slot := s.Next(from)
+		var shortest, longest time.Duration
+		for shortest == 0 || slot.Before(year) {
+			next := s.Next(slot)
+			if gap := next.Sub(slot); shortest == 0 || gap < shortest {
+				shortest = gap
+			}
+			longest = max(longest, next.Sub(slot))
+			slot = next
+		}
+		if gotShortest, gotLongest := s.intervals(from); gotShortest != shortest || gotLongest != longest {
+			t.Fatalf("seed %d: %q in %s from %s: %s to %s, want %s to %s", seed, expression, zone, from, gotShortest, gotLongest, shortest, longest)
+		}
+	}
+}
+
+func TestRPO(t *testing.T) {
+	t.Parallel()
+	now := utc(t, "2026-11-21 12:00")
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	for name, tt := range map[string]struct {
+		lastSuccess, since time.Time
+		want               Exposure
+		atRisk             bool
+	}{
+		"recent":             {ago(10 * time.Hour), ago(1000 * time.Hour), Exposure{Age: 10 * time.Hour}, false},
+		"at the bound":       {ago(26 * time.Hour), ago(1000 * time.Hour), Exposure{Age: 26 * time.Hour}, false},
+		"too old":            {ago(27 * time.Hour), ago(1000 * time.Hour), Exposure{Age: 27 * time.Hour}, true},
+		"never, new":         {time.Time{}, ago(time.Hour), Exposure{Age: time.Hour, Never: true}, false},
+		"never, old":         {time.Time{}, ago(27 * time.Hour), Exposure{Age: 27 * time.Hour, Never: true}, true},
+		"clocks differ":      {now.Add(time.Minute), ago(time.Hour), Exposure{}, false},
+		"from the future":    {now.Add(time.Hour), ago(time.Hour), Exposure{Future: true}, true},
+		"since never at all": {time.Time{}, time.Time{}, Exposure{Age: now.Sub(time.Time{}), Never: true}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := RPO(tt.lastSuccess, tt.since, now)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("exposure (-want +got):\n%s", diff)
+			}
+			if got.AtRisk(26*time.Hour) != tt.atRisk {
+				t.Errorf("at risk %t, want %t", !tt.atRisk, tt.atRisk)
+			}
+			if got.AtRisk(0) {
+				t.Error("at risk without a bound")
+			}
+		})
+	}
+}

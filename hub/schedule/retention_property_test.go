@@ -1,0 +1,226 @@
+package schedule
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// hoard is a random inventory, with what is asked about it.
+type hoard struct {
+	now       time.Time
+	inventory Inventory
+	policy    Policy
+}
+
+func newHoard(t testing.TB, r *rand.Rand) hoard {
+	t.Helper()
+	w := hoard{
+		now:       utc(t, today),
+		inventory: Inventory{Complete: r.IntN(8) > 0},
+		policy: Policy{
+			KeepLast: r.IntN(6) - 1, KeepDays: r.IntN(40) - 1, MaxDeletions: r.IntN(12) - 1,
+			FailedAfter: time.Duration(r.IntN(60)-1) * 24 * time.Hour,
+		},
+	}
+	if r.IntN(4) == 0 {
+		w.inventory.ClockSkew = time.Duration(r.IntN(800)-400) * time.Second
+	}
+	states := []State{
+		StateCompleted, StateCompleted, StateCompleted, StateCompleted, StateFailed, StateFailed,
+		StateInProgress, StateDeleting, StatePending, StateCut, "Strange",
+	}
+	for i := range r.IntN(25) {
+		age := time.Duration(r.IntN(60*24)) * time.Hour
+		b := Backup{
+			Name: fmt.Sprintf("b%02d", i), CutAt: w.now.Add(-age), CreatedAt: w.now.Add(-age - time.Minute),
+			State: states[r.IntN(len(states))], Method: []string{"Snapshot", "Snapshot", "Dump"}[r.IntN(3)],
+			Foreign: r.IntN(9) == 0, Verified: r.IntN(9) == 0, Locked: r.IntN(9) == 0,
+		}
+		if r.IntN(9) == 0 {
+			b.Pinned = "being copied to us-east-1"
+		}
+		if b.State != StateCompleted && r.IntN(2) == 0 || r.IntN(30) == 0 {
+			b.CutAt = time.Time{}
+		}
+		if r.IntN(150) == 0 {
+			b.CutAt = w.now.Add(time.Duration(r.IntN(48)) * time.Hour)
+		}
+		w.inventory.Backups = append(w.inventory.Backups, b)
+	}
+	return w
+}
+
+func (w hoard) plan() Plan { return Prune(w.now, w.inventory, w.policy) }
+
+func TestPruneHoldsForRandomHoards(t *testing.T) {
+	t.Parallel()
+	deleted := 0
+	for seed := range uint64(6000) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		w := newHoard(t, r)
+		plan := w.plan()
+		deleted += len(plan.Delete)
+		for name, check := range map[string]func(*rand.Rand, Plan) string{
+			"deterministic": w.deterministic, "complete": w.complete, "bounded": w.bounded,
+			"untouchable": w.untouchable, "newest": w.newest, "earned": w.earned, "monotone": w.monotone,
+			"settled": w.settled,
+		} {
+			if problem := check(r, plan); problem != "" {
+				t.Fatalf("seed %d, %s: %s\nhoard: %+v\nplan: %+v", seed, name, problem, w, plan)
+			}
+		}
+	}
+	if deleted < 1000 {
+		t.Errorf("only %d deleted: the hoards show nothing", deleted)
+	}
+}
+
+// deleted returns the backups that a plan deletes.
+func (w hoard) deleted(p Plan) []Backup {
+	var out []Backup
+	for _, b := range w.inventory.Backups {
+		if slices.ContainsFunc(p.Delete, func(v Verdict) bool { return v.Name == b.Name }) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func (w hoard) deterministic(r *rand.Rand, p Plan) string {
+	again := w
+	again.inventory.Backups = slices.Clone(w.inventory.Backups)
+	r.Shuffle(len(again.inventory.Backups), func(i, j int) {
+		b := again.inventory.Backups
+		b[i], b[j] = b[j], b[i]
+	})
+	return cmp.Diff(p, again.plan())
+}
+
+// complete: one verdict for each, with a reason.
+func (w hoard) complete(_ *rand.Rand, p Plan) string {
+	var got, want []string
+	for _, v := range append(slices.Clone(p.Keep), p.Delete...) {
+		if v.Why == "" || strings.Contains(v.Why, "\n") {
+			return "no reason of one line: " + v.Name
+		}
+		got = append(got, v.Name)
+	}
+	for _, b := range w.inventory.Backups {
+		want = append(want, b.Name)
+	}
+	slices.Sort(got)
+	return cmp.Diff(want, got)
+}
+
+func (w hoard) bounded(_ *rand.Rand, p Plan) string {
+	switch {
+	case len(p.Delete) > max(w.policy.MaxDeletions, 0):
+		return "more than allowed"
+	case len(p.Delete) > 0 && (!w.inventory.Complete || w.inventory.ClockSkew.Abs() > 5*time.Minute || p.Blocked != ""):
+		return "deletes what it cannot judge"
+	}
+	return ""
+}
+
+func (w hoard) untouchable(_ *rand.Rand, p Plan) string {
+	for _, b := range w.deleted(p) {
+		if b.Foreign || b.Locked || b.Pinned != "" || b.State != StateCompleted && b.State != StateFailed {
+			return b.Name
+		}
+	}
+	return ""
+}
+
+// newest: whatever is deleted, a newer one of the same worth stays.
+func (w hoard) newest(_ *rand.Rand, p Plan) string {
+	gone := w.deleted(p)
+	stays := func(because func(Backup) bool, than Backup) bool {
+		return slices.ContainsFunc(w.inventory.Backups, func(b Backup) bool {
+			return because(b) && b.State == than.State && !b.Foreign && !b.CutAt.Before(than.CutAt) &&
+				!slices.ContainsFunc(gone, func(g Backup) bool { return g.Name == b.Name })
+		})
+	}
+	for _, g := range gone {
+		if g.State != StateCompleted {
+			continue
+		}
+		switch {
+		case !stays(func(Backup) bool { return true }, g):
+			return "no good one newer than " + g.Name
+		case g.Verified && !stays(func(b Backup) bool { return b.Verified }, g):
+			return "no verified one newer than " + g.Name
+		case !stays(func(b Backup) bool { return b.Method == g.Method }, g):
+			return "none of its method newer than " + g.Name
+		}
+	}
+	failed := func(b Backup) bool { return b.State == StateFailed && !b.Foreign }
+	if slices.ContainsFunc(gone, failed) {
+		all := slices.DeleteFunc(slices.Clone(w.inventory.Backups), func(b Backup) bool { return !failed(b) })
+		last := slices.MaxFunc(all, func(a, b Backup) int { return a.CreatedAt.Compare(b.CreatedAt) })
+		if slices.ContainsFunc(gone, func(b Backup) bool { return b.Name == last.Name }) {
+			return "the newest failed one"
+		}
+	}
+	return ""
+}
+
+// earned: what goes is old enough and not one of the newest.
+func (w hoard) earned(_ *rand.Rand, p Plan) string {
+	for _, g := range w.deleted(p) {
+		newer := 0
+		for _, b := range w.inventory.Backups {
+			if b.State == StateCompleted && !b.Foreign && b.CutAt.After(g.CutAt) {
+				newer++
+			}
+		}
+		switch {
+		case g.State == StateFailed && (w.policy.FailedAfter <= 0 || w.now.Sub(g.CreatedAt) <= w.policy.FailedAfter):
+			return "failed too recently: " + g.Name
+		case g.State == StateCompleted && w.now.Sub(g.CutAt) <= time.Duration(w.policy.KeepDays)*24*time.Hour:
+			return "too young: " + g.Name
+		case g.State == StateCompleted && newer < max(w.policy.KeepLast, 1)-1:
+			return "one of the newest: " + g.Name // Less one for those of the same age.
+		}
+	}
+	return ""
+}
+
+// monotone: what is deleted now is deleted later too.
+func (w hoard) monotone(r *rand.Rand, p Plan) string {
+	for range 4 {
+		w.now = w.now.Add(time.Duration(r.IntN(20*24*3600)) * time.Second)
+		later := w.plan()
+		for _, v := range p.Delete {
+			if !slices.Contains(later.Delete, v) {
+				return fmt.Sprintf("%s is kept at %s", v.Name, w.now)
+			}
+		}
+		p = later
+	}
+	return ""
+}
+
+// settled: plan after plan comes to an end, with nothing left that may go.
+func (w hoard) settled(_ *rand.Rand, p Plan) string {
+	for range 30 {
+		if len(p.Delete) == 0 {
+			break
+		}
+		gone := w.deleted(p)
+		w.inventory.Backups = slices.DeleteFunc(slices.Clone(w.inventory.Backups), func(b Backup) bool {
+			return slices.ContainsFunc(gone, func(g Backup) bool { return g.Name == b.Name })
+		})
+		p = w.plan()
+	}
+	if w.policy.MaxDeletions > 0 && p.Blocked == "" &&
+		slices.ContainsFunc(p.Keep, func(v Verdict) bool { return strings.HasPrefix(v.Why, "goes later") }) {
+		return "something is left"
+	}
+	return ""
+}

@@ -1,0 +1,184 @@
+package schedule
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+const today = "2026-11-21 12:00"
+
+// old makes a good backup that was cut days ago; the options say what is different.
+func old(t testing.TB, name string, days int, options ...func(*Backup)) Backup {
+	t.Helper()
+	at := utc(t, today).AddDate(0, 0, -days)
+	b := Backup{Name: name, CutAt: at, CreatedAt: at, State: StateCompleted, Method: "Snapshot"}
+	for _, o := range options {
+		o(&b)
+	}
+	return b
+}
+
+func in(s State) func(*Backup)       { return func(b *Backup) { b.State = s } }
+func verified(b *Backup)             { b.Verified = true }
+func foreign(b *Backup)              { b.Foreign = true }
+func locked(b *Backup)               { b.Locked = true }
+func pinned(b *Backup)               { b.Pinned = "being restored by r1" }
+func dumped(b *Backup)               { b.Method = "Dump" }
+func uncutBackup(b *Backup)          { b.CutAt = time.Time{} }
+func timeless(b *Backup)             { b.CutAt, b.CreatedAt = time.Time{}, time.Time{} }
+func complete(b ...Backup) Inventory { return Inventory{Backups: b, Complete: true} }
+
+// policy keeps 2 newest and 30 days, and deletes 10 at once.
+func policy() Policy {
+	return Policy{KeepLast: 2, KeepDays: 30, MaxDeletions: 10, FailedAfter: 7 * 24 * time.Hour}
+}
+
+const (
+	whyOld    = "older than 30 days and not one of the 2 newest"
+	whyFailed = "failed more than 168h0m0s ago"
+	whyNewest = "the newest good one"
+	whyLast   = "one of the 2 newest"
+)
+
+func TestPruneOne(t *testing.T) {
+	t.Parallel()
+	// Each stands beside two newer good ones, of which the plan keeps both.
+	for name, tt := range map[string]struct {
+		backup Backup
+		kept   string // Empty: deleted.
+	}{
+		"old":                       {old(t, "x", 31), ""},
+		"on its last day":           {old(t, "x", 30), "not older than 30 days"},
+		"foreign":                   {old(t, "x", 400, foreign), "not ours, or it lost the tags that say so"},
+		"failed and foreign":        {old(t, "x", 400, foreign, in(StateFailed)), "not ours, or it lost the tags that say so"},
+		"pinned":                    {old(t, "x", 400, pinned), "being restored by r1"},
+		"failed and pinned":         {old(t, "x", 400, pinned, in(StateFailed)), "being restored by r1"},
+		"locked":                    {old(t, "x", 400, locked), "locked against deletion"},
+		"pending":                   {old(t, "x", 400, in(StatePending)), `neither completed nor failed: "Pending"`},
+		"in progress":               {old(t, "x", 400, in(StateInProgress)), `neither completed nor failed: "InProgress"`},
+		"cut":                       {old(t, "x", 400, in(StateCut)), `neither completed nor failed: "Cut"`},
+		"on its way out":            {old(t, "x", 400, in(StateDeleting)), `neither completed nor failed: "Deleting"`},
+		"a state we do not know":    {old(t, "x", 400, in("Archived")), `neither completed nor failed: "Archived"`},
+		"no state":                  {old(t, "x", 400, in("")), `neither completed nor failed: ""`},
+		"no time":                   {old(t, "x", 400, timeless), "its age is not known"},
+		"completed and never cut":   {old(t, "x", 400, uncutBackup), "its age is not known"},
+		"failed, no time":           {old(t, "x", 400, in(StateFailed), timeless), "its age is not known"},
+		"the only verified one":     {old(t, "x", 400, verified), "the newest one that was verified"},
+		"the only one of its kind":  {old(t, "x", 400, dumped), "the newest good one of its method"},
+		"the only failed one":       {old(t, "x", 400, in(StateFailed)), "the newest failed one, for what it says"},
+		"foreign and verified":      {old(t, "x", 400, foreign, verified), "not ours, or it lost the tags that say so"},
+		"verified and failed later": {old(t, "x", 400, verified, in(StateFailed)), "the newest failed one, for what it says"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := Plan{Keep: []Verdict{{"new-1", whyNewest}, {"new-2", whyLast}}}
+			if tt.kept == "" {
+				want.Delete = []Verdict{{"x", whyOld}}
+			} else {
+				want.Keep = append(want.Keep, Verdict{"x", tt.kept})
+			}
+			got := Prune(utc(t, today), complete(tt.backup, old(t, "new-1", 1), old(t, "new-2", 2)), policy())
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		inventory Inventory
+		change    func(*Policy)
+		keep      string // Names.
+		delete    string // Names, in order.
+		blocked   string
+	}{
+		"nothing":                       {inventory: complete()},
+		"the only one, however old":     {inventory: complete(old(t, "a", 4000)), keep: "a"},
+		"the newest two, however old":   {inventory: complete(old(t, "a", 60), old(t, "b", 61), old(t, "c", 62)), keep: "a b", delete: "c"},
+		"oldest first":                  {inventory: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50), old(t, "d", 70), old(t, "e", 60)), keep: "a b", delete: "d e c"},
+		"of the same age by name":       {inventory: complete(old(t, "d", 60), old(t, "c", 60), old(t, "b", 60), old(t, "a", 60)), keep: "c d", delete: "a b"},
+		"no more than allowed":          {inventory: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50), old(t, "d", 60)), change: func(p *Policy) { p.MaxDeletions = 1 }, keep: "a b c", delete: "d"},
+		"none allowed":                  {inventory: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)), change: func(p *Policy) { p.MaxDeletions = -1 }, keep: "a b c"},
+		"the zero policy":               {inventory: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50, in(StateFailed))), change: func(p *Policy) { *p = Policy{} }, keep: "a b c"},
+		"keepLast of nothing is 1":      {inventory: complete(old(t, "a", 50), old(t, "b", 51)), change: func(p *Policy) { p.KeepLast = -5 }, keep: "a", delete: "b"},
+		"keepDays of nothing":           {inventory: complete(old(t, "a", 0), old(t, "b", 1), old(t, "c", 2)), change: func(p *Policy) { p.KeepDays = -5 }, keep: "a b", delete: "c"},
+		"keepDays beyond all time":      {inventory: complete(old(t, "a", 0), old(t, "b", 1), old(t, "c", 36000)), change: func(p *Policy) { p.KeepDays = 1 << 60 }, keep: "a b c"},
+		"failed ones by their own age":  {inventory: complete(old(t, "a", 1), old(t, "f", 2, in(StateFailed)), old(t, "g", 8, in(StateFailed)), old(t, "h", 7, in(StateFailed))), keep: "a f h", delete: "g"},
+		"failed ones for ever":          {inventory: complete(old(t, "f", 2, in(StateFailed)), old(t, "g", 800, in(StateFailed))), change: func(p *Policy) { p.FailedAfter = 0 }, keep: "f g"},
+		"a failed one holds no place":   {inventory: complete(old(t, "f", 1, in(StateFailed)), old(t, "a", 50), old(t, "b", 51), old(t, "c", 52)), keep: "a b f", delete: "c"},
+		"a foreign one holds no place":  {inventory: complete(old(t, "f", 1, foreign), old(t, "a", 50), old(t, "b", 51), old(t, "c", 52)), keep: "a b f", delete: "c"},
+		"one on its way holds no place": {inventory: complete(old(t, "f", 1, in(StateDeleting)), old(t, "a", 50), old(t, "b", 51), old(t, "c", 52)), keep: "a b f", delete: "c"},
+		"a locked one holds a place":    {inventory: complete(old(t, "f", 1, locked), old(t, "a", 50), old(t, "b", 51), old(t, "c", 52)), keep: "a f", delete: "c b"},
+		"what is due the longest":       {inventory: complete(old(t, "a", 0), old(t, "b", 1), old(t, "c", 35), old(t, "f", 2, in(StateFailed)), old(t, "g", 20, in(StateFailed))), change: func(p *Policy) { p.MaxDeletions = 1 }, keep: "a b c f", delete: "g"},
+		"a list that is not complete":   {inventory: Inventory{Backups: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)).Backups}, keep: "a b c", blocked: "the list of backups is not complete"},
+		"a clock ahead":                 {inventory: Inventory{Backups: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)).Backups, Complete: true, ClockSkew: MaxClockSkew + 1}, keep: "a b c", blocked: "differ by more than 5m0s"},
+		"a clock behind":                {inventory: Inventory{Backups: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)).Backups, Complete: true, ClockSkew: -MaxClockSkew - 1}, keep: "a b c", blocked: "differ by more than 5m0s"},
+		"clocks that differ a little":   {inventory: Inventory{Backups: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)).Backups, Complete: true, ClockSkew: -MaxClockSkew}, keep: "a b", delete: "c"},
+		"a cut in the future":           {inventory: complete(old(t, "a", -1), old(t, "b", 2), old(t, "c", 50)), keep: "a b c", blocked: `"a" is from the future`},
+		"a stranger's in the future":    {inventory: complete(old(t, "f", -1, foreign), old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)), keep: "a b f", delete: "c"},
+		"a name twice":                  {inventory: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50), old(t, "c", 60)), keep: "a b c c", blocked: `two backups are named "c"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := policy()
+			if tt.change != nil {
+				tt.change(&p)
+			}
+			plan := Prune(utc(t, today), tt.inventory, p)
+			if got := namesOf(plan.Keep); got != tt.keep {
+				t.Errorf("keeps %q, want %q: %+v", got, tt.keep, plan)
+			}
+			if got := namesOf(plan.Delete); got != tt.delete {
+				t.Errorf("deletes %q, want %q: %+v", got, tt.delete, plan)
+			}
+			if !strings.Contains(plan.Blocked, tt.blocked) || (tt.blocked == "") != (plan.Blocked == "") {
+				t.Errorf("blocked %q, want %q", plan.Blocked, tt.blocked)
+			}
+		})
+	}
+}
+
+func namesOf(verdicts []Verdict) string {
+	var out []string
+	for _, v := range verdicts {
+		out = append(out, v.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestPruneSaysWhy(t *testing.T) {
+	t.Parallel()
+	p := policy()
+	p.MaxDeletions = 2
+	got := Prune(utc(t, today), complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50), old(t, "d", 51),
+		old(t, "f", 3, in(StateFailed)), old(t, "g", 5, in(StateFailed)), old(t, "h", 40, in(StateFailed))), p)
+	want := Plan{
+		Keep: []Verdict{
+			{"a", whyNewest}, {"b", whyLast}, {"c", "goes later: no more than 2 are deleted at once"},
+			{"f", "the newest failed one, for what it says"}, {"g", "failed no longer than 168h0m0s ago"},
+		},
+		Delete: []Verdict{{"h", whyFailed}, {"d", whyOld}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+}
+
+func TestPolicyOf(t *testing.T) {
+	t.Parallel()
+	want := Policy{KeepLast: 7, KeepDays: 30, MaxDeletions: 10, FailedAfter: 168 * time.Hour}
+	if diff := cmp.Diff(want, PolicyOf(v1.Retention{})); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+	want.KeepLast, want.KeepDays = 3, 90
+	if diff := cmp.Diff(want, PolicyOf(v1.Retention{KeepLast: new(int32(3)), KeepDays: new(int32(90))})); diff != "" {
+		t.Errorf("policy (-want +got):\n%s", diff)
+	}
+}

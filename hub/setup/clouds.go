@@ -1,0 +1,147 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/controllers/account"
+	"github.com/shopfleet/shopfleet/hub/controllers/backup"
+	"github.com/shopfleet/shopfleet/hub/controllers/backup/plan"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore"
+	"github.com/shopfleet/shopfleet/hub/controllers/storage"
+	"github.com/shopfleet/shopfleet/hub/prepare"
+)
+
+const (
+	// serviceAccount is the hub's own, whose tokens clouds exchange.
+	serviceAccount = "shopfleet-hub"
+	// tokenSeconds is how long such a token is good for.
+	tokenSeconds = 3600
+)
+
+// clouds is what of the hub works with the clouds.
+type clouds struct {
+	hub      *hub
+	recorder events.EventRecorder
+	storage  *storage.Storage
+	accounts *accounts.Accounts
+	// secrets holds the credentials of accounts. It is a cache of its own, since one
+	// cache has one selector for all Secrets.
+	secrets cache.Cache
+	metrics *plan.Metrics
+}
+
+func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder) (*clouds, error) {
+	local := h.mgr.GetLocalManager()
+	secrets, err := cache.New(cfg, cache.Options{
+		Scheme: local.GetScheme(), Mapper: local.GetRESTMapper(),
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {
+			Namespaces: map[string]cache.Config{h.options.Namespace: {}},
+			Label:      labels.SelectorFromSet(labels.Set{v1.CloudAccountLabel: "true"}),
+		}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of credentials: %w", err)
+	}
+	if err := local.Add(secrets); err != nil {
+		return nil, fmt.Errorf("adding the cache of credentials: %w", err)
+	}
+	tokens, err := h.tokens(cfg)
+	if err != nil {
+		return nil, err
+	}
+	requests := accounts.NewRequests()
+	if err := h.registry.Register(requests); err != nil {
+		return nil, fmt.Errorf("registering the metrics of clouds: %w", err)
+	}
+	planned, err := plan.NewMetrics(h.registry, clock.RealClock{})
+	if err != nil {
+		return nil, err
+	}
+	return &clouds{
+		hub: h, recorder: recorder, secrets: secrets, metrics: planned,
+		storage:  storage.New(local.GetClient(), storage.Options{Recorder: recorder, Logger: h.options.Logger.WithName("storage")}),
+		accounts: accounts.New(accounts.Options{Registry: h.options.Clouds, Token: tokens, Requests: requests}),
+	}, nil
+}
+
+// tokens returns what makes short-lived tokens of the hub's ServiceAccount.
+func (h *hub) tokens(cfg *rest.Config) (cloud.TokenSource, error) {
+	clientset, err := kubernetes.NewForConfig(withTimeout(cfg))
+	if err != nil {
+		return nil, fmt.Errorf("making a client for tokens: %w", err)
+	}
+	namespace := h.options.Namespace
+	return func(ctx context.Context, audience string) (string, error) {
+		made, err := clientset.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, &authenticationv1.TokenRequest{
+			Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}, ExpirationSeconds: new(int64(tokenSeconds))},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return "", fmt.Errorf("making a token of ServiceAccount %s/%s: %w", namespace, serviceAccount, err)
+		}
+		return made.Status.Token, nil
+	}, nil
+}
+
+// setup adds the controllers, when the hub serves their kinds.
+func (c *clouds) setup(ctx context.Context) error {
+	local, logger := c.hub.mgr.GetLocalManager(), c.hub.options.Logger
+	steps := []func(ctrl.Manager) error{
+		c.storage.Setup,
+		func(mgr ctrl.Manager) error {
+			return account.Setup(mgr, account.Options{
+				Namespace: c.hub.options.Namespace, HubUID: c.hub.uid, Accounts: c.accounts, Secrets: c.secrets,
+				Recorder: c.recorder, Logger: logger.WithName("accounts"),
+			})
+		},
+		func(mgr ctrl.Manager) error {
+			return plan.Setup(ctx, mgr, plan.Options{Recorder: c.recorder, Metrics: c.metrics})
+		},
+		func(mgr ctrl.Manager) error {
+			return backup.Setup(mgr, backup.Options{
+				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get,
+				Prepare:  prepare.New(prepare.Options{Logger: logger.WithName("prepare")}).Prepare,
+				Recorder: c.recorder, Logger: logger.WithName("backups"),
+			})
+		},
+		func(mgr ctrl.Manager) error {
+			return restore.Setup(mgr, restore.Options{
+				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get,
+				Recorder: c.recorder, Logger: logger.WithName("restores"),
+			})
+		},
+	}
+	for _, add := range steps {
+		if err := add(local); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withStorage adds what package storage keeps of a member.
+func withStorage(o cache.Options) cache.Options {
+	if o.ByObject == nil {
+		o.ByObject = map[client.Object]cache.ByObject{}
+	}
+	for _, object := range storage.Watched() {
+		o.ByObject[object] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1.ManagedByLabel: v1.ManagedBy})}
+	}
+	return o
+}
