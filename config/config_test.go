@@ -228,6 +228,44 @@ func TestAppliedMeansWritable(t *testing.T) {
 	}
 }
 
+// TestTheHubAndItsKinds: accounts and restores are people's, so that a hub that is
+// somebody else's makes none; tokens are the hub's own, and nobody else's.
+func TestTheHubAndItsKinds(t *testing.T) {
+	rules, err := Hub.Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for resource, want := range map[string][]string{
+		"cloudaccounts": {"get", "list", "watch"},
+		"backups":       {"get", "list", "watch", "create", "patch", "delete"},
+		"restores":      {"get", "list", "watch", "patch"},
+	} {
+		if diff := cmp.Diff(want, verbs(rules)[resource+".ecommerce.io"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", resource, diff)
+		}
+		if diff := cmp.Diff([]string{"get", "patch"}, verbs(rules)[resource+"/status.ecommerce.io"]); diff != "" {
+			t.Errorf("status of %s (-want +got):\n%s", resource, diff)
+		}
+	}
+	if of := verbs(rules)["serviceaccounts/token."]; of != nil {
+		t.Errorf("makes tokens in all namespaces: %v", of)
+	}
+	namespaced, err := Hub.NamespacedRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := slices.IndexFunc(namespaced, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "serviceaccounts/token") })
+	want := rbacv1.PolicyRule{
+		APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{HubServiceAccount}, Verbs: []string{"create"},
+	}
+	if token < 0 {
+		t.Fatal("makes no tokens, which credentials of type Federated are")
+	}
+	if diff := cmp.Diff(want, namespaced[token]); diff != "" {
+		t.Errorf("tokens (-want +got):\n%s", diff)
+	}
+}
+
 // verbs lists by resource what rules allow.
 func verbs(rules []rbacv1.PolicyRule) map[string][]string {
 	allowed := map[string][]string{}

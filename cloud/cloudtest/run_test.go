@@ -1,6 +1,11 @@
 package cloudtest
 
-import "testing"
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
 
 func TestCasesAreTheDesigns(t *testing.T) {
 	t.Parallel()
@@ -14,5 +19,23 @@ func TestCasesAreTheDesigns(t *testing.T) {
 			t.Errorf("case %d is number %d, %q", i+1, c.Number, c.Name)
 		}
 		names[c.Name] = true
+	}
+}
+
+// TestTheReadmeHasEveryCase: the table that make cloud-contract prints is kept there.
+func TestTheReadmeHasEveryCase(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases() {
+		row := fmt.Sprintf("| %d %s |", c.Number, c.Name)
+		if !strings.Contains(string(raw), row) {
+			t.Errorf("cloud/README.md has no row %q: put in what make cloud-contract prints", row)
+		}
+	}
+	if strings.Contains(string(raw), "\u2717") {
+		t.Error("cloud/README.md shows a case that fails")
 	}
 }

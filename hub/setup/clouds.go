@@ -22,6 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/account"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/plan"
+	"github.com/shopfleet/shopfleet/hub/controllers/backup/rediscover"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore"
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/prepare"
@@ -118,6 +119,11 @@ func (c *clouds) setup(ctx context.Context) error {
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get,
 				Prepare:  prepare.New(prepare.Options{Logger: logger.WithName("prepare")}).Prepare,
 				Recorder: c.recorder, Logger: logger.WithName("backups"),
+			})
+		},
+		func(mgr ctrl.Manager) error {
+			return rediscover.Setup(mgr, rediscover.Options{
+				HubUID: c.hub.uid, Accounts: c.accounts, Recorder: c.recorder, Logger: logger.WithName("rediscovery"),
 			})
 		},
 		func(mgr ctrl.Manager) error {

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shopfleet/shopfleet/hub/accounts"
-
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts"
 )
 
 // How long to wait for what nothing tells us about.

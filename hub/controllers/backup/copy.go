@@ -51,17 +51,15 @@ func (w *work) copy(ctx context.Context) (verdict.Verdict, error) {
 func (w *work) follow1(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) verdict.Verdict {
 	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
 	if err != nil {
-		settle(c, may, "", err)
+		w.settle(c, "", err)
 		return verdict.Judge(err, "connecting to the cloud in "+c.Region)
 	}
 	return w.follow(ctx, session, c, func(ctx context.Context) (cloud.Snapshot, error) {
-		found, err := session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{
+		return session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{
 			Name: c.Name, Source: cloud.SnapshotRef{Region: s.Region, ID: s.ID},
 			Tags:    w.tags(s).With(cloud.Tags{cloud.TagCopyOf: s.ID}),
 			Attempt: int(c.Attempt), MaySend: may,
 		})
-		settle(c, may, found.State, err)
-		return found, err
 	})
 }
 

@@ -136,9 +136,7 @@ func (w *work) ensure(session cloud.Session, s *v1.VolumeSnapshot, may bool) fun
 		if csi.CapabilitiesOf(w.backup.Status.Provider).Copy == csi.CopyByLocation && len(w.backup.Spec.CopyToRegions) > 0 {
 			spec.Locations = w.backup.Spec.CopyToRegions[:1]
 		}
-		found, err := session.Snapshots.EnsureSnapshot(ctx, spec)
-		settle(&s.CloudSnapshot, may, found.State, err)
-		return found, err
+		return session.Snapshots.EnsureSnapshot(ctx, spec)
 	}
 }
 
@@ -152,18 +150,11 @@ func (w *work) follow(ctx context.Context, session cloud.Session, c *v1.CloudSna
 	if c.ID != "" && (cloud.ClassOf(err) == cloud.ClassAmbiguous || cloud.ClassOf(err) == cloud.ClassNotFound) {
 		return w.look(ctx, session, c)
 	}
-	intent := intentOf(c)
-	intent.Asking = c.SentTime != nil && c.SentTime.Time.Equal(w.now.Truncate(time.Microsecond))
-	asked := intent.Asking
-	intent = intent.After(found.State, err)
-	store(c, intent)
+	w.settle(c, found.State, err)
 	if err != nil {
-		if asked && intent.SentAt.IsZero() {
-			c.Requests-- // It was refused.
-		}
 		v := verdict.Judge(err, "making the snapshot")
 		if cloud.ClassOf(err) == cloud.ClassAmbiguous {
-			v.Wait = max(min(intent.Wait(w.now), v.Wait), verdict.PollFirst)
+			v.Wait = max(min(intentOf(c).Wait(w.now), v.Wait), verdict.PollFirst)
 		}
 		return v
 	}
@@ -204,6 +195,7 @@ func (w *work) look(ctx context.Context, session cloud.Session, c *v1.CloudSnaps
 func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) verdict.Verdict {
 	if found.State == cloud.StateFailed {
 		c.ID, c.State, c.Progress, c.Message = "", "", 0, clip(found.Message)
+		c.Requests = 0 // The next attempt has a name of its own.
 		if c.Attempt++; c.Attempt >= maxAttempts {
 			c.State = string(cloud.StateFailed)
 			return verdict.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, clip(found.Message))
@@ -283,10 +275,15 @@ func intentOf(c *v1.CloudSnapshot) cloud.Intent {
 }
 
 // settle takes note of what came of asking, or of looking alone.
-func settle(c *v1.CloudSnapshot, asked bool, state cloud.State, err error) {
-	i := intentOf(c)
-	i.Asking = asked
-	store(c, i.After(state, err))
+func (w *work) settle(c *v1.CloudSnapshot, state cloud.State, err error) {
+	intent := intentOf(c)
+	intent.Asking = c.SentTime != nil && c.SentTime.Time.Equal(w.now.Truncate(time.Microsecond))
+	refused := intent.Asking && err != nil
+	intent = intent.After(state, err)
+	store(c, intent)
+	if refused && intent.SentAt.IsZero() {
+		c.Requests-- // Nothing was heard.
+	}
 }
 
 func store(c *v1.CloudSnapshot, i cloud.Intent) {

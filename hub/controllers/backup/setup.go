@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -61,7 +62,8 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName + "-router").
-		For(&v1.Backup{}).
+		// What we write ourselves is no cause to look again before it is time.
+		For(&v1.Backup{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})
 	if err != nil {
 		return fmt.Errorf("adding the controller of backups: %w", err)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -55,7 +56,8 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName+"-router").
-		For(&v1.Restore{}).
+		// What we write ourselves is no cause to look again before it is time.
+		For(&v1.Restore{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(r.restoresOf)).
 		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})
 	if err != nil {

@@ -21,6 +21,10 @@
 // therefore begins anew, and what is there is never initialised over. The
 // entrypoint of the image is not used, and no password is on a command line.
 //
+// Quieten is the command that tells a running server that its volume is about to be
+// cut. It is handed to the container by who cuts, so that it works in pods that were
+// made before it was written.
+//
 // # Not
 //
 // No failover: when the primary's volume is lost, people decide which copy to

@@ -1,0 +1,142 @@
+package rediscover
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+// snapshot is one of shop-1 in eu-west-1, as a change makes it.
+func snapshot(change func(*cloud.Snapshot)) cloud.Snapshot {
+	s := cloud.Snapshot{
+		Ref: cloud.SnapshotRef{Region: "eu-west-1", ID: "snap-1"}, Name: "eb-1", State: cloud.StateReady,
+		CutAt: noon().Add(-10 * time.Hour), Progress: 100, SizeBytes: 10 << 30,
+		Tags: cloud.Tags{
+			cloud.TagHub: "hub", cloud.TagApp: "uid", cloud.TagNamespace: "shops", cloud.TagAppName: "shop",
+			cloud.TagCluster: "eu-1", cloud.TagBackup: "shop-1", cloud.TagClaim: "data-0", cloud.TagVolume: "vol-1",
+			cloud.TagSlot: "2026-03-01T02:00:00Z", cloud.TagEngine: "postgresql", cloud.TagVersion: "13.4",
+			cloud.TagOf: "1", cloud.TagLevel: "Application",
+		},
+	}
+	if change != nil {
+		s.Tags = s.Tags.With(nil)
+		change(&s)
+	}
+	return s
+}
+
+func account() *v1.CloudAccount {
+	return &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: "prod"}, Spec: v1.CloudAccountSpec{Provider: v1.ProviderAWS}}
+}
+
+func TestABackupIsFoundWhole(t *testing.T) {
+	t.Parallel()
+	copied := snapshot(func(s *cloud.Snapshot) {
+		s.Ref = cloud.SnapshotRef{Region: "us-east-1", ID: "snap-2"}
+		s.CutAt = noon()
+		s.Tags[cloud.TagCopyOf] = "snap-1"
+	})
+	got, left := assemble(found{account: account(), snapshot: []cloud.Snapshot{copied, snapshot(nil)}, now: noon()})
+	if len(got) != 1 || left != 0 {
+		t.Fatalf("found %d, left %d out", len(got), left)
+	}
+	entry := func(region, id string) v1.CloudSnapshot {
+		return v1.CloudSnapshot{Region: region, Name: "eb-1", ID: id, State: "Ready", Progress: 100}
+	}
+	want := v1.Backup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shops", Name: "shop-1", Finalizers: []string{v1.BackupFinalizer},
+			Annotations: map[string]string{v1.RediscoveredAnnotation: "prod"},
+			Labels:      map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: "shop", v1.ClusterLabel: "eu-1"},
+		},
+		Spec: v1.BackupSpec{
+			AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, Deletion: v1.DeletionDelete,
+			Slot: &metav1.Time{Time: noon().Add(-10 * time.Hour)},
+		},
+		Status: v1.BackupStatus{
+			Phase: v1.BackupCompleted, Message: "Found again in the cloud", AppUID: "uid", Account: "prod",
+			Provider: v1.ProviderAWS, Region: "eu-west-1", Engine: v1.EnginePostgreSQL, Version: "13.4", Size: "10Gi",
+			Consistency:    v1.ConsistencyApplication,
+			CutTime:        &metav1.Time{Time: noon().Add(-10 * time.Hour)},
+			CompletionTime: &metav1.Time{Time: noon()},
+			Conditions: []metav1.Condition{{
+				Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted,
+				Message: "Found again in the cloud", LastTransitionTime: metav1.NewTime(noon()),
+			}},
+			Snapshots: []v1.VolumeSnapshot{{
+				Claim: "data-0", VolumeUID: "vol-1", Size: "10Gi", CloudSnapshot: entry("eu-west-1", "snap-1"),
+				Copies: []v1.CloudSnapshot{entry("us-east-1", "snap-2")},
+			}},
+		},
+	}
+	if diff := cmp.Diff(want, got[0]); diff != "" {
+		t.Errorf("backup (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsNotWhole(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		snapshots []cloud.Snapshot
+		phases    map[string]v1.BackupPhase
+		left      int
+	}{
+		"nothing": {nil, map[string]v1.BackupPhase{}, 0},
+		"one of two is missing": {[]cloud.Snapshot{snapshot(func(s *cloud.Snapshot) { s.Tags[cloud.TagOf] = "2" })},
+			map[string]v1.BackupPhase{"shop-1": v1.BackupFailed}, 0},
+		"not ready": {[]cloud.Snapshot{snapshot(func(s *cloud.Snapshot) { s.State = cloud.StateCut })},
+			map[string]v1.BackupPhase{"shop-1": v1.BackupFailed}, 0},
+		"a copy alone": {[]cloud.Snapshot{snapshot(func(s *cloud.Snapshot) { s.Tags[cloud.TagCopyOf] = "snap-0" })},
+			map[string]v1.BackupPhase{"shop-1": v1.BackupCompleted}, 0},
+		"tags are missing": {[]cloud.Snapshot{snapshot(func(s *cloud.Snapshot) { delete(s.Tags, cloud.TagClaim) }), snapshot(nil)},
+			map[string]v1.BackupPhase{"shop-1": v1.BackupCompleted}, 1},
+		"two backups": {[]cloud.Snapshot{snapshot(func(s *cloud.Snapshot) { s.Tags[cloud.TagBackup] = "shop-2" }), snapshot(nil)},
+			map[string]v1.BackupPhase{"shop-1": v1.BackupCompleted, "shop-2": v1.BackupCompleted}, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			backups, left := assemble(found{account: account(), snapshot: tt.snapshots, now: noon()})
+			got := map[string]v1.BackupPhase{}
+			for _, b := range backups {
+				got[b.Name] = b.Status.Phase
+				if b.Status.CutTime == nil {
+					t.Errorf("%s is of no point in time", b.Name)
+				}
+			}
+			if diff := cmp.Diff(tt.phases, got); diff != "" || left != tt.left {
+				t.Errorf("left %d out, want %d; phases (-want +got):\n%s", left, tt.left, diff)
+			}
+		})
+	}
+}
+
+// TestTwinsAreOneBackup: of two snapshots of a claim in a region the older one counts.
+func TestTwinsAreOneBackup(t *testing.T) {
+	t.Parallel()
+	twin := snapshot(func(s *cloud.Snapshot) { s.Ref.ID = "snap-9"; s.CutAt = s.CutAt.Add(time.Minute) })
+	backups, _ := assemble(found{account: account(), snapshot: []cloud.Snapshot{twin, snapshot(nil)}, now: noon()})
+	if len(backups) != 1 || len(backups[0].Status.Snapshots) != 1 || backups[0].Status.Snapshots[0].ID != "snap-1" {
+		t.Errorf("found %+v", backups)
+	}
+}
+
+// TestAnotherHubsBackupsAreKept: they can be restored, and nothing of ours deletes them.
+func TestAnotherHubsBackupsAreKept(t *testing.T) {
+	t.Parallel()
+	backups, _ := assemble(found{account: account(), snapshot: []cloud.Snapshot{snapshot(nil)}, retain: true, now: noon()})
+	if len(backups) != 1 || backups[0].Spec.Deletion != v1.DeletionRetain {
+		t.Fatalf("found %+v", backups)
+	}
+	if diff := cmp.Diff([]string(nil), backups[0].Finalizers, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("finalizers (-want +got):\n%s", diff)
+	}
+}
