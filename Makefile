@@ -59,6 +59,10 @@ help: ## Show this list.
 demo: ## Start a fleet on this machine with the hub in it, and run a shop on it; KIND=1 with real containers.
 	$(DEMO) up $(if $(KIND),--kind)
 
+.PHONY: demo-restore
+demo-restore: ## Restore the backup that make demo made in another region, and run the shop on it there.
+	$(DEMO) restore
+
 .PHONY: demo-down
 demo-down: ## Stop the demo and delete what it made; KIND=1 as above.
 	$(DEMO) down $(if $(KIND),--kind)

@@ -23,6 +23,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",fieldPath=".storageClassName",message="storageClassName cannot be changed: existing volumes keep their class"
 // +kubebuilder:validation:XValidation:rule="has(self.storageProfile) == has(oldSelf.storageProfile) && (!has(self.storageProfile) || self.storageProfile == oldSelf.storageProfile)",fieldPath=".storageProfile",message="storageProfile cannot be changed: existing volumes keep their class"
 // +kubebuilder:validation:XValidation:rule="!has(self.storageProfile) || !has(self.storageClassName)",fieldPath=".storageProfile",reason="FieldValueForbidden",message="storageProfile must be absent when storageClassName is set: give one"
+//
+// +kubebuilder:validation:XValidation:rule="self.engine != 'postgresql' || !self.version.matches('^[0-9]{1,9}([.-]|$)') || !oldSelf.version.matches('^[0-9]{1,9}([.-]|$)') || int(self.version.find('^[0-9]{1,9}')) == int(oldSelf.version.find('^[0-9]{1,9}'))",fieldPath=".version",message="version must keep its first number: PostgreSQL cannot read the files of another major version. Restore a dump into a new application"
+// +kubebuilder:validation:XValidation:rule="!self.version.matches('^[0-9]{1,9}[.][0-9]{1,9}([.-]|$)') || !oldSelf.version.matches('^[0-9]{1,9}[.][0-9]{1,9}([.-]|$)') || int(self.version.split('.')[0]) > int(oldSelf.version.split('.')[0]) || (int(self.version.split('.')[0]) == int(oldSelf.version.split('.')[0]) && int(self.version.split('.')[1].find('^[0-9]{1,9}')) >= int(oldSelf.version.split('.')[1].find('^[0-9]{1,9}')))",fieldPath=".version",message="version cannot go back: a database does not read the files of a newer version"
 type Database struct {
 	// engine is the database engine: postgresql or mysql. It cannot be changed.
 	// +required

@@ -323,4 +323,26 @@ type ClusterBackups struct {
 	// nextBackupTime is when the next backup begins.
 	// +optional
 	NextBackupTime *metav1.Time `json:"nextBackupTime,omitempty"`
+
+	// version is the version of the database that the cluster runs. It follows
+	// spec.database.version when there is a good backup that is younger than
+	// upgradeTime. At most 64 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+
+	// upgradeTime is when another version was first asked for; absent when none is.
+	// +optional
+	UpgradeTime *metav1.Time `json:"upgradeTime,omitempty"`
+}
+
+// DatabaseVersion returns the version that the database has in a cluster: the spec's,
+// unless an upgrade waits for a backup there. The application must have a database.
+func (a *EcommerceApp) DatabaseVersion(cluster string) string {
+	for _, b := range a.Status.Backups {
+		if b.Cluster == cluster && b.Version != "" {
+			return b.Version
+		}
+	}
+	return a.Spec.Database.Version
 }

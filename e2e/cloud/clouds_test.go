@@ -117,7 +117,7 @@ func newGCP(t *testing.T) *provider {
 		name: v1.ProviderGCP, member: "gcp-eu", region: "europe-west1", other: "us-central1", world: world, script: &faults.Script{},
 		driver: csi.PD(world, rich, gcpProject), identity: gcpEmail, permission: "compute.snapshots.create",
 		throttled: faults.Answer{
-			Status: http.StatusTooManyRequests, Header: http.Header{"Content-Type": {"application/json"}},
+			Status: http.StatusTooManyRequests, Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}},
 			Body: gce.ErrorBody(http.StatusTooManyRequests, "rateLimitExceeded", "Rate Limit Exceeded"),
 		},
 	}

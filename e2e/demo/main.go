@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/shopfleet/shopfleet/e2e/demo/background"
 )
 
 const (
@@ -22,6 +24,9 @@ const (
 	exitFailed      = 1
 	exitInterrupted = 130
 )
+
+// errNoCloud tells that the clusters of kind keep their volumes to themselves.
+var errNoCloud = errors.New("no cloud is played on kind: restore in the demo without KIND=1")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -59,6 +64,19 @@ func newCommand() *cobra.Command {
 			},
 		},
 		&cobra.Command{
+			Use: "restore", Short: "Restore the shop of a demo that runs in another region", Args: cobra.NoArgs,
+			RunE: func(command *cobra.Command, _ []string) error {
+				if *kind {
+					return errNoCloud
+				}
+				d, err := newDemo(*dir)
+				if err != nil {
+					return err
+				}
+				return d.restore(command.Context())
+			},
+		},
+		&cobra.Command{
 			Use: "down", Short: "End the demo and remove what it made", Args: cobra.NoArgs,
 			RunE: func(command *cobra.Command, _ []string) error {
 				d, err := newDemo(*dir)
@@ -71,7 +89,19 @@ func newCommand() *cobra.Command {
 				return d.down(command.Context())
 			},
 		},
+		newCloud(dir),
 	)
+	return command
+}
+
+// newCloud is what the demo runs itself as, in the background.
+func newCloud(dir *string) *cobra.Command {
+	var address string
+	command := &cobra.Command{
+		Use: "cloud", Short: "Play the cloud", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(command *cobra.Command, _ []string) error { return playProvider(command.Context(), *dir, address) },
+	}
+	command.Flags().StringVar(&address, "address", "", "address to listen on")
 	return command
 }
 
@@ -105,10 +135,12 @@ func (d *demo) path(names ...string) string {
 	return filepath.Join(append([]string{d.dir}, names...)...)
 }
 
-// down ends the hub, then the fleet, and removes the rest.
+// down ends the hub and the cloud, then the fleet, and removes the rest.
 func (d *demo) down(ctx context.Context) error {
-	if err := d.stopOperator(ctx); err != nil {
-		return err
+	for _, p := range []background.Process{d.operator(), d.provider()} {
+		if err := p.Stop(ctx); err != nil {
+			return err
+		}
 	}
 	fleet := d.command(ctx, d.path("bin", "fleet"), "--dir", d.dir, "down")
 	if _, err := os.Stat(fleet.Path); err != nil {
@@ -119,7 +151,7 @@ func (d *demo) down(ctx context.Context) error {
 		return fmt.Errorf("ending the fleet: %w", err)
 	}
 	var failed []error
-	for _, name := range []string{"bin", operatorState, operatorConfig, operatorLog} {
+	for _, name := range []string{"bin", operatorState, operatorConfig, operatorLog, providerState, providerLog, providerWorld} {
 		failed = append(failed, os.RemoveAll(d.path(name)))
 	}
 	// A folder with foreign files stays.

@@ -10,7 +10,7 @@ import (
 // guide says what to try. Each line works as it stands, in the root of the
 // repository.
 const guide = `
-{{.Shop}} runs in three regions, {{.Took}} after the start. Now, in this folder:
+{{.Shop}} runs in all its regions, {{.Took}} after the start. Now, in this folder:
 
   export KUBECONFIG={{.Below}}{{.Dir}}/hub/kubeconfig PATH={{.Below}}{{.Dir}}/bin:$PATH
 
@@ -23,27 +23,49 @@ A region stops answering. It turns Unknown within 40 seconds, the others go on; 
   kubectl shopfleet status {{.Shop}} -n {{.Namespace}} -w
   fleet thaw eu-1{{.Flag}}
 
+Back up again; bring the data of eu-1, and with it the shop, to a region that has neither:
+  kubectl shopfleet backup {{.Shop}} -n {{.Namespace}} --cluster eu-1
+  {{.Restore}}
+
 Scale everywhere; delete everywhere, in order (volumes stay):
   kubectl scale ecommerceapp {{.Shop}} -n {{.Namespace}} --replicas 5
   kubectl delete ecommerceapp {{.Shop}} -n {{.Namespace}}
 
-The hub's log is {{.Dir}}/{{.Log}}. End everything: {{.Down}}
+Logs are {{.Dir}}/{{.Log}} of the hub and {{.Dir}}/{{.CloudLog}} of the cloud. End everything: {{.Down}}
+`
+
+// restoredGuide says what to try after a restore.
+const restoredGuide = `
+The data of eu-1 is in us-2, and {{.Shop}} runs on it, {{.Took}} after the start. With the settings that make demo told:
+
+The restore, and what stands for it in the cloud:
+  kubectl get restores -n {{.Namespace}} -o wide
+  grep -A 12 '"Region": "us-east-1"' {{.Dir}}/{{.World}}
+
+End everything: {{.Down}}
 `
 
 // next says what to try next.
-func (d *demo) next() error {
+func (d *demo) next() error { return d.say(guide) }
+
+// restored says what to try after a restore.
+func (d *demo) restored() error { return d.say(restoredGuide) }
+
+func (d *demo) say(text string) error {
 	dir, below := d.dir, ""
 	if relative, err := filepath.Rel(d.root, d.dir); err == nil && filepath.IsLocal(relative) {
 		dir, below = relative, "$PWD/"
 	}
 	data := map[string]string{
 		"Dir": dir, "Below": below, "Flag": "", "Shop": shop, "Namespace": namespace, "Log": operatorLog,
-		"Took": time.Since(d.begin).Round(time.Second).String(), "Down": "make demo-down",
+		"Took": time.Since(d.begin).Round(time.Second).String(), "Down": "make demo-down", "Restore": "make demo-restore",
+		"CloudLog": providerLog, "World": providerWorld,
 	}
 	if dir != defaultDir {
 		data["Flag"], data["Down"] = " --dir "+dir, "go run ./e2e/demo --dir "+dir+" down"
+		data["Restore"] = "go run ./e2e/demo --dir " + dir + " restore"
 	}
-	parsed, err := template.New("guide").Parse(guide)
+	parsed, err := template.New("guide").Parse(text)
 	if err == nil {
 		err = parsed.Execute(d.screen.out, data)
 	}

@@ -12,14 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/shopfleet/shopfleet/e2e/demo/background"
 )
 
-const (
-	// graceful is how long a program has to end after an interruption.
-	graceful = 45 * time.Second
-	// shown is how many lines of a failed program's output, or of a log, are shown.
-	shown = 20
-)
+// graceful is how long a program has to end after an interruption.
+const graceful = 45 * time.Second
 
 // command returns a program that runs in the repository against the hub, with the
 // demo's programs first in its path. An interruption is passed on.
@@ -41,15 +39,9 @@ func quiet(cmd *exec.Cmd) ([]byte, error) {
 	cmd.Stdout = io.MultiWriter(&out, &all)
 	cmd.Stderr = &all
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("running %s: %w\n%s", filepath.Base(cmd.Path), err, tail(all.String()))
+		return nil, fmt.Errorf("running %s: %w\n%s", filepath.Base(cmd.Path), err, background.Tail(all.String()))
 	}
 	return out.Bytes(), nil
-}
-
-// tail returns the last lines of a text.
-func tail(text string) string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return "  " + strings.Join(lines[max(0, len(lines)-shown):], "\n  ")
 }
 
 // build builds the programs into the demo's folder. Go does nothing for those that
@@ -60,7 +52,7 @@ func (d *demo) build(ctx context.Context) error {
 	}
 	// With the settings of go run and go test, so that what those have compiled serves here.
 	_, err := quiet(d.command(ctx, "go", "build", "-o", d.path("bin")+string(filepath.Separator),
-		"./cmd/hub", "./cmd/kubectl-shopfleet", "./e2e/fleet/cmd/fleet"))
+		"./cmd/hub", "./cmd/kubectl-shopfleet", "./e2e/demo", "./e2e/fleet/cmd/fleet"))
 	return err
 }
 
@@ -80,7 +72,7 @@ func (d *demo) fleet(ctx context.Context, progress io.Writer) error {
 	if err := link("kubectl-shopfleet", d.path("bin", "kubectl_complete-shopfleet")); err != nil {
 		return err
 	}
-	_, err := quiet(d.command(ctx, d.path("bin", "fleet"), "--dir", d.dir, "up"))
+	_, err := quiet(d.command(ctx, d.path("bin", "fleet"), "--dir", d.dir, "up", "--driverless", home))
 	return err
 }
 

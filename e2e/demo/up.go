@@ -56,28 +56,42 @@ func (d *demo) steps(ctx context.Context) error {
 		{"Building the hub and kubectl-shopfleet", func(ctx context.Context, _ io.Writer) error { return d.build(ctx) }},
 		{"Starting four control planes", d.fleet},
 		{"Installing definitions and permissions", func(ctx context.Context, _ io.Writer) error {
-			_, err := quiet(d.command(ctx, d.path("bin", "kubectl"), "apply", "-f", "config/crd/bases", "-f", "config/rbac/hub"))
-			return err
+			return d.kubectl(ctx, "apply", "-f", "config/crd/bases", "-f", "config/rbac/hub")
 		}},
 		{"Starting the hub", func(ctx context.Context, _ io.Writer) error { return d.ensureOperator(ctx) }},
-		{"Joining " + strings.Join(members(), ", "), d.join},
+		{"Starting a cloud for the volumes of " + home, func(ctx context.Context, _ io.Writer) error { return d.ensureProvider(ctx) }},
+		{"Joining " + strings.Join(members(), ", "), func(ctx context.Context, progress io.Writer) error {
+			return d.join(ctx, progress, members()...)
+		}},
+		{"Telling the hub whose volumes those are", func(ctx context.Context, progress io.Writer) error {
+			return d.introduce(ctx, progress, home)
+		}},
 		{"Applying " + sample, func(ctx context.Context, _ io.Writer) error { return d.apply(ctx) }},
 	}); err != nil {
 		return err
 	}
-	return d.watch(ctx)
+	if err := d.watch(ctx); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintln(d.screen.out)
+	if err := d.screen.run("Backing up "+home+", with a copy in "+away, func(progress io.Writer) error {
+		return d.backUp(ctx, progress)
+	}); err != nil {
+		return err
+	}
+	return d.listBackups(ctx)
 }
 
 // join makes the clusters members, at the same time; those that are ready stay as
 // they are.
-func (d *demo) join(ctx context.Context, progress io.Writer) error {
+func (d *demo) join(ctx context.Context, progress io.Writer, members ...string) error {
 	_, hub, err := d.hubClient()
 	if err != nil {
 		return err
 	}
 	var group sync.WaitGroup
-	said, failed := make([][]byte, len(members())), make([]error, len(members()))
-	for i, name := range members() {
+	said, failed := make([][]byte, len(members)), make([]error, len(members))
+	for i, name := range members {
 		if joined(ctx, hub, name) {
 			continue
 		}
@@ -93,7 +107,7 @@ func (d *demo) join(ctx context.Context, progress io.Writer) error {
 		}
 	}
 	if err := errors.Join(failed...); err != nil {
-		return fmt.Errorf("%w\nthe hub's log ends with:\n%s", err, d.logTail())
+		return fmt.Errorf("%w\nthe hub's log ends with:\n%s", err, d.operator().LogTail())
 	}
 	return nil
 }
@@ -106,15 +120,18 @@ func joined(ctx context.Context, hub client.Client, name string) bool {
 		meta.IsStatusConditionTrue(member.Status.Conditions, v1.ConditionReady)
 }
 
-// apply applies the sample as a person would.
+// apply applies the sample as a person would, and asks for copies of its backups.
 func (d *demo) apply(ctx context.Context) error {
 	create := d.command(ctx, d.path("bin", "kubectl"), "apply", "-f", "-")
 	create.Stdin = strings.NewReader("{apiVersion: v1, kind: Namespace, metadata: {name: " + namespace + "}}")
 	if _, err := quiet(create); err != nil {
 		return err
 	}
-	_, err := quiet(d.command(ctx, d.path("bin", "kubectl"), "apply", "-f", sample))
-	return err
+	if err := d.kubectl(ctx, "apply", "-f", sample); err != nil {
+		return err
+	}
+	return d.kubectl(ctx, "patch", "ecommerceapp", shop, "-n", namespace, "--type=merge",
+		"-p", `{"spec":{"database":{"backup":{"copyToRegions":["`+away+`"]}}}}`)
 }
 
 // watch shows the shop until it runs in all regions.
@@ -126,7 +143,7 @@ func (d *demo) watch(ctx context.Context) error {
 	err := status.Run()
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("the shop does not run in all regions: %w\nits conditions:\n%s\nthe hub's log ends with:\n%s",
-			err, d.conditions(ctx), d.logTail())
+			err, d.conditions(ctx), d.operator().LogTail())
 	}
 	return err
 }

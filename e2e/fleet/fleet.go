@@ -61,7 +61,7 @@ func start(ctx context.Context, options Options, tied bool) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	raiseLimits()
+	process.RaiseLimits()
 	f := &Fleet{programs: programs}
 	if err := f.prepareDir(options.Dir); err != nil {
 		return nil, err
@@ -150,6 +150,29 @@ func (f *Fleet) startAll(ctx context.Context, progress io.Writer) error {
 	defer f.saving.Unlock()
 	f.complete = errors.Join(failed...) == nil
 	return errors.Join(failed...)
+}
+
+// Add starts one more member. The context bounds the start only. After an error nothing
+// of it is left.
+func (f *Fleet) Add(ctx context.Context, spec ClusterSpec) error {
+	all := Options{Members: []ClusterSpec{spec}}
+	for _, cluster := range f.Clusters() {
+		all.Members = append(all.Members, cluster.Spec())
+	}
+	specs, err := all.specs()
+	if err != nil {
+		return err
+	}
+	// A member at once, so that its processes are known should this one end meanwhile.
+	added := f.newCluster(specs[0], false)
+	f.members = append(f.members, added)
+	if err := added.start(ctx); err != nil {
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		f.members = f.members[:len(f.members)-1]
+		return errors.Join(err, added.Kill(cleanup), added.clearData())
+	}
+	return nil
 }
 
 // Hub returns the cluster that rules the fleet, or nil if there is none.

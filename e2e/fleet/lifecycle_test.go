@@ -200,6 +200,19 @@ func TestUpStaysAndIsFoundAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids = append(ids, processes(t, options.Dir)...)
+	if err := again.Add(t.Context(), fleet.ClusterSpec{Name: "bare", APIServerOnly: true}); err == nil {
+		t.Error("a second member of the same name was added")
+	}
+	if err := again.Add(t.Context(), fleet.ClusterSpec{Name: "more", APIServerOnly: true}); err != nil {
+		t.Fatal(err)
+	}
+	if again, err = fleet.Open(options.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if more := again.Member("more"); more == nil || more.Health() != fleet.Running {
+		t.Error("what was added is not found again, running")
+	}
+	ids = append(ids, processes(t, options.Dir)...)
 	classes, err := clientOf(t, bare.AdminConfig()).StorageV1().StorageClasses().List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(classes.Items) != 1 {
 		t.Errorf("storage classes: got %v, error %v", classes, err)

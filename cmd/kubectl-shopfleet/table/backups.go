@@ -22,7 +22,7 @@ func Backups(backups []v1.Backup, o Options) Table {
 	}
 	backups = slices.Clone(backups)
 	slices.SortFunc(backups, func(a, b v1.Backup) int {
-		return cmp.Or(pointInTime(&b).Time.Compare(pointInTime(&a).Time), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(pointInTime(&b).Compare(pointInTime(&a).Time), cmp.Compare(a.Name, b.Name))
 	})
 	for i := range backups {
 		b := &backups[i]

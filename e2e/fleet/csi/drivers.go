@@ -10,6 +10,12 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/gce"
 )
 
+// What gp3 may do.
+const (
+	leastIOPS  = 3000
+	iopsPerGiB = 500
+)
+
 // Driver is the driver of a cloud.
 type Driver struct {
 	// name is that of its CSIDriver, topology its label for zones.
@@ -54,6 +60,8 @@ func EBS(world *fake.World, server *ec2.Server, account string) Driver {
 		if err != nil {
 			return "", err
 		}
+		// The driver takes less where a volume is too small for what its class asks.
+		iops = min(iops, max(leastIOPS, iopsPerGiB*v.sizeBytes/gib))
 		return server.Provision(ec2.Disk{
 			Account: account, Zone: v.zone, Name: v.name, SizeBytes: v.sizeBytes, Type: v.parameters["type"],
 			IOPS: iops, Throughput: throughput, Encrypted: v.parameters["encrypted"] == "true", Tags: v.tags,

@@ -53,7 +53,7 @@ func (w *work) begin(ctx context.Context) (verdict.Verdict, error) {
 	s.AppUID = string(app.UID)
 	s.Account = member.Spec.CloudAccountRef.Name
 	s.Provider, s.Region = member.Status.Provider, member.Status.Region
-	s.Engine, s.Version = app.Spec.Database.Engine, app.Spec.Database.Version
+	s.Engine, s.Version = app.Spec.Database.Engine, app.DatabaseVersion(w.backup.Spec.ClusterName)
 	s.StartTime = seconds(w.now)
 	return verdict.Verdict{}, nil
 }

@@ -61,7 +61,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("adding the queues of backups: %w", err)
 	}
 	err := builder.ControllerManagedBy(mgr).
-		Named(controllerName + "-router").
+		Named(controllerName+"-router").
 		// What we write ourselves is no cause to look again before it is time.
 		For(&v1.Backup{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})

@@ -35,6 +35,7 @@ func newCommand() *cobra.Command {
 	dir := command.PersistentFlags().String("dir", defaultDir, "folder with the fleet's data, logs and kubeconfigs")
 	command.AddCommand(
 		newUp(dir),
+		newAdd(dir),
 		newDown(dir),
 		newStatus(dir),
 		newBinaries(),

@@ -24,6 +24,7 @@ func execute(t *testing.T, arguments ...string) (string, error) {
 func TestWithoutAFleet(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"status"},
+		{"add", "us-2"},
 		{"kill", "eu-1"},
 		{"freeze", "eu-1"},
 		{"thaw", "eu-1"},

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -25,9 +26,12 @@ const (
 	cleanupTimeout = 30 * time.Second
 )
 
+// errDriver tells that a cluster provides its volumes in another way than is asked for.
+var errDriver = errors.New("its storage driver cannot be changed while it runs")
+
 // shape is the fleet that the demonstration and the documentation speak of.
-func shape(dir string, progress io.Writer) fleet.Options {
-	return fleet.Options{
+func shape(dir string, driverless []string, progress io.Writer) fleet.Options {
+	options := fleet.Options{
 		Dir:      dir,
 		Progress: progress,
 		Hub:      fleet.ClusterSpec{Name: "hub"},
@@ -37,17 +41,24 @@ func shape(dir string, progress io.Writer) fleet.Options {
 			{Name: "asia-1", Provider: fleet.Azure, Region: "southeastasia", Nodes: nodesPerMember},
 		},
 	}
+	for i := range options.Members {
+		options.Members[i].Driverless = slices.Contains(driverless, options.Members[i].Name)
+	}
+	return options
 }
 
 func newUp(dir *string) *cobra.Command {
-	return &cobra.Command{
+	var driverless []string
+	command := &cobra.Command{
 		Use:   "up",
 		Short: "Start the fleet, or what has ended of it, and leave it running",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return locked(command, *dir, func() error { return up(command.Context(), *dir, command.OutOrStdout()) })
+			return locked(command, *dir, func() error { return up(command.Context(), *dir, driverless, command.OutOrStdout()) })
 		},
 	}
+	command.Flags().StringSliceVar(&driverless, "driverless", nil, "members whose volumes are left to another storage driver")
+	return command
 }
 
 // locked runs one change of the fleet at a time.
@@ -64,11 +75,11 @@ func locked(command *cobra.Command, dir string, change func() error) error {
 	return errors.Join(change(), lock.Release())
 }
 
-func up(ctx context.Context, dir string, out io.Writer) error {
+func up(ctx context.Context, dir string, driverless []string, out io.Writer) error {
 	f, err := fleet.Open(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return create(ctx, dir, out)
+		return create(ctx, dir, driverless, out)
 	case err != nil:
 		return err
 	case !f.Complete():
@@ -76,13 +87,18 @@ func up(ctx context.Context, dir string, out io.Writer) error {
 		if err := f.Stop(ctx); err != nil {
 			return err
 		}
-		return create(ctx, dir, out)
+		return create(ctx, dir, driverless, out)
+	}
+	for _, name := range driverless {
+		if member := f.Member(name); member != nil && !member.Spec().Driverless {
+			return fmt.Errorf("cluster %q: %w; end the fleet with fleet down and start it anew", name, errDriver)
+		}
 	}
 	return repair(ctx, f, out)
 }
 
-func create(ctx context.Context, dir string, out io.Writer) error {
-	f, err := fleet.Up(ctx, shape(dir, out))
+func create(ctx context.Context, dir string, driverless []string, out io.Writer) error {
+	f, err := fleet.Up(ctx, shape(dir, driverless, out))
 	if ctx.Err() != nil {
 		// Interrupted: nothing of it may stay. After a failure the logs do.
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
@@ -113,6 +129,33 @@ func repair(ctx context.Context, f *fleet.Fleet, out io.Writer) error {
 		_, _ = fmt.Fprintln(out, "the fleet is up already")
 	}
 	return status(f, out)
+}
+
+func newAdd(dir *string) *cobra.Command {
+	spec := fleet.ClusterSpec{Nodes: nodesPerMember}
+	command := &cobra.Command{
+		Use:   "add CLUSTER",
+		Short: "Start one more member of the fleet",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return locked(command, *dir, func() error {
+				f, err := open(*dir)
+				if err != nil {
+					return err
+				}
+				spec.Name = arguments[0]
+				if err := f.Add(command.Context(), spec); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(command.OutOrStdout(), "cluster %s is up\n", spec.Name)
+				return err
+			})
+		},
+	}
+	command.Flags().StringVar((*string)(&spec.Provider), "provider", string(fleet.Local), "cloud that it looks like: aws, gcp, azure or local")
+	command.Flags().StringVar(&spec.Region, "region", "", "region of its nodes; empty means one of the provider's")
+	command.Flags().BoolVar(&spec.Driverless, "driverless", false, "leave its volumes to another storage driver")
+	return command
 }
 
 func newDown(dir *string) *cobra.Command {

@@ -52,7 +52,7 @@ func copyFor(app *v1.EcommerceApp, p place, live *v1.EcommerceApp) (*v1.Ecommerc
 		Spec: *app.Spec.DeepCopy(),
 	}
 	out.Spec.Placement = v1.Placement{}
-	return out, localize(&out.Spec, p, live)
+	return out, localize(app, &out.Spec, p, live)
 }
 
 // unlessOlder returns an intent, and without what it says about the place if the copy

@@ -17,15 +17,17 @@ func (e *localError) Error() string { return e.err.Error() }
 func (e *localError) Unwrap() error { return e.err }
 
 // localize replaces what depends on the member by what it stands for there: the storage
-// profile and cloudConfig by a storage class, and the method of backups by the one that
-// is used. The class of a database that exists stays: volumes keep theirs.
-func localize(spec *v1.EcommerceAppSpec, p place, live *v1.EcommerceApp) error {
+// profile and cloudConfig by a storage class, the method of backups by the one that is
+// used, and the version by the one that the cluster may have by now. The class of a database that exists stays: volumes keep theirs.
+func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p place, live *v1.EcommerceApp) error {
 	config := spec.CloudConfig
 	spec.CloudConfig = v1.CloudConfig{}
 	db := spec.Database
 	if db == nil || p.member == nil {
 		return nil
 	}
+	// An upgrade waits for a backup.
+	db.Version = app.DatabaseVersion(p.cluster)
 	profile := db.StorageProfile
 	db.StorageProfile = ""
 	if csi.BySnapshots(db.Backup.Method, p.member) && db.Backup.Enabled {

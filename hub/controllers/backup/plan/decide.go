@@ -43,6 +43,10 @@ type Standing struct {
 	// LastSlot is the newest slot that was answered with a Backup, now or before.
 	LastSlot time.Time
 	Next     time.Time
+	// Version is what the database has there, and UpgradeTime when another was first
+	// asked for; zero when none is.
+	Version     string
+	UpgradeTime time.Time
 	// Completed and Failed count the Backups that there are.
 	Completed, Failed int
 }
@@ -101,6 +105,9 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, name string) []troub
 		standing.LastSlot = due.Slot
 	}
 	standing.Next = due.NextAt
+	if t := in.upgrade(plan, &standing, mine); t.reason != "" {
+		found = append(found, t)
+	}
 	plan.Again = earliest(plan.Again, due.NextAt)
 	pruned := schedule.Prune(in.now, in.inventory(mine), schedule.PolicyOf(policy.Retention))
 	plan.Delete = append(plan.Delete, pruned.Delete...)

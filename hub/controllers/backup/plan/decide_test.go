@@ -268,3 +268,44 @@ func TestAMonthOfBackups(t *testing.T) {
 		t.Errorf("after sixty days: %s, want those of a week, of which every fifth day failed", got)
 	}
 }
+
+// TestAnUpgradeWaitsForABackup goes through one: asked for, held, failed once, let go.
+func TestAnUpgradeWaitsForABackup(t *testing.T) {
+	t.Parallel()
+	in := situation("2026-03-02T09:00:00Z")
+	in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupCompleted)}
+	pass := func(now string) Plan {
+		in.now = at(now)
+		plan := decide(in)
+		in.app.Status.Backups = entries(plan.Clusters)
+		return plan
+	}
+	held := func(step, want string) {
+		t.Helper()
+		if got := in.app.DatabaseVersion("eu-1"); got != want {
+			t.Errorf("%s: the cluster has %s, want %s", step, got, want)
+		}
+	}
+	pass("2026-03-02T09:00:00Z")
+	held("before", "13.4")
+	in.app.Spec.Database.Version = "13.5"
+	plan := pass("2026-03-02T09:10:00Z")
+	held("asked for", "13.4")
+	if len(plan.Make) != 1 || plan.Make[0].Name != "shop-eu-1-manual-20260302-091000" || plan.Make[0].Spec.Slot != nil {
+		t.Fatalf("made %v", plan.Make)
+	}
+	before := backup("2026-03-02T09:10:00Z", v1.BackupFailed)
+	before.Name, before.Spec.Slot = plan.Make[0].Name, nil
+	in.backups = append(in.backups, before)
+	plan = pass("2026-03-02T09:20:00Z")
+	held("after one that failed", "13.4")
+	if plan.Condition.Status != metav1.ConditionFalse || plan.Condition.Reason != v1.ReasonSnapshotFailed || len(plan.Make) != 0 {
+		t.Errorf("condition %+v, made %v", plan.Condition, plan.Make)
+	}
+	in.backups = append(in.backups, backup("2026-03-03T02:00:00Z", v1.BackupCompleted))
+	plan = pass("2026-03-03T02:10:00Z")
+	held("after a good one", "13.5")
+	if plan.Condition.Status != metav1.ConditionTrue || !plan.Clusters[0].UpgradeTime.IsZero() {
+		t.Errorf("condition %+v, upgrade time %s", plan.Condition, plan.Clusters[0].UpgradeTime)
+	}
+}

@@ -74,6 +74,7 @@ func entries(standings []Standing) []v1.ClusterBackups {
 	for _, s := range standings {
 		out = append(out, v1.ClusterBackups{
 			Cluster: s.Cluster, LastSlot: at(s.LastSlot), LastBackupTime: at(s.LastGood), NextBackupTime: at(s.Next),
+			Version: s.Version, UpgradeTime: at(s.UpgradeTime),
 		})
 	}
 	slices.SortFunc(out, func(a, b v1.ClusterBackups) int { return strings.Compare(a.Cluster, b.Cluster) })

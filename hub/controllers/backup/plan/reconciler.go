@@ -124,6 +124,10 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, err
 	}
+	if len(app.Status.Clusters) == 0 && app.DeletionTimestamp.IsZero() {
+		// Not placed yet: to write now would only be in the way of who places it.
+		return reconcile.Result{}, nil
+	}
 	if !app.DeletionTimestamp.IsZero() || !enabled(app) {
 		r.options.Metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, r.clear(ctx, app)
@@ -143,6 +147,10 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		if err := r.delete(ctx, in.backup(d.Name), d.Why); err != nil {
 			return reconcile.Result{}, err
 		}
+	}
+	if len(plan.Clusters) == 0 && plan.Condition.Status != metav1.ConditionFalse {
+		// Dumps are the members' own matter: nothing is said of them, and nothing written.
+		return reconcile.Result{RequeueAfter: lookAgain}, r.clear(ctx, app)
 	}
 	if err := r.say(ctx, app, plan); err != nil {
 		return reconcile.Result{}, err

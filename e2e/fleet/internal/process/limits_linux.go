@@ -1,4 +1,4 @@
-package fleet
+package process
 
 import (
 	"bytes"
@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// raiseLimits allows for more file watches than the usual 128 instances: every
+// RaiseLimits allows for more file watches than the usual 128 instances: every
 // component watches its certificates, and a machine may run several fleets. Without
 // the right to do so the system's limit stays, which is enough for a few clusters.
-func raiseLimits() {
+func RaiseLimits() {
 	const folder = "/proc/sys/fs/inotify"
 	for name, least := range map[string]int{"max_user_instances": 8192, "max_user_watches": 524288} {
 		file := filepath.Join(folder, name)
@@ -21,6 +21,6 @@ func raiseLimits() {
 		if current, err := strconv.Atoi(string(bytes.TrimSpace(raw))); err != nil || current >= least {
 			continue
 		}
-		_ = os.WriteFile(file, []byte(strconv.Itoa(least)), privateFile)
+		_ = os.WriteFile(file, []byte(strconv.Itoa(least)), 0o600)
 	}
 }

@@ -1,0 +1,106 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
+)
+
+const (
+	// ready is how long a snapshot takes to be complete.
+	ready = 3 * time.Second
+	// readTimeout bounds reading a request.
+	readTimeout = 10 * time.Second
+)
+
+// Account is the key that the cloud accepts, which is nobody's: Amazon's documentation
+// has it.
+func Account() ec2.Key {
+	return ec2.Key{
+		ID: "AKIAIOSFODNN7EXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+		Account: "123456789012", Name: "shopfleet",
+	}
+}
+
+// Options say what Run plays.
+type Options struct {
+	// Fleet is the folder of the fleet.
+	Fleet string
+	// Address is the one to listen on. GET /readyz says that everything runs.
+	Address string
+	// File is where the cloud is kept for the next Run.
+	File string
+}
+
+// Run plays the cloud until the context ends, or something of it does.
+func Run(ctx context.Context, o Options) error {
+	ctrl.SetLogger(klog.Background())
+	f, err := fleet.Open(o.Fleet)
+	if err != nil {
+		return err
+	}
+	kept, err := openWorld(o.File)
+	if err != nil {
+		return err
+	}
+	server := ec2.New(kept.world, ec2.Options{Clock: clock.RealClock{}, Keys: []ec2.Key{Account()}, Limits: ec2.DefaultLimits()})
+	driver := csi.EBS(kept.world, server, Account().Account)
+	parts := []func(context.Context) error{kept.follow}
+	for _, c := range f.Clusters() {
+		if spec := c.Spec(); !spec.Driverless || spec.Provider != fleet.AWS {
+			continue
+		}
+		standIn, err := csi.New(ctx, c.AdminConfig(), driver)
+		if err != nil {
+			return fmt.Errorf("installing the storage driver in %q: %w", c.Name(), err)
+		}
+		parts = append(parts, standIn.Run)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Address)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	parts = append(parts, func(ctx context.Context) error { return serve(ctx, listener, server) })
+	return all(ctx, parts)
+}
+
+// all runs parts until the context ends or one of them does, which ends the others.
+func all(ctx context.Context, parts []func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(parts))
+	for _, part := range parts {
+		go func() { ended <- part(ctx) }()
+	}
+	failed := make([]error, 0, len(parts))
+	for range parts {
+		failed = append(failed, <-ended)
+		cancel()
+	}
+	return errors.Join(failed...)
+}
+
+// serve answers until the context ends.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	paths := http.NewServeMux()
+	paths.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
+	paths.Handle("/", handler)
+	server := &http.Server{Handler: paths, ReadTimeout: readTimeout}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving: %w", err)
+	}
+	return nil
+}

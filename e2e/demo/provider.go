@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/demo/background"
+	"github.com/shopfleet/shopfleet/e2e/demo/cloud"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+)
+
+const (
+	providerState = "cloud.json"
+	providerLog   = "cloud.log"
+	// providerWorld is where the cloud keeps its volumes and snapshots.
+	providerWorld = "cloud-world.json"
+
+	// account is the CloudAccount, and its Secret.
+	account = "aws"
+	// home is the member whose database is backed up, away the region of the copies.
+	home = "eu-1"
+	away = "us-east-1"
+	// patience is how long the hub has to do what it is asked for.
+	patience = "60s"
+)
+
+// accountManifest tells the hub of the cloud: config/samples has one for people.
+const accountManifest = `
+apiVersion: v1
+kind: Secret
+metadata: {name: %[1]s, namespace: shopfleet-system, labels: {ecommerce.io/cloud-account: "true"}}
+stringData: {accessKeyID: %[2]q, secretAccessKey: %[3]q}
+---
+apiVersion: ecommerce.io/v1
+kind: CloudAccount
+metadata: {name: %[1]s}
+spec:
+  provider: aws
+  endpoint: http://%[5]s
+  aws: {accountID: %[4]q}
+  credentials: {type: Secret, secretRef: {name: %[1]s}}
+`
+
+// provider is the process that plays the cloud.
+func (d *demo) provider() background.Process {
+	return background.Process{
+		What: "the cloud", Program: d.path("bin", "demo"), Dir: d.root, State: d.path(providerState), Log: d.path(providerLog),
+	}
+}
+
+// ensureProvider starts the cloud, unless one runs for the members that there are.
+func (d *demo) ensureProvider(ctx context.Context) error {
+	f, err := fleet.Open(d.dir)
+	if err != nil {
+		return err
+	}
+	var files []string
+	for _, c := range f.Clusters() {
+		if c.Spec().Driverless {
+			files = append(files, c.AdminKubeconfig())
+		}
+	}
+	return d.provider().Ensure(ctx, files, func(_ context.Context, address string) ([]string, error) {
+		return []string{"cloud", "--dir", d.dir, "--address", address}, nil
+	})
+}
+
+// playProvider is what that process does.
+func playProvider(ctx context.Context, dir, address string) error {
+	d := &demo{dir: dir}
+	return cloud.Run(ctx, cloud.Options{Fleet: dir, Address: address, File: d.path(providerWorld)})
+}
+
+// introduce gives the hub the cloud's account, and members their account.
+func (d *demo) introduce(ctx context.Context, progress io.Writer, members ...string) error {
+	at, err := d.provider().Load()
+	if err != nil {
+		return err
+	}
+	key := cloud.Account()
+	apply := d.command(ctx, d.path("bin", "kubectl"), "apply", "-f", "-")
+	apply.Stdin = strings.NewReader(fmt.Sprintf(accountManifest, account, key.ID, key.Secret, key.Account, at.Health))
+	if _, err := quiet(apply); err != nil {
+		return err
+	}
+	if err := d.kubectl(ctx, "wait", "--for=condition=Ready", "cloudaccount", account, "--timeout="+patience); err != nil {
+		return fmt.Errorf("%w\nthe hub's log ends with:\n%s", err, d.operator().LogTail())
+	}
+	_, hub, err := d.hubClient()
+	if err != nil {
+		return err
+	}
+	known := &v1.CloudAccount{}
+	if err := hub.Get(ctx, client.ObjectKey{Name: account}, known); err != nil {
+		return fmt.Errorf("getting the account: %w", err)
+	}
+	_, _ = fmt.Fprintf(progress, "account %s, as %s\n", known.Spec.AWS.AccountID, known.Status.Identity)
+	for _, name := range members {
+		if err := d.kubectl(ctx, "patch", "membercluster", name, "--type=merge", "-p", `{"spec":{"cloudAccountRef":{"name":"`+account+`"}}}`); err != nil {
+			return err
+		}
+		if err := d.kubectl(ctx, "wait", "--for=condition=StorageReady", "membercluster", name, "--timeout="+patience); err != nil {
+			return err
+		}
+		member := &v1.MemberCluster{}
+		if err := hub.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
+			return fmt.Errorf("getting the member %q: %w", name, err)
+		}
+		classes := make([]string, 0, len(member.Status.StorageClasses))
+		for _, c := range member.Status.StorageClasses {
+			classes = append(classes, fmt.Sprintf("%s is %s", c.Profile, c.ClassName))
+		}
+		_, _ = fmt.Fprintf(progress, "storage of %s: %s\n", name, strings.Join(classes, ", "))
+	}
+	return nil
+}
+
+// kubectl runs kubectl against the hub.
+func (d *demo) kubectl(ctx context.Context, args ...string) error {
+	_, err := quiet(d.command(ctx, d.path("bin", "kubectl"), args...))
+	return err
+}

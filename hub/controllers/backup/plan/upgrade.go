@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/schedule"
+)
+
+// clockSlack is by how much the clock of the hub's API server may be behind ours.
+const clockSlack = time.Minute
+
+// upgrade lets a cluster's database have the version of the spec when there is a good
+// backup of the one before that is younger than the wish, and has one made at once.
+func (in input) upgrade(plan *Plan, s *Standing, mine []*v1.Backup) trouble {
+	wanted := in.app.Spec.Database.Version
+	s.Version = in.app.DatabaseVersion(s.Cluster)
+	if s.Version == wanted {
+		return trouble{}
+	}
+	s.UpgradeTime = in.upgradeTime(s.Cluster)
+	var last *v1.Backup
+	since := s.UpgradeTime.Add(-clockSlack)
+	for _, b := range mine {
+		if b.CreationTimestamp.Time.Before(since) || !b.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if b.Status.Phase == v1.BackupCompleted {
+			s.Version, s.UpgradeTime = wanted, time.Time{}
+			return trouble{}
+		}
+		if last == nil || last.CreationTimestamp.Before(&b.CreationTimestamp) {
+			last = b
+		}
+	}
+	switch {
+	case last == nil && len(plan.Make) == 0 && !in.busy(mine):
+		b := in.backupFor(s.Cluster, s.UpgradeTime)
+		b.Name, b.Spec.Slot = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
+		plan.Make = append(plan.Make, b)
+	case last != nil && last.Status.Phase == v1.BackupFailed:
+		return trouble{v1.ReasonSnapshotFailed, fmt.Sprintf("%s: the upgrade to %s waits for a good backup, and the last one failed: %s",
+			s.Cluster, wanted, last.Status.Message)}
+	}
+	return trouble{}
+}
+
+// upgradeTime is when another version was first asked for in a cluster.
+func (in input) upgradeTime(cluster string) time.Time {
+	for _, b := range in.app.Status.Backups {
+		if b.Cluster == cluster && b.UpgradeTime != nil {
+			return b.UpgradeTime.Time
+		}
+	}
+	return in.now.Truncate(time.Second)
+}
