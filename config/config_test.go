@@ -228,7 +228,7 @@ func TestAppliedMeansWritable(t *testing.T) {
 	}
 }
 
-// TestTheHubAndItsKinds: accounts and restores are people's, so that a hub that is
+// TestTheHubAndItsKinds: accounts are people's, so that a hub that is
 // somebody else's makes none; tokens are the hub's own, and nobody else's.
 func TestTheHubAndItsKinds(t *testing.T) {
 	rules, err := Hub.Rules()
@@ -238,7 +238,7 @@ func TestTheHubAndItsKinds(t *testing.T) {
 	for resource, want := range map[string][]string{
 		"cloudaccounts": {"get", "list", "watch"},
 		"backups":       {"get", "list", "watch", "create", "patch", "delete"},
-		"restores":      {"get", "list", "watch", "patch"},
+		"restores":      {"get", "list", "watch", "create", "patch", "delete"},
 	} {
 		if diff := cmp.Diff(want, verbs(rules)[resource+".ecommerce.io"]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", resource, diff)

@@ -103,6 +103,8 @@ const (
 	ReasonCloudUnavailable    = "CloudUnavailable"
 	ReasonCloudRefused        = "CloudRefused"
 	ReasonWrongAccount        = "WrongAccount"
+	ReasonVerificationFailed  = "VerificationFailed"
+	ReasonVerifying           = "Verifying"
 	ReasonNoBackup            = "NoBackup"
 	ReasonBackupTooOld        = "BackupTooOld"
 	ReasonBackupsRecent       = "BackupsRecent"

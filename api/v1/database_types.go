@@ -148,9 +148,26 @@ type BackupPolicy struct {
 	// +kubebuilder:validation:XValidation:rule="self != '' && self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && duration(self) >= duration('1m') && duration(self) <= duration('87600h')",message="maxRPO must be a duration of at least 1m and at most 87600h, for example 26h"
 	MaxRPO *metav1.Duration `json:"maxRPO,omitempty"`
 
+	// verify is how backups are proven: the newest is restored beside the database.
+	// +optional
+	Verify VerifyPolicy `json:"verify,omitempty,omitzero"`
+
 	// retention is how long backups are kept. The newest is always kept.
 	// +optional
 	Retention Retention `json:"retention,omitempty,omitzero"`
+}
+
+// VerifyPolicy is how often backups are proven.
+type VerifyPolicy struct {
+	// schedule is when the newest good backup of each cluster is restored into a
+	// namespace of its own there, shopfleet-verify, and the engine started on it; what
+	// was made for it is deleted again. In the five fields of cron, as that of backups,
+	// in their time zone. At most 128 characters. Absent: never.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)(,([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)* (([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)(,([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)* (([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)(,([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)*$')",message="schedule must be five fields of cron, for example 0 2 * * *: minute 0-59, hour 0-23, day of month 1-31, month 1-12, day of week 0-6"
+	// +kubebuilder:validation:XValidation:rule="self.findAll('[0-9]{1,2}-[0-9]{1,2}').all(r, int(r.split('-')[0]) <= int(r.split('-')[1]))",message="schedule must have its ranges from low to high, for example 1-5"
+	Schedule string `json:"schedule,omitempty"`
 }
 
 // Retention is how long backups are kept: a backup is pruned when it is both

@@ -324,6 +324,14 @@ type ClusterBackups struct {
 	// +optional
 	NextBackupTime *metav1.Time `json:"nextBackupTime,omitempty"`
 
+	// lastVerifySlot is the time of the verify schedule that was last answered with a Restore.
+	// +optional
+	LastVerifySlot *metav1.Time `json:"lastVerifySlot,omitempty"`
+
+	// lastVerifiedTime is when a backup was last restored and found good.
+	// +optional
+	LastVerifiedTime *metav1.Time `json:"lastVerifiedTime,omitempty"`
+
 	// version is the version of the database that the cluster runs. It follows
 	// spec.database.version when there is a good backup that is younger than
 	// upgradeTime. At most 64 characters.

@@ -69,11 +69,17 @@ type RestoreSpec struct {
 	// in the cluster. The default is false.
 	// +optional
 	Overwrite bool `json:"overwrite,omitempty"`
+
+	// verify restores into a namespace of its own, shopfleet-verify, starts the engine
+	// there, writes to the Backup that it could be, and takes everything away again. The
+	// application is not touched. The default is false.
+	// +optional
+	Verify bool `json:"verify,omitempty"`
 }
 
 // RestorePhase is how far a restore is.
 //
-// +kubebuilder:validation:Enum=Pending;InProgress;Starting;Completed;Failed
+// +kubebuilder:validation:Enum=Pending;InProgress;Starting;CleaningUp;Completed;Failed
 type RestorePhase string
 
 // The phases of a restore.
@@ -84,6 +90,9 @@ const (
 	RestoreInProgress RestorePhase = "InProgress"
 	// RestoreStarting means that the claims are bound and the database starts.
 	RestoreStarting RestorePhase = "Starting"
+	// RestoreCleaningUp means that a backup was verified, or could not be, and what was
+	// made for it is being taken away.
+	RestoreCleaningUp RestorePhase = "CleaningUp"
 	// RestoreCompleted means that the database runs on the restored data.
 	RestoreCompleted RestorePhase = "Completed"
 	// RestoreFailed means that it will never be complete.

@@ -15,14 +15,22 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-// lost loses the answer to a request that was heard.
+// lost loses the answers to requests that were heard.
 func (s *story) lost(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
-		p.script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.DropAfter})
-		b := s.backup(t, p, "lost")
-		if found := s.awaitBackup(t, p, b); len(found) != 1 {
-			t.Errorf("%d snapshots were made, want one: %v", len(found), found)
+		p.script.Add(
+			faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.DropAfter},
+			faults.Fault{Op: faults.OpCopySnapshot, Kind: faults.DropAfter},
+		)
+		b := s.backup(t, p, "lost", p.other)
+		want := 2
+		if p.name == v1.ProviderGCP {
+			want = 1 // In another place, and none beside it.
 		}
+		if found := s.awaitBackup(t, p, b); len(found) != want {
+			t.Errorf("%d snapshots were made, want %d: %v", len(found), want, found)
+		}
+		p.script.Clear()
 	})
 }
 

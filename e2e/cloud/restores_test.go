@@ -102,6 +102,7 @@ func (s *story) moved(t *testing.T) {
 	if err := gone(t.Context(), s.members[second], &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: shop}}); err != nil {
 		t.Fatal(err)
 	}
+	s.bringSecrets(t, p.member, second)
 	edit(t, s.hub, s.app, func(app *v1.EcommerceApp) {
 		app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, second)
 	})
@@ -116,4 +117,24 @@ func (s *story) moved(t *testing.T) {
 		return nil
 	})
 	s.checkPod(t, second)
+}
+
+// bringSecrets gives a member the passwords that are in the data of another, as a person
+// does: the hub carries none from one cluster to the next.
+func (s *story) bringSecrets(t *testing.T, from, to string) {
+	t.Helper()
+	for _, name := range []string{shop + "-database-credentials", shop + "-database-system"} {
+		there := &corev1.Secret{}
+		if err := s.members[from].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, there); err != nil {
+			t.Fatal(err)
+		}
+		labels := there.Labels
+		delete(labels, v1.OwnerUIDLabel)
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}, Data: there.Data,
+		}
+		if err := s.members[to].Create(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -142,6 +143,23 @@ func (s *story) defended(t *testing.T) {
 
 func first[A, B any](a A, _ B) A { return a }
 
+// grown gives the shop larger volumes.
+func (s *story) grown(t *testing.T) {
+	t.Helper()
+	edit(t, s.hub, s.app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = storage })
+	want := resource.MustParse(storage)
+	for _, p := range s.providers {
+		eventually(t, "the volume in "+p.member+" to grow", func(context.Context) error {
+			pv := s.volume(t, p.member, s.claim(t, p.member).Spec.VolumeName)
+			if made, _ := p.world.Volume(pv.Spec.CSI.VolumeHandle); made.SizeBytes != want.Value() {
+				return fmt.Errorf("it has %d bytes, want %d", made.SizeBytes, want.Value())
+			}
+			return nil
+		})
+	}
+	s.awaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "westeurope")
+}
+
 // placed sees a shop's claims bound to volumes of the clouds.
 func (s *story) placed(t *testing.T) {
 	s.app = newShop(shop, "aws-eu", "az-eu", "gcp-eu", "local-1")
@@ -172,6 +190,7 @@ func (s *story) placed(t *testing.T) {
 			return nil
 		})
 	}
+	s.grown(t)
 	if class := s.claim(t, "local-1").Spec.StorageClassName; class == nil || *class != "standard" {
 		t.Errorf("local-1: the claim's class is %v, want the default one", class)
 	}

@@ -18,8 +18,9 @@ const (
 	namespace = "shop"
 	// shop is the application that runs on one member of each cloud and a local one.
 	shop = "shop"
-	// storage is enough for the operations that the profile fast asks for everywhere.
-	storage = "20Gi"
+	// least is enough for the operations that the profile fast asks for everywhere, and
+	// storage is what it grows to.
+	least, storage = "16Gi", "20Gi"
 )
 
 // story is what the chapters share.
@@ -75,7 +76,7 @@ func newShop(name string, clusters ...string) *v1.EcommerceApp {
 		Spec: v1.EcommerceAppSpec{
 			Image: "shop:v1", Placement: v1.Placement{ClusterNames: clusters},
 			Database: &v1.Database{
-				Engine: v1.EnginePostgreSQL, Version: "13.4", Storage: storage, StorageProfile: v1.StorageFast,
+				Engine: v1.EnginePostgreSQL, Version: "13.4", Storage: least, StorageProfile: v1.StorageFast,
 				Backup: v1.BackupPolicy{Enabled: true, Schedule: "0 2 1 1 *"},
 			},
 		},

@@ -3,11 +3,15 @@
 //
 // What: "demo up" builds the programs, brings a fleet up, installs definitions and
 // permissions, starts the hub as a process of its own with its ServiceAccount,
-// joins the members with the command line tool, applies the sample shop and shows
-// its status until it runs everywhere. It leaves all of it running and says what to
-// try. A second up repairs what is not there. "demo down" ends everything.
+// joins the members with the command line tool, applies the sample shop, shows its
+// status until it runs everywhere, and has the database of the member on aws backed up,
+// with a copy in another region. It leaves all of it running and says what to try. A
+// second up repairs what is not there. "demo restore" adds a member in that region,
+// restores the copy there and has the shop run on it. "demo down" ends everything.
 //
-// Not: no images run. The fleet's nodes are simulated; see package fleet.
+// Not: no images run, and no cloud is asked. The fleet's nodes are simulated; see package
+// fleet. A process of the demo plays Amazon's API and its storage driver; see package
+// cloud. What is in volumes is nowhere. Members on other clouds have no account.
 //
 // Trade-offs: each step is what a person would do, by the programs that a person
 // would use, so that the demo breaks when they do. After a failure things stay as

@@ -36,11 +36,17 @@ Logs are {{.Dir}}/{{.Log}} of the hub and {{.Dir}}/{{.CloudLog}} of the cloud. E
 
 // restoredGuide says what to try after a restore.
 const restoredGuide = `
-The data of eu-1 is in us-2, and {{.Shop}} runs on it, {{.Took}} after the start. With the settings that make demo told:
+{{.Shop}} runs on the data of eu-1 in us-2, too, {{.Took}} after the start. Now, in this folder:
 
-The restore, and what stands for it in the cloud:
+  export KUBECONFIG={{.Below}}{{.Dir}}/hub/kubeconfig PATH={{.Below}}{{.Dir}}/bin:$PATH
+
+What was restored, and from which snapshot:
   kubectl get restores -n {{.Namespace}} -o wide
-  grep -A 12 '"Region": "us-east-1"' {{.Dir}}/{{.World}}
+  kubectl shopfleet backups -n {{.Namespace}} --wide
+
+eu-1 is lost; the shop goes on where its data was brought:
+  fleet kill eu-1{{.Flag}}
+  kubectl shopfleet status {{.Shop}} -n {{.Namespace}} -w
 
 End everything: {{.Down}}
 `
@@ -59,7 +65,7 @@ func (d *demo) say(text string) error {
 	data := map[string]string{
 		"Dir": dir, "Below": below, "Flag": "", "Shop": shop, "Namespace": namespace, "Log": operatorLog,
 		"Took": time.Since(d.begin).Round(time.Second).String(), "Down": "make demo-down", "Restore": "make demo-restore",
-		"CloudLog": providerLog, "World": providerWorld,
+		"CloudLog": providerLog,
 	}
 	if dir != defaultDir {
 		data["Flag"], data["Down"] = " --dir "+dir, "go run ./e2e/demo --dir "+dir+" down"

@@ -52,8 +52,33 @@ func (d *demo) build(ctx context.Context) error {
 	}
 	// With the settings of go run and go test, so that what those have compiled serves here.
 	_, err := quiet(d.command(ctx, "go", "build", "-o", d.path("bin")+string(filepath.Separator),
-		"./cmd/hub", "./cmd/kubectl-shopfleet", "./e2e/demo", "./e2e/fleet/cmd/fleet"))
-	return err
+		"./cmd/hub", "./cmd/kubectl-shopfleet", "./e2e/fleet/cmd/fleet"))
+	if err != nil {
+		return err
+	}
+	return d.keepProgram()
+}
+
+// keepProgram keeps this very program for what it does in the background: go run builds
+// it for this run alone.
+func (d *demo) keepProgram() error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	raw, err := os.ReadFile(self)
+	// Put in its place as a whole: one that runs cannot be written to.
+	partial := d.path("bin", ".demo")
+	if err == nil {
+		err = os.WriteFile(partial, raw, 0o700)
+	}
+	if err == nil {
+		err = os.Rename(partial, d.path("bin", "demo"))
+	}
+	if err != nil {
+		return fmt.Errorf("keeping this program: %w", err)
+	}
+	return nil
 }
 
 // fleet brings the control planes up, or what is not running of them.

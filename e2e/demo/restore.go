@@ -75,6 +75,7 @@ func (d *demo) restoring(ctx context.Context, backup string) error {
 		{"Restoring the database of " + home + " in " + refuge, func(ctx context.Context, progress io.Writer) error {
 			return d.bringBack(ctx, progress, backup)
 		}},
+		{"Bringing the database's passwords along", d.carryPasswords},
 		{"Placing the shop there, too", func(ctx context.Context, _ io.Writer) error {
 			return d.place(ctx, append(members(), refuge))
 		}},
@@ -134,7 +135,8 @@ func (d *demo) bringBack(ctx context.Context, progress io.Writer, backup string)
 		}
 	}
 	for _, v := range done.Status.Volumes {
-		_, _ = fmt.Fprintf(progress, "claim %s has %s in %s, made from %s\n", v.Claim, v.Volume, v.Zone, v.Snapshot)
+		_, _ = fmt.Fprintf(progress, "claim %s has the volume %s\n  which is %s in %s, made from %s\n",
+			v.Claim, v.PersistentVolume, v.Volume, v.Zone, v.Snapshot)
 	}
 	return nil
 }

@@ -32,9 +32,8 @@
 // # Trade-offs
 //
 //   - Orders wait while MySQL's volume is cut: for as long as the provider takes to
-//     answer, and for a minute at most. A transaction that stays open is waited for for
-//     five seconds: then the database is not told, which is an error, and nobody waits
-//     any more.
+//     answer, and for a minute at most. A transaction that stays open gets five
+//     seconds: then the database is not told, which is an error, and nobody waits any more.
 //   - WebSocket is tried first, and SPDY after a refusal to upgrade: clusters before 1.30
 //     know only that one. A server that accepts a SPDY connection and never answers
 //     leaves a goroutine behind until the connection breaks, but keeps nobody waiting.

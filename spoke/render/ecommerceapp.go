@@ -94,6 +94,10 @@ func DatabaseClaims(app string) []string {
 // DatabasePod returns the name of the pod that is the database's primary.
 func DatabasePod(app string) string { return databaseOf(app).PrimaryPod() }
 
+// DatabaseCredentials returns the name of the Secret with the database's credentials, of
+// an application that names none.
+func DatabaseCredentials(app string) string { return databaseOf(app).Credentials() }
+
 // DatabaseClaim returns the claim of an application's primary as its StatefulSet would
 // name and label it, without a spec.
 func DatabaseClaim(app, namespace string, engine v1.Engine) *corev1.PersistentVolumeClaim {

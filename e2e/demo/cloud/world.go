@@ -61,7 +61,8 @@ func openWorld(file string) (*keptWorld, error) {
 		k.world.EditSnapshot(s.ID, func(now *fake.Snapshot) { now.Created = s.Created })
 	}
 	// No ID comes twice.
-	for k.world.Serial() < was.Serial+skipped {
+	for given := 0; given < was.Serial+skipped; {
+		given = k.world.Serial()
 	}
 	return k, nil
 }

@@ -71,7 +71,8 @@ func Judge(err error, what string) Verdict {
 		return Hold(Quota, v1.ReasonInUse, "%s: the provider holds it%s", what, code(e))
 	case cloud.ClassNotFound:
 		if e.Code == accounts.CodeUnknownAccount {
-			return Hold(Refused, v1.ReasonAccountNotFound, "%s", e.Message)
+			// Asking costs nothing, and a hub that has just started knows none yet.
+			return Hold(PollFirst, v1.ReasonAccountNotFound, "%s", e.Message)
 		}
 		return Fail(v1.ReasonSnapshotMissing, "%s: it is not there%s", what, code(e))
 	case cloud.ClassConflict:

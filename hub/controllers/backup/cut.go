@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -25,6 +26,10 @@ const (
 	// were several: far longer than EC2 takes to show what it has made.
 	twinWindow = 10 * time.Minute
 	twinDelay  = time.Minute
+
+	// holdLimit is for how long a database is held: less than it holds by itself.
+	holdLimit = 40 * time.Second
+	holdPoll  = 2 * time.Second
 )
 
 // cut asks for the snapshots that are missing and looks at the others.
@@ -41,20 +46,17 @@ func (w *work) cut(ctx context.Context) (verdict.Verdict, error) {
 			asking = append(asking, c)
 		}
 	}
+	release := w.prepare(ctx, len(asking) > 0)
+	defer release()
 	if err := w.intend(ctx, asking); err != nil {
 		return verdict.Verdict{}, err
 	}
-	release := w.prepare(ctx, len(asking) > 0)
-	defer release()
-	first := verdict.Verdict{}
-	for i := range s.Snapshots {
-		snapshot := &s.Snapshots[i]
-		may := slices.Contains(asking, &snapshot.CloudSnapshot)
-		v := w.follow(ctx, session, &snapshot.CloudSnapshot, w.ensure(session, snapshot, may))
-		if v.Stops() && !first.Stops() || v.Fatal {
-			first = v
-		}
-		if v.Fatal {
+	first := w.followAll(ctx, session, asking)
+	if first.Fatal {
+		return first, nil
+	}
+	if len(asking) > 0 && s.Consistency == v1.ConsistencyApplication {
+		if v := w.holdUntilCut(ctx, session); v.Fatal {
 			return v, nil
 		}
 	}
@@ -71,11 +73,55 @@ func (w *work) cut(ctx context.Context) (verdict.Verdict, error) {
 	return verdict.Verdict{}, nil
 }
 
+// followAll looks at each snapshot, and asks for those that may be asked for.
+func (w *work) followAll(ctx context.Context, session cloud.Session, asking []*v1.CloudSnapshot) verdict.Verdict {
+	first := verdict.Verdict{}
+	for i := range w.backup.Status.Snapshots {
+		snapshot := &w.backup.Status.Snapshots[i]
+		may := slices.Contains(asking, &snapshot.CloudSnapshot)
+		v := w.follow(ctx, session, &snapshot.CloudSnapshot, w.ensure(session, snapshot, may))
+		if v.Fatal {
+			return v
+		}
+		if v.Stops() && !first.Stops() {
+			first = v
+		}
+	}
+	return first
+}
+
+// holdUntilCut waits, while the database is held, until the point in time is fixed: on
+// Google Cloud and Azure that is later than the answer. What is not cut when the
+// database must go on is as consistent as a crash.
+func (w *work) holdUntilCut(ctx context.Context, session cloud.Session) verdict.Verdict {
+	begun := w.options.Clock.Now()
+	for !w.allCut() && w.options.Clock.Since(begun) < holdLimit {
+		timer := w.options.Clock.NewTimer(holdPoll)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+		case <-timer.C():
+		}
+		w.now = w.options.Clock.Now()
+		if ctx.Err() != nil {
+			break
+		}
+		if v := w.followAll(ctx, session, nil); v.Fatal {
+			return v
+		}
+	}
+	if !w.allCut() {
+		w.backup.Status.Consistency = v1.ConsistencyCrash
+	}
+	return verdict.Verdict{}
+}
+
 // intend writes down that requests are about to be sent.
 func (w *work) intend(ctx context.Context, asking []*v1.CloudSnapshot) error {
 	if len(asking) == 0 {
 		return nil
 	}
+	w.now = w.options.Clock.Now() // Telling the database took its time.
 	for _, c := range asking {
 		store(c, intentOf(c).Sending(w.now))
 		c.Requests++
@@ -115,6 +161,7 @@ func (w *work) prepare(ctx context.Context, asking bool) func() {
 	release, err := w.options.Prepare(ctx, in, app)
 	if err != nil {
 		// The snapshot is good without, and the level says so.
+		log.FromContext(ctx).Info("The database could not be told", "cause", err.Error())
 		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "PrepareFailed", "BackUp",
 			"The database in %s could not be told; the backup is crash consistent", w.backup.Spec.ClusterName)
 		return func() {}

@@ -46,7 +46,7 @@ type Options struct {
 	// Logger is where the queues log; the default is nowhere.
 	Logger logr.Logger
 	// Clock tells the time; the default is the real one.
-	Clock clock.PassiveClock
+	Clock clock.Clock
 }
 
 // Setup adds the controller to the hub's own manager, whose cache holds Backups,

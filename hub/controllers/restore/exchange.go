@@ -121,10 +121,14 @@ func (w *work) ensurePV(ctx context.Context, v *v1.RestoredVolume) error {
 	}
 	pv, err := csi.StaticPV(volume, csi.PVSpec{
 		Name: v.PersistentVolume, Driver: w.place.driver,
-		ClaimNamespace: w.restore.Namespace, ClaimName: v.Claim, StorageClass: w.place.class,
+		ClaimNamespace: w.namespace(), ClaimName: v.Claim, StorageClass: w.place.class,
 	})
 	if err != nil {
 		return err
+	}
+	if w.restore.Spec.Verify {
+		// The volume goes with the claim.
+		pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 	}
 	if err := w.place.cluster.GetClient().Create(ctx, pv, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making the PersistentVolume %s: %w", pv.Name, err)
@@ -140,14 +144,14 @@ func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
 		return fmt.Errorf("getting the PersistentVolume %s: %w", v.PersistentVolume, err)
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: w.restore.Namespace, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
+		Name: w.namespace(), Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
 	}}
 	if w.place.copy == nil {
 		if err := c.Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("making the namespace: %w", err)
 		}
 	}
-	claim := render.DatabaseClaim(w.backup.Spec.AppName, w.restore.Namespace, w.backup.Status.Engine)
+	claim := render.DatabaseClaim(w.backup.Spec.AppName, w.namespace(), w.backup.Status.Engine)
 	claim.Name = v.Claim
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
 		AccessModes: pv.Spec.AccessModes, VolumeName: pv.Name, StorageClassName: new(w.place.class),

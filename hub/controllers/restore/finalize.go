@@ -47,9 +47,26 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 
-// undo ends a Restore that is under way. A member or a backup that left the fleet needs
-// nothing any more.
+// undo ends a Restore that is under way.
 func (w *work) undo(ctx context.Context) (verdict.Verdict, error) {
+	if w.restore.Spec.Verify {
+		return w.takeAway(ctx)
+	}
+	if v, err := w.look(ctx); v.Stops() || err != nil {
+		return v, err
+	}
+	if w.place == nil {
+		return verdict.Verdict{}, nil
+	}
+	if err := w.letDatabaseGo(ctx); err != nil {
+		return w.memberTrouble(err), nil
+	}
+	return w.deleteUnused(ctx), nil
+}
+
+// look reads what a Restore works on. A member or a backup that is no more needs nothing
+// any more, and leaves the place nil.
+func (w *work) look(ctx context.Context) (verdict.Verdict, error) {
 	w.backup, w.member = &v1.Backup{}, &v1.MemberCluster{}
 	err := w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.restore.Spec.BackupName}, w.backup)
 	if err == nil {
@@ -61,13 +78,7 @@ func (w *work) undo(ctx context.Context) (verdict.Verdict, error) {
 	if err != nil {
 		return verdict.Verdict{}, fmt.Errorf("getting what is restored: %w", err)
 	}
-	if v := w.lookAround(ctx); v.Stops() {
-		return v, nil
-	}
-	if err := w.letDatabaseGo(ctx); err != nil {
-		return w.memberTrouble(err), nil
-	}
-	return w.deleteUnused(ctx), nil
+	return w.lookAround(ctx), nil
 }
 
 // letDatabaseGo lets the database start on whatever claims it has.
@@ -80,31 +91,25 @@ func (w *work) letDatabaseGo(ctx context.Context) error {
 	return w.annotate(ctx, "")
 }
 
-// deleteUnused deletes the volumes that were made and have no PersistentVolume.
+// deleteUnused deletes the volumes that were made and put in no place.
 func (w *work) deleteUnused(ctx context.Context) verdict.Verdict {
 	if w.exchanged() {
 		return verdict.Verdict{}
 	}
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
-		if v.Volume == "" {
-			continue
-		}
-		session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, w.member.Status.Region)
-		if err != nil {
-			return verdict.Judge(err, "connecting to the cloud")
-		}
-		ref := cloud.VolumeRef{Region: w.member.Status.Region, Zone: v.Zone, Handle: v.Volume}
-		err = session.Volumes.DeleteVolume(ctx, ref, w.owner())
-		var e *cloud.Error
-		switch {
-		case err == nil, errors.As(err, &e) && e.Code == cloud.CodeForeign:
-			v.Volume, v.State = "", ""
-		default:
+		if err := w.deleteVolume(ctx, v); err != nil {
 			return verdict.Judge(err, "deleting the volume of the claim "+v.Claim)
 		}
+		v.Volume, v.State = "", ""
 	}
 	return verdict.Verdict{}
+}
+
+// foreign tells whether an error is the refusal to touch what is not ours.
+func foreign(err error) bool {
+	var e *cloud.Error
+	return errors.As(err, &e) && e.Code == cloud.CodeForeign
 }
 
 // memberTrouble is what an error of the member, or of the cloud, means.

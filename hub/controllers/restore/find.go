@@ -69,6 +69,9 @@ func (w *work) possible() verdict.Verdict {
 	case m.Spec.CloudAccountRef == nil || m.Spec.CloudAccountRef.Name != b.Account:
 		return verdict.Fail(v1.ReasonProviderMismatch, "the snapshots are in CloudAccount %q, and %s has another in spec.cloudAccountRef", b.Account, m.Name)
 	}
+	if w.restore.Spec.Verify {
+		return w.provable()
+	}
 	if why := w.mismatch(); why != "" {
 		return verdict.Fail(v1.ReasonEngineMismatch, "%s", why)
 	}
@@ -120,14 +123,15 @@ func (w *work) choose(ctx context.Context) verdict.Verdict {
 			return verdict.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s: give %s in copyToRegions of the backups to come",
 				w.backup.Name, w.member.Status.Region, w.member.Status.Region)
 		}
-		live := w.place.claims[snapshot.Claim]
+		name := w.claimName(snapshot.Claim)
+		live := w.place.claims[name]
 		if live != nil && !w.restore.Spec.Overwrite {
 			return verdict.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
-				snapshot.Claim, w.member.Name)
+				name, w.member.Name)
 		}
 		chosen = append(chosen, v1.RestoredVolume{
-			Claim: snapshot.Claim, Snapshot: id, Zone: w.zoneFor(live),
-			PersistentVolume: "shopfleet-" + w.nameOf(snapshot.Claim),
+			Claim: name, Snapshot: id, Zone: w.zoneFor(live),
+			PersistentVolume: "shopfleet-" + w.nameOf(name),
 		})
 	}
 	if len(chosen) == 0 {

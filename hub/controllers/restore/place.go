@@ -72,13 +72,14 @@ func (w *work) read(ctx context.Context) (*place, error) {
 	copied := &v1.EcommerceApp{}
 	err = reader.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppName}, copied)
 	switch {
-	case err == nil:
+	case err == nil && !w.restore.Spec.Verify:
 		found.copy = copied
+	case err == nil:
 	case !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("getting the copy: %w", err)
 	}
 	for i := range w.backup.Status.Snapshots {
-		name := w.backup.Status.Snapshots[i].Claim
+		name := w.claimName(w.backup.Status.Snapshots[i].Claim)
 		c, err := w.readClaim(ctx, reader, name)
 		if err != nil {
 			return nil, err
@@ -93,7 +94,7 @@ func (w *work) read(ctx context.Context) (*place, error) {
 // readClaim returns a claim and its volume, nil if there is none.
 func (w *work) readClaim(ctx context.Context, reader client.Reader, name string) (*claim, error) {
 	c := &claim{pvc: &corev1.PersistentVolumeClaim{}}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: name}, c.pvc)
+	err := reader.Get(ctx, client.ObjectKey{Namespace: w.namespace(), Name: name}, c.pvc)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -79,9 +79,19 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	w.restore = w.stored.DeepCopy()
+	if w.restore.Status.Phase == v1.RestoreCleaningUp {
+		return w.cleanUp(ctx)
+	}
 	v, err := w.advance(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if w.restore.Spec.Verify {
+		w.concludeVerification(v)
+		if err := w.write(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+		return queues.Later(max(v.Wait, memberDelay)), nil
 	}
 	if v.Stops() && !v.Fatal && !w.exchanged() && w.age() > limit {
 		v = verdict.Fail(v.Reason, "given up after %s: %s", limit, v.Message)
@@ -113,6 +123,9 @@ func (w *work) advance(ctx context.Context) (verdict.Verdict, error) {
 		return v, err
 	}
 	steps := []func(context.Context) verdict.Verdict{w.choose, w.makeVolumes, w.stopDatabase, w.exchange, w.startDatabase}
+	if w.restore.Spec.Verify {
+		steps = []func(context.Context) verdict.Verdict{w.choose, w.makeVolumes, w.exchange, w.prove}
+	}
 	for _, step := range steps {
 		if v := step(ctx); v.Stops() {
 			return v, nil

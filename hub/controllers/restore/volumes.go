@@ -78,7 +78,7 @@ func (w *work) sizeFor(claim string) int64 {
 			}
 		}
 	}
-	if w.app != nil && w.app.Spec.Database != nil {
+	if w.app != nil && w.app.Spec.Database != nil && !w.restore.Spec.Verify {
 		if q, err := w.app.Spec.Database.StorageQuantity(); err == nil {
 			wanted = q.Value()
 		}

@@ -25,6 +25,8 @@ type Plan struct {
 	Make []*v1.Backup
 	// Delete are the Backups to delete, by name.
 	Delete []schedule.Verdict
+	// Verify are the Restores that prove backups, and Forget those that are done with.
+	Verify, Forget []*v1.Restore
 	// Clusters is how it stands with each cluster that is backed up from here.
 	Clusters  []Standing
 	Condition metav1.Condition
@@ -49,6 +51,9 @@ type Standing struct {
 	UpgradeTime time.Time
 	// Completed and Failed count the Backups that there are.
 	Completed, Failed int
+	// LastVerifySlot is the newest slot of the verify schedule that was answered, and
+	// LastVerified when a backup was last proven; zero if none was.
+	LastVerifySlot, LastVerified time.Time
 }
 
 // trouble is what stands in the way, for the condition.
@@ -98,8 +103,7 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, name string) []troub
 	}
 	last := in.lastSlot(name, mine)
 	standing.LastSlot = last
-	offset := schedule.Offset(in.app.Namespace+"/"+in.app.Name+"/"+name, schedule.Window(interval))
-	due := when.Due(last, in.now, offset)
+	due := when.Due(last, in.now, in.offset(name, interval))
 	if !due.Slot.IsZero() && !in.busy(mine) && (due.Slot.Sub(last) >= least || len(mine) == 0) {
 		plan.Make = append(plan.Make, in.backupFor(name, due.Slot))
 		standing.LastSlot = due.Slot
@@ -109,6 +113,9 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, name string) []troub
 		found = append(found, t)
 	}
 	plan.Again = earliest(plan.Again, due.NextAt)
+	if t := in.verify(plan, &standing, mine); t.reason != "" {
+		found = append(found, t)
+	}
 	pruned := schedule.Prune(in.now, in.inventory(mine), schedule.PolicyOf(policy.Retention))
 	plan.Delete = append(plan.Delete, pruned.Delete...)
 	plan.Clusters = append(plan.Clusters, standing)
@@ -118,6 +125,11 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, name string) []troub
 		plan.Again = earliest(plan.Again, at)
 	}
 	return found
+}
+
+// offset is how long after its slot a run begins.
+func (in input) offset(cluster string, interval time.Duration) time.Duration {
+	return schedule.Offset(in.app.Namespace+"/"+in.app.Name+"/"+cluster, schedule.Window(interval))
 }
 
 // exposure tells whether the newest backup is too old, or else when it will be.

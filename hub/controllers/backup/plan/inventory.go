@@ -75,6 +75,7 @@ func entries(standings []Standing) []v1.ClusterBackups {
 		out = append(out, v1.ClusterBackups{
 			Cluster: s.Cluster, LastSlot: at(s.LastSlot), LastBackupTime: at(s.LastGood), NextBackupTime: at(s.Next),
 			Version: s.Version, UpgradeTime: at(s.UpgradeTime),
+			LastVerifySlot: at(s.LastVerifySlot), LastVerifiedTime: at(s.LastVerified),
 		})
 	}
 	slices.SortFunc(out, func(a, b v1.ClusterBackups) int { return strings.Compare(a.Cluster, b.Cluster) })

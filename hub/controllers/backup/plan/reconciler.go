@@ -72,6 +72,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		Named(controllerName).
 		For(&v1.EcommerceApp{}).
 		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(appOf)).
+		Watches(&v1.Restore{}, handler.EnqueueRequestsFromMapFunc(appOfRestore)).
 		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.appsOn)).
 		WithOptions(controller.Options{RateLimiter: queues.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
 		Complete(r)
@@ -87,6 +88,15 @@ func appOf(_ context.Context, o client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.AppName}}}
+}
+
+// appOfRestore asks for the application whose backup is proven.
+func appOfRestore(_ context.Context, o client.Object) []reconcile.Request {
+	r, ok := o.(*v1.Restore)
+	if !ok || !r.Spec.Verify || r.Labels[v1.InstanceLabel] == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: r.Namespace, Name: r.Labels[v1.InstanceLabel]}}}
 }
 
 // appsOn asks for the applications with backups that are placed on a member.
@@ -141,6 +151,16 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	for _, b := range plan.Make {
 		if err := r.make(ctx, app, b); err != nil {
 			return reconcile.Result{}, err
+		}
+	}
+	for _, v := range plan.Verify {
+		if err := r.client.Create(ctx, v, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+			return reconcile.Result{}, fmt.Errorf("asking for the verification %q: %w", v.Name, err)
+		}
+	}
+	for _, v := range plan.Forget {
+		if err := r.client.Delete(ctx, v, client.Preconditions{UID: new(v.UID)}); client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("deleting the verification %q: %w", v.Name, err)
 		}
 	}
 	for _, d := range plan.Delete {

@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/schedule"
+)
+
+// verify has the newest good backup of a cluster proven when that is due, and tells
+// whether the last one that was tried could be.
+func (in input) verify(plan *Plan, s *Standing, mine []*v1.Backup) trouble {
+	for _, b := range mine {
+		if b.Status.LastVerifiedTime != nil && b.Status.LastVerifiedTime.After(s.LastVerified) {
+			s.LastVerified = b.Status.LastVerifiedTime.Time
+		}
+	}
+	tried := in.verifications(s.Cluster)
+	if len(tried) > 1 {
+		plan.Forget = append(plan.Forget, slices.DeleteFunc(tried[:len(tried)-1], func(r *v1.Restore) bool { return !finished(r) })...)
+	}
+	policy := in.app.Spec.Database.Backup
+	if policy.Verify.Schedule == "" || in.members[s.Cluster].Spec.Mode == v1.ModeAgent {
+		return trouble{}
+	}
+	when, err := schedule.Parse(policy.Verify.Schedule, policy.TimeZone)
+	if err != nil {
+		return trouble{v1.ReasonInvalidSpec, fmt.Sprintf("spec.database.backup.verify: %v", err)}
+	}
+	s.LastVerifySlot = in.lastVerifySlot(s.Cluster)
+	due := when.Due(s.LastVerifySlot, in.now, in.offset(s.Cluster, when.MinInterval(in.now)))
+	plan.Again = earliest(plan.Again, due.NextAt)
+	busy := len(tried) > 0 && !finished(tried[len(tried)-1])
+	if good := newest(mine, v1.BackupCompleted); !due.Slot.IsZero() && !busy && good != nil {
+		plan.Verify = append(plan.Verify, in.verification(s.Cluster, good.Name, due.Slot))
+		s.LastVerifySlot = due.Slot
+	}
+	if len(tried) > 0 && tried[len(tried)-1].Status.Phase == v1.RestoreFailed {
+		last := tried[len(tried)-1]
+		return trouble{v1.ReasonVerificationFailed, fmt.Sprintf("%s: backup %s could not be verified: %s", s.Cluster, last.Spec.BackupName, last.Status.Message)}
+	}
+	return trouble{}
+}
+
+// verifications are the Restores that prove, or proved, backups of a cluster, the oldest first.
+func (in input) verifications(cluster string) []*v1.Restore {
+	var out []*v1.Restore
+	for i := range in.restores {
+		r := &in.restores[i]
+		if r.Spec.Verify && r.Spec.ClusterName == cluster && r.Labels[v1.InstanceLabel] == in.app.Name && r.DeletionTimestamp.IsZero() {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b *v1.Restore) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return out
+}
+
+func finished(r *v1.Restore) bool {
+	return r.Status.Phase == v1.RestoreCompleted || r.Status.Phase == v1.RestoreFailed
+}
+
+// lastVerifySlot returns the slot that was last answered; else when the application was made.
+func (in input) lastVerifySlot(cluster string) time.Time {
+	for _, b := range in.app.Status.Backups {
+		if b.Cluster == cluster && b.LastVerifySlot != nil {
+			return b.LastVerifySlot.Time
+		}
+	}
+	return in.app.CreationTimestamp.Time
+}
+
+// verification returns the Restore that proves a backup.
+func (in input) verification(cluster, backup string, slot time.Time) *v1.Restore {
+	return &v1.Restore{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, cluster, slot) + "-verify",
+			Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: in.app.Name, v1.ClusterLabel: cluster},
+		},
+		Spec: v1.RestoreSpec{BackupName: backup, ClusterName: cluster, Verify: true},
+	}
+}

@@ -1,0 +1,142 @@
+package drill
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+// Namespace is where databases are started to be verified.
+const Namespace = "shopfleet-verify"
+
+// Drill is one database that is started to be verified.
+type Drill struct {
+	// Name is unique among drills: at most 40 characters of a label.
+	Name string
+	// Engine, Version and Image are those of the backup; an empty image is the
+	// engine's official one.
+	Engine         v1.Engine
+	Version, Image string
+	Storage        resource.Quantity
+	// Credentials is the Secret with the application's credentials, which the database
+	// is asked with whether it serves.
+	Credentials client.ObjectKey
+}
+
+func (d Drill) spec() database.Spec {
+	return database.Spec{
+		Owner:  manifest.Owner{Kind: "restore", Name: d.Name, Namespace: Namespace},
+		Suffix: "-database", Field: "the backup",
+		Engine: d.Engine, Version: d.Version, Image: d.Image, Replicas: 1, Storage: d.Storage,
+		CredentialsSecret: d.Name + "-credentials",
+	}
+}
+
+// Claim is the claim that the database looks for.
+func (d Drill) Claim() string { return d.spec().PrimaryClaim() }
+
+// Start starts the database, or looks how far it is. Errors are the member's, or say
+// that such a database cannot be rendered.
+func (d Drill) Start(ctx context.Context, in cluster.Cluster) (ready bool, err error) {
+	objects, err := d.objects()
+	if err != nil {
+		return false, err
+	}
+	secret, err := d.secret(ctx, in)
+	if err != nil {
+		return false, err
+	}
+	applier := apply.New(apply.Options{Client: in.GetClient(), Reader: in.GetAPIReader(), FieldManager: v1.HubFieldManager})
+	for _, o := range append([]component.Object{{Resource: secret}}, objects...) {
+		request := apply.Request{Intent: o.Resource, Once: o.Once, Generate: o.Generate, Owned: ours}
+		if _, err := applier.Apply(ctx, request); err != nil {
+			return false, fmt.Errorf("writing %s: %w", component.KeyOf(o.Resource), err)
+		}
+	}
+	pod := &corev1.Pod{}
+	err = in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: Namespace, Name: d.spec().PrimaryPod()}, pod)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking at the database: %w", err)
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue, nil
+		}
+	}
+	return false, nil
+}
+
+// Remove deletes everything, and tells whether it is gone.
+func (d Drill) Remove(ctx context.Context, in cluster.Cluster) (gone bool, err error) {
+	objects, err := d.objects()
+	if err != nil {
+		return false, err
+	}
+	all := []client.Object{
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: d.spec().CredentialsSecret}},
+		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: d.Claim()}},
+	}
+	for _, o := range objects {
+		if resource, ok := o.Resource.DeepCopyObject().(client.Object); ok {
+			all = append(all, resource)
+		}
+	}
+	gone = true
+	for _, o := range all {
+		err := in.GetClient().Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return false, fmt.Errorf("deleting %T %q: %w", o, o.GetName(), err)
+		default:
+			gone = false
+		}
+	}
+	return gone, nil
+}
+
+// objects are those of a database that stands alone: nobody limits how many of its pods
+// may be away, and nothing is dumped.
+func (d Drill) objects() ([]component.Object, error) {
+	rendered, err := database.Render(d.spec())
+	if err != nil {
+		return nil, fmt.Errorf("rendering a database to verify the backup: %w", err)
+	}
+	return rendered.Objects, nil
+}
+
+// secret is a copy of the application's credentials.
+func (d Drill) secret(ctx context.Context, in cluster.Cluster) (*corev1.Secret, error) {
+	theirs := &corev1.Secret{}
+	if err := in.GetAPIReader().Get(ctx, d.Credentials, theirs); err != nil {
+		return nil, fmt.Errorf("getting the application's credentials: %w", err)
+	}
+	copied := &corev1.Secret{
+		TypeMeta: manifest.Type("v1", "Secret"),
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: Namespace, Name: d.spec().CredentialsSecret, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
+		},
+		Data: map[string][]byte{},
+	}
+	for _, key := range []string{database.UsernameKey, database.PasswordKey, database.DatabaseKey} {
+		copied.Data[key] = theirs.Data[key]
+	}
+	return copied, nil
+}
+
+func ours(live component.Resource) bool { return live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy }
