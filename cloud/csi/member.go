@@ -6,6 +6,10 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
+// CapabilitySnapshots is, in a MemberCluster's status.capabilities, that the cluster has
+// VolumeSnapshots.
+const CapabilitySnapshots = "snapshots"
+
 // CapabilityDriver goes before the name of a CSI driver in a MemberCluster's
 // status.capabilities.
 const CapabilityDriver = "csi:"

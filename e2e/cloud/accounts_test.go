@@ -34,6 +34,7 @@ func (s *stage) account(t *testing.T, name string, spec v1.CloudAccountSpec) *v1
 // introduced verifies accounts: without keys, with wrong ones, with good ones.
 func (s *story) introduced(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
 		account := s.account(t, p.account(), p.spec)
 		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
 		secret := s.secret(t, p.account(), p.wrong)
@@ -45,7 +46,7 @@ func (s *story) introduced(t *testing.T) {
 		}
 		s.refer(t, p.member, p.account())
 	})
-	s.refer(t, second, s.provider(v1.ProviderAWS).account())
+	s.refer(t, second, s.aws().account())
 }
 
 // refer gives a member its account.
@@ -59,6 +60,7 @@ func (s *stage) refer(t *testing.T, member, account string) {
 // refused meets accounts that cannot be used.
 func (s *story) refused(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
 		name := "poor-" + p.account()
 		s.secret(t, name, p.poor.secret)
 		account := s.account(t, name, p.poor.spec)
@@ -70,7 +72,7 @@ func (s *story) refused(t *testing.T) {
 		s.remove(t, account)
 	})
 	t.Run("another account's keys", func(t *testing.T) {
-		p := s.provider(v1.ProviderAWS)
+		p := s.aws()
 		s.secret(t, "stranger", p.secret)
 		spec := p.spec.DeepCopy()
 		spec.AWS.AccountID = "210987654321"

@@ -50,6 +50,7 @@ func (s *stage) awaitBackup(t *testing.T, p *provider, b *v1.Backup) []fake.Snap
 // backedUp makes backups on demand, one of them with copies.
 func (s *story) backedUp(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
 		p.world.SetPace(fake.Pace{})
 		plain, copied := s.backup(t, p, "plain"), s.backup(t, p, "copied", p.other)
 		found := s.awaitBackup(t, p, plain)
@@ -100,7 +101,7 @@ func (s *story) checkTags(t *testing.T, p *provider, b *v1.Backup, made fake.Sna
 
 // impossible asks for what cannot be.
 func (s *story) impossible(t *testing.T) {
-	p := s.provider(v1.ProviderAWS)
+	p := s.aws()
 	for name, one := range map[string]struct {
 		spec   v1.BackupSpec
 		reason string
@@ -155,7 +156,7 @@ func (s *story) kept(t *testing.T) {
 		return nil
 	})
 	for _, b := range made {
-		if want := schedule.BackupName("often", second, b.Spec.Slot.Time); b.Name != want || len(s.provider(v1.ProviderAWS).truth(b.Name)) != 1 {
+		if want := schedule.BackupName("often", second, b.Spec.Slot.Time); b.Name != want || len(s.aws().truth(b.Name)) != 1 {
 			t.Errorf("the backup of slot %s is %s, want %s with one snapshot", b.Spec.Slot, b.Name, want)
 		}
 	}
@@ -163,16 +164,7 @@ func (s *story) kept(t *testing.T) {
 		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(s.often), s.often); err != nil {
 			return err
 		}
-		c := witness.Condition(s.often.Status.Conditions, v1.ConditionBackupReady)
-		if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "gcp-eu: spec.database.backup.schedule") || strings.Contains(c.Message, second) {
-			return fmt.Errorf("%s because of %s: %s", c.Status, c.Reason, c.Message)
-		}
-		for _, entry := range s.often.Status.Backups {
-			if entry.Cluster == second && entry.LastSlot != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
-				return nil
-			}
-		}
-		return errors.New("status.backups lacks the cluster")
+		return standing(&s.often.Status)
 	})
 	edit(t, s.hub, s.often, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
 	eventually(t, "the application to say nothing of backups", func(ctx context.Context) error {
@@ -184,4 +176,19 @@ func (s *story) kept(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// standing checks what a status says of backups that one cluster gets and the other,
+// whose provider takes none each minute, does not.
+func standing(status *v1.EcommerceAppStatus) error {
+	c := witness.Condition(status.Conditions, v1.ConditionBackupReady)
+	if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "gcp-eu: spec.database.backup.schedule") || strings.Contains(c.Message, second) {
+		return fmt.Errorf("%s because of %s: %s", c.Status, c.Reason, c.Message)
+	}
+	for _, entry := range status.Backups {
+		if entry.Cluster == second && entry.LastSlot != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
+			return nil
+		}
+	}
+	return errors.New("status.backups lacks the cluster")
 }

@@ -18,6 +18,7 @@ import (
 // lost loses the answers to requests that were heard.
 func (s *story) lost(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
 		p.script.Add(
 			faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.DropAfter},
 			faults.Fault{Op: faults.OpCopySnapshot, Kind: faults.DropAfter},
@@ -37,6 +38,7 @@ func (s *story) lost(t *testing.T) {
 // throttled lets the providers ask to wait, for as long as it takes people to see it.
 func (s *story) throttled(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
 		p.script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Times: -1, Kind: faults.Refuse, Answer: p.throttled})
 		b := s.backup(t, p, "throttled")
 		s.awaitCondition(t, b, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonThrottled)
@@ -53,6 +55,7 @@ func (s *story) throttled(t *testing.T) {
 // failed lets snapshots fail after they were accepted.
 func (s *story) failed(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
 		p.world.FailNext("an internal error has occurred")
 		b := s.backup(t, p, "failing")
 		s.awaitBackup(t, p, b)
@@ -86,6 +89,7 @@ func (s *story) restarted(t *testing.T) {
 		p.world.SetPace(fake.Pace{})
 	}
 	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
 		if found := s.awaitBackup(t, p, backups[p.account()]); len(found) != 1 {
 			t.Errorf("%d snapshots were made, want one: %v", len(found), found)
 		}
@@ -98,6 +102,7 @@ func (s *story) restarted(t *testing.T) {
 // deleted deletes backups, one of them after its snapshot lost its tags.
 func (s *story) deleted(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
 		for _, name := range []string{"lost", "throttled", "failing"} {
 			b := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-" + p.account()}}
 			s.remove(t, b)

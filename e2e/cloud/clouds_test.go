@@ -75,7 +75,7 @@ func (p *provider) account() string { return string(p.name) }
 
 func newAWS(t *testing.T) *provider {
 	t.Helper()
-	const id, key = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+	const id, key = "shopfleet-test", "not-a-secret"
 	world := fake.NewWorld(clock.RealClock{})
 	newServer := func() *ec2.Server {
 		return ec2.New(world, ec2.Options{

@@ -48,6 +48,7 @@ func (s *story) unrestorable(t *testing.T) {
 // restored puts yesterday's data in the place of today's.
 func (s *story) restored(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
 		old := s.claim(t, p.member)
 		backup := &v1.Backup{}
 		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "plain-" + p.account()}, backup); err != nil {
@@ -90,7 +91,7 @@ func (s *story) checkPod(t *testing.T, member string) {
 
 // moved brings the data to another region before the shop comes there.
 func (s *story) moved(t *testing.T) {
-	p := s.provider(v1.ProviderAWS)
+	p := s.aws()
 	r := s.restore(t, "moved", v1.RestoreSpec{BackupName: "copied-" + p.account(), ClusterName: second})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 	claim := s.claim(t, second)

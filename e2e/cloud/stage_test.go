@@ -195,15 +195,8 @@ func (s *stage) register(t *testing.T) {
 	}
 }
 
-// provider returns a cloud by its name.
-func (s *stage) provider(name v1.Provider) *provider {
-	for _, p := range s.providers {
-		if p.name == name {
-			return p
-		}
-	}
-	return nil
-}
+// aws is the cloud with two members.
+func (s *stage) aws() *provider { return s.providers[0] }
 
 // create makes an object on the hub, and its namespace if that is missing.
 func (s *stage) create(t *testing.T, o client.Object) {

@@ -70,12 +70,7 @@ func (s *story) provisioned(t *testing.T) {
 				t.Errorf("%s: the status says that %s is %q, want %q", p.member, want.Profile, name, got.Name)
 			}
 		}
-		snapshots, err := snapshotClasses(t.Context(), s.members[p.member])
-		if has := p.member != "gcp-eu"; has && (err != nil || len(snapshots) != 1 || snapshots[0].Object["driver"] != set.Driver) {
-			t.Errorf("%s: the snapshot classes are %v, error %v, want one of %s", p.member, snapshots, err, set.Driver)
-		} else if !has && err == nil {
-			t.Errorf("%s: it has snapshot classes without the kind", p.member)
-		}
+		s.checkSnapshotClasses(t, p.member, set.Driver)
 	}
 	local := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "local-1"}}
 	s.awaitCondition(t, local, v1.ConditionStorageReady, metav1.ConditionTrue, v1.ReasonProvisioned)
@@ -94,6 +89,17 @@ func profileClass(m *v1.MemberCluster, profile v1.StorageProfile) string {
 	return "unknown"
 }
 
+// checkSnapshotClasses looks for the VolumeSnapshotClass where there is the kind.
+func (s *story) checkSnapshotClasses(t *testing.T, member, driver string) {
+	t.Helper()
+	found, err := snapshotClasses(t.Context(), s.members[member])
+	if has := member != "gcp-eu"; has && (err != nil || len(found) != 1 || found[0].Object["driver"] != driver) {
+		t.Errorf("%s: the snapshot classes are %v, error %v, want one of %s", member, found, err, driver)
+	} else if !has && err == nil {
+		t.Errorf("%s: it has snapshot classes without the kind", member)
+	}
+}
+
 func snapshotClasses(ctx context.Context, c client.Client) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotClassList"})
@@ -104,6 +110,7 @@ func snapshotClasses(ctx context.Context, c client.Client) ([]unstructured.Unstr
 // defended changes and deletes classes by hand, and takes a name away.
 func (s *story) defended(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
 		c, key := s.members[p.member], client.ObjectKeyFromObject(first(s.classes(t, p.member)).Profiles[0].Class)
 		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}
 		edit(t, c, class, func(class *storagev1.StorageClass) { class.AllowVolumeExpansion = new(false) })
@@ -149,9 +156,9 @@ func (s *story) grown(t *testing.T) {
 	edit(t, s.hub, s.app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = storage })
 	want := resource.MustParse(storage)
 	for _, p := range s.providers {
+		handle := s.volume(t, p.member, s.claim(t, p.member).Spec.VolumeName).Spec.CSI.VolumeHandle
 		eventually(t, "the volume in "+p.member+" to grow", func(context.Context) error {
-			pv := s.volume(t, p.member, s.claim(t, p.member).Spec.VolumeName)
-			if made, _ := p.world.Volume(pv.Spec.CSI.VolumeHandle); made.SizeBytes != want.Value() {
+			if made, _ := p.world.Volume(handle); made.SizeBytes != want.Value() {
 				return fmt.Errorf("it has %d bytes, want %d", made.SizeBytes, want.Value())
 			}
 			return nil

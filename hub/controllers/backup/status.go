@@ -110,7 +110,7 @@ func (w *work) all(is func(*v1.VolumeSnapshot) bool) bool {
 
 // names are the claims that are being cut.
 func (w *work) names() string {
-	var names []string
+	names := make([]string, 0, len(w.backup.Status.Snapshots))
 	for i := range w.backup.Status.Snapshots {
 		names = append(names, w.backup.Status.Snapshots[i].Claim)
 	}

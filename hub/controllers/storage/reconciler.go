@@ -18,7 +18,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
@@ -43,22 +42,20 @@ func (m *member) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		return reconcile.Result{}, fmt.Errorf("listing applications: %w", err)
 	}
 	wanted := decide(cluster, apps.Items)
-	failed := m.write(ctx, wanted)
+	condition, classes := wanted.status(m.write(ctx, wanted))
 	if ctx.Err() != nil {
 		return reconcile.Result{}, nil // Disengaged: whatever failed says nothing.
 	}
-	condition, classes := wanted.status(failed)
-	err := m.say(ctx, cluster, condition, classes)
-	switch {
-	case apierrors.IsConflict(err):
-		return queues.Later(conflictDelay), nil
-	case err != nil:
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	case failed != nil:
-		return queues.Later(blockedDelay), nil
-	default:
-		return queues.Later(lookAgain), nil
+	again := lookAgain
+	if condition.Status != metav1.ConditionTrue {
+		again = blockedDelay
 	}
+	if err := m.say(ctx, cluster, condition, classes); apierrors.IsConflict(err) {
+		again = conflictDelay
+	} else if err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	return queues.Later(again), nil
 }
 
 // intent is what a member should have.
@@ -77,7 +74,7 @@ func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
 	of := csi.ClusterOf(member)
 	in := intent{
 		local:     of.Provider == v1.ProviderLocal,
-		snapshots: slices.Contains(member.Status.Capabilities, preflight.CapabilitySnapshots),
+		snapshots: slices.Contains(member.Status.Capabilities, csi.CapabilitySnapshots),
 	}
 	if of.Provider == "" {
 		in.trouble = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1.ReasonProviderUnknown, Message: "The provider is not known yet"}

@@ -12,7 +12,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
@@ -44,7 +43,7 @@ func TestDecide(t *testing.T) {
 		reason           string
 	}{
 		"a cloud":                     {inCloud(v1.ProviderAWS, ebs), nil, 3, 0, false, v1.ReasonProvisioned},
-		"with the snapshot kinds":     {inCloud(v1.ProviderAWS, ebs, preflight.CapabilitySnapshots), nil, 3, 0, true, v1.ReasonProvisioned},
+		"with the snapshot kinds":     {inCloud(v1.ProviderAWS, ebs, csi.CapabilitySnapshots), nil, 3, 0, true, v1.ReasonProvisioned},
 		"two apps that ask the same":  {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app("eu-1", io2), app("eu-1", io2)}, 3, 1, false, v1.ReasonProvisioned},
 		"an app elsewhere":            {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app("us-1", io2)}, 3, 0, false, v1.ReasonProvisioned},
 		"an app that asks nonsense":   {inCloud(v1.ProviderAWS, ebs), []v1.EcommerceApp{app("eu-1", wrong)}, 3, 0, false, v1.ReasonProvisioned},

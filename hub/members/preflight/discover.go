@@ -22,7 +22,6 @@ const (
 	CapabilityIngress            = "ingress"
 	CapabilityMetrics            = "metrics"
 	CapabilityPrometheusOperator = "prometheus-operator"
-	CapabilitySnapshots          = "snapshots"
 )
 
 // maxDrivers bounds how many CSI drivers are taken note of.
@@ -38,7 +37,7 @@ func capability(group string) string {
 	case "monitoring.coreos.com":
 		return CapabilityPrometheusOperator
 	case "snapshot.storage.k8s.io":
-		return CapabilitySnapshots
+		return csi.CapabilitySnapshots
 	default:
 		return ""
 	}

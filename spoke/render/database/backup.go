@@ -106,7 +106,10 @@ func (r renderer) backupPod() corev1.PodSpec {
 				corev1.EnvVar{Name: "BACKUPS", Value: backupsPath},
 				corev1.EnvVar{Name: "KEEP_LAST", Value: strconv.Itoa(int(max(r.Backup.KeepLast, 1)))},
 				corev1.EnvVar{Name: "KEEP_DAYS", Value: strconv.Itoa(int(max(r.Backup.KeepDays, 1)))},
+				corev1.EnvVar{Name: "DB_VERSION", Value: r.Version},
 			),
+			// The manifest of a dump that is complete, else the last that was said.
+			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			Resources:       manifest.Requests(50, 128),
 			SecurityContext: manifest.ContainerSecurity(),
 			VolumeMounts: []corev1.VolumeMount{
@@ -130,63 +133,3 @@ func (r renderer) backupPod() corev1.PodSpec {
 func secretOf(r renderer, variable, key string) corev1.EnvVar {
 	return manifest.SecretEnv(variable, r.Credentials(), key)
 }
-
-// A dump gets its name when it is complete and readable; until then it is
-// partial-*, of which a crash leaves one behind.
-const (
-	postgreSQLDump = `# Dumps the database, and then prunes old dumps.
-set -eu
-umask 077
-stamp=$(date -u +%Y%m%dT%H%M%SZ)
-rm -f "$BACKUPS"/partial-*
-pg_dump --no-password --format=custom --file="$BACKUPS/partial-$stamp"
-pg_restore --list "$BACKUPS/partial-$stamp" >/dev/null
-sync
-mv "$BACKUPS/partial-$stamp" "$BACKUPS/backup-$stamp.dump"
-echo "backup-$stamp.dump is complete"
-sh "${0%/*}/prune.sh"
-`
-
-	mySQLDump = `# Dumps the database, and then prunes old dumps.
-set -eu
-umask 077
-stamp=$(date -u +%Y%m%dT%H%M%SZ)
-rm -f "$BACKUPS"/partial-* /tmp/complete
-{
-  mysqldump --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --single-transaction --quick \
-    --routines --events --triggers --no-tablespaces --set-gtid-purged=OFF "$DB_NAME" && : >/tmp/complete
-} | gzip >"$BACKUPS/partial-$stamp"
-# A pipe tells only how its last command ended.
-[ -e /tmp/complete ]
-gzip --test <"$BACKUPS/partial-$stamp"
-sync
-mv "$BACKUPS/partial-$stamp" "$BACKUPS/backup-$stamp.sql.gz"
-echo "backup-$stamp.sql.gz is complete"
-sh "${0%/*}/prune.sh"
-`
-
-	pruneScript = `# Removes the dumps in $BACKUPS that are older than $KEEP_DAYS days and not among
-# the $KEEP_LAST newest. $NOW is the time in seconds, if not now.
-set -eu
-now=${NOW:-$(date -u +%s)}
-oldest=$(date -u -d "@$((now - KEEP_DAYS * 86400))" +%Y%m%d%H%M%S)
-
-count=0
-for file in "$BACKUPS"/backup-[0-9]*T[0-9]*Z.*; do
-  if [ -f "$file" ]; then
-    count=$((count + 1))
-  fi
-done
-
-# The names sort by time: the oldest come first.
-for file in "$BACKUPS"/backup-[0-9]*T[0-9]*Z.*; do
-  stamp=$(printf '%s' "${file##*/backup-}" | sed -n 's/^\([0-9]\{8\}\)T\([0-9]\{6\}\)Z\..*$/\1\2/p')
-  if [ "$count" -le "$KEEP_LAST" ] || [ "$count" -le 1 ] || [ -z "$stamp" ] || [ "$stamp" -ge "$oldest" ]; then
-    break
-  fi
-  rm -f "$file"
-  echo "${file##*/} is pruned"
-  count=$((count - 1))
-done
-`
-)

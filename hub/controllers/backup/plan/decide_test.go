@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
 // created is when the application was made; backups are due at 02:00.
@@ -236,14 +238,9 @@ func TestAMonthOfBackups(t *testing.T) {
 		in.now = created().Add(time.Duration(hour) * time.Hour)
 		plan := decide(in)
 		in.app.Status.Backups = entries(plan.Clusters)
-		for _, d := range plan.Delete {
-			for i := range in.backups {
-				if in.backups[i].Name == d.Name {
-					in.backups = append(in.backups[:i], in.backups[i+1:]...)
-					break
-				}
-			}
-		}
+		in.backups = slices.DeleteFunc(in.backups, func(b v1.Backup) bool {
+			return slices.ContainsFunc(plan.Delete, func(d schedule.Verdict) bool { return d.Name == b.Name })
+		})
 		for _, b := range plan.Make {
 			phase := v1.BackupCompleted
 			if b.Spec.Slot.Day()%5 == 0 {

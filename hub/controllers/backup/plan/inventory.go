@@ -64,7 +64,7 @@ func (in input) busy(mine []*v1.Backup) bool {
 
 // entries are what the application's status says of the standings.
 func entries(standings []Standing) []v1.ClusterBackups {
-	var out []v1.ClusterBackups
+	out := make([]v1.ClusterBackups, 0, len(standings))
 	at := func(t time.Time) *metav1.Time {
 		if t.IsZero() {
 			return nil
@@ -87,6 +87,7 @@ func (in input) standing(name string, mine []*v1.Backup) Standing {
 	s := Standing{Cluster: name, Since: in.app.CreationTimestamp.Time}
 	for _, b := range mine {
 		switch b.Status.Phase {
+		default:
 		case v1.BackupCompleted:
 			s.Completed++
 			if b.DeletionTimestamp.IsZero() && b.Status.CutTime != nil && b.Status.CutTime.After(s.LastGood) {

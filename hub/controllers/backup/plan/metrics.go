@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,7 +23,7 @@ type Metrics struct {
 
 // NewMetrics registers the metrics of backups.
 func NewMetrics(registry prometheus.Registerer, c clock.PassiveClock) (*Metrics, error) {
-	labels := []string{"namespace", "app", "cluster"}
+	labels := slices.Clip([]string{"namespace", "app", "cluster"})
 	m := &Metrics{
 		clock: c, plans: map[types.NamespacedName][]Standing{},
 		since: prometheus.NewDesc("shopfleet_backup_seconds_since_last_success",

@@ -148,25 +148,8 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	plan := decide(in)
 	r.options.Metrics.set(request.NamespacedName, plan)
-	for _, b := range plan.Make {
-		if err := r.make(ctx, app, b); err != nil {
-			return reconcile.Result{}, err
-		}
-	}
-	for _, v := range plan.Verify {
-		if err := r.client.Create(ctx, v, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
-			return reconcile.Result{}, fmt.Errorf("asking for the verification %q: %w", v.Name, err)
-		}
-	}
-	for _, v := range plan.Forget {
-		if err := r.client.Delete(ctx, v, client.Preconditions{UID: new(v.UID)}); client.IgnoreNotFound(err) != nil {
-			return reconcile.Result{}, fmt.Errorf("deleting the verification %q: %w", v.Name, err)
-		}
-	}
-	for _, d := range plan.Delete {
-		if err := r.delete(ctx, in.backup(d.Name), d.Why); err != nil {
-			return reconcile.Result{}, err
-		}
+	if err := r.act(ctx, app, in, plan); err != nil {
+		return reconcile.Result{}, err
 	}
 	if len(plan.Clusters) == 0 && plan.Condition.Status != metav1.ConditionFalse {
 		// Dumps are the members' own matter: nothing is said of them, and nothing written.
@@ -176,6 +159,31 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: min(max(plan.Again.Sub(in.now), time.Second), lookAgain)}, nil
+}
+
+// act makes and deletes what a plan says.
+func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, plan Plan) error {
+	for _, b := range plan.Make {
+		if err := r.make(ctx, app, b); err != nil {
+			return err
+		}
+	}
+	for _, v := range plan.Verify {
+		if err := r.client.Create(ctx, v, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("asking for the verification %q: %w", v.Name, err)
+		}
+	}
+	for _, v := range plan.Forget {
+		if err := r.client.Delete(ctx, v, client.Preconditions{UID: new(v.UID)}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting the verification %q: %w", v.Name, err)
+		}
+	}
+	for _, d := range plan.Delete {
+		if err := r.delete(ctx, in.backup(d.Name), d.Why); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // observe reads all that is decided from.
