@@ -98,6 +98,10 @@ func DatabasePod(app string) string { return databaseOf(app).PrimaryPod() }
 // an application that names none.
 func DatabaseCredentials(app string) string { return databaseOf(app).Credentials() }
 
+// DatabaseSecrets returns the names of the Secrets that an application's data cannot be
+// used without, but for one that the application names itself.
+func DatabaseSecrets(app string) []string { return databaseOf(app).Secrets() }
+
 // DatabaseClaim returns the claim of an application's primary as its StatefulSet would
 // name and label it, without a spec.
 func DatabaseClaim(app, namespace string, engine v1.Engine) *corev1.PersistentVolumeClaim {

@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 		"expired":            {of(cloud.ClassAuthExpired, "ExpiredToken", 0), v1.ReasonAccountNotReady, "x: the provider does not accept the credentials (ExpiredToken)", false, Refused},
 		"in use":             {of(cloud.ClassInUse, "", 0), v1.ReasonInUse, "x: the provider holds it", false, Quota},
 		"locked":             {of(cloud.ClassLocked, "", 0), v1.ReasonInUse, "x: the provider holds it", false, Quota},
-		"no account":         {of(cloud.ClassNotFound, accounts.CodeUnknownAccount, 0), v1.ReasonAccountNotFound, "said so", false, Refused},
+		"no account":         {of(cloud.ClassNotFound, accounts.CodeUnknownAccount, 0), v1.ReasonAccountNotFound, "said so", false, PollFirst},
 		"not there":          {of(cloud.ClassNotFound, "", 0), v1.ReasonSnapshotMissing, "x: it is not there", true, 0},
 		"conflict":           {of(cloud.ClassConflict, "", 0), v1.ReasonVolumeChanged, "x: said so", true, 0},
 		"region":             {of(cloud.ClassInvalid, accounts.CodeRegionNotAllowed, 0), v1.ReasonRegionNotAllowed, "said so", true, 0},

@@ -126,7 +126,9 @@ func (w *work) intend(ctx context.Context, asking []*v1.CloudSnapshot) error {
 		store(c, intentOf(c).Sending(w.now))
 		c.Requests++
 	}
-	w.backup.Status.Phase = v1.BackupInProgress
+	if !w.allCut() {
+		w.backup.Status.Phase = v1.BackupInProgress
+	}
 	return w.writeIntent(ctx)
 }
 

@@ -19,6 +19,9 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
 )
 
+// defaultClassAnnotation marks the class of claims that ask for none.
+const defaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
+
 // memberTimeout bounds what is asked of a member in one step.
 const memberTimeout = 20 * time.Second
 
@@ -147,7 +150,9 @@ func (w *work) readClass(ctx context.Context, reader client.Reader, found *place
 		}
 	}
 	if found.class == "" {
-		return nil
+		if found.class, err = defaultClass(ctx, reader); err != nil || found.class == "" {
+			return err
+		}
 	}
 	class := &storagev1.StorageClass{}
 	err = reader.Get(ctx, client.ObjectKey{Name: found.class}, class)
@@ -156,4 +161,25 @@ func (w *work) readClass(ctx context.Context, reader client.Reader, found *place
 	}
 	found.parameters = class.Parameters
 	return nil
+}
+
+// defaultClass returns the class that claims get which ask for none; empty if there is
+// none. Without its name a claim could not grow.
+func defaultClass(ctx context.Context, reader client.Reader) (string, error) {
+	classes := &storagev1.StorageClassList{}
+	if err := reader.List(ctx, classes); err != nil {
+		return "", fmt.Errorf("listing storage classes: %w", err)
+	}
+	var found *storagev1.StorageClass
+	for i := range classes.Items {
+		c := &classes.Items[i]
+		// Of several the newest counts, as the API server has it.
+		if c.Annotations[defaultClassAnnotation] == "true" && (found == nil || found.CreationTimestamp.Before(&c.CreationTimestamp)) {
+			found = c
+		}
+	}
+	if found == nil {
+		return "", nil
+	}
+	return found.Name, nil
 }

@@ -122,7 +122,7 @@ func (w *work) advance(ctx context.Context) (verdict.Verdict, error) {
 	if v, err := w.find(ctx); v.Stops() || err != nil {
 		return v, err
 	}
-	steps := []func(context.Context) verdict.Verdict{w.choose, w.makeVolumes, w.stopDatabase, w.exchange, w.startDatabase}
+	steps := []func(context.Context) verdict.Verdict{w.choose, w.makeVolumes, w.stopDatabase, w.exchange, w.carrySecrets, w.startDatabase}
 	if w.restore.Spec.Verify {
 		steps = []func(context.Context) verdict.Verdict{w.choose, w.makeVolumes, w.exchange, w.prove}
 	}

@@ -43,8 +43,10 @@ func (m *member) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	}
 	wanted := decide(cluster, apps.Items)
 	condition, classes := wanted.status(m.write(ctx, wanted))
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return reconcile.Result{}, nil // Disengaged: whatever failed says nothing.
+	default:
 	}
 	again := lookAgain
 	if condition.Status != metav1.ConditionTrue {

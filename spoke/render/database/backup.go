@@ -110,8 +110,8 @@ func (r renderer) backupPod() corev1.PodSpec {
 			),
 			// The manifest of a dump that is complete, else the last that was said.
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-			Resources:       manifest.Requests(50, 128),
-			SecurityContext: manifest.ContainerSecurity(),
+			Resources:                manifest.Requests(50, 128),
+			SecurityContext:          manifest.ContainerSecurity(),
 			VolumeMounts: []corev1.VolumeMount{
 				{Name: "backups", MountPath: backupsPath},
 				{Name: "scripts", MountPath: scriptsPath, ReadOnly: true},

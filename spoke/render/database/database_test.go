@@ -1,7 +1,6 @@
 package database
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,10 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -84,53 +81,6 @@ func TestNoPasswordInArguments(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestPrune(t *testing.T) {
-	now := time.Date(2026, 3, 31, 2, 0, 0, 0, time.UTC)
-	daysAgo := func(days ...int) []string {
-		var names []string
-		for _, d := range days {
-			names = append(names, now.AddDate(0, 0, -d).Format("backup-20060102T150405Z.dump"))
-		}
-		return names
-	}
-	cases := map[string]struct {
-		files              []string
-		keepLast, keepDays int
-		want               []string
-	}{
-		"none":                                 {nil, 7, 30, nil},
-		"all young":                            {daysAgo(0, 1, 2), 1, 30, daysAgo(0, 1, 2)},
-		"old ones beyond the newest go":        {daysAgo(0, 10, 31, 32, 400), 1, 30, daysAgo(0, 10)},
-		"exactly keepDays old stays":           {daysAgo(0, 30), 1, 30, daysAgo(0, 30)},
-		"the newest stay however old":          {daysAgo(100, 200, 300), 2, 30, daysAgo(100, 200)},
-		"one stays with keepLast 0":            {daysAgo(100, 200), 0, 30, daysAgo(100)},
-		"young ones do not save the old":       {daysAgo(0, 1, 2, 40), 3, 30, daysAgo(0, 1, 2)},
-		"others' files stay, and do not count": {append(daysAgo(50, 60), "backup-notes", "partial-x", "README"), 1, 30, append(daysAgo(50), "README", "backup-notes", "partial-x")},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			backups := filepath.Join(dir, "a folder")
-			mustMkdir(t, backups)
-			for _, file := range c.files {
-				writeFile(t, filepath.Join(backups, file), "x", 0o600)
-			}
-			spec := testSpec(v1.EnginePostgreSQL, "13.4")
-			spec.Backup = Backup{Enabled: true, Schedule: "0 2 * * *"}
-			cmd := exec.CommandContext(t.Context(), "sh", "-c", backupConfig(t, mustRender(t, spec)).Data["prune.sh"])
-			cmd.Env = append(cmd.Environ(), "BACKUPS="+backups, fmt.Sprintf("NOW=%d", now.Unix()),
-				fmt.Sprintf("KEEP_LAST=%d", c.keepLast), fmt.Sprintf("KEEP_DAYS=%d", c.keepDays))
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			want := slices.Sorted(slices.Values(c.want))
-			if diff := cmp.Diff(want, glob(t, backups), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("left (-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 
@@ -309,15 +259,4 @@ func statefulSetOf(t *testing.T, c component.Component) *appsv1.StatefulSet {
 		t.Fatalf("there are %d StatefulSets, want 1", len(sets))
 	}
 	return sets[0]
-}
-
-func backupConfig(t *testing.T, c component.Component) *corev1.ConfigMap {
-	t.Helper()
-	for _, cm := range objectsOf[*corev1.ConfigMap](c) {
-		if _, ok := cm.Data["prune.sh"]; ok {
-			return cm
-		}
-	}
-	t.Fatal("there is no ConfigMap with prune.sh")
-	return nil
 }

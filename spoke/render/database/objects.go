@@ -36,6 +36,16 @@ func (r renderer) systemSecretName() string {
 
 // credentials are the application's, unless it brings its own, and those that
 // only the database itself uses.
+// Secrets are the names of the Secrets without which nobody can work with the data: that
+// of the application, if it was generated, and the administrators'.
+func (s Spec) Secrets() []string {
+	system := renderer{Spec: s}.systemSecretName()
+	if s.CredentialsSecret != "" {
+		return []string{system}
+	}
+	return []string{s.Credentials(), system}
+}
+
 func (r renderer) credentials() []component.Object {
 	random := make(map[string]int, len(r.engine.systemKeys))
 	for _, key := range r.engine.systemKeys {
