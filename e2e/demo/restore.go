@@ -75,7 +75,6 @@ func (d *demo) restoring(ctx context.Context, backup string) error {
 		{"Restoring the database of " + home + " in " + refuge, func(ctx context.Context, progress io.Writer) error {
 			return d.bringBack(ctx, progress, backup)
 		}},
-		{"Bringing the database's passwords along", d.carryPasswords},
 		{"Placing the shop there, too", func(ctx context.Context, _ io.Writer) error {
 			return d.place(ctx, append(members(), refuge))
 		}},

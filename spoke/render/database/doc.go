@@ -66,4 +66,11 @@
 // read all of it. Age is read from a dump's name, not from the file's time, which
 // copies do not keep. The newest dump is never pruned, and none is pruned before
 // the next is complete. The claim of the dumps is made once; people make it larger.
+//
+// Beside a dump is its manifest, backup-<stamp>.json, of one line: the file, its size
+// and checksum, engine, version, when the dump began and when it was complete. It gets
+// its name last, and the line is the termination message of the pod, where the hub reads
+// it. Dumps of earlier releases have no manifest, and count all the same: what does not
+// count has a manifest unfinished-<stamp>.json beside it, and is removed after a day.
+// Two dumps at once, by the CronJob and by hand, do not get in each other's way.
 package database
