@@ -162,6 +162,7 @@ func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 		"persistentvolumes.":                            {"create", "patch"},
 		"persistentvolumeclaims.":                       {"create", "delete"},
 		"pods/exec.":                                    {"create"},
+		"jobs.batch":                                    {"create"},
 	}
 	got := map[string][]string{}
 	for resource, allowed := range verbs(append(rules, more...)) {
@@ -179,10 +180,14 @@ func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 			t.Errorf("reads %s", secret)
 		}
 	}
-	// Claims and pods are those of one database, by name: the rest is the agent's.
-	for _, resource := range []string{"persistentvolumeclaims.", "persistentvolumes.", "pods."} {
-		if both(verbs(rules)[resource], []string{"list", "watch"}) {
-			t.Errorf("lists or watches %s", resource)
+	// Claims and pods are those of one database: the rest is the agent's.
+	for resource, not := range map[string][]string{
+		"persistentvolumeclaims.": {"list", "watch"}, "persistentvolumes.": {"list", "watch"},
+		// Those of one Job are looked for by its label.
+		"pods.": {"watch"}, "jobs.batch": {"list", "watch"}, "cronjobs.batch": {"list", "watch"},
+	} {
+		if both(verbs(rules)[resource], not) {
+			t.Errorf("one of %v %s", not, resource)
 		}
 	}
 }
@@ -198,7 +203,7 @@ func TestVolumesAreTheSameInBothModes(t *testing.T) {
 		}
 	}
 	for _, resource := range []string{
-		"persistentvolumes.", "pods.", "pods/exec.", "storageclasses.storage.k8s.io", "csidrivers.storage.k8s.io",
+		"persistentvolumes.", "pods.", "pods/exec.", "jobs.batch", "storageclasses.storage.k8s.io", "csidrivers.storage.k8s.io",
 		"volumesnapshotclasses.snapshot.storage.k8s.io",
 	} {
 		member, agent := verbs(rules[Member])[resource], verbs(rules[Agent])[resource]
@@ -217,8 +222,8 @@ func TestAppliedMeansWritable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for resource, allowed := range verbs(rules) {
-			// Namespaces are made, and never applied; a command is run, and is no object.
-			if resource != "namespaces." && resource != "pods/exec." && slices.Contains(allowed, "create") && !slices.Contains(allowed, "patch") {
+			// Namespaces and Jobs are made, and never applied; a command is run, and is no object.
+			if resource != "namespaces." && resource != "pods/exec." && resource != "jobs.batch" && slices.Contains(allowed, "create") && !slices.Contains(allowed, "patch") {
 				t.Errorf("%s: create without patch on %s", set, resource)
 			}
 			if slices.Contains(allowed, "watch") && !slices.Contains(allowed, "list") {

@@ -81,7 +81,8 @@ type BackupSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	ClusterName string `json:"clusterName"`
 
-	// method is how: Snapshot, the default, or Dump. It cannot be changed.
+	// method is how: Snapshot, the default, or Dump, which runs the cluster's CronJob once
+	// and needs it to be there. It cannot be changed.
 	// +optional
 	// +default="Snapshot"
 	// +kubebuilder:default=Snapshot
@@ -105,7 +106,8 @@ type BackupSpec struct {
 
 	// deletion is what happens in the cloud when the Backup is deleted: Delete, the
 	// default, deletes the snapshots; Retain leaves them, to be found again by
-	// kubectl shopfleet backups --rediscover.
+	// kubectl shopfleet backups --rediscover. The file of a dump stays in either case:
+	// the cluster's CronJob removes it, by the application's retention.
 	// +optional
 	// +default="Delete"
 	// +kubebuilder:default=Delete
@@ -210,7 +212,7 @@ type BackupStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
-	// size is the size of the volumes together, for example 100Gi. At most 32 characters.
+	// size is the size of the volumes together, for example 100Gi, or of the dump. At most 32 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Size string `json:"size,omitempty"`
@@ -223,7 +225,8 @@ type BackupStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// cutTime is the point in time that the backup is of: when the last volume was cut.
+	// cutTime is the point in time that the backup is of: when the last volume was cut, or
+	// the dump began.
 	// +optional
 	CutTime *metav1.Time `json:"cutTime,omitempty"`
 
@@ -241,6 +244,36 @@ type BackupStatus struct {
 	// +listMapKey=claim
 	// +kubebuilder:validation:MaxItems=16
 	Snapshots []VolumeSnapshot `json:"snapshots,omitempty"`
+
+	// dump is the file of the method Dump, as it was when it was made: the retention of
+	// the application removes it from the cluster, also while this Backup is there.
+	// +optional
+	Dump *DumpFile `json:"dump,omitempty"`
+}
+
+// DumpFile is a dump on a volume of the cluster.
+type DumpFile struct {
+	// claim is the name of the PersistentVolumeClaim that it is in, in the namespace of
+	// the application. 1 to 253 characters.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Claim string `json:"claim"`
+
+	// file is its name; empty until it is complete. At most 128 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	File string `json:"file,omitempty"`
+
+	// bytes is its size.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Bytes int64 `json:"bytes,omitempty"`
+
+	// sha256 is its checksum, in hexadecimal digits. At most 64 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // VolumeSnapshot is the snapshot of one volume.

@@ -67,6 +67,8 @@ const (
 	HubGenerationAnnotation = "ecommerce.io/hub-generation"
 	// ClusterLabel carries, on a copy and its children, the member's name.
 	ClusterLabel = "ecommerce.io/cluster"
+	// BackupLabel carries, on a Job that dumps, the name of the Backup that asked for it.
+	BackupLabel = "ecommerce.io/backup"
 	// ProviderLabel is the cloud provider of a cluster, in the eyes of a
 	// placement's clusterSelector. It is implied, not written anywhere.
 	ProviderLabel = "ecommerce.io/provider"

@@ -93,34 +93,36 @@ func AppClass(c Cluster, config v1.CloudConfig) (*storagev1.StorageClass, error)
 	return class, nil
 }
 
+// ClassOf returns the class that the volumes of an application get in a cluster, nil for
+// the default class; see ClassName.
+func ClassOf(c Cluster, profile v1.StorageProfile, config v1.CloudConfig) (*storagev1.StorageClass, error) {
+	class, err := AppClass(c, config)
+	if err != nil || class != nil || profile == "" {
+		return class, err
+	}
+	set, err := Classes(c)
+	if err != nil || set.Driver == "" {
+		return nil, err
+	}
+	for _, p := range set.Profiles {
+		if p.Profile == profile {
+			return p.Class, nil
+		}
+	}
+	_, err = profiled(c.Provider, profile)
+	return nil, err
+}
+
 // ClassName returns the name of the class that the volumes of an application get in a
 // cluster: AppClass's if there is one, else that of the profile. Empty is the cluster's
 // default class: on local clusters, and when nothing is asked for. It looks neither at
 // a storageClassName, which goes before, nor at volumes that exist, which keep theirs.
 func ClassName(c Cluster, profile v1.StorageProfile, config v1.CloudConfig) (string, error) {
-	class, err := AppClass(c, config)
-	switch {
-	case err != nil:
-		return "", err
-	case class != nil:
-		return class.Name, nil
-	case profile == "":
-		return "", nil
-	}
-	set, err := Classes(c)
-	if err != nil {
+	class, err := ClassOf(c, profile, config)
+	if err != nil || class == nil {
 		return "", err
 	}
-	for _, p := range set.Profiles {
-		if p.Profile == profile {
-			return p.Class.Name, nil
-		}
-	}
-	if set.Driver == "" {
-		return "", nil
-	}
-	_, err = profiled(c.Provider, profile)
-	return "", err
+	return class.Name, nil
 }
 
 // storageClass returns a class whose name follows what cannot be changed in it.

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -103,7 +107,6 @@ func (s *story) moved(t *testing.T) {
 	if err := gone(t.Context(), s.members[second], &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: shop}}); err != nil {
 		t.Fatal(err)
 	}
-	s.bringSecrets(t, p.member, second)
 	edit(t, s.hub, s.app, func(app *v1.EcommerceApp) {
 		app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, second)
 	})
@@ -120,22 +123,85 @@ func (s *story) moved(t *testing.T) {
 	s.checkPod(t, second)
 }
 
-// bringSecrets gives a member the passwords that are in the data of another, as a person
-// does: the hub carries none from one cluster to the next.
-func (s *story) bringSecrets(t *testing.T, from, to string) {
-	t.Helper()
-	for _, name := range []string{shop + "-database-credentials", shop + "-database-system"} {
-		there := &corev1.Secret{}
-		if err := s.members[from].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, there); err != nil {
+// proven restores the newest backup beside the database, and leaves nothing of that behind.
+func (s *story) proven(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
+		before := len(p.world.Volumes())
+		name := "plain-" + p.account()
+		r := s.restore(t, "proven-"+p.account(), v1.RestoreSpec{BackupName: name, Verify: true})
+		s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
+		eventually(t, "what was made to be taken away", func(ctx context.Context) error {
+			if err := s.hub.Get(ctx, client.ObjectKeyFromObject(r), r); err != nil {
+				return err
+			}
+			if r.Status.Phase != v1.RestoreCompleted {
+				return fmt.Errorf("%s: %w", r.Status.Phase, errors.New("not completed"))
+			}
+			return nil
+		})
+		backup := &v1.Backup{}
+		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, backup); err != nil {
 			t.Fatal(err)
 		}
-		labels := there.Labels
-		delete(labels, v1.OwnerUIDLabel)
-		secret := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}, Data: there.Data,
+		if backup.Status.LastVerifiedTime == nil {
+			t.Error("the backup does not say that it was verified")
 		}
-		if err := s.members[to].Create(t.Context(), secret); err != nil {
+		for _, list := range []client.ObjectList{&corev1.PersistentVolumeClaimList{}, &appsv1.StatefulSetList{}, &corev1.SecretList{}} {
+			if err := s.members[p.member].List(t.Context(), list, client.InNamespace(drill.Namespace)); err != nil {
+				t.Fatal(err)
+			}
+			if n := meta.LenList(list); n != 0 {
+				t.Errorf("%d of %T are left", n, list)
+			}
+		}
+		if after := len(p.world.Volumes()); after != before {
+			t.Errorf("there are %d volumes in the cloud, and %d before", after, before)
+		}
+		s.checkPod(t, p.member)
+	})
+}
+
+// foundAgain loses a Backup on the hub alone, and finds it in the cloud.
+func (s *story) foundAgain(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
+		lost := &v1.Backup{}
+		key := client.ObjectKey{Namespace: namespace, Name: "plain-" + p.account()}
+		if err := s.hub.Get(t.Context(), key, lost); err != nil {
 			t.Fatal(err)
 		}
-	}
+		edit(t, s.hub, lost.DeepCopy(), func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionRetain })
+		s.remove(t, lost.DeepCopy())
+		account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: p.account()}}
+		edit(t, s.hub, account, func(a *v1.CloudAccount) {
+			if a.Annotations == nil {
+				a.Annotations = map[string]string{}
+			}
+			a.Annotations[v1.RediscoverAtAnnotation] = "now"
+		})
+		eventually(t, "the hub to answer", func(ctx context.Context) error {
+			if err := s.hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
+				return err
+			}
+			if account.Status.LastHandledRediscoverAt != "now" {
+				return errors.New("not answered")
+			}
+			return nil
+		})
+		found := &v1.Backup{}
+		if err := s.hub.Get(t.Context(), key, found); err != nil {
+			t.Fatalf("%v; the hub says: %s", err, account.Status.Rediscovered)
+		}
+		ids := func(b *v1.Backup) []string {
+			var out []string
+			for _, snapshot := range b.Status.Snapshots {
+				out = append(out, snapshot.Claim+" "+snapshot.ID)
+			}
+			return out
+		}
+		if diff := cmp.Diff(ids(lost), ids(found)); diff != "" || found.Status.Phase != v1.BackupCompleted || found.UID == lost.UID {
+			t.Errorf("found as %s (-lost +found):\n%s", found.Status.Phase, diff)
+		}
+	})
 }

@@ -53,6 +53,8 @@ func TestCloud(t *testing.T) {
 		t.Run("a restore that cannot be says why", s.unrestorable) &&
 		t.Run("a restore takes the place of a database", s.restored) &&
 		t.Run("a restore into another region comes before its shop", s.moved) &&
+		t.Run("a backup is proven beside the database", s.proven) &&
+		t.Run("a backup that the hub lost is found again", s.foundAgain) &&
 		t.Run("nothing is written while nothing happens", s.quiet)
 }
 

@@ -91,6 +91,10 @@ func DatabaseClaims(app string) []string {
 	return []string{databaseOf(app).PrimaryClaim()}
 }
 
+// DatabaseCronJob returns the name of the CronJob that dumps the database of an
+// application whose backups are dumps.
+func DatabaseCronJob(app string) string { return databaseOf(app).CronJobName() }
+
 // DatabasePod returns the name of the pod that is the database's primary.
 func DatabasePod(app string) string { return databaseOf(app).PrimaryPod() }
 

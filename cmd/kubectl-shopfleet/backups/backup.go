@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
@@ -43,7 +44,8 @@ func (s Session) backup() *cobra.Command {
 
 Makes a Backup for each cluster that the application runs in, and follows them until
 they are complete: snapshots of the database's volumes, and copies of them in the
-regions of spec.database.backup.copyToRegions. The schedule goes on beside it, and
+regions of spec.database.backup.copyToRegions. In clusters whose databases are dumped
+it is a dump, beside those that the cluster makes by itself. The schedule goes on, and
 retention counts it like any other.`,
 		Example: `  kubectl shopfleet backup shop
   kubectl shopfleet backup shop --cluster eu-1 --wait 0`,
@@ -76,7 +78,11 @@ func (c *backingUp) run(ctx context.Context, name string) error {
 	names := map[string]bool{}
 	now := c.Clock.Now()
 	for _, cluster := range clusters {
-		b := requested(app, cluster, now)
+		member := &v1.MemberCluster{}
+		if err := at.Client.Get(ctx, client.ObjectKey{Name: cluster}, member); err != nil {
+			return fmt.Errorf("getting cluster %q: %w", cluster, err)
+		}
+		b := requested(app, member, now)
 		if err := at.Client.Create(ctx, b); err != nil {
 			return fmt.Errorf("asking for a backup of %s: %w", cluster, err)
 		}
@@ -120,18 +126,23 @@ func chosen(app *v1.EcommerceApp, named []string) ([]string, error) {
 	return runs, nil
 }
 
-// requested returns the Backup that a person asks for.
-func requested(app *v1.EcommerceApp, cluster string, now time.Time) *v1.Backup {
-	return &v1.Backup{
+// requested returns the Backup that a person asks for, of the method of the cluster.
+func requested(app *v1.EcommerceApp, member *v1.MemberCluster, now time.Time) *v1.Backup {
+	policy := app.Spec.Database.Backup
+	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: app.Namespace, Name: schedule.ManualName(app.Name, cluster, now),
-			Labels: map[string]string{v1.InstanceLabel: app.Name, v1.ClusterLabel: cluster},
+			Namespace: app.Namespace, Name: schedule.ManualName(app.Name, member.Name, now),
+			Labels: map[string]string{v1.InstanceLabel: app.Name, v1.ClusterLabel: member.Name},
 		},
 		Spec: v1.BackupSpec{
-			AppName: app.Name, ClusterName: cluster, Method: v1.BackupSnapshot,
-			CopyToRegions: app.Spec.Database.Backup.CopyToRegions, Deletion: v1.DeletionDelete,
+			AppName: app.Name, ClusterName: member.Name, Method: v1.BackupSnapshot,
+			CopyToRegions: policy.CopyToRegions, Deletion: v1.DeletionDelete,
 		},
 	}
+	if !csi.BySnapshots(policy.Method, member) {
+		b.Spec.Method, b.Spec.CopyToRegions = v1.BackupDump, nil
+	}
+	return b
 }
 
 func stateOf(o client.Object) state {

@@ -51,7 +51,9 @@ func (w *work) begin(ctx context.Context) (verdict.Verdict, error) {
 		return v, nil
 	}
 	s.AppUID = string(app.UID)
-	s.Account = member.Spec.CloudAccountRef.Name
+	if w.backup.Spec.Method != v1.BackupDump {
+		s.Account = member.Spec.CloudAccountRef.Name
+	}
 	s.Provider, s.Region = member.Status.Provider, member.Status.Region
 	s.Engine, s.Version = app.Spec.Database.Engine, app.DatabaseVersion(w.backup.Spec.ClusterName)
 	s.StartTime = seconds(w.now)
@@ -65,7 +67,7 @@ func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) verdi
 	case app.Spec.Database == nil:
 		return verdict.Fail(v1.ReasonNoDatabase, "EcommerceApp %q has no database", app.Name)
 	case b.Spec.Method == v1.BackupDump:
-		return verdict.Fail(v1.ReasonCloudRefused, "dumps are made in the member by its CronJob: delete this Backup and make a Job of it there")
+		return dumpable(b, app, member)
 	case member.Status.Provider == "" || member.Status.Region == "":
 		return verdict.Hold(verdict.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", member.Name)
 	case !can.Snapshots:

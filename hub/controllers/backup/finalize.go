@@ -77,12 +77,18 @@ func (w *work) deleteAll(ctx context.Context) (verdict.Verdict, error) {
 
 // delete deletes one snapshot. The zero verdict means that it is gone, or not ours.
 func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) verdict.Verdict {
-	if c.ID == "" && c.SentTime == nil {
+	if c.ID == "" && c.SentTime == nil && c.Attempt == 0 {
 		return verdict.Verdict{} // Never asked for, or known not to be there.
 	}
 	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
 	if err != nil {
 		return patient(verdict.Judge(err, "connecting to the cloud in "+c.Region))
+	}
+	if v := w.deleteEarlier(ctx, session, s, c, isCopy); v.Stops() {
+		return v
+	}
+	if c.ID == "" && c.SentTime == nil {
+		return verdict.Verdict{}
 	}
 	if c.ID == "" {
 		if v, gone := w.find(ctx, session, s, c, isCopy); v.Stops() || gone {
@@ -90,12 +96,11 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 		}
 	}
 	err = session.Snapshots.DeleteSnapshot(ctx, cloud.SnapshotRef{Region: c.Region, ID: c.ID}, w.owner())
-	var e *cloud.Error
 	switch {
 	case err == nil, cloud.ClassOf(err) == cloud.ClassNotFound:
 		c.ID, c.State, c.SentTime = "", "", nil
 		return verdict.Verdict{}
-	case errors.As(err, &e) && e.Code == cloud.CodeForeign:
+	case foreign(err):
 		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotForeign, "Delete",
 			"The snapshot %s in %s is not ours, or lost the tags that say so; it was left alone", c.ID, c.Region)
 		c.ID, c.State, c.SentTime = "", "", nil
@@ -106,15 +111,7 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 
 // find looks for a snapshot that may have been made though nobody heard of it.
 func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) (v verdict.Verdict, gone bool) {
-	var found cloud.Snapshot
-	var err error
-	if isCopy {
-		found, err = session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{
-			Name: c.Name, Source: cloud.SnapshotRef{Region: s.Region, ID: s.ID}, Tags: w.tags(s), Attempt: int(c.Attempt),
-		})
-	} else {
-		found, err = w.ensure(session, s, false)(ctx)
-	}
+	found, err := w.lookUp(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy})
 	switch class := cloud.ClassOf(err); {
 	case err == nil:
 		c.ID = found.Ref.ID
@@ -127,6 +124,55 @@ func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnap
 	default:
 		return patient(verdict.Judge(err, "looking for a snapshot in "+c.Region)), false
 	}
+}
+
+// attempt is one of the attempts at a snapshot or a copy.
+type attempt struct {
+	c      *v1.CloudSnapshot
+	number int32
+	isCopy bool
+}
+
+// lookUp finds what an attempt made, by its name. It asks for nothing.
+func (w *work) lookUp(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, a attempt) (cloud.Snapshot, error) {
+	if a.isCopy {
+		return session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{
+			Name: a.c.Name, Source: cloud.SnapshotRef{Region: s.Region, ID: s.ID}, Tags: w.tags(s), Attempt: int(a.number),
+		})
+	}
+	earlier := *s
+	earlier.Attempt = a.number
+	return w.ensure(session, &earlier, false)(ctx)
+}
+
+// deleteEarlier deletes what attempts left behind that failed after they were accepted.
+func (w *work) deleteEarlier(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) verdict.Verdict {
+	for n := range c.Attempt {
+		found, err := w.lookUp(ctx, session, s, attempt{c: c, number: n, isCopy: isCopy})
+		if err == nil {
+			err = session.Snapshots.DeleteSnapshot(ctx, found.Ref, w.owner())
+		}
+		if err != nil && !absent(err) && !foreign(err) {
+			return patient(verdict.Judge(err, "deleting a failed snapshot in "+c.Region))
+		}
+	}
+	return verdict.Verdict{}
+}
+
+// absent tells whether who only looked found nothing, or nothing of that volume.
+func absent(err error) bool {
+	switch cloud.ClassOf(err) {
+	case cloud.ClassAmbiguous, cloud.ClassNotFound, cloud.ClassConflict:
+		return true
+	default:
+		return false
+	}
+}
+
+// foreign tells whether an error is the refusal to touch what is not ours.
+func foreign(err error) bool {
+	var e *cloud.Error
+	return errors.As(err, &e) && e.Code == cloud.CodeForeign
 }
 
 // patient turns what fails a backup into what a deletion waits for: an object that is

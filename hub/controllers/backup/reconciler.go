@@ -97,6 +97,9 @@ func (w *work) advance(ctx context.Context) (verdict.Verdict, error) {
 	if v, err := w.begin(ctx); v.Stops() || err != nil {
 		return v, err
 	}
+	if w.backup.Spec.Method == v1.BackupDump {
+		return w.dump(ctx), nil
+	}
 	if v := w.findVolumes(ctx); v.Stops() {
 		return v, nil
 	}

@@ -110,7 +110,7 @@ func TestFailedDumpPrunesNothing(t *testing.T) {
 		writeFile(t, filepath.Join(p.env["BACKUPS"], name), "x", 0o666)
 	}
 	dead := filepath.Join(p.env["BACKUPS"], "partial-20200103T000000Z")
-	if err := os.Chtimes(dead, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
+	if err := os.Chtimes(dead, time.Time{}, time.Date(2020, 1, 3, 0, 0, 0, 0, time.UTC)); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := p.run(t, "sh "+p.etc+"/backup.sh"); err == nil {
@@ -141,8 +141,12 @@ exec /bin/mv "$@"
 	if err := os.Remove(filepath.Join(p.dir, "bin", "mv")); err != nil {
 		t.Fatal(err)
 	}
-	// Two days later it is removed, although there is nothing else.
-	p.env["NOW"] = fmt.Sprint(time.Now().Add(48 * time.Hour).Unix())
+	// Days later it is removed, although there is nothing else.
+	begun, err := time.Parse("backup-20060102T150405Z.dump", files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.env["NOW"] = fmt.Sprint(begun.Add(48 * time.Hour).Unix())
 	p.must(t, "sh "+p.etc+"/prune.sh")
 	if left := glob(t, p.env["BACKUPS"]); len(left) != 0 {
 		t.Errorf("left: %q", left)

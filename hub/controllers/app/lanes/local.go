@@ -41,14 +41,20 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p place, live *v1
 		db.StorageClassName = live.Spec.Database.StorageClassName
 		return nil
 	}
-	name, err := csi.ClassName(csi.ClusterOf(p.member), profile, config)
+	class, err := csi.ClassOf(csi.ClusterOf(p.member), profile, config)
+	if err == nil && class != nil {
+		db.StorageClassName = &class.Name
+		// A size that is no size is said by who renders the copy.
+		if size, malformed := db.StorageQuantity(); malformed == nil {
+			err = csi.CheckSize(class, size)
+		}
+	}
 	switch {
 	case errors.Is(err, csi.ErrDriverMissing):
 		return &localError{reason: v1.ReasonDriverMissing, err: err}
 	case err != nil:
 		return &localError{reason: v1.ReasonInvalidSpec, err: err}
-	case name != "":
-		db.StorageClassName = &name
+	default:
+		return nil
 	}
-	return nil
 }
