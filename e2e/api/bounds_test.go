@@ -109,6 +109,7 @@ func texts() map[string]map[string]text {
 			"spec.database.credentialsSecretRef.name":     name,
 			"spec.database.backup.schedule":               {limits: limits{0, 128}, make: schedule},
 			"spec.database.backup.timeZone":               {limits: limits{0, 64}, make: letters},
+			"spec.database.backup.verify.schedule":        {limits: limits{0, 128}, make: schedule},
 			"spec.database.backup.maxRPO":                 {limits: limits{0, 32}, make: hours},
 			"spec.database.backup.copyToRegions[]":        short,
 			"spec.ingress.host":                           {limits: limits{0, 253}, make: letters},

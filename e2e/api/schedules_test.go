@@ -56,6 +56,7 @@ func (s *server) testSchedules(t *testing.T) {
 		field string
 	}{
 		{ecommerceApps(), "spec.database.backup.schedule"},
+		{ecommerceApps(), "spec.database.backup.verify.schedule"},
 		{mySQLClusters(), "spec.backup.schedule"},
 	} {
 		accepted, outOfBounds, upsideDown := schedules()

@@ -49,6 +49,7 @@ func TestCloud(t *testing.T) {
 		t.Run("a snapshot that fails is asked for again", s.failed) &&
 		t.Run("a hub that comes back goes on", s.restarted) &&
 		t.Run("a deleted backup leaves nothing but what is not ours", s.deleted) &&
+		t.Run("a dump is one of the cluster's CronJob", s.dumped) &&
 		t.Run("the schedule has been kept", s.kept) &&
 		t.Run("a restore that cannot be says why", s.unrestorable) &&
 		t.Run("a restore takes the place of a database", s.restored) &&
