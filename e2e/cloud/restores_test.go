@@ -173,22 +173,7 @@ func (s *story) foundAgain(t *testing.T) {
 		}
 		edit(t, s.hub, lost.DeepCopy(), func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionRetain })
 		s.remove(t, lost.DeepCopy())
-		account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: p.account()}}
-		edit(t, s.hub, account, func(a *v1.CloudAccount) {
-			if a.Annotations == nil {
-				a.Annotations = map[string]string{}
-			}
-			a.Annotations[v1.RediscoverAtAnnotation] = "now"
-		})
-		eventually(t, "the hub to answer", func(ctx context.Context) error {
-			if err := s.hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
-				return err
-			}
-			if account.Status.LastHandledRediscoverAt != "now" {
-				return errors.New("not answered")
-			}
-			return nil
-		})
+		account := s.rediscover(t, p)
 		found := &v1.Backup{}
 		if err := s.hub.Get(t.Context(), key, found); err != nil {
 			t.Fatalf("%v; the hub says: %s", err, account.Status.Rediscovered)
@@ -200,8 +185,33 @@ func (s *story) foundAgain(t *testing.T) {
 			}
 			return out
 		}
+		if found.Spec.Deletion != v1.DeletionRetain {
+			t.Error("what was kept on purpose is found again to be deleted")
+		}
 		if diff := cmp.Diff(ids(lost), ids(found)); diff != "" || found.Status.Phase != v1.BackupCompleted || found.UID == lost.UID {
 			t.Errorf("found as %s (-lost +found):\n%s", found.Status.Phase, diff)
 		}
 	})
+}
+
+// rediscover asks the hub to look through an account, and waits for its answer.
+func (s *story) rediscover(t *testing.T, p *provider) *v1.CloudAccount {
+	t.Helper()
+	account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: p.account()}}
+	edit(t, s.hub, account, func(a *v1.CloudAccount) {
+		if a.Annotations == nil {
+			a.Annotations = map[string]string{}
+		}
+		a.Annotations[v1.RediscoverAtAnnotation] = "now"
+	})
+	eventually(t, "the hub to answer", func(ctx context.Context) error {
+		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
+			return err
+		}
+		if account.Status.LastHandledRediscoverAt != "now" {
+			return errors.New("not answered")
+		}
+		return nil
+	})
+	return account
 }

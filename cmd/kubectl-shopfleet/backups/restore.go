@@ -2,7 +2,9 @@ package backups
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,7 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
 )
+
+// errDump tells that a backup is one of the method Dump.
+var errDump = errors.New("the hub does not restore dumps")
 
 // restoring is the command that restores a backup.
 type restoring struct {
@@ -53,8 +59,12 @@ func (c *restoring) run(ctx context.Context, backup string) error {
 	if err != nil {
 		return err
 	}
-	if err := at.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: backup}, &v1.Backup{}); err != nil {
+	from := &v1.Backup{}
+	if err := at.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: backup}, from); err != nil {
 		return fmt.Errorf("getting backup %q: %w", backup, err)
+	}
+	if err := restorable(from); err != nil {
+		return err
 	}
 	c.spec.BackupName = backup
 	r := &v1.Restore{
@@ -76,10 +86,19 @@ func (c *restoring) run(ctx context.Context, backup string) error {
 	})
 }
 
+// restorable refuses what the hub cannot restore.
+func restorable(b *v1.Backup) error {
+	if b.Spec.Method != v1.BackupDump {
+		return nil
+	}
+	return advice.With(fmt.Errorf("backup %q: %w", b.Name, errDump),
+		"Its file is in "+b.Spec.ClusterName+"; restore it there with the commands in cloud/README.md, Dumps.")
+}
+
 // restoreName is a name of at most 63 characters that tells restores of a backup apart.
 func restoreName(backup string, now time.Time) string {
-	suffix := "-r" + now.UTC().Format("150405")
-	return backup[:min(len(backup), 63-len(suffix))] + suffix
+	suffix := "-r" + now.UTC().Format("060102150405")
+	return strings.TrimRight(backup[:min(len(backup), 63-len(suffix))], "-.") + suffix
 }
 
 func restoreState(o client.Object) state {

@@ -3,6 +3,7 @@ package verdict
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -83,6 +84,17 @@ func Judge(err error, what string) Verdict {
 		}
 		return Fail(v1.ReasonCloudRefused, "%s: %s", what, e.Message)
 	}
+}
+
+// maxMessage bounds a message in a status, in bytes.
+const maxMessage = 1024
+
+// Clip shortens a message to what a status takes, 1024 bytes, between characters.
+func Clip(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
 }
 
 func code(e *cloud.Error) string {

@@ -33,7 +33,7 @@ func (w *work) copy(ctx context.Context) (verdict.Verdict, error) {
 	for i := range w.backup.Status.Snapshots {
 		s := &w.backup.Status.Snapshots[i]
 		for j := range s.Copies {
-			if v := w.follow1(ctx, s, &s.Copies[j], slices.Contains(asking, &s.Copies[j])); v.Stops() && !first.Fatal {
+			if v := w.followCopy(ctx, s, &s.Copies[j], slices.Contains(asking, &s.Copies[j])); v.Stops() && !first.Fatal {
 				first = v
 			}
 		}
@@ -47,8 +47,8 @@ func (w *work) copy(ctx context.Context) (verdict.Verdict, error) {
 	return verdict.Verdict{}, nil
 }
 
-// follow1 brings one copy up to date.
-func (w *work) follow1(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) verdict.Verdict {
+// followCopy brings one copy up to date.
+func (w *work) followCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) verdict.Verdict {
 	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
 	if err != nil {
 		w.settle(c, "", err)

@@ -27,9 +27,11 @@ const (
 	twinWindow = 10 * time.Minute
 	twinDelay  = time.Minute
 
-	// holdLimit is for how long a database is held: less than it holds by itself.
-	holdLimit = 40 * time.Second
-	holdPoll  = 2 * time.Second
+	// holdLimit is for how long a database is held, from when it was told: less than
+	// holdsItself, after which it goes on by itself.
+	holdLimit   = 50 * time.Second
+	holdsItself = 58 * time.Second
+	holdPoll    = 2 * time.Second
 )
 
 // cut asks for the snapshots that are missing and looks at the others.
@@ -37,7 +39,7 @@ func (w *work) cut(ctx context.Context) (verdict.Verdict, error) {
 	s := &w.backup.Status
 	session, err := w.options.Accounts.Session(ctx, s.Account, s.Region)
 	if err != nil {
-		return verdict.Judge(err, "connecting to the cloud"), nil
+		return w.untilCut(verdict.Judge(err, "connecting to the cloud")), nil
 	}
 	var asking []*v1.CloudSnapshot
 	for i := range s.Snapshots {
@@ -94,8 +96,7 @@ func (w *work) followAll(ctx context.Context, session cloud.Session, asking []*v
 // Google Cloud and Azure that is later than the answer. What is not cut when the
 // database must go on is as consistent as a crash.
 func (w *work) holdUntilCut(ctx context.Context, session cloud.Session) verdict.Verdict {
-	begun := w.options.Clock.Now()
-	for !w.allCut() && w.options.Clock.Since(begun) < holdLimit {
+	for !w.allCut() && w.options.Clock.Since(w.told) < holdLimit {
 		timer := w.options.Clock.NewTimer(holdPoll)
 		select {
 		case <-ctx.Done():
@@ -110,7 +111,7 @@ func (w *work) holdUntilCut(ctx context.Context, session cloud.Session) verdict.
 			return v
 		}
 	}
-	if !w.allCut() {
+	if !w.allCut() || w.options.Clock.Since(w.told) > holdsItself {
 		w.backup.Status.Consistency = v1.ConsistencyCrash
 	}
 	return verdict.Verdict{}
@@ -151,6 +152,7 @@ func (w *work) prepare(ctx context.Context, asking bool) func() {
 	if !asking || w.options.Prepare == nil || s.CutTime != nil {
 		return func() {}
 	}
+	w.told = w.options.Clock.Now()
 	s.Consistency = v1.ConsistencyCrash
 	app := &v1.EcommerceApp{}
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppName}, app); err != nil {
@@ -207,9 +209,12 @@ func (w *work) follow(ctx context.Context, session cloud.Session, c *v1.CloudSna
 		}
 		return v
 	}
-	w.removeDuplicates(ctx, session, found)
+	duplicates := w.removeDuplicates(ctx, session, found)
 	if v := w.take(c, found); v.Stops() {
 		return v
+	}
+	if duplicates != nil {
+		return verdict.Judge(duplicates, "deleting what a lost answer left behind")
 	}
 	if c.State == string(cloud.StateReady) && w.mayHaveTwins(c) {
 		return verdict.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose answers were lost", c.Region)
@@ -243,11 +248,11 @@ func (w *work) look(ctx context.Context, session cloud.Session, c *v1.CloudSnaps
 // take writes down how a snapshot is.
 func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) verdict.Verdict {
 	if found.State == cloud.StateFailed {
-		c.ID, c.State, c.Progress, c.Message = "", "", 0, clip(found.Message)
+		c.ID, c.State, c.Progress, c.Message = "", "", 0, verdict.Clip(found.Message)
 		c.Requests = 0 // The next attempt has a name of its own.
 		if c.Attempt++; c.Attempt >= maxAttempts {
 			c.State = string(cloud.StateFailed)
-			return verdict.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, clip(found.Message))
+			return verdict.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, verdict.Clip(found.Message))
 		}
 		return verdict.Hold(verdict.Transient, v1.ReasonRetrying, "the provider gave up on the snapshot in %s; asking again", c.Region)
 	}
@@ -279,17 +284,19 @@ func (w *work) noteCut() {
 }
 
 // removeDuplicates deletes what lost answers left behind, each after it was read again.
-func (w *work) removeDuplicates(ctx context.Context, session cloud.Session, kept cloud.Snapshot) {
+// The error is of the first that is left.
+func (w *work) removeDuplicates(ctx context.Context, session cloud.Session, kept cloud.Snapshot) error {
+	var left error
 	for _, ref := range kept.Duplicates {
 		other, err := session.Snapshots.GetSnapshot(ctx, ref)
-		if err != nil || other.SourceHandle != kept.SourceHandle || other.Ref.ID == kept.Ref.ID {
-			continue
+		if err == nil && other.SourceHandle == kept.SourceHandle && other.Ref.ID != kept.Ref.ID {
+			err = session.Snapshots.DeleteSnapshot(ctx, ref, w.owner())
 		}
-		if err := session.Snapshots.DeleteSnapshot(ctx, ref, w.owner()); err != nil {
-			// The next listing by name finds it again.
-			w.options.Logger.Error(err, "Deleting a duplicate snapshot failed", "snapshot", ref.ID)
+		if err != nil && cloud.ClassOf(err) != cloud.ClassNotFound && !foreign(err) && left == nil {
+			left = err
 		}
 	}
+	return left
 }
 
 // tags mark a snapshot, from which its Backup can be made again.

@@ -20,7 +20,9 @@
 // # Not
 //
 // When a backup is due, and when it has been kept for long enough: package
-// hub/controllers/backup/plan makes and deletes Backups. Nothing is written in a member.
+// hub/controllers/backup/plan makes and deletes Backups. Nothing is written in a member, but
+// the Job of a dump that somebody asks for: package hub/controllers/backup/dump. The file of
+// a dump is not deleted with its Backup.
 //
 // # Trade-offs
 //

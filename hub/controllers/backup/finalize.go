@@ -22,17 +22,17 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	}
 	w.backup = w.stored.DeepCopy()
-	if w.backup.Spec.Deletion == v1.DeletionRetain {
-		return reconcile.Result{}, w.letGo(ctx)
+	v, err := w.inUse(ctx)
+	if err == nil && !v.Stops() && w.backup.Spec.Deletion != v1.DeletionRetain {
+		v = w.deleteAll(ctx)
 	}
-	v, err := w.deleteAll(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if !v.Stops() {
 		return reconcile.Result{}, w.letGo(ctx)
 	}
-	w.backup.Status.Phase, w.backup.Status.Message = v1.BackupDeleting, clip(v.Message)
+	w.backup.Status.Phase, w.backup.Status.Message = v1.BackupDeleting, verdict.Clip(v.Message)
 	w.backup.Status.ObservedGeneration = w.backup.Generation
 	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -49,13 +49,18 @@ func (w *work) letGo(ctx context.Context) error {
 	return nil
 }
 
+// inUse tells whether a Restore needs the Backup, and what it says of where it is.
+func (w *work) inUse(ctx context.Context) (verdict.Verdict, error) {
+	restoring, err := w.restoring(ctx)
+	if err != nil || restoring == "" {
+		return verdict.Verdict{}, err
+	}
+	return verdict.Hold(verdict.Member, v1.ReasonInUse, "the Restore %s uses it", restoring), nil
+}
+
 // deleteAll deletes copies and then snapshots. What stands in the way of one does not
 // keep the others.
-func (w *work) deleteAll(ctx context.Context) (verdict.Verdict, error) {
-	restoring, err := w.restoring(ctx)
-	if err != nil || restoring != "" {
-		return verdict.Hold(verdict.Member, v1.ReasonInUse, "the Restore %s uses it", restoring), err
-	}
+func (w *work) deleteAll(ctx context.Context) verdict.Verdict {
 	first := verdict.Verdict{}
 	note := func(v verdict.Verdict) {
 		if v.Stops() && !first.Stops() {
@@ -72,7 +77,7 @@ func (w *work) deleteAll(ctx context.Context) (verdict.Verdict, error) {
 		s := &w.backup.Status.Snapshots[i]
 		note(w.delete(ctx, s, &s.CloudSnapshot, false))
 	}
-	return first, nil
+	return first
 }
 
 // delete deletes one snapshot. The zero verdict means that it is gone, or not ours.
@@ -89,6 +94,9 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 	}
 	if c.ID == "" && c.SentTime == nil {
 		return verdict.Verdict{}
+	}
+	if v := w.deleteTwins(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy}); v.Stops() {
+		return v
 	}
 	if c.ID == "" {
 		if v, gone := w.find(ctx, session, s, c, isCopy); v.Stops() || gone {
@@ -169,6 +177,25 @@ func absent(err error) bool {
 	}
 }
 
+// deleteTwins deletes what lost answers left behind beside a snapshot, and waits until no
+// more can turn up.
+func (w *work) deleteTwins(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, a attempt) verdict.Verdict {
+	if a.c.Requests < 2 {
+		return verdict.Verdict{}
+	}
+	found, err := w.lookUp(ctx, session, s, a)
+	if err == nil {
+		err = w.removeDuplicates(ctx, session, found)
+	}
+	if err != nil && !absent(err) {
+		return patient(verdict.Judge(err, "deleting what lost answers left behind in "+a.c.Region))
+	}
+	if w.mayHaveTwins(a.c) {
+		return verdict.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose answers were lost", a.c.Region)
+	}
+	return verdict.Verdict{}
+}
+
 // foreign tells whether an error is the refusal to touch what is not ours.
 func foreign(err error) bool {
 	var e *cloud.Error
@@ -178,7 +205,7 @@ func foreign(err error) bool {
 // patient turns what fails a backup into what a deletion waits for: an object that is
 // deleted while its snapshots are not would be the end of what is known of them.
 func patient(v verdict.Verdict) verdict.Verdict {
-	if v.Stops() && v.Wait == 0 {
+	if v.Stops() && (v.Wait == 0 || v.Reason == v1.ReasonAccountNotFound) {
 		v.Wait = verdict.Refused
 	}
 	return v

@@ -43,6 +43,8 @@ type work struct {
 	// stored is the Backup as the server has it.
 	stored *v1.Backup
 	now    time.Time
+	// told is when the database was told, if it was in this pass.
+	told time.Time
 }
 
 // Reconcile does one pass over a Backup.
@@ -95,13 +97,13 @@ func Done(b *v1.Backup) bool {
 // advance does what can be done now, in order. An error is one of the hub's API server.
 func (w *work) advance(ctx context.Context) (verdict.Verdict, error) {
 	if v, err := w.begin(ctx); v.Stops() || err != nil {
-		return v, err
+		return w.untilCut(v), err
 	}
 	if w.backup.Spec.Method == v1.BackupDump {
 		return w.dump(ctx), nil
 	}
 	if v := w.findVolumes(ctx); v.Stops() {
-		return v, nil
+		return w.untilCut(v), nil
 	}
 	v, err := w.cut(ctx)
 	if err != nil {
@@ -151,7 +153,7 @@ func (w *work) owner() cloud.Owner {
 
 func (w *work) age() time.Duration {
 	if w.backup.Status.StartTime == nil {
-		return 0
+		return w.now.Sub(w.backup.CreationTimestamp.Time)
 	}
 	return w.now.Sub(w.backup.Status.StartTime.Time)
 }

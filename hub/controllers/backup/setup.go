@@ -80,5 +80,5 @@ func (r *Reconciler) clusterOf(ctx context.Context, request reconcile.Request) (
 		}
 		return "", fmt.Errorf("getting the backup: %w", err)
 	}
-	return backup.Spec.ClusterName, nil
+	return queues.OfMember(ctx, r.client, backup.Spec.ClusterName)
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
 )
 
-// maxMessage bounds what a provider says, in bytes.
-const maxMessage = 1024
-
 // conclude writes what a pass came to into the status.
 func (w *work) conclude(v verdict.Verdict) {
 	s := &w.backup.Status
@@ -34,7 +31,7 @@ func (w *work) conclude(v verdict.Verdict) {
 		s.Phase, s.CompletionTime = v1.BackupCompleted, seconds(w.now)
 	}
 	if v.Stops() {
-		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v.Reason, Message: clip(v.Message)}
+		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v.Reason, Message: verdict.Clip(v.Message)}
 	}
 	s.Message = ready.Message
 	w.set(v1.ConditionReady, ready)
@@ -120,11 +117,4 @@ func (w *work) names() string {
 // place is where volumes are that do not say so themselves.
 func (w *work) place() csi.Defaults {
 	return csi.Defaults{Region: w.backup.Status.Region}
-}
-
-func clip(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
 }

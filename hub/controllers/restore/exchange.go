@@ -63,12 +63,16 @@ func (w *work) exchange(ctx context.Context) verdict.Verdict {
 // exchangeOne brings one claim closer to its restored volume, and tells whether it is
 // bound to it. Each step is safe to repeat.
 func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
-	live := w.place.claims[v.Claim]
-	if live != nil && live.pvc.Spec.VolumeName != v.PersistentVolume {
-		return false, w.retire(ctx, v, live)
+	if v.State == stateBound {
+		return true, nil // What becomes of the claim from here on is others' matter.
 	}
+	live := w.place.claims[v.Claim]
+	// Before anything is taken away: all that the cloud has to say to it comes first.
 	if err := w.ensurePV(ctx, v); err != nil {
 		return false, err
+	}
+	if live != nil && live.pvc.Spec.VolumeName != v.PersistentVolume {
+		return false, w.retire(ctx, v, live)
 	}
 	if live == nil {
 		return false, w.makeClaim(ctx, v)
@@ -80,11 +84,11 @@ func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, err
 	return true, nil
 }
 
-// retire takes a claim away, after its volume was told to stay.
+// retire takes a claim away, after its volume was told to stay, and after it was written
+// down that there is no way back: without the claim the database must not start.
 func (w *work) retire(ctx context.Context, v *v1.RestoredVolume, live *claim) error {
 	c := w.place.cluster.GetClient()
 	if live.pv != nil {
-		v.Replaced = live.pv.Name
 		if live.pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 			before := live.pv.DeepCopy()
 			live.pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
@@ -93,6 +97,13 @@ func (w *work) retire(ctx context.Context, v *v1.RestoredVolume, live *claim) er
 				return fmt.Errorf("keeping the volume %s: %w", live.pv.Name, err)
 			}
 		}
+	}
+	if v.State != stateExchanging {
+		v.State = stateExchanging
+		if live.pv != nil {
+			v.Replaced = live.pv.Name
+		}
+		return nil
 	}
 	if !live.pvc.DeletionTimestamp.IsZero() {
 		return nil
@@ -120,8 +131,8 @@ func (w *work) ensurePV(ctx context.Context, v *v1.RestoredVolume) error {
 		return fmt.Errorf("looking at the volume of the claim %s: %w", v.Claim, err)
 	}
 	pv, err := csi.StaticPV(volume, csi.PVSpec{
-		Name: v.PersistentVolume, Driver: w.place.driver,
-		ClaimNamespace: w.namespace(), ClaimName: v.Claim, StorageClass: w.place.class,
+		Name: v.PersistentVolume, Driver: w.place.class.Driver,
+		ClaimNamespace: w.namespace(), ClaimName: v.Claim, StorageClass: w.place.class.Name,
 	})
 	if err != nil {
 		return err
@@ -154,7 +165,7 @@ func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
 	claim := render.DatabaseClaim(w.backup.Spec.AppName, w.namespace(), w.backup.Status.Engine)
 	claim.Name = v.Claim
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
-		AccessModes: pv.Spec.AccessModes, VolumeName: pv.Name, StorageClassName: new(w.place.class),
+		AccessModes: pv.Spec.AccessModes, VolumeName: pv.Name, StorageClassName: new(w.place.class.Name),
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
 			corev1.ResourceStorage: pv.Spec.Capacity[corev1.ResourceStorage],
 		}},
@@ -172,6 +183,9 @@ func (w *work) startDatabase(ctx context.Context) verdict.Verdict {
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
+	if taken := w.superseded(); taken != "" {
+		return verdict.Fail(v1.ReasonConflict, "the claim %s in %s was given another volume meanwhile", taken, w.member.Name)
+	}
 	started := w.place.copy.Annotations[v1.RestoringAnnotation] == ""
 	if err := w.annotate(ctx, ""); err != nil {
 		return w.memberTrouble(err)
@@ -222,6 +236,17 @@ func (w *work) annotate(ctx context.Context, name string) error {
 	return nil
 }
 
+// superseded returns a claim of ours that has another volume by now; empty if none has.
+func (w *work) superseded() string {
+	for i := range w.restore.Status.Volumes {
+		v := &w.restore.Status.Volumes[i]
+		if live := w.place.claims[v.Claim]; live != nil && v.State == stateBound && live.pvc.Spec.VolumeName != v.PersistentVolume {
+			return v.Claim
+		}
+	}
+	return ""
+}
+
 // bound tells whether all claims are bound to restored volumes.
 func (w *work) bound() bool {
 	for i := range w.restore.Status.Volumes {
@@ -235,7 +260,7 @@ func (w *work) bound() bool {
 // exchanged tells whether a claim was taken away or bound: from there on there is no way back.
 func (w *work) exchanged() bool {
 	for i := range w.restore.Status.Volumes {
-		if v := &w.restore.Status.Volumes[i]; v.State == stateBound || v.Replaced != "" {
+		if v := &w.restore.Status.Volumes[i]; v.State == stateBound || v.State == stateExchanging {
 			return true
 		}
 	}

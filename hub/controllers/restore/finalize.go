@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -32,7 +33,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, err
 		}
 		if v.Stops() {
-			w.restore.Status.Message = clip("being deleted: " + v.Message)
+			w.restore.Status.Message = verdict.Clip("being deleted: " + v.Message)
 			if err := w.write(ctx); err != nil {
 				return reconcile.Result{}, err
 			}
@@ -57,6 +58,12 @@ func (w *work) undo(ctx context.Context) (verdict.Verdict, error) {
 	}
 	if w.place == nil {
 		return verdict.Verdict{}, nil
+	}
+	if w.exchanged() && !w.bound() {
+		// The database must not start without its claim: this is seen through.
+		if v := w.exchange(ctx); v.Stops() {
+			return v, nil
+		}
 	}
 	if err := w.letDatabaseGo(ctx); err != nil {
 		return w.memberTrouble(err), nil
@@ -98,6 +105,15 @@ func (w *work) deleteUnused(ctx context.Context) verdict.Verdict {
 	}
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
+		short, cancel := context.WithTimeout(ctx, memberTimeout)
+		err := w.place.cluster.GetAPIReader().Get(short, client.ObjectKey{Name: v.PersistentVolume}, &corev1.PersistentVolume{})
+		cancel()
+		if err == nil {
+			continue // A claim may have it by now: it is left to people.
+		}
+		if !apierrors.IsNotFound(err) {
+			return w.memberTrouble(err)
+		}
 		if err := w.deleteVolume(ctx, v); err != nil {
 			return verdict.Judge(err, "deleting the volume of the claim "+v.Claim)
 		}

@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // find reads what is to be restored on the hub, and tells whether it can be.
@@ -58,6 +60,8 @@ func (w *work) possible() verdict.Verdict {
 		return verdict.Verdict{} // Too late to refuse.
 	case !w.backup.DeletionTimestamp.IsZero():
 		return verdict.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)
+	case w.backup.Spec.Method == v1.BackupDump:
+		return verdict.Fail(v1.ReasonBackupNotReady, "Backup %q is a dump, which is restored by hand: cloud/README.md says how", w.backup.Name)
 	case b.Phase == v1.BackupFailed:
 		return verdict.Fail(v1.ReasonBackupNotReady, "Backup %q has failed: %s", w.backup.Name, b.Message)
 	case b.Phase != v1.BackupCompleted && b.Phase != v1.BackupFinalizing:
@@ -87,23 +91,12 @@ func (w *work) mismatch() string {
 	switch {
 	case db.Engine != b.Engine:
 		return fmt.Sprintf("the backup is of %s, and the application's database is %s", b.Engine, db.Engine)
-	case major(db.Version) != major(b.Version):
+	case !database.SameFiles(db.Version, b.Version):
 		return fmt.Sprintf("the backup is of %s %s, whose files version %s cannot read: set spec.database.version to %s",
 			b.Engine, b.Version, db.Version, b.Version)
 	default:
 		return ""
 	}
-}
-
-// major is the part of a version that files depend on: the first number, and of
-// versions below 10, as those of MySQL, the first two.
-func major(version string) string {
-	first, rest, _ := strings.Cut(version, ".")
-	if len(first) > 1 {
-		return first
-	}
-	second, _, _ := strings.Cut(rest, ".")
-	return first + "." + second
 }
 
 // choose writes down which snapshots the volumes are made from, and where, once.
@@ -115,10 +108,16 @@ func (w *work) choose(ctx context.Context) verdict.Verdict {
 	if len(s.Volumes) > 0 {
 		return verdict.Verdict{}
 	}
+	if v := w.replaceable(ctx); v.Stops() {
+		return v
+	}
 	var chosen []v1.RestoredVolume
 	for i := range w.backup.Status.Snapshots {
 		snapshot := &w.backup.Status.Snapshots[i]
 		id := w.snapshotHere(snapshot)
+		if id == "" && w.backup.Status.Phase == v1.BackupFinalizing && slices.Contains(w.backup.Spec.CopyToRegions, w.member.Status.Region) {
+			return verdict.Hold(verdict.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
+		}
 		if id == "" {
 			return verdict.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s: give %s in copyToRegions of the backups to come",
 				w.backup.Name, w.member.Status.Region, w.member.Status.Region)
@@ -139,6 +138,22 @@ func (w *work) choose(ctx context.Context) verdict.Verdict {
 	}
 	s.Volumes = chosen
 	return verdict.Verdict{}
+}
+
+// replaceable tells whether the data of a database that runs there can be replaced: by
+// data that its pods can all work with, and that has the passwords it is asked with.
+func (w *work) replaceable(ctx context.Context) verdict.Verdict {
+	if w.place.copy == nil || w.place.copy.Spec.Database == nil {
+		return verdict.Verdict{}
+	}
+	if n := w.place.copy.Spec.Database.Replicas; n != nil && *n > 1 {
+		return verdict.Fail(v1.ReasonInUse, "the database in %s has %d pods, and all but the first would keep the data that they have: "+
+			"set spec.database.replicas to 1, and delete the claims of the others before there are more again", w.member.Name, *n)
+	}
+	if w.member.Name == w.backup.Spec.ClusterName {
+		return verdict.Verdict{}
+	}
+	return w.samePasswords(ctx)
 }
 
 // snapshotHere returns the snapshot that a volume in the member's region can be made from.

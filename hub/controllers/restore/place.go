@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -17,10 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/class"
 )
-
-// defaultClassAnnotation marks the class of claims that ask for none.
-const defaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
 
 // memberTimeout bounds what is asked of a member in one step.
 const memberTimeout = 20 * time.Second
@@ -32,11 +31,8 @@ type place struct {
 	copy *v1.EcommerceApp
 	// claims are those that the database has there, by name.
 	claims map[string]*claim
-	// class is what the volumes are to be like: the name of their StorageClass and its
-	// parameters.
-	class      string
-	parameters map[string]string
-	driver     string
+	// class is what the volumes are to be like.
+	class class.Class
 }
 
 // claim is a claim, and its volume if it is bound.
@@ -91,7 +87,17 @@ func (w *work) read(ctx context.Context) (*place, error) {
 			found.claims[name] = c
 		}
 	}
-	return found, w.readClass(ctx, reader, found)
+	found.class, err = class.Find(ctx, reader, class.Wanted{Member: w.member, Claims: found.pvcs(), Copy: found.copy, App: w.app})
+	return found, err
+}
+
+// pvcs are the claims themselves.
+func (p *place) pvcs() []*corev1.PersistentVolumeClaim {
+	out := make([]*corev1.PersistentVolumeClaim, 0, len(p.claims))
+	for _, name := range slices.Sorted(maps.Keys(p.claims)) {
+		out = append(out, p.claims[name].pvc)
+	}
+	return out
 }
 
 // readClaim returns a claim and its volume, nil if there is none.
@@ -121,65 +127,4 @@ func (w *work) readClaim(ctx context.Context, reader client.Reader, name string)
 		c.ref = ref
 	}
 	return c, nil
-}
-
-// readClass finds out what the volumes are to be like: as the claims are that there
-// are, else as the copy says, else as the application asks for.
-func (w *work) readClass(ctx context.Context, reader client.Reader, found *place) error {
-	of := csi.ClusterOf(w.member)
-	driver, err := of.Driver()
-	if err != nil {
-		return err
-	}
-	found.driver = driver
-	for _, c := range found.claims {
-		if c.pvc.Spec.StorageClassName != nil {
-			found.class = *c.pvc.Spec.StorageClassName
-		}
-	}
-	switch {
-	case found.class != "":
-	case found.copy != nil && found.copy.Spec.Database != nil && found.copy.Spec.Database.StorageClassName != nil:
-		found.class = *found.copy.Spec.Database.StorageClassName
-	case found.copy == nil && w.app != nil && w.app.Spec.Database != nil:
-		db := w.app.Spec.Database
-		if db.StorageClassName != nil {
-			found.class = *db.StorageClassName
-		} else if found.class, err = csi.ClassName(of, db.StorageProfile, w.app.Spec.CloudConfig); err != nil {
-			return err
-		}
-	}
-	if found.class == "" {
-		if found.class, err = defaultClass(ctx, reader); err != nil || found.class == "" {
-			return err
-		}
-	}
-	class := &storagev1.StorageClass{}
-	err = reader.Get(ctx, client.ObjectKey{Name: found.class}, class)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("getting the storage class %s: %w", found.class, err)
-	}
-	found.parameters = class.Parameters
-	return nil
-}
-
-// defaultClass returns the class that claims get which ask for none; empty if there is
-// none. Without its name a claim could not grow.
-func defaultClass(ctx context.Context, reader client.Reader) (string, error) {
-	classes := &storagev1.StorageClassList{}
-	if err := reader.List(ctx, classes); err != nil {
-		return "", fmt.Errorf("listing storage classes: %w", err)
-	}
-	var found *storagev1.StorageClass
-	for i := range classes.Items {
-		c := &classes.Items[i]
-		// Of several the newest counts, as the API server has it.
-		if c.Annotations[defaultClassAnnotation] == "true" && (found == nil || found.CreationTimestamp.Before(&c.CreationTimestamp)) {
-			found = c
-		}
-	}
-	if found == nil {
-		return "", nil
-	}
-	return found.Name, nil
 }

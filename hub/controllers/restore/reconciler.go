@@ -28,8 +28,7 @@ const (
 	// memberDelay is how long to wait for what goes on in the member.
 	memberDelay = 2 * time.Second
 	// limit is how long all that goes by itself is waited for before anything was exchanged.
-	limit      = 6 * time.Hour
-	maxMessage = 1024
+	limit = 6 * time.Hour
 )
 
 // Reconciler makes what Restores ask for.
@@ -97,9 +96,8 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		v = verdict.Fail(v.Reason, "given up after %s: %s", limit, v.Message)
 	}
 	if v.Fatal {
-		// Nothing was exchanged: what was stopped goes on with what it had.
-		if err := w.letDatabaseGo(ctx); err != nil {
-			v = verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s (starting the database again)", v.Message)
+		if v, err = w.giveUp(ctx, v); err != nil {
+			return reconcile.Result{}, err
 		}
 	}
 	w.conclude(v)
@@ -111,6 +109,33 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	}
 	return queues.Later(v.Wait), nil
 }
+
+// giveUp ends a Restore that cannot be: the database goes on with what it had, and what
+// was made in the cloud goes. Without its claim it must not start: there is no giving
+// up then, but for one whose place another has taken.
+func (w *work) giveUp(ctx context.Context, v verdict.Verdict) (verdict.Verdict, error) {
+	if w.exchanged() && v.Reason != v1.ReasonConflict {
+		return verdict.Hold(verdict.Refused, v.Reason, "%s", v.Message), nil
+	}
+	if w.place == nil {
+		if held, err := w.look(ctx); held.Stops() || err != nil {
+			return verdict.Hold(max(held.Wait, verdict.Member), v.Reason, "%s (the database starts again when %s answers)", v.Message, w.member.Name), err
+		}
+	}
+	if w.place == nil {
+		return v, nil // The member or the backup is no more.
+	}
+	if !w.databaseGoes(ctx) {
+		return verdict.Hold(verdict.Member, v.Reason, "%s (starting the database again)", v.Message), nil
+	}
+	if held := w.deleteUnused(ctx); held.Stops() {
+		return verdict.Hold(max(held.Wait, verdict.Member), v.Reason, "%s (%s)", v.Message, held.Message), nil
+	}
+	return v, nil
+}
+
+// databaseGoes tells whether the database was let go.
+func (w *work) databaseGoes(ctx context.Context) bool { return w.letDatabaseGo(ctx) == nil }
 
 // done tells whether nothing more is done for a Restore.
 func done(r *v1.Restore) bool {
@@ -169,7 +194,7 @@ func (w *work) conclude(v verdict.Verdict) {
 		s.Phase, s.CompletionTime = v1.RestoreCompleted, seconds(w.now)
 	}
 	if v.Stops() {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v.Reason, clip(v.Message)
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v.Reason, verdict.Clip(v.Message)
 	}
 	s.Message = ready.Message
 	meta.SetStatusCondition(&s.Conditions, ready)
@@ -213,10 +238,3 @@ func locked(before client.Object) client.Patch {
 
 // seconds returns a time as the API stores it.
 func seconds(t time.Time) *metav1.Time { return &metav1.Time{Time: t.Truncate(time.Second)} }
-
-func clip(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return message[:maxMessage-3] + "..."
-}

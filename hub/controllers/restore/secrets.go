@@ -2,75 +2,70 @@ package restore
 
 import (
 	"context"
-	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
-	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/passwords"
 )
 
 // carrySecrets brings the passwords that are in the data to a cluster that has never had
-// the database. They are in no backup, and on the hub neither.
+// the database.
 func (w *work) carrySecrets(ctx context.Context) verdict.Verdict {
 	if w.place.copy != nil || w.member.Name == w.backup.Spec.ClusterName {
 		return verdict.Verdict{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	for _, name := range render.DatabaseSecrets(w.backup.Spec.AppName) {
-		key := client.ObjectKey{Namespace: w.restore.Namespace, Name: name}
-		err := w.place.cluster.GetAPIReader().Get(ctx, key, &corev1.Secret{})
-		if err == nil {
-			continue
-		}
-		if !apierrors.IsNotFound(err) {
-			return w.secretTrouble(err, name)
-		}
-		if err := w.carry(ctx, key); err != nil {
-			return w.secretTrouble(err, name)
-		}
-	}
-	return verdict.Verdict{}
-}
-
-// carry copies one Secret from the cluster that was backed up. One that is not there
-// either was named by the application, or is made by hand.
-func (w *work) carry(ctx context.Context, key client.ObjectKey) error {
-	source, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	missing, err := passwords.Missing(ctx, w.place.cluster, w.appKey())
 	if err != nil {
-		return err
+		return w.memberTrouble(err)
 	}
-	theirs := &corev1.Secret{}
-	if err := source.GetAPIReader().Get(ctx, key, theirs); err != nil {
-		return client.IgnoreNotFound(err)
+	if missing == "" {
+		return verdict.Verdict{}
 	}
-	ours := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
-			Annotations: map[string]string{v1.AdoptAnnotation: "true"},
-		},
-		Type: theirs.Type, Data: theirs.Data,
+	source, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	if err == nil {
+		err = passwords.Carry(ctx, source, w.place.cluster, w.appKey())
 	}
-	err = w.place.cluster.GetClient().Create(ctx, ours, client.FieldOwner(v1.HubFieldManager))
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("writing the Secret %s: %w", key.Name, err)
+	if err == nil {
+		return verdict.Verdict{}
 	}
-	return nil
-}
-
-// secretTrouble says what to do where the passwords cannot be had.
-func (w *work) secretTrouble(err error, name string) verdict.Verdict {
 	wait := verdict.Member
 	if apierrors.IsForbidden(err) {
 		wait = verdict.Refused
 	}
 	return verdict.Hold(wait, v1.ReasonCredentialsMissing,
 		"the claims are there, but the database's passwords are not: Secret %s of %s could not be brought to %s; make it there by hand if %s is lost",
-		name, w.backup.Spec.ClusterName, w.member.Name, w.backup.Spec.ClusterName)
+		missing, w.backup.Spec.ClusterName, w.member.Name, w.backup.Spec.ClusterName)
+}
+
+// samePasswords tells whether two clusters that both run the application ask its database
+// with the same passwords, which the data is going to have.
+func (w *work) samePasswords(ctx context.Context) verdict.Verdict {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	differs := ""
+	source, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	if err == nil {
+		differs, err = passwords.Differ(ctx, source, w.place.cluster, w.appKey())
+	}
+	switch {
+	case err != nil:
+		return verdict.Hold(verdict.Member, v1.ReasonCredentialsMissing,
+			"whether the data of %s has the passwords that the database in %s is asked with, is not known while their Secrets cannot be read",
+			w.backup.Spec.ClusterName, w.member.Name)
+	case differs != "":
+		return verdict.Fail(v1.ReasonCredentialsMissing, "the data of %s has other passwords than the database in %s is asked with: "+
+			"give both one Secret by spec.database.credentialsSecretRef, or make Secret %s the same", w.backup.Spec.ClusterName, w.member.Name, differs)
+	default:
+		return verdict.Verdict{}
+	}
+}
+
+func (w *work) appKey() client.ObjectKey {
+	return client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppName}
 }

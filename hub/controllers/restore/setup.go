@@ -91,16 +91,14 @@ func (r *Reconciler) clusterOf(ctx context.Context, request reconcile.Request) (
 		}
 		return "", fmt.Errorf("getting the restore: %w", err)
 	}
-	if restore.Spec.ClusterName != "" {
-		return restore.Spec.ClusterName, nil
+	name := restore.Spec.ClusterName
+	if name == "" {
+		backup := &v1.Backup{}
+		key := client.ObjectKey{Namespace: restore.Namespace, Name: restore.Spec.BackupName}
+		if err := r.client.Get(ctx, key, backup, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("getting the backup: %w", err)
+		}
+		name = backup.Spec.ClusterName
 	}
-	backup := &v1.Backup{}
-	key := client.ObjectKey{Namespace: restore.Namespace, Name: restore.Spec.BackupName}
-	if err := r.client.Get(ctx, key, backup, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("getting the backup: %w", err)
-	}
-	if backup.Spec.ClusterName == "" {
-		return "-", nil // There is none: any queue can say so.
-	}
-	return backup.Spec.ClusterName, nil
+	return queues.OfMember(ctx, r.client, name)
 }

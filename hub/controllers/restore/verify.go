@@ -131,6 +131,9 @@ func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
 // takeAway deletes the database, its claim and its volume. What is not reached is tried
 // again for as long as the member is one.
 func (w *work) takeAway(ctx context.Context) (verdict.Verdict, error) {
+	if len(w.restore.Status.Volumes) == 0 {
+		return verdict.Verdict{}, nil // Nothing was made.
+	}
 	if v, err := w.look(ctx); v.Stops() || err != nil {
 		return v, err
 	}

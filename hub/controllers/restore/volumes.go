@@ -13,11 +13,19 @@ import (
 // maxAttempts is how often a volume is asked for that fails after it was accepted.
 const maxAttempts = 3
 
-// stateBound is the state of a volume whose claim is bound to it.
-const stateBound = "Bound"
+// States of a restored volume that the cloud does not have.
+const (
+	// stateExchanging means that the claim in its place is being taken away.
+	stateExchanging = "Exchanging"
+	// stateBound means that its claim is bound to it.
+	stateBound = "Bound"
+)
 
 // makeVolumes makes the volumes in the cloud.
 func (w *work) makeVolumes(ctx context.Context) verdict.Verdict {
+	if w.made() {
+		return verdict.Verdict{}
+	}
 	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, w.member.Status.Region)
 	if err != nil {
 		return verdict.Judge(err, "connecting to the cloud")
@@ -25,7 +33,7 @@ func (w *work) makeVolumes(ctx context.Context) verdict.Verdict {
 	waiting := verdict.Verdict{}
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
-		if v.State == string(cloud.StateReady) || v.State == stateBound {
+		if ready(v) {
 			continue
 		}
 		if stop := w.makeVolume(ctx, session, v); stop.Stops() {
@@ -38,11 +46,25 @@ func (w *work) makeVolumes(ctx context.Context) verdict.Verdict {
 	return waiting
 }
 
+// made tells whether all volumes are there.
+func (w *work) made() bool {
+	for i := range w.restore.Status.Volumes {
+		if !ready(&w.restore.Status.Volumes[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func ready(v *v1.RestoredVolume) bool {
+	return v.State == string(cloud.StateReady) || v.State == stateExchanging || v.State == stateBound
+}
+
 func (w *work) makeVolume(ctx context.Context, session cloud.Session, v *v1.RestoredVolume) verdict.Verdict {
 	made, err := session.Volumes.EnsureVolume(ctx, cloud.VolumeSpec{
 		Name: w.nameOf(v.Claim), Zone: v.Zone,
 		Snapshot:  cloud.SnapshotRef{Region: w.member.Status.Region, ID: v.Snapshot},
-		SizeBytes: w.sizeFor(v.Claim), Class: w.place.parameters, Attempt: int(v.Attempt),
+		SizeBytes: w.sizeFor(v.Claim), Class: w.place.class.Parameters, Attempt: int(v.Attempt),
 		Tags: cloud.Tags{
 			cloud.TagHub: w.options.HubUID, cloud.TagApp: w.backup.Status.AppUID,
 			cloud.TagNamespace: w.restore.Namespace, cloud.TagAppName: w.backup.Spec.AppName,
@@ -59,7 +81,7 @@ func (w *work) makeVolume(ctx context.Context, session cloud.Session, v *v1.Rest
 	case cloud.StateFailed:
 		v.Volume, v.State = "", ""
 		if v.Attempt++; v.Attempt >= maxAttempts {
-			return verdict.Fail(v1.ReasonSnapshotFailed, "the provider could not make the volume of the claim %s: %s", v.Claim, clip(made.Message))
+			return verdict.Fail(v1.ReasonSnapshotFailed, "the provider could not make the volume of the claim %s: %s", v.Claim, verdict.Clip(made.Message))
 		}
 		return verdict.Hold(verdict.Transient, v1.ReasonRetrying, "the provider could not make the volume of the claim %s; asking again", v.Claim)
 	default:

@@ -92,6 +92,10 @@ exec `+dump+` --no-defaults "$@"
 	if sql := p.must(t, "gzip -dc "+file); !strings.Contains(sql, "CREATE TABLE `orders`") {
 		t.Errorf("the dump lacks the table:\n%s", sql)
 	}
+	// As cloud/README.md has it.
+	p.sql(t, "DROP TABLE orders")
+	p.must(t, `gzip -dc `+file+` | mysql --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" "$DB_NAME"`)
+	p.sql(t, "INSERT INTO orders VALUES (1)")
 	p.env["MYSQL_PWD"] = "another"
 	if out, err := p.run(t, "sh "+p.etc+"/backup.sh"); err == nil {
 		t.Errorf("a dump without access succeeded: %s", out)

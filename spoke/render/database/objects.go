@@ -34,9 +34,7 @@ func (r renderer) systemSecretName() string {
 	return r.name("-system", manifest.MaxName)
 }
 
-// credentials are the application's, unless it brings its own, and those that
-// only the database itself uses.
-// Secrets are the names of the Secrets without which nobody can work with the data: that
+// Secrets returns the names of the Secrets without which nobody can work with the data: that
 // of the application, if it was generated, and the administrators'.
 func (s Spec) Secrets() []string {
 	system := renderer{Spec: s}.systemSecretName()
@@ -46,6 +44,8 @@ func (s Spec) Secrets() []string {
 	return []string{s.Credentials(), system}
 }
 
+// credentials are the application's, unless it brings its own, and those that
+// only the database itself uses.
 func (r renderer) credentials() []component.Object {
 	random := make(map[string]int, len(r.engine.systemKeys))
 	for _, key := range r.engine.systemKeys {

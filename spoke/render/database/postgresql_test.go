@@ -58,6 +58,12 @@ func TestPostgreSQL(t *testing.T) {
 	if list := primary.must(t, "pg_restore --list "+file); !strings.Contains(list, "TABLE DATA public orders") {
 		t.Errorf("the dump lacks the table:\n%s", list)
 	}
+	// As cloud/README.md has it.
+	primary.must(t, asApp+primary.port+` --command="DELETE FROM orders"`)
+	primary.must(t, `pg_restore --no-password --clean --if-exists --no-owner --single-transaction --exit-on-error --dbname="$PGDATABASE" `+file)
+	if out := primary.must(t, asApp+primary.port+` --command="SELECT count(*) FROM orders"`); strings.TrimSpace(out) != "1000" {
+		t.Errorf("restored %s orders, want 1000", out)
+	}
 
 	standby.stop(t)
 	primary.stop(t)

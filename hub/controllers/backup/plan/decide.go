@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
@@ -30,6 +31,8 @@ type Plan struct {
 	// Clusters is how it stands with each cluster that is backed up from here.
 	Clusters  []Standing
 	Condition metav1.Condition
+	// Invalid tells that nothing could be planned: what was known before holds on.
+	Invalid bool
 	// Again is when the next pass is due at the latest.
 	Again time.Time
 }
@@ -65,6 +68,7 @@ func decide(in input) Plan {
 	when, err := schedule.Parse(policy.Schedule, policy.TimeZone)
 	plan := Plan{Again: in.now.Add(lookAgain)}
 	if err != nil {
+		plan.Invalid = true
 		plan.Condition = metav1.Condition{
 			Status: metav1.ConditionFalse, Reason: v1.ReasonInvalidSpec,
 			Message: fmt.Sprintf("spec.database.backup: %v", err),
@@ -75,8 +79,12 @@ func decide(in input) Plan {
 	planned := 0
 	for _, entry := range in.app.Status.Clusters {
 		member := in.members[entry.Name]
-		if member == nil || entry.Phase == v1.PhaseDeleting || !csi.BySnapshots(policy.Method, member) {
+		if member == nil || entry.Phase == v1.PhaseDeleting {
 			continue
+		}
+		in.prune(&plan, in.by(v1.BackupDump, entry.Name))
+		if !csi.BySnapshots(policy.Method, member) {
+			continue // Snapshots from before that was so are kept.
 		}
 		planned++
 		all = append(all, in.cluster(&plan, when, entry.Name)...)
@@ -90,7 +98,8 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, name string) []troub
 	policy := in.app.Spec.Database.Backup
 	interval := when.MinInterval(in.now)
 	least := csi.CapabilitiesOf(in.members[name].Status.Provider).MinInterval
-	mine := in.of(name)
+	// A dump that somebody asked for does not stand in for a snapshot.
+	mine := in.by(v1.BackupSnapshot, name)
 	standing := in.standing(name, mine)
 	standing.MaxRPO = when.DefaultMaxRPO(in.now)
 	if policy.MaxRPO != nil {
@@ -116,8 +125,7 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, name string) []troub
 	if t := in.verify(plan, &standing, mine); t.reason != "" {
 		found = append(found, t)
 	}
-	pruned := schedule.Prune(in.now, in.inventory(mine), schedule.PolicyOf(policy.Retention))
-	plan.Delete = append(plan.Delete, pruned.Delete...)
+	in.prune(plan, mine)
 	plan.Clusters = append(plan.Clusters, standing)
 	if t, at := in.exposure(name, standing, mine); t.reason != "" {
 		found = append(found, t)
@@ -125,6 +133,12 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, name string) []troub
 		plan.Again = earliest(plan.Again, at)
 	}
 	return found
+}
+
+// prune plans which Backups of a cluster go.
+func (in input) prune(plan *Plan, mine []*v1.Backup) {
+	policy := schedule.PolicyOf(in.app.Spec.Database.Backup.Retention)
+	plan.Delete = append(plan.Delete, schedule.Prune(in.now, in.inventory(mine), policy).Delete...)
 }
 
 // offset is how long after its slot a run begins.
@@ -175,7 +189,7 @@ func condition(planned int, all []trouble) metav1.Condition {
 			reason = t.reason
 		}
 	}
-	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: clip(joined(messages))}
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: verdict.Clip(joined(messages))}
 }
 
 // backupFor returns the Backup of a slot.
@@ -200,13 +214,4 @@ func earliest(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-const maxMessage = 4096
-
-func clip(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return message[:maxMessage-3] + "..."
 }

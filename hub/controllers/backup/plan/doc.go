@@ -13,7 +13,9 @@
 //
 // # Not
 //
-// Dumps are made and pruned in the member, by its CronJob; they are not planned here.
+// Dumps are made and pruned in the member, by its CronJob; they are not planned here, and
+// those of the CronJob have no Backups. Backups of dumps that people asked for are deleted by
+// the same retention, which leaves the files alone; they count as no snapshot does.
 // Backups of an application that is gone, or of a cluster that it has left, are kept:
 // nobody's schedule says for how long.
 //

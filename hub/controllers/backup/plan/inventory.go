@@ -12,12 +12,16 @@ import (
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
-// of returns the application's Backups of one cluster.
-func (in input) of(cluster string) []*v1.Backup {
+// by returns the application's Backups of one cluster that were made by a method.
+func (in input) by(method v1.BackupMethod, cluster string) []*v1.Backup {
 	var out []*v1.Backup
 	for i := range in.backups {
-		if in.backups[i].Spec.ClusterName == cluster {
-			out = append(out, &in.backups[i])
+		b := &in.backups[i]
+		if b.Status.AppUID != "" && b.Status.AppUID != string(in.app.UID) {
+			continue // Of an application of the same name that is no more: they are kept.
+		}
+		if b.Spec.ClusterName == cluster && (b.Spec.Method == v1.BackupDump) == (method == v1.BackupDump) {
+			out = append(out, b)
 		}
 	}
 	return out
@@ -100,11 +104,20 @@ func (in input) standing(name string, mine []*v1.Backup) Standing {
 	return s
 }
 
+// pointInTime is what a Backup is of, and when it was asked for while that is not known:
+// one that was found again in the cloud is older than its object.
+func pointInTime(b *v1.Backup) time.Time {
+	if b.Status.CutTime != nil {
+		return b.Status.CutTime.Time
+	}
+	return b.CreationTimestamp.Time
+}
+
 // newest returns the newest Backup in a phase, or nil.
 func newest(mine []*v1.Backup, phase v1.BackupPhase) *v1.Backup {
 	var found *v1.Backup
 	for _, b := range mine {
-		if b.Status.Phase == phase && b.DeletionTimestamp.IsZero() && (found == nil || found.CreationTimestamp.Before(&b.CreationTimestamp)) {
+		if b.Status.Phase == phase && b.DeletionTimestamp.IsZero() && (found == nil || pointInTime(found).Before(pointInTime(b))) {
 			found = b
 		}
 	}
@@ -164,6 +177,8 @@ func skewOf(b *v1.Backup) (time.Duration, bool) {
 	switch {
 	case s.CutTime == nil || s.StartTime == nil || s.CompletionTime == nil:
 		return 0, false
+	case s.Dump != nil:
+		return 0, false // A node's clock, and none of the provider's.
 	case s.CutTime.Before(s.StartTime):
 		return s.CutTime.Sub(s.StartTime.Time), true
 	case s.CompletionTime.Before(s.CutTime):

@@ -135,7 +135,8 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if len(app.Status.Clusters) == 0 && app.DeletionTimestamp.IsZero() {
-		// Not placed yet: to write now would only be in the way of who places it.
+		// Not placed: to write now would only be in the way of who places it.
+		r.options.Metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	if !app.DeletionTimestamp.IsZero() || !enabled(app) {
@@ -244,7 +245,9 @@ func (r *Reconciler) say(ctx context.Context, app *v1.EcommerceApp, plan Plan) e
 	c.Type, c.ObservedGeneration = v1.ConditionBackupReady, app.Generation
 	c.LastTransitionTime = metav1.NewTime(r.options.Clock.Now())
 	meta.SetStatusCondition(&app.Status.Conditions, c)
-	app.Status.Backups = entries(plan.Clusters)
+	if !plan.Invalid {
+		app.Status.Backups = entries(plan.Clusters)
+	}
 	if equality.Semantic.DeepEqual(before.Status, app.Status) {
 		return nil
 	}

@@ -23,7 +23,7 @@ func (in input) upgrade(plan *Plan, s *Standing, mine []*v1.Backup) trouble {
 	var last *v1.Backup
 	since := s.UpgradeTime.Add(-clockSlack)
 	for _, b := range mine {
-		if b.CreationTimestamp.Time.Before(since) || !b.DeletionTimestamp.IsZero() {
+		if pointInTime(b).Before(since) || !b.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if b.Status.Phase == v1.BackupCompleted {

@@ -19,9 +19,7 @@ import (
 type found struct {
 	account  *v1.CloudAccount
 	snapshot []cloud.Snapshot
-	// retain tells that they are another hub's.
-	retain bool
-	now    time.Time
+	now      time.Time
 }
 
 // assemble puts snapshots together to Backups, sorted by namespace and name. Snapshots
@@ -53,33 +51,31 @@ func missing(t cloud.Tags) bool {
 
 // backup returns the Backup of its snapshots, of which there is at least one.
 func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
-	// Originals before copies, the oldest first.
+	// Originals before copies, what did not fail before what did, the oldest first.
 	slices.SortFunc(snapshots, func(a, b cloud.Snapshot) int {
-		return cmp.Or(strings.Compare(a.Tags[cloud.TagCopyOf], b.Tags[cloud.TagCopyOf]), a.CutAt.Compare(b.CutAt), strings.Compare(a.Ref.ID, b.Ref.ID))
+		return cmp.Or(strings.Compare(a.Tags[cloud.TagCopyOf], b.Tags[cloud.TagCopyOf]), cmp.Compare(failed(a), failed(b)), a.CutAt.Compare(b.CutAt), strings.Compare(a.Ref.ID, b.Ref.ID))
 	})
 	tags := snapshots[0].Tags
 	b := v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: tags[cloud.TagNamespace], Name: tags[cloud.TagBackup],
 			Annotations: map[string]string{v1.RediscoveredAnnotation: f.account.Name},
+			Finalizers:  []string{v1.BackupFinalizer},
 			Labels: map[string]string{
 				v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: tags[cloud.TagAppName], v1.ClusterLabel: tags[cloud.TagCluster],
 			},
 		},
 		Spec: v1.BackupSpec{
 			AppName: tags[cloud.TagAppName], ClusterName: tags[cloud.TagCluster],
-			Method: v1.BackupSnapshot, Deletion: v1.DeletionDelete,
+			Method: v1.BackupSnapshot,
+			// It may have been kept on purpose: retention is not to delete it unless told.
+			Deletion: v1.DeletionRetain,
 		},
 		Status: v1.BackupStatus{
 			AppUID: tags[cloud.TagApp], Account: f.account.Name, Provider: f.account.Spec.Provider,
 			Engine: v1.Engine(tags[cloud.TagEngine]), Version: tags[cloud.TagVersion],
 			Consistency: v1.Consistency(tags[cloud.TagLevel]),
 		},
-	}
-	if f.retain {
-		b.Spec.Deletion = v1.DeletionRetain
-	} else {
-		b.Finalizers = []string{v1.BackupFinalizer}
 	}
 	if slot, err := time.Parse(time.RFC3339, tags[cloud.TagSlot]); err == nil {
 		b.Spec.Slot = &metav1.Time{Time: slot}
@@ -89,6 +85,14 @@ func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 	}
 	f.conclude(&b, tags)
 	return b
+}
+
+// failed orders snapshots: 1 for one that failed.
+func failed(s cloud.Snapshot) int {
+	if s.State == cloud.StateFailed {
+		return 1
+	}
+	return 0
 }
 
 // add adds one snapshot to a status: as that of its claim, or as a copy.

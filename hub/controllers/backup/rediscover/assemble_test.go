@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -58,7 +57,7 @@ func TestABackupIsFoundWhole(t *testing.T) {
 			Labels:      map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: "shop", v1.ClusterLabel: "eu-1"},
 		},
 		Spec: v1.BackupSpec{
-			AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, Deletion: v1.DeletionDelete,
+			AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, Deletion: v1.DeletionRetain,
 			Slot: &metav1.Time{Time: noon().Add(-10 * time.Hour)},
 		},
 		Status: v1.BackupStatus{
@@ -129,14 +128,13 @@ func TestTwinsAreOneBackup(t *testing.T) {
 	}
 }
 
-// TestAnotherHubsBackupsAreKept: they can be restored, and nothing of ours deletes them.
-func TestAnotherHubsBackupsAreKept(t *testing.T) {
+// TestAnAttemptThatFailedIsNotTheBackup: of two attempts the good one counts, though it is younger.
+func TestAnAttemptThatFailedIsNotTheBackup(t *testing.T) {
 	t.Parallel()
-	backups, _ := assemble(found{account: account(), snapshot: []cloud.Snapshot{snapshot(nil)}, retain: true, now: noon()})
-	if len(backups) != 1 || backups[0].Spec.Deletion != v1.DeletionRetain {
-		t.Fatalf("found %+v", backups)
-	}
-	if diff := cmp.Diff([]string(nil), backups[0].Finalizers, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("finalizers (-want +got):\n%s", diff)
+	good := snapshot(func(s *cloud.Snapshot) { s.Ref.ID = "snap-2"; s.CutAt = s.CutAt.Add(time.Minute) })
+	failed := snapshot(func(s *cloud.Snapshot) { s.State = cloud.StateFailed })
+	backups, _ := assemble(found{account: account(), snapshot: []cloud.Snapshot{failed, good}, now: noon()})
+	if len(backups) != 1 || backups[0].Status.Phase != v1.BackupCompleted || backups[0].Status.Snapshots[0].ID != "snap-2" {
+		t.Errorf("found %+v", backups)
 	}
 }

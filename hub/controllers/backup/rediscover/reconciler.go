@@ -93,6 +93,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if v.Stops() && !v.Fatal {
+		if err := r.answer(ctx, account, account.Status.LastHandledRediscoverAt, v.Message); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+			return reconcile.Result{}, err
+		}
 		return queues.Later(v.Wait), nil
 	}
 	answer := v.Message
@@ -113,7 +116,7 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 	f := found{account: account, now: r.options.Clock.Now()}
 	owner := cloud.Owner{Hub: r.options.HubUID}
 	if other := account.Annotations[v1.RediscoverHubAnnotation]; other != "" && other != owner.Hub {
-		owner.Hub, f.retain = other, true
+		owner.Hub = other
 	}
 	regions, err := r.regions(ctx, account)
 	if err != nil {
@@ -191,6 +194,8 @@ func (r *Reconciler) make(ctx context.Context, f found) (string, error) {
 			known++
 		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 			homeless++ // Its namespace is gone, or going.
+		case apierrors.IsInvalid(err):
+			left++ // Somebody edited its tags.
 		default:
 			return "", fmt.Errorf("making backup %q: %w", backups[i].Name, err)
 		}
@@ -230,6 +235,9 @@ func (r *Reconciler) makeOne(ctx context.Context, b *v1.Backup) error {
 }
 
 func (r *Reconciler) answer(ctx context.Context, account *v1.CloudAccount, asked, answer string) error {
+	if account.Status.LastHandledRediscoverAt == asked && account.Status.Rediscovered == answer {
+		return nil
+	}
 	before := account.DeepCopy()
 	account.Status.LastHandledRediscoverAt, account.Status.Rediscovered = asked, answer
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})

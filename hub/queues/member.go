@@ -1,0 +1,24 @@
+package queues
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// OfMember returns the key of a member: its name, and one key for all names that no member
+// has, since who may make objects that name a member may make up names.
+func OfMember(ctx context.Context, hub client.Reader, name string) (string, error) {
+	err := hub.Get(ctx, client.ObjectKey{Name: name}, &v1.MemberCluster{}, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return "-", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("getting member %q: %w", name, err)
+	}
+	return name, nil
+}
