@@ -1,0 +1,151 @@
+package restore
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+)
+
+// situation is a Restore of a complete backup of eu-1 into us-1, with a copy there.
+func situation() *work {
+	return &work{
+		Reconciler: &Reconciler{},
+		restore:    &v1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "r-uid"}, Spec: v1.RestoreSpec{BackupName: "b", ClusterName: "us-1"}},
+		backup: &v1.Backup{
+			ObjectMeta: metav1.ObjectMeta{Name: "b"},
+			Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, CopyToRegions: []string{"us-east-1"}},
+			Status: v1.BackupStatus{
+				Phase: v1.BackupCompleted, Provider: v1.ProviderAWS, Account: "prod", Engine: v1.EnginePostgreSQL, Version: "13.4",
+				Snapshots: []v1.VolumeSnapshot{{
+					Claim:         "data-0",
+					CloudSnapshot: v1.CloudSnapshot{Region: "eu-west-1", ID: "snap-1", State: "Ready"},
+					Copies:        []v1.CloudSnapshot{{Region: "us-east-1", ID: "snap-2", State: "Ready"}},
+				}},
+			},
+		},
+		member: &v1.MemberCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "us-1"},
+			Spec:       v1.MemberClusterSpec{CloudAccountRef: &v1.CloudAccountReference{Name: "prod"}},
+			Status:     v1.MemberClusterStatus{Provider: v1.ProviderAWS, Region: "us-east-1", Zones: []string{"us-east-1a", "us-east-1b"}},
+		},
+		app: &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: &v1.Database{Engine: v1.EnginePostgreSQL, Version: "13.9"}}},
+	}
+}
+
+func TestPossible(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(*work)
+		reason string
+		fatal  bool
+	}{
+		"as it is":         {func(*work) {}, "", false},
+		"still travelling": {func(w *work) { w.backup.Status.Phase = v1.BackupFinalizing }, "", false},
+		"not cut":          {func(w *work) { w.backup.Status.Phase = v1.BackupInProgress }, v1.ReasonBackupNotReady, false},
+		"failed":           {func(w *work) { w.backup.Status.Phase = v1.BackupFailed }, v1.ReasonBackupNotReady, true},
+		"a dump":           {func(w *work) { w.backup.Spec.Method = v1.BackupDump }, v1.ReasonBackupNotReady, true},
+		"going": {func(w *work) {
+			w.backup.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
+		}, v1.ReasonBackupNotFound, true},
+		"another provider": {func(w *work) { w.member.Status.Provider = v1.ProviderGCP }, v1.ReasonProviderMismatch, true},
+		"another account":  {func(w *work) { w.member.Spec.CloudAccountRef.Name = "test" }, v1.ReasonProviderMismatch, true},
+		"no account":       {func(w *work) { w.member.Spec.CloudAccountRef = nil }, v1.ReasonProviderMismatch, true},
+		"region not known": {func(w *work) { w.member.Status.Region = "" }, v1.ReasonProviderUnknown, false},
+		"another engine":   {func(w *work) { w.app.Spec.Database.Engine = v1.EngineMySQL }, v1.ReasonEngineMismatch, true},
+		"another major":    {func(w *work) { w.app.Spec.Database.Version = "14.1" }, v1.ReasonEngineMismatch, true},
+		"no application":   {func(w *work) { w.app = nil }, "", false},
+		"too late to refuse": {func(w *work) {
+			w.backup.Status.Phase = v1.BackupFailed
+			w.restore.Status.Volumes = []v1.RestoredVolume{{State: stateExchanging}}
+		}, "", false},
+		"verify with an agent": {func(w *work) { w.restore.Spec.Verify = true; w.member.Spec.Mode = v1.ModeAgent }, v1.ReasonForbidden, true},
+		"verify another major": {func(w *work) { w.restore.Spec.Verify = true; w.app.Spec.Database.Version = "14.1" }, "", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := situation()
+			tt.change(w)
+			if got := w.possible(); got.Reason != tt.reason || got.Fatal != tt.fatal {
+				t.Errorf("%+v, want the reason %q, fatal %t", got, tt.reason, tt.fatal)
+			}
+		})
+	}
+}
+
+func TestWhichSnapshotAndWhere(t *testing.T) {
+	t.Parallel()
+	w := situation()
+	snapshot := &w.backup.Status.Snapshots[0]
+	check := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	check("the copy of the region", w.snapshotHere(snapshot), "snap-2")
+	snapshot.Copies[0].State = string(cloud.StateCut)
+	check("a copy that is not ready", w.snapshotHere(snapshot), "")
+	w.member.Status.Region = "eu-west-1"
+	check("the snapshot itself", w.snapshotHere(snapshot), "snap-1")
+	w.backup.Status.Provider, w.member.Status.Region = v1.ProviderGCP, "asia-east1"
+	check("a snapshot without a region", w.snapshotHere(snapshot), "snap-1")
+
+	check("the first zone", w.zoneFor(nil), "us-east-1a")
+	check("that of the volume in its place", w.zoneFor(&claim{ref: cloud.VolumeRef{Zone: "us-east-1c"}}), "us-east-1c")
+	w.restore.Spec.Zone = "us-east-1b"
+	check("the one that is asked for", w.zoneFor(&claim{ref: cloud.VolumeRef{Zone: "us-east-1c"}}), "us-east-1b")
+	w.member.Status.Provider, w.member.Status.Region, w.restore.Spec.Zone = v1.ProviderAzure, "westeurope", "westeurope-2"
+	check("Azure's, without the region", w.zoneFor(nil), "2")
+}
+
+// TestNoWayBack: after its claim was taken away a database is not let go by a failure, but
+// for one whose place another Restore has taken.
+func TestNoWayBack(t *testing.T) {
+	t.Parallel()
+	w := situation()
+	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", State: stateExchanging}}
+	v, err := w.giveUp(t.Context(), verdict.Fail(v1.ReasonRegionNotAllowed, "not any more"))
+	if err != nil || v.Fatal || v.Reason != v1.ReasonRegionNotAllowed || v.Wait == 0 {
+		t.Errorf("%+v, %v: want to wait with the reason", v, err)
+	}
+}
+
+func TestSuperseded(t *testing.T) {
+	t.Parallel()
+	w := situation()
+	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", PersistentVolume: "ours", State: stateBound}}
+	pvc := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "ours"}}
+	w.place = &place{claims: map[string]*claim{"data-0": {pvc: pvc}}}
+	if got := w.superseded(); got != "" {
+		t.Errorf("%s is said to be another's", got)
+	}
+	pvc.Spec.VolumeName = "another"
+	if got := w.superseded(); got != "data-0" {
+		t.Errorf("%q is another's, want data-0", got)
+	}
+	// What another put there is left alone.
+	if bound, err := w.exchangeOne(t.Context(), &w.restore.Status.Volumes[0]); !bound || err != nil {
+		t.Errorf("bound %t, %v", bound, err)
+	}
+}
+
+func TestReplicasAreNotLeftBehind(t *testing.T) {
+	t.Parallel()
+	w := situation()
+	w.place = &place{copy: &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: &v1.Database{Replicas: new(int32(3))}}}}
+	w.member.Name = "eu-1"
+	if v := w.replaceable(t.Context()); !v.Fatal || v.Reason != v1.ReasonInUse {
+		t.Errorf("three pods: %+v", v)
+	}
+	w.place.copy.Spec.Database.Replicas = new(int32(1))
+	if v := w.replaceable(t.Context()); v.Stops() {
+		t.Errorf("one pod: %+v", v)
+	}
+}
