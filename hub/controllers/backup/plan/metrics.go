@@ -14,7 +14,7 @@ import (
 // last looked at.
 type Metrics struct {
 	clock clock.PassiveClock
-	since, bound, next, last,
+	since, bound, next, last, verified,
 	backups *prometheus.Desc
 
 	mu    sync.Mutex
@@ -30,6 +30,8 @@ func NewMetrics(registry prometheus.Registerer, c clock.PassiveClock) (*Metrics,
 			"Age of the newest good backup of an application in a cluster, or of the application if there is none, in seconds.", labels, nil),
 		last: prometheus.NewDesc("shopfleet_backup_last_success_timestamp_seconds",
 			"Point in time of the newest good backup; 0 if there is none.", labels, nil),
+		verified: prometheus.NewDesc("shopfleet_backup_last_verified_timestamp_seconds",
+			"When a backup was last restored and found good; 0 if none was.", labels, nil),
 		bound: prometheus.NewDesc("shopfleet_backup_max_rpo_seconds",
 			"How old the newest good backup may be, in seconds.", labels, nil),
 		next: prometheus.NewDesc("shopfleet_backup_next_timestamp_seconds",
@@ -57,7 +59,7 @@ func (m *Metrics) forget(app types.NamespacedName) {
 
 // Describe tells what Collect collects.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.since, m.last, m.bound, m.next, m.backups} {
+	for _, d := range []*prometheus.Desc{m.since, m.last, m.verified, m.bound, m.next, m.backups} {
 		out <- d
 	}
 }
@@ -81,6 +83,11 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 			}
 			gauge(m.since, max(now.Sub(from).Seconds(), 0))
 			gauge(m.last, last)
+			verified := float64(0)
+			if !s.LastVerified.IsZero() {
+				verified = float64(s.LastVerified.Unix())
+			}
+			gauge(m.verified, verified)
 			gauge(m.bound, s.MaxRPO.Seconds())
 			if !s.Next.IsZero() {
 				gauge(m.next, float64(s.Next.Unix()))

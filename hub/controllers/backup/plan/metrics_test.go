@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// TestMetrics: ages are those of the moment of asking, and who is gone is not told of.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	clock := testclock.NewFakeClock(at("2026-03-02T02:00:00Z"))
+	registry := prometheus.NewPedanticRegistry()
+	m, err := NewMetrics(registry, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := types.NamespacedName{Namespace: "shops", Name: "shop"}
+	m.set(app, Plan{Clusters: []Standing{
+		{Cluster: "eu-1", LastGood: clock.Now(), MaxRPO: 36 * time.Hour, Next: at("2026-03-03T02:00:00Z"), LastVerified: at("2026-03-01T04:00:00Z"), Completed: 3, Failed: 1},
+		{Cluster: "us-1", Since: at("2026-03-01T02:00:00Z"), MaxRPO: time.Hour},
+	}})
+	clock.Step(time.Minute)
+	const want = `# HELP shopfleet_backup_seconds_since_last_success Age of the newest good backup of an application in a cluster, or of the application if there is none, in seconds.
+# TYPE shopfleet_backup_seconds_since_last_success gauge
+shopfleet_backup_seconds_since_last_success{app="shop",cluster="eu-1",namespace="shops"} 60
+shopfleet_backup_seconds_since_last_success{app="shop",cluster="us-1",namespace="shops"} 86460
+# HELP shopfleet_backup_last_verified_timestamp_seconds When a backup was last restored and found good; 0 if none was.
+# TYPE shopfleet_backup_last_verified_timestamp_seconds gauge
+shopfleet_backup_last_verified_timestamp_seconds{app="shop",cluster="eu-1",namespace="shops"} 1.7723376e+09
+shopfleet_backup_last_verified_timestamp_seconds{app="shop",cluster="us-1",namespace="shops"} 0
+# HELP shopfleet_backups Backups that there are, by result: Completed or Failed.
+# TYPE shopfleet_backups gauge
+shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",result="Completed"} 3
+shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",result="Failed"} 1
+shopfleet_backups{app="shop",cluster="us-1",namespace="shops",result="Completed"} 0
+shopfleet_backups{app="shop",cluster="us-1",namespace="shops",result="Failed"} 0
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want),
+		"shopfleet_backup_seconds_since_last_success", "shopfleet_backup_last_verified_timestamp_seconds", "shopfleet_backups"); err != nil {
+		t.Error(err)
+	}
+	m.forget(app)
+	if n, err := testutil.GatherAndCount(registry); err != nil || n != 0 {
+		t.Errorf("%d are told of an application that is gone, %v", n, err)
+	}
+}
