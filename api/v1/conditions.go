@@ -122,7 +122,6 @@ const (
 	ReasonProvisioned         = "Provisioned"
 	ReasonDriverMissing       = "DriverMissing"
 	ReasonProviderUnknown     = "ProviderUnknown"
-	ReasonSnapshotAPIMissing  = "SnapshotAPIMissing"
 	ReasonInUse               = "InUse"
 )
 

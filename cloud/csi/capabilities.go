@@ -26,24 +26,18 @@ type Capabilities struct {
 	Copy      CopyMode
 	// MinInterval is the least time between two snapshots of a volume.
 	MinInterval time.Duration
-	// MaxNameLength is that of a snapshot's name, in characters.
-	MaxNameLength int
-	// RestoreAcrossZones tells whether a volume can be made in another zone of the
-	// region than that of the volume which the snapshot is of.
-	RestoreAcrossZones bool
 }
 
 // CapabilitiesOf returns what a provider can do; an unknown one can do nothing.
 func CapabilitiesOf(p v1.Provider) Capabilities {
 	switch p {
 	case v1.ProviderAWS:
-		// The name is the value of a tag.
-		return Capabilities{Snapshots: true, Copy: CopyByCopy, MinInterval: 15 * time.Second, MaxNameLength: 256, RestoreAcrossZones: true}
+		return Capabilities{Snapshots: true, Copy: CopyByCopy, MinInterval: 15 * time.Second}
 	case v1.ProviderGCP:
-		return Capabilities{Snapshots: true, Copy: CopyByLocation, MinInterval: 10 * time.Minute, MaxNameLength: 63, RestoreAcrossZones: true}
+		return Capabilities{Snapshots: true, Copy: CopyByLocation, MinInterval: 10 * time.Minute}
 	case v1.ProviderAzure:
 		// Seven in five minutes are allowed.
-		return Capabilities{Snapshots: true, Copy: CopyByCopy, MinInterval: time.Minute, MaxNameLength: 80, RestoreAcrossZones: true}
+		return Capabilities{Snapshots: true, Copy: CopyByCopy, MinInterval: time.Minute}
 	default:
 		// A path in a node stays in that node; its database is dumped.
 		return Capabilities{Copy: CopyNone}

@@ -56,18 +56,6 @@ func configured(p v1.Provider, config v1.CloudConfig) (disk, bool) {
 	}
 }
 
-// CheckConfig finds what is wrong with each block, whichever clusters there are. The
-// error names the fields.
-func CheckConfig(config v1.CloudConfig) error {
-	var faults []error
-	for _, p := range []v1.Provider{v1.ProviderAWS, v1.ProviderGCP, v1.ProviderAzure} {
-		if d, ok := configured(p, config); ok {
-			faults = append(faults, d.check(""))
-		}
-	}
-	return errors.Join(faults...)
-}
-
 // check finds what is wrong with a disk; an empty region is not looked at.
 func (d disk) check(region string) error {
 	t, known := diskTypes(d.provider)[d.kind]

@@ -1,6 +1,7 @@
 package csi
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ func managed(sku string, iops, throughput *int32) v1.CloudConfig {
 	return v1.CloudConfig{Azure: &v1.AzureConfig{DiskSKU: sku, IOPS: iops, Throughput: throughput}}
 }
 
-func TestCheckConfig(t *testing.T) {
+func TestConfigs(t *testing.T) {
 	t.Parallel()
 	const awsField, gcpField, azureField = "spec.cloudConfig.aws.ebs.", "spec.cloudConfig.gcp.", "spec.cloudConfig.azure."
 	n := func(value int32) *int32 { return new(value) }
@@ -77,7 +78,7 @@ func TestCheckConfig(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			expect(t, CheckConfig(tt.config), tt.says)
+			expect(t, checkAll(tt.config), tt.says)
 		})
 	}
 }
@@ -95,11 +96,11 @@ func expect(t *testing.T, err error, says string) {
 	}
 }
 
-// TestCheckConfigSaysAll: each provider's fault is told, not the first alone.
-func TestCheckConfigSaysAll(t *testing.T) {
+// TestEachProvidersFaultIsTold: each provider's fault is told, not the first alone.
+func TestEachProvidersFaultIsTold(t *testing.T) {
 	t.Parallel()
 	both := v1.CloudConfig{AWS: ebs("io1", nil, nil).AWS, Azure: managed("Premium_LRS", new(int32(500)), nil).Azure}
-	err := CheckConfig(both)
+	err := checkAll(both)
 	expect(t, err, "spec.cloudConfig.aws.ebs.iops is missing")
 	expect(t, err, "spec.cloudConfig.azure.iops is 500")
 	if _, err := AppClass(clusters()["gcp"], both); err != nil {
@@ -167,4 +168,15 @@ func TestCheckSize(t *testing.T) {
 			expect(t, CheckSize(tt.class, resource.MustParse(tt.size)), tt.says)
 		})
 	}
+}
+
+// checkAll finds what is wrong with each block.
+func checkAll(config v1.CloudConfig) error {
+	var faults []error
+	for _, p := range []v1.Provider{v1.ProviderAWS, v1.ProviderGCP, v1.ProviderAzure} {
+		if d, ok := configured(p, config); ok {
+			faults = append(faults, d.check(""))
+		}
+	}
+	return errors.Join(faults...)
 }

@@ -5,11 +5,10 @@
 //
 //   - Classes makes the StorageClasses and the VolumeSnapshotClass of a cluster,
 //     AppClass the one that an application's cloudConfig asks for, and ClassName tells
-//     which of them the volumes of a copy get. CheckConfig and CheckSize find what a
-//     driver would refuse only when a claim is made.
+//     which of them the volumes of a copy get. CheckSize finds what a driver would
+//     refuse only when a claim is made.
 //   - ParsePV reads where the volume of a PersistentVolume is; StaticPV writes a
-//     PersistentVolume for a volume that there is already. DriverOf and ProviderOf tell
-//     who provides.
+//     PersistentVolume for a volume that there is already. ProviderOf tells who provides.
 //   - CapabilitiesOf tells what a provider can do, without asking it.
 //
 // # Profiles
@@ -27,9 +26,8 @@
 //
 // # Trade-offs
 //
-//   - fast on AWS is gp3 and not io2: twice the operations of standard cost a few
-//     dollars a month, in every zone and on every kind of machine; io2 costs as much for
-//     each thousand. Who needs io2 says so in cloudConfig. On Azure it is Premium_LRS and
+//   - fast on AWS is gp3 and not io2, the dearer of the two: it has twice the operations of
+//     standard. Who needs io2 says so in cloudConfig. On Azure it is Premium_LRS and
 //     not PremiumV2_LRS, which not every region and no machine without a zone has;
 //     standard is StandardSSD_LRS, which every size of machine takes.
 //   - archive on AWS is st1 and not the cheaper sc1: a database that starts reads all
@@ -40,5 +38,5 @@
 //   - Where EKS has both drivers of EBS, it is ebs.csi.aws.com: somebody installed that
 //     one on purpose, and the volumes of the two do not mix.
 //   - A volume handle is left as the driver wrote it, so that it is found again as it
-//     stands in the cluster; SameHandle compares.
+//     stands in the cluster.
 package csi

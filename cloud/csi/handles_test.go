@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
@@ -188,7 +187,7 @@ func otherVolumes() map[string]parseCase {
 	}
 }
 
-func TestDriverOf(t *testing.T) {
+func TestDrivers(t *testing.T) {
 	t.Parallel()
 	for want, source := range map[string]corev1.PersistentVolumeSource{
 		DriverEBS:       inTreeEBS("vol-1"),
@@ -197,22 +196,12 @@ func TestDriverOf(t *testing.T) {
 		DriverAzureDisk: inTreeAzure(azureDisk, corev1.AzureManagedDisk),
 		"":              {HostPath: &corev1.HostPathVolumeSource{Path: "/var/d"}},
 	} {
-		if got, err := DriverOf(persistent(source, nil)); err != nil || got != want {
-			t.Errorf("driver is %q, %v; want %q", got, err, want)
+		if got, err := sourceOf(persistent(source, nil)); err != nil || got.driver != want {
+			t.Errorf("driver is %q, %v; want %q", got.driver, err, want)
 		}
 	}
-	_, err := DriverOf(persistent(ofDriver("efs.csi.aws.com", "fs-1"), nil))
+	_, err := sourceOf(persistent(ofDriver("efs.csi.aws.com", "fs-1"), nil))
 	expect(t, err, "efs.csi.aws.com")
-}
-
-func TestSameHandle(t *testing.T) {
-	t.Parallel()
-	if !SameHandle(v1.ProviderAzure, azureDisk, azureDiskLow) {
-		t.Error("Azure's handles differ in their case alone")
-	}
-	if SameHandle(v1.ProviderAzure, azureDisk, azureDisk+"2") || SameHandle(v1.ProviderLocal, "/var/D", "/var/d") {
-		t.Error("different volumes are taken for one")
-	}
 }
 
 // FuzzParsePV: whatever stands in a PersistentVolume, it is refused or understood; and

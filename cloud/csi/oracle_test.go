@@ -75,8 +75,8 @@ func checkMigration(t *testing.T, pv *corev1.PersistentVolume) {
 	if diff := cmp.Diff(after, before); diff != "" {
 		t.Errorf("volume (-after +before):\n%s", diff)
 	}
-	if driver, err := DriverOf(pv); err != nil || driver != migrated.Spec.CSI.Driver {
-		t.Errorf("driver is %q, %v; Kubernetes says %q", driver, err, migrated.Spec.CSI.Driver)
+	if found, err := sourceOf(pv); err != nil || found.driver != migrated.Spec.CSI.Driver {
+		t.Errorf("driver is %q, %v; Kubernetes says %q", found.driver, err, migrated.Spec.CSI.Driver)
 	}
 }
 

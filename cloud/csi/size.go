@@ -3,12 +3,9 @@ package csi
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 const gibibyte = 1 << 30
@@ -47,13 +44,4 @@ func CheckSize(class *storagev1.StorageClass, size resource.Quantity) error {
 		return fmt.Errorf("a volume of %s is too small: %s needs at least %dGi for %d IOPS", size.String(), kind, (n+t.iopsPerGiB-1)/t.iopsPerGiB, n)
 	}
 	return nil
-}
-
-// SameHandle tells whether two volume handles of a provider mean the same volume.
-// Azure's are the same in whatever case they are written.
-func SameHandle(p v1.Provider, a, b string) bool {
-	if p == v1.ProviderAzure {
-		return strings.EqualFold(a, b)
-	}
-	return a == b
 }

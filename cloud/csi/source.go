@@ -26,17 +26,6 @@ type source struct {
 	zone string
 }
 
-// DriverOf returns the CSI driver of a PersistentVolume, also of one that was made by
-// the in-tree plugin which the driver took over; empty for a path in a node. The error
-// says why the volume is not one that is known here.
-func DriverOf(pv *corev1.PersistentVolume) (string, error) {
-	s, err := sourceOf(pv)
-	if err != nil {
-		return "", err
-	}
-	return s.driver, nil
-}
-
 func sourceOf(pv *corev1.PersistentVolume) (source, error) {
 	if pv == nil {
 		return source{}, errors.New("there is no PersistentVolume")

@@ -10,14 +10,12 @@
 //   - Prune: an inventory and a policy to what is kept and what is deleted, with
 //     a reason for each.
 //   - RPO, and the bound for it where the user gives none.
-//   - Group: the snapshots of one backup to what becomes of them together.
 //
 // # Not
 //
 // No client, no clock, no randomness: the same input gives the same answer. What
 // a backup is made with, and how a database is held still for it, is decided by
-// who does it. Whether the database was still held when the last of a group was
-// cut is for them to record: Group knows states, not sessions.
+// who does it.
 //
 // # Time zones
 //

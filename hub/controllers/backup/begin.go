@@ -167,15 +167,15 @@ func (w *work) memberTrouble(err error) verdict.Verdict {
 	case errors.As(err, &unusable):
 		return verdict.Fail(v1.ReasonCloudRefused, "%s", unusable.Error())
 	case errors.Is(err, multicluster.ErrClusterNotFound):
-		return w.untilCut(verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.backup.Spec.ClusterName))
+		return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.backup.Spec.ClusterName)
 	case errors.Is(err, errUnbound):
-		return w.untilCut(verdict.Hold(verdict.Member, v1.ReasonWaitingForStorage, "the database's claim in %s has no volume yet", w.backup.Spec.ClusterName))
+		return verdict.Hold(verdict.Member, v1.ReasonWaitingForStorage, "the database's claim in %s has no volume yet", w.backup.Spec.ClusterName)
 	case apierrors.IsNotFound(err):
 		return verdict.Fail(v1.ReasonClaimNotFound, "the database has no claim in %s", w.backup.Spec.ClusterName)
 	case apierrors.IsForbidden(err):
-		return w.untilCut(verdict.Hold(verdict.Refused, v1.ReasonForbidden, "the hub may not read claims and volumes in %s", w.backup.Spec.ClusterName))
+		return verdict.Hold(verdict.Refused, v1.ReasonForbidden, "the hub may not read claims and volumes in %s", w.backup.Spec.ClusterName)
 	default:
-		return w.untilCut(verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.backup.Spec.ClusterName))
+		return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.backup.Spec.ClusterName)
 	}
 }
 

@@ -30,11 +30,12 @@ func dumpable(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) verd
 func (w *work) dump(ctx context.Context) verdict.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
-	if err != nil {
-		return w.untilReady(w.memberTrouble(err))
+	var v verdict.Verdict
+	if in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName)); err != nil {
+		v = w.memberTrouble(err)
+	} else {
+		v = dump.Run{Backup: w.backup, Reader: in.GetAPIReader(), Writer: in.GetClient(), Now: w.now}.Advance(ctx)
 	}
-	v := dump.Run{Backup: w.backup, Reader: in.GetAPIReader(), Writer: in.GetClient(), Now: w.now}.Advance(ctx)
 	if w.backup.Status.Dump == nil {
 		return w.untilCut(v)
 	}

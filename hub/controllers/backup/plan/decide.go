@@ -24,6 +24,8 @@ type input struct {
 // Plan is what to do for an application now.
 type Plan struct {
 	Make []*v1.Backup
+	// Missed says, by cluster, how many slots the Backup in Make makes up for.
+	Missed map[string]int
 	// Delete are the Backups to delete, by name.
 	Delete []schedule.Verdict
 	// Verify are the Restores that prove backups, and Forget those that are done with.
@@ -66,7 +68,7 @@ type trouble struct{ reason, message string }
 func decide(in input) Plan {
 	policy := in.app.Spec.Database.Backup
 	when, err := schedule.Parse(policy.Schedule, policy.TimeZone)
-	plan := Plan{Again: in.now.Add(lookAgain)}
+	plan := Plan{Again: in.now.Add(lookAgain), Missed: map[string]int{}}
 	if err != nil {
 		plan.Invalid = true
 		plan.Condition = metav1.Condition{
@@ -115,6 +117,7 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, name string) []troub
 	due := when.Due(last, in.now, in.offset(name, interval))
 	if !due.Slot.IsZero() && !in.busy(mine) && (due.Slot.Sub(last) >= least || len(mine) == 0) {
 		plan.Make = append(plan.Make, in.backupFor(name, due.Slot))
+		plan.Missed[name] = due.Missed
 		standing.LastSlot = due.Slot
 	}
 	standing.Next = due.NextAt

@@ -104,6 +104,27 @@ func TestWhatIsMade(t *testing.T) {
 	}
 }
 
+// TestMissedRunsAreTold: of four slots three are not made up for.
+func TestMissedRunsAreTold(t *testing.T) {
+	t.Parallel()
+	if got := decide(situation("2026-03-05T15:00:00Z")).Missed["eu-1"]; got != 3 {
+		t.Errorf("%d runs were missed, want 3", got)
+	}
+}
+
+// TestEachClusterIsBackedUpBeforeAnUpgrade, in one pass.
+func TestEachClusterIsBackedUpBeforeAnUpgrade(t *testing.T) {
+	t.Parallel()
+	in := situation("2026-03-01T18:00:00Z")
+	in.app.Status.Clusters = append(in.app.Status.Clusters, v1.ClusterStatus{Name: "eu-2"})
+	in.members["eu-2"] = in.members["eu-1"]
+	in.app.Status.Backups = []v1.ClusterBackups{{Cluster: "eu-1", Version: "13.4"}, {Cluster: "eu-2", Version: "13.4"}}
+	in.app.Spec.Database.Version = "13.5"
+	if made := decide(in).Make; len(made) != 2 || made[0].Spec.ClusterName == made[1].Spec.ClusterName {
+		t.Errorf("made %v, want one for each cluster", made)
+	}
+}
+
 func TestTheBackupOfASlot(t *testing.T) {
 	t.Parallel()
 	made := decide(situation("2026-03-02T02:10:00Z")).Make

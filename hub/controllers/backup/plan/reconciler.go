@@ -165,7 +165,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 // act makes and deletes what a plan says.
 func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, plan Plan) error {
 	for _, b := range plan.Make {
-		if err := r.make(ctx, app, b); err != nil {
+		if err := r.make(ctx, app, b, plan.Missed[b.Spec.ClusterName]); err != nil {
 			return err
 		}
 	}
@@ -213,8 +213,9 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, 
 	return in, nil
 }
 
-// make makes a Backup. One of the name that is there already is the same.
-func (r *Reconciler) make(ctx context.Context, app *v1.EcommerceApp, b *v1.Backup) error {
+// make makes a Backup, which makes up for as many that were missed. One of the name that
+// is there already is the same.
+func (r *Reconciler) make(ctx context.Context, app *v1.EcommerceApp, b *v1.Backup, missed int) error {
 	err := r.client.Create(ctx, b, client.FieldOwner(v1.HubFieldManager))
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -223,6 +224,10 @@ func (r *Reconciler) make(ctx context.Context, app *v1.EcommerceApp, b *v1.Backu
 		return fmt.Errorf("making backup %q: %w", b.Name, err)
 	}
 	r.options.Recorder.Eventf(app, b, corev1.EventTypeNormal, "BackupStarted", "BackUp", "Backing up %s as %s", b.Spec.ClusterName, b.Name)
+	if missed > 0 {
+		r.options.Recorder.Eventf(app, b, corev1.EventTypeWarning, "BackupsMissed", "BackUp", "%d runs of the schedule were missed in %s; %s makes up for them",
+			missed, b.Spec.ClusterName, b.Name)
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -35,7 +36,7 @@ func (in input) upgrade(plan *Plan, s *Standing, mine []*v1.Backup) trouble {
 		}
 	}
 	switch {
-	case last == nil && len(plan.Make) == 0 && !in.busy(mine):
+	case last == nil && !plan.makes(s.Cluster) && !in.busy(mine):
 		b := in.backupFor(s.Cluster, s.UpgradeTime)
 		b.Name, b.Spec.Slot = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
 		plan.Make = append(plan.Make, b)
@@ -44,6 +45,11 @@ func (in input) upgrade(plan *Plan, s *Standing, mine []*v1.Backup) trouble {
 			s.Cluster, wanted, last.Status.Message)}
 	}
 	return trouble{}
+}
+
+// makes tells whether a Backup of a cluster is to be made.
+func (p *Plan) makes(cluster string) bool {
+	return slices.ContainsFunc(p.Make, func(b *v1.Backup) bool { return b.Spec.ClusterName == cluster })
 }
 
 // upgradeTime is when another version was first asked for in a cluster.
