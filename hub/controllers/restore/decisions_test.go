@@ -149,3 +149,22 @@ func TestReplicasAreNotLeftBehind(t *testing.T) {
 		t.Errorf("one pod: %+v", v)
 	}
 }
+
+// TestWhatABackupIsProvenWith: the image goes with the version, the credentials do not.
+func TestWhatABackupIsProvenWith(t *testing.T) {
+	t.Parallel()
+	w := situation()
+	db := w.app.Spec.Database
+	db.Image, db.CredentialsSecretRef = "registry.example.com/postgres:mine", &v1.LocalSecretReference{Name: "ours"}
+	if d := w.drill(); d.Image != "" || d.Version != "13.4" || d.Credentials.Name != "ours" {
+		t.Errorf("of another version: %+v", d)
+	}
+	db.Version = "13.4"
+	if d := w.drill(); d.Image != db.Image {
+		t.Errorf("of the same version: %+v", d)
+	}
+	w.app = nil
+	if d := w.drill(); d.Credentials.Name != "shop-database-credentials" || d.Image != "" {
+		t.Errorf("without an application: %+v", d)
+	}
+}

@@ -1,7 +1,6 @@
 package restore
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -49,13 +48,16 @@ func (w *work) drill() drill.Drill {
 	d := drill.Drill{
 		Name: "v-" + hex.EncodeToString(sum[:8]), Engine: w.backup.Status.Engine, Version: w.backup.Status.Version,
 		Credentials: client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabaseCredentials(w.backup.Spec.AppName)},
+		Storage:     resource.MustParse("1Gi"), // The claim is there already, and nobody reads this.
 	}
-	d.Storage, _ = resource.ParseQuantity(cmp.Or(w.backup.Status.Size, "1Gi"))
-	if w.app != nil && w.app.Spec.Database != nil && w.app.Spec.Database.Version == d.Version {
+	if w.app == nil || w.app.Spec.Database == nil {
+		return d
+	}
+	if ref := w.app.Spec.Database.CredentialsSecretRef; ref != nil {
+		d.Credentials.Name = ref.Name
+	}
+	if w.app.Spec.Database.Version == d.Version {
 		d.Image = w.app.Spec.Database.Image
-		if ref := w.app.Spec.Database.CredentialsSecretRef; ref != nil {
-			d.Credentials.Name = ref.Name
-		}
 	}
 	return d
 }
