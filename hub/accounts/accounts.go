@@ -35,7 +35,7 @@ type Options struct {
 	// Token makes tokens of the hub's ServiceAccount, for federated credentials; nil
 	// where the hub has none.
 	Token cloud.TokenSource
-	// HTTP sends requests; the default is NewTransport().
+	// HTTP sends requests; the default is a NewTransport() for each account.
 	HTTP http.RoundTripper
 	// Clock tells the time; the default is the real one.
 	Clock clock.Clock
@@ -55,17 +55,16 @@ type Accounts struct {
 
 // account is what is known of one.
 type account struct {
-	spec     v1.CloudAccountSpec
-	secret   map[string][]byte
+	spec   v1.CloudAccountSpec
+	secret map[string][]byte
+	// http is the account's own, so that connections that hang are nobody else's.
+	http     http.RoundTripper
 	sessions map[string]cloud.Session
 	buckets  map[string]*buckets
 }
 
 // New makes accounts without any.
 func New(o Options) *Accounts {
-	if o.HTTP == nil {
-		o.HTTP = NewTransport()
-	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -87,9 +86,15 @@ func (a *Accounts) Set(name string, spec v1.CloudAccountSpec, secret map[string]
 		spec: *spec.DeepCopy(), secret: maps.Clone(secret),
 		sessions: map[string]cloud.Session{}, buckets: map[string]*buckets{},
 	}
-	if known {
-		// What is left in the buckets is the provider's view, and no matter of credentials.
-		next.buckets = last.buckets
+	switch {
+	case known:
+		// What is left in the buckets is the provider's view, and no matter of
+		// credentials; nor are connections.
+		next.buckets, next.http = last.buckets, last.http
+	case a.options.HTTP != nil:
+		next.http = a.options.HTTP
+	default:
+		next.http = NewTransport()
 	}
 	a.byName[name] = next
 	return true
@@ -143,7 +148,7 @@ func (a *Accounts) connect(ctx context.Context, name, region string, of *account
 		Account: name, Region: region, Endpoint: of.spec.Endpoint, Spec: of.spec, Secret: of.secret,
 		Token: a.options.Token, Clock: a.options.Clock,
 		HTTP: &http.Client{Transport: counted{
-			next:  a.options.HTTP,
+			next:  of.http,
 			count: a.options.Requests.MustCurryWith(prometheus.Labels{"provider": string(of.spec.Provider), "account": name}),
 		}},
 	})

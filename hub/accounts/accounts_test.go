@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -167,3 +169,58 @@ func TestRequestsAreCounted(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestAnAccountThatHangsHoldsUpNoOther, although both ask the same host.
+func TestAnAccountThatHangsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	hung := make(chan struct{}, connectionsHost)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hang" {
+			hung <- struct{}{}
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(server.Close)
+	s := newStage()
+	ask := func(account, path string) error {
+		if _, err := s.Session(t.Context(), account, "eu-west-1"); err != nil {
+			return err
+		}
+		i := slices.IndexFunc(s.connected, func(c cloud.Config) bool { return c.Account == account })
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
+		if err != nil {
+			return err
+		}
+		response, err := s.connected[i].HTTP.Do(r)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		return err
+	}
+	for _, name := range []string{"a", "b"} {
+		s.Set(name, spec(), nil)
+		if err := ask(name, "/"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range connectionsHost {
+		go func() { _ = ask("a", "/hang") }() // Ends with the test.
+	}
+	for range connectionsHost {
+		select {
+		case <-hung:
+		case <-time.After(30 * time.Second):
+			t.Fatal("the requests that are to hang did not arrive")
+		}
+	}
+	answered := make(chan error, 1)
+	go func() { answered <- ask("b", "/") }()
+	select {
+	case err := <-answered:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("one account waits for the connections of another")
+	}
+}

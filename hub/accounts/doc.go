@@ -18,9 +18,8 @@
 //
 // # Trade-offs
 //
-//   - One HTTP transport serves all accounts, but connections are per host, and the
-//     bound on them is per host too. Two accounts of one provider share hosts, not
-//     buckets.
+//   - Each account has connections of its own, although accounts of one provider share
+//     hosts: the bound on connections must not make one wait for another that hangs.
 //   - Secrets are kept in memory as long as their account is, since sessions renew their
 //     tokens with them.
 package accounts
