@@ -1,5 +1,5 @@
-// Package cloud is the port to the cloud providers: what the hub asks of the disks
-// and snapshots of a member's cloud, in the words of none of them.
+// Package cloud is the port to the cloud providers: what the hub asks of the disks,
+// snapshots and buckets of a member's cloud, in the words of none of them.
 //
 // # What
 //
@@ -7,8 +7,11 @@
 //     their methods makes a bounded number of calls, never waits for something to be
 //     finished, and is safe to repeat for ever: what it is asked for is found again by
 //     its name and by the tags of its owner.
+//   - Objects is the bucket of one account, for dumps: what is put there is never written
+//     over, and members put and get with requests that the hub signs for them.
 //   - Config is what a session is made from; a Connect of package cloud/aws, gcp, azure
-//     or local makes it. Registry says which provider has which.
+//     or local makes it. Registry says which provider has which. Buckets does so for
+//     Objects, which an Open of package cloud/aws/objects and its like makes.
 //   - Error is what their errors are: a Class, on which callers decide, and what the
 //     provider said, for people.
 //   - Name and Tags are how our snapshots and volumes are called and marked, the same
@@ -42,6 +45,9 @@
 //     The caller therefore writes an Intent down before each request; until the cloud
 //     must have shown what it made, it only looks. The others are asked the same way,
 //     though their names make a second request harmless: one way is easier to trust.
+//   - Objects have no owner but their keys: a bucket has no tags that a list would tell,
+//     and whoever may write there may write any. That nothing is written over is left to
+//     the provider, which alone can promise it.
 //   - Every change carries the owner and is refused on what another owner made or what
 //     has lost its tags: a backup too many is cheaper than one too few.
 package cloud

@@ -144,7 +144,8 @@ func both(a, b []string) bool {
 }
 
 // TestWithAnAgentTheHubWritesCopiesAndVolumes: whatever else the hub lost that way, it
-// has not got back. Of volumes it has what storage, backups and restores take.
+// has not got back. Of volumes, Jobs and Secrets it has what storage, backups and restores
+// take.
 func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 	rules, err := Agent.Rules()
 	if err != nil {
@@ -162,7 +163,9 @@ func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 		"persistentvolumes.":                            {"create", "patch"},
 		"persistentvolumeclaims.":                       {"create", "delete"},
 		"pods/exec.":                                    {"create"},
-		"jobs.batch":                                    {"create"},
+		// What moves and loads dumps, and what it is told.
+		"jobs.batch": {"create", "delete"},
+		"secrets.":   {"create", "delete"},
 	}
 	got := map[string][]string{}
 	for resource, allowed := range verbs(append(rules, more...)) {
@@ -175,14 +178,14 @@ func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
-	for _, secret := range []string{"secrets.", "configmaps."} {
-		if verbs(rules)[secret] != nil {
-			t.Errorf("reads %s", secret)
-		}
+	if allowed := verbs(rules)["configmaps."]; allowed != nil {
+		t.Errorf("verbs %v on configmaps", allowed)
 	}
 	// Claims and pods are those of one database: the rest is the agent's.
 	for resource, not := range map[string][]string{
 		"persistentvolumeclaims.": {"list", "watch"}, "persistentvolumes.": {"list", "watch"},
+		// What the agent has in Secrets, the hub does not read, and what it made there it knows.
+		"secrets.": {"get", "list", "watch", "patch", "update"},
 		// Those of one Job are looked for by its label.
 		"pods.": {"watch"}, "jobs.batch": {"list", "watch"}, "cronjobs.batch": {"list", "watch"},
 	} {

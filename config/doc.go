@@ -31,5 +31,8 @@
 //     rules with a Role in chosen namespaces.
 //   - Volumes and namespaces cannot be deleted with these permissions, not even by
 //     mistake. In members the hub may delete a claim, and does so for a Restore that
-//     was told to overwrite, after it told the volume to stay.
+//     was told to overwrite, after it told the volume to stay, and when a dump that it
+//     fetched there is loaded.
+//   - In members with an agent the hub makes Secrets and reads none: what a Job is told
+//     about a bucket has to be where no ConfigMap is, out of sight.
 package config

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -12,12 +13,18 @@ import (
 // DevelopmentVersion is the tag of the images in the manifests.
 const DevelopmentVersion = "v0.0.0-dev"
 
+// spokeImageFlag is the argument of the hub that names the spoke's image.
+const spokeImageFlag = "--spoke-image="
+
 // Installation is how a process is installed. Zero values mean what the manifests say.
 type Installation struct {
 	// Namespace is where the process runs. Its default is Namespace.
 	Namespace string
 	// Image is the whole reference of the image.
 	Image string
+	// SpokeImage is that of the spoke's image, for the Jobs of the hub in members. Its
+	// default is SpokeImage of Image.
+	SpokeImage string
 	// Replicas is the number of pods, one of which leads; at least 1.
 	Replicas int32
 }
@@ -25,6 +32,22 @@ type Installation struct {
 // Image returns the image of the set's process in a version, for example
 // "shopfleet-hub:v1.2.3". It names no registry.
 func (s Set) Image(version string) string { return "shopfleet-" + string(s) + ":" + version }
+
+// SpokeImage returns the image of the spoke beside an image of the hub: of the same
+// registry and tag. It is empty when the name is not that of the hub's image or has no
+// tag: a digest tells nothing about another image.
+func SpokeImage(hubImage string) string {
+	reference, _, _ := strings.Cut(hubImage, "@")
+	folder, name := "", reference
+	if i := strings.LastIndex(reference, "/"); i >= 0 {
+		folder, name = reference[:i+1], reference[i+1:]
+	}
+	tag, ours := strings.CutPrefix(name, "shopfleet-"+string(Hub)+":")
+	if !ours || tag == "" {
+		return ""
+	}
+	return folder + Spoke.Image(tag)
+}
 
 // Install returns all that runs the set's process in a cluster, in the order of
 // applying: definitions, namespace, account and permissions, what surrounds the
@@ -107,12 +130,31 @@ func (i Installation) adapt(object *unstructured.Unstructured) error {
 			return fmt.Errorf("setting the number of replicas: %w", err)
 		}
 	}
-	if i.Image == "" {
-		return nil
+	spoke := i.SpokeImage
+	if spoke == "" && i.Image != "" {
+		spoke = SpokeImage(i.Image)
 	}
 	return eachMap(object, []string{"spec", "template", "spec", "containers"}, func(container map[string]any) {
-		container["image"] = i.Image
+		if i.Image != "" {
+			container["image"] = i.Image
+		}
+		if i.Image != "" || i.SpokeImage != "" {
+			setSpokeImage(container, spoke)
+		}
 	})
+}
+
+// setSpokeImage changes the argument that only the hub has.
+func setSpokeImage(container map[string]any, image string) {
+	arguments, ok := container["args"].([]any)
+	if !ok {
+		return
+	}
+	for i, argument := range arguments {
+		if text, ok := argument.(string); ok && strings.HasPrefix(text, spokeImageFlag) {
+			arguments[i] = spokeImageFlag + image
+		}
+	}
 }
 
 // move takes an object to another namespace, with the account that it may bind.

@@ -116,6 +116,54 @@ func TestInstallationIsAdapted(t *testing.T) {
 	}
 }
 
+// TestTheHubKnowsTheImageOfTheSpoke: that beside its own, unless another is named.
+func TestTheHubKnowsTheImageOfTheSpoke(t *testing.T) {
+	for name, tt := range map[string]struct {
+		installation Installation
+		want         string
+	}{
+		"manifest":          {Installation{}, "shopfleet-spoke:" + DevelopmentVersion},
+		"beside the hub's":  {Installation{Image: "registry.example.com:5000/team/shopfleet-hub:v1"}, "registry.example.com:5000/team/shopfleet-spoke:v1"},
+		"named":             {Installation{Image: "registry.example.com/hub:v1", SpokeImage: "r/s@sha256:0"}, "r/s@sha256:0"},
+		"named alone":       {Installation{SpokeImage: "r/s:v2"}, "r/s:v2"},
+		"nobody can tell":   {Installation{Image: "registry.example.com/hub:v1"}, ""},
+		"another namespace": {Installation{Namespace: "elsewhere"}, "shopfleet-spoke:" + DevelopmentVersion},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deployment := &appsv1.Deployment{}
+			as(t, installed(t, Hub, tt.installation)["Deployment/shopfleet-hub"], deployment)
+			var got []string
+			for _, argument := range deployment.Spec.Template.Spec.Containers[0].Args {
+				if image, is := strings.CutPrefix(argument, "--spoke-image="); is {
+					got = append(got, image)
+				}
+			}
+			if diff := cmp.Diff([]string{tt.want}, got); diff != "" {
+				t.Errorf("image (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSpokeImage(t *testing.T) {
+	digest := "@sha256:" + strings.Repeat("0a", 32)
+	for hub, want := range map[string]string{
+		"shopfleet-hub:v1.2.3":                           "shopfleet-spoke:v1.2.3",
+		"registry.example.com:5000/shopfleet-hub:v1":     "registry.example.com:5000/shopfleet-spoke:v1",
+		"registry.example.com/shopfleet-hub:v1" + digest: "registry.example.com/shopfleet-spoke:v1",
+		"registry.example.com/shopfleet-hub" + digest:    "",
+		"registry.example.com:5000/shopfleet-hub":        "",
+		"shopfleet-hub:":                                 "",
+		"shopfleet-hub:v1/other:v2":                      "",
+		"my-shopfleet-hub:v1":                            "",
+		"":                                               "",
+	} {
+		if got := SpokeImage(hub); got != want {
+			t.Errorf("beside %q: %q, want %q", hub, got, want)
+		}
+	}
+}
+
 func installedImage(t *testing.T, set Set) string {
 	t.Helper()
 	deployment := &appsv1.Deployment{}

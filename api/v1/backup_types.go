@@ -106,8 +106,9 @@ type BackupSpec struct {
 
 	// deletion is what happens in the cloud when the Backup is deleted: Delete, the
 	// default, deletes the snapshots; Retain leaves them, to be found again by
-	// kubectl shopfleet backups --rediscover. The file of a dump stays in either case:
-	// the cluster's CronJob removes it, by the application's retention.
+	// kubectl shopfleet backups --rediscover. So it is for a dump in a bucket. Its file in
+	// the cluster stays in either case: the CronJob there removes it, by the application's
+	// retention.
 	// +optional
 	// +default="Delete"
 	// +kubebuilder:default=Delete
@@ -189,7 +190,8 @@ type BackupStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	AppUID string `json:"appUID,omitempty"`
 
-	// account is the CloudAccount that the snapshots are in. At most 63 characters.
+	// account is the CloudAccount that the snapshots are in, or whose bucket a dump is sent
+	// to. At most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Account string `json:"account,omitempty"`
@@ -249,31 +251,6 @@ type BackupStatus struct {
 	// the application removes it from the cluster, also while this Backup is there.
 	// +optional
 	Dump *DumpFile `json:"dump,omitempty"`
-}
-
-// DumpFile is a dump on a volume of the cluster.
-type DumpFile struct {
-	// claim is the name of the PersistentVolumeClaim that it is in, in the namespace of
-	// the application. 1 to 253 characters.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Claim string `json:"claim"`
-
-	// file is its name; empty until it is complete. At most 128 characters.
-	// +optional
-	// +kubebuilder:validation:MaxLength=128
-	File string `json:"file,omitempty"`
-
-	// bytes is its size.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	Bytes int64 `json:"bytes,omitempty"`
-
-	// sha256 is its checksum, in hexadecimal digits. At most 64 characters.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	SHA256 string `json:"sha256,omitempty"`
 }
 
 // VolumeSnapshot is the snapshot of one volume.

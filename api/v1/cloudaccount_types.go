@@ -12,6 +12,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider`
 // +kubebuilder:printcolumn:name="Identity",type=string,JSONPath=`.status.identity`
+// +kubebuilder:printcolumn:name="Bucket",type=string,JSONPath=`.status.conditions[?(@.type=="ObjectStorageReady")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must be at most 63 characters: it becomes the value of a label"
@@ -48,6 +49,8 @@ type CloudAccountList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.aws) || self.credentials.type != 'Federated' || has(self.aws.roleARN)",fieldPath=".aws.roleARN",reason="FieldValueRequired",message="aws.roleARN must be set when credentials.type is Federated: it is the role that the hub's token is exchanged for"
 // +kubebuilder:validation:XValidation:rule="!has(self.gcp) || self.credentials.type != 'Federated' || has(self.gcp.workloadIdentityProvider)",fieldPath=".gcp.workloadIdentityProvider",reason="FieldValueRequired",message="gcp.workloadIdentityProvider must be set when credentials.type is Federated: it is what takes the hub's token"
 // +kubebuilder:validation:XValidation:rule="!has(self.azure) || self.credentials.type == 'Ambient' || (has(self.azure.tenantID) && has(self.azure.clientID))",fieldPath=".azure",reason="FieldValueRequired",message="azure.tenantID and azure.clientID must be set unless credentials.type is Ambient"
+// +kubebuilder:validation:XValidation:rule="!has(self.objectStorage) || (self.provider == 'aws') == has(self.objectStorage.region)",fieldPath=".objectStorage.region",message="objectStorage.region must be set when provider is aws, and only then"
+// +kubebuilder:validation:XValidation:rule="!has(self.objectStorage) || (self.provider == 'azure') == has(self.objectStorage.storageAccount)",fieldPath=".objectStorage.storageAccount",message="objectStorage.storageAccount must be set when provider is azure, and only then"
 type CloudAccountSpec struct {
 	// provider is the cloud provider: aws, gcp or azure. It cannot be changed.
 	// +required
@@ -88,6 +91,11 @@ type CloudAccountSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https://[A-Za-z0-9]|http://(127[.]0[.]0[.]1|localhost|[[]::1[]])(:|/|$))[^[:space:]?#@]*$')",message="endpoint must be an https URL without user, query or fragment, or http on a loopback address"
 	Endpoint string `json:"endpoint,omitempty"`
+
+	// objectStorage is a bucket that the dumps of the clusters with this account are sent
+	// to. Absent: dumps stay in their clusters.
+	// +optional
+	ObjectStorage *ObjectStorage `json:"objectStorage,omitempty"`
 }
 
 // CredentialsType is how the hub proves who it is.
@@ -211,7 +219,8 @@ type AzureAccount struct {
 // CloudAccountStatus is what a provider said.
 type CloudAccountStatus struct {
 	// conditions are the facts about the account. Known types are Ready,
-	// CredentialsValid and Authorized. At most 16.
+	// CredentialsValid, Authorized and, with spec.objectStorage, ObjectStorageReady. At
+	// most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -75,6 +75,9 @@ const (
 	// ConditionBackupReady is True, on an application, while each of its clusters has
 	// a good backup that is not older than spec.database.backup.maxRPO.
 	ConditionBackupReady = "BackupReady"
+	// ConditionObjectStorageReady is True, on a CloudAccount, when the hub can list what
+	// is in the bucket of spec.objectStorage. Accounts without one do not have it.
+	ConditionObjectStorageReady = "ObjectStorageReady"
 	// ConditionCopied is True, on a Backup, when all copies in other regions are made.
 	ConditionCopied = "Copied"
 )
@@ -92,6 +95,13 @@ const (
 	ReasonSnapshotStuck       = "SnapshotStuck"
 	ReasonDumping             = "Dumping"
 	ReasonDumpFailed          = "DumpFailed"
+	ReasonSending             = "Sending"
+	ReasonSendFailed          = "SendFailed"
+	ReasonDumpMissing         = "DumpMissing"
+	ReasonLoading             = "Loading"
+	ReasonLoadFailed          = "LoadFailed"
+	ReasonDatabaseNotEmpty    = "DatabaseNotEmpty"
+	ReasonStoppingApplication = "StoppingApplication"
 	ReasonCronJobNotFound     = "CronJobNotFound"
 	ReasonVolumeChanged       = "VolumeChanged"
 	ReasonClaimNotFound       = "ClaimNotFound"
@@ -106,6 +116,7 @@ const (
 	ReasonCloudUnavailable    = "CloudUnavailable"
 	ReasonCloudRefused        = "CloudRefused"
 	ReasonWrongAccount        = "WrongAccount"
+	ReasonBucketNotFound      = "BucketNotFound"
 	ReasonVerificationFailed  = "VerificationFailed"
 	ReasonVerifying           = "Verifying"
 	ReasonNoBackup            = "NoBackup"

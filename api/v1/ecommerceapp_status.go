@@ -87,8 +87,8 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:MaxItems=500
 	Clusters []ClusterStatus `json:"clusters,omitempty"`
 
-	// backups are the snapshots of the database by cluster, sorted by cluster. Clusters
-	// whose databases are dumped are not listed. At most 500.
+	// backups are how it stands with the backups of the database by cluster, sorted by
+	// cluster. At most 500.
 	// +optional
 	// +listType=map
 	// +listMapKey=cluster

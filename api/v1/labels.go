@@ -67,8 +67,12 @@ const (
 	HubGenerationAnnotation = "ecommerce.io/hub-generation"
 	// ClusterLabel carries, on a copy and its children, the member's name.
 	ClusterLabel = "ecommerce.io/cluster"
-	// BackupLabel carries, on a Job that dumps, the name of the Backup that asked for it.
+	// BackupLabel carries, on what the hub makes in a member for a Backup, the name of the
+	// Backup: Jobs that dump, Jobs that send and what they are told.
 	BackupLabel = "ecommerce.io/backup"
+	// RestoreLabel carries, on what the hub makes in a member to load a dump, the name of
+	// the Restore.
+	RestoreLabel = "ecommerce.io/restore"
 	// ProviderLabel is the cloud provider of a cluster, in the eyes of a
 	// placement's clusterSelector. It is implied, not written anywhere.
 	ProviderLabel = "ecommerce.io/provider"
@@ -84,6 +88,9 @@ const (
 	// volumes in place: while it is there the database is stopped, and starts on what
 	// it finds when it is gone.
 	RestoringAnnotation = "ecommerce.io/restoring"
+	// LoadingAnnotation carries, on a copy, the name of the Restore that is loading a dump
+	// into the database: while it is there the database runs, and nothing that uses it.
+	LoadingAnnotation = "ecommerce.io/loading"
 
 	// RestoreFinalizer holds a Restore until the database is let go.
 	RestoreFinalizer = "ecommerce.io/restore"

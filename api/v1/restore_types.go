@@ -3,7 +3,8 @@ package v1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Restore brings the data of a Backup to a cluster: volumes are made from its snapshots
-// and bound to the claims that the database has there.
+// and bound to the claims that the database has there, or its dump is loaded into the
+// database.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -66,7 +67,8 @@ type RestoreSpec struct {
 
 	// overwrite allows to put the restored volume in the place of one that the
 	// database has there. That volume is kept in the cloud, and its PersistentVolume
-	// in the cluster. The default is false.
+	// in the cluster. For a dump it allows to replace what a database has that is not
+	// empty, of which nothing is kept. The default is false.
 	// +optional
 	Overwrite bool `json:"overwrite,omitempty"`
 
@@ -136,6 +138,10 @@ type RestoreStatus struct {
 	// +listMapKey=claim
 	// +kubebuilder:validation:MaxItems=16
 	Volumes []RestoredVolume `json:"volumes,omitempty"`
+
+	// dump is how far it is, when the backup is a dump.
+	// +optional
+	Dump *RestoredDump `json:"dump,omitempty"`
 }
 
 // RestoredVolume is a volume made from a snapshot.

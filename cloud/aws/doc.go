@@ -3,8 +3,7 @@
 // # What
 //
 //   - Connect makes the session of an account in a region. Credentials are what the
-//     CloudAccount says and nothing else: the environment and the machine's identity
-//     are looked at for Ambient alone. A role is taken on top.
+//     CloudAccount says and nothing else: see package identity.
 //   - A snapshot or volume is found by its tags for name and hub. EC2 lets any number
 //     of snapshots have the same; the oldest that did not fail is the one, the others
 //     are its Duplicates.
@@ -26,12 +25,6 @@
 //   - Preflight asks with DryRun about what is there: the rights of a good policy depend on tags,
 //     and an ID that nothing has would be refused whatever the policy says. In an
 //     account without volumes and backups the rights about them are left out.
-//   - Ambient is found here and not by the SDK's own chain, which does not take our HTTP
-//     client where AWS_CA_BUNDLE is set. Shared files and single sign-on are left out: a
-//     pod has none.
-//   - Credentials are kept here too: in the SDK's cache one exchange that hangs holds
-//     up everybody who needs it after.
-//   - A configured endpoint serves both EC2 and STS, told apart by what is asked.
 //   - Which code refuses the deletion of a locked snapshot is not documented; those that
 //     may are taken for it.
 package aws

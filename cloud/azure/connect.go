@@ -3,7 +3,6 @@ package azure
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
@@ -42,10 +41,8 @@ func Connect(_ context.Context, config cloud.Config) (cloud.Session, error) {
 	if err != nil {
 		return cloud.Session{}, invalid(config, "spec.endpoint: %s", err)
 	}
-	// What a redirect leads to gets neither a token nor a secret.
-	client := *config.HTTP
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	bearer, err := identity.New(config, at, &client)
+	client := identity.Client(config.HTTP)
+	bearer, err := identity.New(config, at, client)
 	if err != nil {
 		return cloud.Session{}, invalid(config, "%s", err)
 	}
@@ -56,7 +53,7 @@ func Connect(_ context.Context, config cloud.Config) (cloud.Session, error) {
 	}
 	options := &arm.ClientOptions{
 		ClientOptions: policy.ClientOptions{
-			Cloud: at.Configuration, Transport: &client,
+			Cloud: at.Configuration, Transport: client,
 			Retry:            policy.RetryOptions{MaxRetries: -1, TryTimeout: attemptTimeout},
 			Telemetry:        policy.TelemetryOptions{ApplicationID: "shopfleet"},
 			PerRetryPolicies: []policy.Policy{bearer},

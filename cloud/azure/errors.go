@@ -1,21 +1,12 @@
 package azure
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
-	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
-
-	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/azure/identity"
+	"github.com/shopfleet/shopfleet/cloud/azure/answers"
 )
 
 // Codes of our own.
@@ -40,81 +31,28 @@ func (r request) permission() string { return "Microsoft.Compute/" + r.resource 
 
 func (r request) reading(resource string) request { return request{r.op, resource, "read"} }
 
+// question is the request as its errors are made from it.
+func (r request) question() answers.Question {
+	q := answers.Question{Op: r.op, Mutates: r.mutates(), Class: r.class}
+	if r.resource != "" {
+		q.Permission = r.permission()
+	}
+	return q
+}
+
 // no makes an error that the service did not.
 func (r request) no(class cloud.Class, code, message string) *cloud.Error {
-	return &cloud.Error{Class: class, Provider: v1.ProviderAzure, Op: r.op, Code: code, Message: identity.Line(message)}
+	return r.question().No(class, code, message)
 }
 
 // fail turns an error of the SDK into one of package cloud; nil stays nil.
 func (a *account) fail(r request, err error) error {
-	if err == nil {
-		return nil
-	}
-	if ours, ok := errors.AsType[*cloud.Error](err); ok { // From the token: the request itself was not sent.
-		out := *ours
-		out.Provider, out.Op = v1.ProviderAzure, r.op
-		return &out
-	}
-	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok {
-		return r.refused(answer, a.config.Clock.Now())
-	}
-	if asked, ok := errors.AsType[*url.Error](err); ok {
-		err = asked.Err
-	}
-	out := r.no(r.lost(), "", err.Error())
-	out.Err = err
-	switch {
-	case errors.Is(err, context.Canceled):
-		out.Code = "Canceled"
-	case errors.Is(err, context.DeadlineExceeded):
-		out.Code = "Timeout"
-	}
-	return out
+	return r.question().Fail(err, a.config.Clock.Now())
 }
 
-// lost is the class of a request that got no answer.
-func (r request) lost() cloud.Class {
-	if r.mutates() {
-		return cloud.ClassAmbiguous
-	}
-	return cloud.ClassTransient
-}
-
-// refused is the error of an answer. The SDK's own is left behind: its text is the
-// whole of it.
-func (r request) refused(answer *azcore.ResponseError, now time.Time) *cloud.Error {
-	header := http.Header{}
-	if answer.RawResponse != nil {
-		header = answer.RawResponse.Header
-	}
-	out := r.no(r.class(answer.StatusCode, answer.ErrorCode), answer.ErrorCode, message(answer))
-	out.RequestID = header.Get("x-ms-request-id")
-	out.RetryAfter = identity.RetryAfter(header, now)
-	switch {
-	case out.Class == cloud.ClassThrottled && out.RetryAfter <= 0:
-		out.RetryAfter = identity.DefaultRetryAfter
-	case answer.ErrorCode == "AuthorizationFailed" && r.resource != "":
-		out.Code = r.permission()
-	}
-	if out.Message == "" {
-		out.Message = "status " + strconv.Itoa(answer.StatusCode)
-	}
-	return out
-}
-
-// class decides what an answer means. Codes come first where one status has several
+// class decides what a refusal means. Codes come first where one status has several
 // meanings.
 func (r request) class(status int, code string) cloud.Class {
-	switch {
-	case status == http.StatusTooManyRequests:
-		return cloud.ClassThrottled
-	case status == http.StatusUnauthorized:
-		return cloud.ClassAuthExpired
-	case status < http.StatusBadRequest, status == http.StatusRequestTimeout, status >= http.StatusInternalServerError:
-		return r.lost()
-	case code == "":
-		return r.lost() // Not the service's: a proxy on the way, a portal.
-	}
 	switch code {
 	case "QuotaExceeded", "SubscriptionQuotaReached", "ResourceQuotaExceeded", "SnapshotCountExceeded", "DiskCountExceeded":
 		return cloud.ClassQuota
@@ -173,26 +111,6 @@ func concurrent(code string) bool {
 // being made.
 func takenOrUnderWay(err error) bool {
 	return cloud.ClassOf(err) == cloud.ClassConflict || cloud.ClassOf(err) == cloud.ClassAmbiguous && concurrent(codeOf(err))
-}
-
-// message is what an answer says, in one line.
-func message(answer *azcore.ResponseError) string {
-	if answer.RawResponse == nil {
-		return ""
-	}
-	body, err := runtime.Payload(answer.RawResponse)
-	if err != nil {
-		return ""
-	}
-	said := struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}{}
-	if json.Unmarshal(body, &said) != nil {
-		return ""
-	}
-	return identity.Line(said.Error.Message)
 }
 
 // codeOf is the code of an error of package cloud.

@@ -84,7 +84,7 @@ func TestClasses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s %d %s", tt.verb, tt.status, tt.code), func(t *testing.T) {
 			t.Parallel()
-			if got := (request{"Op", typeSnapshots, tt.verb}).class(tt.status, tt.code); got != tt.want {
+			if got := (request{"Op", typeSnapshots, tt.verb}).question().ClassOf(tt.status, tt.code); got != tt.want {
 				t.Errorf("class %q, want %q", got, tt.want)
 			}
 		})
@@ -98,8 +98,8 @@ type failure struct {
 	want    cloud.Error
 }
 
-// answers are refusals of the service.
-func answers(t *testing.T, now time.Time) map[string]failure {
+// refusals are answers of the service that refuse.
+func refusals(t *testing.T, now time.Time) map[string]failure {
 	t.Helper()
 	deleting := request{"DeleteSnapshot", typeSnapshots, "delete"}
 	long := strings.Repeat("é ", 2000)
@@ -163,7 +163,7 @@ func TestFail(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
 	a := &account{config: cloud.Config{Clock: testclock.NewFakeClock(now)}}
-	tests := answers(t, now)
+	tests := refusals(t, now)
 	maps.Copy(tests, losses())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@
 // # Not
 //
 // What needs no provider is tested in cloud/csi, where cases 19 and 20 have their
-// better half.
+// better half. Buckets have a suite of their own, in package objects.
 //
 // # Trade-offs
 //

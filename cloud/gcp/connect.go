@@ -2,16 +2,14 @@ package gcp
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 
 	"k8s.io/utils/clock"
 
-	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/gcp/answers"
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
 )
 
@@ -63,9 +61,7 @@ func parseEndpoint(config cloud.Config) (string, error) {
 		return defaultEndpoint, nil
 	}
 	endpoint := strings.TrimSuffix(strings.TrimRight(config.Endpoint, "/"), "/compute/v1")
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
-		u.Scheme != "https" && (u.Scheme != "http" || !identity.Loopback(u)) {
+	if _, ok := identity.ParseEndpoint(endpoint); !ok {
 		return "", refuse("Connect", cloud.ClassInvalid, "spec.endpoint of CloudAccount %q is neither an https URL nor http on a loopback address", config.Account)
 	}
 	return endpoint, nil
@@ -73,7 +69,7 @@ func parseEndpoint(config cloud.Config) (string, error) {
 
 // refuse is an error of ours: nothing was sent.
 func refuse(op string, class cloud.Class, format string, args ...any) *cloud.Error {
-	return &cloud.Error{Class: class, Provider: v1.ProviderGCP, Op: op, Message: oneLine(fmt.Sprintf(format, args...))}
+	return answers.Refuse(op, class, format, args...)
 }
 
 // refuseCode is one with a code.

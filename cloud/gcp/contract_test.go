@@ -19,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/cloud/fake/gce"
+	"github.com/shopfleet/shopfleet/cloud/gcp/discovery"
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
 )
 
@@ -29,6 +30,16 @@ func TestContract(t *testing.T) {
 		t.Helper()
 		return newStage(t, api, keys, gce.Options{}).bench()
 	})
+}
+
+// discover reads Google's description of the Compute Engine API.
+func discover(t testing.TB) *discovery.API {
+	t.Helper()
+	api, err := discovery.Load(t.Context(), "compute")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
 }
 
 const (
@@ -80,10 +91,10 @@ type stage struct {
 	url    string
 	script *faults.Script
 	keys   keys
-	api    *discovery
+	api    *discovery.API
 }
 
-func newStage(t testing.TB, api *discovery, k keys, options gce.Options) *stage {
+func newStage(t testing.TB, api *discovery.API, k keys, options gce.Options) *stage {
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 	options.Clock = clock
@@ -110,7 +121,7 @@ func (s *stage) transport(t testing.TB) http.RoundTripper {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.api.answer(r.Method, r.URL.Path, body); err != nil {
+		if err := s.api.Answer(r.Method, r.URL.EscapedPath(), body); err != nil {
 			t.Errorf("%s %s: the fake's answer is not as Google describes it: %v\n%s", r.Method, r.URL.Path, err, body)
 		}
 		response.Body = io.NopCloser(bytes.NewReader(body))
@@ -185,7 +196,7 @@ func (s *stage) bench() *cloudtest.Bench {
 		},
 		ClassVolume: cloud.Volume{Type: "hyperdisk-balanced", IOPS: 6000, Throughput: 250, Encrypted: true},
 		PageSize:    s.server.SetPageSize,
-		Validate:    s.api.request,
+		Validate:    func(call faults.Call) error { return s.api.Request(call.Request) },
 		Secrets:     []string{"PRIVATE KEY", "ya29.", "eyJ"},
 		Spare: map[int]string{
 			15: "snapshots of Google Cloud are global: locations take the place of copies, see 16",

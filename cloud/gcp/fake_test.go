@@ -56,7 +56,7 @@ func TestFakeIsAsDescribed(t *testing.T) {
 			t.Fatal(err)
 		}
 		url, _, _ := strings.Cut("/compute/v1/projects/"+project+path, "?")
-		if err := api.answer(method, url, text); err != nil {
+		if err := api.Answer(method, url, text); err != nil {
 			t.Errorf("%s: %v\n%s", request, err, text)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/api/iterator"
 
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/gcp/answers"
 )
 
 // failed returns why an accepted change failed, and nil when it did not, or when that
@@ -61,7 +62,7 @@ func (s *session) whyFailed(ctx context.Context, op string, id uint64) string {
 					return unknown, err
 				}
 				if failures := found.GetError().GetErrors(); len(failures) > 0 {
-					return oneLine(failures[0].GetCode() + ": " + failures[0].GetMessage()), nil
+					return answers.OneLine(failures[0].GetCode() + ": " + failures[0].GetMessage()), nil
 				}
 			}
 			return unknown, nil

@@ -44,7 +44,7 @@ func TestSession(t *testing.T) {
 			s := newStage(t, api, keys, tt.options)
 			tt.run(t, s)
 			for _, call := range s.script.Calls() {
-				if err := api.request(call); err != nil {
+				if err := api.Request(call.Request); err != nil {
 					t.Errorf("%v\n%s", err, call.Request)
 				}
 			}

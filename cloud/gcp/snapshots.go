@@ -11,6 +11,7 @@ import (
 	"github.com/googleapis/gax-go/v2"
 
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/gcp/answers"
 )
 
 // pageSize is how many items a page of a list has; Google gives no more.
@@ -184,7 +185,7 @@ func (p snapshots) get(ctx context.Context, op, name string) (cloud.Snapshot, er
 		return cloud.Snapshot{}, err
 	}
 	out := p.s.snapshot(found)
-	out.ObservedAt = seen.date()
+	out.ObservedAt = seen.Date()
 	if out.State == cloud.StateFailed {
 		out.Message = p.s.whyFailed(ctx, op, found.GetId())
 	}
@@ -243,7 +244,7 @@ func (p snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Se
 			}
 			for _, item := range page {
 				found := p.s.snapshot(item)
-				found.ObservedAt = seen.date()
+				found.ObservedAt = seen.Date()
 				if owner.Owns(found.Tags) && !yield(found, nil) {
 					return
 				}
@@ -256,7 +257,7 @@ func (p snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Se
 }
 
 // page reads one page of a list.
-func (p snapshots) page(ctx context.Context, op, filter, token string) ([]*computepb.Snapshot, string, answer, error) {
+func (p snapshots) page(ctx context.Context, op, filter, token string) ([]*computepb.Snapshot, string, answers.Answer, error) {
 	var items []*computepb.Snapshot
 	next, seen, err := do(ctx, p.s, call[*compute.SnapshotsClient, string]{
 		op: op, client: compute.NewSnapshotsRESTClient,

@@ -11,6 +11,7 @@ import (
 	"github.com/googleapis/gax-go/v2"
 
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/gcp/answers"
 )
 
 type volumes struct{ s *session }
@@ -30,7 +31,7 @@ func (p volumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (cloud
 }
 
 // disk reads a disk.
-func (s *session) disk(ctx context.Context, op string, at place) (*computepb.Disk, answer, error) {
+func (s *session) disk(ctx context.Context, op string, at place) (*computepb.Disk, answers.Answer, error) {
 	if at.zone == "" {
 		return do(ctx, s, call[*compute.RegionDisksClient, *computepb.Disk]{
 			op: op, client: compute.NewRegionDisksRESTClient,

@@ -13,8 +13,11 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/aws"
+	awsobjects "github.com/shopfleet/shopfleet/cloud/aws/objects"
 	"github.com/shopfleet/shopfleet/cloud/azure"
+	azureobjects "github.com/shopfleet/shopfleet/cloud/azure/objects"
 	"github.com/shopfleet/shopfleet/cloud/gcp"
+	gcpobjects "github.com/shopfleet/shopfleet/cloud/gcp/objects"
 	"github.com/shopfleet/shopfleet/hub/setup"
 )
 
@@ -29,9 +32,15 @@ func main() {
 }
 
 func command() *cobra.Command {
-	options := setup.Options{Version: version, Clouds: cloud.Registry{
-		v1.ProviderAWS: aws.Connect, v1.ProviderGCP: gcp.Connect, v1.ProviderAzure: azure.Connect,
-	}}
+	options := setup.Options{
+		Version: version,
+		Clouds: cloud.Registry{
+			v1.ProviderAWS: aws.Connect, v1.ProviderGCP: gcp.Connect, v1.ProviderAzure: azure.Connect,
+		},
+		Buckets: cloud.Buckets{
+			v1.ProviderAWS: awsobjects.Open, v1.ProviderGCP: gcpobjects.Open, v1.ProviderAzure: azureobjects.Open,
+		},
+	}
 	cmd := &cobra.Command{
 		Use:           "hub",
 		Short:         "Run shops on a fleet of clusters",

@@ -20,6 +20,9 @@ var cloudAccount []byte
 //go:embed cloudaccount-secret.yaml
 var cloudAccountSecret []byte
 
+//go:embed cloudaccount-bucket.yaml
+var cloudAccountBucket []byte
+
 //go:embed backup.yaml
 var backup []byte
 
@@ -40,6 +43,9 @@ func CloudAccount() []byte { return bytes.Clone(cloudAccount) }
 
 // CloudAccountSecret returns a Secret with keys and an account that uses it, in YAML.
 func CloudAccountSecret() []byte { return bytes.Clone(cloudAccountSecret) }
+
+// CloudAccountBucket returns an account with a bucket for dumps, in YAML.
+func CloudAccountBucket() []byte { return bytes.Clone(cloudAccountBucket) }
 
 // Backup returns a backup that a person asks for, in YAML.
 func Backup() []byte { return bytes.Clone(backup) }

@@ -154,7 +154,7 @@ func (s *server) testBackupStatus(t *testing.T) {
 		accepted []any
 		refused  []refusal
 	}{
-		{backups(), backupStatuses(), []refusal{
+		{backups(), append(backupStatuses(), dumpStatuses()...), append(refusedDumps(), []refusal{
 			{"status.phase", unsupported, m{"phase": "Starting"}},
 			{"status.consistency", unsupported, m{"consistency": "Best"}},
 			{"status.snapshots", tooMany + "17: must have at most 16 items", v1.BackupStatus{Snapshots: volumeSnapshots(17, 0)}},
@@ -163,12 +163,12 @@ func (s *server) testBackupStatus(t *testing.T) {
 			{"status.snapshots[0].progress", "should be less than or equal to 100", progress(101)},
 			{"status.snapshots[0].progress", "should be greater than or equal to 0", progress(-1)},
 			{"status.snapshots[0].region", "Required value", m{"snapshots": []any{m{"claim": "data"}}}},
-		}},
-		{restores(), restoreStatuses(), []refusal{
+		}...)},
+		{restores(), append(restoreStatuses(), restoredDumps()...), append(refusedRestoredDumps(), []refusal{
 			{"status.phase", unsupported, m{"phase": "Finalizing"}},
 			{"status.volumes", tooMany + "17: must have at most 16 items", v1.RestoreStatus{Volumes: restoredVolumes(17)}},
 			{"status.volumes[1]", twice, v1.RestoreStatus{Volumes: append(restoredVolumes(1), restoredVolumes(1)...)}},
-		}},
+		}...)},
 		{cloudAccounts(), []any{m{"identity": letters(2048)}}, []refusal{
 			{"status.identity", "Too long: may not be more than 2048 bytes", m{"identity": letters(2049)}},
 		}},

@@ -44,7 +44,7 @@ func accountTexts() map[string]text {
 		return "projects/" + strings.Repeat("1", n-len(pool)+len("123456789012")) + strings.TrimPrefix(pool, "projects/123456789012")
 	}
 	uuid := func(n int) string { return (subscription + "0")[:n] }
-	return map[string]text{
+	return merge(bucketTexts(), map[string]text{
 		"spec.credentials.secretRef.name":   {limits: limits{1, 253}, make: letters, with: withSecret()},
 		"spec.regions[]":                    {limits: limits{1, 63}, make: letters},
 		"spec.endpoint":                     {limits: limits{8, 512}, make: startingWith("https://a")},
@@ -61,7 +61,7 @@ func accountTexts() map[string]text {
 		"spec.azure.resourceGroup":  {limits: limits{0, 90}, make: letters, with: azure},
 		"spec.azure.tenantID":       {limits: limits{0, 36}, make: uuid, with: azure},
 		"spec.azure.clientID":       {limits: limits{0, 36}, make: uuid, with: azure},
-	}
+	})
 }
 
 // cloudEnumCase is the case of a value that needs others beside it, or that a rule
@@ -87,8 +87,8 @@ func cloudEnumCase(k kind, path, value string) (testCase, bool) {
 }
 
 func (s *server) testCloudAccount(t *testing.T) {
-	s.check(t, cloudAccounts(), slices.Concat(blockCases(), credentialsCases(), keyMapCases(), endpointCases(), accountPatternCases(),
-		referenceCases("spec.credentials.secretRef.name", withSecret())))
+	s.check(t, cloudAccounts(), slices.Concat(blockCases(), credentialsCases(), keyMapCases(), urlCases("spec.endpoint", nil),
+		accountPatternCases(), bucketCases(), referenceCases("spec.credentials.secretRef.name", withSecret())))
 }
 
 // blockCases are about the block that each provider needs, and no other.
@@ -175,14 +175,14 @@ func keyMapCases() []testCase {
 	}
 }
 
-func endpointCases() []testCase {
-	const field = "spec.endpoint"
+// urlCases are about the base URL of an API.
+func urlCases(field string, with edits) []testCase {
 	var cases []testCase
 	for _, url := range []string{
 		"https://ec2.eu-west-1.amazonaws.com", "https://10.0.0.7:8443/ec2", "http://127.0.0.1:8080", "http://localhost", "http://localhost/arm",
 		"http://[::1]:8080/",
 	} {
-		cases = append(cases, testCase{name: "endpoint " + url, edits: edits{field: url}})
+		cases = append(cases, testCase{name: field + " " + url, edits: join(with, edits{field: url})})
 	}
 	for _, url := range []string{
 		"http://ec2.example.com", "http://localhost.example.com", "http://127.0.0.1.example.com", "http://127.0.0.10", "ftp://example.com",
@@ -190,22 +190,24 @@ func endpointCases() []testCase {
 		"http://localhost:80@example.com", "//example.com", " https://example.com",
 	} {
 		cases = append(cases, testCase{
-			name: "endpoint " + url, edits: edits{field: url}, field: field,
+			name: field + " " + url, edits: join(with, edits{field: url}), field: field,
 			says: "endpoint must be an https URL without user, query or fragment, or http on a loopback address",
 		})
 	}
 	return cases
 }
 
+// patternRow is a field with a pattern: values that match, and some that do not.
+type patternRow struct {
+	field string
+	with  edits
+	good  []string
+	bad   []string
+}
+
 // accountPatternCases are about the names that providers give.
 func accountPatternCases() []testCase {
-	var cases []testCase
-	for _, row := range []struct {
-		field string
-		with  edits
-		good  []string
-		bad   []string
-	}{
+	return patternCases([]patternRow{
 		{"spec.aws.accountID", nil, []string{"000000000000"}, []string{"12345678901", "12345678901a", ""}},
 		{
 			"spec.aws.roleARN", nil,
@@ -230,7 +232,12 @@ func accountPatternCases() []testCase {
 		{"spec.azure.clientID", on("azure"), []string{subscription}, []string{"", "shopfleet"}},
 		{"spec.azure.resourceGroup", on("azure"), []string{"a", "shop_fleet.(eu)-1"}, []string{"", "shop.", "shop fleet", "shop/fleet"}},
 		{"spec.regions[]", nil, []string{"eu-west-1", "westeurope", "eu"}, badRegions()},
-	} {
+	})
+}
+
+func patternCases(rows []patternRow) []testCase {
+	var cases []testCase
+	for _, row := range rows {
 		for _, value := range row.good {
 			cases = append(cases, testCase{name: row.field + " " + value, edits: join(row.with, edits{row.field: value})})
 		}

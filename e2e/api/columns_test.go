@@ -23,7 +23,7 @@ func (s *server) testColumns(t *testing.T) {
 	for _, test := range []row{
 		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Message"},
 		{memberClusters(), "mcl", ours, "Name Ready Reason Provider Region Version Age", "Mode Nodes Apps Message"},
-		{cloudAccounts(), "cacc", ours, "Name Ready Reason Provider Identity Age", "Message"},
+		{cloudAccounts(), "cacc", ours, "Name Ready Reason Provider Identity Bucket Age", "Message"},
 		{backups(), "ebk", ours, "Name App Cluster Phase Size Cut Age", "Consistency Verified Message"},
 		{restores(), "erst", ours, "Name Backup Cluster Phase Age", "Message"},
 		{webApps(), "wa", both, "Name Phase Desired Available Age", "Image"},

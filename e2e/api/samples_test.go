@@ -18,6 +18,11 @@ import (
 // testSamples applies the files as they are: no decoding stands between.
 func (s *server) testSamples(t *testing.T) {
 	t.Run("account with keys", s.testAccountWithKeys)
+	t.Run("account with a bucket", func(t *testing.T) {
+		if err := s.cluster.Apply(t.Context(), samples.CloudAccountBucket()); err != nil {
+			t.Fatal(err)
+		}
+	})
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
 			created := s.apply(t, k)

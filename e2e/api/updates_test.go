@@ -8,6 +8,7 @@ func (s *server) testUpdates(t *testing.T) {
 	t.Run("EcommerceApp", s.testAppUpdates)
 	t.Run("MySQLCluster", s.testMySQLUpdates)
 	t.Run("CloudAccount", s.testAccountUpdates)
+	t.Run("Bucket", s.testBucketUpdates)
 	t.Run("Backup", s.testBackupUpdates)
 	t.Run("Restore", s.testRestoreUpdates)
 }

@@ -137,8 +137,11 @@ func (s *story) scheduled(t *testing.T) {
 	s.often = newShop("often", second, "gcp-eu")
 	s.often.Spec.Database.Backup.Schedule = "* * * * *"
 	s.often.Spec.Database.Backup.CopyToRegions = nil
+	s.daybook = newBooks(daybook, "* * * * *", s.aws().member)
 	s.create(t, s.often)
+	s.create(t, s.daybook)
 	s.awaitRunning(t, s.often, "europe-west1", "us-east-1")
+	s.awaitRunning(t, s.daybook, "eu-west-1")
 }
 
 // kept looks at what the schedule made.

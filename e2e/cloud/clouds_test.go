@@ -1,6 +1,8 @@
 package cloud_test
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,8 +14,12 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/cloud/fake/arm"
+	"github.com/shopfleet/shopfleet/cloud/fake/blob"
+	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
 	"github.com/shopfleet/shopfleet/cloud/fake/gce"
+	"github.com/shopfleet/shopfleet/cloud/fake/gcs"
+	"github.com/shopfleet/shopfleet/cloud/fake/s3"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
 )
 
@@ -26,6 +32,8 @@ const (
 	application  = "22222222-0000-4000-8000-000000000000"
 	hubGroup     = "shopfleet-hub"
 	nodeGroup    = "MC_shopfleet"
+	// bucketName is the same in all clouds, storageAccount is Azure's.
+	bucketName, storageAccount = "dumps", "shopfleetdumps"
 )
 
 // provider is a cloud: its fake, and what the hub is told of it.
@@ -36,6 +44,8 @@ type provider struct {
 	member, region, other string
 
 	world  *fake.World
+	// bucket is what the door's account has for dumps.
+	bucket *bucket.Store
 	script *faults.Script
 	driver csi.Driver
 
@@ -86,7 +96,7 @@ func newAWS(t *testing.T) *provider {
 	poor.Deny("DescribeSnapshots")
 	p := &provider{
 		name: v1.ProviderAWS, member: "aws-eu", region: "eu-west-1", other: "us-east-1", world: world, script: &faults.Script{},
-		driver:   csi.EBS(world, rich, awsAccount),
+		bucket: bucket.NewStore(clock.RealClock{}), driver: csi.EBS(world, rich, awsAccount),
 		wrong:    map[string][]byte{"accessKeyID": []byte(id), "secretAccessKey": []byte("wrong/" + key)},
 		identity: "arn:aws:iam::" + awsAccount + ":user/shopfleet", permission: "ec2:DescribeSnapshots",
 		throttled: faults.Answer{Status: http.StatusServiceUnavailable, Body: ec2.ErrorBody("RequestLimitExceeded", "Request limit exceeded.")},
@@ -100,6 +110,12 @@ func newAWS(t *testing.T) *provider {
 		}
 	}
 	p.door, p.poor = open(rich), open(poor)
+	p.spec.ObjectStorage = &v1.ObjectStorage{
+		Bucket: bucketName, Prefix: "shops", Region: p.region,
+		Endpoint: p.serve(t, s3.New(p.bucket, s3.Options{
+			Clock: clock.RealClock{}, Bucket: bucketName, Region: p.region, Keys: []s3.Key{{ID: id, Secret: key}},
+		}), classifyObjects),
+	}
 	return p
 }
 
@@ -115,7 +131,7 @@ func newGCP(t *testing.T) *provider {
 	rich, poor := newServer(), newServer()
 	p := &provider{
 		name: v1.ProviderGCP, member: "gcp-eu", region: "europe-west1", other: "us-central1", world: world, script: &faults.Script{},
-		driver: csi.PD(world, rich, gcpProject), identity: gcpEmail, permission: "compute.snapshots.create",
+		bucket: bucket.NewStore(clock.RealClock{}), driver: csi.PD(world, rich, gcpProject), identity: gcpEmail, permission: "compute.snapshots.create",
 		throttled: faults.Answer{
 			Status: http.StatusTooManyRequests, Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}},
 			Body: gce.ErrorBody(http.StatusTooManyRequests, "rateLimitExceeded", "Rate Limit Exceeded"),
@@ -141,6 +157,10 @@ func newGCP(t *testing.T) *provider {
 	}
 	p.door, p.poor = open(rich), open(poor)
 	p.wrong = keyFile(p.spec.Endpoint, nil)
+	p.spec.ObjectStorage = &v1.ObjectStorage{
+		Bucket: bucketName, Prefix: "shops",
+		Endpoint: p.serve(t, gcs.New(p.bucket, gcs.Options{Clock: clock.RealClock{}, Bucket: bucketName, Tokens: rich}), classifyObjects),
+	}
 	return p
 }
 
@@ -156,6 +176,7 @@ func newAzure(t *testing.T) *provider {
 	rich, poor := newServer(), newServer()
 	p := &provider{
 		name: v1.ProviderAzure, member: "az-eu", region: "westeurope", other: "northeurope", world: world, script: &faults.Script{},
+		bucket: bucket.NewStore(clock.RealClock{}),
 		driver: csi.AzureDisk(world, rich, arm.Disk{Subscription: subscription, Group: nodeGroup, Region: "westeurope"}),
 		wrong:  map[string][]byte{"clientSecret": []byte("wr0ng~VALUE")}, identity: application, permission: "Microsoft.Compute/snapshots/write",
 		throttled: faults.Answer{
@@ -164,7 +185,11 @@ func newAzure(t *testing.T) *provider {
 		},
 	}
 	poor.Deny(subscription, p.permission)
-	open := func(server *arm.Server) door {
+	blobs := blob.New(blob.Options{Clock: clock.RealClock{}, Accounts: []blob.Account{{
+		Name: storageAccount, Tenant: tenant, ClientID: application, ClientSecret: phrase,
+		Containers: map[string]*bucket.Store{bucketName: p.bucket},
+	}}})
+	open := func(server http.Handler) door {
 		return door{
 			spec: v1.CloudAccountSpec{Provider: p.name, Endpoint: p.serve(t, server, classifyREST), Azure: &v1.AzureAccount{
 				SubscriptionID: subscription, ResourceGroup: hubGroup, TenantID: tenant, ClientID: application,
@@ -172,8 +197,29 @@ func newAzure(t *testing.T) *provider {
 			secret: map[string][]byte{"clientSecret": []byte(phrase)},
 		}
 	}
-	p.door, p.poor = open(rich), open(poor)
+	p.door, p.poor = open(signingIn{rich, blobs}), open(poor)
+	p.spec.ObjectStorage = &v1.ObjectStorage{
+		Bucket: bucketName, Prefix: "shops", StorageAccount: storageAccount,
+		Endpoint: p.serve(t, blobs, classifyObjects) + "/" + storageAccount,
+	}
 	return p
+}
+
+// signingIn has tokens for storage given out by who knows them, as Azure has for all.
+type signingIn struct{ disks, blobs http.Handler }
+
+func (s signingIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if strings.HasSuffix(r.URL.Path, "/oauth2/v2.0/token") && bytes.Contains(body, []byte("storage.azure.com")) {
+		r.URL.Path = "/" + storageAccount + r.URL.Path
+		s.blobs.ServeHTTP(w, r)
+		return
+	}
+	s.disks.ServeHTTP(w, r)
 }
 
 // truth are the snapshots in the cloud that a Backup made, copies too.

@@ -4,47 +4,64 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render"
-	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
-// local is the member without a cloud.
-const local = "local-1"
+const (
+	// local is the member without a cloud.
+	local = "local-1"
+	// books is the application whose database is dumped in every member with a cloud, and
+	// daybook one that is dumped each minute.
+	books, daybook = "books", "daybook"
+)
+
+// newBooks returns an application whose backups are dumps.
+func newBooks(name, schedule string, clusters ...string) *v1.EcommerceApp {
+	app := newShop(name, clusters...)
+	app.Spec.Database.Backup.Method, app.Spec.Database.Backup.Schedule = v1.BackupDump, schedule
+	return app
+}
 
 // dumped has the shop dumped in the member without a cloud: once well, and once in vain.
 func (s *story) dumped(t *testing.T) {
-	s.keepPodsWaiting(t)
-	good, bad := s.dump(t, "dumped"), s.dump(t, "not-dumped")
-	checksum := strings.Repeat("0f", 32)
-	s.endPods(t, good, corev1.PodSucceeded, `{"file":"backup-20260302T020000Z.dump","bytes":1048576,"sha256":"`+checksum+
-		`","engine":"postgresql","version":"13.4","cutTime":"2026-03-02T02:00:00Z","completionTime":"2026-03-02T02:01:00Z"}`+"\n")
+	good := s.dump(t, shop, local, "dumped")
 	s.awaitCondition(t, good, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 	got := good.Status
+	content := s.fileOf(t, local, got.Dump)
 	want := v1.BackupStatus{
-		Phase: v1.BackupCompleted, Engine: v1.EnginePostgreSQL, Version: "13.4", Size: "1Mi", Consistency: v1.ConsistencyApplication,
-		Dump: &v1.DumpFile{Claim: "shop-database-backup", File: "backup-20260302T020000Z.dump", Bytes: 1 << 20, SHA256: checksum},
+		Phase: v1.BackupCompleted, Engine: v1.EnginePostgreSQL, Version: "13.4", Consistency: v1.ConsistencyApplication,
+		Dump: &v1.DumpFile{
+			Claim: "shop-database-backup", Job: s.jobOf(t, good).Name, File: got.Dump.File, Bytes: int64(len(content)), SHA256: sum(content),
+		},
 	}
 	if diff := cmp.Diff(want, v1.BackupStatus{
-		Phase: got.Phase, Engine: got.Engine, Version: got.Version, Size: got.Size, Consistency: got.Consistency, Dump: got.Dump,
-	}); diff != "" || got.CutTime == nil || got.CutTime.UTC().Hour() != 2 {
+		Phase: got.Phase, Engine: got.Engine, Version: got.Version, Consistency: got.Consistency, Dump: got.Dump,
+	}); diff != "" || got.CutTime == nil {
 		t.Errorf("cut at %v (-want +got):\n%s", got.CutTime, diff)
 	}
 	s.checkDumpJob(t, good)
 
-	failed := s.awaitFailedDump(t, bad)
+	failure := ending{1, "pg_dump: error:\n\tno route to host"}
+	s.kubelets[local].goWrong(dumpContainer, failure, failure, failure)
+	bad := s.dump(t, shop, local, "not-dumped")
+	failed := s.awaitCondition(t, bad, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDumpFailed)
 	for _, part := range []string{"BackoffLimitExceeded", "pg_dump: error: no route to host"} {
-		if !strings.Contains(failed.Message, part) {
-			t.Errorf("it says %q, want %q in it", failed.Message, part)
+		if bad.Status.Phase != v1.BackupFailed || !strings.Contains(failed.Message, part) {
+			t.Errorf("it is %s and says %q, want %q in it", bad.Status.Phase, failed.Message, part)
 		}
 	}
 	s.remove(t, good)
@@ -58,11 +75,7 @@ func (s *story) dumped(t *testing.T) {
 // noDump asks for a dump where the CronJob is none of the copy's.
 func (s *story) noDump(t *testing.T) {
 	t.Helper()
-	b := &v1.Backup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dump-in-a-cloud"},
-		Spec:       v1.BackupSpec{AppName: shop, ClusterName: s.aws().member, Method: v1.BackupDump},
-	}
-	s.create(t, b)
+	b := s.dump(t, shop, s.aws().member, "dump-in-a-cloud")
 	s.awaitCondition(t, b, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonCronJobNotFound)
 	if b.Status.Phase != v1.BackupFailed {
 		t.Errorf("the backup is %s, want Failed", b.Status.Phase)
@@ -70,48 +83,41 @@ func (s *story) noDump(t *testing.T) {
 	s.remove(t, b)
 }
 
-// keepPodsWaiting keeps pods of Jobs from running to their end by themselves.
-func (s *story) keepPodsWaiting(t *testing.T) {
-	t.Helper()
-	nodes := &corev1.NodeList{}
-	if err := s.members[local].List(t.Context(), nodes); err != nil {
-		t.Fatal(err)
-	}
-	for i := range nodes.Items {
-		node := &nodes.Items[i]
-		edit(t, s.members[local], node, func(n *corev1.Node) { n.Spec.Unschedulable = true })
-		t.Cleanup(func() {
-			patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"unschedulable":null}}`))
-			if err := s.members[local].Patch(context.WithoutCancel(t.Context()), node, patch); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-// dump asks for a dump, and waits for its Job.
-func (s *story) dump(t *testing.T, name string) *v1.Backup {
+// dump asks for a dump.
+func (s *story) dump(t *testing.T, app, member, name string) *v1.Backup {
 	t.Helper()
 	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       v1.BackupSpec{AppName: shop, ClusterName: local, Method: v1.BackupDump},
+		Spec:       v1.BackupSpec{AppName: app, ClusterName: member, Method: v1.BackupDump},
 	}
 	s.create(t, b)
-	s.awaitCondition(t, b, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDumping)
 	return b
 }
 
-// jobOf returns the Job of a Backup, or nil.
-func (s *story) jobOf(t *testing.T, b *v1.Backup) *batchv1.Job {
+// fileOf reads the file of a dump from the disk of its member.
+func (s *story) fileOf(t *testing.T, member string, dump *v1.DumpFile) []byte {
 	t.Helper()
-	jobs := &batchv1.JobList{}
-	if err := s.members[local].List(t.Context(), jobs, client.InNamespace(namespace), client.MatchingLabels{v1.BackupLabel: b.Name}); err != nil {
+	if dump == nil {
+		t.Fatal("the status says nothing of a dump")
+	}
+	content, err := os.ReadFile(s.kubelets[member].file(dump.Claim, dump.File))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if len(jobs.Items) == 0 {
+	return content
+}
+
+// jobOf returns the Job in the local member that dumps for a Backup, or nil.
+func (s *story) jobOf(t *testing.T, b *v1.Backup) *batchv1.Job {
+	t.Helper()
+	found := &batchv1.JobList{}
+	if err := s.members[local].List(t.Context(), found, client.InNamespace(namespace), client.MatchingLabels{v1.BackupLabel: b.Name}); err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Items) == 0 {
 		return nil
 	}
-	return &jobs.Items[0]
+	return &found.Items[0]
 }
 
 // checkDumpJob sees that the Job is the CronJob's, but not bound to it.
@@ -135,61 +141,210 @@ func (s *story) checkDumpJob(t *testing.T, b *v1.Backup) {
 	}
 }
 
-// endPods ends a pod of a dump's Job, as the kubelet would.
-func (s *story) endPods(t *testing.T, b *v1.Backup, phase corev1.PodPhase, message string) {
-	t.Helper()
-	eventually(t, "a pod of "+b.Name, func(ctx context.Context) error {
-		n, err := s.endPodsNow(ctx, b, phase, message)
-		if err == nil && n == 0 {
-			err = errors.New("there is none")
+// sent has dumps sent to the buckets of all clouds, one of them not at once.
+func (s *story) sent(t *testing.T) {
+	s.books = newBooks(books, "0 2 1 1 *", "aws-eu", "az-eu", "gcp-eu")
+	s.create(t, s.books)
+	s.awaitRunning(t, s.books, "eu-west-1", "europe-west1", "westeurope")
+	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
+		attempts := int32(0)
+		if p.name == v1.ProviderAWS {
+			s.kubelets[p.member].goWrong(jobs.SendContainer, ending{1, "connection reset by peer"})
+			attempts = 1
 		}
-		return err
+		b := s.dump(t, books, p.member, "sent-"+p.account())
+		s.awaitCondition(t, b, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
+		object := b.Status.Dump.Object
+		if object == nil || object.State != v1.DumpSent || object.Attempt != attempts || b.Status.Account != p.account() || object.Bucket != p.spec.ObjectStorage.Bucket {
+			t.Fatalf("the dump is %+v in account %q, want it sent after %d attempts", object, b.Status.Account, attempts)
+		}
+		part, made := p.content(t, dumps.PartKey(object.Prefix, 0))
+		if !made || string(part) != string(s.fileOf(t, p.member, b.Status.Dump)) {
+			t.Errorf("the part is there: %t, with %d bytes; want what the file has", made, len(part))
+		}
+		if _, made := p.content(t, dumps.ManifestKey(object.Prefix)); !made {
+			t.Error("there is no manifest")
+		}
 	})
 }
 
-// endPodsNow ends the pods of a dump's Job that have not ended, and counts them.
-func (s *story) endPodsNow(ctx context.Context, b *v1.Backup, phase corev1.PodPhase, message string) (int, error) {
-	pods, ended := &corev1.PodList{}, 0
-	selector := client.MatchingLabels{"job-name": render.DatabaseCronJob(shop) + "-" + manifest.Hash(string(b.UID))}
-	if err := s.members[local].List(ctx, pods, client.InNamespace(namespace), selector); err != nil {
-		return 0, fmt.Errorf("listing pods: %w", err)
-	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if pod.Status.Phase != corev1.PodPending {
-			continue
-		}
-		before := pod.DeepCopy()
-		exit := int32(0)
-		if phase == corev1.PodFailed {
-			exit = 1
-		}
-		pod.Status.Phase = phase
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, State: corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{ExitCode: exit, Message: message, FinishedAt: metav1.Now()},
-		}}}
-		if err := s.members[local].Status().Patch(ctx, pod, client.MergeFrom(before)); err != nil {
-			return ended, fmt.Errorf("ending pod %q: %w", pod.Name, err)
-		}
-		ended++
-	}
-	return ended, nil
+// content returns what is under a key of ours in the bucket.
+func (p *provider) content(t *testing.T, key string) ([]byte, bool) {
+	t.Helper()
+	return p.bucket.Content(p.spec.ObjectStorage.Prefix + "/" + key)
 }
 
-// awaitFailedDump lets one pod of a Job fail after the other until nobody tries any more.
-func (s *story) awaitFailedDump(t *testing.T, b *v1.Backup) metav1.Condition {
+// keys are those in the bucket, below what an account has there.
+func (p *provider) keys(below string) []string {
+	var found []string
+	for _, o := range p.bucket.Objects() {
+		if strings.HasPrefix(o.Key, p.spec.ObjectStorage.Prefix+"/"+below) {
+			found = append(found, o.Key)
+		}
+	}
+	return found
+}
+
+// loaded loads dumps where they were made, from the claim, and where they were not, from
+// the bucket of whichever cloud has them.
+func (s *story) loaded(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
+		b := &v1.Backup{}
+		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "sent-" + p.account()}, b); err != nil {
+			t.Fatal(err)
+		}
+		here := s.restore(t, "loaded-"+p.account(), v1.RestoreSpec{BackupName: b.Name})
+		s.awaitCondition(t, here, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
+		if here.Status.Dump.From != v1.DumpFromClaim || s.kubelets[p.member].database(hostOf(books)) != b.Status.Dump.SHA256 {
+			t.Errorf("loaded from the %s, and the database has another dump", here.Status.Dump.From)
+		}
+		again := s.restore(t, "refused-"+p.account(), v1.RestoreSpec{BackupName: b.Name})
+		s.awaitCondition(t, again, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDatabaseNotEmpty)
+	})
+	s.awaitRunning(t, s.books, "eu-west-1", "europe-west1", "westeurope")
+	// Each cloud's into another's: who loads them has no account there.
+	next := map[v1.Provider]string{v1.ProviderAWS: "gcp-eu", v1.ProviderGCP: "az-eu", v1.ProviderAzure: "aws-eu"}
+	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
+		if p.name == v1.ProviderGCP {
+			s.kubelets[next[p.name]].goWrong(jobs.FetchContainer, ending{4, "the requests have expired"})
+		}
+		r := s.restore(t, "brought-"+p.account(), v1.RestoreSpec{BackupName: "sent-" + p.account(), ClusterName: next[p.name], Overwrite: true})
+		s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
+		b := &v1.Backup{}
+		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupName}, b); err != nil {
+			t.Fatal(err)
+		}
+		if r.Status.Dump.From != v1.DumpFromBucket || s.kubelets[next[p.name]].database(hostOf(books)) != b.Status.Dump.SHA256 {
+			t.Errorf("loaded from the %s, and the database has another dump", r.Status.Dump.From)
+		}
+		s.nothingOf(t, next[p.name], v1.RestoreLabel)
+	})
+	s.awaitRunning(t, s.books, "eu-west-1", "europe-west1", "westeurope")
+}
+
+// nothingOf checks that what was made in a member to move dumps is gone.
+func (s *story) nothingOf(t *testing.T, member, label string) {
 	t.Helper()
-	eventually(t, b.Name+" to fail", func(ctx context.Context) error {
-		if _, err := s.endPodsNow(ctx, b, corev1.PodFailed, "pg_dump: error:\n\tno route to host"); err != nil {
-			return err
-		}
-		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
-			return err
-		}
-		if b.Status.Phase != v1.BackupFailed {
-			return fmt.Errorf("%s: %w", b.Status.Message, errors.New("it goes on"))
+	eventually(t, "what was made in "+member+" to be gone", func(ctx context.Context) error {
+		for _, list := range movers() {
+			if err := s.members[member].List(ctx, list, client.InNamespace(namespace), client.HasLabels{label}); err != nil {
+				return err
+			}
+			if left := namesOf(list); len(left) > 0 {
+				return fmt.Errorf("%T %v: %w", list, left, errors.New("left"))
+			}
 		}
 		return nil
 	})
-	return s.awaitCondition(t, b, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDumpFailed)
+}
+
+// unplaced asks for a dump to be loaded where the application is not placed yet.
+func (s *story) unplaced(t *testing.T) {
+	r := s.restore(t, "unplaced", v1.RestoreSpec{BackupName: "sent-aws", ClusterName: second})
+	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonNoDatabase)
+	edit(t, s.hub, s.books, func(app *v1.EcommerceApp) {
+		app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, second)
+	})
+	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
+	if s.kubelets[second].database(hostOf(books)) == "" {
+		t.Error("the database was not loaded")
+	}
+	s.awaitRunning(t, s.books, "eu-west-1", "europe-west1", "us-east-1", "westeurope")
+}
+
+// dumpProven starts a database beside the real one and loads a dump into it.
+func (s *story) dumpProven(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
+		before, had := len(p.world.Volumes()), s.kubelets[p.member].database(hostOf(books))
+		r := s.restore(t, "dump-proven-"+p.account(), v1.RestoreSpec{BackupName: "sent-" + p.account(), Verify: true})
+		s.awaitVerified(t, r)
+		if after := len(p.world.Volumes()); after != before {
+			t.Errorf("there are %d volumes in the cloud, and %d before", after, before)
+		}
+		if s.kubelets[p.member].database(hostOf(books)) != had {
+			t.Error("the application's database was touched")
+		}
+		s.nothingInDrills(t, p.member)
+	})
+}
+
+// dumpFound loses the Backup of a dump on the hub alone, and finds it in the bucket.
+func (s *story) dumpFound(t *testing.T) {
+	s.each(t, func(t *testing.T, p *provider) {
+		t.Helper()
+		lost := &v1.Backup{}
+		key := client.ObjectKey{Namespace: namespace, Name: "sent-" + p.account()}
+		if err := s.hub.Get(t.Context(), key, lost); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, s.hub, lost.DeepCopy(), func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionRetain })
+		s.remove(t, lost.DeepCopy())
+		account := s.rediscover(t, p, "dumps")
+		found := &v1.Backup{}
+		if err := s.hub.Get(t.Context(), key, found); err != nil {
+			t.Fatalf("%v; the hub says: %s", err, account.Status.Rediscovered)
+		}
+		if found.Status.Phase != v1.BackupCompleted || found.Status.Dump == nil || found.Status.Dump.Object == nil || found.Spec.Method != v1.BackupDump {
+			t.Fatalf("found as %+v", found.Status)
+		}
+		if found.Status.Dump.SHA256 != lost.Status.Dump.SHA256 || found.Status.Dump.Object.Prefix != lost.Status.Dump.Object.Prefix || found.UID == lost.UID {
+			t.Errorf("lost %+v, found %+v", lost.Status.Dump, found.Status.Dump)
+		}
+		r := s.restore(t, "found-"+p.account(), v1.RestoreSpec{BackupName: found.Name, Overwrite: true})
+		s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
+		s.remove(t, r)
+
+		// Who does not want it kept any more says so, and nothing is left.
+		edit(t, s.hub, found, func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionDelete })
+		prefix := found.Status.Dump.Object.Prefix
+		s.remove(t, found)
+		if left := p.keys(prefix); len(left) > 0 {
+			t.Errorf("left in the bucket: %v", left)
+		}
+	})
+}
+
+// followed looks at the Backups of dumps that the schedule made.
+func (s *story) followed(t *testing.T) {
+	p := s.aws()
+	var made []v1.Backup
+	eventually(t, "a scheduled dump to be sent", func(ctx context.Context) error {
+		list := &v1.BackupList{}
+		if err := s.hub.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1.InstanceLabel: daybook}); err != nil {
+			return err
+		}
+		made = slices.DeleteFunc(list.Items, func(b v1.Backup) bool { return b.Status.Phase != v1.BackupCompleted })
+		if len(made) == 0 {
+			return fmt.Errorf("%d backups, none complete", len(list.Items))
+		}
+		return nil
+	})
+	for _, b := range made {
+		job := fmt.Sprintf("%s-%d", render.DatabaseCronJob(daybook), b.Spec.Slot.Unix()/60)
+		if b.Spec.Method != v1.BackupDump || b.Status.Dump.Job != job || b.Status.Dump.Object == nil || b.Status.Dump.Object.State != v1.DumpSent {
+			t.Errorf("the backup of slot %s is of the method %s, its dump %+v; want the Job %s, sent", b.Spec.Slot, b.Spec.Method, b.Status.Dump, job)
+		}
+	}
+	eventually(t, "the application to say how it is dumped", func(ctx context.Context) error {
+		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(s.daybook), s.daybook); err != nil {
+			return err
+		}
+		for _, entry := range s.daybook.Status.Backups {
+			if entry.Cluster == p.member && entry.LastSlot != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
+				return nil
+			}
+		}
+		return fmt.Errorf("%+v: %w", s.daybook.Status.Backups, errors.New("it does not say"))
+	})
+	edit(t, s.hub, s.daybook, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
+}
+
+// diskOf lists the files of a claim, for messages.
+func (k *kubelet) diskOf(claim string) []string {
+	found, _ := filepath.Glob(k.file(claim, "*"))
+	return found
 }

@@ -80,3 +80,16 @@ func classifyREST(r *http.Request, body []byte) faults.Op {
 		return faults.OpOther
 	}
 }
+
+// classifyObjects says which operation a request to a bucket is, as far as it changes
+// something.
+func classifyObjects(r *http.Request, _ []byte) faults.Op {
+	switch {
+	case r.Method == http.MethodPut, strings.HasPrefix(r.URL.Path, "/upload/"):
+		return faults.OpPutObject
+	case r.Method == http.MethodDelete:
+		return faults.OpDeleteObject
+	default:
+		return faults.OpOther
+	}
+}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -128,38 +129,66 @@ func (s *story) proven(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		before := len(p.world.Volumes())
-		name := "plain-" + p.account()
-		r := s.restore(t, "proven-"+p.account(), v1.RestoreSpec{BackupName: name, Verify: true})
-		s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
-		eventually(t, "what was made to be taken away", func(ctx context.Context) error {
-			if err := s.hub.Get(ctx, client.ObjectKeyFromObject(r), r); err != nil {
-				return err
-			}
-			if r.Status.Phase != v1.RestoreCompleted {
-				return fmt.Errorf("%s: %w", r.Status.Phase, errors.New("not completed"))
-			}
-			return nil
-		})
-		backup := &v1.Backup{}
-		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, backup); err != nil {
-			t.Fatal(err)
-		}
-		if backup.Status.LastVerifiedTime == nil {
-			t.Error("the backup does not say that it was verified")
-		}
-		for _, list := range []client.ObjectList{&corev1.PersistentVolumeClaimList{}, &appsv1.StatefulSetList{}, &corev1.SecretList{}} {
-			if err := s.members[p.member].List(t.Context(), list, client.InNamespace(drill.Namespace)); err != nil {
-				t.Fatal(err)
-			}
-			if n := meta.LenList(list); n != 0 {
-				t.Errorf("%d of %T are left", n, list)
-			}
-		}
+		r := s.restore(t, "proven-"+p.account(), v1.RestoreSpec{BackupName: "plain-" + p.account(), Verify: true})
+		s.awaitVerified(t, r)
+		s.nothingInDrills(t, p.member)
 		if after := len(p.world.Volumes()); after != before {
 			t.Errorf("there are %d volumes in the cloud, and %d before", after, before)
 		}
 		s.checkPod(t, p.member)
 	})
+}
+
+// awaitVerified waits until a backup was proven, and everything that took is gone.
+func (s *story) awaitVerified(t *testing.T, r *v1.Restore) {
+	t.Helper()
+	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
+	eventually(t, "what was made to be taken away", func(ctx context.Context) error {
+		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(r), r); err != nil {
+			return err
+		}
+		if r.Status.Phase != v1.RestoreCompleted {
+			return fmt.Errorf("%s: %w", r.Status.Phase, errors.New("not completed"))
+		}
+		return nil
+	})
+	backup := &v1.Backup{}
+	if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupName}, backup); err != nil {
+		t.Fatal(err)
+	}
+	if backup.Status.LastVerifiedTime == nil {
+		t.Error("the backup does not say that it was verified")
+	}
+}
+
+// nothingInDrills checks that nothing is left of databases that were started to prove backups.
+func (s *story) nothingInDrills(t *testing.T, member string) {
+	t.Helper()
+	for _, list := range append(movers(), &appsv1.StatefulSetList{}) {
+		if err := s.members[member].List(t.Context(), list, client.InNamespace(drill.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		if left := namesOf(list); len(left) > 0 {
+			t.Errorf("%T: %v are left", list, left)
+		}
+	}
+}
+
+// movers are lists of what is made to bring data somewhere, and goes afterwards.
+func movers() []client.ObjectList {
+	return []client.ObjectList{&corev1.PersistentVolumeClaimList{}, &corev1.SecretList{}}
+}
+
+// namesOf returns the names of a list's objects.
+func namesOf(list client.ObjectList) []string {
+	var names []string
+	_ = meta.EachListItem(list, func(o runtime.Object) error {
+		if named, ok := o.(client.Object); ok {
+			names = append(names, named.GetName())
+		}
+		return nil
+	})
+	return names
 }
 
 // foundAgain loses a Backup on the hub alone, and finds it in the cloud.
@@ -173,7 +202,7 @@ func (s *story) foundAgain(t *testing.T) {
 		}
 		edit(t, s.hub, lost.DeepCopy(), func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionRetain })
 		s.remove(t, lost.DeepCopy())
-		account := s.rediscover(t, p)
+		account := s.rediscover(t, p, "now")
 		found := &v1.Backup{}
 		if err := s.hub.Get(t.Context(), key, found); err != nil {
 			t.Fatalf("%v; the hub says: %s", err, account.Status.Rediscovered)
@@ -195,20 +224,20 @@ func (s *story) foundAgain(t *testing.T) {
 }
 
 // rediscover asks the hub to look through an account, and waits for its answer.
-func (s *story) rediscover(t *testing.T, p *provider) *v1.CloudAccount {
+func (s *story) rediscover(t *testing.T, p *provider, at string) *v1.CloudAccount {
 	t.Helper()
 	account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: p.account()}}
 	edit(t, s.hub, account, func(a *v1.CloudAccount) {
 		if a.Annotations == nil {
 			a.Annotations = map[string]string{}
 		}
-		a.Annotations[v1.RediscoverAtAnnotation] = "now"
+		a.Annotations[v1.RediscoverAtAnnotation] = at
 	})
 	eventually(t, "the hub to answer", func(ctx context.Context) error {
 		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
 			return err
 		}
-		if account.Status.LastHandledRediscoverAt != "now" {
+		if account.Status.LastHandledRediscoverAt != at {
 			return errors.New("not answered")
 		}
 		return nil

@@ -22,8 +22,11 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/aws"
+	awsobjects "github.com/shopfleet/shopfleet/cloud/aws/objects"
 	"github.com/shopfleet/shopfleet/cloud/azure"
+	azureobjects "github.com/shopfleet/shopfleet/cloud/azure/objects"
 	"github.com/shopfleet/shopfleet/cloud/gcp"
+	gcpobjects "github.com/shopfleet/shopfleet/cloud/gcp/objects"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
@@ -53,6 +56,8 @@ type stage struct {
 	// kubeconfig is the hub's own, with the permissions that are shipped.
 	kubeconfig string
 	providers  []*provider
+	// kubelets end the pods of Jobs, by member.
+	kubelets map[string]*kubelet
 
 	stop func()
 }
@@ -77,18 +82,18 @@ const second = "aws-us"
 
 func members() []fleet.ClusterSpec {
 	return []fleet.ClusterSpec{
-		{Name: "aws-eu", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 2, Driverless: true},
-		{Name: second, Provider: fleet.AWS, Region: "us-east-1", Nodes: 2, Driverless: true},
-		{Name: "az-eu", Provider: fleet.Azure, Region: "westeurope", Nodes: 2, Driverless: true},
-		{Name: "gcp-eu", Provider: fleet.GCP, Region: "europe-west1", Nodes: 2, Driverless: true},
-		{Name: "local-1", Provider: fleet.Local, Nodes: 1},
+		{Name: "aws-eu", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 2, Driverless: true, JobsByHand: true},
+		{Name: second, Provider: fleet.AWS, Region: "us-east-1", Nodes: 2, Driverless: true, JobsByHand: true},
+		{Name: "az-eu", Provider: fleet.Azure, Region: "westeurope", Nodes: 2, Driverless: true, JobsByHand: true},
+		{Name: "gcp-eu", Provider: fleet.GCP, Region: "europe-west1", Nodes: 2, Driverless: true, JobsByHand: true},
+		{Name: "local-1", Provider: fleet.Local, Nodes: 1, JobsByHand: true},
 	}
 }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{
-		members: map[string]client.Client{}, stop: func() {},
+		members: map[string]client.Client{}, kubelets: map[string]*kubelet{}, stop: func() {},
 		providers: []*provider{newAWS(t), newGCP(t), newAzure(t)},
 	}
 	s.fleet = fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members()})
@@ -118,6 +123,7 @@ func newStage(t *testing.T) *stage {
 	drivers := s.drivers()
 	for _, m := range members() {
 		s.members[m.Name] = witness.Admin(t, s.fleet.Member(m.Name))
+		s.kubelets[m.Name] = playJobs(t, s.fleet.Member(m.Name))
 		if driver, has := drivers[m.Name]; has {
 			play(t, s.fleet.Member(m.Name), driver)
 		}
@@ -165,6 +171,10 @@ func (s *stage) start(t *testing.T) {
 		Clouds: cloud.Registry{
 			v1.ProviderAWS: aws.Connect, v1.ProviderGCP: gcp.Connect, v1.ProviderAzure: azure.Connect,
 		},
+		Buckets: cloud.Buckets{
+			v1.ProviderAWS: awsobjects.Open, v1.ProviderGCP: gcpobjects.Open, v1.ProviderAzure: azureobjects.Open,
+		},
+		SpokeImage: "shopfleet-spoke:test",
 	}
 	go func() { done <- setup.Run(ctx, options) }()
 	var once sync.Once

@@ -28,6 +28,8 @@ type story struct {
 	*stage
 	// app is the shop; often is one that is backed up every minute.
 	app, often *v1.EcommerceApp
+	// books is one that is dumped, daybook one that is dumped every minute.
+	books, daybook *v1.EcommerceApp
 }
 
 func TestCloud(t *testing.T) {
@@ -50,12 +52,18 @@ func TestCloud(t *testing.T) {
 		t.Run("a hub that comes back goes on", s.restarted) &&
 		t.Run("a deleted backup leaves nothing but what is not ours", s.deleted) &&
 		t.Run("a dump is one of the cluster's CronJob", s.dumped) &&
+		t.Run("a dump goes into the bucket of its cluster's account", s.sent) &&
+		t.Run("a dump is loaded from its claim, and from any bucket", s.loaded) &&
+		t.Run("a dump waits for its shop to be placed", s.unplaced) &&
+		t.Run("a dump is proven beside the database", s.dumpProven) &&
 		t.Run("the schedule has been kept", s.kept) &&
+		t.Run("each dump of a schedule has its backup", s.followed) &&
 		t.Run("a restore that cannot be says why", s.unrestorable) &&
 		t.Run("a restore takes the place of a database", s.restored) &&
 		t.Run("a restore into another region comes before its shop", s.moved) &&
 		t.Run("a backup is proven beside the database", s.proven) &&
 		t.Run("a backup that the hub lost is found again", s.foundAgain) &&
+		t.Run("a dump that the hub lost is found again", s.dumpFound) &&
 		t.Run("nothing is written while nothing happens", s.quiet)
 }
 

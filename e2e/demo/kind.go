@@ -89,14 +89,14 @@ func newKindDemo(d *demo) *kindDemo {
 func (k *kindDemo) up(ctx context.Context) error {
 	existed := lab.Exists(k.options)
 	if err := k.steps(ctx); err != nil {
-		return k.screen.stopped(ctx, err, ending{existed: existed, command: "make demo-down KIND=1", remove: k.down})
+		return k.screen.stopped(ctx, err, ending{existed: existed, command: "make demo-down KIND=1", remove: func() error { return k.down(context.WithoutCancel(ctx)) }})
 	}
 	return k.next(ctx)
 }
 
-func (k *kindDemo) down() error {
+func (k *kindDemo) down(ctx context.Context) error {
 	k.options.Progress = &indented{steps: k.screen}
-	return lab.Down(k.options)
+	return lab.Down(ctx, k.options)
 }
 
 func (k *kindDemo) steps(ctx context.Context) error {

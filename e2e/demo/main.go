@@ -84,7 +84,7 @@ func newCommand() *cobra.Command {
 					return err
 				}
 				if *kind {
-					return newKindDemo(d).down()
+					return newKindDemo(d).down(command.Context())
 				}
 				return d.down(command.Context())
 			},

@@ -103,7 +103,8 @@ func (c *Cluster) writeFiles() error {
 	}
 	// The marker comes first: clearData must know a folder again whose making was
 	// cut off.
-	if err := os.WriteFile(c.path(fileStages), kwokstages.YAML(!c.spec.Driverless), privateFile); err != nil {
+	stages := kwokstages.YAML(kwokstages.Left{Driver: c.spec.Driverless, Jobs: c.spec.JobsByHand})
+	if err := os.WriteFile(c.path(fileStages), stages, privateFile); err != nil {
 		return fmt.Errorf("writing the stages: %w", err)
 	}
 	for file, raw := range content {

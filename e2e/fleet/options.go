@@ -55,6 +55,8 @@ type ClusterSpec struct {
 	APIServerOnly bool `json:"apiServerOnly,omitempty"`
 	// Driverless leaves claims and volumes to another storage driver: package csi's.
 	Driverless bool `json:"driverless,omitempty"`
+	// JobsByHand leaves the pods of Jobs running, until a test ends them.
+	JobsByHand bool `json:"jobsByHand,omitempty"`
 }
 
 // Component is one process of a cluster.

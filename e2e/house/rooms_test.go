@@ -49,8 +49,10 @@ func rooms() []room {
 		{path: "hub/rollup", floor: floorDecisions},
 		{path: "hub/schedule", floor: floorDecisions},
 		{path: "spoke/component", floor: floorDecisions},
+		// What a Job is told is a contract, read by who carries it out.
+		{path: "spoke/transfer/order", floor: floorDecisions},
 		// What rendering makes is defined where it is planned.
-		{path: "spoke/render", floor: floorDecisions, also: []string{"spoke/component"}},
+		{path: "spoke/render", floor: floorDecisions, also: []string{"spoke/component", "spoke/transfer/order"}},
 
 		{path: "cloud", floor: floorPorts},
 		{path: "config", floor: floorPorts},
@@ -62,9 +64,12 @@ func rooms() []room {
 		{path: "hub/members", floor: floorAdapters},
 		{path: "hub/accounts", floor: floorAdapters},
 		{path: "hub/prepare", floor: floorAdapters},
+		// What the errors of a bucket mean is said by the accounts' verdicts.
+		{path: "hub/dumps", floor: floorAdapters, also: []string{"hub/accounts"}},
 		// What wakes controllers, and how long they wait.
 		{path: "hub/queues", floor: floorAdapters},
 		{path: "spoke/apply", floor: floorAdapters},
+		{path: "spoke/transfer", floor: floorAdapters},
 		// What both processes are made of knows no application and no cluster.
 		{path: "spoke/process", floor: floorAdapters},
 
@@ -82,7 +87,7 @@ func rooms() []room {
 
 		// The providers are linked into this binary alone.
 		{path: "cmd/hub", floor: floorMain, only: []string{"api/v1", "cloud", "cloud/aws", "cloud/gcp", "cloud/azure", "hub/setup"}},
-		{path: "cmd/spoke", floor: floorMain, only: []string{"spoke/setup"}},
+		{path: "cmd/spoke", floor: floorMain, only: []string{"spoke/setup", "spoke/transfer"}},
 		{path: "cmd/kubectl-shopfleet", floor: floorMain, free: true},
 
 		{path: "api/apitest", floor: floorTests},

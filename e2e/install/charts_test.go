@@ -97,6 +97,34 @@ func checkDeployment(t *testing.T, rendered objects) {
 	}
 }
 
+// TestTheHubOfAChartKnowsTheImageOfTheSpoke: that beside its own, unless another is named.
+func TestTheHubOfAChartKnowsTheImageOfTheSpoke(t *testing.T) {
+	built(t, "helm")
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	for values, want := range map[string]string{
+		"replicas=2": "shopfleet-spoke:" + config.DevelopmentVersion,
+		"image.repository=r.example.com:5000/a/shopfleet-hub,image.tag=v2":                      "r.example.com:5000/a/shopfleet-spoke:v2",
+		"image.repository=r.example.com/shopfleet-hub,image.digest=" + digest:                   "r.example.com/shopfleet-spoke:" + config.DevelopmentVersion,
+		"image.repository=r.example.com/shopfleet-hub,image.tag=v2,image.digest=" + digest:      "r.example.com/shopfleet-spoke:v2",
+		"image.repository=r.example.com/shopfleet-hub,spokeImage=r.example.com/spoke@" + digest: "r.example.com/spoke@" + digest,
+		"image.repository=r.example.com/my-shopfleet-hub,image.tag=v2":                          "",
+	} {
+		t.Run(values, func(t *testing.T) {
+			deployment := &appsv1.Deployment{}
+			rendered := template(t, config.Hub, "--set", values)["Deployment/shopfleet-hub"].Object
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rendered, deployment); err != nil {
+				t.Fatal(err)
+			}
+			if got := arguments(deployment); !strings.Contains(got, "--spoke-image="+want+" ") {
+				t.Errorf("arguments %s, want image %q", got, want)
+			}
+		})
+	}
+	if _, stderr, err := helm(t, config.Spoke, "template", "any", "--set", "spokeImage=s:v1"); err == nil || !strings.Contains(stderr, "spokeImage") {
+		t.Errorf("a spoke with the value: %v, %q", err, stderr)
+	}
+}
+
 func TestChartsRefuseBadValues(t *testing.T) {
 	built(t, "helm")
 	for value, says := range map[string]string{
@@ -104,6 +132,7 @@ func TestChartsRefuseBadValues(t *testing.T) {
 		"replica=3":                             "replica",
 		"image.pullPolicy=Sometimes":            "pullPolicy",
 		"image.tag=no tag":                      "tag",
+		"spokeImage=no image":                   "spokeImage",
 		"logLevel=high":                         "logLevel",
 		"resources.limits.memory=lots":          "memory",
 		"networkPolicy.apiServerPorts={}":       "apiServerPorts",

@@ -194,9 +194,17 @@ func (s *suite) install(t *testing.T) {
 	if got, want := deployment.Spec.Template.Spec.Containers[0].Image, "shopfleet-hub:v1.2.3"; got != want {
 		t.Errorf("image %q, want %q", got, want)
 	}
+	if got, want := arguments(deployment), "--spoke-image=shopfleet-spoke:v1.2.3 "; !strings.Contains(got, want) {
+		t.Errorf("arguments %s, want %s", got, want)
+	}
 	if deployment.Status.AvailableReplicas != 2 {
 		t.Errorf("%d replicas available when it ended", deployment.Status.AvailableReplicas)
 	}
+}
+
+// arguments are those of the process, each with a space behind it.
+func arguments(deployment *appsv1.Deployment) string {
+	return strings.Join(deployment.Spec.Template.Spec.Containers[0].Args, " ") + " "
 }
 
 func (s *suite) again(t *testing.T) {
@@ -237,11 +245,16 @@ func (s *suite) changedOne(t *testing.T, args ...string) {
 
 func (s *suite) upgrade(t *testing.T) {
 	s.run(t, "install", "hub", "--image", "registry.example.com/hub:v2", "--dry-run=server").
-		want(t, done, "deployment.apps/shopfleet-hub configured (server dry run)", "service/shopfleet-hub unchanged")
-	s.changedOne(t, "--image", "registry.example.com/hub:v2", "--replicas", "3")
+		want(t, done, "deployment.apps/shopfleet-hub configured (server dry run)", "service/shopfleet-hub unchanged",
+			"The image registry.example.com/hub:v2 does not tell which one the spoke has", "Name it with --spoke-image")
+	s.run(t, "install", "spoke", "--spoke-image", "spoke:v2", "--dry-run=client").want(t, misused, "--image is the spoke's")
+	s.changedOne(t, "--image", "registry.example.com/hub:v2", "--spoke-image", "registry.example.com/spoke:v2", "--replicas", "3")
 	deployment := s.deployment(t)
 	if got := deployment.Spec.Template.Spec.Containers[0].Image; got != "registry.example.com/hub:v2" {
 		t.Errorf("image %q", got)
+	}
+	if got, want := arguments(deployment), "--spoke-image=registry.example.com/spoke:v2 "; !strings.Contains(got, want) {
+		t.Errorf("arguments %s, want %s", got, want)
 	}
 	if deployment.Status.AvailableReplicas != 3 || deployment.Status.UpdatedReplicas != 3 {
 		t.Errorf("status %+v, want 3 replicas rolled out", deployment.Status)

@@ -66,15 +66,21 @@ func (o objects) without(kinds ...string) objects {
 // kustomize builds a folder of config as kubectl apply -k does.
 func kustomize(t *testing.T, folder string) objects {
 	t.Helper()
+	return overlay(t, filepath.Join(root, "config", folder))
+}
+
+// overlay builds a folder as kubectl apply -k does.
+func overlay(t *testing.T, folder string) objects {
+	t.Helper()
 	programs, err := binaries.Ensure(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), programs.Path(binaries.Kubectl), "kustomize", filepath.Join(root, "config", folder))
+	cmd := exec.CommandContext(t.Context(), programs.Path(binaries.Kubectl), "kustomize", folder)
 	cmd.Stderr = os.Stderr
 	raw, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("building config/%s: %v", folder, err)
+		t.Fatalf("building %s: %v", folder, err)
 	}
 	return parse(t, raw)
 }
@@ -150,6 +156,35 @@ func TestThreeWaysOneInstallation(t *testing.T) {
 				t.Errorf("chart (-kustomize +helm):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestTheOverlayOfTheReadme builds the overlay that people are shown, word for word.
+func TestTheOverlayOfTheReadme(t *testing.T) {
+	const resources = "resources: [https://github.com/shopfleet/shopfleet/config/hub]"
+	readme, err := os.ReadFile(filepath.Join(root, "config/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(readme), resources)
+	if !found {
+		t.Fatalf("there is no line %q", resources)
+	}
+	text, _, _ = strings.Cut(text, "\n\n")
+	folder := t.TempDir()
+	if err := os.CopyFS(filepath.Join(folder, "config"), os.DirFS(filepath.Join(root, "config"))); err != nil {
+		t.Fatal(err)
+	}
+	text = "resources: [config/hub]" + strings.ReplaceAll(text, "\n    ", "\n")
+	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	embedded, err := config.Hub.Install(config.Installation{Image: "registry.example.com/shopfleet-hub:v1.0.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(embedded[len(embedded)-1], overlay(t, folder)["Deployment/shopfleet-hub"]); diff != "" {
+		t.Errorf("Deployment (-plugin +overlay):\n%s", diff)
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if os.Getenv(enabled) != "" && os.Getenv(keep) == "" {
-		if err := lab.Down(options()); err != nil {
+		if err := lab.Down(context.Background(), options()); err != nil {
 			fmt.Fprintln(os.Stderr, "deleting the clusters:", err)
 			code = max(code, 1)
 		}
@@ -51,6 +51,7 @@ func TestKind(t *testing.T) {
 	t.Run("backup-prepare", w.backupPrepare)
 	t.Run("repair", w.repair)
 	t.Run("database killed", w.databaseKilled)
+	t.Run("dumps", w.dumps)
 	t.Run("rolling update", w.rollingUpdate)
 	t.Run("scale", w.scale)
 	t.Run("storage", w.storage)

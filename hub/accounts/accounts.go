@@ -24,14 +24,24 @@ const (
 	CodeRegionNotAllowed = "RegionNotAllowed"
 	// CodeProviderMissing means that this build has no adapter for the provider.
 	CodeProviderMissing = "ProviderMissing"
-	// CodePaced means that the account's own token bucket is empty. Nothing was sent.
+	// CodeNoBucket means that the account has no spec.objectStorage.
+	CodeNoBucket = "NoObjectStorage"
+	// CodeInvalidBucket means that no bucket can be what the account says of it. That is
+	// for people to mend, and nothing is wrong with what is to go there.
+	CodeInvalidBucket = "InvalidObjectStorage"
+	// CodePaced means that the account's own budget is spent. Nothing was sent.
 	CodePaced = "Paced"
 )
+
+// opConnect is the operation of the errors that are made here.
+const opConnect = "Connect"
 
 // Options are what accounts work with.
 type Options struct {
 	// Registry says how to connect to each provider. Required.
 	Registry cloud.Registry
+	// Buckets says how to connect to the buckets of each provider; nil: of none.
+	Buckets cloud.Buckets
 	// Token makes tokens of the hub's ServiceAccount, for federated credentials; nil
 	// where the hub has none.
 	Token cloud.TokenSource
@@ -44,8 +54,8 @@ type Options struct {
 	Requests *prometheus.CounterVec
 }
 
-// Accounts are the accounts that sessions are made for. Its methods may be called at the
-// same time, and none waits for a network.
+// Accounts are the accounts that sessions and buckets are made for. Its methods may be
+// called at the same time, and none waits for a network.
 type Accounts struct {
 	options Options
 
@@ -58,9 +68,13 @@ type account struct {
 	spec   v1.CloudAccountSpec
 	secret map[string][]byte
 	// http is the account's own, so that connections that hang are nobody else's.
-	http     http.RoundTripper
+	http http.RoundTripper
+	// sessions and budgets are by region.
 	sessions map[string]cloud.Session
-	buckets  map[string]*buckets
+	budgets  map[string]*budget
+	// bucket is nil until it is asked for.
+	bucket       *Bucket
+	bucketBudget *budget
 }
 
 // New makes accounts without any.
@@ -84,13 +98,13 @@ func (a *Accounts) Set(name string, spec v1.CloudAccountSpec, secret map[string]
 	}
 	next := &account{
 		spec: *spec.DeepCopy(), secret: maps.Clone(secret),
-		sessions: map[string]cloud.Session{}, buckets: map[string]*buckets{},
+		sessions: map[string]cloud.Session{}, budgets: map[string]*budget{}, bucketBudget: newBudget(),
 	}
 	switch {
 	case known:
-		// What is left in the buckets is the provider's view, and no matter of
+		// What is left of the budgets is the provider's view, and no matter of
 		// credentials; nor are connections.
-		next.buckets, next.http = last.buckets, last.http
+		next.budgets, next.bucketBudget, next.http = last.budgets, last.bucketBudget, last.http
 	case a.options.HTTP != nil:
 		next.http = a.options.HTTP
 	default:
@@ -112,12 +126,9 @@ func (a *Accounts) Remove(name string) {
 func (a *Accounts) Session(ctx context.Context, name, region string) (cloud.Session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	found, known := a.byName[name]
-	if !known {
-		return cloud.Session{}, &cloud.Error{
-			Class: cloud.ClassNotFound, Op: "Connect", Code: CodeUnknownAccount,
-			Message: fmt.Sprintf("there is no CloudAccount %q", name),
-		}
+	found, err := a.find(name)
+	if err != nil {
+		return cloud.Session{}, err
 	}
 	if s, made := found.sessions[region]; made {
 		return s, nil
@@ -131,34 +142,54 @@ func (a *Accounts) Session(ctx context.Context, name, region string) (cloud.Sess
 }
 
 func (a *Accounts) connect(ctx context.Context, name, region string, of *account) (cloud.Session, error) {
-	refuse := func(code, format string, args ...any) error {
-		return &cloud.Error{
-			Class: cloud.ClassInvalid, Provider: of.spec.Provider, Op: "Connect", Code: code,
-			Message: fmt.Sprintf(format, args...),
-		}
-	}
 	if len(of.spec.Regions) > 0 && !slices.Contains(of.spec.Regions, region) {
-		return cloud.Session{}, refuse(CodeRegionNotAllowed, "region %q is not in spec.regions of CloudAccount %q", region, name)
+		return cloud.Session{}, of.refuse(CodeRegionNotAllowed, "region %q is not in spec.regions of CloudAccount %q", region, name)
 	}
 	connect, built := a.options.Registry[of.spec.Provider]
 	if !built {
-		return cloud.Session{}, refuse(CodeProviderMissing, "this hub was built without the provider %s", of.spec.Provider)
+		return cloud.Session{}, of.refuse(CodeProviderMissing, "this hub was built without the provider %s", of.spec.Provider)
 	}
-	session, err := connect(ctx, cloud.Config{
-		Account: name, Region: region, Endpoint: of.spec.Endpoint, Spec: of.spec, Secret: of.secret,
-		Token: a.options.Token, Clock: a.options.Clock,
-		HTTP: &http.Client{Transport: counted{
-			next:  of.http,
-			count: a.options.Requests.MustCurryWith(prometheus.Labels{"provider": string(of.spec.Provider), "account": name}),
-		}},
-	})
+	config := a.config(name, of, of.http)
+	config.Region = region
+	session, err := connect(ctx, config)
 	if err != nil {
 		return cloud.Session{}, fmt.Errorf("connecting to CloudAccount %q in region %q: %w", name, region, err)
 	}
-	paced, known := of.buckets[region]
+	paced, known := of.budgets[region]
 	if !known {
-		paced = newBuckets()
-		of.buckets[region] = paced
+		paced = newBudget()
+		of.budgets[region] = paced
 	}
 	return paced.wrap(session, of.spec.Provider, a.options.Clock), nil
+}
+
+func (a *Accounts) find(name string) (*account, error) {
+	found, known := a.byName[name]
+	if !known {
+		return nil, &cloud.Error{
+			Class: cloud.ClassNotFound, Op: opConnect, Code: CodeUnknownAccount,
+			Message: fmt.Sprintf("there is no CloudAccount %q", name),
+		}
+	}
+	return found, nil
+}
+
+// config is what connections of an account are made from, in no region.
+func (a *Accounts) config(name string, of *account, transport http.RoundTripper) cloud.Config {
+	return cloud.Config{
+		Account: name, Endpoint: of.spec.Endpoint, Spec: of.spec, Secret: of.secret,
+		Token: a.options.Token, Clock: a.options.Clock,
+		HTTP: &http.Client{Transport: counted{
+			next:  transport,
+			count: a.options.Requests.MustCurryWith(prometheus.Labels{"provider": string(of.spec.Provider), "account": name}),
+		}},
+	}
+}
+
+// refuse is an error about what the account's spec rules out.
+func (of *account) refuse(code, format string, args ...any) error {
+	return &cloud.Error{
+		Class: cloud.ClassInvalid, Provider: of.spec.Provider, Op: opConnect, Code: code,
+		Message: fmt.Sprintf(format, args...),
+	}
 }

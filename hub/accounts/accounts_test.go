@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"testing"
 	"time"
 
@@ -23,13 +22,14 @@ type stage struct {
 	*Accounts
 	clock     *testclock.FakeClock
 	connected []cloud.Config
+	opened    []cloud.Config
 	requests  *faults.Script
 }
 
 func newStage() *stage {
 	s := &stage{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), requests: &faults.Script{}}
 	world := fake.NewWorld(s.clock)
-	s.Accounts = New(Options{Clock: s.clock, Registry: cloud.Registry{
+	s.Accounts = New(Options{Clock: s.clock, Buckets: cloud.Buckets{v1.ProviderAWS: s.open}, Registry: cloud.Registry{
 		v1.ProviderAWS: func(_ context.Context, c cloud.Config) (cloud.Session, error) {
 			s.connected = append(s.connected, c)
 			if string(c.Secret["accessKeyID"]) == "bad" {
@@ -105,7 +105,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestABusyAccountIsPaced: what is too much is refused without a request, and with the
-// time to wait; another account has buckets of its own.
+// time to wait; another account has a budget of its own.
 func TestABusyAccountIsPaced(t *testing.T) {
 	t.Parallel()
 	s := newStage()
@@ -170,9 +170,47 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestAnAccountThatHangsHoldsUpNoOther, although both ask the same host.
+// TestAnAccountThatHangsHoldsUpNoOther, although all ask the same host.
 func TestAnAccountThatHangsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
+	session := func(t *testing.T, s *stage, account string) cloud.Config {
+		t.Helper()
+		if _, err := s.Session(t.Context(), account, "eu-west-1"); err != nil {
+			t.Fatal(err)
+		}
+		return s.connected[len(s.connected)-1]
+	}
+	bucket := func(t *testing.T, s *stage, account string) cloud.Config {
+		t.Helper()
+		if _, err := s.Bucket(t.Context(), account); err != nil {
+			t.Fatal(err)
+		}
+		return s.opened[len(s.opened)-1]
+	}
+	tests := map[string]struct {
+		hangs, goesOn func(*testing.T, *stage, string) cloud.Config
+		account       string
+	}{
+		"in a session: another session":       {session, session, "b"},
+		"in a bucket: another bucket":         {bucket, bucket, "b"},
+		"in a bucket: its own session":        {bucket, session, "a"},
+		"in a session: its own bucket":        {session, bucket, "a"},
+		"in a bucket: a session of another's": {bucket, session, "b"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage()
+			s.Set("a", withBucket(), nil)
+			s.Set("b", withBucket(), nil)
+			hangAll(t, tt.hangs(t, s, "a"), tt.goesOn(t, s, tt.account))
+		})
+	}
+}
+
+// hangAll takes all connections of one, and checks that the other gets an answer.
+func hangAll(t *testing.T, hangs, goesOn cloud.Config) {
+	t.Helper()
 	hung := make(chan struct{}, connectionsHost)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hang" {
@@ -181,30 +219,8 @@ func TestAnAccountThatHangsHoldsUpNoOther(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	s := newStage()
-	ask := func(account, path string) error {
-		if _, err := s.Session(t.Context(), account, "eu-west-1"); err != nil {
-			return err
-		}
-		i := slices.IndexFunc(s.connected, func(c cloud.Config) bool { return c.Account == account })
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
-		if err != nil {
-			return err
-		}
-		response, err := s.connected[i].HTTP.Do(r)
-		if err == nil {
-			err = response.Body.Close()
-		}
-		return err
-	}
-	for _, name := range []string{"a", "b"} {
-		s.Set(name, spec(), nil)
-		if err := ask(name, "/"); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for range connectionsHost {
-		go func() { _ = ask("a", "/hang") }() // Ends with the test.
+		go func() { _ = get(t, hangs, server.URL+"/hang") }() // Ends with the test.
 	}
 	for range connectionsHost {
 		select {
@@ -214,13 +230,26 @@ func TestAnAccountThatHangsHoldsUpNoOther(t *testing.T) {
 		}
 	}
 	answered := make(chan error, 1)
-	go func() { answered <- ask("b", "/") }()
+	go func() { answered <- get(t, goesOn, server.URL+"/") }()
 	select {
 	case err := <-answered:
 		if err != nil {
 			t.Error(err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("one account waits for the connections of another")
+		t.Error("it waits for the connections of what hangs")
 	}
+}
+
+func get(t *testing.T, with cloud.Config, url string) error {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := with.HTTP.Do(r)
+	if err == nil {
+		err = response.Body.Close()
+	}
+	return err
 }

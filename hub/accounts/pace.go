@@ -12,9 +12,9 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// Rates are what one account may ask for in one region, per second, and at once. They
-// stay below the providers' own bounds, which people and drivers share: EC2 refills 20
-// reads and 5 changes a second, Google Cloud and Azure allow more.
+// Rates are what one account may ask for in one region, and of its bucket, per second,
+// and at once. They stay below the providers' own bounds, which people and drivers share:
+// EC2 refills 20 reads and 5 changes a second, Google Cloud, Azure and buckets allow more.
 const (
 	readsPerSecond   = 10
 	readsAtOnce      = 50
@@ -22,21 +22,21 @@ const (
 	changesAtOnce    = 20
 )
 
-// buckets are those of one account in one region.
-type buckets struct {
+// budget is that of one account in one region, or of its bucket.
+type budget struct {
 	reads, changes *rate.Limiter
 }
 
-func newBuckets() *buckets {
-	return &buckets{
+func newBudget() *budget {
+	return &budget{
 		reads:   rate.NewLimiter(readsPerSecond, readsAtOnce),
 		changes: rate.NewLimiter(changesPerSecond, changesAtOnce),
 	}
 }
 
-// wrap returns a session whose calls take from the buckets.
-func (b *buckets) wrap(s cloud.Session, provider v1.Provider, c clock.PassiveClock) cloud.Session {
-	p := pacer{buckets: b, provider: provider, clock: c}
+// wrap returns a session whose calls take from the budget.
+func (b *budget) wrap(s cloud.Session, provider v1.Provider, c clock.PassiveClock) cloud.Session {
+	p := pacer{budget: b, provider: provider, clock: c}
 	return cloud.Session{
 		Snapshots: pacedSnapshots{p, s.Snapshots},
 		Volumes:   pacedVolumes{p, s.Volumes},
@@ -44,9 +44,9 @@ func (b *buckets) wrap(s cloud.Session, provider v1.Provider, c clock.PassiveClo
 	}
 }
 
-// pacer takes from buckets, or refuses.
+// pacer takes from a budget, or refuses.
 type pacer struct {
-	*buckets
+	*budget
 	provider v1.Provider
 	clock    clock.PassiveClock
 }
@@ -160,7 +160,7 @@ func (p pacedAccess) Preflight(ctx context.Context, owner cloud.Owner) ([]cloud.
 	return p.next.Preflight(ctx, owner)
 }
 
-func (b *buckets) either(change bool) *rate.Limiter {
+func (b *budget) either(change bool) *rate.Limiter {
 	if change {
 		return b.changes
 	}

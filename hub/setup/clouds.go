@@ -77,8 +77,10 @@ func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder) (*cloud
 	}
 	return &clouds{
 		hub: h, recorder: recorder, secrets: secrets, metrics: planned,
-		storage:  storage.New(local.GetClient(), storage.Options{Recorder: recorder, Logger: h.options.Logger.WithName("storage")}),
-		accounts: accounts.New(accounts.Options{Registry: h.options.Clouds, Token: tokens, Requests: requests}),
+		storage: storage.New(local.GetClient(), storage.Options{Recorder: recorder, Logger: h.options.Logger.WithName("storage")}),
+		accounts: accounts.New(accounts.Options{
+			Registry: h.options.Clouds, Buckets: h.options.Buckets, Token: tokens, Requests: requests,
+		}),
 	}, nil
 }
 
@@ -117,8 +119,9 @@ func (c *clouds) setup(ctx context.Context) error {
 		func(mgr ctrl.Manager) error {
 			return backup.Setup(mgr, backup.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get,
-				Prepare:  prepare.New(prepare.Options{Logger: logger.WithName("prepare")}).Prepare,
-				Recorder: c.recorder, Logger: logger.WithName("backups"),
+				Prepare:    prepare.New(prepare.Options{Logger: logger.WithName("prepare")}).Prepare,
+				SpokeImage: c.hub.options.SpokeImage,
+				Recorder:   c.recorder, Logger: logger.WithName("backups"),
 			})
 		},
 		func(mgr ctrl.Manager) error {
@@ -129,7 +132,8 @@ func (c *clouds) setup(ctx context.Context) error {
 		func(mgr ctrl.Manager) error {
 			return restore.Setup(mgr, restore.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get,
-				Recorder: c.recorder, Logger: logger.WithName("restores"),
+				SpokeImage: c.hub.options.SpokeImage,
+				Recorder:   c.recorder, Logger: logger.WithName("restores"),
 			})
 		},
 	}

@@ -24,9 +24,13 @@ type Options struct {
 	Namespace string
 	// Version is that of the binary, for the user agent.
 	Version string
-	// Clouds says how to connect to each provider. Only the binary knows the providers,
-	// so that nothing else is built with their SDKs.
-	Clouds cloud.Registry
+	// SpokeImage is the whole reference of the spoke's image, for the Jobs that move dumps
+	// in members. Empty: dumps are neither sent to buckets nor fetched from there.
+	SpokeImage string
+	// Clouds says how to connect to each provider, and Buckets to its buckets. Only the
+	// binary knows the providers, so that nothing else is built with their SDKs.
+	Clouds  cloud.Registry
+	Buckets cloud.Buckets
 }
 
 // Bind adds the hub's flags.
@@ -35,6 +39,8 @@ func (o *Options) Bind(flags *pflag.FlagSet) {
 		"path of the hub's kubeconfig; empty: the cluster that this runs in, else $KUBECONFIG or ~/.kube/config")
 	flags.StringVar(&o.Namespace, "namespace", config.Namespace,
 		"namespace of the registration Secrets and of the lease")
+	flags.StringVar(&o.SpokeImage, "spoke-image", "",
+		"image of the spoke, for the Jobs that move dumps between members and buckets; empty: dumps are not moved")
 	o.Options.Bind(flags, true)
 }
 

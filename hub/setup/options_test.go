@@ -29,10 +29,10 @@ func TestFlags(t *testing.T) {
 	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
-	want = Options{Kubeconfig: "k", Namespace: "n", Options: process.Options{
+	want = Options{Kubeconfig: "k", Namespace: "n", SpokeImage: "r/spoke:v1", Options: process.Options{
 		MetricsBindAddress: "0", HealthProbeBindAddress: "0", Verbosity: 4,
 	}}
-	got := parse("--kubeconfig", "k", "--namespace=n", "--metrics-bind-address=0", "--metrics-secure=false",
+	got := parse("--kubeconfig", "k", "--namespace=n", "--spoke-image=r/spoke:v1", "--metrics-bind-address=0", "--metrics-secure=false",
 		"--health-probe-bind-address=0", "--leader-elect=false", "-v", "4")
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)

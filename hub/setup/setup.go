@@ -76,6 +76,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer metrics.Registry.Unregister(h.registry)
 	o.Logger.Info("Starting the hub", "version", o.Version, "namespace", o.Namespace)
+	if o.SpokeImage == "" {
+		o.Logger.Info("Dumps are neither sent to buckets nor fetched from there: --spoke-image is not set")
+	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the hub: %w", err)
 	}

@@ -119,6 +119,11 @@ func testHandOver(s *server) func(*testing.T) {
 		expect(5)
 		do(t, a, apply.Request{Intent: intent("web:2", new(int32(2))), Live: live(), Owned: labelled}, apply.Updated)
 		expect(2)
+		// No autoscaler looks at what is stopped: it starts with one pod.
+		do(t, a, apply.Request{Intent: intent("web:2", new(int32(0))), Live: live(), Owned: labelled}, apply.Updated)
+		expect(0)
+		do(t, a, apply.Request{Intent: intent("web:2", nil), Live: live(), Owned: labelled}, apply.Updated)
+		expect(1)
 	}
 }
 

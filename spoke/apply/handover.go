@@ -13,7 +13,8 @@ import (
 // handOver keeps the number of a workload's pods when the intent says nothing
 // about it any more, as an autoscaler decides it from now on. A field that nobody
 // owns falls back to its default, a single pod, until the autoscaler looks again;
-// so somebody else owns it until then.
+// so somebody else owns it until then. Only zero is not kept: a workload that was stopped
+// starts with the default, and no autoscaler would look at it before.
 func (a *Applier) handOver(ctx context.Context, intent *unstructured.Unstructured, content map[string]any) error {
 	_, wanted, _ := unstructured.NestedFieldNoCopy(intent.Object, "spec", "replicas")
 	_, counted, _ := unstructured.NestedFieldNoCopy(content, "spec", "replicas")
@@ -25,7 +26,10 @@ func (a *Applier) handOver(ctx context.Context, intent *unstructured.Unstructure
 	if err != nil || live == nil || !a.ownsReplicas(live.GetManagedFields()) {
 		return err
 	}
-	replicas, _, _ := unstructured.NestedFieldNoCopy(live.(*unstructured.Unstructured).Object, "spec", "replicas")
+	replicas, _, _ := unstructured.NestedInt64(live.(*unstructured.Unstructured).Object, "spec", "replicas")
+	if replicas == 0 {
+		return nil
+	}
 	keep := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": replicas}}}
 	keep.SetGroupVersionKind(intent.GroupVersionKind())
 	keep.SetNamespace(live.GetNamespace())

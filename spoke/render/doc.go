@@ -12,6 +12,9 @@
 // therefore needs a password without the characters that URLs give a meaning to,
 // as generated ones are; the frontend BACKEND_URL. A user's env and envFrom win.
 //
+// While a dump is loaded into its database, as an annotation of the copy says, a shop's
+// backend and frontend have no pods; all else is as always.
+//
 // # Not
 //
 // No client, clock or randomness, and nothing of what exists: passwords and

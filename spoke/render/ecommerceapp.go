@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,9 +14,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
-// The components of an EcommerceApp.
+// The components of an EcommerceApp, beside database.Component.
 const (
-	Database   = database.Component
 	Backend    = "backend"
 	Frontend   = "frontend"
 	Ingress    = "ingress"
@@ -61,7 +61,7 @@ func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error
 	if err != nil {
 		return nil, err
 	}
-	db := component.Component{Name: Database, Disabled: true}
+	db := component.Component{Name: database.Component, Disabled: true}
 	if s.database != nil {
 		if db, err = database.Render(*s.database); err != nil {
 			return nil, err
@@ -71,7 +71,7 @@ func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error
 	if s.backend != nil {
 		backend = s.backend.component()
 	}
-	backend.DependsOn = []string{Database}
+	backend.DependsOn = []string{database.Component}
 	frontend := s.frontend.component()
 	frontend.DependsOn = []string{Backend}
 	ingress, err := s.ingress()
@@ -106,6 +106,19 @@ func DatabaseCredentials(app string) string { return databaseOf(app).Credentials
 // used without, but for one that the application names itself.
 func DatabaseSecrets(app string) []string { return databaseOf(app).Secrets() }
 
+// DatabaseDumps returns the name of the claim that the CronJob dumps to.
+func DatabaseDumps(app string) string { return databaseOf(app).BackupsClaim() }
+
+// Database returns what an application's database should be in a cluster. An error names
+// the field of the spec that must change, as where it has no database.
+func Database(app *v1.EcommerceApp, c Cluster) (database.Spec, error) {
+	if app.Spec.Database == nil {
+		return database.Spec{}, errors.New("spec.database must be set: there is no database")
+	}
+	s := shop{app: app, owner: ownerOf(app, c)}
+	return s.databaseSpec(app.Spec.Database.DeepCopy())
+}
+
 // DatabaseClaim returns the claim of an application's primary as its StatefulSet would
 // name and label it, without a spec.
 func DatabaseClaim(app, namespace string, engine v1.Engine) *corev1.PersistentVolumeClaim {
@@ -129,11 +142,15 @@ func databaseOf(app string) database.Spec {
 	return database.Spec{Owner: manifest.Owner{Name: app}, Suffix: databaseSuffix}
 }
 
+func ownerOf(app *v1.EcommerceApp, c Cluster) manifest.Owner {
+	return manifest.Owner{
+		Kind: ecommerceApp, Name: app.Name, Namespace: app.Namespace, UID: app.UID, Cluster: c.Name,
+	}
+}
+
 func newShop(app *v1.EcommerceApp, c Cluster) (*shop, error) {
 	app = app.DeepCopy()
-	s := &shop{app: app, cluster: c, owner: manifest.Owner{
-		Kind: ecommerceApp, Name: app.Name, Namespace: app.Namespace, UID: app.UID, Cluster: c.Name,
-	}}
+	s := &shop{app: app, cluster: c, owner: ownerOf(app, c)}
 	if app.Spec.Database != nil {
 		spec, err := s.databaseSpec(app.Spec.Database)
 		if err != nil {

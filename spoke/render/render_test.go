@@ -17,6 +17,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
@@ -65,7 +66,7 @@ func TestDependencies(t *testing.T) {
 		got[c.Name] = c.DependsOn
 	}
 	want := map[string][]string{
-		Database: nil, Backend: {Database}, Frontend: {Backend}, Ingress: {Frontend}, Monitoring: {Backend, Frontend},
+		database.Component: nil, Backend: {database.Component}, Frontend: {Backend}, Ingress: {Frontend}, Monitoring: {Backend, Frontend},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -80,7 +81,7 @@ func TestDisabled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range components {
-		if want := c.Name == Database || c.Name == Backend || c.Name == Monitoring; c.Disabled != want {
+		if want := c.Name == database.Component || c.Name == Backend || c.Name == Monitoring; c.Disabled != want {
 			t.Errorf("%s: disabled is %t", c.Name, c.Disabled)
 		}
 	}

@@ -37,6 +37,8 @@ type workload struct {
 	image    string
 	replicas int32
 	port     int32
+	// loading names the Restore that keeps it at no pods at all; empty: none does.
+	loading string
 
 	// settings are the variables of the shop, secrets those that come from Secrets.
 	settings map[string]string
@@ -56,6 +58,7 @@ func (s *shop) newWorkload(role, image string, spec v1.Workload, replicas int32)
 		image:       image,
 		replicas:    replicas,
 		port:        port,
+		loading:     s.app.Annotations[v1.LoadingAnnotation],
 		settings:    map[string]string{"PORT": strconv.Itoa(int(port))},
 		annotations: s.scrapeAnnotations(port),
 	}
@@ -118,7 +121,11 @@ func (w workload) component() component.Component {
 	if w.leastReplicas() > 1 {
 		objects = append(objects, component.Object{Resource: statelessBudget(w.part, w.name)})
 	}
-	return component.Component{Name: w.part.Component, Objects: objects}
+	c := component.Component{Name: w.part.Component, Objects: objects}
+	if w.loading != "" {
+		c.Note = "stopped while restore " + w.loading + " loads the database"
+	}
+	return c
 }
 
 // leastReplicas is how many pods there are at least.
@@ -144,7 +151,11 @@ func (w workload) deployment() *appsv1.Deployment {
 	pod.ServiceAccountName = w.name
 	d := statelessDeployment(w.part, w.name, pod)
 	d.Spec.Template.Annotations = annotations
-	if w.spec.Autoscaling == nil {
+	switch {
+	case w.loading != "":
+		// An autoscaler leaves a workload alone that is scaled to zero.
+		d.Spec.Replicas = new(int32(0))
+	case w.spec.Autoscaling == nil:
 		d.Spec.Replicas = new(w.replicas)
 	}
 	return d

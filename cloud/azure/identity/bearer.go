@@ -35,6 +35,14 @@ type Bearer struct {
 	token azcore.AccessToken
 }
 
+// Client is a client that follows no redirect: what one leads to gets neither a token
+// nor a secret.
+func Client(client *http.Client) *http.Client {
+	own := *client
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &own
+}
+
 // New makes the authorization that an account names. Its error names the field of the
 // CloudAccount that is wrong. The client must not follow redirects.
 func New(config cloud.Config, at Place, client *http.Client) (*Bearer, error) {
@@ -48,8 +56,8 @@ func New(config cloud.Config, at Place, client *http.Client) (*Bearer, error) {
 func newBearer(credential azcore.TokenCredential, at Place, c clock.PassiveClock) *Bearer {
 	b := &Bearer{credential: credential, scope: at.scope(), clock: c, turn: make(chan struct{}, 1)}
 	// Behind a private endpoint, the next page may be named by the public host.
-	for _, one := range []string{at.Endpoint(), azcloud.AzurePublic.Services[azcloud.ResourceManager].Endpoint} {
-		if u, err := url.Parse(one); err == nil {
+	for _, one := range []string{at.Endpoint(), azcloud.AzurePublic.Services[at.service].Endpoint} {
+		if u, err := url.Parse(one); err == nil && u.Host != "" {
 			b.hosts = append(b.hosts, u.Scheme+"://"+u.Hostname())
 		}
 	}
@@ -72,7 +80,7 @@ func (b *Bearer) Do(request *policy.Request) (*http.Response, error) {
 		return response, err
 	}
 	refused, ok := errors.AsType[*azcore.ResponseError](runtime.NewResponseError(response))
-	if !ok || refused.ErrorCode != "ExpiredAuthenticationToken" {
+	if !ok || !expired(refused.ErrorCode) {
 		return response, nil
 	}
 	if token, err = b.get(ctx, token); err != nil {
@@ -82,6 +90,12 @@ func (b *Bearer) Do(request *policy.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return b.send(request, token)
+}
+
+// expired tells whether a code says that a token has expired. That of storage says so of
+// any token that it does not like.
+func expired(code string) bool {
+	return code == "ExpiredAuthenticationToken" || code == "InvalidAuthenticationInfo"
 }
 
 func (b *Bearer) send(request *policy.Request, token string) (*http.Response, error) {

@@ -182,7 +182,7 @@ type ambient struct {
 // identity of the machine elsewhere. Only here the environment is read.
 func newAmbient(config cloud.Config, at Place, client *http.Client) (azcore.TokenCredential, error) {
 	options := azcore.ClientOptions{Transport: client, Retry: policy.RetryOptions{MaxRetries: -1}}
-	if config.Endpoint != "" {
+	if at.named {
 		options.Cloud = at.Configuration
 	}
 	azure := config.Spec.Azure

@@ -3,11 +3,12 @@
 //
 // # What
 //
-//   - Locate finds the sign-in host and the audience of an endpoint.
+//   - Locate finds the sign-in host and the audience of an endpoint, and Place.Blobs those
+//     of a storage account.
 //   - New makes a Bearer of the credentials that a CloudAccount names. It authorizes the
 //     requests of the SDK, replaces a token before its end by the injected clock, and
 //     repeats a request once that was refused because its token had expired.
-//   - Line and RetryAfter read answers, for errors here and in the adapter.
+//   - Line and RetryAfter read answers, for errors here and in the adapters.
 //
 // # Not
 //

@@ -9,34 +9,53 @@ import (
 	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 )
 
-// Place is where the API is, and where tokens for it are given out.
-type Place struct{ azcloud.Configuration }
+// Blobs is the service of blobs, as azcloud.ResourceManager is that of disks.
+const Blobs azcloud.ServiceName = "shopfleet/blobs"
+
+// Place is where an API is, and where tokens for it are given out.
+type Place struct {
+	azcloud.Configuration
+
+	service azcloud.ServiceName
+	// named says that an endpoint names the place: the environment has no say then.
+	named bool
+}
 
 // Endpoint is the base URL of the API.
-func (p Place) Endpoint() string { return p.Services[azcloud.ResourceManager].Endpoint }
+func (p Place) Endpoint() string { return p.Services[p.service].Endpoint }
 
-func (p Place) scope() string { return p.Services[azcloud.ResourceManager].Audience + "/.default" }
+func (p Place) scope() string { return p.Services[p.service].Audience + "/.default" }
 
-// Locate finds out about an endpoint; empty is the public cloud's. It must be https, or
-// http on a loopback address.
+// nation is a cloud of its own, with the domain of its storage.
+type nation struct {
+	azcloud.Configuration
+
+	storage string
+}
+
+func nations() []nation {
+	return []nation{
+		{azcloud.AzurePublic, "core.windows.net"},
+		{azcloud.AzureGovernment, "core.usgovcloudapi.net"},
+		{azcloud.AzureChina, "core.chinacloudapi.cn"},
+	}
+}
+
+// Locate finds out about an endpoint of Azure Resource Manager; empty is the public
+// cloud's. It must be https, or http on a loopback address.
 func Locate(endpoint string) (Place, error) {
 	if endpoint == "" {
-		return Place{azcloud.AzurePublic}, nil
+		return Place{azcloud.AzurePublic, azcloud.ResourceManager, false}, nil
 	}
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" || u.User != nil {
-		return Place{}, fmt.Errorf("%q is not a URL of a host", strings.ToValidUTF8(endpoint, "?"))
+	u, loopback, err := parse(endpoint)
+	if err != nil {
+		return Place{}, err
 	}
-	for _, known := range []azcloud.Configuration{azcloud.AzurePublic, azcloud.AzureGovernment, azcloud.AzureChina} {
+	for _, known := range nations() {
 		of, err := url.Parse(known.Services[azcloud.ResourceManager].Endpoint)
 		if err == nil && u.Scheme == "https" && strings.EqualFold(u.Hostname(), of.Hostname()) {
-			return Place{known}, nil
+			return Place{known.Configuration, azcloud.ResourceManager, true}, nil
 		}
-	}
-	ip := net.ParseIP(u.Hostname())
-	loopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	if u.Scheme != "https" && (u.Scheme != "http" || !loopback) {
-		return Place{}, fmt.Errorf("%q must be https, or http on a loopback address", endpoint)
 	}
 	base := strings.TrimSuffix(endpoint, "/")
 	public := azcloud.AzurePublic.Services[azcloud.ResourceManager]
@@ -45,9 +64,63 @@ func Locate(endpoint string) (Place, error) {
 		Services: map[azcloud.ServiceName]azcloud.ServiceConfiguration{
 			azcloud.ResourceManager: {Endpoint: base, Audience: public.Audience},
 		},
-	}}
+	}, azcloud.ResourceManager, true}
 	if loopback {
 		at.ActiveDirectoryAuthorityHost = base + "/"
 	}
 	return at, nil
+}
+
+// Blobs finds out where the blobs of a storage account are in the same cloud: at an
+// endpoint, or where the cloud has them when that is empty. It must be https, or http on
+// a loopback address. Where no endpoint names the cloud, that of the blobs does.
+func (p Place) Blobs(storageAccount, endpoint string) (Place, error) {
+	authority, named, base := p.ActiveDirectoryAuthorityHost, p.named, ""
+	if endpoint == "" {
+		base = "https://" + storageAccount + ".blob." + p.storage()
+	} else {
+		u, loopback, err := parse(endpoint)
+		if err != nil {
+			return Place{}, err
+		}
+		base = strings.TrimSuffix(endpoint, "/")
+		for _, known := range nations() {
+			if !p.named && strings.HasSuffix(strings.ToLower(u.Hostname()), "."+known.storage) {
+				authority, named = known.ActiveDirectoryAuthorityHost, true
+			}
+		}
+		if !p.named && loopback {
+			authority, named = base+"/", true
+		}
+	}
+	return Place{azcloud.Configuration{
+		ActiveDirectoryAuthorityHost: authority,
+		Services: map[azcloud.ServiceName]azcloud.ServiceConfiguration{
+			Blobs: {Endpoint: base, Audience: "https://storage.azure.com"}, // In all clouds.
+		},
+	}, Blobs, named}, nil
+}
+
+// storage is the domain of the cloud's storage.
+func (p Place) storage() string {
+	for _, known := range nations() {
+		if known.ActiveDirectoryAuthorityHost == p.ActiveDirectoryAuthorityHost {
+			return known.storage
+		}
+	}
+	return "core.windows.net"
+}
+
+// parse reads an endpoint, and tells whether it is on this machine.
+func parse(endpoint string) (u *url.URL, loopback bool, err error) {
+	u, err = url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.User != nil {
+		return nil, false, fmt.Errorf("%q is not a URL of a host", strings.ToValidUTF8(endpoint, "?"))
+	}
+	ip := net.ParseIP(u.Hostname())
+	loopback = u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	if u.Scheme != "https" && (u.Scheme != "http" || !loopback) {
+		return nil, false, fmt.Errorf("%q must be https, or http on a loopback address", endpoint)
+	}
+	return u, loopback, nil
 }

@@ -6,7 +6,9 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"testing"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
@@ -39,7 +41,7 @@ func (w *watch) check(s *Stand) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, err := range w.errors {
-		checkError(s, err)
+		CheckError(s, s.Provider, s.Secrets, err)
 	}
 	if s.Validate == nil {
 		return
@@ -51,17 +53,18 @@ func (w *watch) check(s *Stand) {
 	}
 }
 
-func checkError(s *Stand, err error) {
-	s.Helper()
-	for _, secret := range s.Secrets {
+// CheckError fails unless an error of a provider is of good form, and tells no secret.
+func CheckError(t testing.TB, provider v1.Provider, secrets []string, err error) {
+	t.Helper()
+	for _, secret := range secrets {
 		if secret != "" && strings.Contains(err.Error(), secret) {
-			s.Errorf("an error of %d characters tells a secret of %d characters", len(err.Error()), len(secret))
+			t.Errorf("an error of %d characters tells a secret of %d characters", len(err.Error()), len(secret))
 			return // Which would tell it again.
 		}
 	}
 	var e *cloud.Error
 	if !errors.As(err, &e) {
-		s.Errorf("%T is not a *cloud.Error: %v", err, err)
+		t.Errorf("%T is not a *cloud.Error: %v", err, err)
 		return
 	}
 	switch e.Class {
@@ -69,16 +72,16 @@ func checkError(s *Stand, err error) {
 		cloud.ClassAuthExpired, cloud.ClassInvalid, cloud.ClassInUse, cloud.ClassLocked, cloud.ClassUnsupported:
 	case cloud.ClassThrottled:
 		if e.RetryAfter <= 0 {
-			s.Errorf("throttled without saying when to ask again: %v", err)
+			t.Errorf("throttled without saying when to ask again: %v", err)
 		}
 	default:
-		s.Errorf("unknown class %q of %v", e.Class, err)
+		t.Errorf("unknown class %q of %v", e.Class, err)
 	}
-	if e.Provider != s.Provider || e.Op == "" {
-		s.Errorf("an error of provider %q and operation %q, want %q and one: %v", e.Provider, e.Op, s.Provider, err)
+	if e.Provider != provider || e.Op == "" {
+		t.Errorf("an error of provider %q and operation %q, want %q and one: %v", e.Provider, e.Op, provider, err)
 	}
 	if len(e.Message) > 1024 || strings.ContainsAny(e.Message, "\r\n") || e.RetryAfter < 0 {
-		s.Errorf("a message of %d characters and RetryAfter %s; want one line of at most 1024 and 0 or more: %q", len(e.Message), e.RetryAfter, e.Message)
+		t.Errorf("a message of %d characters and RetryAfter %s; want one line of at most 1024 and 0 or more: %q", len(e.Message), e.RetryAfter, e.Message)
 	}
 }
 

@@ -28,12 +28,17 @@ const (
 	OpDeleteVolume   Op = "DeleteVolume"
 	OpIdentity       Op = "Identity"
 	OpOther          Op = "Other" // Tokens, operations, preflight.
+
+	OpPutObject    Op = "PutObject"
+	OpGetObject    Op = "GetObject" // Its properties too.
+	OpListObjects  Op = "ListObjects"
+	OpDeleteObject Op = "DeleteObject"
 )
 
 // Mutates tells whether an operation changes anything.
 func (o Op) Mutates() bool {
 	switch o {
-	case OpCreateSnapshot, OpCopySnapshot, OpDeleteSnapshot, OpCreateVolume, OpDeleteVolume:
+	case OpCreateSnapshot, OpCopySnapshot, OpDeleteSnapshot, OpCreateVolume, OpDeleteVolume, OpPutObject, OpDeleteObject:
 		return true
 	default:
 		return false

@@ -32,13 +32,21 @@ type Cell struct {
 	Reason string
 }
 
-// Table is what came of all cases with all providers.
-type Table struct {
-	// cells by case and column.
-	cells map[string]map[string]Cell
+// Report is what came of all cases with all providers, a table for each suite.
+type Report struct {
+	Sessions, Buckets Table
 	// broken are packages that failed without a case.
 	broken map[string]bool
 }
+
+// Table is what came of the cases of a suite.
+type Table struct {
+	// cells by case and column.
+	cells map[string]map[string]Cell
+}
+
+// firstOfBuckets is the number of the first case about buckets.
+const firstOfBuckets = "51"
 
 // event is a line of go test -json.
 type event struct {
@@ -46,12 +54,14 @@ type event struct {
 }
 
 // errNoCases means that nothing is shown, which is not the same as nothing wrong.
-var errNoCases = errors.New("no case of the contract was run")
+var errNoCases = errors.New("no case of one of the suites was run")
 
 // Read reads the output of go test -json. Lines that are none are passed over: a
 // build's own messages stand between them.
-func Read(r io.Reader) (Table, error) {
-	t := Table{cells: map[string]map[string]Cell{}, broken: map[string]bool{}}
+func Read(r io.Reader) (Report, error) {
+	all := Report{
+		Sessions: Table{cells: map[string]map[string]Cell{}}, Buckets: Table{cells: map[string]map[string]Cell{}}, broken: map[string]bool{},
+	}
 	number := regexp.MustCompile(`^(\d\d_|random_faults$)`)
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 16<<20)
@@ -64,28 +74,39 @@ func Read(r io.Reader) (Table, error) {
 		at := slices.IndexFunc(parts, number.MatchString)
 		switch {
 		case e.Action == "build-fail":
-			t.broken[e.ImportPath] = true
+			all.broken[e.ImportPath] = true
 		case e.Test == "" && e.Action == "fail":
-			t.broken[e.Package] = true
+			all.broken[e.Package] = true
 		case strings.HasPrefix(e.Test, "TestContract") && at > 0 && at == len(parts)-1:
-			t.note(strings.ReplaceAll(parts[at], "_", " "), column(e.Package, parts[:at]), e)
+			all.suite(parts[at]).note(strings.ReplaceAll(parts[at], "_", " "), column(e.Package, parts[:at]), e)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return t, fmt.Errorf("reading test output: %w", err)
+		return all, fmt.Errorf("reading test output: %w", err)
 	}
-	if len(t.cells) == 0 {
-		return t, errNoCases
+	if len(all.Sessions.cells) == 0 || len(all.Buckets.cells) == 0 {
+		return all, errNoCases
 	}
-	return t, nil
+	return all, nil
+}
+
+// suite is the table that a case is in, by its number.
+func (r Report) suite(name string) Table {
+	if name[0] <= '9' && name >= firstOfBuckets {
+		return r.Buckets
+	}
+	return r.Sessions
 }
 
 // column is what a provider is called: the last part of its package and what tells
 // several of one package apart.
 func column(pkg string, before []string) string {
 	name := path.Base(pkg)
-	if name == "fake" {
+	switch name {
+	case "fake", "bucket":
 		name = "memory" // The provider without a wire lives with the fakes.
+	case "objects":
+		name = path.Base(path.Dir(pkg))
 	}
 	words := append([]string{name, strings.ToLower(strings.TrimPrefix(before[0], "TestContract"))}, before[1:]...)
 	return strings.TrimSpace(strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " "))
@@ -129,7 +150,16 @@ func (t Table) Columns() []string {
 }
 
 // Problems are what keeps the contract from being shown, sorted; none if it is.
-func (t Table) Problems() []string {
+func (r Report) Problems() []string {
+	out := slices.Concat(r.Sessions.problems(), r.Buckets.problems())
+	for pkg := range r.broken {
+		out = append(out, "package "+pkg+": failed")
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (t Table) problems() []string {
 	var out []string
 	for name, row := range t.cells {
 		for _, column := range t.Columns() {
@@ -143,11 +173,12 @@ func (t Table) Problems() []string {
 			}
 		}
 	}
-	for pkg := range t.broken {
-		out = append(out, "package "+pkg+": failed")
-	}
-	slices.Sort(out)
 	return out
+}
+
+// Markdown writes the tables.
+func (r Report) Markdown() string {
+	return r.Sessions.Markdown() + "\nBuckets:\n\n" + r.Buckets.Markdown()
 }
 
 // Markdown writes the table, and below it the reasons of what is spare.

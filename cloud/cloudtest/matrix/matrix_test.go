@@ -22,6 +22,10 @@ const output = `{"Action":"run","Package":"m/cloud/aws","Test":"TestContract"}
 {"Action":"fail","Package":"m/cloud/fake","Test":"TestContract/tags/random_faults/seed_3"}
 {"Action":"pass","Package":"m/cloud/aws","Test":"TestContract/random_faults"}
 {"Action":"fail","Package":"m/cloud/aws","Test":"TestSomethingElse/01_one"}
+{"Action":"pass","Package":"m/cloud/aws/objects","Test":"TestContract/51_what_is_put_is_read"}
+{"Action":"pass","Package":"m/cloud/aws/objects","Test":"TestContractEndpoint/51_what_is_put_is_read"}
+{"Action":"output","Package":"m/cloud/fake/bucket","Test":"TestContract/51_what_is_put_is_read","Output":"    run.go:1: spare: nobody reads\n"}
+{"Action":"skip","Package":"m/cloud/fake/bucket","Test":"TestContract/51_what_is_put_is_read"}
 `
 
 func TestMarkdown(t *testing.T) {
@@ -37,6 +41,14 @@ func TestMarkdown(t *testing.T) {
 | random faults | ✓ | ✓ |
 
 1. covered elsewhere
+
+Buckets:
+
+| case | aws | aws endpoint | memory |
+|---|:-:|:-:|:-:|
+| 51 what is put is read | ✓ | ✓ | – 1 |
+
+1. nobody reads
 `
 	if diff := cmp.Diff(want, table.Markdown()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
@@ -59,6 +71,10 @@ func TestProblems(t *testing.T) {
 		"a case that only one provider has": {
 			`{"Action":"pass","Package":"m/cloud/aws","Test":"TestContract/02_more"}`,
 			[]string{"02 more: did not come to its end with memory tags"},
+		},
+		"a case about buckets failed": {
+			`{"Action":"fail","Package":"m/cloud/gcp/objects","Test":"TestContract/51_what_is_put_is_read"}`,
+			[]string{"51 what is put is read: failed with gcp"},
 		},
 		"a case that never ended": {
 			`{"Action":"run","Package":"m/cloud/aws","Test":"TestContractMoto/01_one_becomes_Ready"}`,
@@ -89,7 +105,10 @@ func TestProblems(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Read(strings.NewReader("nothing\n")); !errors.Is(err, errNoCases) {
-		t.Errorf("error %v for no cases, want %v", err, errNoCases)
+	before, _, _ := strings.Cut(output, `{"Action":"pass","Package":"m/cloud/aws/objects"`)
+	for _, text := range []string{"nothing\n", before} {
+		if _, err := Read(strings.NewReader(text)); !errors.Is(err, errNoCases) {
+			t.Errorf("error %v for no cases, want %v", err, errNoCases)
+		}
 	}
 }

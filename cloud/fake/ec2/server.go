@@ -218,3 +218,11 @@ func (s *Server) number() uint64 {
 	sum := sha256.Sum256(strconv.AppendInt(nil, int64(s.world.Serial()), 10))
 	return binary.BigEndian.Uint64(sum[:])
 }
+
+// Known is a key that is known, and what goes with it, for other services of the account.
+func (s *Server) Known(id string) (secret, token, arn string, expires time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	who := s.keys[id]
+	return who.secret, who.token, who.arn, who.expires
+}

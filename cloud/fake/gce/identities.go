@@ -71,6 +71,14 @@ func (s *Server) ExpireTokens() {
 	clear(s.tokens)
 }
 
+// Bearer tells whom an access token was issued to, and whether it was and is still good.
+func (s *Server) Bearer(token string) (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	who, known := s.tokens[token]
+	return who, known
+}
+
 // grant lets an identity into projects.
 func (s *Server) grant(who string, projects []string) {
 	all := maps.Clone(s.grants[who])

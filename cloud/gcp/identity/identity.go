@@ -14,6 +14,7 @@ import (
 
 	"cloud.google.com/go/auth"
 	"cloud.google.com/go/auth/credentials/externalaccount"
+	"k8s.io/utils/clock"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
@@ -21,6 +22,8 @@ import (
 
 const (
 	scope = "https://www.googleapis.com/auth/cloud-platform"
+	// exchangePath is where the token service exchanges tokens.
+	exchangePath = "/v1/token"
 	// keyField is the key of the Secret.
 	keyField = "serviceAccountKey"
 	// jwtURN is what Google calls a token like the hub's.
@@ -33,6 +36,11 @@ const (
 type Credentials struct {
 	name   func(ctx context.Context) string
 	source auth.TokenProvider
+
+	// client asks for narrowed tokens at exchangeURL.
+	client      *http.Client
+	exchangeURL string
+	clock       clock.PassiveClock
 
 	// turn is taken to look at token, and while another is asked for.
 	turn  chan struct{}
@@ -47,6 +55,17 @@ func newCredentials(source auth.TokenProvider, name func(ctx context.Context) st
 // Requests for tokens are sent by the transport. The error names the field that is wrong.
 func Connect(config cloud.Config, endpoint string, transport http.RoundTripper) (*Credentials, error) {
 	client := &http.Client{Transport: tokenTransport(transport), CheckRedirect: NoRedirect, Timeout: RequestTimeout}
+	c, err := choose(config, endpoint, client)
+	if err != nil {
+		return nil, err
+	}
+	exchange, _ := tokenServices(endpoint)
+	c.client, c.exchangeURL, c.clock = client, exchange+exchangePath, config.Clock
+	return c, nil
+}
+
+// choose makes the credentials of a type.
+func choose(config cloud.Config, endpoint string, client *http.Client) (*Credentials, error) {
 	switch config.Spec.Credentials.Type {
 	case v1.CredentialsSecret:
 		return keyCredentials(config.Secret[keyField], endpoint, client)
@@ -64,14 +83,22 @@ func (c *Credentials) Name(ctx context.Context) string { return c.name(ctx) }
 
 // Get returns a token, and whether it was asked for just now. The error is an *Error.
 func (c *Credentials) Get(ctx context.Context) (token string, fresh bool, err error) {
+	found, fresh, err := c.get(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	return found.Value, fresh, nil
+}
+
+func (c *Credentials) get(ctx context.Context) (token *auth.Token, fresh bool, err error) {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
-		return "", false, describe(tokenAnswer{}, ctx.Err())
+		return nil, false, describe(tokenAnswer{}, ctx.Err())
 	}
 	if c.token.IsValid() {
-		return c.token.Value, false, nil
+		return c.token, false, nil
 	}
 	seen := &tokenAnswer{}
 	made, err := c.source.Token(context.WithValue(ctx, tokenAnswerKey{}, seen))
@@ -79,10 +106,10 @@ func (c *Credentials) Get(ctx context.Context) (token string, fresh bool, err er
 		err = errNoToken
 	}
 	if err != nil {
-		return "", false, describe(*seen, err)
+		return nil, false, describe(*seen, err)
 	}
 	c.token = made
-	return made.Value, true, nil
+	return made, true, nil
 }
 
 // Drop forgets a token that was refused. When the context ends first, the token is
@@ -193,6 +220,15 @@ func (e exchanged) Token(ctx context.Context) (*auth.Token, error) {
 	return source.Token(ctx)
 }
 
+// tokenServices returns where tokens are exchanged, and where one acts as a service
+// account: at Google, but for an endpoint on this machine.
+func tokenServices(endpoint string) (exchange, impersonate string) {
+	if u, err := url.Parse(endpoint); err == nil && Loopback(u) {
+		return endpoint, endpoint
+	}
+	return "https://sts.googleapis.com", "https://iamcredentials.googleapis.com"
+}
+
 func federatedCredentials(config cloud.Config, endpoint string, client *http.Client) (*Credentials, error) {
 	account := config.Spec.GCP
 	switch {
@@ -203,15 +239,12 @@ func federatedCredentials(config cloud.Config, endpoint string, client *http.Cli
 	case config.Token == nil:
 		return nil, errors.New("spec.credentials.type is Federated, and the hub has no source of tokens")
 	}
-	exchange, impersonate := "https://sts.googleapis.com", "https://iamcredentials.googleapis.com"
-	if u, err := url.Parse(endpoint); err == nil && Loopback(u) {
-		exchange, impersonate = endpoint, endpoint
-	}
+	exchange, impersonate := tokenServices(endpoint)
 	options := &externalaccount.Options{
 		Audience: "//iam.googleapis.com/" + account.WorkloadIdentityProvider, SubjectTokenType: jwtURN,
 		Scopes: []string{scope}, Client: client, Logger: slog.New(slog.DiscardHandler),
 	}
-	options.TokenURL = exchange + "/v1/token"
+	options.TokenURL = exchange + exchangePath
 	options.SubjectTokenProvider = hubToken{audience: options.Audience, token: config.Token}
 	name := "principal of " + account.WorkloadIdentityProvider
 	if account.ServiceAccount != "" {

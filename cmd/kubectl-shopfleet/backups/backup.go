@@ -45,8 +45,8 @@ func (s Session) backup() *cobra.Command {
 Makes a Backup for each cluster that the application runs in, and follows them until
 they are complete: snapshots of the database's volumes, and copies of them in the
 regions of spec.database.backup.copyToRegions. In clusters whose databases are dumped
-it is a dump, beside those that the cluster makes by itself. The schedule goes on, and
-retention counts it like any other.`,
+it is a dump, complete when it is in the bucket of the cluster's account, if that has
+one. The schedule goes on, and retention counts it like any other.`,
 		Example: `  kubectl shopfleet backup shop
   kubectl shopfleet backup shop --cluster eu-1 --wait 0`,
 		Args:              s.Usage(cobra.ExactArgs(1)),

@@ -1,7 +1,6 @@
 package backups
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -48,18 +47,5 @@ func TestMethodOfTheCluster(t *testing.T) {
 				t.Errorf("spec (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// The hub restores snapshots alone.
-func TestDumpsAreRestoredByHand(t *testing.T) {
-	t.Parallel()
-	b := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "shop-eu-1"}, Spec: v1.BackupSpec{ClusterName: "eu-1", Method: v1.BackupDump}}
-	if err := restorable(b); !errors.Is(err, errDump) {
-		t.Errorf("error %v, want %v", err, errDump)
-	}
-	b.Spec.Method = v1.BackupSnapshot
-	if err := restorable(b); err != nil {
-		t.Errorf("a snapshot: %v", err)
 	}
 }

@@ -34,11 +34,15 @@ func (s Session) backups() *cobra.Command {
 		Short: "List backups, or find them again in the cloud",
 		Long: `List backups, or find them again in the cloud.
 
-With --rediscover the hub looks through the regions of every CloudAccount for snapshots
-with its tags, and makes a Backup of each that it does not know: after its objects were
-lost, or deleted with spec.deletion: Retain. A hub that was set up anew has another
-identity: --of-hub is the UID of the namespace kube-system of the old one's cluster, as
-the tag shopfleet-hub of the snapshots has it.`,
+With --wide it says in which regions the snapshots of a backup are, or in which claim of
+its cluster a dump is, and in which bucket.
+
+With --rediscover the hub looks through every CloudAccount, for snapshots with its tags
+in the regions and for its dumps in the bucket, and makes a Backup of each that it does
+not know: after its objects were lost, or deleted with spec.deletion: Retain. A hub that
+was set up anew has another identity: --of-hub is the UID of the namespace kube-system
+of the old one's cluster, as the tag shopfleet-hub of the snapshots has it, and the
+names of dumps after shopfleet/.`,
 		Example: `  kubectl shopfleet backups
   kubectl shopfleet backups shop --wide
   kubectl shopfleet backups --rediscover`,

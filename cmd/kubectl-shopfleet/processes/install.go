@@ -23,10 +23,11 @@ const rollout = 3 * time.Minute
 // installing is the command that installs a process.
 type installing struct {
 	Session
-	image    string
-	replicas int32
-	wait     time.Duration
-	dryRun   dryRun
+	image      string
+	spokeImage string
+	replicas   int32
+	wait       time.Duration
+	dryRun     dryRun
 }
 
 func (s Session) install() *cobra.Command {
@@ -45,7 +46,9 @@ The hub rules a fleet. A spoke runs shops in one cluster without a hub; members 
 fleet that need one get it from join --mode agent.
 
 The image is looked for under its name without a registry, as make images builds it.
-Push it to a registry that the nodes reach, and name it with --image.`,
+Push it to a registry that the nodes reach, and name it with --image. The hub uses the
+spoke's image too, for Jobs in members that move dumps to buckets and back: the one beside
+its own, shopfleet-spoke instead of shopfleet-hub, or that of --spoke-image.`,
 		Example: `  kubectl shopfleet install hub --image registry.example.com/shopfleet-hub:v1.0.0
   kubectl shopfleet install spoke --context lab --replicas 1
   kubectl shopfleet install hub --dry-run=client > hub.yaml`,
@@ -54,6 +57,7 @@ Push it to a registry that the nodes reach, and name it with --image.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().StringVar(&c.image, "image", "", "Image of the process; default: shopfleet-hub or shopfleet-spoke in this program's version")
+	cmd.Flags().StringVar(&c.spokeImage, "spoke-image", "", "With hub: image of its Jobs in members; default: the spoke's beside --image")
 	cmd.Flags().Int32Var(&c.replicas, "replicas", 2, "Number of pods, one of which leads")
 	cmd.Flags().DurationVar(&c.wait, "wait", rollout, "How long to wait until the pods are ready; 0 does not wait")
 	c.dryRun.add(cmd, "none, client: only print what would be applied; or "+serverTries)
@@ -61,8 +65,12 @@ Push it to a registry that the nodes reach, and name it with --image.`,
 }
 
 // check refuses flags before anything is asked or written.
-func (c *installing) check() error {
+func (c *installing) check(set config.Set) error {
 	switch {
+	case c.spokeImage != "" && set != config.Hub:
+		return wrong("--spoke-image %q: is for the hub; --image is the spoke's", c.spokeImage)
+	case strings.ContainsAny(c.spokeImage, " \t\n"):
+		return wrong("--spoke-image %q: must not contain spaces", c.spokeImage)
 	case c.replicas < 1:
 		return wrong("--replicas %d: must be at least 1", c.replicas)
 	case c.wait < 0:
@@ -74,13 +82,16 @@ func (c *installing) check() error {
 }
 
 func (c *installing) run(ctx context.Context, name string) error {
-	if err := c.check(); err != nil {
+	p := process{c.Session, config.Set(name)}
+	if err := c.check(p.set); err != nil {
 		return err
 	}
-	p := process{c.Session, config.Set(name)}
-	wanted := config.Installation{Namespace: p.place(), Image: c.image, Replicas: c.replicas}
+	wanted := config.Installation{Namespace: p.place(), Image: c.image, SpokeImage: c.spokeImage, Replicas: c.replicas}
 	if wanted.Image == "" {
 		wanted.Image = p.set.Image(c.Version)
+	}
+	if p.set == config.Hub && wanted.SpokeImage == "" && config.SpokeImage(wanted.Image) == "" {
+		c.say("The image %s does not tell which one the spoke has: dumps are not sent to buckets. Name it with --spoke-image.", wanted.Image)
 	}
 	objects, err := p.set.Install(wanted)
 	if err != nil {

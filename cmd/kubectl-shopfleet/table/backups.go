@@ -18,7 +18,7 @@ func Backups(backups []v1.Backup, o Options) Table {
 		t.Header = append([]string{"NAMESPACE"}, t.Header...)
 	}
 	if o.Wide {
-		t.Header = append(t.Header, "CONSISTENCY", "REGIONS", "VERIFIED")
+		t.Header = append(t.Header, "CONSISTENCY", "PLACES", "VERIFIED")
 	}
 	backups = slices.Clone(backups)
 	slices.SortFunc(backups, func(a, b v1.Backup) int {
@@ -33,7 +33,7 @@ func Backups(backups []v1.Backup, o Options) Table {
 			row = append([]string{b.Namespace}, row...)
 		}
 		if o.Wide {
-			row = append(row, string(b.Status.Consistency), strings.Join(regions(b), ","), age(o.Now, b.Status.LastVerifiedTime))
+			row = append(row, string(b.Status.Consistency), strings.Join(places(b), ","), age(o.Now, b.Status.LastVerifiedTime))
 		}
 		t.add(row...)
 	}
@@ -48,8 +48,12 @@ func pointInTime(b *v1.Backup) *metav1.Time {
 	return &b.CreationTimestamp
 }
 
-// regions are where snapshots of a backup are, each with how far it is if it is not ready.
-func regions(b *v1.Backup) []string {
+// places are where a backup is: the claim and the bucket of a dump, or the regions of
+// snapshots, each with how far it is if it is not ready.
+func places(b *v1.Backup) []string {
+	if b.Status.Dump != nil {
+		return dumpPlaces(b.Status.Dump)
+	}
 	var out []string
 	note := func(c v1.CloudSnapshot) {
 		text := c.Region
@@ -67,4 +71,20 @@ func regions(b *v1.Backup) []string {
 		}
 	}
 	return out
+}
+
+// dumpPlaces are in the words of kubectl get: kinds and names.
+func dumpPlaces(d *v1.DumpFile) []string {
+	claim := "claim/" + d.Claim
+	if d.File == "" {
+		claim += " (Dumping)"
+	}
+	if d.Object == nil {
+		return []string{claim}
+	}
+	bucket := "bucket/" + d.Object.Bucket
+	if d.Object.State != v1.DumpSent {
+		bucket += " (" + cmp.Or(string(d.Object.State), "waiting") + ")"
+	}
+	return []string{claim, bucket}
 }

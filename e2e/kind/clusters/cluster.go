@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/kind/pkg/cluster"
@@ -54,7 +55,7 @@ type Cluster struct {
 
 // Up makes a cluster, unless one of its name runs, and returns when its node is
 // ready. What kind says goes to progress. A cluster that could not be finished
-// is deleted.
+// is deleted, and so is one that was left behind and cannot be used.
 func Up(ctx context.Context, spec Spec, progress io.Writer) (*Cluster, error) {
 	c := &Cluster{
 		Spec:       spec,
@@ -68,12 +69,43 @@ func Up(ctx context.Context, spec Spec, progress io.Writer) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing kind clusters: %w", err)
 	}
-	if !slices.Contains(existing, spec.Name) {
-		if err := c.create(ctx); err != nil {
+	if slices.Contains(existing, spec.Name) {
+		left := c.reuse(ctx)
+		if left == nil {
+			return c, nil
+		}
+		_, _ = fmt.Fprintf(progress, "cluster %s cannot be used any more, and is made anew: %v\n", spec.Name, left)
+		if err := c.Down(); err != nil {
 			return nil, err
 		}
 	}
+	if err := c.create(ctx); err != nil {
+		return nil, err
+	}
 	return c, c.find()
+}
+
+// reuse finds a cluster that is there, and tells what keeps it from being used: it was
+// made in another folder, or did not outlive the engine.
+func (c *Cluster) reuse(ctx context.Context) error {
+	if err := c.find(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(c.Dir, "audit", auditFile)); err != nil {
+		return fmt.Errorf("finding its audit log: %w", err)
+	}
+	config, err := c.Config()
+	if err != nil {
+		return err
+	}
+	asking, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	if err := asking.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
+		return fmt.Errorf("asking whether it is ready: %w", err)
+	}
+	return nil
 }
 
 // create makes the cluster. kind cannot be interrupted: the end of the context is

@@ -19,13 +19,14 @@ import (
 // pullTimeout bounds the attempt to get a published image.
 const pullTimeout = 5 * time.Minute
 
-// Names of images that tests place. The product's are in Set.
+// Names of images that tests place, and of the object store. The product's are in Set.
 const (
 	FrontendOld = "ecommerce-frontend:v2.0.0"
 	FrontendNew = "ecommerce-frontend:v2.1.0"
 	BackendOld  = "ecommerce-backend:v2.0.0"
 	BackendNew  = "ecommerce-backend:v2.1.0"
 	Customer    = "shopfleet-customer:e2e"
+	Objects     = "objects"
 	Postgres    = "postgres:13.4"
 	MySQL       = "mysql:8.4"
 	login       = "quay.io/oauth2-proxy/oauth2-proxy:v7.12.0"
@@ -54,16 +55,11 @@ type Set struct {
 // Build makes all images, or finds them made.
 func (b *Builder) Build(ctx context.Context) (*Set, error) {
 	set := &Set{}
-	for _, p := range []struct {
-		name  string
-		image *string
-	}{{"hub", &set.Hub}, {"spoke", &set.Spoke}} {
-		var err error
-		if *p.image, err = b.product(ctx, b.Root, p.name); err != nil {
-			return nil, err
-		}
-		set.All = append(set.All, *p.image)
+	var err error
+	if set.Hub, set.Spoke, err = b.Product(ctx, b.Root); err != nil {
+		return nil, err
 	}
+	set.All = append(set.All, set.Hub, set.Spoke)
 	for _, s := range storefront() {
 		if err := b.program(ctx, s); err != nil {
 			return nil, err
@@ -79,14 +75,13 @@ func (b *Builder) Build(ctx context.Context) (*Set, error) {
 	return set, nil
 }
 
-// Product makes the images of the hub and the spoke from another tree of sources,
-// for example that of an earlier version, and returns their names.
-func (b *Builder) Product(ctx context.Context, root string) (hub, spoke string, err error) {
-	if hub, err = b.product(ctx, root, "hub"); err != nil {
-		return "", "", err
+// Objects makes the image of the object store, and returns its name.
+func (b *Builder) Objects(ctx context.Context) (string, error) {
+	s := source{
+		image: "shopfleet-" + Objects + ":e2e", module: ".", pkg: "./e2e/kind/cmd/" + Objects, program: Objects, version: "e2e",
+		dockerfile: "cmd/Dockerfile",
 	}
-	spoke, err = b.product(ctx, root, "spoke")
-	return hub, spoke, err
+	return s.image, b.program(ctx, s)
 }
 
 // Load gives the images to the clusters, at the same time, where they lack them.

@@ -41,21 +41,37 @@ func storefront() []source {
 	return all
 }
 
-// product makes the image of the hub or the spoke, tagged with the program's hash.
-func (b *Builder) product(ctx context.Context, root, program string) (string, error) {
-	s := source{module: root, pkg: "./cmd/" + program, program: program, version: "v0.0.0-e2e", dockerfile: filepath.Join(root, "cmd", "Dockerfile")}
-	s.image = "shopfleet-" + program
-	folder, err := b.compile(ctx, s)
-	if err != nil {
-		return "", err
+// Product makes the images of the hub and the spoke from a tree of sources, which need
+// not be the builder's, and returns their names. Both have one tag, the hash of their
+// programs, so that one is found beside the other.
+func (b *Builder) Product(ctx context.Context, root string) (hub, spoke string, err error) {
+	sum := sha256.New()
+	var sources [2]source
+	for i, program := range []string{"hub", "spoke"} {
+		sources[i] = source{
+			image: "shopfleet-" + program, module: root, pkg: "./cmd/" + program, program: program, version: "v0.0.0-e2e",
+			dockerfile: filepath.Join(root, "cmd", "Dockerfile"),
+		}
+		folder, err := b.compile(ctx, sources[i])
+		if err != nil {
+			return "", "", err
+		}
+		raw, err := os.ReadFile(filepath.Join(folder, program))
+		if err != nil {
+			return "", "", fmt.Errorf("reading the program %q: %w", program, err)
+		}
+		// A hash fails never.
+		_, _ = sum.Write(raw)
 	}
-	raw, err := os.ReadFile(filepath.Join(folder, program))
-	if err != nil {
-		return "", fmt.Errorf("reading the program %q: %w", program, err)
+	tag := ":e2e-" + hex.EncodeToString(sum.Sum(nil))[:hashLength]
+	for i := range sources {
+		folder := b.folder(sources[i])
+		sources[i].image += tag
+		if err := b.wrap(ctx, sources[i], folder); err != nil {
+			return "", "", err
+		}
 	}
-	sum := sha256.Sum256(raw)
-	s.image += ":e2e-" + hex.EncodeToString(sum[:])[:hashLength]
-	return s.image, b.wrap(ctx, s, folder)
+	return sources[0].image, sources[1].image, nil
 }
 
 // program makes the image of a program.
@@ -69,7 +85,7 @@ func (b *Builder) program(ctx context.Context, s source) error {
 
 // compile builds a program, static, into a folder of its own, and returns that.
 func (b *Builder) compile(ctx context.Context, s source) (string, error) {
-	folder := b.path(strings.NewReplacer(":", "-", "/", "-").Replace(s.image))
+	folder := b.folder(s)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", fmt.Errorf("making a folder for %q: %w", s.image, err)
 	}
@@ -81,6 +97,11 @@ func (b *Builder) compile(ctx context.Context, s source) (string, error) {
 		return "", err
 	}
 	return folder, nil
+}
+
+// folder is where the program of an image is built.
+func (b *Builder) folder(s source) string {
+	return b.path(strings.NewReplacer(":", "-", "/", "-").Replace(s.image))
 }
 
 // wrap makes the image of a program that is built.

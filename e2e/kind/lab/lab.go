@@ -148,11 +148,11 @@ func (l *Lab) LoadProduct(ctx context.Context, root string) (hubImage, spokeImag
 }
 
 // Down deletes the clusters of a lab, whichever are there, and its folder.
-func Down(o Options) error {
+func Down(ctx context.Context, o Options) error {
+	failed := []error{removeContainer(ctx, o.storeName())}
 	if err := clusters.Delete(o.clusterNames(), o.Progress); err != nil {
-		return err
+		return errors.Join(append(failed, err)...)
 	}
-	var failed []error
 	for _, name := range append([]string{hub, "bin"}, memberNames()...) {
 		failed = append(failed, os.RemoveAll(filepath.Join(o.Dir, name)))
 	}

@@ -79,8 +79,11 @@ func Judge(err error, what string) Verdict {
 	case cloud.ClassConflict:
 		return Fail(v1.ReasonVolumeChanged, "%s: %s", what, e.Message)
 	default:
-		if e.Code == accounts.CodeRegionNotAllowed {
+		switch e.Code {
+		case accounts.CodeRegionNotAllowed:
 			return Fail(v1.ReasonRegionNotAllowed, "%s", e.Message)
+		case accounts.CodeInvalidBucket:
+			return Hold(Refused, v1.ReasonAccountNotReady, "%s: %s", what, e.Message)
 		}
 		return Fail(v1.ReasonCloudRefused, "%s: %s", what, e.Message)
 	}

@@ -38,6 +38,7 @@ func TestJudge(t *testing.T) {
 		"not there":          {of(cloud.ClassNotFound, "", 0), v1.ReasonSnapshotMissing, "x: it is not there", true, 0},
 		"conflict":           {of(cloud.ClassConflict, "", 0), v1.ReasonVolumeChanged, "x: said so", true, 0},
 		"region":             {of(cloud.ClassInvalid, accounts.CodeRegionNotAllowed, 0), v1.ReasonRegionNotAllowed, "said so", true, 0},
+		"bucket":             {of(cloud.ClassInvalid, accounts.CodeInvalidBucket, 0), v1.ReasonAccountNotReady, "x: said so", false, Refused},
 		"invalid":            {of(cloud.ClassInvalid, "", 0), v1.ReasonCloudRefused, "x: said so", true, 0},
 		"unsupported":        {of(cloud.ClassUnsupported, "", 0), v1.ReasonCloudRefused, "x: said so", true, 0},
 		"of nobody":          {errors.New("dial tcp 10.0.0.1:443"), v1.ReasonCloudUnavailable, "x: the cloud could not be asked", false, Transient},

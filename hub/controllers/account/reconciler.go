@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -23,6 +24,9 @@ const (
 	verifyPeriod = time.Hour
 	// verifyTimeout bounds one verification: an exchange of tokens and a dozen requests.
 	verifyTimeout = 2 * time.Minute
+	// bucketTimeout bounds the one request to the bucket. Neither that nor the account uses
+	// up the time of the other.
+	bucketTimeout = 30 * time.Second
 	// retryPeriod is when a provider that did not answer, or refused, is asked again.
 	retryPeriod = time.Minute
 	// conflictDelay is how long to wait for the cache after a conflict.
@@ -76,18 +80,39 @@ func (r *Reconciler) observe(ctx context.Context, account *v1.CloudAccount) (fac
 	if err != nil {
 		return facts{}, err
 	}
+	if account.Spec.ObjectStorage != nil {
+		f.bucketErr = r.askBucket(ctx, account.Name)
+	}
+	r.askProvider(ctx, region, &f)
+	return f, nil
+}
+
+// askProvider asks who we are, and what we may.
+func (r *Reconciler) askProvider(ctx context.Context, region string, f *facts) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
-	session, err := r.options.Accounts.Session(ctx, account.Name, region)
+	session, err := r.options.Accounts.Session(ctx, f.account.Name, region)
 	if err != nil {
 		f.err = err
-		return f, nil
+		return
 	}
-	if f.identity, f.err = session.Access.Identity(ctx); f.err != nil {
-		return f, nil
+	if f.identity, f.err = session.Access.Identity(ctx); f.err == nil {
+		f.checks, f.checkErr = session.Access.Preflight(ctx, cloud.Owner{Hub: r.options.HubUID})
 	}
-	f.checks, f.checkErr = session.Access.Preflight(ctx, cloud.Owner{Hub: r.options.HubUID})
-	return f, nil
+}
+
+// askBucket lists the first of our objects in an account's bucket, if there is any.
+func (r *Reconciler) askBucket(ctx context.Context, account string) error {
+	bucket, err := r.options.Accounts.Bucket(ctx, account)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
+	defer cancel()
+	for _, err := range bucket.ListObjects(ctx, ours) {
+		return err
+	}
+	return nil
 }
 
 // credentials returns the keys of the account's Secret, nil if it has none.
@@ -152,14 +177,20 @@ func (r *Reconciler) writeStatus(ctx context.Context, account *v1.CloudAccount, 
 	if err := r.client.Status().Patch(ctx, account, lock); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("writing the status of cloud account %q: %w", account.Name, err))
 	}
-	last := meta.FindStatusCondition(before.Status.Conditions, v1.ConditionReady)
-	now := meta.FindStatusCondition(status.Conditions, v1.ConditionReady)
-	if last == nil || last.Status != now.Status || last.Reason != now.Reason {
-		kind := corev1.EventTypeNormal
-		if now.Status != "True" {
-			kind = corev1.EventTypeWarning
-		}
-		r.options.Recorder.Eventf(account, nil, kind, now.Reason, "Verify", "%s", now.Message)
+	for _, kind := range []string{v1.ConditionReady, v1.ConditionObjectStorageReady} {
+		r.tell(account, meta.FindStatusCondition(before.Status.Conditions, kind), meta.FindStatusCondition(status.Conditions, kind))
 	}
 	return nil
+}
+
+// tell records an event when a condition is another than it was.
+func (r *Reconciler) tell(account *v1.CloudAccount, last, now *metav1.Condition) {
+	if now == nil || last != nil && last.Status == now.Status && last.Reason == now.Reason {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if now.Status != metav1.ConditionTrue {
+		kind = corev1.EventTypeWarning
+	}
+	r.options.Recorder.Eventf(account, nil, kind, now.Reason, "Verify", "%s", now.Message)
 }

@@ -25,48 +25,64 @@ type facts struct {
 	// checks are the permissions, and checkErr why they could not be asked for.
 	checks   []cloud.PermissionCheck
 	checkErr error
-	now      time.Time
+	// bucketErr is why the bucket could not be listed, if the account has one.
+	bucketErr error
+	now       time.Time
 }
 
 // decide returns the status that follows from the facts.
 func decide(f facts) v1.CloudAccountStatus {
 	next := *f.account.Status.DeepCopy()
-	if f.passing(f.err) && f.fresh() {
-		return next // Nothing is known to be wrong.
-	}
-	next.ObservedGeneration = f.account.Generation
-	valid := f.credentials()
-	authorized := f.authorized(valid)
-	for kind, c := range map[string]metav1.Condition{
-		v1.ConditionCredentialsValid: valid,
-		v1.ConditionAuthorized:       authorized,
-		v1.ConditionReady:            ready(valid, authorized),
-	} {
+	set := func(kind string, c metav1.Condition) {
 		c.Type, c.ObservedGeneration, c.LastTransitionTime = kind, f.account.Generation, metav1.NewTime(f.now)
 		meta.SetStatusCondition(&next.Conditions, c)
 	}
-	slices.SortFunc(next.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
-	if valid.Status == metav1.ConditionTrue {
-		changed := next.Identity != f.identity.Name || f.account.Status.ObservedGeneration != f.account.Generation
-		next.Identity = f.identity.Name
-		last := f.account.Status.LastVerifiedTime
-		if changed || last == nil || f.now.Sub(last.Time) >= verifyPeriod {
-			next.LastVerifiedTime = &metav1.Time{Time: f.now.Truncate(time.Second)}
-		}
+	var bucket metav1.Condition
+	if f.account.Spec.ObjectStorage == nil {
+		meta.RemoveStatusCondition(&next.Conditions, v1.ConditionObjectStorageReady)
+	} else {
+		bucket = f.bucket()
+		set(v1.ConditionObjectStorageReady, bucket)
 	}
+	if !passing(f.err) || !f.fresh() { // Else nothing is known to be wrong.
+		f.judge(&next, bucket, set)
+	}
+	slices.SortFunc(next.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
 	return next
+}
+
+// judge says in the status what the account itself is.
+func (f *facts) judge(next *v1.CloudAccountStatus, bucket metav1.Condition, set func(string, metav1.Condition)) {
+	next.ObservedGeneration = f.account.Generation
+	valid := f.credentials()
+	authorized := f.authorized(valid)
+	set(v1.ConditionCredentialsValid, valid)
+	set(v1.ConditionAuthorized, authorized)
+	set(v1.ConditionReady, ready(valid, authorized, bucket))
+	if valid.Status != metav1.ConditionTrue {
+		return
+	}
+	changed := next.Identity != f.identity.Name || f.account.Status.ObservedGeneration != f.account.Generation
+	next.Identity = f.identity.Name
+	last := f.account.Status.LastVerifiedTime
+	if changed || last == nil || f.now.Sub(last.Time) >= verifyPeriod {
+		next.LastVerifiedTime = &metav1.Time{Time: f.now.Truncate(time.Second)}
+	}
 }
 
 // fresh tells whether the account as it is was verified within the last period.
 func (f *facts) fresh() bool {
+	return f.recent() && meta.IsStatusConditionTrue(f.account.Status.Conditions, v1.ConditionReady)
+}
+
+// recent tells whether the status is about the account as it is, and of the last period.
+func (f *facts) recent() bool {
 	last := f.account.Status.LastVerifiedTime
-	return last != nil && f.now.Sub(last.Time) < verifyPeriod &&
-		f.account.Status.ObservedGeneration == f.account.Generation &&
-		meta.IsStatusConditionTrue(f.account.Status.Conditions, v1.ConditionReady)
+	return last != nil && f.now.Sub(last.Time) < verifyPeriod && f.account.Status.ObservedGeneration == f.account.Generation
 }
 
 // passing tells whether an error goes by itself and says nothing about the account.
-func (f *facts) passing(err error) bool {
+func passing(err error) bool {
 	switch cloud.ClassOf(err) {
 	case cloud.ClassTransient, cloud.ClassThrottled, cloud.ClassAmbiguous, cloud.ClassQuota:
 		return true
@@ -82,7 +98,9 @@ func (f *facts) again(next v1.CloudAccountStatus) time.Duration {
 		return verifyPeriod // The Secret's watch wakes us.
 	case f.err != nil && cloud.RetryAfter(f.err) > retryPeriod:
 		return cloud.RetryAfter(f.err)
-	case f.err != nil, f.checkErr != nil, !meta.IsStatusConditionTrue(next.Conditions, v1.ConditionReady):
+	case f.bucketAlone():
+		return verifyPeriod // To ask each minute would be to knock at a door that is not ours.
+	case f.err != nil, f.checkErr != nil, f.bucketErr != nil, !meta.IsStatusConditionTrue(next.Conditions, v1.ConditionReady):
 		return retryPeriod
 	default:
 		return verifyPeriod
@@ -109,7 +127,11 @@ func (f *facts) credentials() metav1.Condition {
 	case cloud.ClassInvalid, cloud.ClassUnsupported:
 		return no(v1.ReasonInvalidSpec, e.Message)
 	case cloud.ClassAuthExpired:
-		return no(v1.ReasonUnauthorized, "the provider does not accept the credentials"+said(e))
+		message := "the provider does not accept the credentials" + said(e)
+		if f.bucketAlone() {
+			message += "; the bucket does, so that dumps are sent, and snapshots cannot be made"
+		}
+		return no(v1.ReasonUnauthorized, message)
 	case cloud.ClassDenied, cloud.ClassNotFound:
 		if e.Code == v1.ReasonWrongAccount {
 			return no(v1.ReasonWrongAccount, e.Message)
@@ -143,15 +165,20 @@ func (f *facts) authorized(valid metav1.Condition) metav1.Condition {
 	return no(v1.ReasonPermissionsMissing, "the identity lacks "+strings.Join(slices.Compact(missing), ", "))
 }
 
-// ready is the first of the conditions that is not True.
-func ready(valid, authorized metav1.Condition) metav1.Condition {
+// ready is the first of the conditions that is not True. A bucket that is not ready is
+// told there, and no fault of the account.
+func ready(valid, authorized, bucket metav1.Condition) metav1.Condition {
 	if valid.Status != metav1.ConditionTrue {
 		return valid
 	}
 	if authorized.Status == metav1.ConditionFalse {
 		return authorized
 	}
-	return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonVerified, Message: valid.Message}
+	message := valid.Message
+	if bucket.Status == metav1.ConditionFalse {
+		message += "; dumps are not sent: " + bucket.Message
+	}
+	return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonVerified, Message: message}
 }
 
 // said is what a provider said, for a message: its code, which is the same each time.

@@ -1,12 +1,15 @@
 // Package backup is the controller of Backups: it asks the clouds for snapshots of the
-// databases' volumes, follows them, copies them to other regions and deletes them.
+// databases' volumes, follows them, copies them to other regions and deletes them. Where
+// databases are dumped, it has the dumps made and sent to a bucket (package
+// hub/controllers/backup/dump).
 //
 // # What
 //
 //	Pending      what is to be backed up is found: application, account, volumes
 //	InProgress   snapshots are asked for, after the database was told; not all are cut
-//	Finalizing   all are cut and the database goes on; data travels, copies are made
-//	Completed    all snapshots and copies are ready
+//	Finalizing   all are cut and the database goes on; data travels, copies are made, a
+//	             dump is sent
+//	Completed    all snapshots and copies are ready, a dump is where it should be
 //	Failed       one failed for good, or time is up: a backup is good whole or not at all
 //	Deleting     the snapshots go, and then the object
 //
@@ -21,8 +24,8 @@
 //
 // When a backup is due, and when it has been kept for long enough: package
 // hub/controllers/backup/plan makes and deletes Backups. Nothing is written in a member, but
-// the Job of a dump that somebody asks for: package hub/controllers/backup/dump. The file of
-// a dump is not deleted with its Backup.
+// the Jobs of dumps and what they are told. The file of a dump in the cluster is not deleted
+// with its Backup; what is in the bucket is.
 //
 // # Trade-offs
 //

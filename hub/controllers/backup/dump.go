@@ -2,13 +2,21 @@ package backup
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/dump"
+	"github.com/shopfleet/shopfleet/hub/dumps"
 )
 
 // dumpable tells whether a dump can be made at all: with the member's CronJob.
@@ -16,7 +24,7 @@ func dumpable(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) verd
 	policy := app.Spec.Database.Backup
 	switch {
 	case len(b.Spec.CopyToRegions) > 0:
-		return verdict.Fail(v1.ReasonInvalidSpec, "dumps stay in their cluster: make a Backup without copyToRegions")
+		return verdict.Fail(v1.ReasonInvalidSpec, "dumps are not copied to regions: make a Backup without copyToRegions")
 	case !policy.Enabled:
 		return verdict.Fail(v1.ReasonCronJobNotFound, "EcommerceApp %q has no CronJob to dump with: set spec.database.backup.enabled", app.Name)
 	case csi.BySnapshots(policy.Method, member):
@@ -26,18 +34,112 @@ func dumpable(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) verd
 	}
 }
 
-// dump has the dump made in the member, and looks how far it is.
-func (w *work) dump(ctx context.Context) verdict.Verdict {
+// dumped tells whether the dump of a Backup is complete in its cluster.
+func dumped(b *v1.Backup) bool {
+	return b.Status.Dump != nil && b.Status.Dump.File != "" && b.Status.CutTime != nil
+}
+
+// dump has the dump made in the member and sent to the bucket, if there is one, and looks
+// how far it is.
+func (w *work) dump(ctx context.Context) (verdict.Verdict, error) {
+	if !dumped(w.backup) {
+		v := w.runDump(ctx)
+		if w.backup.Status.Dump == nil {
+			return w.untilCut(v), nil
+		}
+		if v.Stops() {
+			return w.untilReady(v), nil
+		}
+	}
+	v, err := w.sendDump(ctx)
+	return w.untilReady(v), err
+}
+
+func (w *work) runDump(ctx context.Context) verdict.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	var v verdict.Verdict
-	if in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName)); err != nil {
-		v = w.memberTrouble(err)
-	} else {
-		v = dump.Run{Backup: w.backup, Reader: in.GetAPIReader(), Writer: in.GetClient(), Now: w.now}.Advance(ctx)
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	if err != nil {
+		return w.memberTrouble(err)
 	}
-	if w.backup.Status.Dump == nil {
-		return w.untilCut(v)
+	return dump.Run{Backup: w.backup, Reader: in.GetAPIReader(), Writer: in.GetClient(), Now: w.now}.Advance(ctx)
+}
+
+// sendDump sends a dump that is complete to the bucket of the member's account. Once that
+// has begun, later changes of the member do not matter to it any more.
+func (w *work) sendDump(ctx context.Context) (verdict.Verdict, error) {
+	s := &w.backup.Status
+	account := s.Account
+	if s.Dump.Object == nil {
+		member := &v1.MemberCluster{}
+		if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Spec.ClusterName}, member); err != nil {
+			if apierrors.IsNotFound(err) {
+				return verdict.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q any more", w.backup.Spec.ClusterName), nil
+			}
+			return verdict.Verdict{}, fmt.Errorf("getting the member: %w", err)
+		}
+		if member.Spec.CloudAccountRef == nil {
+			return verdict.Verdict{}, nil
+		}
+		account = member.Spec.CloudAccountRef.Name
 	}
-	return w.untilReady(v)
+	bucket, err := w.options.Accounts.Bucket(ctx, account)
+	switch {
+	case err != nil && s.Dump.Object == nil && without(err):
+		return verdict.Verdict{}, nil
+	case err != nil && without(err):
+		return verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady, "the CloudAccount %q has no bucket any more", account), nil
+	case err != nil:
+		v := verdict.Judge(err, "connecting to the bucket")
+		if v.Fatal { // The account may be put right, and nothing is wrong with the dump.
+			v = verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady, "%s", v.Message)
+		}
+		return v, nil
+	case w.options.SpokeImage == "":
+		w.note = "The dump can be restored to its cluster. It stays there: the hub has no --spoke-image to send it with"
+		return verdict.Verdict{}, nil
+	}
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	if err != nil {
+		return w.memberTrouble(err), nil
+	}
+	s.Account = account
+	return dump.Send{
+		Backup: w.backup, Bucket: bucket, Owner: w.owner(), Image: w.options.SpokeImage,
+		Reader: in.GetAPIReader(), Writer: in.GetClient(), Intend: w.intendToSend, Now: w.now,
+	}.Advance(ctx)
+}
+
+// without tells whether an account has no bucket.
+func without(err error) bool {
+	e, of := errors.AsType[*cloud.Error](err)
+	return of && e.Code == accounts.CodeNoBucket
+}
+
+// intendToSend writes down that a Job is about to be made.
+func (w *work) intendToSend(ctx context.Context) error {
+	w.conclude(verdict.Hold(0, v1.ReasonSending, "the dump is about to be sent"))
+	return w.writeIntent(ctx)
+}
+
+// deleteDump deletes the dump from its bucket. Its file in the cluster is pruned there.
+func (w *work) deleteDump(ctx context.Context) verdict.Verdict {
+	d := w.backup.Status.Dump
+	if d == nil || d.Object == nil {
+		return verdict.Verdict{}
+	}
+	if !dumps.Owns(w.owner(), d.Object.Prefix) {
+		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotForeign, "Delete",
+			"The dump below %s is another hub's, and was left alone", d.Object.Prefix)
+		return verdict.Verdict{}
+	}
+	bucket, err := w.options.Accounts.Bucket(ctx, w.backup.Status.Account)
+	if err != nil {
+		return patient(verdict.Judge(err, "connecting to the bucket"))
+	}
+	r := dump.Removal{Backup: w.backup, Bucket: bucket, Now: w.now}
+	if in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName)); err == nil {
+		r.Reader, r.Writer = in.GetAPIReader(), in.GetClient()
+	}
+	return patient(r.Advance(ctx))
 }

@@ -24,7 +24,9 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 	w.backup = w.stored.DeepCopy()
 	v, err := w.inUse(ctx)
 	if err == nil && !v.Stops() && w.backup.Spec.Deletion != v1.DeletionRetain {
-		v = w.deleteAll(ctx)
+		if v = w.deleteDump(ctx); !v.Stops() {
+			v = w.deleteAll(ctx)
+		}
 	}
 	if err != nil {
 		return reconcile.Result{}, err

@@ -45,6 +45,8 @@ type work struct {
 	now    time.Time
 	// told is when the database was told, if it was in this pass.
 	told time.Time
+	// note is what is to be known of a backup that is complete.
+	note string
 }
 
 // Reconcile does one pass over a Backup.
@@ -100,7 +102,7 @@ func (w *work) advance(ctx context.Context) (verdict.Verdict, error) {
 		return w.untilCut(v), err
 	}
 	if w.backup.Spec.Method == v1.BackupDump {
-		return w.dump(ctx), nil
+		return w.dump(ctx)
 	}
 	if v := w.findVolumes(ctx); v.Stops() {
 		return w.untilCut(v), nil

@@ -41,6 +41,8 @@ type Options struct {
 	Member Member
 	// Prepare tells databases; nil tells none, and backups are crash consistent.
 	Prepare Prepare
+	// SpokeImage is the image that sends dumps to buckets; empty sends none.
+	SpokeImage string
 	// Recorder records events. Required.
 	Recorder events.EventRecorder
 	// Logger is where the queues log; the default is nowhere.

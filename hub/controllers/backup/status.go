@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -18,11 +19,11 @@ import (
 func (w *work) conclude(v verdict.Verdict) {
 	s := &w.backup.Status
 	s.ObservedGeneration = w.backup.Generation
-	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The backup can be restored"}
+	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: cmp.Or(w.note, "The backup can be restored")}
 	switch {
 	case v.Fatal:
 		s.Phase, s.CompletionTime = v1.BackupFailed, seconds(w.now)
-	case v.Stops() && w.allCut():
+	case v.Stops() && (w.allCut() || dumped(w.backup)):
 		s.Phase = v1.BackupFinalizing
 	case v.Stops() && s.Phase != v1.BackupInProgress:
 		s.Phase = v1.BackupPending
@@ -68,10 +69,17 @@ func (w *work) untilReady(v verdict.Verdict) verdict.Verdict {
 }
 
 func (w *work) within(v verdict.Verdict, limit time.Duration, what string) verdict.Verdict {
-	if v.Stops() && !v.Fatal && w.age() > limit {
-		return verdict.Fail(v1.ReasonSnapshotStuck, "%s %s: %s", what, limit, v.Message)
+	if !v.Stops() || v.Fatal || w.age() <= limit {
+		return v
 	}
-	return v
+	reason := v1.ReasonSnapshotStuck
+	switch {
+	case w.backup.Spec.Method == v1.BackupDump && dumped(w.backup):
+		reason = v1.ReasonSendFailed
+	case w.backup.Spec.Method == v1.BackupDump:
+		reason = v1.ReasonDumpFailed
+	}
+	return verdict.Fail(reason, "%s %s: %s", what, limit, v.Message)
 }
 
 func (w *work) allCut() bool {

@@ -8,8 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/class"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/volumes"
 )
 
 // situation is a Restore of a complete backup of eu-1 into us-1, with a copy there.
@@ -49,7 +51,6 @@ func TestPossible(t *testing.T) {
 		"still travelling": {func(w *work) { w.backup.Status.Phase = v1.BackupFinalizing }, "", false},
 		"not cut":          {func(w *work) { w.backup.Status.Phase = v1.BackupInProgress }, v1.ReasonBackupNotReady, false},
 		"failed":           {func(w *work) { w.backup.Status.Phase = v1.BackupFailed }, v1.ReasonBackupNotReady, true},
-		"a dump":           {func(w *work) { w.backup.Spec.Method = v1.BackupDump }, v1.ReasonBackupNotReady, true},
 		"going": {func(w *work) {
 			w.backup.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}
 		}, v1.ReasonBackupNotFound, true},
@@ -62,7 +63,7 @@ func TestPossible(t *testing.T) {
 		"no application":   {func(w *work) { w.app = nil }, "", false},
 		"too late to refuse": {func(w *work) {
 			w.backup.Status.Phase = v1.BackupFailed
-			w.restore.Status.Volumes = []v1.RestoredVolume{{State: stateExchanging}}
+			w.restore.Status.Volumes = []v1.RestoredVolume{{State: volumes.Exchanging}}
 		}, "", false},
 		"verify with an agent": {func(w *work) { w.restore.Spec.Verify = true; w.member.Spec.Mode = v1.ModeAgent }, v1.ReasonForbidden, true},
 		"verify another major": {func(w *work) { w.restore.Spec.Verify = true; w.app.Spec.Database.Version = "14.1" }, "", false},
@@ -79,48 +80,126 @@ func TestPossible(t *testing.T) {
 	}
 }
 
-func TestWhichSnapshotAndWhere(t *testing.T) {
-	t.Parallel()
-	w := situation()
-	snapshot := &w.backup.Status.Snapshots[0]
-	check := func(what, got, want string) {
-		t.Helper()
-		if got != want {
-			t.Errorf("%s: %q, want %q", what, got, want)
-		}
-	}
-	check("the copy of the region", w.snapshotHere(snapshot), "snap-2")
-	snapshot.Copies[0].State = string(cloud.StateCut)
-	check("a copy that is not ready", w.snapshotHere(snapshot), "")
-	w.member.Status.Region = "eu-west-1"
-	check("the snapshot itself", w.snapshotHere(snapshot), "snap-1")
-	w.backup.Status.Provider, w.member.Status.Region = v1.ProviderGCP, "asia-east1"
-	check("a snapshot without a region", w.snapshotHere(snapshot), "snap-1")
-
-	check("the first zone", w.zoneFor(nil), "us-east-1a")
-	check("that of the volume in its place", w.zoneFor(&claim{ref: cloud.VolumeRef{Zone: "us-east-1c"}}), "us-east-1c")
-	w.restore.Spec.Zone = "us-east-1b"
-	check("the one that is asked for", w.zoneFor(&claim{ref: cloud.VolumeRef{Zone: "us-east-1c"}}), "us-east-1b")
-	w.member.Status.Provider, w.member.Status.Region, w.restore.Spec.Zone = v1.ProviderAzure, "westeurope", "westeurope-2"
-	check("Azure's, without the region", w.zoneFor(nil), "2")
-}
-
 // TestNoWayBack: after its claim was taken away a database is not let go by a failure, but
 // for one whose place another Restore has taken.
 func TestNoWayBack(t *testing.T) {
 	t.Parallel()
 	w := situation()
-	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", State: stateExchanging}}
+	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", State: volumes.Exchanging}}
 	v, err := w.giveUp(t.Context(), verdict.Fail(v1.ReasonRegionNotAllowed, "not any more"))
 	if err != nil || v.Fatal || v.Reason != v1.ReasonRegionNotAllowed || v.Wait == 0 {
 		t.Errorf("%+v, %v: want to wait with the reason", v, err)
 	}
 }
 
+// ofDump is a Restore of a complete dump of eu-1 into us-1, of another provider.
+func ofDump() *work {
+	w := situation()
+	w.backup.Spec.Method, w.backup.Status.Snapshots = v1.BackupDump, nil
+	w.backup.Status.Dump = &v1.DumpFile{Claim: "c", File: "f", Bytes: 3 << 30}
+	w.member.Spec.CloudAccountRef, w.member.Status.Provider, w.member.Status.Region = nil, v1.ProviderLocal, ""
+	return w
+}
+
+// TestPossibleForDumps: neither provider nor account matter, and versions do later.
+func TestPossibleForDumps(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(*work)
+		reason string
+		fatal  bool
+	}{
+		"as it is":             {func(*work) {}, "", false},
+		"another major":        {func(w *work) { w.app.Spec.Database.Version = "12.1" }, "", false},
+		"still travelling":     {func(w *work) { w.backup.Status.Phase = v1.BackupFinalizing }, "", false},
+		"not made":             {func(w *work) { w.backup.Status.Phase = v1.BackupInProgress }, v1.ReasonBackupNotReady, false},
+		"failed":               {func(w *work) { w.backup.Status.Phase = v1.BackupFailed }, v1.ReasonBackupNotReady, true},
+		"failed, too late":     {func(w *work) { w.backup.Status.Phase = v1.BackupFailed; w.started() }, "", false},
+		"verify":               {func(w *work) { w.restore.Spec.Verify = true }, "", false},
+		"verify with an agent": {func(w *work) { w.restore.Spec.Verify = true; w.member.Spec.Mode = v1.ModeAgent }, v1.ReasonForbidden, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := ofDump()
+			tt.change(w)
+			if got := w.possible(); got.Reason != tt.reason || got.Fatal != tt.fatal {
+				t.Errorf("%+v, want the reason %q, fatal %t", got, tt.reason, tt.fatal)
+			}
+		})
+	}
+}
+
+// started tells that a Job may have begun.
+func (w *work) started() { w.restore.Status.Dump = &v1.RestoredDump{Started: true} }
+
+// TestPatience: a Job has its own limit, and data that was exchanged none.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(*work)
+		want   time.Duration
+	}{
+		"nothing is done":  {func(*work) {}, limit},
+		"chosen":           {func(w *work) { w.restore.Status.Dump = &v1.RestoredDump{} }, limit},
+		"between attempts": {(*work).started, loadLimit},
+		"a Job is at work": {func(w *work) { w.started(); w.restore.Status.Dump.Job = "j" }, 0},
+		"loaded":           {func(w *work) { w.started(); w.restore.Status.Dump.Loaded = true }, 0},
+		"exchanged":        {func(w *work) { w.restore.Status.Volumes = []v1.RestoredVolume{{State: volumes.Bound}} }, 0},
+	} {
+		w := ofDump()
+		tt.change(w)
+		if got := w.patience(); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+func TestPhasesOfDumps(t *testing.T) {
+	t.Parallel()
+	hold := verdict.Hold(time.Second, v1.ReasonLoading, "loading")
+	for name, tt := range map[string]struct {
+		dump *v1.RestoredDump
+		v    verdict.Verdict
+		want v1.RestorePhase
+	}{
+		"waits":   {nil, hold, v1.RestorePending},
+		"loads":   {&v1.RestoredDump{}, hold, v1.RestoreInProgress},
+		"loaded":  {&v1.RestoredDump{Loaded: true}, hold, v1.RestoreStarting},
+		"serves":  {&v1.RestoredDump{Loaded: true}, verdict.Verdict{}, v1.RestoreCompleted},
+		"refused": {nil, verdict.Fail(v1.ReasonDumpMissing, "no"), v1.RestoreFailed},
+	} {
+		w := ofDump()
+		w.restore.Status.Dump = tt.dump
+		if w.conclude(tt.v); w.restore.Status.Phase != tt.want {
+			t.Errorf("%s: %s, want %s", name, w.restore.Status.Phase, tt.want)
+		}
+	}
+}
+
+// TestWhatADumpIsProvenWith: a database of its own, with nothing of the application's.
+func TestWhatADumpIsProvenWith(t *testing.T) {
+	t.Parallel()
+	w := ofDump()
+	db := w.app.Spec.Database
+	db.Storage, db.CredentialsSecretRef = "20Gi", &v1.LocalSecretReference{Name: "ours"}
+	w.place = &place{class: class.Class{Name: "fast"}}
+	d := w.drill()
+	if d.Credentials.Name != "" || d.Storage.String() != "20Gi" || d.StorageClass == nil || *d.StorageClass != "fast" {
+		t.Errorf("%+v", d)
+	}
+	if s := d.Spec(); s.CredentialsSecret != "" || s.Username == "" || s.Owner.Namespace != drill.Namespace {
+		t.Errorf("%+v", s)
+	}
+	w.app, w.place = nil, nil
+	if d := w.drill(); d.Storage.String() != "12Gi" || d.StorageClass != nil {
+		t.Errorf("without an application: %+v", d)
+	}
+}
+
 func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	w := situation()
-	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", PersistentVolume: "ours", State: stateBound}}
+	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", PersistentVolume: "ours", State: volumes.Bound}}
 	pvc := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "ours"}}
 	w.place = &place{claims: map[string]*claim{"data-0": {pvc: pvc}}}
 	if got := w.superseded(); got != "" {

@@ -1,5 +1,6 @@
 // Package restore is the controller of Restores: it makes volumes from the snapshots of
-// a Backup and puts them in the place where the database looks for its own.
+// a Backup and puts them in the place where the database looks for its own, or has its
+// dump loaded into the database.
 //
 // # What
 //
@@ -18,10 +19,21 @@
 //
 // The order of the rest follows from the copy: what depends on the database waits for it.
 //
+// A dump goes into a cluster of any provider, where the application is placed or as soon
+// as it is: see package dumped. Its phases are the same but for one:
+//
+//	InProgress   what uses the database is stopped, and a Job loads the dump
+//	Starting     the dump is loaded, and what uses the database starts
+//	CleaningUp   it could not be loaded: what was stopped runs again
+//
+// Restores into one database wait for each other, of whichever kind they are: see package
+// turn. What is verified is verified beside the database: see package drill.
+//
 // # Not
 //
 // Nothing is deleted in a cloud but volumes that this Restore made and no claim is bound
-// to. Backups are not changed; one that is being restored cannot be deleted (package
+// to, and in a member nothing but what it made there to load or to verify. Backups are not
+// changed, but for when they were verified; one that is being restored cannot be deleted (package
 // hub/controllers/backup).
 //
 // # Trade-offs

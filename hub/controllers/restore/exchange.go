@@ -13,11 +13,10 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/volumes"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
-
-// fieldManager is the manager of what a Restore says on a copy.
-const fieldManager = "shopfleet-restore"
 
 // stopDatabase stops the database, if there is one, until nothing uses its claims.
 func (w *work) stopDatabase(ctx context.Context) verdict.Verdict {
@@ -26,7 +25,7 @@ func (w *work) stopDatabase(ctx context.Context) verdict.Verdict {
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	if err := w.annotate(ctx, w.restore.Name); err != nil {
+	if _, err := turn.Take(ctx, w.place.cluster.GetClient(), w.place.copy, v1.RestoringAnnotation, w.restore.Name); err != nil {
 		return w.memberTrouble(err)
 	}
 	pod := &corev1.Pod{}
@@ -63,7 +62,7 @@ func (w *work) exchange(ctx context.Context) verdict.Verdict {
 // exchangeOne brings one claim closer to its restored volume, and tells whether it is
 // bound to it. Each step is safe to repeat.
 func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
-	if v.State == stateBound {
+	if v.State == volumes.Bound {
 		return true, nil // What becomes of the claim from here on is others' matter.
 	}
 	live := w.place.claims[v.Claim]
@@ -80,7 +79,7 @@ func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, err
 	if live.pvc.Status.Phase != corev1.ClaimBound {
 		return false, nil
 	}
-	v.State = stateBound
+	v.State = volumes.Bound
 	return true, nil
 }
 
@@ -98,8 +97,8 @@ func (w *work) retire(ctx context.Context, v *v1.RestoredVolume, live *claim) er
 			}
 		}
 	}
-	if v.State != stateExchanging {
-		v.State = stateExchanging
+	if v.State != volumes.Exchanging {
+		v.State = volumes.Exchanging
 		if live.pv != nil {
 			v.Replaced = live.pv.Name
 		}
@@ -186,17 +185,17 @@ func (w *work) startDatabase(ctx context.Context) verdict.Verdict {
 	if taken := w.superseded(); taken != "" {
 		return verdict.Fail(v1.ReasonConflict, "the claim %s in %s was given another volume meanwhile", taken, w.member.Name)
 	}
-	started := w.place.copy.Annotations[v1.RestoringAnnotation] == ""
-	if err := w.annotate(ctx, ""); err != nil {
+	given, err := turn.Give(ctx, w.place.cluster.GetClient(), w.place.copy, w.restore.Name)
+	if err != nil {
 		return w.memberTrouble(err)
 	}
 	pod := &corev1.Pod{}
 	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppName)}
-	err := w.place.cluster.GetAPIReader().Get(ctx, key, pod)
+	err = w.place.cluster.GetAPIReader().Get(ctx, key, pod)
 	if client.IgnoreNotFound(err) != nil {
 		return w.memberTrouble(err)
 	}
-	if !started || err != nil || !podReady(pod) {
+	if given || err != nil || !podReady(pod) {
 		return verdict.Hold(memberDelay, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", w.member.Name)
 	}
 	return verdict.Verdict{}
@@ -211,36 +210,11 @@ func podReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// annotate says on the copy which Restore has the database stopped; none if empty. It
-// leaves what another Restore said.
-func (w *work) annotate(ctx context.Context, name string) error {
-	last := w.place.copy.Annotations[v1.RestoringAnnotation]
-	if last == name || name == "" && last != w.restore.Name {
-		return nil
-	}
-	if last != "" && name != "" {
-		return fmt.Errorf("the database is stopped by another Restore, %s: %w", last, errBusy)
-	}
-	before := w.place.copy.DeepCopy()
-	if w.place.copy.Annotations == nil {
-		w.place.copy.Annotations = map[string]string{}
-	}
-	w.place.copy.Annotations[v1.RestoringAnnotation] = name
-	if name == "" {
-		delete(w.place.copy.Annotations, v1.RestoringAnnotation)
-	}
-	// A manager of its own, so that the lanes, which apply all that they say, leave it.
-	if err := w.place.cluster.GetClient().Patch(ctx, w.place.copy, locked(before), client.FieldOwner(fieldManager)); err != nil {
-		return fmt.Errorf("telling the copy: %w", err)
-	}
-	return nil
-}
-
 // superseded returns a claim of ours that has another volume by now; empty if none has.
 func (w *work) superseded() string {
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
-		if live := w.place.claims[v.Claim]; live != nil && v.State == stateBound && live.pvc.Spec.VolumeName != v.PersistentVolume {
+		if live := w.place.claims[v.Claim]; live != nil && v.State == volumes.Bound && live.pvc.Spec.VolumeName != v.PersistentVolume {
 			return v.Claim
 		}
 	}
@@ -248,21 +222,7 @@ func (w *work) superseded() string {
 }
 
 // bound tells whether all claims are bound to restored volumes.
-func (w *work) bound() bool {
-	for i := range w.restore.Status.Volumes {
-		if w.restore.Status.Volumes[i].State != stateBound {
-			return false
-		}
-	}
-	return len(w.restore.Status.Volumes) > 0
-}
+func (w *work) bound() bool { return volumes.AllBound(w.restore.Status.Volumes) }
 
-// exchanged tells whether a claim was taken away or bound: from there on there is no way back.
-func (w *work) exchanged() bool {
-	for i := range w.restore.Status.Volumes {
-		if v := &w.restore.Status.Volumes[i]; v.State == stateBound || v.State == stateExchanging {
-			return true
-		}
-	}
-	return false
-}
+// exchanged tells whether there is no way back.
+func (w *work) exchanged() bool { return volumes.Exchanged(w.restore.Status.Volumes) }

@@ -14,11 +14,9 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
-
-// errBusy means that another Restore works on the same database.
-var errBusy = errors.New("one at a time")
 
 // finalize lets the database go, deletes volumes that no claim got, and lets the
 // Restore go.
@@ -59,6 +57,9 @@ func (w *work) undo(ctx context.Context) (verdict.Verdict, error) {
 	if w.place == nil {
 		return verdict.Verdict{}, nil
 	}
+	if w.isDump() {
+		return w.unload(ctx), nil
+	}
 	if w.exchanged() && !w.bound() {
 		// The database must not start without its claim: this is seen through.
 		if v := w.exchange(ctx); v.Stops() {
@@ -74,16 +75,8 @@ func (w *work) undo(ctx context.Context) (verdict.Verdict, error) {
 // look reads what a Restore works on. A member or a backup that is no more needs nothing
 // any more, and leaves the place nil.
 func (w *work) look(ctx context.Context) (verdict.Verdict, error) {
-	w.backup, w.member = &v1.Backup{}, &v1.MemberCluster{}
-	err := w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.restore.Spec.BackupName}, w.backup)
-	if err == nil {
-		err = w.client.Get(ctx, client.ObjectKey{Name: w.clusterName()}, w.member)
-	}
-	if apierrors.IsNotFound(err) {
-		return verdict.Verdict{}, nil
-	}
-	if err != nil {
-		return verdict.Verdict{}, fmt.Errorf("getting what is restored: %w", err)
+	if missing, err := w.get(ctx); missing.Stops() || err != nil {
+		return verdict.Verdict{}, err
 	}
 	return w.lookAround(ctx), nil
 }
@@ -95,7 +88,8 @@ func (w *work) letDatabaseGo(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	return w.annotate(ctx, "")
+	_, err := turn.Give(ctx, w.place.cluster.GetClient(), w.place.copy, w.restore.Name)
+	return err
 }
 
 // deleteUnused deletes the volumes that were made and put in no place.
@@ -114,24 +108,17 @@ func (w *work) deleteUnused(ctx context.Context) verdict.Verdict {
 		if !apierrors.IsNotFound(err) {
 			return w.memberTrouble(err)
 		}
-		if err := w.deleteVolume(ctx, v); err != nil {
+		if err := w.maker().Delete(ctx, v); err != nil {
 			return verdict.Judge(err, "deleting the volume of the claim "+v.Claim)
 		}
-		v.Volume, v.State = "", ""
 	}
 	return verdict.Verdict{}
-}
-
-// foreign tells whether an error is the refusal to touch what is not ours.
-func foreign(err error) bool {
-	var e *cloud.Error
-	return errors.As(err, &e) && e.Code == cloud.CodeForeign
 }
 
 // memberTrouble is what an error of the member, or of the cloud, means.
 func (w *work) memberTrouble(err error) verdict.Verdict {
 	switch {
-	case errors.Is(err, errBusy):
+	case errors.Is(err, turn.ErrBusy):
 		return verdict.Hold(verdict.Member, v1.ReasonInUse, "another Restore works on the database in %s", w.member.Name)
 	case cloud.ClassOf(err) != "":
 		return verdict.Judge(err, "restoring")

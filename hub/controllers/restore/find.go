@@ -4,20 +4,29 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
-	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
 )
 
 // find reads what is to be restored on the hub, and tells whether it can be.
 func (w *work) find(ctx context.Context) (verdict.Verdict, error) {
+	if v, err := w.get(ctx); v.Stops() || err != nil {
+		return v, err
+	}
+	if w.restore.Status.StartTime == nil {
+		w.restore.Status.StartTime = seconds(w.now)
+	}
+	return w.possible(), nil
+}
+
+// get reads what a Restore works on from the hub. Backup or member may be no more.
+func (w *work) get(ctx context.Context) (verdict.Verdict, error) {
 	w.backup, w.member, w.app = &v1.Backup{}, &v1.MemberCluster{}, &v1.EcommerceApp{}
 	err := w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.restore.Spec.BackupName}, w.backup)
 	if apierrors.IsNotFound(err) {
@@ -39,10 +48,15 @@ func (w *work) find(ctx context.Context) (verdict.Verdict, error) {
 	} else if err != nil {
 		return verdict.Verdict{}, fmt.Errorf("getting the application: %w", err)
 	}
-	if w.restore.Status.StartTime == nil {
-		w.restore.Status.StartTime = seconds(w.now)
+	return verdict.Verdict{}, nil
+}
+
+// database is the application's, as the hub has it; nil if there is none.
+func (w *work) database() *v1.Database {
+	if w.app == nil {
+		return nil
 	}
-	return w.possible(), nil
+	return w.app.Spec.Database
 }
 
 func (w *work) clusterName() string {
@@ -56,16 +70,18 @@ func (w *work) clusterName() string {
 func (w *work) possible() verdict.Verdict {
 	b, m := &w.backup.Status, w.member
 	switch {
-	case w.exchanged():
+	case w.exchanged(), w.loading():
 		return verdict.Verdict{} // Too late to refuse.
 	case !w.backup.DeletionTimestamp.IsZero():
 		return verdict.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)
-	case w.backup.Spec.Method == v1.BackupDump:
-		return verdict.Fail(v1.ReasonBackupNotReady, "Backup %q is a dump, which is restored by hand: cloud/README.md says how", w.backup.Name)
 	case b.Phase == v1.BackupFailed:
 		return verdict.Fail(v1.ReasonBackupNotReady, "Backup %q has failed: %s", w.backup.Name, b.Message)
 	case b.Phase != v1.BackupCompleted && b.Phase != v1.BackupFinalizing:
 		return verdict.Hold(verdict.Member, v1.ReasonBackupNotReady, "Backup %q is not complete", w.backup.Name)
+	case w.isDump() && !w.restore.Spec.Verify:
+		return verdict.Verdict{} // Of any provider. What it is loaded into, the member tells.
+	case w.isDump():
+		return w.provable()
 	case m.Status.Provider == "" || m.Status.Region == "":
 		return verdict.Hold(verdict.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", m.Name)
 	case m.Status.Provider != b.Provider:
@@ -76,27 +92,10 @@ func (w *work) possible() verdict.Verdict {
 	if w.restore.Spec.Verify {
 		return w.provable()
 	}
-	if why := w.mismatch(); why != "" {
+	if why := fit.Files(w.database(), b); why != "" {
 		return verdict.Fail(v1.ReasonEngineMismatch, "%s", why)
 	}
 	return verdict.Verdict{}
-}
-
-// mismatch tells why the application's engine could not read the data.
-func (w *work) mismatch() string {
-	if w.app == nil || w.app.Spec.Database == nil {
-		return ""
-	}
-	db, b := w.app.Spec.Database, &w.backup.Status
-	switch {
-	case db.Engine != b.Engine:
-		return fmt.Sprintf("the backup is of %s, and the application's database is %s", b.Engine, db.Engine)
-	case !database.SameFiles(db.Version, b.Version):
-		return fmt.Sprintf("the backup is of %s %s, whose files version %s cannot read: set spec.database.version to %s",
-			b.Engine, b.Version, db.Version, b.Version)
-	default:
-		return ""
-	}
 }
 
 // choose writes down which snapshots the volumes are made from, and where, once.
@@ -114,7 +113,7 @@ func (w *work) choose(ctx context.Context) verdict.Verdict {
 	var chosen []v1.RestoredVolume
 	for i := range w.backup.Status.Snapshots {
 		snapshot := &w.backup.Status.Snapshots[i]
-		id := w.snapshotHere(snapshot)
+		id := fit.SnapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
 		if id == "" && w.backup.Status.Phase == v1.BackupFinalizing && slices.Contains(w.backup.Spec.CopyToRegions, w.member.Status.Region) {
 			return verdict.Hold(verdict.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
 		}
@@ -129,7 +128,7 @@ func (w *work) choose(ctx context.Context) verdict.Verdict {
 				name, w.member.Name)
 		}
 		chosen = append(chosen, v1.RestoredVolume{
-			Claim: name, Snapshot: id, Zone: w.zoneFor(live),
+			Claim: name, Snapshot: id, Zone: fit.Zone(w.restore.Spec.Zone, live.zone(), w.member),
 			PersistentVolume: "shopfleet-" + w.nameOf(name),
 		})
 	}
@@ -154,44 +153,6 @@ func (w *work) replaceable(ctx context.Context) verdict.Verdict {
 		return verdict.Verdict{}
 	}
 	return w.samePasswords(ctx)
-}
-
-// snapshotHere returns the snapshot that a volume in the member's region can be made from.
-func (w *work) snapshotHere(s *v1.VolumeSnapshot) string {
-	region := w.member.Status.Region
-	if csi.CapabilitiesOf(w.backup.Status.Provider).Copy == csi.CopyByLocation || s.Region == region {
-		return s.ID
-	}
-	for _, c := range s.Copies {
-		if c.Region == region && c.State == string(cloud.StateReady) {
-			return c.ID
-		}
-	}
-	return ""
-}
-
-// zoneFor is where a volume is to be: where it is asked for, else where the one is that
-// it replaces, else in the first zone of the cluster.
-func (w *work) zoneFor(live *claim) string {
-	switch {
-	case w.restore.Spec.Zone != "":
-		return w.inProviderWords(w.restore.Spec.Zone)
-	case live != nil:
-		return live.ref.Zone
-	case len(w.member.Status.Zones) > 0:
-		return w.inProviderWords(w.member.Status.Zones[0])
-	default:
-		return ""
-	}
-}
-
-// inProviderWords turns the zone of a node into that of a volume: Azure's labels have
-// the region in front.
-func (w *work) inProviderWords(zone string) string {
-	if w.member.Status.Provider == v1.ProviderAzure {
-		return strings.TrimPrefix(zone, w.member.Status.Region+"-")
-	}
-	return zone
 }
 
 // nameOf is the name of a volume in the cloud.

@@ -42,6 +42,14 @@ type claim struct {
 	ref cloud.VolumeRef
 }
 
+// zone is where its volume is; empty if that is not known.
+func (c *claim) zone() string {
+	if c == nil {
+		return ""
+	}
+	return c.ref.Zone
+}
+
 // lookAround reads what there is in the member, from its API server.
 func (w *work) lookAround(ctx context.Context) verdict.Verdict {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
@@ -76,6 +84,15 @@ func (w *work) read(ctx context.Context) (*place, error) {
 	case err == nil:
 	case !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("getting the copy: %w", err)
+	default:
+		copied = nil
+	}
+	if w.isDump() {
+		// A driver makes the volumes that it needs. Of a class that cannot be had it is the default.
+		if name, err := (class.Wanted{Member: w.member, Copy: copied, App: w.app}).Name(); err == nil {
+			found.class.Name = name
+		}
+		return found, nil
 	}
 	for i := range w.backup.Status.Snapshots {
 		name := w.claimName(w.backup.Status.Snapshots[i].Claim)

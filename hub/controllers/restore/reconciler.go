@@ -27,8 +27,11 @@ const (
 	passTimeout = 2 * time.Minute
 	// memberDelay is how long to wait for what goes on in the member.
 	memberDelay = 2 * time.Second
-	// limit is how long all that goes by itself is waited for before anything was exchanged.
+	// limit is how long all that goes by itself is waited for before anything was exchanged,
+	// or a Job had a dump to load.
 	limit = 6 * time.Hour
+	// loadLimit is how long there are attempts to load a dump, each with a limit of its own.
+	loadLimit = 24 * time.Hour
 )
 
 // Reconciler makes what Restores ask for.
@@ -92,22 +95,39 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		}
 		return queues.Later(max(v.Wait, memberDelay)), nil
 	}
-	if v.Stops() && !v.Fatal && !w.exchanged() && w.age() > limit {
-		v = verdict.Fail(v.Reason, "given up after %s: %s", limit, v.Message)
+	if patience := w.patience(); v.Stops() && !v.Fatal && patience > 0 && w.age() > patience {
+		v = verdict.Fail(v.Reason, "given up after %s: %s", patience, v.Message)
 	}
-	if v.Fatal {
+	if v.Fatal && !w.isDump() {
 		if v, err = w.giveUp(ctx, v); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
 	w.conclude(v)
+	if v.Fatal && w.restore.Status.Dump != nil {
+		// Written down first: nothing must be loaded again while the rest is taken back.
+		w.restore.Status.Phase, w.restore.Status.CompletionTime = v1.RestoreCleaningUp, nil
+	}
 	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	if done(w.restore) {
 		return reconcile.Result{}, nil
 	}
-	return queues.Later(v.Wait), nil
+	return queues.Later(max(v.Wait, conflictDelay)), nil
+}
+
+// patience is how long it may take until it is given up; 0 is for ever.
+func (w *work) patience() time.Duration {
+	d := w.restore.Status.Dump
+	switch {
+	case w.exchanged(), d != nil && (d.Loaded || d.Job != ""):
+		return 0
+	case w.loading():
+		return loadLimit
+	default:
+		return limit
+	}
 }
 
 // giveUp ends a Restore that cannot be: the database goes on with what it had, and what
@@ -147,6 +167,9 @@ func (w *work) advance(ctx context.Context) (verdict.Verdict, error) {
 	if v, err := w.find(ctx); v.Stops() || err != nil {
 		return v, err
 	}
+	if w.isDump() {
+		return w.advanceDump(ctx)
+	}
 	steps := []func(context.Context) verdict.Verdict{w.choose, w.makeVolumes, w.stopDatabase, w.exchange, w.carrySecrets, w.startDatabase}
 	if w.restore.Spec.Verify {
 		steps = []func(context.Context) verdict.Verdict{w.choose, w.makeVolumes, w.exchange, w.prove}
@@ -178,15 +201,18 @@ func (w *work) conclude(v verdict.Verdict) {
 		Type: v1.ConditionReady, ObservedGeneration: w.restore.Generation, LastTransitionTime: metav1.NewTime(w.now),
 		Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: "The database runs on the restored data",
 	}
-	if w.place == nil || w.place.copy == nil {
+	switch {
+	case w.isDump():
+		ready.Message = "The dump is loaded, and the database serves"
+	case w.place == nil || w.place.copy == nil:
 		ready.Message = "The claims are there; the database starts on them when the application is placed"
 	}
 	switch {
 	case v.Fatal:
 		s.Phase, s.CompletionTime = v1.RestoreFailed, seconds(w.now)
-	case v.Stops() && w.bound():
+	case v.Stops() && (w.bound() || s.Dump != nil && s.Dump.Loaded):
 		s.Phase = v1.RestoreStarting
-	case v.Stops() && len(s.Volumes) > 0:
+	case v.Stops() && (len(s.Volumes) > 0 || s.Dump != nil):
 		s.Phase = v1.RestoreInProgress
 	case v.Stops():
 		s.Phase = v1.RestorePending
@@ -198,6 +224,17 @@ func (w *work) conclude(v verdict.Verdict) {
 	}
 	s.Message = ready.Message
 	meta.SetStatusCondition(&s.Conditions, ready)
+}
+
+// save writes the status down, and fails if the Restore is not as it was read. What it
+// was read into stays as it is, for who holds a part of it.
+func (w *work) save(ctx context.Context) error {
+	saved := w.restore.DeepCopy()
+	if err := w.client.Status().Patch(ctx, saved, locked(w.stored)); err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	w.stored, w.restore.ResourceVersion = saved, saved.ResourceVersion
+	return nil
 }
 
 // write writes the status if it changed.

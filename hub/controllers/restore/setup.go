@@ -35,6 +35,8 @@ type Options struct {
 	Accounts *accounts.Accounts
 	// Member finds the members. Required.
 	Member Member
+	// SpokeImage is the image that brings dumps from buckets. Empty: none can be.
+	SpokeImage string
 	// Recorder records events. Required.
 	Recorder events.EventRecorder
 	// Logger is where the queues log; the default is nowhere.

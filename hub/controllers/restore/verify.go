@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,14 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/leftover"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// verifyLimit is how long a backup has to be proven.
+// verifyLimit is how long a backup has to be proven; a dump, which travels, has limit.
 const verifyLimit = time.Hour
 
 // namespace is where the claims are to be.
@@ -42,7 +42,8 @@ func (w *work) claimName(of string) string {
 }
 
 // drill is the database that a backup is proven with. Of the application's image the
-// engine is taken, if the application has still the version of the backup.
+// engine is taken, if the application has still the version of the backup. One for a dump
+// is empty, and has its own credentials.
 func (w *work) drill() drill.Drill {
 	sum := sha256.Sum256([]byte(w.restore.UID))
 	d := drill.Drill{
@@ -50,14 +51,19 @@ func (w *work) drill() drill.Drill {
 		Credentials: client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabaseCredentials(w.backup.Spec.AppName)},
 		Storage:     resource.MustParse("1Gi"), // The claim is there already, and nobody reads this.
 	}
-	if w.app == nil || w.app.Spec.Database == nil {
-		return d
+	db := w.database()
+	if db != nil && db.Version == d.Version {
+		d.Image = db.Image
 	}
-	if ref := w.app.Spec.Database.CredentialsSecretRef; ref != nil {
-		d.Credentials.Name = ref.Name
-	}
-	if w.app.Spec.Database.Version == d.Version {
-		d.Image = w.app.Spec.Database.Image
+	switch {
+	case w.isDump():
+		d.Credentials = client.ObjectKey{}
+		d.Storage = *resource.NewQuantity(fit.Drill(db, &w.backup.Status), resource.BinarySI)
+		if w.place != nil && w.place.class.Name != "" {
+			d.StorageClass = &w.place.class.Name
+		}
+	case db != nil && db.CredentialsSecretRef != nil:
+		d.Credentials.Name = db.CredentialsSecretRef.Name
 	}
 	return d
 }
@@ -67,6 +73,8 @@ func (w *work) provable() verdict.Verdict {
 	switch {
 	case w.member.Spec.Mode == v1.ModeAgent:
 		return verdict.Fail(v1.ReasonForbidden, "in members of mode Agent the hub may start no database: verify in one of mode Agentless")
+	case w.isDump():
+		return verdict.Verdict{}
 	case len(w.backup.Status.Snapshots) != 1:
 		return verdict.Fail(v1.ReasonBackupNotReady, "Backup %q is of %d volumes, and one can be verified", w.backup.Name, len(w.backup.Status.Snapshots))
 	default:
@@ -76,16 +84,8 @@ func (w *work) provable() verdict.Verdict {
 
 // prove starts the database and, when it serves, says so on the Backup.
 func (w *work) prove(ctx context.Context) verdict.Verdict {
-	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
-	defer cancel()
-	ready, err := w.drill().Start(ctx, w.place.cluster)
-	switch {
-	case apierrors.IsNotFound(err):
-		return verdict.Hold(verdict.Member, v1.ReasonCredentialsMissing, "%s has not the application's credentials, which the database is asked with", w.member.Name)
-	case err != nil:
-		return w.memberTrouble(err)
-	case !ready:
-		return verdict.Hold(memberDelay, v1.ReasonVerifying, "waiting for the database to start on the restored data in %s", w.member.Name)
+	if v := w.startDrill(ctx); v.Stops() {
+		return v
 	}
 	before := w.backup.DeepCopy()
 	w.backup.Status.LastVerifiedTime = seconds(w.now)
@@ -95,11 +95,32 @@ func (w *work) prove(ctx context.Context) verdict.Verdict {
 	return verdict.Verdict{}
 }
 
+// startDrill starts the database, and tells whether it serves.
+func (w *work) startDrill(ctx context.Context) verdict.Verdict {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	ready, err := w.drill().Start(ctx, w.place.cluster)
+	switch {
+	case apierrors.IsNotFound(err):
+		return verdict.Hold(verdict.Member, v1.ReasonCredentialsMissing, "%s has not the application's credentials, which the database is asked with", w.member.Name)
+	case err != nil:
+		return w.memberTrouble(err)
+	case !ready:
+		return verdict.Hold(memberDelay, v1.ReasonVerifying, "waiting for the database that the backup is verified with to start in %s", w.member.Name)
+	default:
+		return verdict.Verdict{}
+	}
+}
+
 // concludeVerification writes what came of it, and has everything taken away.
 func (w *work) concludeVerification(v verdict.Verdict) {
 	s := &w.restore.Status
-	if v.Stops() && !v.Fatal && w.age() > verifyLimit {
-		v = verdict.Fail(v1.ReasonVerificationFailed, "not proven within %s: %s", verifyLimit, v.Message)
+	most := verifyLimit
+	if w.isDump() {
+		most = limit
+	}
+	if v.Stops() && !v.Fatal && w.age() > most {
+		v = verdict.Fail(v1.ReasonVerificationFailed, "not proven within %s: %s", most, v.Message)
 	}
 	w.conclude(v)
 	switch {
@@ -113,16 +134,26 @@ func (w *work) concludeVerification(v verdict.Verdict) {
 	}
 }
 
-// cleanUp takes away what was made to prove a backup, and then says what came of it.
+// cleanUp takes away what was made to prove a backup, or to load a dump that could not be,
+// and then says what came of it.
 func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
-	v, err := w.takeAway(ctx)
+	v, err := w.undo(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	s := &w.restore.Status
+	if ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady); ready != nil {
+		s.Message = ready.Message
+		if v.Stops() {
+			s.Message = verdict.Clip(ready.Message + " (" + v.Message + ")")
+		}
+	}
 	if v.Stops() {
+		if err := w.write(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
 		return queues.Later(max(v.Wait, memberDelay)), nil
 	}
-	s := &w.restore.Status
 	s.Phase, s.CompletionTime = v1.RestoreFailed, seconds(w.now)
 	if meta.IsStatusConditionTrue(s.Conditions, v1.ConditionReady) {
 		s.Phase = v1.RestoreCompleted
@@ -133,7 +164,7 @@ func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
 // takeAway deletes the database, its claim and its volume. What is not reached is tried
 // again for as long as the member is one.
 func (w *work) takeAway(ctx context.Context) (verdict.Verdict, error) {
-	if len(w.restore.Status.Volumes) == 0 {
+	if len(w.restore.Status.Volumes) == 0 && w.restore.Status.Dump == nil {
 		return verdict.Verdict{}, nil // Nothing was made.
 	}
 	if v, err := w.look(ctx); v.Stops() || err != nil {
@@ -144,7 +175,11 @@ func (w *work) takeAway(ctx context.Context) (verdict.Verdict, error) {
 	}
 	short, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	gone, err := w.drill().Remove(short, w.place.cluster)
+	if v := w.unloadDrill(short); v.Stops() {
+		return v, nil
+	}
+	member := leftover.Member{Reader: w.place.cluster.GetAPIReader(), Writer: w.place.cluster.GetClient(), Now: w.now, Note: w.note}
+	gone, err := w.drill().Remove(short, w.place.cluster, member)
 	if err != nil {
 		return w.memberTrouble(err), nil
 	}
@@ -152,40 +187,19 @@ func (w *work) takeAway(ctx context.Context) (verdict.Verdict, error) {
 		return verdict.Hold(memberDelay, v1.ReasonDeleting, "taking the database away"), nil
 	}
 	for i := range w.restore.Status.Volumes {
-		name := w.restore.Status.Volumes[i].PersistentVolume
-		err := w.place.cluster.GetAPIReader().Get(short, client.ObjectKey{Name: name}, &corev1.PersistentVolume{})
-		if err == nil && w.restore.Status.Volumes[i].State == stateBound {
-			return verdict.Hold(memberDelay, v1.ReasonDeleting, "waiting for the driver to delete the volume"), nil
-		}
-		if client.IgnoreNotFound(err) != nil {
+		gone, err := member.Volume(short, w.restore.Status.Volumes[i].PersistentVolume, w.restore.UID)
+		if err != nil {
 			return w.memberTrouble(err), nil
 		}
-	}
-	return w.deleteVolumes(ctx), nil
-}
-
-// deleteVolumes deletes the volumes that the driver did not.
-func (w *work) deleteVolumes(ctx context.Context) verdict.Verdict {
-	for i := range w.restore.Status.Volumes {
-		if err := w.deleteVolume(ctx, &w.restore.Status.Volumes[i]); err != nil {
-			return verdict.Judge(err, "deleting the volume that was verified")
+		if !gone {
+			return verdict.Hold(memberDelay, v1.ReasonDeleting, "waiting for the driver to delete the volume"), nil
 		}
 	}
-	return verdict.Verdict{}
-}
-
-// deleteVolume deletes a volume that was made, unless it is gone or not ours.
-func (w *work) deleteVolume(ctx context.Context, v *v1.RestoredVolume) error {
-	if v.Volume == "" {
-		return nil
+	// Those that the driver did not, or never heard of.
+	for i := range w.restore.Status.Volumes {
+		if err := w.maker().Delete(ctx, &w.restore.Status.Volumes[i]); err != nil {
+			return verdict.Judge(err, "deleting the volume that was verified"), nil
+		}
 	}
-	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, w.member.Status.Region)
-	if err != nil {
-		return err
-	}
-	ref := cloud.VolumeRef{Region: w.member.Status.Region, Zone: v.Zone, Handle: v.Volume}
-	if err := session.Volumes.DeleteVolume(ctx, ref, w.owner()); err != nil && !foreign(err) {
-		return err
-	}
-	return nil
+	return verdict.Verdict{}, nil
 }

@@ -91,10 +91,13 @@ func Render(s Spec) (component.Component, error) {
 	if err != nil {
 		return component.Component{}, err
 	}
-	r := renderer{Spec: s, engine: e, part: manifest.Part{
+	return component.Component{Name: Component, Objects: s.renderer(e).objects()}, nil
+}
+
+func (s Spec) renderer(e engine) renderer {
+	return renderer{Spec: s, engine: e, part: manifest.Part{
 		Owner: s.Owner, Component: Component, App: string(s.Engine), Version: manifest.LabelValue(s.Version),
 	}}
-	return component.Component{Name: Component, Objects: r.objects()}, nil
 }
 
 func (s Spec) name(suffix string, limit int) string {

@@ -72,5 +72,6 @@
 // its name last, and the line is the termination message of the pod, where the hub reads
 // it. Dumps of earlier releases have no manifest, and count all the same: what does not
 // count has a manifest unfinished-<stamp>.json beside it, and is removed after a day.
-// Two dumps at once, by the CronJob and by hand, do not get in each other's way.
+// Two dumps at once, by the CronJob and by hand, do not get in each other's way. A MySQL
+// database that is being loaded is not dumped: package jobs leaves a table that tells.
 package database

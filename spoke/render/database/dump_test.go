@@ -96,6 +96,12 @@ exec `+dump+` --no-defaults "$@"
 	p.sql(t, "DROP TABLE orders")
 	p.must(t, `gzip -dc `+file+` | mysql --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" "$DB_NAME"`)
 	p.sql(t, "INSERT INTO orders VALUES (1)")
+	// Half of a database is no dump of it.
+	p.sql(t, "CREATE TABLE "+LoadingTable+" (id INT)")
+	if out, err := p.run(t, "sh "+p.etc+"/backup.sh"); err == nil || !strings.Contains(out, "there is nothing whole to dump") {
+		t.Errorf("a database that is being loaded was dumped: %v, %s", err, out)
+	}
+	p.sql(t, "DROP TABLE "+LoadingTable)
 	p.env["MYSQL_PWD"] = "another"
 	if out, err := p.run(t, "sh "+p.etc+"/backup.sh"); err == nil {
 		t.Errorf("a dump without access succeeded: %s", out)

@@ -13,17 +13,17 @@ func main() {
 }
 
 func run(in io.Reader, out, problems io.Writer) int {
-	table, err := matrix.Read(in)
+	report, err := matrix.Read(in)
 	if err != nil {
 		_, _ = fmt.Fprintln(problems, err)
 		return 1
 	}
-	if _, err := io.WriteString(out, table.Markdown()); err != nil {
+	if _, err := io.WriteString(out, report.Markdown()); err != nil {
 		_, _ = fmt.Fprintln(problems, err)
 		return 1
 	}
 	status := 0
-	for _, problem := range table.Problems() {
+	for _, problem := range report.Problems() {
 		_, _ = fmt.Fprintln(problems, problem)
 		status = 1
 	}

@@ -12,6 +12,15 @@ copies.
 {{- end -}}
 {{- end -}}
 
+{{/* The image of the spoke, for the hub: the one that is named, else that beside its own. */}}
+{{- define "shopfleet.spokeImage" -}}
+{{- if .Values.spokeImage -}}
+{{ .Values.spokeImage }}
+{{- else if regexMatch "(^|/)shopfleet-hub$" .Values.image.repository -}}
+{{ regexReplaceAll "hub$" .Values.image.repository "spoke" }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
 {{/* An object in the release's namespace, as are the accounts that it binds. */}}
 {{- define "shopfleet.place" -}}
 {{- $o := .object -}}
@@ -29,9 +38,13 @@ copies.
 {{- $_ := set $container "imagePullPolicy" $v.image.pullPolicy -}}
 {{- $_ := set $container "resources" $v.resources -}}
 {{- $args := list -}}
-{{- range $container.args }}
-{{- $args = append $args (ternary (printf "-v=%d" (int $v.logLevel)) . (hasPrefix "-v=" .)) -}}
+{{- $spokeImage := include "shopfleet.spokeImage" .root -}}
+{{- range $arg := $container.args }}
+{{- if hasPrefix "-v=" $arg }}{{ $arg = printf "-v=%d" (int $v.logLevel) }}{{ end -}}
+{{- if hasPrefix "--spoke-image=" $arg }}{{ $arg = printf "--spoke-image=%s" $spokeImage }}{{ end -}}
+{{- $args = append $args $arg -}}
 {{- end -}}
+{{- if and $v.spokeImage (ne .root.Chart.Name "shopfleet-hub") }}{{ fail "spokeImage is a value of the chart shopfleet-hub alone" }}{{ end -}}
 {{- if $v.profiling }}{{ $args = append $args "--profiling=true" }}{{ end -}}
 {{- $_ := set $container "args" $args -}}
 {{- range $key := list "imagePullSecrets" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" "priorityClassName" }}

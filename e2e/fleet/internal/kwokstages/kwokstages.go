@@ -1,18 +1,33 @@
 package kwokstages
 
-import _ "embed"
+import (
+	_ "embed"
+	"strings"
+)
 
 //go:embed stages.yaml
 var stages string
 
+//go:embed jobs.yaml
+var jobs string
+
 //go:embed volumes.yaml
 var volumes string
 
-// YAML returns the stages as a file for KWOK, with or without those of the storage
-// driver.
-func YAML(driver bool) []byte {
-	if !driver {
-		return []byte(stages)
+// Left says what is not simulated, and left to others.
+type Left struct {
+	// Driver is the storage driver, Jobs the end of the pods of Jobs.
+	Driver, Jobs bool
+}
+
+// YAML returns the stages as a file for KWOK.
+func YAML(left Left) []byte {
+	files := []string{stages}
+	if !left.Jobs {
+		files = append(files, jobs)
 	}
-	return []byte(stages + "---\n" + volumes)
+	if !left.Driver {
+		files = append(files, volumes)
+	}
+	return []byte(strings.Join(files, "---\n"))
 }

@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return fmt.Errorf("finding the working folder: %w", err)
 		}
-		return lab.Down(lab.ForTests(root, os.Stderr))
+		return lab.Down(ctx, lab.ForTests(root, os.Stderr))
 	}
 	return errUsage
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/dumps"
 )
 
 // maxVersion is how long a version may be in a status.
@@ -37,7 +38,7 @@ func parse(text string) (dumped, error) {
 	if err := json.Unmarshal([]byte(strings.TrimSpace(text)), &m); err != nil {
 		return dumped{}, fmt.Errorf("reading a manifest: %w", err)
 	}
-	good := regexp.MustCompile(`^backup-[0-9]{8}T[0-9]{6}Z\.(dump|sql\.gz)$`).MatchString(m.File) &&
+	good := dumps.IsFile(m.File) &&
 		regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(m.SHA256) &&
 		m.Bytes > 0 && len(m.Version) <= maxVersion &&
 		(m.Engine == v1.EnginePostgreSQL || m.Engine == v1.EngineMySQL) &&
@@ -54,4 +55,15 @@ func (m dumped) record(s *v1.BackupStatus) {
 	s.Engine, s.Version, s.Consistency = m.Engine, m.Version, v1.ConsistencyApplication
 	s.Size = resource.NewQuantity(m.Bytes, resource.BinarySI).String()
 	s.CutTime = &metav1.Time{Time: m.CutTime.Truncate(time.Second)}
+}
+
+// newest returns the newest dump that the containers of a Job tell of, if any.
+func newest(ends []dumps.End) *dumped {
+	var made *dumped
+	for _, end := range ends {
+		if m, err := parse(end.Message); err == nil && (made == nil || made.CompletionTime.Before(m.CompletionTime)) {
+			made = &m
+		}
+	}
+	return made
 }

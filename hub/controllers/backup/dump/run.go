@@ -2,7 +2,7 @@ package dump
 
 import (
 	"context"
-	"strings"
+	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
@@ -22,8 +23,6 @@ const (
 	keepSeconds = 60 * 60
 	// instantiate tells, on a Job, that it was not the schedule that made it.
 	instantiate = "cronjob.kubernetes.io/instantiate"
-	// maxSaid bounds what is repeated of a pod's words, in bytes.
-	maxSaid = 512
 )
 
 // Run is one look at the dump of a Backup.
@@ -49,16 +48,32 @@ func (r Run) Advance(ctx context.Context) verdict.Verdict {
 		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", r.jobName())
 	case err != nil:
 		return r.trouble(err)
-	case job.Labels[v1.BackupLabel] != manifest.LabelValue(r.Backup.Name):
+	case !r.ours(job):
 		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", r.jobName())
 	}
 	r.take(job)
 	return r.follow(ctx, job)
 }
 
-// jobName is the same from whoever asks, and another for each Backup.
+// jobName is the same from whoever asks, and another for each Backup. That of a slot is
+// the name that the CronJob's controller gives to its Job: whoever comes second finds it there.
 func (r Run) jobName() string {
-	return render.DatabaseCronJob(r.Backup.Spec.AppName) + "-" + manifest.Hash(string(r.Backup.UID))
+	cronJob := render.DatabaseCronJob(r.Backup.Spec.AppName)
+	if slot := r.Backup.Spec.Slot; slot != nil {
+		return cronJob + "-" + strconv.FormatInt(slot.Unix()/60, 10)
+	}
+	return cronJob + "-" + manifest.Hash(string(r.Backup.UID))
+}
+
+// ours tells whether a Job of that name is one that was made for this Backup, or by the
+// CronJob for its slot.
+func (r Run) ours(job *batchv1.Job) bool {
+	if job.Labels[v1.BackupLabel] == manifest.LabelValue(r.Backup.Name) {
+		return true
+	}
+	owner := metav1.GetControllerOf(job)
+	return r.Backup.Spec.Slot != nil && owner != nil &&
+		owner.Kind == "CronJob" && owner.Name == render.DatabaseCronJob(r.Backup.Spec.AppName)
 }
 
 // begin makes the Job.
@@ -74,18 +89,37 @@ func (r Run) begin(ctx context.Context) verdict.Verdict {
 	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != manifest.LabelValue(r.Backup.Spec.AppName):
 		return verdict.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, r.Backup.Spec.ClusterName)
 	}
+	if v := r.serves(ctx); v.Stops() {
+		return v
+	}
 	job := r.job(from)
 	err = r.Writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager))
 	switch {
 	case apierrors.IsInvalid(err):
-		return verdict.Fail(v1.ReasonDumpFailed, "%s does not accept the Job %s: %s", r.Backup.Spec.ClusterName, job.Name, said(err.Error()))
+		return verdict.Fail(v1.ReasonDumpFailed, "%s does not accept the Job %s: %s", r.Backup.Spec.ClusterName, job.Name, dumps.Said(err.Error()))
 	case apierrors.IsAlreadyExists(err):
 		return verdict.Hold(verdict.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
 	case err != nil:
 		return r.trouble(err)
 	}
 	r.take(job)
-	return r.dumping(job)
+	return r.dumping(job, "")
+}
+
+// serves tells whether there is a database to dump: one that was just placed, or that is
+// being restored, is waited for instead of being dumped in vain.
+func (r Run) serves(ctx context.Context) verdict.Verdict {
+	pod := &corev1.Pod{}
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: render.DatabasePod(r.Backup.Spec.AppName)}, pod)
+	if client.IgnoreNotFound(err) != nil {
+		return r.trouble(err)
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return verdict.Verdict{}
+		}
+	}
+	return verdict.Hold(verdict.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterName)
 }
 
 // job returns the Job that runs a CronJob once.
@@ -124,102 +158,68 @@ func copyOf(from *batchv1.CronJob) []metav1.OwnerReference {
 func (r Run) take(job *batchv1.Job) {
 	s := &r.Backup.Status
 	s.Phase = v1.BackupInProgress
-	if s.Dump != nil {
-		return
+	if s.Dump == nil {
+		s.Dump = &v1.DumpFile{Claim: claimOf(job)}
 	}
-	for _, v := range job.Spec.Template.Spec.Volumes {
-		if v.PersistentVolumeClaim != nil {
-			s.Dump = &v1.DumpFile{Claim: v.PersistentVolumeClaim.ClaimName}
-			return
-		}
-	}
-	s.Dump = &v1.DumpFile{Claim: "unknown"}
+	s.Dump.Job = job.Name
 }
 
-func (r Run) dumping(job *batchv1.Job) verdict.Verdict {
+// claimOf returns the name of the claim that a Job writes to.
+func claimOf(job *batchv1.Job) string {
+	for _, v := range job.Spec.Template.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			return v.PersistentVolumeClaim.ClaimName
+		}
+	}
+	return "unknown"
+}
+
+func (r Run) dumping(job *batchv1.Job, why string) verdict.Verdict {
 	age := time.Duration(0)
 	if r.Backup.Status.StartTime != nil {
 		age = r.Now.Sub(r.Backup.Status.StartTime.Time)
+	}
+	if why != "" {
+		return verdict.Hold(verdict.Poll(age), v1.ReasonDumping, "the Job %s is to dump the database, and waits: %s", job.Name, why)
 	}
 	return verdict.Hold(verdict.Poll(age), v1.ReasonDumping, "the Job %s dumps the database", job.Name)
 }
 
 // follow looks how far a Job is.
 func (r Run) follow(ctx context.Context, job *batchv1.Job) verdict.Verdict {
-	ended, why := end(job)
-	if !ended {
-		return r.dumping(job)
-	}
-	pods := &corev1.PodList{}
-	err := r.Reader.List(ctx, pods, client.InNamespace(job.Namespace), client.MatchingLabels{"job-name": job.Name})
+	out, err := dumps.Look(ctx, r.Reader, job)
 	if err != nil {
 		return r.trouble(err)
 	}
-	made, last := read(job, pods.Items)
+	if !out.Ended {
+		return r.dumping(job, out.Why)
+	}
+	ends, err := dumps.Ends(ctx, r.Reader, job)
+	if err != nil {
+		return r.trouble(err)
+	}
+	made := newest(ends)
 	switch {
 	case made != nil:
 		made.record(&r.Backup.Status)
 		return verdict.Verdict{}
-	case why == "":
+	case out.Succeeded:
 		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s succeeded, but no pod of it says which file the dump is", job.Name)
-	case last != "":
-		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s: %s", job.Name, said(why), said(last))
+	case out.Said != "":
+		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s: %s", job.Name, out.Why, out.Said)
 	default:
-		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s", job.Name, said(why))
+		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s", job.Name, out.Why)
 	}
 }
 
-// end tells whether a Job has ended, and why it failed if it did.
-func end(job *batchv1.Job) (ended bool, failure string) {
-	for _, c := range job.Status.Conditions {
-		switch {
-		case c.Status != corev1.ConditionTrue:
-		case c.Type == batchv1.JobComplete:
-			return true, ""
-		case c.Type == batchv1.JobFailed:
-			return true, c.Reason + ": " + c.Message
-		}
-	}
-	return false, ""
-}
-
-// read returns the newest dump that the pods of a Job tell of, if any, and what was said
-// by the pod that ended last.
-func read(job *batchv1.Job, pods []corev1.Pod) (made *dumped, last string) {
-	var lastEnd time.Time
-	for i := range pods {
-		if !metav1.IsControlledBy(&pods[i], job) {
-			continue
-		}
-		for _, c := range pods[i].Status.ContainerStatuses {
-			end := c.State.Terminated
-			if end == nil {
-				continue
-			}
-			if m, err := parse(end.Message); err == nil && (made == nil || made.CompletionTime.Before(m.CompletionTime)) {
-				made = &m
-			}
-			if end.Message != "" && !end.FinishedAt.Time.Before(lastEnd) {
-				lastEnd, last = end.FinishedAt.Time, end.Message
-			}
-		}
-	}
-	return made, last
-}
-
-// trouble is what an error of the member means.
 func (r Run) trouble(err error) verdict.Verdict {
-	if apierrors.IsForbidden(err) {
-		return verdict.Hold(verdict.Refused, v1.ReasonForbidden, "the hub may not make or read Jobs in %s", r.Backup.Spec.ClusterName)
-	}
-	return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s does not answer", r.Backup.Spec.ClusterName)
+	return trouble(r.Backup.Spec.ClusterName, "Jobs", err)
 }
 
-// said makes one line of bounded length of what others wrote.
-func said(text string) string {
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
-	if len(text) > maxSaid {
-		return strings.ToValidUTF8(text[:maxSaid-3], "") + "..."
+// trouble is what an error of a member means that was asked for some objects.
+func trouble(member, what string, err error) verdict.Verdict {
+	if apierrors.IsForbidden(err) {
+		return verdict.Hold(verdict.Refused, v1.ReasonForbidden, "the hub may not make or read %s in %s", what, member)
 	}
-	return text
+	return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s does not answer", member)
 }

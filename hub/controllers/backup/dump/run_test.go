@@ -39,6 +39,10 @@ type member struct {
 	// refuses answers all requests, refusesWrites those that write.
 	refuses, refusesWrites error
 	made                   int
+	// down tells that the database is not ready.
+	down bool
+	// jobName is the one whose pods are asked for, if not that of a person.
+	jobName string
 }
 
 func (m *member) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
@@ -46,6 +50,15 @@ func (m *member) Get(_ context.Context, key client.ObjectKey, into client.Object
 		return m.refuses
 	}
 	switch into := into.(type) {
+	case *corev1.Pod:
+		if key.Name == "shop-database-0" {
+			ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}
+			if m.down {
+				ready.Status = corev1.ConditionFalse
+			}
+			into.Status.Conditions = []corev1.PodCondition{ready}
+			return nil
+		}
 	case *batchv1.CronJob:
 		if m.cronJob != nil && client.ObjectKeyFromObject(m.cronJob) == key {
 			m.cronJob.DeepCopyInto(into)
@@ -63,7 +76,11 @@ func (m *member) Get(_ context.Context, key client.ObjectKey, into client.Object
 func (m *member) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	asked := (&client.ListOptions{}).ApplyOptions(options)
 	pods, ok := list.(*corev1.PodList)
-	if !ok || asked.LabelSelector.String() != "job-name="+jobName || asked.Namespace != "shops" {
+	wanted := jobName
+	if m.jobName != "" {
+		wanted = m.jobName
+	}
+	if !ok || asked.LabelSelector.String() != "job-name="+wanted || asked.Namespace != "shops" {
 		return fmt.Errorf("listing %T by %v in %q", list, asked.LabelSelector, asked.Namespace)
 	}
 	pods.Items = m.pods
@@ -143,7 +160,7 @@ func TestDump(t *testing.T) {
 		if diff := cmp.Diff(want, look(t, m, b)); diff != "" {
 			t.Errorf("pass %d (-want +got):\n%s", pass, diff)
 		}
-		if diff := cmp.Diff(&v1.DumpFile{Claim: "shop-database-backup"}, b.Status.Dump); diff != "" || b.Status.Phase != v1.BackupInProgress {
+		if diff := cmp.Diff(&v1.DumpFile{Claim: "shop-database-backup", Job: jobName}, b.Status.Dump); diff != "" || b.Status.Phase != v1.BackupInProgress {
 			t.Errorf("pass %d: phase %s, dump (-want +got):\n%s", pass, b.Status.Phase, diff)
 		}
 	}
@@ -169,7 +186,7 @@ func TestDump(t *testing.T) {
 	status := v1.BackupStatus{
 		Phase: v1.BackupInProgress, StartTime: b.Status.StartTime, CutTime: &metav1.Time{Time: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)},
 		Engine: v1.EnginePostgreSQL, Version: "15.4", Size: "1Mi", Consistency: v1.ConsistencyApplication,
-		Dump: &v1.DumpFile{Claim: "shop-database-backup", File: "backup-20260302T020000Z.dump", Bytes: 1 << 20, SHA256: sum},
+		Dump: &v1.DumpFile{Claim: "shop-database-backup", Job: jobName, File: "backup-20260302T020000Z.dump", Bytes: 1 << 20, SHA256: sum},
 	}
 	if diff := cmp.Diff(status, b.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
@@ -190,11 +207,18 @@ func TestWhatComesOfIt(t *testing.T) {
 			v1.ReasonCronJobNotFound, "eu-1 does not have the CronJob shop-database-backup yet", false},
 		"a CronJob of another": {func(m *member, _ *v1.Backup) { m.cronJob.Labels[v1.InstanceLabel] = "other" },
 			v1.ReasonCronJobNotFound, "the CronJob shop-database-backup in eu-1 is not the application's", true},
+		"no database yet": {func(m *member, _ *v1.Backup) { m.down = true },
+			v1.ReasonStartingDatabase, "waiting for the database in eu-1 to be ready", false},
 		"forbidden":        {func(m *member, _ *v1.Backup) { m.refuses = forbidden }, v1.ReasonForbidden, "the hub may not make or read Jobs in eu-1", false},
 		"forbidden writes": {func(m *member, _ *v1.Backup) { m.refusesWrites = forbidden }, v1.ReasonForbidden, "the hub may not make or read Jobs in eu-1", false},
 		"no answer":        {func(m *member, _ *v1.Backup) { m.refuses = errors.New("connection refused") }, v1.ReasonClusterUnreachable, "eu-1 does not answer", false},
 		"invalid": {func(m *member, _ *v1.Backup) { m.refusesWrites = apierrors.NewInvalid(schema.GroupKind{}, "x", nil) },
 			v1.ReasonDumpFailed, `eu-1 does not accept the Job ` + jobName + `: "x" is invalid`, true},
+		"no image": {func(m *member, b *v1.Backup) {
+			Run{Backup: b, Reader: m, Writer: m, Now: now()}.Advance(t.Context())
+			m.says("job-1", 0, "")
+			m.pods[0].Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}
+		}, v1.ReasonDumping, "the Job " + jobName + " is to dump the database, and waits: ErrImagePull", false},
 		"the Job is gone": {func(_ *member, b *v1.Backup) { b.Status.Dump = &v1.DumpFile{Claim: "c"} },
 			v1.ReasonDumpFailed, "the Job " + jobName + " was gone before it was seen to end", true},
 		"a Job of another": {func(m *member, _ *v1.Backup) {

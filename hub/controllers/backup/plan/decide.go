@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,9 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
+
+// dumpGrace is how long after its slot a CronJob's Job is there, if it comes at all.
+const dumpGrace = 2 * time.Minute
 
 // input is what a plan is decided from.
 type input struct {
@@ -35,6 +39,8 @@ type Plan struct {
 	Condition metav1.Condition
 	// Invalid tells that nothing could be planned: what was known before holds on.
 	Invalid bool
+	// notes are for the condition too, though nothing stands in the way.
+	notes []string
 	// Again is when the next pass is due at the latest.
 	Again time.Time
 }
@@ -54,11 +60,16 @@ type Standing struct {
 	// asked for; zero when none is.
 	Version     string
 	UpgradeTime time.Time
-	// Completed and Failed count the Backups that there are.
-	Completed, Failed int
+	// Completed counts the good Backups that there are, and Failed the others by reason.
+	Completed int
+	Failed    map[string]int
 	// LastVerifySlot is the newest slot of the verify schedule that was answered, and
 	// LastVerified when a backup was last proven; zero if none was.
 	LastVerifySlot, LastVerified time.Time
+	// VerifyDeadline is when the next proof is late; zero where none is asked for.
+	VerifyDeadline time.Time
+	// VerifyFailed tells that the last backup that was tried could not be proven.
+	VerifyFailed bool
 }
 
 // trouble is what stands in the way, for the condition.
@@ -84,25 +95,54 @@ func decide(in input) Plan {
 		if member == nil || entry.Phase == v1.PhaseDeleting {
 			continue
 		}
-		in.prune(&plan, in.by(v1.BackupDump, entry.Name))
-		if !csi.BySnapshots(policy.Method, member) {
-			continue // Snapshots from before that was so are kept.
+		method := methodIn(policy.Method, member)
+		if method != v1.BackupDump {
+			in.prune(&plan, in.by(v1.BackupDump, entry.Name))
 		}
+		if method == v1.BackupAuto {
+			continue
+		}
+		// Where dumps are made, snapshots from before that was so are kept.
 		planned++
-		all = append(all, in.cluster(&plan, when, entry.Name)...)
+		all = append(all, in.cluster(&plan, when, place{entry.Name, method})...)
 	}
-	plan.Condition = condition(planned, all)
+	plan.Condition = condition(planned, all, plan.notes)
 	return plan
 }
 
+// place is a cluster and how it is backed up.
+type place struct {
+	name   string
+	method v1.BackupMethod
+}
+
+// methodIn returns how the databases of a member are backed up; Auto: that is not known yet.
+func methodIn(method v1.BackupMethod, member *v1.MemberCluster) v1.BackupMethod {
+	switch {
+	case csi.BySnapshots(method, member):
+		return v1.BackupSnapshot
+	case method != v1.BackupDump && member.Spec.CloudAccountRef != nil && member.Status.Provider == "":
+		return v1.BackupAuto
+	default:
+		return v1.BackupDump
+	}
+}
+
+// leastBetween is what a provider asks to leave between two backups.
+func (in input) leastBetween(p place) time.Duration {
+	if p.method == v1.BackupDump {
+		return 0
+	}
+	return csi.CapabilitiesOf(in.members[p.name].Status.Provider).MinInterval
+}
+
 // cluster plans one cluster.
-func (in input) cluster(plan *Plan, when schedule.Schedule, name string) []trouble {
+func (in input) cluster(plan *Plan, when schedule.Schedule, p place) []trouble {
 	policy := in.app.Spec.Database.Backup
-	interval := when.MinInterval(in.now)
-	least := csi.CapabilitiesOf(in.members[name].Status.Provider).MinInterval
-	// A dump that somebody asked for does not stand in for a snapshot.
-	mine := in.by(v1.BackupSnapshot, name)
-	standing := in.standing(name, mine)
+	interval, least := when.MinInterval(in.now), in.leastBetween(p)
+	// A dump does not stand in for a snapshot, nor the other way round.
+	mine := in.by(p.method, p.name)
+	standing := in.standing(p.name, mine)
 	standing.MaxRPO = when.DefaultMaxRPO(in.now)
 	if policy.MaxRPO != nil {
 		standing.MaxRPO = policy.MaxRPO.Duration
@@ -110,18 +150,21 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, name string) []troub
 	var found []trouble
 	if interval < least {
 		found = append(found, trouble{v1.ReasonScheduleTooTight, fmt.Sprintf(
-			"%s: spec.database.backup.schedule asks for snapshots every %s, and the provider takes one every %s", name, interval, least)})
+			"%s: spec.database.backup.schedule asks for snapshots every %s, and the provider takes one every %s", p.name, interval, least)})
 	}
-	last := in.lastSlot(name, mine)
+	last := in.lastSlot(p.name, mine)
 	standing.LastSlot = last
-	due := when.Due(last, in.now, in.offset(name, interval))
+	due := when.Due(last, in.now, in.offset(p, interval))
 	if !due.Slot.IsZero() && !in.busy(mine) && (due.Slot.Sub(last) >= least || len(mine) == 0) {
-		plan.Make = append(plan.Make, in.backupFor(name, due.Slot))
-		plan.Missed[name] = due.Missed
+		plan.Make = append(plan.Make, in.backupFor(p, due.Slot))
+		if p.method != v1.BackupDump || in.known(p.name) {
+			// Before it was planned from here, the CronJob missed none of them.
+			plan.Missed[p.name] = due.Missed
+		}
 		standing.LastSlot = due.Slot
 	}
 	standing.Next = due.NextAt
-	if t := in.upgrade(plan, &standing, mine); t.reason != "" {
+	if t := in.upgrade(plan, &standing, p.method); t.reason != "" {
 		found = append(found, t)
 	}
 	plan.Again = earliest(plan.Again, due.NextAt)
@@ -130,7 +173,7 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, name string) []troub
 	}
 	in.prune(plan, mine)
 	plan.Clusters = append(plan.Clusters, standing)
-	if t, at := in.exposure(name, standing, mine); t.reason != "" {
+	if t, at := in.exposure(p.name, standing, mine); t.reason != "" {
 		found = append(found, t)
 	} else {
 		plan.Again = earliest(plan.Again, at)
@@ -144,8 +187,17 @@ func (in input) prune(plan *Plan, mine []*v1.Backup) {
 	plan.Delete = append(plan.Delete, schedule.Prune(in.now, in.inventory(mine), policy).Delete...)
 }
 
-// offset is how long after its slot a run begins.
-func (in input) offset(cluster string, interval time.Duration) time.Duration {
+// offset is how long after its slot a run begins. Dumps are begun by the CronJob, all at
+// their slot: the Backup comes when its Job should be there.
+func (in input) offset(p place, interval time.Duration) time.Duration {
+	if p.method == v1.BackupDump {
+		return dumpGrace
+	}
+	return in.spread(p.name, interval)
+}
+
+// spread tells applications of the same schedule apart.
+func (in input) spread(cluster string, interval time.Duration) time.Duration {
 	return schedule.Offset(in.app.Namespace+"/"+in.app.Name+"/"+cluster, schedule.Window(interval))
 }
 
@@ -171,20 +223,21 @@ func (in input) exposure(name string, s Standing, mine []*v1.Backup) (trouble, t
 }
 
 // condition sums up.
-func condition(planned int, all []trouble) metav1.Condition {
+func condition(planned int, all []trouble, notes []string) metav1.Condition {
 	if planned == 0 {
 		return metav1.Condition{
 			Status: metav1.ConditionUnknown, Reason: v1.ReasonNotChecked,
-			Message: "No cluster is backed up by snapshots; dumps are made by the CronJob in each cluster",
+			Message: "Of no cluster is it known yet how it is backed up",
 		}
 	}
 	if len(all) == 0 {
-		return metav1.Condition{
-			Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent,
-			Message: "Each cluster has a good backup that is young enough",
+		message := "Each cluster has a good backup that is young enough"
+		if len(notes) > 0 {
+			message += "; " + joined(notes)
 		}
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent, Message: verdict.Clip(message)}
 	}
-	messages := make([]string, 0, len(all))
+	messages := slices.Clone(notes)
 	reason := all[0].reason
 	for _, t := range all {
 		messages = append(messages, t.message)
@@ -196,20 +249,23 @@ func condition(planned int, all []trouble) metav1.Condition {
 }
 
 // backupFor returns the Backup of a slot.
-func (in input) backupFor(name string, slot time.Time) *v1.Backup {
-	return &v1.Backup{
+func (in input) backupFor(p place, slot time.Time) *v1.Backup {
+	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, name, slot),
+			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, p.name, slot),
 			Labels: map[string]string{
-				v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: in.app.Name, v1.ClusterLabel: name,
+				v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: in.app.Name, v1.ClusterLabel: p.name,
 			},
 		},
 		Spec: v1.BackupSpec{
-			AppName: in.app.Name, ClusterName: name, Method: v1.BackupSnapshot, Slot: &metav1.Time{Time: slot},
-			CopyToRegions: in.app.Spec.Database.Backup.CopyToRegions,
-			Deletion:      v1.DeletionDelete,
+			AppName: in.app.Name, ClusterName: p.name, Method: p.method, Slot: &metav1.Time{Time: slot},
+			Deletion: v1.DeletionDelete,
 		},
 	}
+	if p.method == v1.BackupSnapshot {
+		b.Spec.CopyToRegions = in.app.Spec.Database.Backup.CopyToRegions
+	}
+	return b
 }
 
 func earliest(a, b time.Time) time.Time {

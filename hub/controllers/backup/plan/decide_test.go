@@ -76,12 +76,14 @@ func TestWhatIsMade(t *testing.T) {
 			in.app.Status.Backups = []v1.ClusterBackups{{Cluster: "eu-1", LastSlot: &metav1.Time{Time: at("2026-03-02T02:00:00Z")}}}
 		}, nil},
 		"the cluster is left":       {"2026-03-02T02:10:00Z", func(in *input) { in.app.Status.Clusters[0].Phase = v1.PhaseDeleting }, nil},
-		"the member has no account": {"2026-03-02T02:10:00Z", func(in *input) { in.members["eu-1"].Spec.CloudAccountRef = nil }, nil},
+		"the member has no account": {"2026-03-02T02:10:00Z", func(in *input) { in.members["eu-1"].Spec.CloudAccountRef = nil }, []string{"shop-eu-1-20260302-0200"}},
+		"the provider is not known": {"2026-03-02T02:10:00Z", func(in *input) { in.members["eu-1"].Status.Provider = "" }, nil},
 		"snapshots all the same": {"2026-03-02T02:10:00Z", func(in *input) {
 			in.members["eu-1"].Spec.CloudAccountRef = nil
 			in.app.Spec.Database.Backup.Method = v1.BackupSnapshot
 		}, []string{"shop-eu-1-20260302-0200"}},
-		"dumps are asked for":         {"2026-03-02T02:10:00Z", func(in *input) { in.app.Spec.Database.Backup.Method = v1.BackupDump }, nil},
+		"dumps are asked for":         {"2026-03-02T02:02:00Z", func(in *input) { in.app.Spec.Database.Backup.Method = v1.BackupDump }, []string{"shop-eu-1-20260302-0200"}},
+		"the CronJob is given time":   {"2026-03-02T02:01:59Z", func(in *input) { in.app.Spec.Database.Backup.Method = v1.BackupDump }, nil},
 		"in another time zone":        {"2026-03-02T06:10:00Z", func(in *input) { in.app.Spec.Database.Backup.TimeZone = "America/New_York" }, nil},
 		"in another time zone, due":   {"2026-03-02T07:10:00Z", func(in *input) { in.app.Spec.Database.Backup.TimeZone = "America/New_York" }, []string{"shop-eu-1-20260302-0700"}},
 		"the schedule is no schedule": {"2026-03-02T02:10:00Z", func(in *input) { in.app.Spec.Database.Backup.Schedule = "0 2 31 2 *" }, nil},
@@ -173,8 +175,20 @@ func TestConditions(t *testing.T) {
 			in.app.Spec.Database.Backup.Schedule = "*/5 * * * *"
 			in.backups = []v1.Backup{backup("2026-03-01T12:15:00Z", v1.BackupCompleted)}
 		}, metav1.ConditionFalse, v1.ReasonScheduleTooTight, "eu-1: spec.database.backup.schedule asks for snapshots every 5m0s, and the provider takes one every 10m0s"},
-		"dumps": {"2026-03-04T09:00:00Z", func(in *input) { in.app.Spec.Database.Backup.Method = v1.BackupDump }, metav1.ConditionUnknown, v1.ReasonNotChecked,
-			"No cluster is backed up by snapshots; dumps are made by the CronJob in each cluster"},
+		"dumps": {"2026-03-04T09:00:00Z", func(in *input) {
+			in.app.Spec.Database.Backup.Method = v1.BackupDump
+			in.backups = []v1.Backup{dumpOf("2026-03-04T02:00:00Z")}
+		}, metav1.ConditionTrue, v1.ReasonBackupsRecent, "Each cluster has a good backup that is young enough"},
+		"no dumps": {"2026-03-04T09:00:00Z", func(in *input) { in.app.Spec.Database.Backup.Method = v1.BackupDump },
+			metav1.ConditionFalse, v1.ReasonNoBackup, "eu-1: there is no good backup"},
+		"dumps too old": {"2026-03-04T15:00:00Z", func(in *input) {
+			in.app.Spec.Database.Backup.Method = v1.BackupDump
+			failed := dumpOf("2026-03-04T02:00:00Z")
+			failed.Status.Phase = v1.BackupFailed
+			in.backups = []v1.Backup{dumpOf("2026-03-02T02:00:00Z"), failed}
+		}, metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest good backup, dump-2026-03-02, is older than 36h0m0s; the last one failed: the cloud said no"},
+		"the provider is not known": {"2026-03-04T09:00:00Z", func(in *input) { in.members["eu-1"].Status.Provider = "" }, metav1.ConditionUnknown, v1.ReasonNotChecked,
+			"Of no cluster is it known yet how it is backed up"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

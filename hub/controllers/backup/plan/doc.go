@@ -5,7 +5,9 @@
 //
 //   - A Backup is named after its slot, and made by a plain create: whoever comes second
 //     finds that it is there. Runs that were missed are made up for once.
-//   - Applications of the same schedule are spread over a few minutes after the slot.
+//   - Snapshots of applications of the same schedule are spread over a few minutes after
+//     the slot. Dumps are made by the CronJob in the member, at the slot: the Backup comes
+//     two minutes later, finds the CronJob's Job, and makes it where there is none.
 //   - Retention is hub/schedule's plan over the Backups of an application in a cluster;
 //     deleting a Backup deletes its snapshots (package hub/controllers/backup).
 //   - The condition BackupReady of the application says whether each cluster has a good
@@ -13,9 +15,10 @@
 //
 // # Not
 //
-// Dumps are made and pruned in the member, by its CronJob; they are not planned here, and
-// those of the CronJob have no Backups. Backups of dumps that people asked for are deleted by
-// the same retention, which leaves the files alone; they count as no snapshot does.
+// The files of dumps are pruned in the member, by its CronJob and by the same retention; a
+// Backup that is deleted here takes what is in the bucket along. Where a cluster is backed up
+// by snapshots no dump stands in for one, nor the other way round, and snapshots from before
+// a cluster was dumped are kept.
 // Backups of an application that is gone, or of a cluster that it has left, are kept:
 // nobody's schedule says for how long.
 //

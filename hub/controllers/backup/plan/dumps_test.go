@@ -30,7 +30,7 @@ func TestDumpsAreNoSnapshots(t *testing.T) {
 		reason string
 	}{
 		"in a cluster with snapshots": {v1.BackupSnapshot, []string{"dump-2026-03-01", "shop-eu-1-20260301-0200"}, v1.ReasonBackupTooOld},
-		"in a cluster that is dumped": {v1.BackupDump, []string{"dump-2026-03-01"}, v1.ReasonNotChecked},
+		"in a cluster that is dumped": {v1.BackupDump, []string{"dump-2026-03-01"}, v1.ReasonBackupsRecent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -50,11 +50,167 @@ func TestDumpsAreNoSnapshots(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" || plan.Condition.Reason != tt.reason {
 				t.Errorf("condition %s, deleted (-want +got):\n%s", fmt.Sprint(plan.Condition), diff)
 			}
+			// The dump is in no bucket.
+			proven := map[v1.BackupMethod]int{v1.BackupSnapshot: 1}[tt.method]
+			if len(plan.Verify) != proven {
+				t.Fatalf("%d are to be proven, want %d", len(plan.Verify), proven)
+			}
 			for _, r := range plan.Verify {
 				if r.Spec.BackupName != "shop-eu-1-20260302-0200" {
 					t.Errorf("%s is to be proven", r.Spec.BackupName)
 				}
 			}
 		})
+	}
+}
+
+// dumped is an application whose databases are dumped.
+func dumped(now string, backups ...v1.Backup) input {
+	in := situation(now)
+	in.app.Spec.Database.Backup.Method = v1.BackupDump
+	in.backups = backups
+	return in
+}
+
+// sent is a dump that is in the bucket.
+func sent(day string) v1.Backup {
+	b := dumpOf(day)
+	b.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Prefix: "p", State: v1.DumpSent}
+	return b
+}
+
+// TestTheDumpOfASlot is made with the name that the CronJob's controller goes by, and goes
+// to no region.
+func TestTheDumpOfASlot(t *testing.T) {
+	t.Parallel()
+	made := decide(dumped("2026-03-02T02:02:00Z")).Make
+	if len(made) != 1 {
+		t.Fatalf("made %d", len(made))
+	}
+	want := v1.BackupSpec{
+		AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump, Slot: &metav1.Time{Time: at("2026-03-02T02:00:00Z")},
+		Deletion: v1.DeletionDelete,
+	}
+	if diff := cmp.Diff(want, made[0].Spec); diff != "" || made[0].Name != "shop-eu-1-20260302-0200" {
+		t.Errorf("%s, spec (-want +got):\n%s", made[0].Name, diff)
+	}
+}
+
+// TestHowAClusterIsBackedUp, by the method, the account and the provider.
+func TestHowAClusterIsBackedUp(t *testing.T) {
+	t.Parallel()
+	account := &v1.CloudAccountReference{Name: "prod"}
+	for name, tt := range map[string]struct {
+		method   v1.BackupMethod
+		account  *v1.CloudAccountReference
+		provider v1.Provider
+		want     v1.BackupMethod
+	}{
+		"an account in a cloud":      {v1.BackupAuto, account, v1.ProviderAWS, v1.BackupSnapshot},
+		"left to the default":        {"", account, v1.ProviderAWS, v1.BackupSnapshot},
+		"an account for the bucket":  {v1.BackupAuto, account, v1.ProviderLocal, v1.BackupDump},
+		"no account":                 {v1.BackupAuto, nil, v1.ProviderAWS, v1.BackupDump},
+		"no account, no provider":    {v1.BackupAuto, nil, "", v1.BackupDump},
+		"not known yet":              {v1.BackupAuto, account, "", v1.BackupAuto},
+		"dumps all the same":         {v1.BackupDump, account, v1.ProviderAWS, v1.BackupDump},
+		"dumps, before it is known":  {v1.BackupDump, account, "", v1.BackupDump},
+		"snapshots, whatever it has": {v1.BackupSnapshot, nil, "", v1.BackupSnapshot},
+	} {
+		m := &v1.MemberCluster{Spec: v1.MemberClusterSpec{CloudAccountRef: tt.account}, Status: v1.MemberClusterStatus{Provider: tt.provider}}
+		if got := methodIn(tt.method, m); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// TestWhatWasDumpedBeforeIsNotMissed: a cluster that is planned for the first time has had
+// its CronJob all along, and runs that are missed from then on are told of.
+func TestWhatWasDumpedBeforeIsNotMissed(t *testing.T) {
+	t.Parallel()
+	in := dumped("2026-03-09T09:00:00Z")
+	first := decide(in)
+	if len(first.Make) != 1 || first.Missed["eu-1"] != 0 {
+		t.Errorf("made %d, and %d were missed", len(first.Make), first.Missed["eu-1"])
+	}
+	in.app.Status.Backups = entries(first.Clusters)
+	in.now = at("2026-03-12T09:00:00Z")
+	if later := decide(in); later.Missed["eu-1"] != 2 || later.Make[0].Name != "shop-eu-1-20260312-0200" {
+		t.Errorf("made %v, and %d were missed, want 2", later.Make, later.Missed["eu-1"])
+	}
+}
+
+// TestDumpsStillOnTheirWay: one that is being sent does not keep the next from being made.
+func TestDumpsStillOnTheirWay(t *testing.T) {
+	t.Parallel()
+	for phase, want := range map[v1.BackupPhase]int{v1.BackupPending: 0, v1.BackupInProgress: 0, v1.BackupFinalizing: 1} {
+		b := dumpOf("2026-03-02T02:00:00Z")
+		b.Status.Phase = phase
+		if got := len(decide(dumped("2026-03-03T02:10:00Z", b)).Make); got != want {
+			t.Errorf("beside one that is %s: made %d, want %d", phase, got, want)
+		}
+	}
+}
+
+// TestDumpsAreProven where they are in a bucket, the newest one of those.
+func TestDumpsAreProven(t *testing.T) {
+	t.Parallel()
+	const good = "Each cluster has a good backup that is young enough"
+	const note = "; eu-1: dumps are in no bucket, where alone they can be verified"
+	for name, tt := range map[string]struct {
+		backups       []v1.Backup
+		mode          v1.Mode
+		want, message string
+	}{
+		"in the bucket":        {[]v1.Backup{sent("2026-03-03T02:00:00Z"), sent("2026-03-04T02:00:00Z")}, "", "dump-2026-03-04", good},
+		"in no bucket":         {[]v1.Backup{dumpOf("2026-03-04T02:00:00Z")}, "", "", good + note},
+		"in none any more":     {[]v1.Backup{sent("2026-03-03T02:00:00Z"), dumpOf("2026-03-04T02:00:00Z")}, "", "dump-2026-03-03", good + note},
+		"where an agent rules": {[]v1.Backup{sent("2026-03-04T02:00:00Z")}, v1.ModeAgent, "", good},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := dumped("2026-03-04T05:00:00Z", tt.backups...)
+			in.app.Spec.Database.Backup.Verify.Schedule = "0 4 * * *"
+			in.members["eu-1"].Spec.Mode = tt.mode
+			plan, got := decide(in), ""
+			for _, r := range plan.Verify {
+				got += r.Spec.BackupName
+			}
+			if got != tt.want || plan.Condition.Message != tt.message {
+				t.Errorf("to be proven %q, want %q; %s", got, tt.want, plan.Condition.Message)
+			}
+			in.app.Spec.Database.Backup.Verify.Schedule = ""
+			if message := decide(in).Condition.Message; message != good {
+				t.Errorf("nobody asks for proofs, and it says: %s", message)
+			}
+		})
+	}
+}
+
+// TestAnUpgradeWaitsForADump that began after it was asked for.
+func TestAnUpgradeWaitsForADump(t *testing.T) {
+	t.Parallel()
+	in := dumped("2026-03-02T09:00:00Z", dumpOf("2026-03-02T02:00:00Z"))
+	pass := func(now string) Plan {
+		in.now = at(now)
+		plan := decide(in)
+		in.app.Status.Backups = entries(plan.Clusters)
+		return plan
+	}
+	pass("2026-03-02T09:00:00Z")
+	in.app.Spec.Database.Version = "13.5"
+	plan := pass("2026-03-02T09:10:00Z")
+	if len(plan.Make) != 1 || plan.Make[0].Spec.Method != v1.BackupDump || plan.Make[0].Spec.Slot != nil || in.app.DatabaseVersion("eu-1") != "13.4" {
+		t.Fatalf("made %v, the cluster has %s", plan.Make, in.app.DatabaseVersion("eu-1"))
+	}
+	failed := dumpOf("2026-03-02T09:10:00Z")
+	failed.Name, failed.Status.Phase = plan.Make[0].Name, v1.BackupFailed
+	in.backups = append(in.backups, failed)
+	if plan = pass("2026-03-02T09:20:00Z"); plan.Condition.Reason != v1.ReasonDumpFailed || in.app.DatabaseVersion("eu-1") != "13.4" {
+		t.Errorf("condition %+v, the cluster has %s", plan.Condition, in.app.DatabaseVersion("eu-1"))
+	}
+	// A node's clock is an hour behind.
+	in.backups = append(in.backups, dumpOf("2026-03-02T09:30:00Z"))
+	if pass("2026-03-02T09:40:00Z"); in.app.DatabaseVersion("eu-1") != "13.5" {
+		t.Errorf("the cluster has %s after a good dump", in.app.DatabaseVersion("eu-1"))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -55,7 +56,12 @@ func (in input) lastSlot(cluster string, mine []*v1.Backup) time.Time {
 	return last
 }
 
-// busy tells whether a Backup is under way whose volumes are not cut yet: a second one
+// known tells whether a cluster was planned before.
+func (in input) known(cluster string) bool {
+	return slices.ContainsFunc(in.app.Status.Backups, func(b v1.ClusterBackups) bool { return b.Cluster == cluster })
+}
+
+// busy tells whether a Backup is under way whose point in time is not fixed yet: a second one
 // would only be in its way. Its slot is made up for once.
 func (in input) busy(mine []*v1.Backup) bool {
 	for _, b := range mine {
@@ -98,10 +104,21 @@ func (in input) standing(name string, mine []*v1.Backup) Standing {
 				s.LastGood = b.Status.CutTime.Time
 			}
 		case v1.BackupFailed:
-			s.Failed++
+			if s.Failed == nil {
+				s.Failed = map[string]int{}
+			}
+			s.Failed[reasonOf(b)]++
 		}
 	}
 	return s
+}
+
+// reasonOf is why a Backup failed, of which there are as many reasons as package api/v1 has.
+func reasonOf(b *v1.Backup) string {
+	if c := meta.FindStatusCondition(b.Status.Conditions, v1.ConditionReady); c != nil {
+		return c.Reason
+	}
+	return ""
 }
 
 // pointInTime is what a Backup is of, and when it was asked for while that is not known:

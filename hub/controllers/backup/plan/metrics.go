@@ -14,7 +14,7 @@ import (
 // last looked at.
 type Metrics struct {
 	clock clock.PassiveClock
-	since, bound, next, last, verified,
+	since, bound, next, last, verified, deadline, unproven,
 	backups *prometheus.Desc
 
 	mu    sync.Mutex
@@ -32,12 +32,16 @@ func NewMetrics(registry prometheus.Registerer, c clock.PassiveClock) (*Metrics,
 			"Point in time of the newest good backup; 0 if there is none.", labels, nil),
 		verified: prometheus.NewDesc("shopfleet_backup_last_verified_timestamp_seconds",
 			"When a backup was last restored and found good; 0 if none was.", labels, nil),
+		deadline: prometheus.NewDesc("shopfleet_backup_verify_deadline_timestamp_seconds",
+			"By when a backup must be verified again; absent where none is asked for.", labels, nil),
+		unproven: prometheus.NewDesc("shopfleet_backup_verification_failed",
+			"1 if the last backup that was to be verified could not be; absent where none is asked for.", labels, nil),
 		bound: prometheus.NewDesc("shopfleet_backup_max_rpo_seconds",
 			"How old the newest good backup may be, in seconds.", labels, nil),
 		next: prometheus.NewDesc("shopfleet_backup_next_timestamp_seconds",
 			"When the next backup begins.", labels, nil),
 		backups: prometheus.NewDesc("shopfleet_backups",
-			"Backups that there are, by result: Completed or Failed.", append(labels, "result"), nil),
+			"Backups that there are, by result: Completed or Failed, and by the reason of a failure.", append(labels, "result", "reason"), nil),
 	}
 	if err := registry.Register(m); err != nil {
 		return nil, fmt.Errorf("registering the metrics of backups: %w", err)
@@ -59,7 +63,7 @@ func (m *Metrics) forget(app types.NamespacedName) {
 
 // Describe tells what Collect collects.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.since, m.last, m.verified, m.bound, m.next, m.backups} {
+	for _, d := range []*prometheus.Desc{m.since, m.last, m.verified, m.deadline, m.unproven, m.bound, m.next, m.backups} {
 		out <- d
 	}
 }
@@ -92,8 +96,24 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 			if !s.Next.IsZero() {
 				gauge(m.next, float64(s.Next.Unix()))
 			}
-			gauge(m.backups, float64(s.Completed), "Completed")
-			gauge(m.backups, float64(s.Failed), "Failed")
+			if !s.VerifyDeadline.IsZero() {
+				gauge(m.deadline, float64(s.VerifyDeadline.Unix()))
+				gauge(m.unproven, number(s.VerifyFailed))
+			}
+			gauge(m.backups, float64(s.Completed), "Completed", "")
+			for reason, n := range s.Failed {
+				gauge(m.backups, float64(n), "Failed", reason)
+			}
+			if len(s.Failed) == 0 {
+				gauge(m.backups, 0, "Failed", "")
+			}
 		}
 	}
+}
+
+func number(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }

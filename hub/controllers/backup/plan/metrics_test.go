@@ -22,7 +22,8 @@ func TestMetrics(t *testing.T) {
 	}
 	app := types.NamespacedName{Namespace: "shops", Name: "shop"}
 	m.set(app, Plan{Clusters: []Standing{
-		{Cluster: "eu-1", LastGood: clock.Now(), MaxRPO: 36 * time.Hour, Next: at("2026-03-03T02:00:00Z"), LastVerified: at("2026-03-01T04:00:00Z"), Completed: 3, Failed: 1},
+		{Cluster: "eu-1", LastGood: clock.Now(), MaxRPO: 36 * time.Hour, Next: at("2026-03-03T02:00:00Z"), LastVerified: at("2026-03-01T04:00:00Z"), VerifyDeadline: at("2026-03-02T16:00:00Z"), VerifyFailed: true,
+			Completed: 3, Failed: map[string]int{"DumpFailed": 2, "SendFailed": 1}},
 		{Cluster: "us-1", Since: at("2026-03-01T02:00:00Z"), MaxRPO: time.Hour},
 	}})
 	clock.Step(time.Minute)
@@ -34,15 +35,23 @@ shopfleet_backup_seconds_since_last_success{app="shop",cluster="us-1",namespace=
 # TYPE shopfleet_backup_last_verified_timestamp_seconds gauge
 shopfleet_backup_last_verified_timestamp_seconds{app="shop",cluster="eu-1",namespace="shops"} 1.7723376e+09
 shopfleet_backup_last_verified_timestamp_seconds{app="shop",cluster="us-1",namespace="shops"} 0
-# HELP shopfleet_backups Backups that there are, by result: Completed or Failed.
+# HELP shopfleet_backup_verification_failed 1 if the last backup that was to be verified could not be; absent where none is asked for.
+# TYPE shopfleet_backup_verification_failed gauge
+shopfleet_backup_verification_failed{app="shop",cluster="eu-1",namespace="shops"} 1
+# HELP shopfleet_backup_verify_deadline_timestamp_seconds By when a backup must be verified again; absent where none is asked for.
+# TYPE shopfleet_backup_verify_deadline_timestamp_seconds gauge
+shopfleet_backup_verify_deadline_timestamp_seconds{app="shop",cluster="eu-1",namespace="shops"} 1.7724672e+09
+# HELP shopfleet_backups Backups that there are, by result: Completed or Failed, and by the reason of a failure.
 # TYPE shopfleet_backups gauge
-shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",result="Completed"} 3
-shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",result="Failed"} 1
-shopfleet_backups{app="shop",cluster="us-1",namespace="shops",result="Completed"} 0
-shopfleet_backups{app="shop",cluster="us-1",namespace="shops",result="Failed"} 0
+shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",reason="",result="Completed"} 3
+shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",reason="DumpFailed",result="Failed"} 2
+shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",reason="SendFailed",result="Failed"} 1
+shopfleet_backups{app="shop",cluster="us-1",namespace="shops",reason="",result="Completed"} 0
+shopfleet_backups{app="shop",cluster="us-1",namespace="shops",reason="",result="Failed"} 0
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want),
-		"shopfleet_backup_seconds_since_last_success", "shopfleet_backup_last_verified_timestamp_seconds", "shopfleet_backups"); err != nil {
+		"shopfleet_backup_seconds_since_last_success", "shopfleet_backup_last_verified_timestamp_seconds", "shopfleet_backups",
+		"shopfleet_backup_verify_deadline_timestamp_seconds", "shopfleet_backup_verification_failed"); err != nil {
 		t.Error(err)
 	}
 	m.forget(app)

@@ -153,7 +153,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if len(plan.Clusters) == 0 && plan.Condition.Status != metav1.ConditionFalse {
-		// Dumps are the members' own matter: nothing is said of them, and nothing written.
+		// Of nothing that could be planned nothing is said, and nothing written.
 		return reconcile.Result{RequeueAfter: lookAgain}, r.clear(ctx, app)
 	}
 	if err := r.say(ctx, app, plan); err != nil {

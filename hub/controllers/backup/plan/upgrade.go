@@ -14,7 +14,8 @@ const clockSlack = time.Minute
 
 // upgrade lets a cluster's database have the version of the spec when there is a good
 // backup of the one before that is younger than the wish, and has one made at once.
-func (in input) upgrade(plan *Plan, s *Standing, mine []*v1.Backup) trouble {
+func (in input) upgrade(plan *Plan, s *Standing, method v1.BackupMethod) trouble {
+	mine := in.by(method, s.Cluster)
 	wanted := in.app.Spec.Database.Version
 	s.Version = in.app.DatabaseVersion(s.Cluster)
 	if s.Version == wanted {
@@ -24,7 +25,7 @@ func (in input) upgrade(plan *Plan, s *Standing, mine []*v1.Backup) trouble {
 	var last *v1.Backup
 	since := s.UpgradeTime.Add(-clockSlack)
 	for _, b := range mine {
-		if pointInTime(b).Before(since) || !b.DeletionTimestamp.IsZero() {
+		if begun(b).Before(since) || !b.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if b.Status.Phase == v1.BackupCompleted {
@@ -37,14 +38,28 @@ func (in input) upgrade(plan *Plan, s *Standing, mine []*v1.Backup) trouble {
 	}
 	switch {
 	case last == nil && !plan.makes(s.Cluster) && !in.busy(mine):
-		b := in.backupFor(s.Cluster, s.UpgradeTime)
+		b := in.backupFor(place{s.Cluster, method}, s.UpgradeTime)
 		b.Name, b.Spec.Slot = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
 		plan.Make = append(plan.Make, b)
 	case last != nil && last.Status.Phase == v1.BackupFailed:
-		return trouble{v1.ReasonSnapshotFailed, fmt.Sprintf("%s: the upgrade to %s waits for a good backup, and the last one failed: %s",
+		reason := v1.ReasonSnapshotFailed
+		if method == v1.BackupDump {
+			reason = v1.ReasonDumpFailed
+		}
+		return trouble{reason, fmt.Sprintf("%s: the upgrade to %s waits for a good backup, and the last one failed: %s",
 			s.Cluster, wanted, last.Status.Message)}
 	}
 	return trouble{}
+}
+
+// begun is the point in time of a Backup. A dump that the hub asked for began after it did,
+// whatever the node's clock says.
+func begun(b *v1.Backup) time.Time {
+	at := pointInTime(b)
+	if b.Spec.Method == v1.BackupDump && b.Spec.Slot == nil && b.Status.StartTime != nil && at.Before(b.Status.StartTime.Time) {
+		return b.Status.StartTime.Time
+	}
+	return at
 }
 
 // makes tells whether a Backup of a cluster is to be made.

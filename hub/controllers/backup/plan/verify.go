@@ -24,6 +24,7 @@ func (in input) verify(plan *Plan, s *Standing, mine []*v1.Backup) trouble {
 		plan.Forget = append(plan.Forget, slices.DeleteFunc(tried[:len(tried)-1], func(r *v1.Restore) bool { return !finished(r) })...)
 	}
 	policy := in.app.Spec.Database.Backup
+	failed := len(tried) > 0 && tried[len(tried)-1].Status.Phase == v1.RestoreFailed
 	if policy.Verify.Schedule == "" || in.members[s.Cluster].Spec.Mode == v1.ModeAgent {
 		return trouble{}
 	}
@@ -32,18 +33,34 @@ func (in input) verify(plan *Plan, s *Standing, mine []*v1.Backup) trouble {
 		return trouble{v1.ReasonInvalidSpec, fmt.Sprintf("spec.database.backup.verify: %v", err)}
 	}
 	s.LastVerifySlot = in.lastVerifySlot(s.Cluster)
-	due := when.Due(s.LastVerifySlot, in.now, in.offset(s.Cluster, when.MinInterval(in.now)))
+	due := when.Due(s.LastVerifySlot, in.now, in.spread(s.Cluster, when.MinInterval(in.now)))
 	plan.Again = earliest(plan.Again, due.NextAt)
 	busy := len(tried) > 0 && !finished(tried[len(tried)-1])
-	if good := newest(mine, v1.BackupCompleted); !due.Slot.IsZero() && !busy && good != nil {
+	good := newest(provable(mine), v1.BackupCompleted)
+	if !due.Slot.IsZero() && !busy && good != nil {
 		plan.Verify = append(plan.Verify, in.verification(s.Cluster, good.Name, due.Slot))
 		s.LastVerifySlot = due.Slot
 	}
-	if len(tried) > 0 && tried[len(tried)-1].Status.Phase == v1.RestoreFailed {
+	if last := newest(mine, v1.BackupCompleted); last != nil && len(provable([]*v1.Backup{last})) == 0 {
+		plan.notes = append(plan.notes, s.Cluster+": dumps are in no bucket, where alone they can be verified")
+	}
+	s.VerifyDeadline, s.VerifyFailed = s.LastVerifySlot.Add(when.DefaultMaxRPO(in.now)), failed
+	if !s.LastVerified.IsZero() {
+		s.VerifyDeadline = s.LastVerified.Add(when.DefaultMaxRPO(in.now))
+	}
+	if failed {
 		last := tried[len(tried)-1]
 		return trouble{v1.ReasonVerificationFailed, fmt.Sprintf("%s: backup %s could not be verified: %s", s.Cluster, last.Spec.BackupName, last.Status.Message)}
 	}
 	return trouble{}
+}
+
+// provable leaves out the dumps that are in no bucket.
+func provable(mine []*v1.Backup) []*v1.Backup {
+	return slices.DeleteFunc(slices.Clone(mine), func(b *v1.Backup) bool {
+		d := b.Status.Dump
+		return b.Spec.Method == v1.BackupDump && (d == nil || d.Object == nil || d.Object.State != v1.DumpSent)
+	})
 }
 
 // verifications are the Restores that prove, or proved, backups of a cluster, the oldest first.

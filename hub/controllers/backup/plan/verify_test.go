@@ -47,17 +47,23 @@ func TestBackupsAreProven(t *testing.T) {
 	if len(plan.Verify) != 1 {
 		t.Fatalf("%d verifications after one that failed, want the next one", len(plan.Verify))
 	}
+	if standing := plan.Clusters[0]; !standing.VerifyFailed || !standing.VerifyDeadline.Equal(at("2026-03-05T16:00:00Z")) {
+		t.Errorf("failed %t, the next proof is late at %s", standing.VerifyFailed, standing.VerifyDeadline)
+	}
 	in.restores[1].Status.Phase = v1.RestoreCompleted
 	in.backups[0].Status.LastVerifiedTime = &metav1.Time{Time: at("2026-03-04T04:21:00Z")}
 	plan = pass("2026-03-04T05:00:00Z")
 	if plan.Condition.Status != metav1.ConditionTrue || len(plan.Forget) != 1 || plan.Forget[0].Name != in.restores[0].Name {
 		t.Errorf("condition %+v, forgotten %v", plan.Condition, plan.Forget)
 	}
+	if standing := plan.Clusters[0]; standing.VerifyFailed || !standing.VerifyDeadline.Equal(at("2026-03-05T16:21:00Z")) {
+		t.Errorf("failed %t, the next proof is late at %s", standing.VerifyFailed, standing.VerifyDeadline)
+	}
 	if got := in.app.Status.Backups[0].LastVerifiedTime; got == nil || !got.Time.Equal(at("2026-03-04T04:21:00Z")) {
 		t.Errorf("last verified %v", got)
 	}
 	in.members["eu-1"].Spec.Mode = v1.ModeAgent
-	if plan := pass("2026-03-05T04:20:00Z"); len(plan.Verify) != 0 {
+	if plan := pass("2026-03-05T04:20:00Z"); len(plan.Verify) != 0 || !plan.Clusters[0].VerifyDeadline.IsZero() {
 		t.Error("a verification in a member where the hub may start nothing")
 	}
 }

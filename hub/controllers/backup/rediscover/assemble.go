@@ -15,11 +15,16 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// found is what is known of where snapshots were found.
+// found is what was found, and where.
 type found struct {
 	account  *v1.CloudAccount
 	snapshot []cloud.Snapshot
 	now      time.Time
+	// dumps are the Backups of the dumps that the hub does not know.
+	dumps []v1.Backup
+	// known counts the dumps that it does, unread those whose manifest is none of theirs,
+	// and more those that there was no time for.
+	known, unread, more int
 }
 
 // assemble puts snapshots together to Backups, sorted by namespace and name. Snapshots
@@ -57,14 +62,7 @@ func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 	})
 	tags := snapshots[0].Tags
 	b := v1.Backup{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: tags[cloud.TagNamespace], Name: tags[cloud.TagBackup],
-			Annotations: map[string]string{v1.RediscoveredAnnotation: f.account.Name},
-			Finalizers:  []string{v1.BackupFinalizer},
-			Labels: map[string]string{
-				v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: tags[cloud.TagAppName], v1.ClusterLabel: tags[cloud.TagCluster],
-			},
-		},
+		ObjectMeta: f.meta(tags[cloud.TagNamespace], tags[cloud.TagBackup], labels{tags[cloud.TagAppName], tags[cloud.TagCluster]}),
 		Spec: v1.BackupSpec{
 			AppName: tags[cloud.TagAppName], ClusterName: tags[cloud.TagCluster],
 			Method: v1.BackupSnapshot,
@@ -85,6 +83,19 @@ func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 	}
 	f.conclude(&b, tags)
 	return b
+}
+
+// labels are what the labels of a Backup say of it.
+type labels struct{ app, cluster string }
+
+// meta returns the metadata of a Backup that was found.
+func (f found) meta(namespace, name string, l labels) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: namespace, Name: name,
+		Annotations: map[string]string{v1.RediscoveredAnnotation: f.account.Name},
+		Finalizers:  []string{v1.BackupFinalizer},
+		Labels:      map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: l.app, v1.ClusterLabel: l.cluster},
+	}
 }
 
 // failed orders snapshots: 1 for one that failed.

@@ -28,7 +28,9 @@ import (
 const (
 	controllerName = "rediscover"
 	conflictDelay  = 200 * time.Millisecond
-	// passTimeout bounds the listing of all regions.
+	// again is when the dumps are looked at that one pass did not get to.
+	again = 5 * time.Second
+	// passTimeout bounds the listing of all regions, and the reading of manifests.
 	passTimeout = 10 * time.Minute
 	// maxSnapshots bounds how many snapshots one region may have.
 	maxSnapshots = 100_000
@@ -45,7 +47,7 @@ type Options struct {
 	// Logger is where the queues log; the default is nowhere.
 	Logger logr.Logger
 	// Clock tells the time; the default is the real one.
-	Clock clock.PassiveClock
+	Clock clock.Clock
 }
 
 // Reconciler answers who asks for backups to be found again.
@@ -100,8 +102,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	answer := v.Message
 	if !v.Stops() {
-		if answer, err = r.make(ctx, f); err != nil {
+		var made int
+		if answer, made, err = r.make(ctx, f); err != nil {
 			return reconcile.Result{}, err
+		}
+		if f.more > 0 && made > 0 {
+			return queues.Later(again), nil // Those that were made are known then.
 		}
 	}
 	err = r.answer(ctx, account, asked, answer)
@@ -111,7 +117,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// list lists the snapshots of the hub in all regions of the account.
+// list lists the snapshots of the hub in all regions of the account, and the dumps in its
+// bucket.
 func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found, verdict.Verdict, error) {
 	f := found{account: account, now: r.options.Clock.Now()}
 	owner := cloud.Owner{Hub: r.options.HubUID}
@@ -122,22 +129,32 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 	if err != nil {
 		return f, verdict.Verdict{}, err
 	}
-	if len(regions) == 0 {
+	if len(regions) == 0 && account.Spec.ObjectStorage == nil {
 		return f, verdict.Fail(v1.ReasonProviderUnknown, "No region is known: give spec.regions, or register a member that has this account"), nil
 	}
+	if v := r.listSnapshots(ctx, &f, owner, regions); v.Stops() {
+		return f, v, nil
+	}
+	v, err := r.listDumps(ctx, &f, owner)
+	return f, v, err
+}
+
+// listSnapshots adds the snapshots.
+func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Owner, regions []string) verdict.Verdict {
+	account := f.account
 	seen := map[string]bool{}
 	for _, region := range regions {
 		session, err := r.options.Accounts.Session(ctx, account.Name, region)
 		if err != nil {
-			return f, verdict.Judge(err, "connecting to the cloud in "+region), nil
+			return verdict.Judge(err, "connecting to the cloud in "+region)
 		}
 		count := 0
 		for s, err := range session.Snapshots.ListSnapshots(ctx, owner) {
 			if err != nil {
-				return f, verdict.Judge(err, "listing the snapshots in "+region), nil
+				return verdict.Judge(err, "listing the snapshots in "+region)
 			}
 			if count++; count > maxSnapshots {
-				return f, verdict.Fail(v1.ReasonQuotaExceeded, "There are more than %d snapshots in %s", maxSnapshots, region), nil
+				return verdict.Fail(v1.ReasonQuotaExceeded, "There are more than %d snapshots in %s", maxSnapshots, region)
 			}
 			// Snapshots without a region are listed in each.
 			if !seen[s.Ref.ID] {
@@ -146,7 +163,7 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 			}
 		}
 	}
-	return f, verdict.Verdict{}, nil
+	return verdict.Verdict{}
 }
 
 // regions returns where to look: what the spec says, else where members are and where
@@ -162,7 +179,9 @@ func (r *Reconciler) regions(ctx context.Context, account *v1.CloudAccount) ([]s
 	}
 	for i := range members.Items {
 		m := &members.Items[i]
-		if m.Spec.CloudAccountRef != nil && m.Spec.CloudAccountRef.Name == account.Name && m.Status.Region != "" {
+		// A cluster of another provider has the account for its bucket alone.
+		here := m.Status.Provider == "" || m.Status.Provider == account.Spec.Provider
+		if here && m.Spec.CloudAccountRef != nil && m.Spec.CloudAccountRef.Name == account.Name && m.Status.Region != "" {
 			found[m.Status.Region] = true
 		}
 	}
@@ -183,9 +202,10 @@ func (r *Reconciler) regions(ctx context.Context, account *v1.CloudAccount) ([]s
 }
 
 // make makes the Backups that there are none of, and says what it did.
-func (r *Reconciler) make(ctx context.Context, f found) (string, error) {
+func (r *Reconciler) make(ctx context.Context, f found) (answer string, made int, err error) {
 	backups, left := assemble(f)
-	var made, known, homeless int
+	known, homeless := f.known, 0
+	backups = append(backups, f.dumps...)
 	for i := range backups {
 		switch err := r.makeOne(ctx, &backups[i]); {
 		case err == nil:
@@ -197,17 +217,24 @@ func (r *Reconciler) make(ctx context.Context, f found) (string, error) {
 		case apierrors.IsInvalid(err):
 			left++ // Somebody edited its tags.
 		default:
-			return "", fmt.Errorf("making backup %q: %w", backups[i].Name, err)
+			return "", made, fmt.Errorf("making backup %q: %w", backups[i].Name, err)
 		}
 	}
 	words := []string{fmt.Sprintf("%d backups found again, %d known", made, known)}
-	if homeless > 0 {
-		words = append(words, fmt.Sprintf("%d in namespaces that are not there", homeless))
+	for _, more := range []struct {
+		count  int
+		format string
+	}{
+		{homeless, "%d in namespaces that are not there"},
+		{left, "%d snapshots lack tags"},
+		{f.unread, "%d manifests of dumps are not readable"},
+		{f.more, "%d more dumps were not looked at"},
+	} {
+		if more.count > 0 {
+			words = append(words, fmt.Sprintf(more.format, more.count))
+		}
 	}
-	if left > 0 {
-		words = append(words, fmt.Sprintf("%d snapshots lack tags", left))
-	}
-	return strings.Join(words, ", "), nil
+	return strings.Join(words, ", "), made, nil
 }
 
 // makeOne makes a Backup and then its status. One that was made without, because the hub

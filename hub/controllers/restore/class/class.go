@@ -38,7 +38,7 @@ func Find(ctx context.Context, reader client.Reader, wanted Wanted) (Class, erro
 		return Class{}, err
 	}
 	found := Class{Driver: driver}
-	if found.Name, err = wanted.name(); err != nil {
+	if found.Name, err = wanted.Name(); err != nil {
 		return Class{}, err
 	}
 	if found.Name == "" {
@@ -55,8 +55,9 @@ func Find(ctx context.Context, reader client.Reader, wanted Wanted) (Class, erro
 	return found, nil
 }
 
-// name returns the class that is asked for; empty is the default one.
-func (w Wanted) name() (string, error) {
+// Name returns the class that is asked for; empty is the default one. It is said without
+// a look at the member.
+func (w Wanted) Name() (string, error) {
 	for _, claim := range w.Claims {
 		if claim.Spec.StorageClassName != nil && *claim.Spec.StorageClassName != "" {
 			return *claim.Spec.StorageClassName, nil

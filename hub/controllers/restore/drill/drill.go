@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/leftover"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
@@ -21,6 +22,9 @@ import (
 // Namespace is where databases are started to be verified.
 const Namespace = "shopfleet-verify"
 
+// generatedName is the name of a database with credentials of its own, and of its user.
+const generatedName = "shop"
+
 // Drill is one database that is started to be verified.
 type Drill struct {
 	// Name is unique among drills: at most 40 characters of a label.
@@ -29,23 +33,31 @@ type Drill struct {
 	// engine's official one.
 	Engine         v1.Engine
 	Version, Image string
-	Storage        resource.Quantity
+	// Storage is the size of the volume, and StorageClass its class; nil is the cluster's
+	// default. Neither matters where the claim is there already.
+	Storage      resource.Quantity
+	StorageClass *string
 	// Credentials is the Secret with the application's credentials, which the database
-	// is asked with whether it serves.
+	// is asked with whether it serves. Zero: the database is empty, and gets its own.
 	Credentials client.ObjectKey
 }
 
-func (d Drill) spec() database.Spec {
-	return database.Spec{
+// Spec is the database.
+func (d Drill) Spec() database.Spec {
+	spec := database.Spec{
 		Owner:  manifest.Owner{Kind: "restore", Name: d.Name, Namespace: Namespace},
 		Suffix: "-database", Field: "the backup",
-		Engine: d.Engine, Version: d.Version, Image: d.Image, Replicas: 1, Storage: d.Storage,
-		CredentialsSecret: d.Name + "-credentials",
+		Engine: d.Engine, Version: d.Version, Image: d.Image, Replicas: 1, Storage: d.Storage, StorageClass: d.StorageClass,
+		DatabaseName: generatedName, Username: generatedName,
 	}
+	if d.Credentials.Name != "" {
+		spec.CredentialsSecret = d.Name + "-credentials"
+	}
+	return spec
 }
 
 // Claim is the claim that the database looks for.
-func (d Drill) Claim() string { return d.spec().PrimaryClaim() }
+func (d Drill) Claim() string { return d.Spec().PrimaryClaim() }
 
 // Start starts the database, or looks how far it is. Errors are the member's, or say
 // that such a database cannot be rendered.
@@ -54,19 +66,25 @@ func (d Drill) Start(ctx context.Context, in cluster.Cluster) (ready bool, err e
 	if err != nil {
 		return false, err
 	}
-	secret, err := d.secret(ctx, in)
-	if err != nil {
+	if d.Credentials.Name != "" {
+		secret, err := d.secret(ctx, in)
+		if err != nil {
+			return false, err
+		}
+		objects = append([]component.Object{{Resource: secret}}, objects...)
+	}
+	if err := d.makeNamespace(ctx, in); err != nil {
 		return false, err
 	}
 	applier := apply.New(apply.Options{Client: in.GetClient(), Reader: in.GetAPIReader(), FieldManager: v1.HubFieldManager})
-	for _, o := range append([]component.Object{{Resource: secret}}, objects...) {
+	for _, o := range objects {
 		request := apply.Request{Intent: o.Resource, Once: o.Once, Generate: o.Generate, Owned: ours}
 		if _, err := applier.Apply(ctx, request); err != nil {
 			return false, fmt.Errorf("writing %s: %w", component.KeyOf(o.Resource), err)
 		}
 	}
 	pod := &corev1.Pod{}
-	err = in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: Namespace, Name: d.spec().PrimaryPod()}, pod)
+	err = in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: Namespace, Name: d.Spec().PrimaryPod()}, pod)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -81,15 +99,16 @@ func (d Drill) Start(ctx context.Context, in cluster.Cluster) (ready bool, err e
 	return false, nil
 }
 
-// Remove deletes everything, and tells whether it is gone.
-func (d Drill) Remove(ctx context.Context, in cluster.Cluster) (gone bool, err error) {
+// Remove deletes everything, the claim and its volume as member does, and tells whether it
+// is gone.
+func (d Drill) Remove(ctx context.Context, in cluster.Cluster, member leftover.Member) (gone bool, err error) {
 	objects, err := d.objects()
 	if err != nil {
 		return false, err
 	}
-	all := []client.Object{
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: d.spec().CredentialsSecret}},
-		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: d.Claim()}},
+	var all []client.Object
+	if name := d.Spec().CredentialsSecret; name != "" {
+		all = append(all, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}})
 	}
 	for _, o := range objects {
 		if resource, ok := o.Resource.DeepCopyObject().(client.Object); ok {
@@ -107,13 +126,24 @@ func (d Drill) Remove(ctx context.Context, in cluster.Cluster) (gone bool, err e
 			gone = false
 		}
 	}
-	return gone, nil
+	claim, err := member.Claim(ctx, client.ObjectKey{Namespace: Namespace, Name: d.Claim()})
+	return gone && claim, err
+}
+
+// makeNamespace makes the namespace if it is not there.
+func (d Drill) makeNamespace(ctx context.Context, in cluster.Cluster) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}}}
+	err := in.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making the namespace %s: %w", Namespace, err)
+	}
+	return nil
 }
 
 // objects are those of a database that stands alone: nobody limits how many of its pods
 // may be away, and nothing is dumped.
 func (d Drill) objects() ([]component.Object, error) {
-	rendered, err := database.Render(d.spec())
+	rendered, err := database.Render(d.Spec())
 	if err != nil {
 		return nil, fmt.Errorf("rendering a database to verify the backup: %w", err)
 	}
@@ -129,7 +159,7 @@ func (d Drill) secret(ctx context.Context, in cluster.Cluster) (*corev1.Secret, 
 	copied := &corev1.Secret{
 		TypeMeta: manifest.Type("v1", "Secret"),
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: Namespace, Name: d.spec().CredentialsSecret, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
+			Namespace: Namespace, Name: d.Spec().CredentialsSecret, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
 		},
 		Data: map[string][]byte{},
 	}

@@ -1,0 +1,79 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+// containerHost is where Amazon ECS tells a task who it is.
+const containerHost = "http://169.254.170.2"
+
+// ambientOf is the identity that the hub's pod or machine has, from where AWS puts it:
+// variables with keys, the token file of a ServiceAccount (IRSA), the endpoint of EKS
+// Pod Identity or ECS, and last the machine itself. The first that is there is taken.
+func ambientOf(config cloud.Config) (aws.CredentialsProvider, error) {
+	if id, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"); id != "" && secret != "" {
+		return credentials.NewStaticCredentialsProvider(id, secret, os.Getenv("AWS_SESSION_TOKEN")), nil
+	}
+	if file, role := os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), os.Getenv("AWS_ROLE_ARN"); file != "" && role != "" {
+		own := config
+		own.Token = func(context.Context, string) (string, error) { return tokenIn(file) }
+		return federated{client: NewSTS(config, aws.AnonymousCredentials{}), config: own, role: role}, nil
+	}
+	endpoint := os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI")
+	if relative := os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); relative != "" {
+		endpoint = containerHost + relative
+	}
+	if endpoint != "" {
+		return containerOf(config, endpoint)
+	}
+	return ec2rolecreds.New(func(o *ec2rolecreds.Options) {
+		o.Client = imds.New(imds.Options{HTTPClient: plain{transportOf(config.HTTP)}, Retryer: aws.NopRetryer{}, EnableFallback: aws.FalseTernary})
+	}), nil
+}
+
+// containerOf is the identity that an endpoint beside the pod tells. It must be one of
+// AWS's own addresses, or this machine's: it is sent a token.
+func containerOf(config cloud.Config, endpoint string) (aws.CredentialsProvider, error) {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Scheme != "https" && !slices.Contains([]string{"169.254.170.2", "169.254.170.23", "fd00:ec2::23", "127.0.0.1", "localhost", "::1"}, u.Hostname()) {
+		return nil, Misconfigured("spec.credentials.type: the ambient endpoint for credentials is neither https nor one of AWS's or this machine's addresses")
+	}
+	return endpointcreds.New(endpoint, func(o *endpointcreds.Options) {
+		o.HTTPClient, o.Retryer = plain{transportOf(config.HTTP)}, aws.NopRetryer{}
+		o.AuthorizationToken = os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
+		if file := os.Getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); file != "" {
+			o.AuthorizationTokenProvider = endpointcreds.TokenProviderFunc(func() (string, error) { return tokenIn(file) })
+		}
+	}), nil
+}
+
+// tokenIn reads a token, which is written anew before it expires.
+func tokenIn(file string) (string, error) {
+	token, err := fs.ReadFile(os.DirFS(filepath.Dir(file)), filepath.Base(file))
+	if err != nil {
+		return "", fmt.Errorf("reading a token: %w", err)
+	}
+	return strings.TrimSpace(string(token)), nil
+}
+
+// plain sends the requests for ambient credentials, whose answers are not XML. What
+// reads credentials bounds the time for all its requests together.
+type plain struct{ transport http.RoundTripper }
+
+func (p plain) Do(r *http.Request) (*http.Response, error) { return p.transport.RoundTrip(r) }

@@ -1,0 +1,170 @@
+package identity
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+const (
+	// throttleDelay is when to ask again where AWS does not say.
+	throttleDelay = 5 * time.Second
+	// maxMessage is how long a message may be, in bytes.
+	maxMessage = 1024
+)
+
+// Failure is a request that failed.
+type Failure struct {
+	// Op is what was asked for, in the words of package cloud.
+	Op string
+	// Changes tells whether the request changes anything, for what it means when its
+	// answer is lost.
+	Changes bool
+	// Err is what the SDK returned.
+	Err error
+	// ClassOf is the class of a code of the API, and "" for one that it does not know.
+	// Codes of every API need not be known there.
+	ClassOf func(code string) cloud.Class
+}
+
+// Classify makes an error of a failure.
+func (f Failure) Classify() *cloud.Error {
+	out := &cloud.Error{Provider: v1.ProviderAWS, Op: f.Op, Err: f.Err}
+	changes := f.Changes && !unsent(f.Err)
+	var api smithy.APIError
+	if !errors.As(f.Err, &api) {
+		out.Class, out.Message = lost(changes), reason(f.Err)
+		return out
+	}
+	status := 0
+	if response, ok := errors.AsType[*awshttp.ResponseError](f.Err); ok {
+		status, out.RequestID = response.HTTPStatusCode(), response.ServiceRequestID()
+		out.RetryAfter = retryAfter(response.Response.Header)
+	}
+	out.Code, out.Message = api.ErrorCode(), Sanitize(api.ErrorMessage())
+	if out.Class = f.ClassOf(out.Code); out.Class == "" {
+		out.Class = classOf(out.Code)
+	}
+	switch {
+	case out.Class != "":
+	case status == http.StatusTooManyRequests:
+		out.Class = cloud.ClassThrottled
+	case status >= http.StatusInternalServerError || status == 0:
+		out.Class = lost(changes)
+	default:
+		out.Class = cloud.ClassInvalid
+	}
+	if out.Class == cloud.ClassThrottled {
+		out.RetryAfter = max(out.RetryAfter, throttleDelay)
+	}
+	if out.Class == cloud.ClassDenied {
+		out.Code = permission(api.ErrorMessage(), f.Err)
+	}
+	return out
+}
+
+// unsent tells whether the request that failed was never sent: for want of credentials,
+// or since nobody trusts whom it was for.
+func unsent(err error) bool {
+	var before *Error
+	var distrusted *tls.CertificateVerificationError
+	return errors.As(err, &before) || errors.As(err, &distrusted)
+}
+
+// lost is the class of an answer that did not come or says nothing.
+func lost(changes bool) cloud.Class {
+	if changes {
+		return cloud.ClassAmbiguous
+	}
+	return cloud.ClassTransient
+}
+
+// reason says why there is no answer, in words that do not differ each time.
+func reason(err error) string {
+	var network net.Error
+	var distrusted *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "the request was cancelled"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return "there was no answer in time"
+	case errors.Is(err, ErrAnswer):
+		return ErrAnswer.Error()
+	case errors.As(err, &distrusted):
+		return "the certificate of the endpoint is not trusted"
+	default:
+		return "the connection failed"
+	}
+}
+
+// classOf is the class of a code that every API of AWS may answer with, and "" for one
+// that is not known.
+func classOf(code string) cloud.Class {
+	switch code {
+	case "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "RequestThrottled",
+		"TooManyRequestsException", "RequestLimitExceeded", "BandwidthLimitExceeded", "LimitExceededException",
+		"PriorRequestNotComplete", "TransactionInProgressException", "EC2ThrottledException", "SlowDown",
+		"ProvisionedThroughputExceededException":
+		return cloud.ClassThrottled
+	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "OptInRequired", "Blocked", "PendingVerification":
+		return cloud.ClassDenied
+	case "AuthFailure", "ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidClientTokenId", "InvalidAccessKeyId",
+		"SignatureDoesNotMatch", "IncompleteSignature", "MissingAuthenticationToken", "UnrecognizedClientException",
+		"InvalidIdentityToken", "IDPRejectedClaim", "InvalidSecurity":
+		return cloud.ClassAuthExpired
+	case "UnsupportedOperation", "Unsupported", "UnsupportedOperationException":
+		return cloud.ClassUnsupported
+	default:
+		return ""
+	}
+}
+
+func retryAfter(header http.Header) time.Duration {
+	seconds, err := strconv.Atoi(header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// permission is what is missing, as far as it is told: a request may need more than the
+// permission of its own name.
+func permission(message string, err error) string {
+	if found := regexp.MustCompile(`to perform: ([a-z0-9-]+:[A-Za-z]+)`).FindStringSubmatch(message); found != nil {
+		return found[1]
+	}
+	var operation *smithy.OperationError
+	if !errors.As(err, &operation) {
+		return ""
+	}
+	for inner := operation; errors.As(inner.Err, &inner); {
+		operation = inner // That of STS, within the one that needed credentials.
+	}
+	return strings.ToLower(operation.ServiceID) + ":" + operation.OperationName
+}
+
+// Sanitize makes one line of what the provider said, without signed URLs, key IDs and
+// the coded text that only somebody else with rights can read.
+func Sanitize(message string) string {
+	message, _, _ = strings.Cut(message, "Encoded authorization failure message")
+	message = regexp.MustCompile(`(https?://[^\s?]+)\?\S*`).ReplaceAllString(message, "$1")
+	message = regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{12,}\b`).ReplaceAllString(message, "$1…")
+	message = strings.Join(strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage-len("…")], "") + "…"
+	}
+	return message
+}

@@ -1,0 +1,197 @@
+package blob
+
+import (
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/arm"
+	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+)
+
+// Account is a storage account, and the one application that may use it.
+type Account struct {
+	// Name is that of the storage account.
+	Name string
+	// Containers are those that there are, by name.
+	Containers map[string]*bucket.Store
+	// Tenant is a UUID; ClientID and ClientSecret are the application's.
+	Tenant, ClientID, ClientSecret string
+	// Subject is the sub of the tokens that the application's federated credential
+	// takes; empty when it has none.
+	Subject string
+}
+
+// Options are what a server is made with.
+type Options struct {
+	// Clock is that of the stores.
+	Clock clock.PassiveClock
+	// Accounts are those that there are.
+	Accounts []Account
+	// Life is how long tokens are accepted; 0 is an hour.
+	Life time.Duration
+}
+
+// The permissions that can be denied.
+const (
+	Read     = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read"
+	Write    = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/write"
+	Delete   = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/delete"
+	Delegate = "Microsoft.Storage/storageAccounts/blobServices/generateUserDelegationKey/action"
+)
+
+// Server is the API. Its methods may be called at the same time.
+type Server struct {
+	options Options
+	issuer  *arm.Server
+
+	mu       sync.Mutex
+	serial   int
+	pageSize int
+	denied   map[string]bool
+	tokens   map[string]grant
+}
+
+// New makes a server.
+func New(options Options) *Server {
+	if options.Life == 0 {
+		options.Life = time.Hour
+	}
+	issuing := arm.Options{Clock: options.Clock, Life: options.Life}
+	for _, a := range options.Accounts {
+		issuing.Accounts = append(issuing.Accounts, arm.Account{
+			Subscription: a.Name, Tenant: a.Tenant, ClientID: a.ClientID, ClientSecret: a.ClientSecret, Subject: a.Subject,
+		})
+	}
+	return &Server{
+		options: options, issuer: arm.New(fake.NewWorld(options.Clock), issuing),
+		pageSize: mostResults, denied: map[string]bool{}, tokens: map[string]grant{},
+	}
+}
+
+// SetPageSize answers lists in pages of at most so many.
+func (s *Server) SetPageSize(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pageSize = n
+}
+
+// Deny takes a permission from all applications. What was signed before is not denied,
+// as the rights of a signature are looked at when its key is made.
+func (s *Server) Deny(permission string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied[permission] = true
+}
+
+// target is what a request is about.
+type target struct {
+	account         Account
+	container, blob string
+	store           *bucket.Store
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if strings.HasSuffix(rest, "/oauth2/v2.0/token") || strings.HasSuffix(rest, "/.well-known/openid-configuration") {
+		s.issue(w, r, "/"+rest)
+		return
+	}
+	s.mu.Lock()
+	s.serial++
+	id := fmt.Sprintf("%08x-001e-0000-0000-000000000000", s.serial)
+	s.mu.Unlock()
+	header := w.Header()
+	header.Set("Server", "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0")
+	header.Set("Date", s.options.Clock.Now().UTC().Format(http.TimeFormat))
+	header.Set("X-Ms-Request-Id", id)
+	if version := cmp.Or(r.Header.Get("X-Ms-Version"), r.URL.Query().Get("sv")); version != "" {
+		header.Set("X-Ms-Version", version)
+	}
+	refusal := s.answer(w, r, name, rest)
+	if refusal == nil {
+		return
+	}
+	// Who sends a body hears of a refusal when all of it is sent.
+	_, _ = io.Copy(io.Discard, r.Body)
+	s.refuse(w, r, refusal, id)
+}
+
+// answer answers a request, or says what is wrong with it.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, name, rest string) *refusal {
+	i := slices.IndexFunc(s.options.Accounts, func(a Account) bool { return a.Name == name })
+	if i < 0 {
+		return refuse(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+	}
+	to := target{account: s.options.Accounts[i]}
+	to.container, to.blob, _ = strings.Cut(rest, "/")
+	permissions, refusal := s.authorize(r, to)
+	if refusal != nil {
+		return refusal
+	}
+	query := r.URL.Query()
+	if to.container == "" && query.Get("restype") == "service" && query.Get("comp") == "userdelegationkey" && r.Method == http.MethodPost {
+		return s.giveKey(w, r, to)
+	}
+	if to.store = to.account.Containers[to.container]; to.store == nil {
+		return refuse(http.StatusNotFound, "ContainerNotFound", "The specified container does not exist.")
+	}
+	switch {
+	case to.blob == "" && r.Method == http.MethodGet && query.Get("restype") == "container" && query.Get("comp") == "list":
+		return s.list(w, r, to)
+	case to.blob == "" || query.Has("comp") || query.Has("restype"):
+		return refuse(http.StatusBadRequest, "InvalidQueryParameterValue", "Value for one of the query parameters specified in the request URI is invalid.")
+	case r.Method == http.MethodPut:
+		return put(w, r, to, permissions)
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		return get(w, r, to)
+	case r.Method == http.MethodDelete:
+		return remove(w, to)
+	}
+	return refuse(http.StatusMethodNotAllowed, "UnsupportedHttpVerb", "The resource doesn't support specified Http Verb.")
+}
+
+// refusal is an answer that is an error.
+type refusal struct {
+	status        int
+	code, message string
+	header        http.Header
+}
+
+func refuse(status int, code, format string, args ...any) *refusal {
+	return &refusal{status: status, code: code, message: fmt.Sprintf(format, args...)}
+}
+
+// ErrorBody is the body that the service gives an error.
+func ErrorBody(code, message string) string {
+	body, err := xml.Marshal(struct {
+		XMLName       xml.Name `xml:"Error"`
+		Code, Message string
+	}{Code: code, Message: message})
+	if err != nil {
+		return "" // Two strings always marshal.
+	}
+	return "\ufeff" + xml.Header + string(body)
+}
+
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, a *refusal, id string) {
+	maps.Copy(w.Header(), a.header)
+	w.Header().Set("X-Ms-Error-Code", a.code)
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(a.status)
+	if r.Method != http.MethodHead {
+		body := ErrorBody(a.code, fmt.Sprintf("%s\nRequestId:%s\nTime:%s", a.message, id, s.options.Clock.Now().UTC().Format("2006-01-02T15:04:05.0000000Z")))
+		_, _ = io.WriteString(w, body) // The client is gone when this fails.
+	}
+}

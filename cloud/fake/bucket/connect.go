@@ -1,0 +1,278 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+)
+
+// ProviderMemory is the provider without a wire, in errors.
+const ProviderMemory v1.Provider = "memory"
+
+// maxWhole is the most that PutObject and GetObject take, in bytes.
+const maxWhole = 1 << 20
+
+// Options are what Objects are made with.
+type Options struct {
+	// Prefix is the account's, without slashes at its ends; empty is none.
+	Prefix string
+	// URL is where the store is served, for signed requests; without a slash at its end.
+	URL string
+	// Script lets requests go wrong; nil lets none.
+	Script *faults.Script
+	// BadCredentials are refused, Missing is a bucket that is not there.
+	BadCredentials, Missing bool
+	// PageSize is how many objects a page of a list has; nil or 0 is 1000.
+	PageSize func() int
+}
+
+// Connect makes Objects on a store.
+func Connect(store *Store, o Options) cloud.Objects {
+	if o.Prefix != "" {
+		o.Prefix += "/"
+	}
+	return &objects{store: store, Options: o}
+}
+
+type objects struct {
+	Options
+
+	store *Store
+}
+
+// SignRequests implements cloud.Objects. It sends nothing.
+func (m *objects) SignRequests(_ context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
+	const op = "SignRequests"
+	if err := cloud.CheckRequests(wanted, life); err != nil {
+		return nil, m.fail(op, &cloud.Error{Class: cloud.ClassInvalid, Message: err.Error(), Err: err})
+	}
+	if m.BadCredentials {
+		return nil, m.fail(op, badCredentials())
+	}
+	out := make([]cloud.SignedRequest, 0, len(wanted))
+	for _, w := range wanted {
+		out = append(out, m.store.sign(m.URL, w.Method, m.Prefix+w.Key, life))
+	}
+	return out, nil
+}
+
+// PutObject implements cloud.Objects.
+func (m *objects) PutObject(ctx context.Context, key string, content []byte) error {
+	const op = "PutObject"
+	if err := m.check(op, key, int64(len(content))); err != nil {
+		return err
+	}
+	_, err := ask(ctx, m, request{op, faults.OpPutObject, key}, func() (Object, error) {
+		return m.store.Create(m.Prefix+key, bytes.NewReader(content))
+	})
+	if !errors.Is(err, ErrExists) {
+		return err
+	}
+	same, err := m.read(ctx, op, key)
+	if err == nil && !bytes.Equal(same, content) {
+		err = m.fail(op, &cloud.Error{Class: cloud.ClassConflict, Code: "Exists", Message: fmt.Sprintf("object %q has another content", key)})
+	}
+	return err
+}
+
+// GetObject implements cloud.Objects.
+func (m *objects) GetObject(ctx context.Context, key string, limit int64) ([]byte, error) {
+	const op = "GetObject"
+	if err := m.check(op, key, limit); err != nil {
+		return nil, err
+	}
+	content, err := m.read(ctx, op, key)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(content)) > limit {
+		return nil, m.fail(op, &cloud.Error{Class: cloud.ClassInvalid, Code: "TooLarge", Message: fmt.Sprintf("object %q has more than %d bytes", key, limit)})
+	}
+	return content, nil
+}
+
+func (m *objects) read(ctx context.Context, op, key string) ([]byte, error) {
+	return ask(ctx, m, request{op, faults.OpGetObject, key}, func() ([]byte, error) {
+		_, reader, err := m.store.Open(m.Prefix + key)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = reader.Close() }()
+		return io.ReadAll(io.LimitReader(reader, maxWhole+1))
+	})
+}
+
+// page is one page of a list.
+type page struct {
+	objects []Object
+	more    bool
+}
+
+// ListObjects implements cloud.Objects.
+func (m *objects) ListObjects(ctx context.Context, prefix string) iter.Seq2[cloud.Object, error] {
+	return func(yield func(cloud.Object, error) bool) {
+		size, after := 1000, ""
+		if m.PageSize != nil && m.PageSize() > 0 {
+			size = m.PageSize()
+		}
+		for more := true; more; {
+			got, err := ask(ctx, m, request{"ListObjects", faults.OpListObjects, prefix}, func() (page, error) {
+				list, more := m.store.Page(m.Prefix+prefix, after, size)
+				return page{list, more}, nil
+			})
+			if err != nil {
+				yield(cloud.Object{}, err)
+				return
+			}
+			for _, o := range got.objects {
+				after = o.Key
+				if !yield(cloud.Object{Key: strings.TrimPrefix(o.Key, m.Prefix), Bytes: o.Bytes, ModifiedAt: o.ModifiedAt}, nil) {
+					return
+				}
+			}
+			more = got.more
+		}
+	}
+}
+
+// DeleteObject implements cloud.Objects.
+func (m *objects) DeleteObject(ctx context.Context, key string) error {
+	const op = "DeleteObject"
+	if err := m.check(op, key, 0); err != nil {
+		return err
+	}
+	_, err := ask(ctx, m, request{op, faults.OpDeleteObject, key}, func() (struct{}, error) {
+		if err := m.store.Delete(m.Prefix + key); !errors.Is(err, ErrMissing) {
+			return struct{}{}, err
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// check refuses what the port does not allow. Nothing is sent.
+func (m *objects) check(op, key string, size int64) error {
+	err := cloud.CheckKey(key)
+	if err == nil && (size < 0 || size > maxWhole) {
+		err = fmt.Errorf("%d bytes are not 0 to %d", size, maxWhole)
+	}
+	if err != nil {
+		return m.fail(op, &cloud.Error{Class: cloud.ClassInvalid, Message: err.Error(), Err: err})
+	}
+	return nil
+}
+
+// request is one request to the bucket, on behalf of a method.
+type request struct {
+	method string
+	op     faults.Op
+	what   string
+}
+
+// errLost is the cause when an answer does not come.
+var errLost = errors.New("connection lost")
+
+// ask sends a request: it does what the bucket does, unless something goes wrong. Of the
+// store's errors ErrExists comes back as it is.
+func ask[T any](ctx context.Context, m *objects, r request, do func() (T, error)) (T, error) {
+	var none T
+	if ctx.Err() != nil {
+		return none, m.lost(r, ctx.Err())
+	}
+	fault, wrong := faults.Fault{}, false
+	if m.Script != nil {
+		fault, wrong = m.Script.Next(r.op, string(r.op)+" "+r.what)
+	}
+	switch {
+	case !wrong && m.BadCredentials:
+		return none, m.fail(r.method, badCredentials())
+	case !wrong && m.Missing:
+		return none, m.fail(r.method, &cloud.Error{Class: cloud.ClassNotFound, Code: "NoSuchBucket", Message: "the bucket does not exist"})
+	case !wrong:
+		got, err := do()
+		return got, m.answer(r, err)
+	case fault.Kind == faults.Refuse:
+		return none, m.refused(r, fault.Answer)
+	case fault.Kind == faults.Hang:
+		<-ctx.Done()
+		return none, m.lost(r, ctx.Err())
+	case fault.Kind == faults.DropAfter || fault.Kind == faults.Truncate:
+		_, _ = do() // It happens, and nobody hears of it.
+	}
+	return none, m.lost(r, errLost)
+}
+
+// answer is what the bucket says of an error of the store.
+func (m *objects) answer(r request, err error) error {
+	switch {
+	case err == nil, errors.Is(err, ErrExists):
+		return err
+	case errors.Is(err, ErrMissing):
+		return m.fail(r.method, &cloud.Error{Class: cloud.ClassNotFound, Code: "NoSuchKey", Message: fmt.Sprintf("object %q does not exist", r.what), Err: err})
+	case errors.Is(err, ErrLocked):
+		return m.fail(r.method, &cloud.Error{Class: cloud.ClassLocked, Code: "Locked", Message: fmt.Sprintf("object %q is locked", r.what), Err: err})
+	default:
+		return m.lost(r, err)
+	}
+}
+
+func badCredentials() *cloud.Error {
+	return &cloud.Error{Class: cloud.ClassAuthExpired, Code: "BadCredentials", Message: "the credentials are not accepted"}
+}
+
+// fail completes what the bucket said.
+func (*objects) fail(op string, e *cloud.Error) error {
+	e.Provider, e.Op = ProviderMemory, op
+	return e
+}
+
+// lost is the error of a request without an answer.
+func (m *objects) lost(r request, cause error) error {
+	class := cloud.ClassTransient
+	if r.op.Mutates() {
+		class = cloud.ClassAmbiguous
+	}
+	return m.fail(r.method, &cloud.Error{Class: class, Message: cause.Error(), Err: cause})
+}
+
+// The headers of a refusal.
+const (
+	headerClass = "Class"
+	headerAfter = "Retry-After"
+)
+
+// Refusal is this provider's answer of a class to an operation.
+func Refusal(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
+	header := http.Header{headerClass: {string(class)}}
+	if after > 0 {
+		header.Set(headerAfter, strconv.Itoa(int(after/time.Second)))
+	}
+	return faults.Answer{Status: http.StatusBadRequest, Header: header, Body: fmt.Sprintf("%s is refused: permission memory.%s", op, op)}
+}
+
+// refused is the error of a refusal by script.
+func (m *objects) refused(r request, a faults.Answer) error {
+	e := &cloud.Error{Class: cloud.Class(a.Header.Get(headerClass)), Message: a.Body}
+	e.Code = "Refused" + string(e.Class)
+	if seconds, err := strconv.Atoi(a.Header.Get(headerAfter)); err == nil {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	if e.Class == cloud.ClassThrottled && e.RetryAfter == 0 {
+		e.RetryAfter = 5 * time.Second
+	}
+	if e.Class == cloud.ClassTransient && r.op.Mutates() {
+		e.Class = cloud.ClassAmbiguous // As with any 5xx.
+	}
+	return m.fail(r.method, e)
+}

@@ -1,0 +1,46 @@
+package bucket_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/objects"
+	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+)
+
+// TestContract puts the contract to the bucket without a wire.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	objects.Run(t, func(t testing.TB) *objects.Bench {
+		t.Helper()
+		clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
+		store, script, pages := bucket.NewStore(clock), &faults.Script{}, 0
+		store.SpillTo(t.TempDir())
+		server := httptest.NewServer(store)
+		t.Cleanup(server.Close)
+		return &objects.Bench{
+			Provider: bucket.ProviderMemory, Clock: clock, Store: store, Script: script,
+			Open: func(_ testing.TB, o objects.Options) (cloud.Objects, error) {
+				return bucket.Connect(store, bucket.Options{
+					Prefix: o.Prefix, URL: server.URL, Script: script, BadCredentials: o.BadCredentials, Missing: o.Missing,
+					PageSize: func() int { return pages },
+				}), nil
+			},
+			Send:     func(r *http.Request) (*http.Response, error) { return server.Client().Do(r) },
+			Refusal:  bucket.Refusal,
+			PageSize: func(n int) { pages = n },
+			NoOracle: "there is no wire, and so no vendor's description of one",
+			Secrets:  []string{"signature"},
+			Spare: map[int]string{
+				79: "there is no other region or endpoint",
+				81: "there is no wire, and so no certificate",
+			},
+		}
+	})
+}

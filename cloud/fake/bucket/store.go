@@ -1,0 +1,229 @@
+package bucket
+
+import (
+	"bytes"
+	"crypto/md5" //nolint:gosec // S3 and its like tell this checksum of each object.
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// What a store refuses.
+var (
+	// ErrExists means that there is an object under the key already.
+	ErrExists = errors.New("there is an object already")
+	// ErrMissing means that there is none.
+	ErrMissing = errors.New("there is no such object")
+	// ErrLocked means that the object must stay as it is.
+	ErrLocked = errors.New("the object is locked")
+)
+
+// Object is what a store says of an object.
+type Object struct {
+	// Key is the whole one, with the prefix of the account.
+	Key   string
+	Bytes int64
+	// ModifiedAt is when it was made.
+	ModifiedAt time.Time
+	// MD5 and CRC32C are the checksums that providers tell; Serial differs between any
+	// two objects of a store, and grows.
+	MD5    [md5.Size]byte
+	CRC32C uint32
+	Serial int64
+	Locked bool
+}
+
+// Store is a bucket. Its methods may be called at the same time.
+type Store struct {
+	clock clock.PassiveClock
+
+	mu      sync.Mutex
+	objects map[string]kept
+	serial  int64
+	dir     string
+	secret  []byte
+}
+
+// kept is an object with its content.
+type kept struct {
+	Object
+
+	content content
+}
+
+// NewStore makes a bucket that is empty.
+func NewStore(clock clock.PassiveClock) *Store {
+	return &Store{clock: clock, objects: map[string]kept{}, secret: []byte("of this store")}
+}
+
+// SpillTo keeps contents of more than 1 MiB, from now on, in files of a directory.
+func (s *Store) SpillTo(dir string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dir = dir
+}
+
+// Create makes an object of all that a reader has. Where one is there already it is
+// ErrExists, and the reader is read to its end all the same. A reader that fails makes
+// nothing; its error is returned.
+func (s *Store) Create(key string, from io.Reader) (Object, error) {
+	if _, err := s.Stat(key); err == nil {
+		if _, err := io.Copy(io.Discard, from); err != nil {
+			return Object{}, fmt.Errorf("reading the content: %w", err)
+		}
+		return Object{}, ErrExists
+	}
+	return s.put(key, from, false)
+}
+
+// Replace is Create which writes over what is there, unless that is ErrLocked.
+func (s *Store) Replace(key string, from io.Reader) (Object, error) {
+	return s.put(key, from, true)
+}
+
+func (s *Store) put(key string, from io.Reader, over bool) (Object, error) {
+	s.mu.Lock()
+	d := &draft{dir: s.dir}
+	s.mu.Unlock()
+	if _, err := io.Copy(d, from); err != nil {
+		d.discard()
+		return Object{}, fmt.Errorf("reading the content: %w", err)
+	}
+	made := kept{Object: Object{Key: key}}
+	made.content, made.Bytes, made.MD5, made.CRC32C = d.finish()
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, there := s.objects[key]
+	switch {
+	case there && !over:
+		made.content.drop()
+		return Object{}, ErrExists
+	case there && old.Locked:
+		made.content.drop()
+		return Object{}, ErrLocked
+	case there:
+		old.content.drop()
+	}
+	s.serial++
+	made.Serial, made.ModifiedAt = s.serial, s.clock.Now()
+	s.objects[key] = made
+	return made.Object, nil
+}
+
+// Stat tells what there is under a key, or ErrMissing.
+func (s *Store) Stat(key string) (Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.objects[key]
+	if !ok {
+		return Object{}, ErrMissing
+	}
+	return found.Object, nil
+}
+
+// Open reads an object, which may be deleted meanwhile; ErrMissing where there is none.
+func (s *Store) Open(key string) (Object, io.ReadSeekCloser, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.objects[key]
+	if !ok {
+		return Object{}, nil, ErrMissing
+	}
+	content, err := found.content.open()
+	if err != nil {
+		return Object{}, nil, fmt.Errorf("opening the content of %q: %w", key, err)
+	}
+	return found.Object, content, nil
+}
+
+// Page lists objects whose keys begin with a prefix and come after another, in the order
+// of their keys, at most limit of them; and whether there are more.
+func (s *Store) Page(prefix, after string, limit int) ([]Object, bool) {
+	var page []Object
+	for _, o := range s.Objects() {
+		if !strings.HasPrefix(o.Key, prefix) || o.Key <= after {
+			continue
+		}
+		if len(page) == limit {
+			return page, true
+		}
+		page = append(page, o)
+	}
+	return page, false
+}
+
+// Delete deletes an object; ErrMissing where there is none, ErrLocked where it must stay.
+func (s *Store) Delete(key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.objects[key]
+	switch {
+	case !ok:
+		return ErrMissing
+	case found.Locked:
+		return ErrLocked
+	}
+	found.content.drop()
+	delete(s.objects, key)
+	return nil
+}
+
+// Objects are all, in the order of their keys.
+func (s *Store) Objects() []Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Object, 0, len(s.objects))
+	for _, key := range slices.Sorted(maps.Keys(s.objects)) {
+		out = append(out, s.objects[key].Object)
+	}
+	return out
+}
+
+// Keys are those of all objects, sorted.
+func (s *Store) Keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.objects))
+}
+
+// Content is what is in an object, and whether there is one.
+func (s *Store) Content(key string) ([]byte, bool) {
+	_, reader, err := s.Open(key)
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = reader.Close() }()
+	content, err := io.ReadAll(reader)
+	return content, err == nil
+}
+
+// Put is somebody who writes an object, over what is there, and be it locked.
+func (s *Store) Put(key string, content []byte) {
+	s.Remove(key)
+	// Memory takes everything.
+	_, _ = s.put(key, bytes.NewReader(content), true)
+}
+
+// Remove is somebody who takes an object away, and be it locked.
+func (s *Store) Remove(key string) {
+	s.Lock(key, false)
+	_ = s.Delete(key) // Where there is none, nothing is to be done.
+}
+
+// Lock is somebody who holds an object with a policy of the bucket, or lets it go.
+func (s *Store) Lock(key string, locked bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found, ok := s.objects[key]; ok {
+		found.Locked = locked
+		s.objects[key] = found
+	}
+}

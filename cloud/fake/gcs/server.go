@@ -1,0 +1,158 @@
+package gcs
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/utils/clock"
+
+	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+)
+
+// Tokens issues access tokens and knows them, as a gce.Server does. It answers requests to
+// /token, /v1/token and /v1/projects/-/serviceAccounts/.
+type Tokens interface {
+	http.Handler
+	// Bearer tells whom a token was issued to, and whether it was and is still good.
+	Bearer(token string) (string, bool)
+}
+
+// Options are how a server behaves.
+type Options struct {
+	// Clock is the store's. Required.
+	Clock clock.PassiveClock
+	// Bucket is the name of the one bucket. Required.
+	Bucket string
+	// Tokens are those of the identities. Required.
+	Tokens Tokens
+	// Bland tells no reason for what a hold forbids.
+	Bland bool
+}
+
+// Server is a Cloud Storage. Its methods may be called at the same time.
+type Server struct {
+	Options
+
+	store *bucket.Store
+	mux   *http.ServeMux
+
+	mu        sync.Mutex
+	pageSize  int
+	forbidden map[string]bool
+	narrowed  map[string]narrowed // By token.
+	serial    int
+}
+
+// New makes a server in front of a bucket.
+func New(store *bucket.Store, options Options) *Server {
+	s := &Server{Options: options, store: store, mux: http.NewServeMux(), pageSize: 1000, forbidden: map[string]bool{}, narrowed: map[string]narrowed{}}
+	s.mux.Handle("POST /token", s.Tokens)
+	s.mux.Handle("POST /v1/projects/-/serviceAccounts/{account}", s.Tokens)
+	s.mux.HandleFunc("POST /v1/token", s.token)
+	const objects = "/storage/v1/b/{bucket}/o"
+	s.json("GET "+objects, []string{"prefix", "maxResults", "pageToken"}, s.list)
+	s.json("GET "+objects+"/{object}", []string{"generation"}, s.get)
+	s.json("DELETE "+objects+"/{object}", nil, s.remove)
+	s.json("POST /upload"+objects, []string{"ifGenerationMatch", "name", "uploadType"}, s.insert)
+	for method, h := range map[string]handler{"GET": s.download, "PUT": s.upload, "DELETE": s.remove} {
+		s.xml(method+" /{bucket}/{object...}", h)
+	}
+	return s
+}
+
+// SetPageSize changes how many items a page has at most.
+func (s *Server) SetPageSize(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pageSize = n
+}
+
+// Forbid takes a permission away from everybody, for example storage.objects.delete.
+func (s *Server) Forbid(permission string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forbidden[permission] = true
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Date", s.Clock.Now().UTC().Format(http.TimeFormat))
+	w.Header().Set("X-Guploader-Uploadid", "upload-1")
+	s.mux.ServeHTTP(w, r)
+}
+
+// request is one by a token that is known, about the bucket.
+type request struct {
+	*http.Request
+	may func(permission, object string) error
+}
+
+func (r request) object() string { return r.PathValue("object") }
+
+// handler answers a request, or returns the problem with it.
+type handler func(w http.ResponseWriter, r request) error
+
+// json routes a method of the JSON API, with its own parameters.
+func (s *Server) json(pattern string, parameters []string, h handler) {
+	known := append([]string{"alt", "prettyPrint", "fields", "key", "quotaUser", "userIp"}, parameters...)
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		in, err := s.admit(r)
+		for name := range r.URL.Query() {
+			if err == nil && !slices.Contains(known, name) {
+				err = invalid("Unknown name %q: Cannot bind query parameter.", name)
+			}
+		}
+		if err == nil {
+			err = h(w, in)
+		}
+		if err != nil {
+			writeError(w, r, err)
+		}
+	})
+}
+
+// xml routes a method of the XML API, which has no parameters here.
+func (s *Server) xml(pattern string, h handler) {
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		in, err := s.admit(r)
+		if err == nil && r.URL.RawQuery != "" {
+			err = invalid("Invalid query parameter.")
+		}
+		if err == nil {
+			err = h(w, in)
+		}
+		if err != nil {
+			writeXMLError(w, err)
+		}
+	})
+}
+
+// admit lets a request in whose token is known and whose bucket is there.
+func (s *Server) admit(r *http.Request) (request, error) {
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return request{}, problem{http.StatusUnauthorized, "required", "AuthenticationRequired", "Anonymous caller does not have storage.objects access to the Google Cloud Storage object."}
+	}
+	token, _ := strings.CutPrefix(header, "Bearer ")
+	b, known := s.bearer(token)
+	if !known {
+		return request{}, problem{http.StatusUnauthorized, "authError", "AuthenticationRequired", "Invalid Credentials"}
+	}
+	if r.PathValue("bucket") != s.Bucket {
+		return request{}, problem{http.StatusNotFound, "notFound", "NoSuchBucket", "The specified bucket does not exist."}
+	}
+	return request{r, func(permission, object string) error {
+		resource := "projects/_/buckets/" + s.Bucket
+		if object != "" {
+			resource += "/objects/" + object
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.forbidden[permission] || !b.allows(permission, resource) {
+			return denied(permission)
+		}
+		return nil
+	}}, nil
+}

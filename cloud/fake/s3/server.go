@@ -1,0 +1,274 @@
+package s3
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+)
+
+const (
+	// maxObject is the most that one PUT may bring, in bytes.
+	maxObject = 5 << 30
+	// maxDrained is how much of a refused body is read.
+	maxDrained = 64 << 20
+	// pageSize is S3's number of objects in a page.
+	pageSize = 1000
+)
+
+// Key is an access key.
+type Key struct {
+	ID, Secret string
+	// Token goes with keys that expire.
+	Token   string
+	Expires time.Time
+	// ARN is whose it is, for messages.
+	ARN string
+}
+
+// Options are what a server is made with.
+type Options struct {
+	// Clock is the store's. Required.
+	Clock clock.PassiveClock
+	// Bucket and Region are the bucket's. Required.
+	Bucket, Region string
+	// Host is the name below which buckets have names of their own, as
+	// s3.eu-central-1.amazonaws.com; under every other the bucket is in the path.
+	Host string
+	// Keys are the access keys that are known from the start. Lookup is asked for
+	// others; it may be nil.
+	Keys   []Key
+	Lookup func(id string) (Key, bool)
+}
+
+// Server is S3. Its methods may be called at the same time.
+type Server struct {
+	Options
+
+	store  *bucket.Store
+	keys   map[string]Key // By ID.
+	serial atomic.Int64
+
+	mu     sync.Mutex
+	pages  int
+	denied map[string]bool
+}
+
+// New makes a server in front of a store.
+func New(store *bucket.Store, o Options) *Server {
+	s := &Server{Options: o, store: store, keys: map[string]Key{}, pages: pageSize}
+	for _, k := range o.Keys {
+		s.keys[k.ID] = k
+	}
+	return s
+}
+
+// SetPageSize lets lists come in pages of at most so many; 0 is S3's 1000.
+func (s *Server) SetPageSize(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages = pageSize
+	if n > 0 {
+		s.pages = n
+	}
+}
+
+// Deny takes the permission for actions away from everybody, as "PutObject". Called
+// without any, it gives all back.
+func (s *Server) Deny(actions ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied = map[string]bool{}
+	for _, a := range actions {
+		s.denied[a] = true
+	}
+}
+
+// request is one to the server, as far as it is understood.
+type request struct {
+	*http.Request
+
+	id string
+	// bucket and key are what it is about; the key of a request about the bucket is empty.
+	bucket, key string
+	// digest is the checksum that its body must have; empty is any.
+	digest string
+	who    Key
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	in := &request{Request: r, id: fmt.Sprintf("%016X", s.serial.Add(1)*0x9E3779B9)}
+	in.bucket, in.key = s.place(r)
+	w.Header().Set("X-Amz-Request-Id", in.id)
+	w.Header().Set("X-Amz-Id-2", "host/"+in.id)
+	w.Header().Set("Date", s.Clock.Now().UTC().Format(http.TimeFormat))
+	w.Header().Set("Server", "AmazonS3")
+	if wrong := s.answer(w, in); wrong != nil {
+		if r.Header.Get("Expect") == "" { // Who asks before sends nothing.
+			_, _ = io.CopyN(io.Discard, r.Body, maxDrained) // Of whatever comes of it nothing is used.
+		}
+		wrong.write(w, in)
+	}
+}
+
+// place is which bucket and key a request is about.
+func (s *Server) place(r *http.Request) (name, key string) {
+	host := r.Host
+	if bare, _, err := net.SplitHostPort(host); err == nil {
+		host = bare
+	}
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	if name, own := strings.CutSuffix(host, "."+s.Host); own && s.Host != "" {
+		return name, path
+	}
+	name, key, _ = strings.Cut(path, "/")
+	return name, key
+}
+
+// answer authenticates a request and carries it out.
+func (s *Server) answer(w http.ResponseWriter, in *request) *fault {
+	if wrong := s.authenticate(in); wrong != nil {
+		return wrong
+	}
+	action, serve := s.route(in)
+	switch {
+	case serve == nil:
+		return refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource.")
+	case in.bucket != s.Bucket:
+		return refuse(http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist")
+	case s.isDenied(action):
+		return refuse(http.StatusForbidden, "AccessDenied", fmt.Sprintf("User: %s is not authorized to perform: s3:%s on resource: "+
+			"\"arn:aws:s3:::%s/%s\" because no identity-based policy allows the s3:%s action", in.who.ARN, action, in.bucket, in.key, action))
+	}
+	if wrong := known(in); wrong != nil {
+		return wrong
+	}
+	return serve(w, in)
+}
+
+// route is the permission that a request needs, and what carries it out.
+func (s *Server) route(in *request) (string, func(http.ResponseWriter, *request) *fault) {
+	if in.key == "" {
+		switch in.Method {
+		case http.MethodGet:
+			return "ListBucket", s.list
+		case http.MethodHead:
+			return "ListBucket", func(http.ResponseWriter, *request) *fault { return nil }
+		default:
+			return "", nil
+		}
+	}
+	switch in.Method {
+	case http.MethodPut:
+		return "PutObject", s.put
+	case http.MethodGet, http.MethodHead:
+		return "GetObject", s.get
+	case http.MethodDelete:
+		return "DeleteObject", s.delete
+	default:
+		return "", nil
+	}
+}
+
+func (s *Server) isDenied(action string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.denied[action]
+}
+
+// known refuses parameters and headers that nothing here has thought about.
+func known(in *request) *fault {
+	parameters := map[string]bool{"x-id": true}
+	if in.key == "" {
+		for _, name := range []string{"list-type", "prefix", "max-keys", "continuation-token", "start-after", "encoding-type", "fetch-owner"} {
+			parameters[name] = true
+		}
+	}
+	for name := range in.URL.Query() {
+		if !parameters[name] && !isAuthentication(name) {
+			return notImplemented("the parameter " + name)
+		}
+	}
+	headers := map[string]bool{
+		"X-Amz-Date": true, "X-Amz-Content-Sha256": true, "X-Amz-Security-Token": true, "X-Amz-User-Agent": true,
+		"X-Amz-Checksum-Mode": true, "X-Amz-Sdk-Checksum-Algorithm": true, "X-Amz-Checksum-Crc32": true,
+	}
+	for name := range in.Header {
+		if strings.HasPrefix(name, "X-Amz-") && !headers[name] {
+			return notImplemented("the header " + name)
+		}
+	}
+	return nil
+}
+
+// fault is why a request is refused.
+type fault struct {
+	XMLName   xml.Name `xml:"Error"`
+	Code      string   `xml:"Code"`
+	Message   string   `xml:"Message"`
+	Region    string   `xml:"Region,omitempty"`
+	Bucket    string   `xml:"BucketName,omitempty"`
+	Key       string   `xml:"Key,omitempty"`
+	RequestID string   `xml:"RequestId"`
+	HostID    string   `xml:"HostId"`
+
+	status int
+}
+
+func refuse(status int, code, message string) *fault {
+	return &fault{status: status, Code: code, Message: message}
+}
+
+func notImplemented(what string) *fault {
+	return refuse(http.StatusNotImplemented, "NotImplemented", "A header you provided implies functionality that is not implemented: "+what)
+}
+
+// write answers with a fault; a HEAD has no body, and nobody hears of the code.
+func (f *fault) write(w http.ResponseWriter, in *request) {
+	f.RequestID, f.HostID = in.id, "host/"+in.id
+	if f.Code == "NoSuchBucket" {
+		f.Bucket = in.bucket
+	}
+	if f.Code == "NoSuchKey" {
+		f.Key = in.key
+	}
+	if in.Method == http.MethodHead {
+		w.WriteHeader(f.status)
+		return
+	}
+	writeXML(w, f.status, f)
+}
+
+// writeXML writes a document. Who does not wait for the answer does not get it.
+func writeXML(w http.ResponseWriter, status int, document any) {
+	body, err := xml.Marshal(document)
+	if err != nil {
+		status, body = http.StatusInternalServerError, nil
+	}
+	body = append([]byte(xml.Header), body...)
+	w.Header().Set("Content-Type", "application/xml")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// ErrorBody is the body of an answer with which S3 refuses a request, for who wants to
+// refuse in its place.
+func ErrorBody(code, message string) string {
+	body, err := xml.Marshal(&fault{Code: code, Message: message, RequestID: "0000000000000000", HostID: "host/0000000000000000"})
+	if err != nil {
+		return ""
+	}
+	return xml.Header + string(body)
+}

@@ -1,0 +1,128 @@
+package s3_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopfleet/shopfleet/cloud/fake/s3"
+)
+
+// example is the time of the examples in Amazon's description of Signature Version 4.
+func example() time.Time { return time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC) }
+
+// published is a server with the key and the bucket of Amazon's examples.
+func published() *s3.Server {
+	clock, store, _ := newServer(example())
+	store.Put("test.txt", []byte("published"))
+	return s3.New(store, s3.Options{
+		Clock: clock, Bucket: "examplebucket", Region: "us-east-1", Host: "s3.amazonaws.com",
+		Keys: []s3.Key{{ID: "AKIAIOSFODNN7EXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}},
+	})
+}
+
+// TestPublishedSignatures puts the examples to the server that Amazon publishes with
+// their signatures: "Signature Calculations for the Authorization Header" and
+// "Authenticating Requests: Using Query Parameters".
+func TestPublishedSignatures(t *testing.T) {
+	t.Parallel()
+	const (
+		scope = "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request,"
+		empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	)
+	for name, test := range map[string]struct {
+		method, target string
+		header         map[string]string
+		status         int
+		body           string
+	}{
+		"get": {http.MethodGet, "/test.txt", map[string]string{
+			"Range": "bytes=0-9", "X-Amz-Content-Sha256": empty, "X-Amz-Date": "20130524T000000Z",
+			"Authorization": scope + "SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
+		}, http.StatusPartialContent, "published"},
+		"a bit of the signature": {http.MethodGet, "/test.txt", map[string]string{
+			"Range": "bytes=0-9", "X-Amz-Content-Sha256": empty, "X-Amz-Date": "20130524T000000Z",
+			"Authorization": scope + "SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb40",
+		}, http.StatusForbidden, "SignatureDoesNotMatch"},
+		"another range": {http.MethodGet, "/test.txt", map[string]string{
+			"Range": "bytes=0-8", "X-Amz-Content-Sha256": empty, "X-Amz-Date": "20130524T000000Z",
+			"Authorization": scope + "SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
+		}, http.StatusForbidden, "SignatureDoesNotMatch"},
+		"query": {http.MethodGet, "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request" +
+			"&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host" +
+			"&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404", nil, http.StatusOK, "published"},
+		"query for longer": {http.MethodGet, "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request" +
+			"&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86401&X-Amz-SignedHeaders=host" +
+			"&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404", nil, http.StatusForbidden, "SignatureDoesNotMatch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequestWithContext(t.Context(), test.method, "https://examplebucket.s3.amazonaws.com"+test.target, nil)
+			for key, value := range test.header {
+				r.Header.Set(key, value)
+			}
+			w := httptest.NewRecorder()
+			published().ServeHTTP(w, r)
+			if w.Code != test.status || !strings.Contains(w.Body.String(), test.body) {
+				t.Errorf("status %d, %s; want %d and %q", w.Code, w.Body, test.status, test.body)
+			}
+		})
+	}
+}
+
+func TestUnsigned(t *testing.T) {
+	t.Parallel()
+	const scope = "/20260301/eu-central-1/s3/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature=00"
+	at := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
+	for about, test := range map[string]struct {
+		authorization, payload, code string
+		status                       int
+	}{
+		"nothing":           {"", "", "AccessDenied", http.StatusForbidden},
+		"bearer":            {"Bearer x", "", "InvalidRequest", http.StatusBadRequest},
+		"half":              {"AWS4-HMAC-SHA256 Credential=x", "UNSIGNED-PAYLOAD", "AuthorizationHeaderMalformed", http.StatusBadRequest},
+		"no checksum":       {"AWS4-HMAC-SHA256 Credential=" + keyID + scope, "", "InvalidRequest", http.StatusBadRequest},
+		"in chunks":         {"AWS4-HMAC-SHA256 Credential=" + keyID + scope, "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "NotImplemented", http.StatusNotImplemented},
+		"nobody":            {"AWS4-HMAC-SHA256 Credential=AKIANOBODY" + scope, "UNSIGNED-PAYLOAD", "InvalidAccessKeyId", http.StatusForbidden},
+		"not by them":       {"AWS4-HMAC-SHA256 Credential=" + keyID + scope, "UNSIGNED-PAYLOAD", "SignatureDoesNotMatch", http.StatusForbidden},
+		"for another":       {"AWS4-HMAC-SHA256 Credential=" + keyID + strings.Replace(scope, "s3", "ec2", 1), "UNSIGNED-PAYLOAD", "AuthorizationHeaderMalformed", http.StatusBadRequest},
+		"in another region": {"AWS4-HMAC-SHA256 Credential=" + keyID + strings.Replace(scope, "eu-central", "us-east", 1), "UNSIGNED-PAYLOAD", "AuthorizationHeaderMalformed", http.StatusBadRequest},
+		"without the host":  {"AWS4-HMAC-SHA256 Credential=" + keyID + strings.Replace(scope, "host;", "", 1), "UNSIGNED-PAYLOAD", "AccessDenied", http.StatusForbidden},
+		"without a header":  {"AWS4-HMAC-SHA256 Credential=" + keyID + strings.Replace(scope, ";x-amz-date", "", 1), "UNSIGNED-PAYLOAD", "AccessDenied", http.StatusForbidden},
+	} {
+		t.Run(about, func(t *testing.T) {
+			t.Parallel()
+			_, store, server := newServer(at)
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "https://"+name+"."+host+"/key", strings.NewReader("x"))
+			r.Header.Set("X-Amz-Date", "20260301T020000Z")
+			if test.payload != "" {
+				r.Header.Set("X-Amz-Content-Sha256", test.payload)
+			}
+			if test.authorization != "" {
+				r.Header.Set("Authorization", test.authorization)
+			}
+			w := httptest.NewRecorder()
+			server.ServeHTTP(w, r)
+			if w.Code != test.status || !strings.Contains(w.Body.String(), "<Code>"+test.code+"</Code>") {
+				t.Errorf("status %d, %s; want %d and %s", w.Code, w.Body, test.status, test.code)
+			}
+			if keys := store.Keys(); len(keys) > 0 {
+				t.Errorf("%q were made", keys)
+			}
+			if rest, err := io.ReadAll(r.Body); err != nil || len(rest) > 0 {
+				t.Errorf("%d bytes were not read, %v", len(rest), err)
+			}
+		})
+	}
+}
+
+func TestErrorBody(t *testing.T) {
+	t.Parallel()
+	const want = "<Error><Code>A&amp;B</Code><Message>&lt;no&gt;</Message>"
+	if got := s3.ErrorBody("A&B", "<no>"); !strings.Contains(got, want) {
+		t.Errorf("%s, want %s in it", got, want)
+	}
+}

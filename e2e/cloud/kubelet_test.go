@@ -1,0 +1,258 @@
+package cloud_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
+	"github.com/shopfleet/shopfleet/spoke/transfer"
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
+)
+
+const (
+	// playPeriod is how often a kubelet looks for pods of Jobs.
+	playPeriod = 200 * time.Millisecond
+	// dumpContainer is the container of the CronJobs.
+	dumpContainer = "backup"
+)
+
+// ending is how a container ends.
+type ending struct {
+	code    int32
+	message string
+}
+
+// kubelet does in a member what the containers of Jobs would do: it dumps to files, moves
+// them with the spoke's own code, and loads them into databases that are a checksum.
+type kubelet struct {
+	client client.Client
+	// disk has a folder for each claim.
+	disk string
+
+	mu    sync.Mutex
+	ended map[types.UID]bool
+	// databases is what a database was loaded from: the checksum of a dump, by its host.
+	// One that was not loaded has what its customers brought.
+	databases map[string]string
+	// wrong are the endings, one after the other, of containers of a name that go wrong.
+	wrong map[string][]ending
+}
+
+// playJobs lets a kubelet work in a cluster until the test ends.
+func playJobs(t *testing.T, c *fleet.Cluster) *kubelet {
+	t.Helper()
+	k := &kubelet{
+		client: witness.Admin(t, c), disk: t.TempDir(), ended: map[types.UID]bool{},
+		databases: map[string]string{}, wrong: map[string][]ending{},
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var group sync.WaitGroup
+	group.Go(func() { k.run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		group.Wait()
+	})
+	return k
+}
+
+// goWrong has the next containers of a name end like this.
+func (k *kubelet) goWrong(container string, with ...ending) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.wrong[container] = append(k.wrong[container], with...)
+}
+
+// database returns what the database of an application was loaded from.
+func (k *kubelet) database(host string) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.databases[host]
+}
+
+// file returns the file of a claim in the shops' namespace.
+func (k *kubelet) file(claim, name string) string {
+	return filepath.Join(k.disk, namespace+"."+claim, name)
+}
+
+func (k *kubelet) run(ctx context.Context) {
+	ticker := time.NewTicker(playPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		pods := &corev1.PodList{}
+		if err := k.client.List(ctx, pods, client.MatchingFields{"status.phase": string(corev1.PodRunning)}); err != nil {
+			continue // It is asked again at once.
+		}
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			owner := metav1.GetControllerOf(pod)
+			if owner == nil || owner.Kind != "Job" || pod.DeletionTimestamp != nil || k.ended[pod.UID] {
+				continue
+			}
+			if k.end(ctx, pod) == nil {
+				k.ended[pod.UID] = true
+			}
+		}
+	}
+}
+
+// end runs the containers of a pod, and writes down how they ended.
+func (k *kubelet) end(ctx context.Context, pod *corev1.Pod) error {
+	before := pod.DeepCopy()
+	pod.Status.Phase = corev1.PodSucceeded
+	pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = nil, nil
+	for _, c := range pod.Spec.InitContainers {
+		e := k.play(ctx, pod, c)
+		pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, e.status(c.Name))
+		if e.code != 0 {
+			pod.Status.Phase = corev1.PodFailed
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		if pod.Status.Phase == corev1.PodFailed {
+			break
+		}
+		e := k.play(ctx, pod, c)
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, e.status(c.Name))
+		if e.code != 0 {
+			pod.Status.Phase = corev1.PodFailed
+		}
+	}
+	if err := k.client.Status().Patch(ctx, pod, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("ending pod %q: %w", pod.Name, err)
+	}
+	return nil
+}
+
+func (e ending) status(name string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: e.code, Message: e.message, FinishedAt: metav1.Now(),
+	}}}
+}
+
+// play does what a container does.
+func (k *kubelet) play(ctx context.Context, pod *corev1.Pod, c corev1.Container) ending {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if next := k.wrong[c.Name]; len(next) > 0 {
+		k.wrong[c.Name] = next[1:]
+		return next[0]
+	}
+	folder, err := k.folder(pod)
+	if err != nil {
+		return ending{1, err.Error()}
+	}
+	switch c.Name {
+	case dumpContainer:
+		return k.dump(pod, c, folder)
+	case jobs.SendContainer, jobs.FetchContainer:
+		return k.move(ctx, pod, folder)
+	case jobs.LoadContainer:
+		return k.load(pod, c, folder)
+	default:
+		return ending{}
+	}
+}
+
+// folder makes the folder of the claim that a pod has.
+func (k *kubelet) folder(pod *corev1.Pod) (string, error) {
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			folder := filepath.Join(k.disk, pod.Namespace+"."+v.PersistentVolumeClaim.ClaimName)
+			return folder, os.MkdirAll(folder, 0o700)
+		}
+	}
+	return "", errors.New("the pod has no claim")
+}
+
+// dump writes a file and its manifest, as the script does.
+func (k *kubelet) dump(pod *corev1.Pod, c corev1.Container, folder string) ending {
+	begin := time.Now().UTC().Truncate(time.Second)
+	name := "backup-" + begin.Format("20060102T150405Z") + ".dump"
+	content := bytes.Repeat([]byte("what "+valueOf(c, "PGHOST")+" had when "+pod.Name+" asked\n"), 1000)
+	if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
+		return ending{1, err.Error()}
+	}
+	return ending{0, fmt.Sprintf(`{"file":%q,"bytes":%d,"sha256":%q,"engine":"postgresql","version":%q,"cutTime":%q,"completionTime":%q}`+"\n",
+		name, len(content), sum(content), valueOf(c, "DB_VERSION"), begin.Format(time.RFC3339), time.Now().UTC().Format(time.RFC3339))}
+}
+
+// move carries out the order in the Secret of a pod.
+func (k *kubelet) move(ctx context.Context, pod *corev1.Pod, folder string) ending {
+	for _, v := range pod.Spec.Volumes {
+		if v.Secret == nil {
+			continue
+		}
+		secret := &corev1.Secret{}
+		if err := k.client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: v.Secret.SecretName}, secret); err != nil {
+			return ending{1, err.Error()}
+		}
+		o, err := order.Read(secret.Data[order.FileName])
+		if err == nil {
+			err = transfer.Run(ctx, transfer.Options{Order: o, Dir: folder})
+		}
+		if err != nil {
+			return ending{int32(transfer.Status(err)), err.Error()}
+		}
+		return ending{}
+	}
+	return ending{3, "the pod has no Secret"}
+}
+
+// load puts a dump into a database, which is not empty unless it was never loaded and
+// nobody has used it: here that is one of an application without customers yet.
+func (k *kubelet) load(pod *corev1.Pod, c corev1.Container, folder string) ending {
+	content, err := os.ReadFile(filepath.Join(folder, filepath.Base(valueOf(c, "DUMP"))))
+	host := valueOf(c, "PGHOST") + "." + pod.Namespace
+	switch {
+	case err != nil:
+		return ending{jobs.ExitMissing, "the dump is not there"}
+	case sum(content) != valueOf(c, "DUMP_SHA256"):
+		return ending{jobs.ExitChecksum, "the dump is not what was asked for"}
+	case k.databases[host] != "" && valueOf(c, "OVERWRITE") != "true":
+		return ending{jobs.ExitNotEmpty, "the database is not empty: it has 3 tables"}
+	}
+	k.databases[host] = sum(content)
+	return ending{}
+}
+
+// valueOf returns the value of a variable.
+func valueOf(c corev1.Container, name string) string {
+	for _, v := range c.Env {
+		if v.Name == name {
+			return v.Value
+		}
+	}
+	return ""
+}
+
+func sum(content []byte) string {
+	digest := sha256.Sum256(content)
+	return hex.EncodeToString(digest[:])
+}
+
+// hostOf is the host of an application's database, as a kubelet knows it.
+func hostOf(app string) string {
+	return strings.Join([]string{app + "-database-primary", namespace}, ".")
+}

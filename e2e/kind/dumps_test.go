@@ -1,0 +1,226 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/kind/lab"
+)
+
+// bucketAccount is the name of the CloudAccount with the bucket, and of its Secret.
+const bucketAccount = "dumps"
+
+var errNotSo = errors.New("it is not so")
+
+// dumps has databases dumped to a bucket, and loaded from there: in their own cluster,
+// and in the other one. The orders are the same afterwards.
+func (w *world) dumps(t *testing.T) {
+	w.openBucket(t)
+	for _, app := range []string{shop, ledger} {
+		w.hub.must(t, "patch", "ecommerceapp", app, "--namespace", namespace, "--type=merge", "--patch",
+			`{"spec":{"database":{"backup":{"enabled":true,"schedule":"0 2 1 1 *"}}}}`)
+	}
+	w.running(t, shop, ledger)
+	// One engine from each mode into the other.
+	t.Run(shop, func(t *testing.T) { w.dumpAndLoad(t, shop, w.regions[0], w.regions[1]) })
+	t.Run(ledger, func(t *testing.T) { w.dumpAndLoad(t, ledger, w.regions[1], w.regions[0]) })
+	w.running(t, shop, ledger)
+}
+
+// openBucket gives the members an account with a bucket.
+func (w *world) openBucket(t *testing.T) {
+	t.Helper()
+	store, err := w.lab.StartObjects(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: bucketAccount, Labels: map[string]string{v1.CloudAccountLabel: "true"}},
+		Data:       map[string][]byte{"accessKeyID": []byte(store.KeyID), "secretAccessKey": []byte(store.Key)},
+	}
+	account := &v1.CloudAccount{
+		ObjectMeta: metav1.ObjectMeta{Name: bucketAccount},
+		Spec: v1.CloudAccountSpec{
+			Provider: v1.ProviderAWS, AWS: &v1.AWSAccount{AccountID: "123456789012"},
+			Credentials:   v1.CloudCredentials{Type: v1.CredentialsSecret, SecretRef: &v1.LocalSecretReference{Name: bucketAccount}},
+			ObjectStorage: &v1.ObjectStorage{Bucket: store.Bucket, Prefix: "shops", Region: store.Region, Endpoint: store.Endpoint, CABundle: store.CA},
+		},
+	}
+	for _, o := range []client.Object{secret, account} {
+		w.hub.anew(t, o)
+	}
+	fleettest.Within(t, patience, "the hub to reach the bucket", func(ctx context.Context) error {
+		if err := w.hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(account.Status.Conditions, v1.ConditionObjectStorageReady) {
+			return fmt.Errorf("%w: %+v", errNotSo, account.Status.Conditions)
+		}
+		return nil
+	})
+	for _, r := range w.regions {
+		w.hub.must(t, "patch", "membercluster", r.name, "--type=merge", "--patch", `{"spec":{"cloudAccountRef":{"name":"`+bucketAccount+`"}}}`)
+	}
+}
+
+// anew makes an object in the place of one that an earlier story left.
+func (v *view) anew(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := v.Delete(t.Context(), o); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	if err := v.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dumpAndLoad dumps a database in one region, and loads the dump there and in another.
+func (w *world) dumpAndLoad(t *testing.T, app string, from, to *region) {
+	kept := from.order(t, app)
+	before := from.checksums(t, app)
+	backup := w.dump(t, app, from)
+	object := backup.Status.Dump.Object
+	if object == nil || object.State != v1.DumpSent || backup.Status.Account != bucketAccount {
+		t.Fatalf("the dump is on its claim alone: %+v", backup.Status.Dump)
+	}
+	lost := from.order(t, app)
+
+	refused := w.load(t, "refused", v1.RestoreSpec{BackupName: backup.Name})
+	w.awaitRestore(t, refused, v1.RestoreFailed, v1.ReasonDatabaseNotEmpty)
+	if ids := from.inDatabase(t, app); !slices.Contains(ids, lost) || !slices.Contains(ids, kept) {
+		t.Errorf("a restore that was refused has changed the orders: %v", ids)
+	}
+
+	here := w.load(t, "here", v1.RestoreSpec{BackupName: backup.Name, Overwrite: true})
+	w.awaitRestore(t, here, v1.RestoreCompleted, v1.ReasonCompleted)
+	if here.Status.Dump.From != v1.DumpFromClaim {
+		t.Errorf("it was loaded from the %s, and the claim is nearer", here.Status.Dump.From)
+	}
+	from.same(t, app, before)
+
+	there := w.load(t, "there", v1.RestoreSpec{BackupName: backup.Name, ClusterName: to.name, Overwrite: true})
+	w.awaitRestore(t, there, v1.RestoreCompleted, v1.ReasonCompleted)
+	if there.Status.Dump.From != v1.DumpFromBucket {
+		t.Errorf("it was loaded from the %s", there.Status.Dump.From)
+	}
+	to.same(t, app, before)
+
+	for _, r := range []*region{from, to} {
+		r.order(t, app) // Customers are served again, on what was restored.
+		r.nothingLeft(t)
+	}
+	w.hub.must(t, "delete", "restores", "--all", "--namespace", namespace, "--timeout=3m")
+}
+
+// dump asks for a backup as people do, and waits until it is complete.
+func (w *world) dump(t *testing.T, app string, r *region) *v1.Backup {
+	t.Helper()
+	out, err := lab.Run(w.lab.Command(t.Context(), "kubectl", "shopfleet", "backup", app, "--namespace", namespace, "--cluster", r.name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := &v1.BackupList{}
+	if err := w.hub.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(list.Items, func(b v1.Backup) bool { return b.Spec.AppName == app && strings.Contains(out, b.Name) })
+	if i < 0 {
+		t.Fatalf("no Backup is called what was said: %s", out)
+	}
+	made := &list.Items[i]
+	fleettest.Within(t, patience, "the backup "+made.Name, func(ctx context.Context) error {
+		if err := w.hub.get(ctx, made.Name, made); err != nil {
+			return err
+		}
+		if made.Status.Phase != v1.BackupCompleted {
+			return fmt.Errorf("%w: %s: %s", errNotSo, made.Status.Phase, made.Status.Message)
+		}
+		return nil
+	})
+	return made
+}
+
+// load makes a Restore.
+func (w *world) load(t *testing.T, name string, spec v1.RestoreSpec) *v1.Restore {
+	t.Helper()
+	r := &v1.Restore{ObjectMeta: objectMeta(name), Spec: spec}
+	if err := w.hub.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// awaitRestore waits until a Restore has ended as it should.
+func (w *world) awaitRestore(t *testing.T, r *v1.Restore, phase v1.RestorePhase, reason string) {
+	t.Helper()
+	fleettest.Within(t, patience, fmt.Sprintf("the restore %s to be %s", r.Name, phase), func(ctx context.Context) error {
+		if err := w.hub.get(ctx, r.Name, r); err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(r.Status.Conditions, v1.ConditionReady)
+		if ready == nil || r.Status.Phase != phase || ready.Reason != reason {
+			return fmt.Errorf("%w: %s: %s", errNotSo, r.Status.Phase, r.Status.Message)
+		}
+		return nil
+	})
+}
+
+// checksums are those of the tables of an application's database.
+func (r *region) checksums(t *testing.T, app string) string {
+	t.Helper()
+	ask := `MYSQL_PWD="$APP_PASSWORD" mysql --protocol=tcp --host=127.0.0.1 --user="$APP_USER" --database="$APP_DATABASE" ` +
+		`--skip-column-names --silent --execute='CHECKSUM TABLE orders, order_lines, products EXTENDED'`
+	if app == shop {
+		ask = `for table in orders order_lines products; do psql --host=/var/run/postgresql --username=postgres --dbname="$APP_DATABASE" --tuples-only ` +
+			`--no-align --command="SELECT count(*), md5(string_agg(t::text, '|' ORDER BY t::text)) FROM $table t"; done`
+	}
+	var out string
+	fleettest.Within(t, patience, "the database of "+app+" in "+r.name, func(ctx context.Context) (err error) {
+		out, err = r.kubectl(ctx, "exec", "--namespace", namespace, app+"-database-0", "--container=database", "--", "sh", "-euc", ask)
+		return err
+	})
+	return out
+}
+
+// same checks that a database has what another had.
+func (r *region) same(t *testing.T, app, want string) {
+	t.Helper()
+	if got := r.checksums(t, app); got != want || strings.TrimSpace(got) == "" {
+		t.Errorf("the tables of %s in %s are\n%s, want\n%s", app, r.name, got, want)
+	}
+}
+
+// nothingLeft checks that what was made to send and load dumps is gone.
+func (r *region) nothingLeft(t *testing.T) {
+	t.Helper()
+	for _, label := range []string{v1.RestoreLabel, v1.BackupLabel} {
+		for _, list := range []client.ObjectList{&corev1.SecretList{}, &corev1.PersistentVolumeClaimList{}} {
+			fleettest.Within(t, patience, fmt.Sprintf("%T of %s to be gone", list, label), func(ctx context.Context) error {
+				if err := r.List(ctx, list, client.InNamespace(namespace), client.HasLabels{label}); err != nil {
+					return err
+				}
+				if n := meta.LenList(list); n > 0 {
+					return fmt.Errorf("%w: %d are left", errNotSo, n)
+				}
+				return nil
+			})
+		}
+	}
+}

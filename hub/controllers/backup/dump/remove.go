@@ -1,0 +1,100 @@
+package dump
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/dumps"
+)
+
+// eraseAtOnce bounds how many objects one pass deletes.
+const eraseAtOnce = 100
+
+// Removal is one look at the deletion of a Backup's dump from its bucket.
+type Removal struct {
+	// Backup is whose dump goes. Its status says where it is. Required.
+	Backup *v1.Backup
+	// Bucket is that of the status's account. Required.
+	Bucket accounts.Bucket
+	// Reader asks the member's API server, and Writer writes there; nil while the member
+	// does not answer.
+	Reader client.Reader
+	Writer client.Writer
+	// Now is the time.
+	Now time.Time
+}
+
+// Advance deletes what there is. The zero Verdict means that nothing is left, and that
+// nothing more can come: while a Job may still send, or somebody in its place, what it
+// sends would be left behind.
+func (r Removal) Advance(ctx context.Context) verdict.Verdict {
+	o := r.Backup.Status.Dump.Object
+	if o.Bucket != r.Bucket.Name {
+		return verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady,
+			"the dump is in the bucket %s, and the CloudAccount %q has another one now", o.Bucket, r.Backup.Status.Account)
+	}
+	// Asked before the list is read, which is then the last one.
+	wait := r.stillSent(ctx)
+	more, err := dumps.Erase(ctx, r.Bucket, o.Prefix, eraseAtOnce)
+	switch {
+	case err != nil:
+		return dumps.Judge(err, "deleting the dump")
+	case more:
+		return verdict.Hold(verdict.PollFirst, v1.ReasonDeleting, "the dump is being deleted from the bucket %s", o.Bucket)
+	case wait > 0:
+		return verdict.Hold(min(wait, verdict.Member), v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket %s", o.Bucket)
+	default:
+		return verdict.Verdict{}
+	}
+}
+
+// stillSent returns for how long parts may still be sent at most; 0 when none can be any
+// more: the requests have expired, or the Job that has them is gone.
+func (r Removal) stillSent(ctx context.Context) time.Duration {
+	o := r.Backup.Status.Dump.Object
+	if o.ExpireTime == nil || !r.Now.Before(o.ExpireTime.Time) {
+		return 0
+	}
+	if r.Reader != nil && r.stopped(ctx) {
+		return 0
+	}
+	return o.ExpireTime.Sub(r.Now)
+}
+
+// stopped has the Job deleted, and tells whether it is gone with all of its pods.
+func (r Removal) stopped(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	key := sendKey(r.Backup)
+	job := &batchv1.Job{}
+	err := r.Reader.Get(ctx, key, job)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false
+	}
+	if err == nil {
+		if out, err := dumps.Look(ctx, r.Reader, job); err != nil || !out.Ended {
+			// Where the hub may not, the requests expire.
+			_ = dumps.Stop(ctx, r.Writer, key)
+			_ = dumps.Withdraw(ctx, r.Writer, key)
+			return false
+		}
+	}
+	pods := &corev1.PodList{}
+	if err := r.Reader.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabels{"job-name": key.Name}); err != nil {
+		return false
+	}
+	for i := range pods.Items {
+		if phase := pods.Items[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+			return false
+		}
+	}
+	return dumps.Withdraw(ctx, r.Writer, key) == nil
+}

@@ -1,0 +1,201 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+)
+
+func now() time.Time { return time.Date(2026, 3, 2, 2, 5, 0, 0, time.UTC) }
+
+// hub has one member, or none.
+type hub struct {
+	client.Client
+	member *v1.MemberCluster
+}
+
+func (h hub) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	member, is := into.(*v1.MemberCluster)
+	switch {
+	case !is:
+		return fmt.Errorf("getting %T", into)
+	case h.member == nil || h.member.Name != key.Name:
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	h.member.DeepCopyInto(member)
+	return nil
+}
+
+// newWork is a pass over a Backup whose dump is complete, of a member that has an account
+// with a bucket and is not connected.
+func newWork(store *bucket.Store) *work {
+	spec := v1.CloudAccountSpec{Provider: v1.ProviderAWS, ObjectStorage: &v1.ObjectStorage{Bucket: "dumps"}}
+	all := accounts.New(accounts.Options{Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.Objects, error) {
+		return bucket.Connect(store, bucket.Options{}), nil
+	}}})
+	all.Set("prod", spec, nil)
+	spec.ObjectStorage = nil
+	all.Set("bare", spec, nil)
+	all.Set("unbuilt", v1.CloudAccountSpec{Provider: v1.ProviderGCP, ObjectStorage: &v1.ObjectStorage{Bucket: "dumps"}}, nil)
+	return &work{
+		Reconciler: &Reconciler{
+			client: hub{member: &v1.MemberCluster{
+				ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: v1.MemberClusterSpec{CloudAccountRef: &v1.CloudAccountReference{Name: "prod"}},
+			}},
+			options: Options{
+				HubUID: "hub-1", Accounts: all, SpokeImage: "spoke:1", Recorder: events.NewFakeRecorder(10), Clock: testclock.NewFakeClock(now()),
+				Member: func(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {
+					return nil, multicluster.ErrClusterNotFound
+				},
+			},
+		},
+		backup: &v1.Backup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-eu-1-20260302-0200", UID: "b-1"},
+			Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump},
+			Status: v1.BackupStatus{
+				AppUID: "app-1", StartTime: &metav1.Time{Time: now()}, CutTime: &metav1.Time{Time: now()}, Phase: v1.BackupInProgress,
+				Dump: &v1.DumpFile{Claim: "c", Job: "j", File: "backup-20260302T020000Z.dump", Bytes: 5, SHA256: "aa"},
+			},
+		},
+		now: now(),
+	}
+}
+
+// sending has the dump on its way.
+func (w *work) sending() {
+	w.backup.Status.Account = "prod"
+	w.backup.Status.Dump.Object = &v1.DumpObject{
+		Bucket: "dumps", Prefix: "shopfleet/hub-1/app-1/shop-eu-1-20260302-0200-0123", State: v1.DumpSending, ExpireTime: &metav1.Time{Time: now().Add(time.Hour)},
+	}
+}
+
+// TestWhetherADumpIsSent, by what there is to send it with.
+func TestWhetherADumpIsSent(t *testing.T) {
+	t.Parallel()
+	account := func(name string) func(*work) {
+		return func(w *work) { w.client.(hub).member.Spec.CloudAccountRef = &v1.CloudAccountReference{Name: name} }
+	}
+	const complete = "The backup can be restored"
+	for name, tt := range map[string]struct {
+		change  func(*work)
+		phase   v1.BackupPhase
+		reason  string
+		message string
+	}{
+		"to a bucket": {func(*work) {}, v1.BackupFinalizing, v1.ReasonClusterUnreachable, "eu-1 is not connected"},
+		"without an account": {func(w *work) { w.client.(hub).member.Spec.CloudAccountRef = nil },
+			v1.BackupCompleted, v1.ReasonCompleted, complete},
+		"without a bucket": {account("bare"), v1.BackupCompleted, v1.ReasonCompleted, complete},
+		"without an image": {func(w *work) { w.options.SpokeImage = "" }, v1.BackupCompleted, v1.ReasonCompleted,
+			"The dump can be restored to its cluster. It stays there: the hub has no --spoke-image to send it with"},
+		"an account that nobody knows": {account("nobody"), v1.BackupFinalizing, v1.ReasonAccountNotFound, `there is no CloudAccount "nobody"`},
+		"an account that is wrong": {account("unbuilt"), v1.BackupFinalizing, v1.ReasonAccountNotReady,
+			"connecting to the bucket: this hub was built without the buckets of the provider gcp"},
+		"a member that is gone": {func(w *work) { w.backup.Spec.ClusterName = "us-1" }, v1.BackupFailed, v1.ReasonClusterDetached,
+			`there is no MemberCluster "us-1" any more`},
+		"the account has changed since": {func(w *work) { w.sending(); w.client.(hub).member.Spec.CloudAccountRef = nil },
+			v1.BackupFinalizing, v1.ReasonClusterUnreachable, "eu-1 is not connected"},
+		"the bucket is gone since": {func(w *work) { w.sending(); w.backup.Status.Account = "bare" },
+			v1.BackupFinalizing, v1.ReasonAccountNotReady, `the CloudAccount "bare" has no bucket any more`},
+		"for too long": {func(w *work) { w.sending(); w.now = now().Add(readyTimeout + time.Second) }, v1.BackupFailed, v1.ReasonSendFailed,
+			"not complete within 48h0m0s: eu-1 is not connected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWork(bucket.NewStore(testclock.NewFakeClock(now())))
+			tt.change(w)
+			v, err := w.dump(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.conclude(v)
+			ready := readyOf(w.backup)
+			want := []any{tt.phase, tt.reason, tt.message}
+			if diff := cmp.Diff(want, []any{w.backup.Status.Phase, ready.Reason, ready.Message}); diff != "" {
+				t.Errorf("phase, reason and message (-want +got):\n%s", diff)
+			}
+			if tt.phase == v1.BackupFinalizing && v.Wait <= 0 {
+				t.Error("it is never looked at again")
+			}
+		})
+	}
+}
+
+// TestHowLongADumpMayTake until there is one, and until it is where it should be.
+func TestHowLongADumpMayTake(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		dump  *v1.DumpFile
+		after time.Duration
+		want  string
+	}{
+		"not begun":      {nil, cutTimeout, v1.ReasonClusterUnreachable},
+		"never begun":    {nil, cutTimeout + time.Second, v1.ReasonDumpFailed},
+		"under way":      {&v1.DumpFile{Claim: "c"}, readyTimeout, v1.ReasonClusterUnreachable},
+		"without an end": {&v1.DumpFile{Claim: "c"}, readyTimeout + time.Second, v1.ReasonDumpFailed},
+	} {
+		w := newWork(nil)
+		w.backup.Status.Dump, w.backup.Status.CutTime, w.now = tt.dump, nil, now().Add(tt.after)
+		if v, err := w.dump(t.Context()); err != nil || v.Reason != tt.want {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+	}
+}
+
+// TestWhatOfADumpIsDeleted with its Backup.
+func TestWhatOfADumpIsDeleted(t *testing.T) {
+	t.Parallel()
+	sent := func(w *work) {
+		w.sending()
+		w.backup.Status.Dump.Object.State, w.backup.Status.Dump.Object.ExpireTime = v1.DumpSent, nil
+	}
+	for name, tt := range map[string]struct {
+		change func(*work)
+		want   verdict.Verdict
+		left   int
+	}{
+		"in no bucket": {func(*work) {}, verdict.Verdict{}, 1},
+		"sent":         {sent, verdict.Verdict{}, 0},
+		"under way": {(*work).sending, verdict.Hold(verdict.Member, v1.ReasonDeleting,
+			"waiting until nothing more can be sent to the bucket dumps"), 0},
+		"under way, an hour later": {func(w *work) { w.sending(); w.now = now().Add(time.Hour) }, verdict.Verdict{}, 0},
+		"of another hub":           {func(w *work) { sent(w); w.options.HubUID = "hub-2" }, verdict.Verdict{}, 1},
+		"of another application":   {func(w *work) { sent(w); w.backup.Status.AppUID = "app-2" }, verdict.Verdict{}, 1},
+		"the account is gone": {func(w *work) { sent(w); w.backup.Status.Account = "nobody" },
+			verdict.Hold(verdict.Refused, v1.ReasonAccountNotFound, `there is no CloudAccount "nobody"`), 1},
+		"the bucket is gone": {func(w *work) { sent(w); w.backup.Status.Account = "bare" }, verdict.Verdict{
+			Reason: v1.ReasonCloudRefused, Message: `connecting to the bucket: CloudAccount "bare" has no spec.objectStorage`, Fatal: true, Wait: verdict.Refused,
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := bucket.NewStore(testclock.NewFakeClock(now()))
+			store.Put("shopfleet/hub-1/app-1/shop-eu-1-20260302-0200-0123/part-00000", []byte("12345"))
+			w := newWork(store)
+			tt.change(w)
+			if diff := cmp.Diff(tt.want, w.deleteDump(t.Context())); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+			if left := len(store.Keys()); left != tt.left {
+				t.Errorf("%d objects are left, want %d", left, tt.left)
+			}
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package restore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/dumped"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+// dumpTimeout bounds what one pass does about a dump: it asks member, bucket and hub.
+const dumpTimeout = time.Minute
+
+// isDump tells whether a dump is restored, and no snapshot.
+func (w *work) isDump() bool {
+	return w.restore.Status.Dump != nil || w.backup != nil && w.backup.Spec.Method == v1.BackupDump
+}
+
+// loading tells whether a Job may have begun to load a dump.
+func (w *work) loading() bool {
+	return w.restore.Status.Dump != nil && w.restore.Status.Dump.Started
+}
+
+// advanceDump does what can be done now about a dump.
+func (w *work) advanceDump(ctx context.Context) (verdict.Verdict, error) {
+	if v := w.lookAround(ctx); v.Stops() {
+		return v, nil
+	}
+	short, cancel := context.WithTimeout(ctx, dumpTimeout)
+	defer cancel()
+	if !w.restore.Spec.Verify {
+		return w.shop().Advance(short)
+	}
+	run := w.run()
+	run.Into, run.Ready = w.drill().Spec(), w.startDrill
+	if w.restore.Status.Dump == nil {
+		if v := run.Choose(short); v.Stops() {
+			return v, nil
+		}
+		if err := w.save(ctx); err != nil {
+			return verdict.Verdict{}, err
+		}
+	}
+	if v, err := run.Load(short); v.Stops() || err != nil {
+		return v, err
+	}
+	return w.prove(ctx), nil
+}
+
+// run is what is the same for the application's database and for one to verify with.
+func (w *work) run() dumped.Run {
+	return dumped.Run{
+		Restore: w.restore, Backup: w.backup, Cluster: w.member.Name,
+		Reader: w.place.cluster.GetAPIReader(), Writer: w.place.cluster.GetClient(),
+		Bucket: w.options.Accounts.Bucket, Image: w.options.SpokeImage, Save: w.save, Now: w.now,
+	}
+}
+
+// shop is the way into the application's database.
+func (w *work) shop() dumped.Shop {
+	s := dumped.Shop{Run: w.run(), Copy: w.place.copy}
+	s.Overwrite, s.Here = w.restore.Spec.Overwrite, w.member.Name == w.backup.Spec.ClusterName
+	s.Into.Owner = manifest.Owner{Name: w.backup.Spec.AppName, Namespace: w.restore.Namespace}
+	if s.Copy != nil {
+		s.Owners = []metav1.OwnerReference{{
+			APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: s.Copy.Name, UID: s.Copy.UID,
+		}}
+	}
+	return s
+}
+
+// unload ends a Restore of a dump, and lets go what uses the database.
+func (w *work) unload(ctx context.Context) verdict.Verdict {
+	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
+	defer cancel()
+	return w.shop().Undo(ctx)
+}
+
+// unloadDrill ends the Job that loads a dump to verify it, and takes away what it was
+// loaded with.
+func (w *work) unloadDrill(ctx context.Context) verdict.Verdict {
+	if !w.isDump() {
+		return verdict.Verdict{}
+	}
+	run := w.run()
+	run.Into, run.Note = w.drill().Spec(), w.note
+	return run.Tidy(ctx)
+}
+
+// note writes down the volume of a claim that is about to be deleted, so that it is seen
+// that the driver deletes it.
+func (w *work) note(ctx context.Context, claim, volume string) error {
+	all := &w.restore.Status.Volumes
+	if slices.ContainsFunc(*all, func(v v1.RestoredVolume) bool { return v.Claim == claim }) {
+		return nil
+	}
+	*all = append(*all, v1.RestoredVolume{Claim: claim, PersistentVolume: volume})
+	return w.save(ctx)
+}

@@ -1,0 +1,198 @@
+package dumped
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
+	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+)
+
+// Shop is the way of a dump into the database of an application.
+type Shop struct {
+	Run
+	// Copy is the application in the member, nil if there is none.
+	Copy *v1.EcommerceApp
+}
+
+// Advance does what can be done now. The zero Verdict means that the dump is loaded, what
+// uses the database was let go, and what was made for it is gone. An error is one of the
+// hub's API server.
+func (s Shop) Advance(ctx context.Context) (verdict.Verdict, error) {
+	if d := s.Restore.Status.Dump; d != nil && d.Loaded {
+		return s.finish(ctx), nil
+	}
+	if s.Copy == nil || s.Copy.Spec.Database == nil || !s.Copy.DeletionTimestamp.IsZero() {
+		return verdict.Hold(verdict.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.Cluster), nil
+	}
+	if v, err := s.announce(ctx); v.Stops() || err != nil {
+		return v, err
+	}
+	into, err := render.Database(s.Copy, render.Cluster{Name: s.Cluster})
+	if err != nil {
+		return verdict.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err), nil
+	}
+	s.Into = into
+	s.Ready = s.ready // Of the Shop as it is now.
+	return s.Load(ctx)
+}
+
+// announce says on the copy that a dump is loaded, when it may be. An error is one of the
+// hub's API server.
+func (s Shop) announce(ctx context.Context) (verdict.Verdict, error) {
+	if d := s.Restore.Status.Dump; d == nil || !d.Started {
+		if v := s.possible(ctx); v.Stops() {
+			return v, nil
+		}
+	}
+	if s.Copy.Annotations[v1.LoadingAnnotation] != s.Restore.Name {
+		// Nothing is in the member that the status does not tell of, and nothing is stopped
+		// by who reads an old one.
+		if err := s.Save(ctx); err != nil {
+			return verdict.Verdict{}, err
+		}
+	}
+	taken, err := turn.Take(ctx, s.Writer, s.Copy, v1.LoadingAnnotation, s.Restore.Name)
+	switch {
+	case err != nil:
+		return s.copyTrouble(err), nil
+	case taken:
+		return verdict.Hold(verdict.PollFirst, v1.ReasonStoppingApplication, "stopping what uses the database in %s", s.Cluster), nil
+	default:
+		return verdict.Verdict{}, nil
+	}
+}
+
+// possible tells whether the dump may be loaded, and chooses its source.
+func (s Shop) possible(ctx context.Context) verdict.Verdict {
+	if why := fit.Dump(s.Copy.Spec.Database, &s.Backup.Status); why != "" {
+		return verdict.Fail(v1.ReasonEngineMismatch, "%s", why)
+	}
+	if holder := turn.Holder(s.Copy); holder != "" && holder != s.Restore.Name {
+		return verdict.Hold(verdict.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.Cluster)
+	}
+	return s.Choose(ctx)
+}
+
+// ready tells whether the database runs, and nothing that uses it.
+func (s Shop) ready(ctx context.Context) verdict.Verdict {
+	for _, c := range s.Copy.Status.Components {
+		if c.Name != database.Component && c.Replicas > 0 {
+			return verdict.Hold(verdict.PollFirst, v1.ReasonStoppingApplication, "%s in %s is to be stopped", c.Name, s.Cluster)
+		}
+	}
+	users, err := s.users()
+	if err != nil {
+		return verdict.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err)
+	}
+	pods := &corev1.PodList{}
+	err = s.Reader.List(ctx, pods, client.InNamespace(s.Copy.Namespace), client.MatchingLabelsSelector{Selector: users})
+	if err != nil {
+		return s.trouble(err)
+	}
+	if anyAlive(pods.Items) {
+		return verdict.Hold(verdict.PollFirst, v1.ReasonStoppingApplication, "waiting in %s for what uses the database to stop", s.Cluster)
+	}
+	return s.serves(ctx)
+}
+
+// users selects the pods of the application but for those of its database.
+func (s Shop) users() (labels.Selector, error) {
+	of, err := s.Into.Client()
+	if err != nil {
+		return nil, fmt.Errorf("selecting pods: %w", err)
+	}
+	but, err := labels.NewRequirement(v1.ComponentLabel, selection.NotIn, []string{database.Component, of.Labels[v1.ComponentLabel]})
+	if err != nil {
+		return nil, fmt.Errorf("selecting pods: %w", err)
+	}
+	app := labels.Set{v1.InstanceLabel: of.Labels[v1.InstanceLabel], v1.PartOfLabel: of.Labels[v1.PartOfLabel]}
+	return labels.SelectorFromSet(app).Add(*but), nil
+}
+
+// serves tells whether the database is ready.
+func (s Shop) serves(ctx context.Context) verdict.Verdict {
+	waiting := verdict.Hold(verdict.PollFirst, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", s.Cluster)
+	pod := &corev1.Pod{}
+	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Copy.Namespace, Name: render.DatabasePod(s.Copy.Name)}, pod)
+	switch {
+	case apierrors.IsNotFound(err):
+		return waiting
+	case err != nil:
+		return s.trouble(err)
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return verdict.Verdict{}
+		}
+	}
+	return waiting
+}
+
+// finish lets go what uses the database, and takes away what was made to load it.
+func (s Shop) finish(ctx context.Context) verdict.Verdict {
+	if v := s.letGo(ctx); v.Stops() {
+		return v
+	}
+	if v := s.Tidy(ctx); v.Stops() {
+		return v
+	}
+	if s.Copy == nil {
+		return verdict.Verdict{} // Taken from the member in between.
+	}
+	return s.serves(ctx)
+}
+
+// Undo ends a Restore that is under way or has failed: no Job is at work when it lets go
+// what uses the database. The zero Verdict means that nothing is left of it.
+func (s Shop) Undo(ctx context.Context) verdict.Verdict {
+	stopped, err := s.stop(ctx)
+	if err != nil {
+		return s.trouble(err)
+	}
+	if !stopped {
+		return verdict.Hold(verdict.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.Cluster)
+	}
+	if v := s.letGo(ctx); v.Stops() {
+		return v
+	}
+	return s.Tidy(ctx)
+}
+
+func (s Shop) letGo(ctx context.Context) verdict.Verdict {
+	if s.Copy == nil {
+		return verdict.Verdict{}
+	}
+	given, err := turn.Give(ctx, s.Writer, s.Copy, s.Restore.Name)
+	switch {
+	case err != nil:
+		return s.copyTrouble(err)
+	case given:
+		return verdict.Hold(verdict.PollFirst, v1.ReasonStartingDatabase, "what uses the database in %s starts again", s.Cluster)
+	default:
+		return verdict.Verdict{}
+	}
+}
+
+// copyTrouble is what an error about the copy means.
+func (s Shop) copyTrouble(err error) verdict.Verdict {
+	switch {
+	case errors.Is(err, turn.ErrBusy):
+		return verdict.Hold(verdict.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.Cluster)
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return verdict.Hold(verdict.PollFirst, v1.ReasonRetrying, "somebody else changed the application in %s at the same time", s.Cluster)
+	default:
+		return s.trouble(err)
+	}
+}

@@ -1,0 +1,146 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
+)
+
+// errDump means that a dump is not named as one, or that its size or checksum cannot be.
+var errDump = errors.New("no file name, size above 0 and checksum of 64 hexadecimal digits")
+
+// LoadSpec is a dump that is to be loaded into a database.
+type LoadSpec struct {
+	Job
+	// Database is what is loaded into. It must run.
+	Database database.Spec
+	// File is the name of the dump on the claim, SHA256 its checksum in hexadecimal digits.
+	File, SHA256 string
+	// Bytes is its size.
+	Bytes int64
+	// Claim is the name of the claim that the dump is on, or is fetched to, in the
+	// namespace of the Job, which is the database's, too.
+	Claim string
+	// Overwrite allows to replace what the database has.
+	Overwrite bool
+	// Fetch brings the dump to the claim before it is loaded; nil: it is there.
+	Fetch *Fetch
+}
+
+// Fetch is a dump that is to be brought from a bucket.
+type Fetch struct {
+	// Image is that of the spoke.
+	Image string
+	// Order is an order.Order as it is delivered, with the direction order.Fetch.
+	Order []byte
+}
+
+// Load returns a Job that loads a dump into a database, and the Secret with the order of
+// the fetch, which has the same name and must be there first; nil without a fetch.
+//
+// An error means that the arguments are no such thing, or names the field of the
+// database's spec that must change; it repeats nothing of the order.
+func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
+	if err := l.checkLoad(); err != nil {
+		return nil, nil, err
+	}
+	client, err := l.Database.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	labels := l.labels(client.Labels)
+	tmp, tmpMount := manifest.Scratch("tmp", "/tmp")
+	pod := corev1.PodSpec{
+		Containers: []corev1.Container{{
+			Name:    LoadContainer,
+			Image:   client.Image,
+			Command: []string{"sh", "-c", script(l.Database.Engine), "load.sh"},
+			Env: append(client.Env,
+				corev1.EnvVar{Name: "DUMP", Value: backupsPath + "/" + l.File},
+				corev1.EnvVar{Name: "DUMP_SHA256", Value: l.SHA256},
+				corev1.EnvVar{Name: "DUMP_BYTES", Value: strconv.FormatInt(l.Bytes, 10)},
+				corev1.EnvVar{Name: "OVERWRITE", Value: strconv.FormatBool(l.Overwrite)},
+			),
+			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+			Resources:                manifest.Requests(50, 128),
+			SecurityContext:          manifest.ContainerSecurity(),
+			VolumeMounts: []corev1.VolumeMount{
+				{Name: backupsVolume, MountPath: backupsPath, ReadOnly: true},
+				tmpMount,
+			},
+		}},
+		Volumes: []corev1.Volume{backups(l.Claim), tmp},
+	}
+	if l.Fetch == nil {
+		return l.job(labels, loadSeconds, pod), nil, nil
+	}
+	secret, err := l.secret(labels, l.Fetch.Order, order.Fetch)
+	if err != nil {
+		return nil, nil, err
+	}
+	pod.InitContainers = []corev1.Container{transfer(FetchContainer, l.Fetch.Image, false)}
+	pod.Volumes = append(pod.Volumes, orders(l.Name))
+	return l.job(labels, loadSeconds, pod), secret, nil
+}
+
+func (l LoadSpec) checkLoad() error {
+	if err := l.check(l.Claim); err != nil {
+		return err
+	}
+	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`).MatchString(l.File) || l.Bytes <= 0 ||
+		!regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(l.SHA256) {
+		return fmt.Errorf("dump %q: %w", l.File, errDump)
+	}
+	if l.Fetch != nil && l.Fetch.Image == "" {
+		return fmt.Errorf("job %q: %w", l.Name, errImage)
+	}
+	return nil
+}
+
+func script(engine v1.Engine) string {
+	if engine == v1.EngineMySQL {
+		return mySQLLoad
+	}
+	return postgreSQLLoad
+}
+
+// ClaimSpec is a claim that a dump is fetched to.
+type ClaimSpec struct {
+	// Job names it, and gives it labels, annotations and owners.
+	Job
+	// Bytes is the size of the dump.
+	Bytes int64
+	// StorageClass is the class of the volume; nil is the cluster's default.
+	StorageClass *string
+}
+
+// Claim returns a claim that a dump of this size fits, with room for the file system.
+func Claim(c ClaimSpec) *corev1.PersistentVolumeClaim {
+	const mebibyte = 1 << 20
+	bytes := c.Bytes + c.Bytes/10 + 64*mebibyte
+	bytes = (bytes + mebibyte - 1) / mebibyte * mebibyte
+	claim := &corev1.PersistentVolumeClaim{
+		TypeMeta:   manifest.Type("v1", "PersistentVolumeClaim"),
+		ObjectMeta: c.meta(c.labels(map[string]string{v1.ComponentLabel: sendComponent, v1.ManagedByLabel: v1.ManagedBy})),
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(bytes, resource.BinarySI)},
+			},
+		},
+	}
+	if c.StorageClass != nil {
+		claim.Spec.StorageClassName = new(*c.StorageClass)
+	}
+	return claim
+}

@@ -1,0 +1,173 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
+)
+
+// While a dump is loaded, what uses the database has no pods, whoever scales it, and
+// nothing else is different: the return is to what was there.
+func TestLoading(t *testing.T) {
+	t.Parallel()
+	scaled := sampleShop(t)
+	scaled.Spec.Frontend.Autoscaling = &v1.Autoscaling{MinReplicas: 2, MaxReplicas: 4}
+	for name, app := range map[string]*v1.EcommerceApp{"sample": sampleShop(t), "everything": everythingShop(t), "autoscaled": scaled} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before, err := EcommerceApp(app, Cluster{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			loading := app.DeepCopy()
+			if loading.Annotations == nil {
+				loading.Annotations = map[string]string{}
+			}
+			loading.Annotations[v1.LoadingAnnotation] = "monday"
+			after, err := EcommerceApp(loading, Cluster{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stopped := 0
+			for i, c := range after {
+				if c.Name == Backend || c.Name == Frontend {
+					stopped += start(t, before[i], c)
+					after[i].Note = before[i].Note
+				}
+			}
+			if stopped != 2 {
+				t.Errorf("%d Deployments are stopped, want 2", stopped)
+			}
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("something else is different:\n%s", diff)
+			}
+		})
+	}
+}
+
+// start expects that a component is stopped, and takes over the number of pods from before.
+// It returns how many Deployments that were.
+func start(t *testing.T, before, stopped component.Component) int {
+	t.Helper()
+	if want := "stopped while restore monday loads the database"; stopped.Note != want {
+		t.Errorf("%s: note %q, want %q", stopped.Name, stopped.Note, want)
+	}
+	count := 0
+	for i, o := range stopped.Objects {
+		d, ok := o.Resource.(*appsv1.Deployment)
+		if !ok {
+			continue
+		}
+		if d.Spec.Replicas == nil || *d.Spec.Replicas != 0 {
+			t.Errorf("%s: replicas %v, want 0", d.Name, d.Spec.Replicas)
+		}
+		d.Spec.Replicas = before.Objects[i].Resource.(*appsv1.Deployment).Spec.Replicas
+		count++
+	}
+	return count
+}
+
+// What is stopped on purpose is no failure, and says so.
+func TestLoadingIsReady(t *testing.T) {
+	t.Parallel()
+	app := sampleShop(t)
+	app.Annotations = map[string]string{v1.LoadingAnnotation: "monday"}
+	components, err := EcommerceApp(app, Cluster{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(components, func(c component.Component) bool { return c.Name == Backend })
+	live := component.Live{}
+	for _, o := range components[i].Objects {
+		live[component.KeyOf(o.Resource)] = o.Resource
+	}
+	state := component.Observe(components[i], live, true)
+	want := component.State{
+		Name: Backend, Phase: v1.PhaseRunning, Ready: true, Reason: v1.ReasonRunning, Selector: state.Selector,
+		Message: "0 of 0 replicas are ready; stopped while restore monday loads the database",
+	}
+	if diff := cmp.Diff(want, state); diff != "" {
+		t.Errorf("state (-want +got):\n%s", diff)
+	}
+}
+
+// What others make beside the database is made for the one that is rendered.
+func TestDatabase(t *testing.T) {
+	t.Parallel()
+	app := everythingShop(t)
+	spec, err := Database(app, Cluster{Name: "eu-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := database.Render(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	components, err := EcommerceApp(app, Cluster{Name: "eu-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(components[0], got); diff != "" {
+		t.Errorf("another database (-want +got):\n%s", diff)
+	}
+	claim := manifest.Name(app.Name, "-database-backup", manifest.MaxName)
+	if got := DatabaseDumps(app.Name); got != claim || got != spec.BackupsClaim() {
+		t.Errorf("dumps are on %q and on %q, want %q", got, spec.BackupsClaim(), claim)
+	}
+	app.Spec.Database = nil
+	if _, err := Database(app, Cluster{}); err == nil {
+		t.Error("an application without a database has one")
+	}
+}
+
+// The pods of Jobs are restricted, as all others are.
+func TestJobsAreRestricted(t *testing.T) {
+	t.Parallel()
+	for _, app := range []*v1.EcommerceApp{sampleShop(t), everythingShop(t)} {
+		spec, err := Database(app, Cluster{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := order.Order{
+			Direction: order.Fetch, File: "a.dump", Bytes: 1, SHA256: strings.Repeat("0", 64),
+			Parts: []order.Part{{Bytes: 1, Request: &order.Request{Method: "GET", URL: "https://bucket.example/a"}}},
+		}
+		fetch, err := o.Write()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Direction, o.Parts[0].Request.Method = order.Send, "PUT"
+		send, err := o.Write()
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := jobs.Job{Namespace: app.Namespace, Name: "a"}
+		load, _, err := jobs.Load(jobs.LoadSpec{
+			Job: job, Database: spec, File: o.File, Bytes: 1, SHA256: o.SHA256, Claim: "dumps",
+			Fetch: &jobs.Fetch{Image: "spoke:v1", Order: fetch},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, _, err := jobs.Send(jobs.SendSpec{Job: job, Image: "spoke:v1", Order: send, Claim: "dumps"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pod := range []corev1.PodSpec{load.Spec.Template.Spec, sent.Spec.Template.Spec} {
+			if violations := restricted(pod); len(violations) > 0 {
+				t.Errorf("%s: %q", pod.Containers[0].Name, violations)
+			}
+		}
+	}
+}

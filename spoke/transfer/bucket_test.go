@@ -1,0 +1,196 @@
+package transfer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
+)
+
+const (
+	name = "backup-20260102T030405Z.dump"
+	// token is in every URL and in a header, and must be nowhere else.
+	token = "SIGNATURE"
+)
+
+// bucket is a storage that never writes over anything.
+type bucket struct {
+	*httptest.Server
+
+	mu      sync.Mutex
+	objects map[string]string
+	// answers come before anything else is done, one for each request.
+	answers []http.HandlerFunc
+	asked   []string
+}
+
+func newBucket(t *testing.T, answers ...http.HandlerFunc) *bucket {
+	t.Helper()
+	b := &bucket{objects: map[string]string{}, answers: answers}
+	b.Server = httptest.NewServer(b)
+	t.Cleanup(b.Close)
+	return b
+}
+
+func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := strings.TrimPrefix(r.URL.Path, "/")
+	b.asked = append(b.asked, r.Method+" "+key)
+	if len(b.answers) > 0 {
+		answer := b.answers[0]
+		b.answers = b.answers[1:]
+		if answer != nil {
+			answer(w, r)
+			return
+		}
+	}
+	content, there := b.objects[key]
+	switch {
+	case r.URL.Query().Get("token") != token || r.Header.Get("X-Token") != token:
+		w.WriteHeader(http.StatusForbidden)
+	case r.Method == http.MethodPut && there:
+		w.WriteHeader(http.StatusPreconditionFailed)
+	case r.Method == http.MethodPut:
+		body, err := io.ReadAll(r.Body)
+		if err != nil || int64(len(body)) != r.ContentLength {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		b.objects[key] = string(body)
+	case !there:
+		w.WriteHeader(http.StatusNotFound)
+	default:
+		_, _ = io.WriteString(w, content)
+	}
+}
+
+// status answers with a status, and repeats the request as storages do.
+func status(code int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "https://elsewhere.example/?token="+token)
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body+"<StringToSign>"+r.URL.String()+"</StringToSign>")
+	}
+}
+
+// cut closes the connection in the middle.
+func cut(t *testing.T, after string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		connection, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if after != "" {
+			_, _ = io.WriteString(connection, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"+after)
+		}
+		_ = connection.Close()
+	}
+}
+
+// instant is a clock that nobody waits for.
+type instant struct {
+	clock.RealClock
+	mu     sync.Mutex
+	pauses []time.Duration
+}
+
+func (c *instant) NewTimer(d time.Duration) clock.Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pauses = append(c.pauses, d)
+	return c.RealClock.NewTimer(0)
+}
+
+// move is a transfer of four parts of the content of a file.
+type move struct {
+	dir     string
+	order   order.Order
+	said    bytes.Buffer
+	clock   *instant
+	content string
+}
+
+// newMove moves parts of 4 bytes, but for the last.
+func newMove(t *testing.T, direction order.Direction, url, content string) *move {
+	t.Helper()
+	sum := sha256.Sum256([]byte(content))
+	m := &move{dir: t.TempDir(), clock: &instant{}, content: content, order: order.Order{
+		Direction: direction, File: name, Bytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:]),
+		ExpiresAt: time.Now().Add(time.Hour),
+	}}
+	method := map[order.Direction]string{order.Send: http.MethodPut, order.Fetch: http.MethodGet}[direction]
+	for i, part := range parts(content) {
+		m.order.Parts = append(m.order.Parts, order.Part{Bytes: int64(len(part)), Request: &order.Request{
+			Method: method, URL: url + "/part-" + strconv.Itoa(i) + "?token=" + token, Header: map[string]string{"X-Token": token},
+		}})
+	}
+	return m
+}
+
+func parts(content string) []string {
+	var all []string
+	for part := range slices.Chunk([]byte(content), 4) {
+		all = append(all, string(part))
+	}
+	return all
+}
+
+func (m *move) file(t *testing.T, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(m.dir, name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run carries the order out, and expects how it ends and a part of what it says.
+func (m *move) run(t *testing.T, wantStatus int, want string) {
+	t.Helper()
+	err := Run(t.Context(), Options{Order: m.order, Dir: m.dir, Clock: m.clock, Out: &m.said})
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if Status(err) != wantStatus || !strings.Contains(text, want) || (want == "") != (err == nil) {
+		t.Errorf("it ended with %d, %q; want %d, %q", Status(err), text, wantStatus, want)
+	}
+	if said := text + m.said.String(); strings.Contains(said, token) || strings.Contains(said, "part-") || strings.Contains(text, "\n") {
+		t.Errorf("what it says is not for everybody: %q", said)
+	}
+}
+
+func (b *bucket) expect(t *testing.T, want map[string]string) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if diff := cmp.Diff(want, maps.Clone(b.objects)); diff != "" {
+		t.Errorf("bucket (-want +got):\n%s", diff)
+	}
+}
+
+func stored(content string) map[string]string {
+	objects := map[string]string{}
+	for i, part := range parts(content) {
+		objects["part-"+strconv.Itoa(i)] = part
+	}
+	return objects
+}
+
+const shop = "abcdefghijklmn"

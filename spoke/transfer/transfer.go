@@ -1,0 +1,254 @@
+package transfer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+
+	"k8s.io/utils/clock"
+
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
+)
+
+// partialSuffix ends the name of a file while it is fetched.
+const partialSuffix = ".partial"
+
+// Options are what is moved, and how.
+type Options struct {
+	Order order.Order
+	// Dir is the folder that the file is in, or is brought to.
+	Dir string
+	// HTTP sends the requests, instead of what the Order's CABundle asks for.
+	HTTP http.RoundTripper
+	// Clock decides when requests have expired and when to try again; nil is the real one.
+	Clock clock.Clock
+	// Out is where progress is told, one line at a time; nil is nowhere.
+	Out io.Writer
+}
+
+// Run carries out an Order: when it returns nil, all of the file is where it should be. An
+// error wraps *Error.
+//
+// It ends when the requests of the Order expire, or with the context.
+func Run(ctx context.Context, o Options) error {
+	m, err := newMover(o)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(o.Dir)
+	if err != nil {
+		return retry("opening the folder: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	if o.Order.Direction == order.Fetch {
+		if there, err := m.isThere(ctx, root); there || err != nil {
+			return err
+		}
+	}
+	life := o.Order.ExpiresAt.Sub(m.clock.Now())
+	if life <= 0 && m.requests() {
+		return failure(order.ExitRefused, "the requests: %w", errExpired)
+	}
+	if m.requests() {
+		limited, cancel := context.WithTimeoutCause(ctx, life, errExpired)
+		defer cancel()
+		ctx = limited
+	}
+	if o.Order.Direction == order.Send {
+		return m.send(ctx, root)
+	}
+	return m.fetch(ctx, root)
+}
+
+// mover moves one file.
+type mover struct {
+	order    order.Order
+	http     http.RoundTripper
+	clock    clock.Clock
+	progress *progress
+}
+
+func newMover(o Options) (*mover, error) {
+	m := &mover{order: o.Order, http: o.HTTP, clock: o.Clock}
+	if m.clock == nil {
+		m.clock = clock.RealClock{}
+	}
+	if m.http == nil {
+		t, err := transport(o.Order.CABundle)
+		if err != nil {
+			return nil, err
+		}
+		m.http = t
+	}
+	out := o.Out
+	if out == nil {
+		out = io.Discard
+	}
+	m.progress = &progress{out: out, clock: m.clock}
+	return m, nil
+}
+
+// requests tells whether there is anything to ask for.
+func (m *mover) requests() bool {
+	for _, p := range m.order.Parts {
+		if p.Request != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// send sends the parts that have a request, of a file that is the Order's.
+func (m *mover) send(ctx context.Context, root *os.Root) error {
+	file, err := openRegular(root, m.order.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return failure(order.ExitGone, "%s: %w", m.order.File, errMissing)
+	} else if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if err := m.verify(ctx, file); err != nil {
+		return err
+	}
+	var todo int64
+	for _, p := range m.order.Parts {
+		if p.Request != nil {
+			todo += p.Bytes
+		}
+	}
+	m.progress.begin("sent", todo)
+	var offset int64
+	for i, p := range m.order.Parts {
+		if p.Request != nil {
+			section := io.NewSectionReader(file, offset, p.Bytes)
+			if err := m.part(ctx, i, func(ctx context.Context) error { return m.put(ctx, p, section) }); err != nil {
+				return err
+			}
+		}
+		offset += p.Bytes
+	}
+	return nil
+}
+
+// isThere tells whether the file is there already, and right. One that is not is written over.
+func (m *mover) isThere(ctx context.Context, root *os.Root) (bool, error) {
+	file, err := openRegular(root, m.order.File)
+	if err != nil {
+		return false, nil //nolint:nilerr // What cannot be opened is not the file, and is replaced.
+	}
+	defer func() { _ = file.Close() }()
+	if err := m.verify(ctx, file); err != nil {
+		if ctx.Err() != nil {
+			return false, ended(ctx)
+		}
+		return false, nil
+	}
+	m.progress.say(m.order.File + " is there already")
+	return true, nil
+}
+
+// fetch brings all parts, and gives the file its name when it is right.
+func (m *mover) fetch(ctx context.Context, root *os.Root) error {
+	partial := m.order.File + partialSuffix
+	if err := root.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return retry("making room: %w", err)
+	}
+	file, err := root.OpenFile(partial, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return retry("making the file: %w", err)
+	}
+	err = m.fill(ctx, file)
+	if closed := file.Close(); err == nil && closed != nil {
+		err = retry("writing the file: %w", closed)
+	}
+	if err != nil {
+		_ = root.Remove(partial) // It would take room, and the next attempt begins anew.
+		return err
+	}
+	if err := root.Rename(partial, m.order.File); err != nil {
+		return retry("naming the file: %w", err)
+	}
+	return syncFolder(root)
+}
+
+// fill writes the parts one after the other, and looks at what is written.
+func (m *mover) fill(ctx context.Context, file *os.File) error {
+	m.progress.begin("fetched", m.order.Bytes)
+	var offset int64
+	for i, p := range m.order.Parts {
+		if err := m.part(ctx, i, func(ctx context.Context) error {
+			return m.get(ctx, p, io.NewOffsetWriter(file, offset))
+		}); err != nil {
+			return err
+		}
+		offset += p.Bytes
+	}
+	if err := file.Sync(); err != nil {
+		return retry("writing the file: %w", err)
+	}
+	return m.verify(ctx, file)
+}
+
+// verify compares a file with the Order.
+func (m *mover) verify(ctx context.Context, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return retry("reading the file: %w", err)
+	}
+	if info.Size() != m.order.Bytes {
+		return failure(order.ExitFinal, "%s has %d bytes, want %d: %w", m.order.File, info.Size(), m.order.Bytes, errOther)
+	}
+	m.progress.begin("checked", m.order.Bytes)
+	sum := sha256.New()
+	section := io.NewSectionReader(file, 0, m.order.Bytes)
+	if _, err := io.Copy(sum, &reader{stopped: ctx.Err, from: section, progress: m.progress}); err != nil {
+		if ctx.Err() != nil {
+			return ended(ctx)
+		}
+		return retry("reading the file: %w", err)
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != m.order.SHA256 {
+		return failure(order.ExitFinal, "the checksum of %s: %w", m.order.File, errOther)
+	}
+	return nil
+}
+
+// openRegular opens a file that is one, and no link to one.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	named, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	} else if err != nil {
+		return nil, retry("looking for the file: %w", err)
+	}
+	if !named.Mode().IsRegular() {
+		return nil, failure(order.ExitFinal, "%s: %w", name, errNoFile)
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, retry("opening the file: %w", err)
+	}
+	if opened, err := file.Stat(); err != nil || !os.SameFile(named, opened) {
+		_ = file.Close()
+		return nil, failure(order.ExitFinal, "%s: %w", name, errNoFile)
+	}
+	return file, nil
+}
+
+// syncFolder makes the name of a file as lasting as what is in it.
+func syncFolder(root *os.Root) error {
+	folder, err := root.Open(".")
+	if err != nil {
+		return retry("opening the folder: %w", err)
+	}
+	defer func() { _ = folder.Close() }()
+	if err := folder.Sync(); err != nil {
+		return retry("writing the folder: %w", err)
+	}
+	return nil
+}

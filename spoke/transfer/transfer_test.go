@@ -1,0 +1,300 @@
+package transfer
+
+import (
+	"encoding/pem"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
+)
+
+func TestSend(t *testing.T) {
+	t.Parallel()
+	b := newBucket(t)
+	m := newMove(t, order.Send, b.URL, shop)
+	m.file(t, shop)
+	m.run(t, order.ExitDone, "")
+	b.expect(t, stored(shop))
+	if !strings.Contains(m.said.String(), "sent 14 of 14 bytes, 100%\n") || len(m.clock.pauses) != 0 {
+		t.Errorf("it said %q, and waited %v", m.said.String(), m.clock.pauses)
+	}
+	// Again: all is there.
+	m.run(t, order.ExitDone, "")
+	b.expect(t, stored(shop))
+}
+
+// What is in the bucket is not sent again, and the whole file is looked at all the same.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	b := newBucket(t)
+	m := newMove(t, order.Send, b.URL, shop)
+	m.order.Parts[0].Request, m.order.Parts[2].Request = nil, nil
+	m.file(t, "x"+shop[1:])
+	m.run(t, order.ExitFinal, "the checksum of "+name)
+	b.expect(t, map[string]string{})
+	m.file(t, shop)
+	m.run(t, order.ExitDone, "")
+	b.expect(t, map[string]string{"part-1": "efgh", "part-3": "mn"})
+	// Nothing is left to send, and no request that could have expired.
+	m.order.Parts[1].Request, m.order.Parts[3].Request, m.order.ExpiresAt = nil, nil, time.Time{}
+	m.run(t, order.ExitDone, "")
+	if len(b.asked) != 2 {
+		t.Errorf("requests %q", b.asked)
+	}
+}
+
+func TestSendRefuses(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		change func(t *testing.T, m *move)
+		status int
+		want   string
+	}{
+		"no file":        {func(*testing.T, *move) {}, order.ExitGone, name + ": it is not there"},
+		"shorter":        {func(t *testing.T, m *move) { t.Helper(); m.file(t, "abc") }, order.ExitFinal, "has 3 bytes, want 14"},
+		"longer":         {func(t *testing.T, m *move) { t.Helper(); m.file(t, shop+"x") }, order.ExitFinal, "has 15 bytes, want 14"},
+		"another":        {func(t *testing.T, m *move) { t.Helper(); m.file(t, "x"+shop[1:]) }, order.ExitFinal, "the checksum of "},
+		"expired":        {func(t *testing.T, m *move) { t.Helper(); m.file(t, shop); m.order.ExpiresAt = time.Now() }, order.ExitRefused, "they have expired"},
+		"no such folder": {func(_ *testing.T, m *move) { m.dir = filepath.Join(m.dir, "a") }, order.ExitRetry, "opening the folder"},
+		"no certificate": {func(_ *testing.T, m *move) { m.order.CABundle = []byte("x") }, order.ExitFinal, "no certificate"},
+		"a folder": {func(t *testing.T, m *move) {
+			t.Helper()
+			if err := os.Mkdir(filepath.Join(m.dir, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, order.ExitFinal, "no regular file"},
+		"a link": {func(t *testing.T, m *move) {
+			t.Helper()
+			m.file(t, shop)
+			if err := os.Rename(filepath.Join(m.dir, name), filepath.Join(m.dir, "other")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink("other", filepath.Join(m.dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}, order.ExitFinal, "no regular file"},
+	}
+	for what, c := range cases {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			b := newBucket(t)
+			m := newMove(t, order.Send, b.URL, shop)
+			c.change(t, m)
+			m.run(t, c.status, c.want)
+			if len(b.asked) != 0 {
+				t.Errorf("requests %q", b.asked)
+			}
+		})
+	}
+}
+
+// What the storage answers to the second part, and what comes of it.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	const body = "<Error><Code>AccessDenied</Code>"
+	always := func(h http.HandlerFunc) []http.HandlerFunc { return slices.Repeat([]http.HandlerFunc{h}, 9) }
+	cases := map[string]struct {
+		answers            []http.HandlerFunc
+		sending, fetching  int
+		want, wantFetching string
+		pauses             int
+	}{
+		"forbidden":        {always(status(403, body)), order.ExitRefused, order.ExitRefused, "part 2 of 4: the storage answered 403 AccessDenied", "", 0},
+		"unauthorized":     {always(status(401, "")), order.ExitRefused, order.ExitRefused, "answered 401", "", 0},
+		"redirect":         {always(status(307, "")), order.ExitRefused, order.ExitRefused, "answered 307", "", 0},
+		"nowhere":          {always(status(301, "")), order.ExitRefused, order.ExitRefused, "answered 301", "", 0},
+		"not found":        {always(status(404, "<Code>NoSuchBucket</Code>")), order.ExitRefused, order.ExitGone, "answered 404 NoSuchBucket", "", 0},
+		"bad":              {always(status(400, "")), order.ExitRefused, order.ExitRefused, "answered 400", "", 0},
+		"is there":         {always(status(412, "")), order.ExitDone, order.ExitRefused, "", "answered 412", 0},
+		"conflict":         {always(status(409, "")), order.ExitDone, order.ExitRefused, "", "answered 409", 0},
+		"5xx, then good":   {[]http.HandlerFunc{status(500, ""), status(503, ""), status(429, "")}, 0, 0, "", "", 3},
+		"slow, then good":  {[]http.HandlerFunc{status(400, "<Code>RequestTimeout</Code>")}, 0, 0, "", "", 1},
+		"cut, then good":   {[]http.HandlerFunc{cut(t, ""), cut(t, "")}, 0, 0, "", "", 2},
+		"5xx for ever":     {always(status(502, "")), order.ExitRetry, order.ExitRetry, "answered 502", "", 4},
+		"429 for ever":     {always(status(429, "")), order.ExitRetry, order.ExitRetry, "answered 429", "", 4},
+		"cut for ever":     {always(cut(t, "")), order.ExitRetry, order.ExitRetry, "part 2 of 4: asking the storage: ", "", 4},
+		"no word for body": {always(status(403, "<Code>"+token+"=</Code>")), order.ExitRefused, order.ExitRefused, "answered 403", "", 0},
+	}
+	for what, c := range cases {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			b := newBucket(t, slices.Concat([]http.HandlerFunc{nil}, c.answers)...)
+			m := newMove(t, order.Send, b.URL, shop)
+			m.file(t, shop)
+			m.run(t, c.sending, c.want)
+			if len(m.clock.pauses) != c.pauses {
+				t.Errorf("it waited %v", m.clock.pauses)
+			}
+			if c.sending == order.ExitDone && c.pauses > 0 {
+				b.expect(t, stored(shop))
+			}
+			b = newBucket(t, slices.Concat([]http.HandlerFunc{nil}, c.answers)...)
+			b.objects = stored(shop)
+			m = newMove(t, order.Fetch, b.URL, shop)
+			if c.wantFetching == "" {
+				c.wantFetching = c.want
+			}
+			m.run(t, c.fetching, c.wantFetching)
+			m.expectFetched(t, c.fetching == order.ExitDone)
+		})
+	}
+}
+
+// expectFetched expects the whole file, or nothing at all.
+func (m *move) expectFetched(t *testing.T, whole bool) {
+	t.Helper()
+	entries, err := os.ReadDir(m.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, e := range entries {
+		content, err := os.ReadFile(filepath.Join(m.dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[e.Name()] = string(content)
+	}
+	want := map[string]string{}
+	if whole {
+		want[name] = m.content
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+func TestPausesGrow(t *testing.T) {
+	t.Parallel()
+	b := newBucket(t, slices.Repeat([]http.HandlerFunc{status(500, "")}, 9)...)
+	m := newMove(t, order.Send, b.URL, shop)
+	m.file(t, shop)
+	m.run(t, order.ExitRetry, "answered 500")
+	if diff := cmp.Diff([]time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}, m.clock.pauses); diff != "" {
+		t.Errorf("pauses (-want +got):\n%s", diff)
+	}
+}
+
+func TestFetch(t *testing.T) {
+	t.Parallel()
+	b := newBucket(t)
+	b.objects = stored(shop)
+	m := newMove(t, order.Fetch, b.URL, shop)
+	// What a crash left behind, and a file that is another.
+	if err := os.WriteFile(filepath.Join(m.dir, name+partialSuffix), []byte(strings.Repeat("x", 99)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.file(t, "x"+shop[1:])
+	m.run(t, order.ExitDone, "")
+	m.expectFetched(t, true)
+	asked := len(b.asked)
+	// It is there: nothing is fetched, and nothing need be allowed.
+	m.order.ExpiresAt = time.Time{}
+	m.run(t, order.ExitDone, "")
+	m.expectFetched(t, true)
+	if len(b.asked) != asked {
+		t.Errorf("requests %q", b.asked)
+	}
+}
+
+func TestFetchRefuses(t *testing.T) {
+	t.Parallel()
+	chunked := func(content string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.(http.Flusher).Flush()
+			_, _ = io.WriteString(w, content)
+		}
+	}
+	cases := map[string]struct {
+		change func(b *bucket, m *move)
+		status int
+		want   string
+	}{
+		"another part":        {func(b *bucket, _ *move) { b.objects["part-1"] = "xxxx" }, order.ExitFinal, "the checksum of"},
+		"a short part":        {func(b *bucket, _ *move) { b.objects["part-1"] = "x" }, order.ExitFinal, "part 2 of 4: it has 1 bytes, want 4"},
+		"a long part":         {func(b *bucket, _ *move) { b.objects["part-1"] = "xxxxx" }, order.ExitFinal, "part 2 of 4: it has 5 bytes, want 4"},
+		"long without a size": {func(b *bucket, _ *move) { b.answers = []http.HandlerFunc{chunked("xxxxx")} }, order.ExitFinal, "part 1 of 4: it has 5 bytes or more"},
+		"no part":             {func(b *bucket, _ *move) { delete(b.objects, "part-3") }, order.ExitGone, "part 4 of 4: the storage answered 404"},
+		"expired":             {func(_ *bucket, m *move) { m.order.ExpiresAt = time.Now() }, order.ExitRefused, "they have expired"},
+		"cut for ever": {func(b *bucket, _ *move) { b.answers = slices.Repeat([]http.HandlerFunc{cut(t, "ab")}, 9) },
+			order.ExitRetry, "part 1 of 4: reading the answer: unexpected EOF"},
+	}
+	for what, c := range cases {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			b := newBucket(t)
+			b.objects = stored(shop)
+			m := newMove(t, order.Fetch, b.URL, shop)
+			c.change(b, m)
+			m.run(t, c.status, c.want)
+			m.expectFetched(t, false)
+		})
+	}
+}
+
+// What was cut off is fetched again, from its own begin.
+func TestFetchCut(t *testing.T) {
+	t.Parallel()
+	b := newBucket(t, nil, cut(t, "xyz"), nil, cut(t, ""))
+	b.objects = stored(shop)
+	m := newMove(t, order.Fetch, b.URL, shop)
+	m.run(t, order.ExitDone, "")
+	m.expectFetched(t, true)
+}
+
+// A transfer ends when its requests do, also in the middle of one.
+func TestExpires(t *testing.T) {
+	t.Parallel()
+	for _, direction := range []order.Direction{order.Send, order.Fetch} {
+		hang := make(chan struct{})
+		b := newBucket(t, func(http.ResponseWriter, *http.Request) { <-hang })
+		m := newMove(t, direction, b.URL, shop)
+		if direction == order.Send {
+			m.file(t, shop)
+		}
+		m.order.ExpiresAt = time.Now().Add(300 * time.Millisecond)
+		m.run(t, order.ExitRefused, "the requests: they have expired")
+		close(hang)
+	}
+}
+
+// Certificates are those of the order, or those that everybody trusts.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	b := &bucket{objects: map[string]string{}}
+	b.Server = httptest.NewTLSServer(b)
+	t.Cleanup(b.Close)
+	m := newMove(t, order.Send, b.URL, shop)
+	m.file(t, shop)
+	m.run(t, order.ExitRetry, "certificate signed by unknown authority")
+	m.order.CABundle = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b.Certificate().Raw})
+	m.run(t, order.ExitDone, "")
+	b.expect(t, stored(shop))
+}
+
+func TestNobodyListens(t *testing.T) {
+	t.Parallel()
+	b := newBucket(t)
+	m := newMove(t, order.Fetch, b.URL, shop)
+	b.Close()
+	m.run(t, order.ExitRetry, "connection refused")
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[int]error{order.ExitDone: nil, order.ExitRetry: errors.New("x"), order.ExitGone: &Error{Status: order.ExitGone, Err: errMissing}} {
+		if got := Status(err); got != want {
+			t.Errorf("status of %v: %d, want %d", err, got, want)
+		}
+	}
+}
