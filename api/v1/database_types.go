@@ -96,7 +96,7 @@ func (d *Database) StorageQuantity() (resource.Quantity, error) {
 
 // BackupPolicy is how often the database is backed up, how, and how long backups are kept.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.copyToRegions) || !has(self.method) || self.method != 'Dump'",fieldPath=".copyToRegions",reason="FieldValueForbidden",message="copyToRegions must be absent when method is Dump: dumps stay in their cluster"
+// +kubebuilder:validation:XValidation:rule="!has(self.copyToRegions) || !has(self.method) || self.method != 'Dump'",fieldPath=".copyToRegions",reason="FieldValueForbidden",message="copyToRegions must be absent when method is Dump: dumps go to the one bucket of their account"
 // +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || has(self.schedule)",fieldPath=".schedule",reason="FieldValueRequired",message="schedule must be set when backup is enabled"
 type BackupPolicy struct {
 	// enabled switches backups on; the default is false. Switching them off

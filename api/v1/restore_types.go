@@ -92,8 +92,8 @@ const (
 	RestoreInProgress RestorePhase = "InProgress"
 	// RestoreStarting means that the claims are bound and the database starts.
 	RestoreStarting RestorePhase = "Starting"
-	// RestoreCleaningUp means that a backup was verified, or could not be, and what was
-	// made for it is being taken away.
+	// RestoreCleaningUp means that a backup was verified, or could not be, or that a dump
+	// could not be loaded, and what was made for it is being taken away.
 	RestoreCleaningUp RestorePhase = "CleaningUp"
 	// RestoreCompleted means that the database runs on the restored data.
 	RestoreCompleted RestorePhase = "Completed"
@@ -132,7 +132,8 @@ type RestoreStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// volumes are those that are restored, by claim. At most 16.
+	// volumes are those that are restored, by claim, and those of a database that a dump
+	// is verified in. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=claim

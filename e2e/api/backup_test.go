@@ -19,7 +19,7 @@ func policyCases() []testCase {
 		{name: "dumps", edits: edits{backup + ".method": "Dump"}},
 		{
 			name: "copies of dumps", edits: join(regions, edits{backup + ".method": "Dump"}),
-			field: copies, says: "copyToRegions must be absent when method is Dump: dumps stay in their cluster",
+			field: copies, says: "copyToRegions must be absent when method is Dump: dumps go to the one bucket of their account",
 		},
 		{name: "copies to one region twice", edits: edits{copies: []any{"eu", "eu"}}, field: copies + "[1]", says: "Duplicate value"},
 		{name: "age as a number", edits: edits{rpo: int64(3600)}, field: rpo, says: `must be of type string: "integer"`},

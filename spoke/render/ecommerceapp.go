@@ -198,6 +198,8 @@ func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 			TimeZone: timeZone(db.Backup.TimeZone),
 			KeepLast: valueOr(db.Backup.Retention.KeepLast, defaultKeepLast),
 			KeepDays: valueOr(db.Backup.Retention.KeepDays, defaultKeepDays),
+			// Half of a database is no backup.
+			Suspended: s.app.Annotations[v1.RestoringAnnotation] != "" || s.app.Annotations[v1.LoadingAnnotation] != "",
 		},
 	}
 	if s.app.Annotations[v1.RestoringAnnotation] != "" {

@@ -116,6 +116,12 @@ func (m *mover) put(ctx context.Context, p order.Part, section *io.SectionReader
 	case http.StatusNotFound:
 		// The bucket: an object need not be there to be made.
 		return answer.failure(order.ExitRefused)
+	case http.StatusForbidden:
+		// Azure's word for it, to who may make blobs and not change them.
+		if answer.Header.Get("x-ms-error-code") == "UnauthorizedBlobOverwrite" {
+			m.progress.rewind(before + p.Bytes)
+			return nil
+		}
 	}
 	return answer.failure(statusOf(answer))
 }

@@ -109,12 +109,16 @@ func TestAnswers(t *testing.T) {
 		want, wantFetching string
 		pauses             int
 	}{
-		"forbidden":        {always(status(403, body)), order.ExitRefused, order.ExitRefused, "part 2 of 4: the storage answered 403 AccessDenied", "", 0},
-		"unauthorized":     {always(status(401, "")), order.ExitRefused, order.ExitRefused, "answered 401", "", 0},
-		"redirect":         {always(status(307, "")), order.ExitRefused, order.ExitRefused, "answered 307", "", 0},
-		"nowhere":          {always(status(301, "")), order.ExitRefused, order.ExitRefused, "answered 301", "", 0},
-		"not found":        {always(status(404, "<Code>NoSuchBucket</Code>")), order.ExitRefused, order.ExitGone, "answered 404 NoSuchBucket", "", 0},
-		"bad":              {always(status(400, "")), order.ExitRefused, order.ExitRefused, "answered 400", "", 0},
+		"forbidden":    {always(status(403, body)), order.ExitRefused, order.ExitRefused, "part 2 of 4: the storage answered 403 AccessDenied", "", 0},
+		"unauthorized": {always(status(401, "")), order.ExitRefused, order.ExitRefused, "answered 401", "", 0},
+		"redirect":     {always(status(307, "")), order.ExitRefused, order.ExitRefused, "answered 307", "", 0},
+		"nowhere":      {always(status(301, "")), order.ExitRefused, order.ExitRefused, "answered 301", "", 0},
+		"not found":    {always(status(404, "<Code>NoSuchBucket</Code>")), order.ExitRefused, order.ExitGone, "answered 404 NoSuchBucket", "", 0},
+		"bad":          {always(status(400, "")), order.ExitRefused, order.ExitRefused, "answered 400", "", 0},
+		"is there already": {always(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Ms-Error-Code", "UnauthorizedBlobOverwrite") // Azure's word.
+			w.WriteHeader(http.StatusForbidden)
+		}), order.ExitDone, order.ExitRefused, "", "answered 403", 0},
 		"is there":         {always(status(412, "")), order.ExitDone, order.ExitRefused, "", "answered 412", 0},
 		"conflict":         {always(status(409, "")), order.ExitDone, order.ExitRefused, "", "answered 409", 0},
 		"5xx, then good":   {[]http.HandlerFunc{status(500, ""), status(503, ""), status(429, "")}, 0, 0, "", "", 3},

@@ -16,6 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/controllers/backup/dump"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -87,6 +88,9 @@ func (w *work) findVolumes(ctx context.Context) verdict.Verdict {
 	if len(s.Snapshots) > 0 {
 		return verdict.Verdict{}
 	}
+	if v := w.restored(ctx); v.Stops() {
+		return v
+	}
 	claims, err := w.claims(ctx)
 	if err != nil {
 		return w.memberTrouble(err)
@@ -113,6 +117,22 @@ func (w *work) findVolumes(ctx context.Context) verdict.Verdict {
 	}
 	s.Snapshots, s.Size = found, size(total)
 	return verdict.Verdict{}
+}
+
+// restored tells whether a Restore works on the database.
+func (w *work) restored(ctx context.Context) verdict.Verdict {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	if err != nil {
+		return w.memberTrouble(err)
+	}
+	copied := &v1.EcommerceApp{}
+	err = in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppName}, copied)
+	if client.IgnoreNotFound(err) != nil {
+		return w.memberTrouble(err)
+	}
+	return dump.Restored(w.backup, copied)
 }
 
 // claim is a claim of the database and its volume.

@@ -13,6 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/volumes"
 	"github.com/shopfleet/shopfleet/spoke/render"
@@ -195,19 +196,10 @@ func (w *work) startDatabase(ctx context.Context) verdict.Verdict {
 	if client.IgnoreNotFound(err) != nil {
 		return w.memberTrouble(err)
 	}
-	if given || err != nil || !podReady(pod) {
+	if given || err != nil || !drill.Serves(pod) {
 		return verdict.Hold(memberDelay, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", w.member.Name)
 	}
 	return verdict.Verdict{}
-}
-
-func podReady(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // superseded returns a claim of ours that has another volume by now; empty if none has.

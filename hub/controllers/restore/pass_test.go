@@ -268,3 +268,25 @@ func TestDeletedWhileItLoads(t *testing.T) {
 		t.Errorf("%v; done (-want +got):\n%s", b.restore().Finalizers, diff)
 	}
 }
+
+// TestNote: the volume of a claim is written down once, before the claim goes.
+func TestNote(t *testing.T) {
+	t.Parallel()
+	b := newDumpBench()
+	stored := b.restore().DeepCopy()
+	w := &work{Reconciler: b.reconciler, stored: stored, restore: stored.DeepCopy()}
+	for range 2 {
+		if err := w.note(t.Context(), "data-0", "pvc-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []v1.RestoredVolume{{Claim: "data-0", PersistentVolume: "pvc-1"}}
+	if diff := cmp.Diff(want, b.restore().Status.Volumes); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
+	}
+	// Who reads an old Restore writes nothing.
+	old := &work{Reconciler: b.reconciler, stored: stored, restore: stored.DeepCopy()}
+	if err := old.note(t.Context(), "data-1", "pvc-2"); !apierrors.IsConflict(err) {
+		t.Errorf("an old one: %v", err)
+	}
+}

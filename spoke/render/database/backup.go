@@ -64,7 +64,7 @@ func (r renderer) cronJob() *batchv1.CronJob {
 	if timeZone == "" {
 		timeZone = "Etc/UTC"
 	}
-	return &batchv1.CronJob{
+	cronJob := &batchv1.CronJob{
 		TypeMeta:   manifest.Type("batch/v1", "CronJob"),
 		ObjectMeta: r.part.Meta(r.CronJobName()),
 		Spec: batchv1.CronJobSpec{
@@ -89,6 +89,10 @@ func (r renderer) cronJob() *batchv1.CronJob {
 			},
 		},
 	}
+	if r.Backup.Suspended {
+		cronJob.Spec.Suspend = new(true)
+	}
+	return cronJob
 }
 
 func (r renderer) backupPod() corev1.PodSpec {

@@ -62,6 +62,8 @@ type Backup struct {
 	// KeepLast is how many dumps are always kept, KeepDays for how many days
 	// every dump is. At least 1 each.
 	KeepLast, KeepDays int32
+	// Suspended tells that no dump begins, whatever the schedule says.
+	Suspended bool
 }
 
 // Host returns the name of the Service that leads to the primary.

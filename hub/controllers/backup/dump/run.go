@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -109,8 +110,16 @@ func (r Run) begin(ctx context.Context) verdict.Verdict {
 // serves tells whether there is a database to dump: one that was just placed, or that is
 // being restored, is waited for instead of being dumped in vain.
 func (r Run) serves(ctx context.Context) verdict.Verdict {
+	copied := &v1.EcommerceApp{}
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.Backup.Spec.AppName}, copied)
+	if client.IgnoreNotFound(err) != nil {
+		return r.trouble(err)
+	}
+	if v := Restored(r.Backup, copied); v.Stops() {
+		return v
+	}
 	pod := &corev1.Pod{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: render.DatabasePod(r.Backup.Spec.AppName)}, pod)
+	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: render.DatabasePod(r.Backup.Spec.AppName)}, pod)
 	if client.IgnoreNotFound(err) != nil {
 		return r.trouble(err)
 	}
@@ -120,6 +129,16 @@ func (r Run) serves(ctx context.Context) verdict.Verdict {
 		}
 	}
 	return verdict.Hold(verdict.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterName)
+}
+
+// Restored tells whether a Restore works on the database of a copy: what it has until then
+// is neither the old nor the new.
+func Restored(b *v1.Backup, copied *v1.EcommerceApp) verdict.Verdict {
+	name := cmp.Or(copied.Annotations[v1.LoadingAnnotation], copied.Annotations[v1.RestoringAnnotation])
+	if name == "" {
+		return verdict.Verdict{}
+	}
+	return verdict.Hold(verdict.Member, v1.ReasonInUse, "the Restore %s works on the database in %s", name, b.Spec.ClusterName)
 }
 
 // job returns the Job that runs a CronJob once.

@@ -41,6 +41,8 @@ type member struct {
 	made                   int
 	// down tells that the database is not ready.
 	down bool
+	// loading is the Restore that works on it.
+	loading string
 	// jobName is the one whose pods are asked for, if not that of a person.
 	jobName string
 }
@@ -50,6 +52,9 @@ func (m *member) Get(_ context.Context, key client.ObjectKey, into client.Object
 		return m.refuses
 	}
 	switch into := into.(type) {
+	case *v1.EcommerceApp:
+		into.Annotations = map[string]string{v1.LoadingAnnotation: m.loading}
+		return nil
 	case *corev1.Pod:
 		if key.Name == "shop-database-0" {
 			ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}
@@ -209,6 +214,8 @@ func TestWhatComesOfIt(t *testing.T) {
 			v1.ReasonCronJobNotFound, "the CronJob shop-database-backup in eu-1 is not the application's", true},
 		"no database yet": {func(m *member, _ *v1.Backup) { m.down = true },
 			v1.ReasonStartingDatabase, "waiting for the database in eu-1 to be ready", false},
+		"being restored": {func(m *member, _ *v1.Backup) { m.loading = "monday" },
+			v1.ReasonInUse, "the Restore monday works on the database in eu-1", false},
 		"forbidden":        {func(m *member, _ *v1.Backup) { m.refuses = forbidden }, v1.ReasonForbidden, "the hub may not make or read Jobs in eu-1", false},
 		"forbidden writes": {func(m *member, _ *v1.Backup) { m.refusesWrites = forbidden }, v1.ReasonForbidden, "the hub may not make or read Jobs in eu-1", false},
 		"no answer":        {func(m *member, _ *v1.Backup) { m.refuses = errors.New("connection refused") }, v1.ReasonClusterUnreachable, "eu-1 does not answer", false},

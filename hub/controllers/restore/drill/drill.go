@@ -91,12 +91,17 @@ func (d Drill) Start(ctx context.Context, in cluster.Cluster) (ready bool, err e
 	if err != nil {
 		return false, fmt.Errorf("looking at the database: %w", err)
 	}
+	return Serves(pod), nil
+}
+
+// Serves tells whether the pod of a database takes connections.
+func Serves(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue, nil
+			return c.Status == corev1.ConditionTrue
 		}
 	}
-	return false, nil
+	return false
 }
 
 // Remove deletes everything, the claim and its volume as member does, and tells whether it

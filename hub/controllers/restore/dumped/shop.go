@@ -13,6 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
 	"github.com/shopfleet/shopfleet/spoke/render"
@@ -132,12 +133,10 @@ func (s Shop) serves(ctx context.Context) verdict.Verdict {
 	case err != nil:
 		return s.trouble(err)
 	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return verdict.Verdict{}
-		}
+	if !drill.Serves(pod) {
+		return waiting
 	}
-	return waiting
+	return verdict.Verdict{}
 }
 
 // finish lets go what uses the database, and takes away what was made to load it.
