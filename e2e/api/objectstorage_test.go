@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -98,16 +99,12 @@ func refusedDumps() []refusal {
 	type m = map[string]any
 	dump := func(more m) m {
 		file := m{"claim": "dumps"}
-		for field, value := range more {
-			file[field] = value
-		}
+		maps.Copy(file, more)
 		return m{"dump": file}
 	}
 	object := func(more m) m {
 		it := m{"bucket": "b", "prefix": "p"}
-		for field, value := range more {
-			it[field] = value
-		}
+		maps.Copy(it, more)
 		return dump(m{"object": it})
 	}
 	return []refusal{

@@ -24,37 +24,45 @@ func (s *server) testSamples(t *testing.T) {
 		}
 	})
 	for _, k := range kinds() {
-		t.Run(k.name, func(t *testing.T) {
-			created := s.apply(t, k)
-			if created.GetGeneration() != 1 {
-				t.Errorf("generation = %d, want 1", created.GetGeneration())
-			}
-			first := s.settle(t, k, created)
-			if again := s.apply(t, k); !cmp.Equal(first, again) {
-				t.Errorf("applying it a second time changed it (-first +second):\n%s", cmp.Diff(first, again))
-			}
-			if dry := s.apply(t, k, metav1.DryRunAll); !cmp.Equal(first, dry) {
-				t.Errorf("a dry run shows a difference where there is none (-live +dry run):\n%s", cmp.Diff(first, dry))
-			}
-			live, err := s.resource(k, first.GetNamespace()).Get(t.Context(), first.GetName(), metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !cmp.Equal(first, live) {
-				t.Errorf("what is read is not what was answered (-answered +read):\n%s", cmp.Diff(first, live))
-			}
-		})
-		t.Run(k.name+" with an unknown field", func(t *testing.T) {
-			object := k.object(t, edits{"metadata.name": "unknown", "spec.databse": map[string]any{}})
-			_, err := s.resource(k, object.GetNamespace()).Create(t.Context(), object, metav1.CreateOptions{
-				DryRun:          []string{metav1.DryRunAll},
-				FieldValidation: metav1.FieldValidationStrict,
-			})
-			const want = `strict decoding error: unknown field "spec.databse"`
-			if !apierrors.IsBadRequest(err) || err.Error() != k.name+` in version "v1" cannot be handled as a `+k.name+": "+want {
-				t.Errorf("err = %v, want one that ends in %q", err, want)
-			}
-		})
+		t.Run(k.name, func(t *testing.T) { s.testSample(t, k) })
+		t.Run(k.name+" with an unknown field", func(t *testing.T) { s.testUnknownField(t, k) })
+	}
+}
+
+// testSample applies the kind's sample, and expects that once is enough.
+func (s *server) testSample(t *testing.T, k kind) {
+	t.Helper()
+	created := s.apply(t, k)
+	if created.GetGeneration() != 1 {
+		t.Errorf("generation = %d, want 1", created.GetGeneration())
+	}
+	first := s.settle(t, k, created)
+	if again := s.apply(t, k); !cmp.Equal(first, again) {
+		t.Errorf("applying it a second time changed it (-first +second):\n%s", cmp.Diff(first, again))
+	}
+	if dry := s.apply(t, k, metav1.DryRunAll); !cmp.Equal(first, dry) {
+		t.Errorf("a dry run shows a difference where there is none (-live +dry run):\n%s", cmp.Diff(first, dry))
+	}
+	live, err := s.resource(k, first.GetNamespace()).Get(t.Context(), first.GetName(), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cmp.Equal(first, live) {
+		t.Errorf("what is read is not what was answered (-answered +read):\n%s", cmp.Diff(first, live))
+	}
+}
+
+// testUnknownField expects that a misspelt field is refused by its name.
+func (s *server) testUnknownField(t *testing.T, k kind) {
+	t.Helper()
+	object := k.object(t, edits{"metadata.name": "unknown", "spec.databse": map[string]any{}})
+	_, err := s.resource(k, object.GetNamespace()).Create(t.Context(), object, metav1.CreateOptions{
+		DryRun:          []string{metav1.DryRunAll},
+		FieldValidation: metav1.FieldValidationStrict,
+	})
+	const want = `strict decoding error: unknown field "spec.databse"`
+	if !apierrors.IsBadRequest(err) || err.Error() != k.name+` in version "v1" cannot be handled as a `+k.name+": "+want {
+		t.Errorf("err = %v, want one that ends in %q", err, want)
 	}
 }
 

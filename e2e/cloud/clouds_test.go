@@ -43,7 +43,7 @@ type provider struct {
 	// region that copies go to.
 	member, region, other string
 
-	world  *fake.World
+	world *fake.World
 	// bucket is what the door's account has for dumps.
 	bucket *bucket.Store
 	script *faults.Script

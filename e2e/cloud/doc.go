@@ -6,8 +6,10 @@
 // The hub runs in the test's process as in cmd/hub, with the adapters of the three
 // providers and the permissions that config/rbac ships, and nothing more. Its accounts
 // lead to the wire fakes of EC2, Compute Engine and Azure Resource Manager on this
-// machine; package e2e/fleet/csi plays the drivers in the members. One fleet lives
-// through one story: accounts, classes, claims, backups, bad days, restores.
+// machine, and of S3, Cloud Storage and Blob Storage; package e2e/fleet/csi plays the
+// drivers in the members, a kubelet here the pods of Jobs: dumps are files, which the
+// spoke's own code moves. One fleet lives through one story: accounts, classes, claims,
+// backups, bad days, dumps, restores.
 //
 // # Not
 //

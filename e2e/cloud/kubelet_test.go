@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -29,6 +28,8 @@ import (
 const (
 	// playPeriod is how often a kubelet looks for pods of Jobs.
 	playPeriod = 200 * time.Millisecond
+	// booksHost is the host of the books' database, as a kubelet knows it.
+	booksHost = books + "-database-primary." + namespace
 	// dumpContainer is the container of the CronJobs.
 	dumpContainer = "backup"
 )
@@ -250,9 +251,4 @@ func valueOf(c corev1.Container, name string) string {
 func sum(content []byte) string {
 	digest := sha256.Sum256(content)
 	return hex.EncodeToString(digest[:])
-}
-
-// hostOf is the host of an application's database, as a kubelet knows it.
-func hostOf(app string) string {
-	return strings.Join([]string{app + "-database-primary", namespace}, ".")
 }

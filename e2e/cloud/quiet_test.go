@@ -1,9 +1,8 @@
 package cloud_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,10 +15,11 @@ import (
 const quietPeriod = time.Minute
 
 // settling is how long nothing must have been written before quietPeriod begins: what
-// chapters before caused is none of this one's business.
-const settling = 10 * time.Second
-
-var errBusy = errors.New("the hub still writes")
+// chapters before caused is none of this one's business. So often it is waited for.
+const (
+	settling  = 10 * time.Second
+	settlings = 24
+)
 
 // quiet sees that neither clusters nor clouds are written to while nothing happens.
 func (s *story) quiet(t *testing.T) {
@@ -32,11 +32,8 @@ func (s *story) quiet(t *testing.T) {
 	case <-t.Context().Done():
 	case <-time.After(quietPeriod):
 	}
-	for _, c := range s.fleet.Clusters() {
-		writes := before.Since(t, c).ByServiceAccount(config.Namespace, config.HubServiceAccount).Writes()
-		if len(writes) > 0 {
-			t.Errorf("%s: written to while nothing happened:\n%s", c.Name(), writes)
-		}
+	if writes := s.written(t, before); writes != "" {
+		t.Errorf("written while nothing happened: %s", writes)
 	}
 	for _, p := range s.providers {
 		if n := p.changes() - asked[p.account()]; n > 0 {
@@ -48,20 +45,28 @@ func (s *story) quiet(t *testing.T) {
 // settle waits for the last writes of the chapters before.
 func (s *story) settle(t *testing.T) {
 	t.Helper()
-	eventually(t, "the hub to have nothing left to do", func(ctx context.Context) error {
+	for range settlings { // After the last, quiet says what is still written.
 		before := witness.Mark(t, s.fleet)
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-t.Context().Done():
 		case <-time.After(settling):
 		}
-		for _, c := range s.fleet.Clusters() {
-			if writes := before.Since(t, c).ByServiceAccount(config.Namespace, config.HubServiceAccount).Writes(); len(writes) > 0 {
-				return fmt.Errorf("%w: in %s:\n%s", errBusy, c.Name(), writes)
-			}
+		if writes := s.written(t, before); writes == "" {
+			return
 		}
-		return nil
-	})
+	}
+}
+
+// written says what the hub has written since a mark.
+func (s *story) written(t *testing.T, since witness.Marks) string {
+	t.Helper()
+	var all strings.Builder
+	for _, c := range s.fleet.Clusters() {
+		if writes := since.Since(t, c).ByServiceAccount(config.Namespace, config.HubServiceAccount).Writes(); len(writes) > 0 {
+			fmt.Fprintf(&all, "%s:\n%s\n", c.Name(), writes)
+		}
+	}
+	return all.String()
 }
 
 // changes counts the changes that the provider was asked for so far.

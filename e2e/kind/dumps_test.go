@@ -93,6 +93,7 @@ func (v *view) anew(t *testing.T, o client.Object) {
 
 // dumpAndLoad dumps a database in one region, and loads the dump there and in another.
 func (w *world) dumpAndLoad(t *testing.T, app string, from, to *region) {
+	t.Helper()
 	kept := from.order(t, app)
 	before := from.checksums(t, app)
 	backup := w.dump(t, app, from)

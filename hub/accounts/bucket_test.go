@@ -55,10 +55,7 @@ func TestABucketIsKeptUntilTheAccountChanges(t *testing.T) {
 	s.Set("a", withBucket(), map[string][]byte{"accessKeyID": []byte("k")})
 	bucket := func() Bucket {
 		t.Helper()
-		b, err := s.Bucket(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := s.bucket(t)
 		b.Objects = nil
 		return b
 	}
@@ -143,37 +140,46 @@ func TestABucketIsPacedByItself(t *testing.T) {
 			t.Parallel()
 			s := newStage()
 			s.Set("a", withBucket(), nil)
-			bucket := func() Bucket {
-				t.Helper()
-				b, err := s.Bucket(t.Context(), "a")
-				if err != nil {
-					t.Fatal(err)
-				}
-				return b
-			}
+			call := func() error { return tt.call(t.Context(), s.bucket(t)) }
 			for range tt.atOnce {
-				if err := tt.call(t.Context(), bucket()); err != nil {
+				if err := call(); err != nil {
 					t.Fatal(err)
 				}
 			}
 			s.Set("a", withBucket(func(o *v1.ObjectStorage) { o.Prefix = "other" }), nil)
-			err := tt.call(t.Context(), bucket())
+			err := call()
 			e, _ := errors.AsType[*cloud.Error](err)
 			if e == nil || e.Class != cloud.ClassThrottled || e.Op != name || e.RetryAfter < time.Second {
 				t.Errorf("one too many: %v, want %s Throttled", err, name)
 			}
-			session, err := s.Session(t.Context(), "a", "eu-west-1")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := session.Access.Identity(t.Context()); err != nil {
-				t.Errorf("a session of the account: %v", err)
-			}
+			s.expectSession(t)
 			s.clock.Step(time.Second)
-			if err := tt.call(t.Context(), bucket()); err != nil {
+			if err := call(); err != nil {
 				t.Errorf("a second later: %v", err)
 			}
 		})
+	}
+}
+
+// bucket is that of account a.
+func (s *stage) bucket(t *testing.T) Bucket {
+	t.Helper()
+	b, err := s.Bucket(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// expectSession expects that a session of account a may call.
+func (s *stage) expectSession(t *testing.T) {
+	t.Helper()
+	session, err := s.Session(t.Context(), "a", "eu-west-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Access.Identity(t.Context()); err != nil {
+		t.Errorf("a session of the account: %v", err)
 	}
 }
 

@@ -86,18 +86,7 @@ func TestWhatIsSent(t *testing.T) {
 			if diff := cmp.Diff(tt.log, tt.shelf.log); diff != "" || complete != tt.complete {
 				t.Errorf("complete %t, asked (-want +got):\n%s", complete, diff)
 			}
-			want := order.Order{
-				Direction: order.Send, File: "backup-20260302T020100Z.dump", Bytes: tt.bytes, SHA256: sum,
-				ExpiresAt: now().Add(Life), CABundle: []byte("pem"),
-			}
-			for i, size := range order.Sizes(tt.bytes) {
-				part := order.Part{Bytes: size}
-				if slices.Contains(tt.signed, i) {
-					part.Request = &order.Request{Method: http.MethodPut, URL: "https://b.example.com/" + PartKey(prefix, i), Header: map[string]string{"X": "PUT"}}
-				}
-				want.Parts = append(want.Parts, part)
-			}
-			if diff := cmp.Diff(want, o); diff != "" {
+			if diff := cmp.Diff(orderToSend(tt.bytes, tt.signed), o); diff != "" {
 				t.Errorf("order (-want +got):\n%s", diff)
 			}
 			if _, err := o.Write(); err != nil {
@@ -105,6 +94,22 @@ func TestWhatIsSent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// orderToSend is the order for a dump of so many bytes, with requests for these parts.
+func orderToSend(bytes int64, signed []int) order.Order {
+	want := order.Order{
+		Direction: order.Send, File: "backup-20260302T020100Z.dump", Bytes: bytes, SHA256: sum,
+		ExpiresAt: now().Add(Life), CABundle: []byte("pem"),
+	}
+	for i, size := range order.Sizes(bytes) {
+		part := order.Part{Bytes: size}
+		if slices.Contains(signed, i) {
+			part.Request = &order.Request{Method: http.MethodPut, URL: "https://b.example.com/" + PartKey(prefix, i), Header: map[string]string{"X": "PUT"}}
+		}
+		want.Parts = append(want.Parts, part)
+	}
+	return want
 }
 
 // TestALargeDumpTakesSeveralOrders, each of which a Secret takes.

@@ -31,24 +31,11 @@ func TestLoading(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			loading := app.DeepCopy()
-			if loading.Annotations == nil {
-				loading.Annotations = map[string]string{}
-			}
-			loading.Annotations[v1.LoadingAnnotation] = "monday"
-			after, err := EcommerceApp(loading, Cluster{})
+			after, err := EcommerceApp(loadingMonday(app), Cluster{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			stopped := 0
-			for i, c := range after {
-				resume(t, c)
-				if c.Name == Backend || c.Name == Frontend {
-					stopped += start(t, before[i], c)
-					after[i].Note = before[i].Note
-				}
-			}
-			if stopped != 2 {
+			if stopped := undo(t, before, after); stopped != 2 {
 				t.Errorf("%d Deployments are stopped, want 2", stopped)
 			}
 			if diff := cmp.Diff(before, after); diff != "" {
@@ -56,6 +43,31 @@ func TestLoading(t *testing.T) {
 			}
 		})
 	}
+}
+
+// loadingMonday is an application whose database the Restore monday loads.
+func loadingMonday(app *v1.EcommerceApp) *v1.EcommerceApp {
+	loading := app.DeepCopy()
+	if loading.Annotations == nil {
+		loading.Annotations = map[string]string{}
+	}
+	loading.Annotations[v1.LoadingAnnotation] = "monday"
+	return loading
+}
+
+// undo expects what a load changes, and takes it back. It returns how many Deployments
+// were stopped.
+func undo(t *testing.T, before, after []component.Component) int {
+	t.Helper()
+	stopped := 0
+	for i, c := range after {
+		resume(t, c)
+		if c.Name == Backend || c.Name == Frontend {
+			stopped += start(t, before[i], c)
+			after[i].Note = before[i].Note
+		}
+	}
+	return stopped
 }
 
 // resume expects that a component's CronJobs are suspended, and takes that back.

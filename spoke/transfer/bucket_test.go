@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/xml"
 	"io"
 	"maps"
 	"net/http"
@@ -27,6 +28,8 @@ const (
 	name = "backup-20260102T030405Z.dump"
 	// token is in every URL and in a header, and must be nowhere else.
 	token = "SIGNATURE"
+	// shop is the content of the file.
+	shop = "abcdefghijklmn"
 )
 
 // bucket is a storage that never writes over anything.
@@ -86,12 +89,15 @@ func status(code int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "https://elsewhere.example/?token="+token)
 		w.WriteHeader(code)
-		_, _ = io.WriteString(w, body+"<StringToSign>"+r.URL.String()+"</StringToSign>")
+		_, _ = io.WriteString(w, body+"<StringToSign>")
+		_ = xml.EscapeText(w, []byte(r.URL.String()))
+		_, _ = io.WriteString(w, "</StringToSign>")
 	}
 }
 
 // cut closes the connection in the middle.
 func cut(t *testing.T, after string) http.HandlerFunc {
+	t.Helper()
 	return func(w http.ResponseWriter, _ *http.Request) {
 		connection, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
@@ -119,25 +125,23 @@ func (c *instant) NewTimer(d time.Duration) clock.Timer {
 	return c.RealClock.NewTimer(0)
 }
 
-// move is a transfer of four parts of the content of a file.
+// move is a transfer of the shop's four parts.
 type move struct {
-	dir     string
-	order   order.Order
-	said    bytes.Buffer
-	clock   *instant
-	content string
+	dir   string
+	order order.Order
+	said  bytes.Buffer
+	clock *instant
 }
 
-// newMove moves parts of 4 bytes, but for the last.
-func newMove(t *testing.T, direction order.Direction, url, content string) *move {
+func newMove(t *testing.T, direction order.Direction, url string) *move {
 	t.Helper()
-	sum := sha256.Sum256([]byte(content))
-	m := &move{dir: t.TempDir(), clock: &instant{}, content: content, order: order.Order{
-		Direction: direction, File: name, Bytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:]),
-		ExpiresAt: time.Now().Add(time.Hour),
+	sum, c := sha256.Sum256([]byte(shop)), &instant{}
+	m := &move{dir: t.TempDir(), clock: c, order: order.Order{
+		Direction: direction, File: name, Bytes: int64(len(shop)), SHA256: hex.EncodeToString(sum[:]),
+		ExpiresAt: c.Now().Add(time.Hour),
 	}}
 	method := map[order.Direction]string{order.Send: http.MethodPut, order.Fetch: http.MethodGet}[direction]
-	for i, part := range parts(content) {
+	for i, part := range parts() {
 		m.order.Parts = append(m.order.Parts, order.Part{Bytes: int64(len(part)), Request: &order.Request{
 			Method: method, URL: url + "/part-" + strconv.Itoa(i) + "?token=" + token, Header: map[string]string{"X-Token": token},
 		}})
@@ -145,9 +149,10 @@ func newMove(t *testing.T, direction order.Direction, url, content string) *move
 	return m
 }
 
-func parts(content string) []string {
+// parts are of 4 bytes, but for the last.
+func parts() []string {
 	var all []string
-	for part := range slices.Chunk([]byte(content), 4) {
+	for part := range slices.Chunk([]byte(shop), 4) {
 		all = append(all, string(part))
 	}
 	return all
@@ -185,12 +190,11 @@ func (b *bucket) expect(t *testing.T, want map[string]string) {
 	}
 }
 
-func stored(content string) map[string]string {
+// stored is a bucket's content when all of the shop is sent.
+func stored() map[string]string {
 	objects := map[string]string{}
-	for i, part := range parts(content) {
+	for i, part := range parts() {
 		objects["part-"+strconv.Itoa(i)] = part
 	}
 	return objects
 }
-
-const shop = "abcdefghijklmn"

@@ -14,7 +14,7 @@ import (
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
-	m := newMove(t, order.Send, b.URL, shop)
+	m := newMove(t, order.Send, b.URL)
 	text, err := m.order.Write()
 	if err != nil {
 		t.Fatal(err)
@@ -54,5 +54,5 @@ func TestProcess(t *testing.T) {
 	m.file(t, shop)
 	write(p.TerminationLog, "")
 	expect(order.ExitDone, "")
-	b.expect(t, stored(shop))
+	b.expect(t, stored())
 }

@@ -102,11 +102,12 @@ func (m *mover) put(ctx context.Context, p order.Part, section *io.SectionReader
 	before := m.progress.done()
 	// A reader of its own: what is left of an earlier attempt may still read from the last.
 	body := io.NewSectionReader(section, 0, p.Bytes)
-	answer, err := m.do(ctx, p, &reader{stopped: ctx.Err, from: body, progress: m.progress})
+	response, err := m.do(ctx, p, &reader{stopped: ctx.Err, from: body, progress: m.progress})
 	if err != nil {
 		return err
 	}
-	defer answer.close()
+	defer func() { finish(response.Body) }()
+	answer := answer{response}
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
 		return nil
@@ -128,11 +129,12 @@ func (m *mover) put(ctx context.Context, p order.Part, section *io.SectionReader
 
 // get fetches a part.
 func (m *mover) get(ctx context.Context, p order.Part, to io.Writer) error {
-	answer, err := m.do(ctx, p, nil)
+	response, err := m.do(ctx, p, nil)
 	if err != nil {
 		return err
 	}
-	defer answer.close()
+	defer func() { finish(response.Body) }()
+	answer := answer{response}
 	switch {
 	case answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusGone:
 		return answer.failure(order.ExitGone)
@@ -157,7 +159,7 @@ func (m *mover) get(ctx context.Context, p order.Part, to io.Writer) error {
 
 // do sends the request of a part, once. There is no client between us and the transport:
 // it would follow redirects, and put the URL into errors.
-func (m *mover) do(ctx context.Context, p order.Part, body io.Reader) (*answer, error) {
+func (m *mover) do(ctx context.Context, p order.Part, body io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, p.Request.Method, p.Request.URL, body)
 	if err != nil {
 		return nil, failure(order.ExitFinal, "the request: %w", withoutURL(err))
@@ -178,18 +180,19 @@ func (m *mover) do(ctx context.Context, p order.Part, body io.Reader) (*answer, 
 	if err != nil {
 		return nil, retry("asking the storage: %w", withoutURL(err))
 	}
-	return &answer{Response: response}, nil
+	return response, nil
+}
+
+// finish closes the body of an answer.
+func finish(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, reasonBytes) // So that the connection can be used again.
+	_ = body.Close()
 }
 
 // answer is what came of a request.
 type answer struct{ *http.Response }
 
-func (a *answer) close() {
-	_, _ = io.CopyN(io.Discard, a.Body, reasonBytes) // So that the connection can be used again.
-	_ = a.Body.Close()
-}
-
-func (a *answer) failure(status int) error {
+func (a answer) failure(status int) error {
 	reason := a.reason()
 	if reason == "RequestTimeout" { // S3's 400 is one.
 		status = order.ExitRetry
@@ -202,7 +205,7 @@ func (a *answer) failure(status int) error {
 
 // reason is the one word by which S3, Cloud Storage and Azure say what is wrong. All else in
 // an answer may repeat the request.
-func (a *answer) reason() string {
+func (a answer) reason() string {
 	word := regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 	if code := a.Header.Get("X-Ms-Error-Code"); word.MatchString(code) {
 		return code
@@ -218,7 +221,7 @@ func (a *answer) reason() string {
 }
 
 // statusOf tells what to do about an answer that is neither done nor about a single object.
-func statusOf(a *answer) int {
+func statusOf(a answer) int {
 	switch {
 	case a.StatusCode >= 500, a.StatusCode == http.StatusTooManyRequests, a.StatusCode == http.StatusRequestTimeout:
 		return order.ExitRetry

@@ -139,7 +139,7 @@ func (m *mover) send(ctx context.Context, root *os.Root) error {
 func (m *mover) isThere(ctx context.Context, root *os.Root) (bool, error) {
 	file, err := openRegular(root, m.order.File)
 	if err != nil {
-		return false, nil //nolint:nilerr // What cannot be opened is not the file, and is replaced.
+		return false, nil // What cannot be opened is not the file, and is replaced.
 	}
 	defer func() { _ = file.Close() }()
 	if err := m.verify(ctx, file); err != nil {

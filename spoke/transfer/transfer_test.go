@@ -21,23 +21,23 @@ import (
 func TestSend(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
-	m := newMove(t, order.Send, b.URL, shop)
+	m := newMove(t, order.Send, b.URL)
 	m.file(t, shop)
 	m.run(t, order.ExitDone, "")
-	b.expect(t, stored(shop))
+	b.expect(t, stored())
 	if !strings.Contains(m.said.String(), "sent 14 of 14 bytes, 100%\n") || len(m.clock.pauses) != 0 {
 		t.Errorf("it said %q, and waited %v", m.said.String(), m.clock.pauses)
 	}
 	// Again: all is there.
 	m.run(t, order.ExitDone, "")
-	b.expect(t, stored(shop))
+	b.expect(t, stored())
 }
 
 // What is in the bucket is not sent again, and the whole file is looked at all the same.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
-	m := newMove(t, order.Send, b.URL, shop)
+	m := newMove(t, order.Send, b.URL)
 	m.order.Parts[0].Request, m.order.Parts[2].Request = nil, nil
 	m.file(t, "x"+shop[1:])
 	m.run(t, order.ExitFinal, "the checksum of "+name)
@@ -64,7 +64,7 @@ func TestSendRefuses(t *testing.T) {
 		"shorter":        {func(t *testing.T, m *move) { t.Helper(); m.file(t, "abc") }, order.ExitFinal, "has 3 bytes, want 14"},
 		"longer":         {func(t *testing.T, m *move) { t.Helper(); m.file(t, shop+"x") }, order.ExitFinal, "has 15 bytes, want 14"},
 		"another":        {func(t *testing.T, m *move) { t.Helper(); m.file(t, "x"+shop[1:]) }, order.ExitFinal, "the checksum of "},
-		"expired":        {func(t *testing.T, m *move) { t.Helper(); m.file(t, shop); m.order.ExpiresAt = time.Now() }, order.ExitRefused, "they have expired"},
+		"expired":        {func(t *testing.T, m *move) { t.Helper(); m.file(t, shop); m.order.ExpiresAt = m.clock.Now() }, order.ExitRefused, "they have expired"},
 		"no such folder": {func(_ *testing.T, m *move) { m.dir = filepath.Join(m.dir, "a") }, order.ExitRetry, "opening the folder"},
 		"no certificate": {func(_ *testing.T, m *move) { m.order.CABundle = []byte("x") }, order.ExitFinal, "no certificate"},
 		"a folder": {func(t *testing.T, m *move) {
@@ -88,7 +88,7 @@ func TestSendRefuses(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			b := newBucket(t)
-			m := newMove(t, order.Send, b.URL, shop)
+			m := newMove(t, order.Send, b.URL)
 			c.change(t, m)
 			m.run(t, c.status, c.want)
 			if len(b.asked) != 0 {
@@ -133,18 +133,18 @@ func TestAnswers(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			b := newBucket(t, slices.Concat([]http.HandlerFunc{nil}, c.answers)...)
-			m := newMove(t, order.Send, b.URL, shop)
+			m := newMove(t, order.Send, b.URL)
 			m.file(t, shop)
 			m.run(t, c.sending, c.want)
 			if len(m.clock.pauses) != c.pauses {
 				t.Errorf("it waited %v", m.clock.pauses)
 			}
 			if c.sending == order.ExitDone && c.pauses > 0 {
-				b.expect(t, stored(shop))
+				b.expect(t, stored())
 			}
 			b = newBucket(t, slices.Concat([]http.HandlerFunc{nil}, c.answers)...)
-			b.objects = stored(shop)
-			m = newMove(t, order.Fetch, b.URL, shop)
+			b.objects = stored()
+			m = newMove(t, order.Fetch, b.URL)
 			if c.wantFetching == "" {
 				c.wantFetching = c.want
 			}
@@ -171,7 +171,7 @@ func (m *move) expectFetched(t *testing.T, whole bool) {
 	}
 	want := map[string]string{}
 	if whole {
-		want[name] = m.content
+		want[name] = shop
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -181,7 +181,7 @@ func (m *move) expectFetched(t *testing.T, whole bool) {
 func TestPausesGrow(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t, slices.Repeat([]http.HandlerFunc{status(500, "")}, 9)...)
-	m := newMove(t, order.Send, b.URL, shop)
+	m := newMove(t, order.Send, b.URL)
 	m.file(t, shop)
 	m.run(t, order.ExitRetry, "answered 500")
 	if diff := cmp.Diff([]time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}, m.clock.pauses); diff != "" {
@@ -192,8 +192,8 @@ func TestPausesGrow(t *testing.T) {
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
-	b.objects = stored(shop)
-	m := newMove(t, order.Fetch, b.URL, shop)
+	b.objects = stored()
+	m := newMove(t, order.Fetch, b.URL)
 	// What a crash left behind, and a file that is another.
 	if err := os.WriteFile(filepath.Join(m.dir, name+partialSuffix), []byte(strings.Repeat("x", 99)), 0o600); err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestFetchRefuses(t *testing.T) {
 		"a long part":         {func(b *bucket, _ *move) { b.objects["part-1"] = "xxxxx" }, order.ExitFinal, "part 2 of 4: it has 5 bytes, want 4"},
 		"long without a size": {func(b *bucket, _ *move) { b.answers = []http.HandlerFunc{chunked("xxxxx")} }, order.ExitFinal, "part 1 of 4: it has 5 bytes or more"},
 		"no part":             {func(b *bucket, _ *move) { delete(b.objects, "part-3") }, order.ExitGone, "part 4 of 4: the storage answered 404"},
-		"expired":             {func(_ *bucket, m *move) { m.order.ExpiresAt = time.Now() }, order.ExitRefused, "they have expired"},
+		"expired":             {func(_ *bucket, m *move) { m.order.ExpiresAt = m.clock.Now() }, order.ExitRefused, "they have expired"},
 		"cut for ever": {func(b *bucket, _ *move) { b.answers = slices.Repeat([]http.HandlerFunc{cut(t, "ab")}, 9) },
 			order.ExitRetry, "part 1 of 4: reading the answer: unexpected EOF"},
 	}
@@ -237,8 +237,8 @@ func TestFetchRefuses(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			b := newBucket(t)
-			b.objects = stored(shop)
-			m := newMove(t, order.Fetch, b.URL, shop)
+			b.objects = stored()
+			m := newMove(t, order.Fetch, b.URL)
 			c.change(b, m)
 			m.run(t, c.status, c.want)
 			m.expectFetched(t, false)
@@ -250,8 +250,8 @@ func TestFetchRefuses(t *testing.T) {
 func TestFetchCut(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t, nil, cut(t, "xyz"), nil, cut(t, ""))
-	b.objects = stored(shop)
-	m := newMove(t, order.Fetch, b.URL, shop)
+	b.objects = stored()
+	m := newMove(t, order.Fetch, b.URL)
 	m.run(t, order.ExitDone, "")
 	m.expectFetched(t, true)
 }
@@ -262,11 +262,11 @@ func TestExpires(t *testing.T) {
 	for _, direction := range []order.Direction{order.Send, order.Fetch} {
 		hang := make(chan struct{})
 		b := newBucket(t, func(http.ResponseWriter, *http.Request) { <-hang })
-		m := newMove(t, direction, b.URL, shop)
+		m := newMove(t, direction, b.URL)
 		if direction == order.Send {
 			m.file(t, shop)
 		}
-		m.order.ExpiresAt = time.Now().Add(300 * time.Millisecond)
+		m.order.ExpiresAt = m.clock.Now().Add(300 * time.Millisecond)
 		m.run(t, order.ExitRefused, "the requests: they have expired")
 		close(hang)
 	}
@@ -278,18 +278,18 @@ func TestCertificates(t *testing.T) {
 	b := &bucket{objects: map[string]string{}}
 	b.Server = httptest.NewTLSServer(b)
 	t.Cleanup(b.Close)
-	m := newMove(t, order.Send, b.URL, shop)
+	m := newMove(t, order.Send, b.URL)
 	m.file(t, shop)
 	m.run(t, order.ExitRetry, "certificate signed by unknown authority")
 	m.order.CABundle = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: b.Certificate().Raw})
 	m.run(t, order.ExitDone, "")
-	b.expect(t, stored(shop))
+	b.expect(t, stored())
 }
 
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
-	m := newMove(t, order.Fetch, b.URL, shop)
+	m := newMove(t, order.Fetch, b.URL)
 	b.Close()
 	m.run(t, order.ExitRetry, "connection refused")
 }

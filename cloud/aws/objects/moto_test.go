@@ -149,8 +149,7 @@ func (m *moto) Keys() []string {
 func (m *moto) Content(key string) ([]byte, bool) {
 	m.Helper()
 	out, err := m.client.GetObject(m.Context(), &awss3.GetObjectInput{Bucket: &m.bucket, Key: &key})
-	var missing *types.NoSuchKey
-	if errors.As(err, &missing) {
+	if _, missing := errors.AsType[*types.NoSuchKey](err); missing {
 		return nil, false
 	}
 	if err != nil {

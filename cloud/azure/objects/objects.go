@@ -104,18 +104,29 @@ func (b *box) ListObjects(ctx context.Context, prefix string) iter.Seq2[cloud.Ob
 				yield(cloud.Object{}, q.No(q.Lost(), codeInvalidAnswer, "the answer is not a list"))
 				return
 			}
-			for _, item := range page.Segment.BlobItems {
-				if folder(item) {
-					continue
-				}
-				object, ok := b.object(item, prefix)
-				if !ok {
-					yield(cloud.Object{}, q.No(q.Lost(), codeInvalidAnswer, "the list has what was not asked for"))
+			for object, err := range b.objects(q, page.Segment.BlobItems, prefix) {
+				if !yield(object, err) || err != nil {
 					return
 				}
-				if !yield(object, nil) {
-					return
-				}
+			}
+		}
+	}
+}
+
+// objects are what the items of a page say, up to the first that makes no sense.
+func (b *box) objects(q answers.Question, items []*container.BlobItem, prefix string) iter.Seq2[cloud.Object, error] {
+	return func(yield func(cloud.Object, error) bool) {
+		for _, item := range items {
+			if folder(item) {
+				continue
+			}
+			object, ok := b.object(item, prefix)
+			if !ok {
+				yield(cloud.Object{}, q.No(q.Lost(), codeInvalidAnswer, "the list has what was not asked for"))
+				return
+			}
+			if !yield(object, nil) {
+				return
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func failureCases() []Case {
 }
 
 // calls are all calls that send something, by what they ask for, about a key.
-func calls(s *Stand, objects cloud.Objects, key string) map[faults.Op]func(context.Context) error {
+func calls(objects cloud.Objects, key string) map[faults.Op]func(context.Context) error {
 	return map[faults.Op]func(context.Context) error{
 		faults.OpPutObject: func(ctx context.Context) error { return objects.PutObject(ctx, key, []byte("first")) },
 		faults.OpGetObject: func(ctx context.Context) error { _, err := objects.GetObject(ctx, key, mib); return err },
@@ -47,7 +47,7 @@ func lost(op faults.Op) cloud.Class {
 func throttledThenServed(s *Stand) {
 	objects := s.Mine()
 	s.Put(objects, "there", "first")
-	for op, call := range calls(s, objects, "there") {
+	for op, call := range calls(objects, "there") {
 		refusal := s.Refusal(cloud.ClassThrottled, op, 20*time.Second)
 		s.Script.Add(faults.Fault{Op: op, Times: 3, Kind: faults.Refuse, Answer: refusal})
 		for range 3 {
@@ -77,7 +77,7 @@ func (s *Stand) throttled(op faults.Op, err error, refusal faults.Answer) {
 func throttledForEver(s *Stand) {
 	objects := s.Mine()
 	s.Store.Put(prefix+"/there", []byte("first"))
-	for op, call := range calls(s, objects, "there") {
+	for op, call := range calls(objects, "there") {
 		s.Script.Add(faults.Fault{Op: op, Times: -1, Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassThrottled, op, 0)})
 		for range 30 {
 			// Where the provider does not say when to come again, the adapter does: that is
@@ -104,7 +104,7 @@ func errorsBefore(s *Stand) {
 			fault.Op, fault.Times = op, 2
 			fault.Answer = s.Refusal(cloud.ClassTransient, op, 0)
 			s.Script.Add(fault)
-			call := calls(s, objects, key)[op]
+			call := calls(objects, key)[op]
 			for range 2 {
 				// That nothing happened is known to the provider, and not always to us.
 				s.WantClass(call(s.Context()), cloud.ClassTransient, lost(op))
@@ -153,16 +153,16 @@ func errorsAfter(s *Stand) {
 func cancelled(s *Stand) {
 	objects := s.Mine()
 	s.Put(objects, "there", "first")
-	for op, call := range calls(s, objects, "there") {
+	for op, call := range calls(objects, "there") {
 		s.WantClass(s.CancelDuring(op, call), lost(op))
 	}
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	for op, call := range calls(s, objects, "there") {
+	for op, call := range calls(objects, "there") {
 		s.WantClass(call(ctx), cloud.ClassTransient, lost(op))
 	}
 	s.WantContent(prefix+"/there", "first")
-	for op, call := range calls(s, objects, "there") {
+	for op, call := range calls(objects, "there") {
 		if op == faults.OpDeleteObject {
 			continue
 		}

@@ -28,7 +28,7 @@ func wrongCredentials(s *Stand) {
 	bad := Options{Prefix: prefix, BadCredentials: true}
 	for _, op := range []faults.Op{faults.OpPutObject, faults.OpGetObject, faults.OpListObjects, faults.OpDeleteObject} {
 		n := s.Sent(func() {
-			s.WantClass(calls(s, s.Objects(bad), "there")[op](s.Context()), cloud.ClassAuthExpired, cloud.ClassDenied)
+			s.WantClass(calls(s.Objects(bad), "there")[op](s.Context()), cloud.ClassAuthExpired, cloud.ClassDenied)
 		})
 		if n != 1 {
 			s.Errorf("%s: %d requests with wrong credentials, want one", op, n)
@@ -56,7 +56,7 @@ func permissionMissing(s *Stand) {
 		faults.OpPutObject: {"put", "create", "write", "add"}, faults.OpGetObject: {"get", "read"},
 		faults.OpListObjects: {"list", "read"}, faults.OpDeleteObject: {"delete"},
 	}
-	for op, call := range calls(s, objects, "there") {
+	for op, call := range calls(objects, "there") {
 		s.Script.Add(faults.Fault{Op: op, Times: -1, Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassDenied, op, 0)})
 		n := s.Sent(func() {
 			err := call(s.Context())
@@ -80,7 +80,7 @@ func bucketMissing(s *Stand) {
 	_, err := s.Mine().GetObject(s.Context(), "there", mib)
 	object := codeOf(err)
 	s.WantClass(err, cloud.ClassNotFound)
-	for op, call := range calls(s, s.Objects(Options{Prefix: prefix, Missing: true}), "there") {
+	for op, call := range calls(s.Objects(Options{Prefix: prefix, Missing: true}), "there") {
 		err := call(s.Context())
 		s.WantClass(err, cloud.ClassNotFound)
 		if code := codeOf(err); code == "" || code == object {
@@ -98,7 +98,7 @@ func elsewhere(s *Stand) {
 		s.WantClass(err, cloud.ClassInvalid)
 		return
 	}
-	for op, call := range calls(s, watched{opened, s}, "there") {
+	for op, call := range calls(watched{opened, s}, "there") {
 		n := s.Sent(func() { s.WantClass(call(s.Context()), cloud.ClassInvalid) })
 		if n != 1 {
 			s.Errorf("%s: %d requests elsewhere, want one", op, n)
@@ -113,18 +113,18 @@ func senseless(s *Stand) {
 		s.Store.Put(prefix+"/there", []byte(oddContent))
 		for _, op := range []faults.Op{faults.OpGetObject, faults.OpListObjects} {
 			s.Script.Add(faults.Fault{Op: op, Kind: kind})
-			s.WantClass(calls(s, objects, "there")[op](s.Context()), cloud.ClassTransient)
+			s.WantClass(calls(objects, "there")[op](s.Context()), cloud.ClassTransient)
 			s.Script.Clear()
 		}
 		s.Store.Remove(prefix + "/there")
 		for _, op := range []faults.Op{faults.OpPutObject, faults.OpDeleteObject} {
 			s.Script.Add(faults.Fault{Op: op, Kind: kind})
 			// An answer whose body says nothing loses nothing with it.
-			if err := calls(s, objects, "there")[op](s.Context()); err != nil || kind == faults.Garble {
+			if err := calls(objects, "there")[op](s.Context()); err != nil || kind == faults.Garble {
 				s.WantClass(err, cloud.ClassAmbiguous)
 			}
 			s.Script.Clear()
-			if err := calls(s, objects, "there")[op](s.Context()); err != nil {
+			if err := calls(objects, "there")[op](s.Context()); err != nil {
 				s.Errorf("%s again after %s: %v", op, kind, err)
 			}
 		}
@@ -139,7 +139,7 @@ func authority(s *Stand) {
 	s.WantList(trusted, "", "there")
 
 	distrusted := s.Objects(Options{Prefix: prefix, TLS: true})
-	for op, call := range calls(s, distrusted, "there") {
+	for op, call := range calls(distrusted, "there") {
 		err := call(s.Context())
 		s.WantClass(err, cloud.ClassTransient, cloud.ClassInvalid, lost(op))
 		var e *cloud.Error

@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -142,12 +141,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, to target) *refusa
 		size = min(size, n)
 	}
 	page, more := to.store.Page(q.Get("prefix"), string(after), size)
-	body, err := xml.Marshal(enumerate(q, to, page, more))
-	if err != nil {
-		return refuse(http.StatusInternalServerError, "InternalError", "%v", err)
-	}
 	w.Header().Set("Content-Type", "application/xml")
-	_, _ = io.WriteString(w, "\ufeff"+xml.Header+string(body)) // The client is gone when this fails.
+	_ = writeXML(w, enumerate(q, to, page, more)) // The client is gone when this fails.
 	return nil
 }
 

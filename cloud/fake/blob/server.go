@@ -175,14 +175,27 @@ func refuse(status int, code, format string, args ...any) *refusal {
 
 // ErrorBody is the body that the service gives an error.
 func ErrorBody(code, message string) string {
-	body, err := xml.Marshal(struct {
-		XMLName       xml.Name `xml:"Error"`
-		Code, Message string
-	}{Code: code, Message: message})
-	if err != nil {
-		return "" // Two strings always marshal.
+	var body strings.Builder
+	if err := writeXML(&body, errorDocument{Code: code, Message: message}); err != nil {
+		return "" // Two strings always marshal, and a builder takes everything.
 	}
-	return "\ufeff" + xml.Header + string(body)
+	return body.String()
+}
+
+type errorDocument struct {
+	XMLName       xml.Name `xml:"Error"`
+	Code, Message string
+}
+
+// writeXML writes a document, behind the mark of its byte order as the service does.
+func writeXML(to io.Writer, document any) error {
+	if _, err := io.WriteString(to, "\ufeff"+xml.Header); err != nil {
+		return fmt.Errorf("beginning a document: %w", err)
+	}
+	if err := xml.NewEncoder(to).Encode(document); err != nil {
+		return fmt.Errorf("writing a document: %w", err)
+	}
+	return nil
 }
 
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, a *refusal, id string) {
@@ -191,7 +204,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, a *refusal, id s
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(a.status)
 	if r.Method != http.MethodHead {
-		body := ErrorBody(a.code, fmt.Sprintf("%s\nRequestId:%s\nTime:%s", a.message, id, s.options.Clock.Now().UTC().Format("2006-01-02T15:04:05.0000000Z")))
-		_, _ = io.WriteString(w, body) // The client is gone when this fails.
+		message := fmt.Sprintf("%s\nRequestId:%s\nTime:%s", a.message, id, s.options.Clock.Now().UTC().Format("2006-01-02T15:04:05.0000000Z"))
+		_ = writeXML(w, errorDocument{Code: a.code, Message: message}) // The client is gone when this fails.
 	}
 }

@@ -1,7 +1,6 @@
 package bucket_test
 
 import (
-	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -32,7 +31,7 @@ func TestContract(t *testing.T) {
 					PageSize: func() int { return pages },
 				}), nil
 			},
-			Send:     func(r *http.Request) (*http.Response, error) { return server.Client().Do(r) },
+			Send:     server.Client().Do,
 			Refusal:  bucket.Refusal,
 			PageSize: func(n int) { pages = n },
 			NoOracle: "there is no wire, and so no vendor's description of one",

@@ -21,7 +21,7 @@ type issuer struct{}
 
 func (issuer) ServeHTTP(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
 
-func (issuer) Bearer(token string) (string, bool) { return "hub", token == "ya29.hub" }
+func (issuer) Bearer(token string) (string, bool) { return "hub", token == "hub-token" }
 
 // bench is a server without any client library.
 type bench struct {
@@ -51,7 +51,7 @@ func (b *bench) send(c call) *httptest.ResponseRecorder {
 	method, rest, _ := strings.Cut(c.request, " ")
 	path, body, _ := strings.Cut(rest, " ")
 	r := httptest.NewRequestWithContext(b.Context(), method, path, strings.NewReader(body))
-	r.Header.Set("Authorization", "Bearer ya29.hub")
+	r.Header.Set("Authorization", "Bearer hub-token")
 	for name, value := range c.header {
 		r.Header.Set(name, value)
 	}
@@ -155,7 +155,7 @@ func (b *bench) exchange(options string, status int, change func(url.Values)) st
 	b.Helper()
 	const access = "urn:ietf:params:oauth:token-type:access_token"
 	form := url.Values{
-		"grant_type": {"urn:ietf:params:oauth:grant-type:token-exchange"}, "subject_token": {"ya29.hub"},
+		"grant_type": {"urn:ietf:params:oauth:grant-type:token-exchange"}, "subject_token": {"hub-token"},
 		"subject_token_type": {access}, "requested_token_type": {access}, "options": {options},
 	}
 	if change != nil {

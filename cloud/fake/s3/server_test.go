@@ -14,13 +14,16 @@ import (
 // example is the time of the examples in Amazon's description of Signature Version 4.
 func example() time.Time { return time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC) }
 
+// publishedKey is the identifier of the key of these examples.
+const publishedKey = "AKIAIOSFODNN7EXAMPLE" //nolint:gosec // Amazon publishes it, and the signatures of the examples are made with it.
+
 // published is a server with the key and the bucket of Amazon's examples.
 func published() *s3.Server {
 	clock, store, _ := newServer(example())
 	store.Put("test.txt", []byte("published"))
 	return s3.New(store, s3.Options{
 		Clock: clock, Bucket: "examplebucket", Region: "us-east-1", Host: "s3.amazonaws.com",
-		Keys: []s3.Key{{ID: "AKIAIOSFODNN7EXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}},
+		Keys: []s3.Key{{ID: publishedKey, Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}},
 	})
 }
 
@@ -30,7 +33,7 @@ func published() *s3.Server {
 func TestPublishedSignatures(t *testing.T) {
 	t.Parallel()
 	const (
-		scope = "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request,"
+		scope = "AWS4-HMAC-SHA256 Credential=" + publishedKey + "/20130524/us-east-1/s3/aws4_request,"
 		empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	)
 	for name, test := range map[string]struct {
@@ -51,10 +54,10 @@ func TestPublishedSignatures(t *testing.T) {
 			"Range": "bytes=0-8", "X-Amz-Content-Sha256": empty, "X-Amz-Date": "20130524T000000Z",
 			"Authorization": scope + "SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
 		}, http.StatusForbidden, "SignatureDoesNotMatch"},
-		"query": {http.MethodGet, "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request" +
+		"query": {http.MethodGet, "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=" + publishedKey + "%2F20130524%2Fus-east-1%2Fs3%2Faws4_request" +
 			"&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host" +
 			"&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404", nil, http.StatusOK, "published"},
-		"query for longer": {http.MethodGet, "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request" +
+		"query for longer": {http.MethodGet, "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=" + publishedKey + "%2F20130524%2Fus-east-1%2Fs3%2Faws4_request" +
 			"&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86401&X-Amz-SignedHeaders=host" +
 			"&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404", nil, http.StatusForbidden, "SignatureDoesNotMatch"},
 	} {

@@ -232,8 +232,8 @@ func TestGoogle(t *testing.T) {
 	if url := signed[0].URL; url != "https://storage.googleapis.com/shop-dumps/eu/part" || !signed[0].ExpiresAt.Equal(s.clock.Now().Add(30*time.Minute)) {
 		t.Errorf("URL %s until %s", url, signed[0].ExpiresAt)
 	}
-	for range objects.ListObjects(t.Context(), "") {
-		t.Error("an object")
+	for object, err := range objects.ListObjects(t.Context(), "") {
+		t.Errorf("an object %v, %v", object, err)
 	}
 	for _, want := range []string{"https://sts.googleapis.com/v1/token", "https://storage.googleapis.com/storage/v1/b/shop-dumps/o"} {
 		if hosts[want] != 1 {

@@ -139,7 +139,7 @@ func notNarrowed(t *testing.T, s *stage) {
 	t.Helper()
 	objects := open(t, s.config(t))
 	s.script.Add(faults.Fault{Op: faults.OpOther, Skip: 1, Times: -1, Kind: faults.Refuse, Answer: faults.Answer{
-		Status: http.StatusBadRequest, Body: `{"error": "invalid_request", "error_description": "ya29.secret"}`,
+		Status: http.StatusBadRequest, Body: fmt.Sprintf(`{"error": "invalid_request", "error_description": %q}`, "ya29.secret"),
 	}})
 	_, err := objects.SignRequests(t.Context(), []cloud.ObjectRequest{{Method: http.MethodPut, Key: "a"}}, time.Hour)
 	wantClass(t, err, cloud.ClassInvalid)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
@@ -75,40 +76,47 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	now := m.clock.Now()
 	for app, standings := range m.plans {
 		for _, s := range standings {
-			gauge := func(d *prometheus.Desc, value float64, more ...string) {
-				labels := append([]string{app.Namespace, app.Name, s.Cluster}, more...)
-				out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
-			}
-			from, last := s.LastGood, float64(0)
-			if from.IsZero() {
-				from = s.Since
-			} else {
-				last = float64(s.LastGood.Unix())
-			}
-			gauge(m.since, max(now.Sub(from).Seconds(), 0))
-			gauge(m.last, last)
-			verified := float64(0)
-			if !s.LastVerified.IsZero() {
-				verified = float64(s.LastVerified.Unix())
-			}
-			gauge(m.verified, verified)
-			gauge(m.bound, s.MaxRPO.Seconds())
-			if !s.Next.IsZero() {
-				gauge(m.next, float64(s.Next.Unix()))
-			}
-			if !s.VerifyDeadline.IsZero() {
-				gauge(m.deadline, float64(s.VerifyDeadline.Unix()))
-				gauge(m.unproven, number(s.VerifyFailed))
-			}
-			gauge(m.backups, float64(s.Completed), "Completed", "")
-			for reason, n := range s.Failed {
-				gauge(m.backups, float64(n), "Failed", reason)
-			}
-			if len(s.Failed) == 0 {
-				gauge(m.backups, 0, "Failed", "")
-			}
+			m.collect(out, app, s, now)
 		}
 	}
+}
+
+// collect computes the metrics of an application in one cluster.
+func (m *Metrics) collect(out chan<- prometheus.Metric, app types.NamespacedName, s Standing, now time.Time) {
+	gauge := func(d *prometheus.Desc, value float64, more ...string) {
+		labels := append([]string{app.Namespace, app.Name, s.Cluster}, more...)
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	from := s.LastGood
+	if from.IsZero() {
+		from = s.Since
+	}
+	gauge(m.since, max(now.Sub(from).Seconds(), 0))
+	gauge(m.last, timestamp(s.LastGood))
+	gauge(m.verified, timestamp(s.LastVerified))
+	gauge(m.bound, s.MaxRPO.Seconds())
+	if !s.Next.IsZero() {
+		gauge(m.next, timestamp(s.Next))
+	}
+	if !s.VerifyDeadline.IsZero() {
+		gauge(m.deadline, timestamp(s.VerifyDeadline))
+		gauge(m.unproven, number(s.VerifyFailed))
+	}
+	gauge(m.backups, float64(s.Completed), "Completed", "")
+	for reason, n := range s.Failed {
+		gauge(m.backups, float64(n), "Failed", reason)
+	}
+	if len(s.Failed) == 0 {
+		gauge(m.backups, 0, "Failed", "")
+	}
+}
+
+// timestamp is a point in time as Prometheus counts it, and 0 for none.
+func timestamp(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return float64(at.Unix())
 }
 
 func number(is bool) float64 {

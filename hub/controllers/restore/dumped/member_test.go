@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -97,9 +98,7 @@ func pod(name string, with map[string]string) corev1.Pod {
 			Type: corev1.PodReady, Status: corev1.ConditionTrue,
 		}}},
 	}
-	for key, value := range with {
-		p.Labels[key] = value
-	}
+	maps.Copy(p.Labels, with)
 	return p
 }
 

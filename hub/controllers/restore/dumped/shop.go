@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +18,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
 	"github.com/shopfleet/shopfleet/spoke/render"
-	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // Shop is the way of a dump into the database of an application.
@@ -89,7 +89,7 @@ func (s Shop) possible(ctx context.Context) verdict.Verdict {
 // ready tells whether the database runs, and nothing that uses it.
 func (s Shop) ready(ctx context.Context) verdict.Verdict {
 	for _, c := range s.Copy.Status.Components {
-		if c.Name != database.Component && c.Replicas > 0 {
+		if slices.Contains(clients(), c.Name) && c.Replicas > 0 {
 			return verdict.Hold(verdict.PollFirst, v1.ReasonStoppingApplication, "%s in %s is to be stopped", c.Name, s.Cluster)
 		}
 	}
@@ -108,18 +108,22 @@ func (s Shop) ready(ctx context.Context) verdict.Verdict {
 	return s.serves(ctx)
 }
 
-// users selects the pods of the application but for those of its database.
+// clients are the components that use the database. What else the application has, as the
+// login before it, goes on.
+func clients() []string { return []string{render.Backend, render.Frontend} }
+
+// users selects the pods that use the database.
 func (s Shop) users() (labels.Selector, error) {
 	of, err := s.Into.Client()
 	if err != nil {
 		return nil, fmt.Errorf("selecting pods: %w", err)
 	}
-	but, err := labels.NewRequirement(v1.ComponentLabel, selection.NotIn, []string{database.Component, of.Labels[v1.ComponentLabel]})
+	only, err := labels.NewRequirement(v1.ComponentLabel, selection.In, clients())
 	if err != nil {
 		return nil, fmt.Errorf("selecting pods: %w", err)
 	}
 	app := labels.Set{v1.InstanceLabel: of.Labels[v1.InstanceLabel], v1.PartOfLabel: of.Labels[v1.PartOfLabel]}
-	return labels.SelectorFromSet(app).Add(*but), nil
+	return labels.SelectorFromSet(app).Add(*only), nil
 }
 
 // serves tells whether the database is ready.

@@ -31,8 +31,10 @@ func TestLoadedFromTheClaim(t *testing.T) {
 	}
 	s.put(placed)
 	app := placed.(*v1.EcommerceApp)
-	app.Status.Components = []v1.ComponentStatus{{Name: "database", Replicas: 1}, {Name: "backend", Replicas: 2}}
+	app.Status.Components = []v1.ComponentStatus{{Name: "database", Replicas: 1}, {Name: "backend", Replicas: 2}, {Name: "ingress", Replicas: 2}}
 	s.pods = append(s.pods, pod("shop-backend-x", map[string]string{v1.ComponentLabel: "backend"}))
+	// The login before the shop does not use the database.
+	s.pods = append(s.pods, pod("shop-oauth2-proxy-x", map[string]string{v1.ComponentLabel: "ingress"}))
 	s.until(t, v1.ReasonStoppingApplication)
 	if diff := cmp.Diff([]string{"save", "loading is monday"}, s.did); diff != "" {
 		t.Fatalf("it did (-want +got):\n%s", diff)

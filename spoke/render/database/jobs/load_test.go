@@ -36,8 +36,8 @@ func (m *machine) pgDump(t *testing.T, name string) LoadSpec {
 
 const postgreSQLShop = `
 CREATE EXTENSION pg_trgm;
-CREATE TYPE state AS ENUM ('open', 'paid');
-CREATE TABLE orders (id INT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, state state NOT NULL, note TEXT);
+CREATE TYPE progress AS ENUM ('open', 'paid');
+CREATE TABLE orders (id INT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, state progress NOT NULL, note TEXT);
 CREATE INDEX ON orders USING gin (note gin_trgm_ops);
 CREATE VIEW paid AS SELECT * FROM orders WHERE state = 'paid';
 CREATE FUNCTION one() RETURNS INT LANGUAGE sql AS 'SELECT 1';
