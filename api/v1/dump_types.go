@@ -95,6 +95,12 @@ type DumpObject struct {
 	// +kubebuilder:validation:MaxLength=63
 	Bucket string `json:"bucket"`
 
+	// location is where the bucket was when the first part was sent, and what the account puts
+	// before all names. At most 1024 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Location string `json:"location,omitempty"`
+
 	// prefix is what the names of its parts and of its manifest begin with, below the
 	// prefix of the account. At most 512 characters.
 	// +required

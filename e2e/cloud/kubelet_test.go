@@ -47,8 +47,11 @@ type kubelet struct {
 	// disk has a folder for each claim.
 	disk string
 
-	mu    sync.Mutex
-	ended map[types.UID]bool
+	mu sync.Mutex
+	// ended are the pods whose containers have ended, and how: what they did is done once.
+	ended map[types.UID]corev1.PodStatus
+	// told are those whose status says so.
+	told map[types.UID]bool
 	// databases is what a database was loaded from: the checksum of a dump, by its host.
 	// One that was not loaded has what its customers brought.
 	databases map[string]string
@@ -60,7 +63,8 @@ type kubelet struct {
 func playJobs(t *testing.T, c *fleet.Cluster) *kubelet {
 	t.Helper()
 	k := &kubelet{
-		client: witness.Admin(t, c), disk: t.TempDir(), ended: map[types.UID]bool{},
+		client: witness.Admin(t, c), disk: t.TempDir(), ended: map[types.UID]corev1.PodStatus{}, told: map[types.UID]bool{},
+
 		databases: map[string]string{}, wrong: map[string][]ending{},
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -108,11 +112,11 @@ func (k *kubelet) run(ctx context.Context) {
 		for i := range pods.Items {
 			pod := &pods.Items[i]
 			owner := metav1.GetControllerOf(pod)
-			if owner == nil || owner.Kind != "Job" || pod.DeletionTimestamp != nil || k.ended[pod.UID] {
+			if owner == nil || owner.Kind != "Job" || pod.DeletionTimestamp != nil || k.told[pod.UID] {
 				continue
 			}
 			if k.end(ctx, pod) == nil {
-				k.ended[pod.UID] = true
+				k.told[pod.UID] = true
 			}
 		}
 	}
@@ -121,29 +125,39 @@ func (k *kubelet) run(ctx context.Context) {
 // end runs the containers of a pod, and writes down how they ended.
 func (k *kubelet) end(ctx context.Context, pod *corev1.Pod) error {
 	before := pod.DeepCopy()
-	pod.Status.Phase = corev1.PodSucceeded
-	pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = nil, nil
-	for _, c := range pod.Spec.InitContainers {
-		e := k.play(ctx, pod, c)
-		pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, e.status(c.Name))
-		if e.code != 0 {
-			pod.Status.Phase = corev1.PodFailed
-		}
+	if _, done := k.ended[pod.UID]; !done {
+		k.ended[pod.UID] = k.playAll(ctx, pod)
 	}
-	for _, c := range pod.Spec.Containers {
-		if pod.Status.Phase == corev1.PodFailed {
-			break
-		}
-		e := k.play(ctx, pod, c)
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, e.status(c.Name))
-		if e.code != 0 {
-			pod.Status.Phase = corev1.PodFailed
-		}
-	}
+	pod.Status = k.ended[pod.UID]
 	if err := k.client.Status().Patch(ctx, pod, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("ending pod %q: %w", pod.Name, err)
 	}
 	return nil
+}
+
+// playAll does what the containers of a pod do, and returns how it has ended.
+func (k *kubelet) playAll(ctx context.Context, pod *corev1.Pod) corev1.PodStatus {
+	status := *pod.Status.DeepCopy()
+	status.Phase = corev1.PodSucceeded
+	status.InitContainerStatuses, status.ContainerStatuses = nil, nil
+	for _, c := range pod.Spec.InitContainers {
+		e := k.play(ctx, pod, c)
+		status.InitContainerStatuses = append(status.InitContainerStatuses, e.status(c.Name))
+		if e.code != 0 {
+			status.Phase = corev1.PodFailed
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		if status.Phase == corev1.PodFailed {
+			break
+		}
+		e := k.play(ctx, pod, c)
+		status.ContainerStatuses = append(status.ContainerStatuses, e.status(c.Name))
+		if e.code != 0 {
+			status.Phase = corev1.PodFailed
+		}
+	}
+	return status
 }
 
 func (e ending) status(name string) corev1.ContainerStatus {

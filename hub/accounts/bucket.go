@@ -9,6 +9,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -29,6 +30,14 @@ type Bucket struct {
 	CABundle []byte
 	// Provider is the account's.
 	Provider v1.Provider
+	// Location tells buckets of one name apart, and what the account has in one under
+	// another prefix: where it is, and Prefix.
+	Location string
+}
+
+// Has tells whether a dump that was sent is where the account looks for it by now.
+func (b Bucket) Has(o *v1.DumpObject) bool {
+	return o.Bucket == b.Name && (o.Location == "" || o.Location == b.Location)
 }
 
 // Bucket returns the bucket of an account. Errors are *cloud.Error: Unsupported, with
@@ -78,8 +87,17 @@ func (a *Accounts) open(ctx context.Context, name string, of *account) (Bucket, 
 	p := pacer{budget: of.bucketBudget, provider: of.spec.Provider, clock: a.options.Clock}
 	return Bucket{
 		Objects: pacedObjects{p, objects}, Name: storage.Bucket, Prefix: storage.Prefix,
-		CABundle: storage.CABundle, Provider: of.spec.Provider,
+		CABundle: storage.CABundle, Provider: of.spec.Provider, Location: location(of.spec.Provider, storage),
 	}, nil
+}
+
+// location is the same for as long as objects are found under the same keys.
+func location(provider v1.Provider, s *v1.ObjectStorage) string {
+	at := string(provider) + ":"
+	if s.Endpoint != "" {
+		at = strings.TrimRight(s.Endpoint, "/")
+	}
+	return path.Join("/", s.StorageAccount, s.Bucket, s.Prefix) + " at " + at
 }
 
 // storageTransport returns what requests about a bucket are sent with: connections that

@@ -59,7 +59,7 @@ func TestABucketIsKeptUntilTheAccountChanges(t *testing.T) {
 		b.Objects = nil
 		return b
 	}
-	want := Bucket{Name: "dumps", Prefix: "prod/shops", Provider: v1.ProviderAWS}
+	want := Bucket{Name: "dumps", Prefix: "prod/shops", Provider: v1.ProviderAWS, Location: "/dumps/prod/shops at aws:"}
 	for range 2 {
 		if diff := cmp.Diff(want, bucket()); diff != "" {
 			t.Errorf("bucket (-want +got):\n%s", diff)
@@ -264,5 +264,31 @@ func TestABucketsRequestsAreCounted(t *testing.T) {
 	}
 	if got := testutil.ToFloat64(counter.WithLabelValues("aws", "a", "403")); got != 1 {
 		t.Errorf("counted %v, want 1", got)
+	}
+}
+
+// TestABucketHasWhatWasSentThere: not what was sent elsewhere under the same name.
+func TestABucketHasWhatWasSentThere(t *testing.T) {
+	t.Parallel()
+	at := func(change func(*v1.ObjectStorage)) string {
+		s := &v1.ObjectStorage{Bucket: "dumps", Prefix: "shops", StorageAccount: "one", Endpoint: "https://s3.example.com/"}
+		change(s)
+		return location(v1.ProviderAWS, s)
+	}
+	b := Bucket{Name: "dumps", Location: at(func(*v1.ObjectStorage) {})}
+	for name, o := range map[string]v1.DumpObject{
+		"another bucket":   {Bucket: "others", Location: b.Location},
+		"another prefix":   {Bucket: "dumps", Location: at(func(s *v1.ObjectStorage) { s.Prefix = "" })},
+		"another account":  {Bucket: "dumps", Location: at(func(s *v1.ObjectStorage) { s.StorageAccount = "two" })},
+		"another endpoint": {Bucket: "dumps", Location: at(func(s *v1.ObjectStorage) { s.Endpoint = "" })},
+	} {
+		if b.Has(&o) {
+			t.Errorf("%s: %q is at %q", name, o.Location, b.Location)
+		}
+	}
+	for _, o := range []v1.DumpObject{{Bucket: "dumps"}, {Bucket: "dumps", Location: at(func(s *v1.ObjectStorage) { s.CABundle = []byte("new") })}} {
+		if !b.Has(&o) {
+			t.Errorf("%q is not at %q", o.Location, b.Location)
+		}
 	}
 }

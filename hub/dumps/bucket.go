@@ -17,17 +17,13 @@ const (
 	// Life is how long the requests of an order work: less than providers allow, so that
 	// who writes down that they expire in an hour is right although signing took a while.
 	Life = cloud.MaxLife - 5*time.Minute
-	// atOnce bounds how many parts one order has requests for when it sends: more than
-	// travels in an hour, and less than a Secret takes.
-	atOnce = 200
 	// maxListed bounds what is read of a prefix.
 	maxListed = 10_000
 )
 
 // ToSend returns the order that sends what of a dump is not in the bucket yet, and tells
 // whether all of it is: such an order has the file read once more and moves nothing. A
-// part of another size than it should have is deleted, and sent again. Of a file with
-// more than 200 parts the rest is left for the next order.
+// part of another size than it should have is deleted, and sent again.
 //
 // Errors wrap *cloud.Error: Invalid for a dump that no order can be for.
 func ToSend(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBundle []byte, now time.Time) (o order.Order, complete bool, err error) {
@@ -46,7 +42,7 @@ func ToSend(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBun
 		key := PartKey(dump.Object.Prefix, i)
 		part, found := there[key]
 		switch {
-		case found && part.Bytes == size, len(wanted) == atOnce:
+		case found && part.Bytes == size:
 			continue
 		case found:
 			if err := objects.DeleteObject(ctx, key); err != nil {

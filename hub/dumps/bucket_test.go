@@ -112,25 +112,17 @@ func orderToSend(bytes int64, signed []int) order.Order {
 	return want
 }
 
-// TestALargeDumpTakesSeveralOrders, each of which a Secret takes.
-func TestALargeDumpTakesSeveralOrders(t *testing.T) {
+// TestALargeDump: the largest takes one order, and a larger one none.
+func TestALargeDump(t *testing.T) {
 	t.Parallel()
 	s, d := newShelf(nil), newBackup(order.MaxParts*gib).Status.Dump
-	for pass := range 3 {
-		o, complete, err := ToSend(t.Context(), s, d, nil, now())
-		if err != nil || complete != (pass == 2) {
-			t.Fatalf("pass %d: complete %t, %v", pass, complete, err)
-		}
-		sent := 0
-		for i, p := range o.Parts {
-			if p.Request != nil {
-				s.sizes[PartKey(prefix, i)] = p.Bytes
-				sent++
-			}
-		}
-		if want := []int{atOnce, order.MaxParts - atOnce, 0}[pass]; sent != want {
-			t.Errorf("pass %d: %d parts, want %d", pass, sent, want)
-		}
+	o, complete, err := ToSend(t.Context(), s, d, nil, now())
+	if err != nil || complete || len(o.Parts) != order.MaxParts || o.Parts[order.MaxParts-1].Request == nil {
+		t.Errorf("complete %t, %d parts, %v", complete, len(o.Parts), err)
+	}
+	d.Bytes++
+	if _, _, err := ToSend(t.Context(), s, d, nil, now()); cloud.ClassOf(err) != cloud.ClassInvalid {
+		t.Errorf("a larger one: %v", err)
 	}
 }
 

@@ -23,7 +23,8 @@
 //   - The file is read twice, since what is sent cannot be taken back. All of it must be read
 //     and sent within the life of its requests, but for the parts that were sent before.
 //   - One part after the other: a database keeps more of its network and its disk.
-//   - A fetch that was interrupted begins anew. A part that was cut off is fetched again.
+//   - A fetch that was interrupted goes on at the begin of a part. Whether what was there is
+//     right, the checksum of the whole tells: if not, all of it is fetched again.
 //   - No error holds a URL, a header or the body of an answer, as signatures are in all three.
 //     What an answer calls its reason, a single word, is told.
 package transfer

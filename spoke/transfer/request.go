@@ -22,9 +22,10 @@ const (
 	attempts   = 5
 	firstPause = time.Second
 
-	// A request may take requestGrace and a second for each slowest bytes.
+	// A request may take requestGrace and a second for each slowest bytes: a part of 1 GiB
+	// as long as an order lives.
 	requestGrace = time.Minute
-	slowest      = 1 << 20
+	slowest      = 320 << 10
 
 	connectTimeout = 30 * time.Second
 	// answerTimeout is how long the storage may think when it has everything.
@@ -111,7 +112,14 @@ func (m *mover) put(ctx context.Context, p order.Part, section *io.SectionReader
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
 		return nil
-	case http.StatusPreconditionFailed, http.StatusConflict:
+	case http.StatusPreconditionFailed:
+		m.progress.rewind(before + p.Bytes)
+		return nil
+	case http.StatusConflict:
+		// S3's tells that somebody else writes at the same time.
+		if reason := answer.reason(); reason != "BlobAlreadyExists" {
+			return failure(order.ExitRetry, "%w %d %s", errAnswer, answer.StatusCode, reason)
+		}
 		m.progress.rewind(before + p.Bytes)
 		return nil
 	case http.StatusNotFound:

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -152,22 +153,33 @@ func (m *mover) isThere(ctx context.Context, root *os.Root) (bool, error) {
 	return true, nil
 }
 
-// fetch brings all parts, and gives the file its name when it is right.
+// fetch brings the parts that an earlier attempt has not brought, and gives the file its
+// name when it is right.
 func (m *mover) fetch(ctx context.Context, root *os.Root) error {
 	partial := m.order.File + partialSuffix
-	if err := root.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return retry("making room: %w", err)
+	if named, err := root.Lstat(partial); err == nil && !named.Mode().IsRegular() {
+		return failure(order.ExitFinal, "%s: %w", partial, errNoFile)
 	}
-	file, err := root.OpenFile(partial, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := root.OpenFile(partial, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return retry("making the file: %w", err)
 	}
-	err = m.fill(ctx, file)
+	resumed, err := m.fill(ctx, file)
+	if resumed && Status(err) == order.ExitFinal {
+		m.progress.say("what was there is not right, and is fetched again")
+		if err = file.Truncate(0); err != nil {
+			err = retry("writing the file: %w", err)
+		} else {
+			_, err = m.fill(ctx, file)
+		}
+	}
 	if closed := file.Close(); err == nil && closed != nil {
 		err = retry("writing the file: %w", closed)
 	}
+	if Status(err) == order.ExitFinal {
+		_ = root.Remove(partial) // Nothing good comes of it.
+	}
 	if err != nil {
-		_ = root.Remove(partial) // It would take room, and the next attempt begins anew.
 		return err
 	}
 	if err := root.Rename(partial, m.order.File); err != nil {
@@ -176,22 +188,52 @@ func (m *mover) fetch(ctx context.Context, root *os.Root) error {
 	return syncFolder(root)
 }
 
-// fill writes the parts one after the other, and looks at what is written.
-func (m *mover) fill(ctx context.Context, file *os.File) error {
-	m.progress.begin("fetched", m.order.Bytes)
-	var offset int64
-	for i, p := range m.order.Parts {
+// fill writes the parts one after the other, but for those that are written, and looks at
+// the whole.
+func (m *mover) fill(ctx context.Context, file *os.File) (resumed bool, err error) {
+	first, offset, err := m.resume(file)
+	if err != nil {
+		return false, err
+	}
+	resumed = first > 0
+	m.progress.begin("fetched", m.order.Bytes-offset)
+	for i, p := range m.order.Parts[first:] {
+		i += first
 		if err := m.part(ctx, i, func(ctx context.Context) error {
 			return m.get(ctx, p, io.NewOffsetWriter(file, offset))
 		}); err != nil {
-			return err
+			return resumed, err
 		}
 		offset += p.Bytes
 	}
 	if err := file.Sync(); err != nil {
-		return retry("writing the file: %w", err)
+		return resumed, retry("writing the file: %w", err)
 	}
-	return m.verify(ctx, file)
+	return resumed, m.verify(ctx, file)
+}
+
+// resume returns the first part that is to be fetched, and where it begins: those before
+// were written to their end, since they are written in their order. Whether they are right,
+// the checksum of the whole tells.
+func (m *mover) resume(file *os.File) (first int, offset int64, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, 0, retry("reading the file: %w", err)
+	}
+	for _, p := range m.order.Parts {
+		if offset+p.Bytes > info.Size() {
+			break
+		}
+		first++
+		offset += p.Bytes
+	}
+	if err := file.Truncate(offset); err != nil {
+		return 0, 0, retry("writing the file: %w", err)
+	}
+	if first > 0 {
+		m.progress.say(fmt.Sprintf("%d of %d parts are there already", first, len(m.order.Parts)))
+	}
+	return first, offset, nil
 }
 
 // verify compares a file with the Order.

@@ -120,7 +120,8 @@ func TestAnswers(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 		}), order.ExitDone, order.ExitRefused, "", "answered 403", 0},
 		"is there":         {always(status(412, "")), order.ExitDone, order.ExitRefused, "", "answered 412", 0},
-		"conflict":         {always(status(409, "")), order.ExitDone, order.ExitRefused, "", "answered 409", 0},
+		"conflict":         {always(status(409, "<Code>ConditionalRequestConflict</Code>")), order.ExitRetry, order.ExitRefused, "answered 409 ConditionalRequestConflict", "answered 409", 4},
+		"there, in Azure":  {always(status(409, "<Code>BlobAlreadyExists</Code>")), order.ExitDone, order.ExitRefused, "", "answered 409", 0},
 		"5xx, then good":   {[]http.HandlerFunc{status(500, ""), status(503, ""), status(429, "")}, 0, 0, "", "", 3},
 		"slow, then good":  {[]http.HandlerFunc{status(400, "<Code>RequestTimeout</Code>")}, 0, 0, "", "", 1},
 		"cut, then good":   {[]http.HandlerFunc{cut(t, ""), cut(t, "")}, 0, 0, "", "", 2},
@@ -154,7 +155,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// expectFetched expects the whole file, or nothing at all.
+// expectFetched expects the whole file and nothing else, or no file but what the next
+// attempt goes on with.
 func (m *move) expectFetched(t *testing.T, whole bool) {
 	t.Helper()
 	entries, err := os.ReadDir(m.dir)
@@ -172,6 +174,8 @@ func (m *move) expectFetched(t *testing.T, whole bool) {
 	want := map[string]string{}
 	if whole {
 		want[name] = shop
+	} else {
+		delete(got, name+partialSuffix)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -243,6 +247,31 @@ func TestFetchRefuses(t *testing.T) {
 			m.run(t, c.status, c.want)
 			m.expectFetched(t, false)
 		})
+	}
+}
+
+// An attempt goes on where the one before ended, at the begin of a part.
+func TestFetchGoesOn(t *testing.T) {
+	t.Parallel()
+	b := newBucket(t)
+	b.objects = stored()
+	delete(b.objects, "part-2")
+	m := newMove(t, order.Fetch, b.URL)
+	m.run(t, order.ExitGone, "part 3 of 4: the storage answered 404")
+	partial := filepath.Join(m.dir, name+partialSuffix)
+	content, err := os.ReadFile(partial)
+	if err != nil || string(content) != shop[:8] {
+		t.Fatalf("left is %q, %v", content, err)
+	}
+	// Half of a part was written before the end.
+	if err := os.WriteFile(partial, []byte(shop[:10]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.objects, b.asked = stored(), nil
+	m.run(t, order.ExitDone, "")
+	m.expectFetched(t, true)
+	if diff := cmp.Diff([]string{"GET part-2", "GET part-3"}, b.asked); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 

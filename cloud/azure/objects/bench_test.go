@@ -115,7 +115,7 @@ func newBench(t testing.TB) *objects.Bench {
 			return Open(t.Context(), config)
 		},
 		Send: s.http.Client().Do, Refusal: refusalOf, PageSize: s.server.SetPageSize,
-		NoOracle: "azblob has no fake of the service; in TestPeer Microsoft's emulator takes the requests",
+		NoOracle: "azblob has no fake of the service; in TestPeers Microsoft's emulator takes the requests",
 		Secrets:  []string{goodPhrase, wrongPhrase, "eyJ", "sig="},
 	}
 }

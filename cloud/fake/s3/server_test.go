@@ -23,7 +23,7 @@ func published() *s3.Server {
 	store.Put("test.txt", []byte("published"))
 	return s3.New(store, s3.Options{
 		Clock: clock, Bucket: "examplebucket", Region: "us-east-1", Host: "s3.amazonaws.com",
-		Keys: []s3.Key{{ID: publishedKey, Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}},
+		Keys: []s3.Key{{ID: publishedKey, Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}}, //nolint:gosec // See the key.
 	})
 }
 

@@ -145,7 +145,9 @@ func (r *Reconciler) region(ctx context.Context, account *v1.CloudAccount) (stri
 	var regions []string
 	for i := range members.Items {
 		m := &members.Items[i]
-		if m.Spec.CloudAccountRef != nil && m.Spec.CloudAccountRef.Name == account.Name && m.Status.Region != "" {
+		// A cluster of another provider has the account for its bucket alone.
+		here := m.Status.Provider == account.Spec.Provider
+		if here && m.Spec.CloudAccountRef != nil && m.Spec.CloudAccountRef.Name == account.Name && m.Status.Region != "" {
 			regions = append(regions, m.Status.Region)
 		}
 	}

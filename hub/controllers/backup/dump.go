@@ -17,6 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/dump"
 	"github.com/shopfleet/shopfleet/hub/dumps"
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
 // dumpable tells whether a dump can be made at all: with the member's CronJob.
@@ -95,6 +96,9 @@ func (w *work) sendDump(ctx context.Context) (verdict.Verdict, error) {
 			v = verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady, "%s", v.Message)
 		}
 		return v, nil
+	case s.Dump.Object == nil && order.Sizes(s.Dump.Bytes) == nil:
+		w.note = fmt.Sprintf("The dump can be restored to its cluster. It stays there: more than %d GiB are not sent", order.MaxParts*order.PartBytes>>30)
+		return verdict.Verdict{}, nil
 	case w.options.SpokeImage == "":
 		w.note = "The dump can be restored to its cluster. It stays there: the hub has no --spoke-image to send it with"
 		return verdict.Verdict{}, nil

@@ -54,6 +54,11 @@ func (w *work) undo(ctx context.Context) (verdict.Verdict, error) {
 	if v, err := w.look(ctx); v.Stops() || err != nil {
 		return v, err
 	}
+	if w.place == nil && w.restore.Status.Dump != nil && w.restore.DeletionTimestamp.IsZero() {
+		// What uses the database is stopped there, and nobody else lets it go. Who deletes the
+		// Restore knows better.
+		return verdict.Hold(verdict.Member, v1.ReasonClusterDetached, "waiting for the cluster and the backup to be there again, to let the application go"), nil
+	}
 	if w.place == nil {
 		return verdict.Verdict{}, nil
 	}

@@ -74,6 +74,8 @@ func (w *work) possible() verdict.Verdict {
 		return verdict.Verdict{} // Too late to refuse.
 	case !w.backup.DeletionTimestamp.IsZero():
 		return verdict.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)
+	case b.Phase == v1.BackupFailed && b.Dump != nil && b.Dump.File != "" && b.CutTime != nil && !w.restore.Spec.Verify:
+		return verdict.Verdict{} // It could not be sent, and may be on its claim.
 	case b.Phase == v1.BackupFailed:
 		return verdict.Fail(v1.ReasonBackupNotReady, "Backup %q has failed: %s", w.backup.Name, b.Message)
 	case b.Phase != v1.BackupCompleted && b.Phase != v1.BackupFinalizing:

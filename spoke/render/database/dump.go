@@ -48,12 +48,16 @@ pg_restore --list "$partial" >/dev/null
 
 	mySQLDump = dumpBegin + `
 engine=mysql file=backup-$stamp.sql.gz
-loading=$(mysql --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --database="$DB_NAME" --batch --skip-column-names \
-  --execute="SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '` + LoadingTable + `'")
-if [ "$loading" != 0 ]; then
-  echo "a part of a dump is in the database, which is being loaded or was not to its end: there is nothing whole to dump" >&2
-  exit 1
-fi
+# whole fails while a part of a dump is in the database.
+whole() {
+  loading=$(mysql --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --database="$DB_NAME" --batch --skip-column-names \
+    --execute="SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '` + LoadingTable + `'")
+  if [ "$loading" != 0 ]; then
+    echo "a part of a dump is in the database, which is being loaded or was not to its end: there is nothing whole to dump" >&2
+    exit 1
+  fi
+}
+whole
 rm -f /tmp/complete
 {
   mysqldump --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --single-transaction --quick \
@@ -62,6 +66,7 @@ rm -f /tmp/complete
 # A pipe tells only how its last command ended.
 [ -e /tmp/complete ]
 gzip --test <"$partial"
+whole # Still: a load may have begun meanwhile.
 
 ` + dumpEnd
 

@@ -15,5 +15,6 @@
 //   - Members hold no credentials. A signed request is for one object and for an hour; what
 //     was not moved by then takes another Order.
 //   - Parts are at most 1 GiB, which every provider takes in one request, so that nothing
-//     has to be put together in the bucket; MaxParts of them are 400 GiB.
+//     has to be put together in the bucket; MaxParts of them are 200 GiB, whose requests fit
+//     into one Secret.
 package order

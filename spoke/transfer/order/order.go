@@ -18,7 +18,7 @@ const (
 	// PartBytes is the size of every part but the last.
 	PartBytes = 1 << 30
 	// MaxParts is how many parts an Order may have.
-	MaxParts = 400
+	MaxParts = 200
 )
 
 // Direction is where the file goes.

@@ -15,8 +15,12 @@ import (
 	"github.com/shopfleet/shopfleet/hub/dumps"
 )
 
-// maxVersion is how long a version may be in a status.
-const maxVersion = 64
+const (
+	// maxVersion is how long a version may be in a status.
+	maxVersion = 64
+	// firstYear is before any dump.
+	firstYear = 2000
+)
 
 // errNoManifest means that a text is not the manifest of a dump.
 var errNoManifest = errors.New("not the manifest of a dump")
@@ -42,15 +46,18 @@ func parse(text string) (dumped, error) {
 		regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(m.SHA256) &&
 		m.Bytes > 0 && len(m.Version) <= maxVersion &&
 		(m.Engine == v1.EnginePostgreSQL || m.Engine == v1.EngineMySQL) &&
-		!m.CutTime.IsZero() && !m.CompletionTime.Before(m.CutTime)
+		m.CutTime.UTC().Year() > firstYear && !m.CompletionTime.Before(m.CutTime)
 	if !good {
 		return dumped{}, errNoManifest
 	}
 	return m, nil
 }
 
-// record writes it down.
-func (m dumped) record(s *v1.BackupStatus) {
+// record writes it down. A node whose clock is ahead makes no dump of the future.
+func (m dumped) record(s *v1.BackupStatus, now time.Time) {
+	if m.CutTime.After(now) {
+		m.CutTime = now
+	}
 	s.Dump.File, s.Dump.Bytes, s.Dump.SHA256 = m.File, m.Bytes, m.SHA256
 	s.Engine, s.Version, s.Consistency = m.Engine, m.Version, v1.ConsistencyApplication
 	s.Size = resource.NewQuantity(m.Bytes, resource.BinarySI).String()

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -37,9 +38,9 @@ type Removal struct {
 // sends would be left behind.
 func (r Removal) Advance(ctx context.Context) verdict.Verdict {
 	o := r.Backup.Status.Dump.Object
-	if o.Bucket != r.Bucket.Name {
+	if !r.Bucket.Has(o) {
 		return verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady,
-			"the dump is in the bucket %s, and the CloudAccount %q has another one now", o.Bucket, r.Backup.Status.Account)
+			"the dump is in %s, and the CloudAccount %q has another bucket or prefix now: put that back, or give spec.deletion: Retain", cmp.Or(o.Location, o.Bucket), r.Backup.Status.Account)
 	}
 	// Asked before the list is read, which is then the last one.
 	wait := r.stillSent(ctx)
@@ -61,6 +62,12 @@ func (r Removal) Advance(ctx context.Context) verdict.Verdict {
 func (r Removal) stillSent(ctx context.Context) time.Duration {
 	o := r.Backup.Status.Dump.Object
 	if o.ExpireTime == nil || !r.Now.Before(o.ExpireTime.Time) {
+		if r.Writer != nil && o.State == v1.DumpSending {
+			// What is left of an attempt that nobody followed to its end is worth nothing.
+			asking, cancel := context.WithTimeout(ctx, memberTimeout)
+			defer cancel()
+			_ = dumps.Withdraw(asking, r.Writer, sendKey(r.Backup))
+		}
 		return 0
 	}
 	if r.Reader != nil && r.stopped(ctx) {

@@ -158,7 +158,16 @@ func (r Run) job(from *batchv1.CronJob) *batchv1.Job {
 		job.Annotations = map[string]string{}
 	}
 	job.Labels[v1.BackupLabel] = manifest.LabelValue(r.Backup.Name)
-	job.Annotations[instantiate] = "manual"
+	if slot := r.Backup.Spec.Slot; slot != nil {
+		// As the CronJob's controller makes it, which takes it for its own when it comes second:
+		// one that is not would have it wait for longer than until the next slot.
+		job.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "CronJob", Name: from.Name, UID: from.UID, Controller: new(true),
+		}}
+		job.Annotations[batchv1.CronJobScheduledTimestampAnnotation] = slot.UTC().Format(time.RFC3339)
+	} else {
+		job.Annotations[instantiate] = "manual"
+	}
 	job.Spec.TTLSecondsAfterFinished = new(int32(keepSeconds))
 	return job
 }
@@ -220,7 +229,7 @@ func (r Run) follow(ctx context.Context, job *batchv1.Job) verdict.Verdict {
 	made := newest(ends)
 	switch {
 	case made != nil:
-		made.record(&r.Backup.Status)
+		made.record(&r.Backup.Status, r.Now)
 		return verdict.Verdict{}
 	case out.Succeeded:
 		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s succeeded, but no pod of it says which file the dump is", job.Name)

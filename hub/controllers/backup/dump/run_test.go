@@ -315,3 +315,32 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestASlotsJob is the CronJob's own: its controller takes it for the one that it would make.
+func TestASlotsJob(t *testing.T) {
+	t.Parallel()
+	m, b := newMember(), newBackup()
+	b.Spec.Slot = &metav1.Time{Time: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)}
+	m.jobName = fmt.Sprintf("shop-database-backup-%d", b.Spec.Slot.Unix()/60)
+	look(t, m, b)
+	if m.job == nil || m.job.Name != m.jobName || !metav1.IsControlledBy(m.job, m.cronJob) ||
+		m.job.Annotations[batchv1.CronJobScheduledTimestampAnnotation] != "2026-03-02T02:00:00Z" {
+		t.Errorf("the Job is %+v", m.job)
+	}
+}
+
+// TestNoDumpIsOfTheFuture: a node's clock may be ahead.
+func TestNoDumpIsOfTheFuture(t *testing.T) {
+	t.Parallel()
+	ahead, err := parse(strings.NewReplacer("2026-03-02T02:00:00Z", "2027-03-02T02:00:00Z", "2026-03-02T02:01:00Z", "2027-03-02T02:01:00Z").Replace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &v1.BackupStatus{Dump: &v1.DumpFile{}}
+	if ahead.record(s, now()); !s.CutTime.Time.Equal(now()) {
+		t.Errorf("cut at %s", s.CutTime)
+	}
+	if _, err := parse(strings.ReplaceAll(line, "2026-03-02T02:00:00Z", "0026-03-02T02:00:00Z")); err == nil {
+		t.Error("a dump of antiquity is accepted")
+	}
+}

@@ -55,15 +55,15 @@ type Send struct {
 func (s Send) Advance(ctx context.Context) (verdict.Verdict, error) {
 	o := s.Backup.Status.Dump.Object
 	if o == nil {
-		o = &v1.DumpObject{Bucket: s.Bucket.Name, Prefix: dumps.Prefix(s.Owner, s.Backup)}
+		o = &v1.DumpObject{Bucket: s.Bucket.Name, Location: s.Bucket.Location, Prefix: dumps.Prefix(s.Owner, s.Backup)}
 		s.Backup.Status.Dump.Object = o
 	}
 	switch {
 	case o.State == v1.DumpSent:
 		return verdict.Verdict{}, nil
-	case o.Bucket != s.Bucket.Name:
+	case !s.Bucket.Has(o):
 		return verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady,
-			"parts of the dump are in the bucket %s, and the CloudAccount %q has another one now", o.Bucket, s.Backup.Status.Account), nil
+			"parts of the dump are in %s, and the CloudAccount %q has another bucket or prefix now", cmp.Or(o.Location, o.Bucket), s.Backup.Status.Account), nil
 	case o.ExpireTime == nil:
 		return s.attempt(ctx)
 	}
@@ -87,7 +87,7 @@ func (s Send) Advance(ctx context.Context) (verdict.Verdict, error) {
 	if !out.Ended && s.Now.Before(o.ExpireTime.Add(late)) {
 		return s.sending(job.Name, out.Why), nil
 	}
-	if err := dumps.Withdraw(asking, s.Writer, s.key()); err != nil {
+	if err := dumps.Withdraw(asking, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
 		return s.trouble(err), nil
 	}
 	if !out.Ended {
@@ -139,18 +139,14 @@ func (s Send) again(format string, args ...any) verdict.Verdict {
 }
 
 // attempt makes the Job that sends what is missing. When its requests expire is written
-// down before there are any.
+// down before anybody has them.
 func (s Send) attempt(ctx context.Context) (verdict.Verdict, error) {
 	o := s.Backup.Status.Dump.Object
 	owner, v := s.copyInMember(ctx)
 	if v.Stops() {
 		return v, nil
 	}
-	o.State = v1.DumpSending
-	o.ExpireTime = &metav1.Time{Time: s.Now.Add(cloud.MaxLife).Truncate(time.Second)}
-	if err := s.Intend(ctx); err != nil {
-		return verdict.Verdict{}, err
-	}
+	o.ExpireTime = nil
 	what, _, err := dumps.ToSend(ctx, s.Bucket, s.Backup.Status.Dump, s.Bucket.CABundle, s.Now)
 	if err != nil {
 		return s.judge(err, "preparing to send the dump"), nil
@@ -158,6 +154,12 @@ func (s Send) attempt(ctx context.Context) (verdict.Verdict, error) {
 	job, secret, err := s.job(owner, what)
 	if err != nil {
 		return verdict.Fail(v1.ReasonSendFailed, "no Job can send the dump: %v", err), nil
+	}
+	// Nobody has the requests yet who could send them.
+	o.State = v1.DumpSending
+	o.ExpireTime = &metav1.Time{Time: s.Now.Add(cloud.MaxLife).Truncate(time.Second)}
+	if err := s.Intend(ctx); err != nil {
+		return verdict.Verdict{}, err
 	}
 	writing, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()

@@ -214,3 +214,15 @@ func TestAnUpgradeWaitsForADump(t *testing.T) {
 		t.Errorf("the cluster has %s after a good dump", in.app.DatabaseVersion("eu-1"))
 	}
 }
+
+// TestASlotOfTheFuture silences no schedule, whoever made it up.
+func TestASlotOfTheFuture(t *testing.T) {
+	t.Parallel()
+	in := situation("2026-05-20T03:00:00Z")
+	in.backups = []v1.Backup{backup("2099-01-01T02:00:00Z", v1.BackupCompleted)}
+	in.app.Status.Backups = []v1.ClusterBackups{{Cluster: "eu-1", LastSlot: &metav1.Time{Time: at("2098-01-01T02:00:00Z")}}}
+	plan := decide(in)
+	if len(plan.Make) != 1 || !plan.Make[0].Spec.Slot.Time.Equal(at("2026-05-20T02:00:00Z")) {
+		t.Errorf("made are %+v", plan.Make)
+	}
+}

@@ -43,13 +43,15 @@ func (in input) backup(name string) *v1.Backup {
 // person deletes is not made again.
 func (in input) lastSlot(cluster string, mine []*v1.Backup) time.Time {
 	last := in.app.CreationTimestamp.Time
+	// One of a clock that was wrong, or that somebody made up, silences no schedule.
+	future := in.now.Add(schedule.MaxClockSkew)
 	for _, s := range in.app.Status.Backups {
-		if s.Cluster == cluster && s.LastSlot != nil && s.LastSlot.After(last) {
+		if s.Cluster == cluster && s.LastSlot != nil && s.LastSlot.After(last) && s.LastSlot.Time.Before(future) {
 			last = s.LastSlot.Time
 		}
 	}
 	for _, b := range mine {
-		if b.Spec.Slot != nil && b.Spec.Slot.After(last) {
+		if b.Spec.Slot != nil && b.Spec.Slot.After(last) && b.Spec.Slot.Time.Before(future) {
 			last = b.Spec.Slot.Time
 		}
 	}

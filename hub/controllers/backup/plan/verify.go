@@ -83,7 +83,7 @@ func finished(r *v1.Restore) bool {
 // lastVerifySlot returns the slot that was last answered; else when the application was made.
 func (in input) lastVerifySlot(cluster string) time.Time {
 	for _, b := range in.app.Status.Backups {
-		if b.Cluster == cluster && b.LastVerifySlot != nil {
+		if b.Cluster == cluster && b.LastVerifySlot != nil && b.LastVerifySlot.Time.Before(in.now.Add(schedule.MaxClockSkew)) {
 			return b.LastVerifySlot.Time
 		}
 	}

@@ -67,7 +67,7 @@ func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner)
 		m, err := r.read(ctx, bucket, prefix)
 		switch {
 		case err == nil && m.Hub == owner.Hub && isAt(m, prefix):
-			f.dumps = append(f.dumps, f.dump(m, v1.DumpObject{Bucket: bucket.Name, Prefix: prefix, State: v1.DumpSent}, whole(m, there, prefix)))
+			f.dumps = append(f.dumps, f.dump(m, v1.DumpObject{Bucket: bucket.Name, Location: bucket.Location, Prefix: prefix, State: v1.DumpSent}, whole(m, there, prefix)))
 		case err == nil, errors.Is(err, dumps.ErrManifest), cloud.ClassOf(err) == cloud.ClassInvalid:
 			f.unread++
 		case cloud.ClassOf(err) == cloud.ClassNotFound: // It went meanwhile.

@@ -50,7 +50,7 @@ func stored(t *testing.T, store *bucket.Store, change func(*v1.Backup)) string {
 	if change != nil {
 		change(b)
 	}
-	b.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Prefix: dumps.Prefix(cloud.Owner{Hub: "hub", App: b.Status.AppUID}, b)}
+	b.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Location: "/dumps at aws:", Prefix: dumps.Prefix(cloud.Owner{Hub: "hub", App: b.Status.AppUID}, b)}
 	prefix := b.Status.Dump.Object.Prefix
 	store.Put(dumps.PartKey(prefix, 0), []byte("abc"))
 	if done, err := dumps.Seal(t.Context(), bucket.Connect(store, bucket.Options{}), "hub", b); err != nil || !done {
@@ -103,7 +103,7 @@ func TestADumpIsFound(t *testing.T) {
 			}},
 			Dump: &v1.DumpFile{
 				Claim: "shop-database-backup", File: "backup-20260301T020000Z.sql.gz", Bytes: 3, SHA256: strings.Repeat("a", 64),
-				Object: &v1.DumpObject{Bucket: "dumps", Prefix: prefix, State: v1.DumpSent},
+				Object: &v1.DumpObject{Bucket: "dumps", Location: "/dumps at aws:", Prefix: prefix, State: v1.DumpSent},
 			},
 		},
 	}

@@ -133,7 +133,11 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 		return f, verdict.Fail(v1.ReasonProviderUnknown, "No region is known: give spec.regions, or register a member that has this account"), nil
 	}
 	if v := r.listSnapshots(ctx, &f, owner, regions); v.Stops() {
-		return f, v, nil
+		if s := account.Spec.ObjectStorage; s == nil || s.Endpoint == "" {
+			return f, v, nil
+		}
+		// The keys may be those of another service that speaks S3.
+		f.snapshot = nil
 	}
 	v, err := r.listDumps(ctx, &f, owner)
 	return f, v, err

@@ -3,6 +3,8 @@ package dumped
 import (
 	"cmp"
 	"fmt"
+	"regexp"
+	"strings"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
@@ -73,6 +75,9 @@ func (e ending) notLoaded() next {
 	switch e.outcome.ExitCode {
 	case jobs.ExitNotEmpty:
 		said := cmp.Or(e.outcome.Said, "the database is not empty")
+		if e.attempt > 0 {
+			said += ", and the attempt before may have loaded all of it: look before you restore again"
+		}
 		return next{reason: v1.ReasonDatabaseNotEmpty, message: said + ". Give spec.overwrite: true to replace what it has"}
 	case jobs.ExitChecksum, jobs.ExitMissing:
 		return e.notTheFile()
@@ -113,12 +118,23 @@ func (e ending) failed(what string) next {
 func (e ending) words() string {
 	switch {
 	case e.outcome.Said != "" && e.outcome.ExitCode > 0:
-		return fmt.Sprintf("%s ended with %d: %s", e.outcome.Container, e.outcome.ExitCode, e.outcome.Said)
+		return fmt.Sprintf("%s ended with %d: %s", e.outcome.Container, e.outcome.ExitCode, withoutRows(e.outcome.Said))
 	case e.outcome.Why != "":
 		return e.outcome.Why
 	default:
 		return "nobody says why"
 	}
+}
+
+// withoutRows takes out of an engine's words what repeats the data: that does not belong
+// into a status.
+func withoutRows(said string) string {
+	for _, begin := range []string{"DETAIL:", "CONTEXT:", "STATEMENT:", "Command was:"} {
+		if i := strings.Index(said, begin); i >= 0 {
+			said = strings.TrimSpace(said[:i])
+		}
+	}
+	return regexp.MustCompile(`(Duplicate entry|value:) '.*'`).ReplaceAllString(said, "$1 …")
 }
 
 // left says what the database is like after it.

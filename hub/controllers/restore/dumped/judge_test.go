@@ -117,3 +117,18 @@ func TestSource(t *testing.T) {
 		})
 	}
 }
+
+// TestNoRowsInTheStatus: what an engine repeats of the data is its owner's matter.
+func TestNoRowsInTheStatus(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		`ERROR: duplicate key value violates unique constraint "u" DETAIL: Key (email)=(a@b.c) already exists. CONTEXT: COPY users, line 2`: `ERROR: duplicate key value violates unique constraint "u"`,
+		`pg_restore: error: could not execute query: ERROR: no Command was: INSERT INTO x VALUES (1)`:                                       "pg_restore: error: could not execute query: ERROR: no",
+		`ERROR 1062 (23000) at line 30: Duplicate entry 'a@b.c' for key 'users.email'`:                                                      "ERROR 1062 (23000) at line 30: Duplicate entry …",
+		`ERROR 1227 (42000) at line 3: Access denied`:                                                                                       "ERROR 1227 (42000) at line 3: Access denied",
+	} {
+		if got := withoutRows(said); got != want {
+			t.Errorf("%q became %q, want %q", said, got, want)
+		}
+	}
+}

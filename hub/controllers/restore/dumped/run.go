@@ -91,6 +91,9 @@ func (r Run) Choose(ctx context.Context) verdict.Verdict {
 	return verdict.Verdict{}
 }
 
+// startLimit is how long a Job may wait for a node, a volume or an image.
+const startLimit = 15 * time.Minute
+
 // Load has the dump loaded, and looks how far that is. The zero Verdict means that it is.
 // An error is one of the hub's API server. Choose comes first.
 func (r Run) Load(ctx context.Context) (verdict.Verdict, error) {
@@ -105,6 +108,7 @@ func (r Run) Load(ctx context.Context) (verdict.Verdict, error) {
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Into.Owner.Namespace, Name: d.Job}, job)
 	switch {
 	case apierrors.IsNotFound(err):
+		d.Job = "" // There is none: it is not waited for without end.
 		return r.begin(ctx)
 	case err != nil:
 		return r.trouble(err), nil
@@ -122,12 +126,17 @@ func (r Run) follow(ctx context.Context, job *batchv1.Job) verdict.Verdict {
 	}
 	if !outcome.Ended {
 		v := verdict.Hold(verdict.Poll(r.Now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, r.Cluster)
-		if outcome.Why != "" {
+		switch {
+		case outcome.Why == "":
+		case outcome.Container == "" && r.Now.Sub(job.CreationTimestamp.Time) > startLimit:
+			// What uses the database is stopped meanwhile.
+			return verdict.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, r.Cluster, startLimit, outcome.Why)
+		default:
 			v.Message += ": " + outcome.Why
 		}
 		return v
 	}
-	if err := dumps.Withdraw(ctx, r.Writer, client.ObjectKeyFromObject(job)); err != nil {
+	if err := dumps.Withdraw(ctx, r.Writer, client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
 		return r.trouble(err)
 	}
 	d := r.Restore.Status.Dump

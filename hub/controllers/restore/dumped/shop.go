@@ -34,17 +34,20 @@ func (s Shop) Advance(ctx context.Context) (verdict.Verdict, error) {
 	if d := s.Restore.Status.Dump; d != nil && d.Loaded {
 		return s.finish(ctx), nil
 	}
+	if s.Copy == nil && s.Restore.Status.Dump != nil && s.Restore.Status.Dump.Started {
+		return verdict.Fail(v1.ReasonLoadFailed, "the application is not in %s any more", s.Cluster), nil
+	}
 	if s.Copy == nil || s.Copy.Spec.Database == nil || !s.Copy.DeletionTimestamp.IsZero() {
 		return verdict.Hold(verdict.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.Cluster), nil
-	}
-	if v, err := s.announce(ctx); v.Stops() || err != nil {
-		return v, err
 	}
 	into, err := render.Database(s.Copy, render.Cluster{Name: s.Cluster})
 	if err != nil {
 		return verdict.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err), nil
 	}
 	s.Into = into
+	if v, err := s.announce(ctx); v.Stops() || err != nil {
+		return v, err
+	}
 	s.Ready = s.ready // Of the Shop as it is now.
 	return s.Load(ctx)
 }
@@ -83,7 +86,30 @@ func (s Shop) possible(ctx context.Context) verdict.Verdict {
 	if holder := turn.Holder(s.Copy); holder != "" && holder != s.Restore.Name {
 		return verdict.Hold(verdict.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.Cluster)
 	}
+	if v := s.dumping(ctx); v.Stops() {
+		return v
+	}
 	return s.Choose(ctx)
+}
+
+// dumping tells whether the database is being dumped: who is at it would be waited for
+// with the application stopped.
+func (s Shop) dumping(ctx context.Context) verdict.Verdict {
+	of, err := s.Into.Client()
+	if err != nil {
+		return verdict.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err)
+	}
+	pods := &corev1.PodList{}
+	err = s.Reader.List(ctx, pods, client.InNamespace(s.Copy.Namespace), client.MatchingLabels{
+		v1.InstanceLabel: of.Labels[v1.InstanceLabel], v1.ComponentLabel: of.Labels[v1.ComponentLabel],
+	})
+	if err != nil {
+		return s.trouble(err)
+	}
+	if anyAlive(pods.Items) {
+		return verdict.Hold(verdict.PollFirst, v1.ReasonInUse, "waiting in %s for a dump of the database to end", s.Cluster)
+	}
+	return verdict.Verdict{}
 }
 
 // ready tells whether the database runs, and nothing that uses it.

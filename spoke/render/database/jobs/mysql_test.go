@@ -115,6 +115,34 @@ func TestMySQLLoadInterrupted(t *testing.T) {
 	m.expect(t, "SHOW TABLES", "tuesday")
 }
 
+// What another user has defined is loaded as the application's own: to make it another's
+// takes an administrator. Data that looks like it stays as it is.
+func TestMySQLLoadDefiners(t *testing.T) {
+	m := newMySQL(t)
+	root := "MYSQL_PWD= mysql --protocol=socket --socket=" + m.dir + "/run/socket --user=root --database=shop_db --execute="
+	m.sql(t, mySQLShop)
+	m.sql(t, "INSERT INTO customers VALUES (3, 'CREATE DEFINER=`a`@`b` x\n/*!50013 DEFINER=`a`@`b` */')")
+	for _, sql := range []string{
+		"CREATE VIEW roots AS SELECT id FROM orders", "CREATE TRIGGER roots BEFORE UPDATE ON orders FOR EACH ROW SET @x = 1",
+		"CREATE EVENT roots ON SCHEDULE EVERY 1 YEAR DO SELECT 1",
+	} {
+		m.must(t, root+"'"+sql+"'")
+	}
+	const names = "SELECT name FROM customers WHERE id = 3"
+	before := m.sql(t, names)
+	monday := m.mysqlDump(t, "monday.sql.gz")
+	m.empty(t)
+	m.load(t, monday, 0, "monday.sql.gz is loaded")
+	m.expect(t, "SELECT COUNT(*) FROM roots", "2")
+	m.expect(t, "SELECT GROUP_CONCAT(DISTINCT DEFINER) FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE()", `sh"op@%`)
+	m.expect(t, "SELECT (SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE()), "+
+		"(SELECT COUNT(*) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE()), "+
+		"(SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE())", "2\t2\t2")
+	if after := m.sql(t, names); after != before {
+		t.Errorf("data became %q, want %q", after, before)
+	}
+}
+
 // A server that refuses is told of, and is not waited for.
 func TestMySQLLoadRefused(t *testing.T) {
 	m := newMySQL(t)
