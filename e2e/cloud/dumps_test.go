@@ -196,7 +196,7 @@ func (s *story) loaded(t *testing.T) {
 		}
 		here := s.restore(t, "loaded-"+p.account(), v1.RestoreSpec{BackupName: b.Name})
 		s.awaitCondition(t, here, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
-		if here.Status.Dump.From != v1.DumpFromClaim || s.kubelets[p.member].database(booksHost) != b.Status.Dump.SHA256 {
+		if here.Status.Dump.From != v1.DumpFromClaim || s.kubelets[p.member].books() != b.Status.Dump.SHA256 {
 			t.Errorf("loaded from the %s, and the database has another dump", here.Status.Dump.From)
 		}
 		again := s.restore(t, "refused-"+p.account(), v1.RestoreSpec{BackupName: b.Name})
@@ -216,7 +216,7 @@ func (s *story) loaded(t *testing.T) {
 		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupName}, b); err != nil {
 			t.Fatal(err)
 		}
-		if r.Status.Dump.From != v1.DumpFromBucket || s.kubelets[next[p.name]].database(booksHost) != b.Status.Dump.SHA256 {
+		if r.Status.Dump.From != v1.DumpFromBucket || s.kubelets[next[p.name]].books() != b.Status.Dump.SHA256 {
 			t.Errorf("loaded from the %s, and the database has another dump", r.Status.Dump.From)
 		}
 		s.nothingOf(t, next[p.name], v1.RestoreLabel)
@@ -248,7 +248,7 @@ func (s *story) unplaced(t *testing.T) {
 		app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, second)
 	})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
-	if s.kubelets[second].database(booksHost) == "" {
+	if s.kubelets[second].books() == "" {
 		t.Error("the database was not loaded")
 	}
 	s.awaitRunning(t, s.books, "eu-west-1", "europe-west1", "us-east-1", "westeurope")
@@ -258,13 +258,13 @@ func (s *story) unplaced(t *testing.T) {
 func (s *story) dumpProven(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		before, had := len(p.world.Volumes()), s.kubelets[p.member].database(booksHost)
+		before, had := len(p.world.Volumes()), s.kubelets[p.member].books()
 		r := s.restore(t, "dump-proven-"+p.account(), v1.RestoreSpec{BackupName: "sent-" + p.account(), Verify: true})
 		s.awaitVerified(t, r)
 		if after := len(p.world.Volumes()); after != before {
 			t.Errorf("there are %d volumes in the cloud, and %d before", after, before)
 		}
-		if s.kubelets[p.member].database(booksHost) != had {
+		if s.kubelets[p.member].books() != had {
 			t.Error("the application's database was touched")
 		}
 		s.nothingInDrills(t, p.member)

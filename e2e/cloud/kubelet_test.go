@@ -84,11 +84,11 @@ func (k *kubelet) goWrong(container string, with ...ending) {
 	k.wrong[container] = append(k.wrong[container], with...)
 }
 
-// database returns what the database of an application was loaded from.
-func (k *kubelet) database(host string) string {
+// books returns what the books' database was loaded from.
+func (k *kubelet) books() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.databases[host]
+	return k.databases[booksHost]
 }
 
 // file returns the file of a claim in the shops' namespace.
