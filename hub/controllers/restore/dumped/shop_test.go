@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
@@ -273,4 +274,47 @@ func TestStoppedForNothing(t *testing.T) {
 			t.Errorf("it goes on: %s", s.did)
 		})
 	}
+}
+
+// TestAJobThatCannotStart does not keep the application stopped for as long as it may load.
+func TestAJobThatCannotStart(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.until(t, v1.ReasonLoading)
+	job := s.job(t)
+	job.CreationTimestamp = metav1.NewTime(now().Add(-startLimit))
+	p := pod(job.Name+"-x", job.Spec.Template.Labels)
+	p.Labels["job-name"] = job.Name
+	p.OwnerReferences = []metav1.OwnerReference{{UID: job.UID, Controller: new(true)}}
+	p.Status = corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
+	}}}
+	s.pods = append(s.pods, p)
+	advance := func() (string, bool) {
+		v, err := s.shop().Advance(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Message, v.Fatal
+	}
+	if said, fatal := advance(); fatal || !strings.Contains(said, "ImagePullBackOff") {
+		t.Errorf("in time it says %q", said)
+	}
+	job.CreationTimestamp = metav1.NewTime(now().Add(-startLimit - time.Second))
+	if said, fatal := advance(); !fatal || !strings.Contains(said, "could not start within 15m0s: ImagePullBackOff") {
+		t.Errorf("in the end it says %q", said)
+	}
+}
+
+// TestADumpIsWaitedFor before anything is stopped.
+func TestADumpIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.pods = append(s.pods, pod("nightly-x", map[string]string{v1.ComponentLabel: "database-backup"}))
+	s.until(t, v1.ReasonInUse)
+	if s.did != nil || s.copied().Annotations[v1.LoadingAnnotation] != "" {
+		t.Errorf("it did %s", s.did)
+	}
+	s.pods[1].Status.Phase = corev1.PodSucceeded
+	s.until(t, v1.ReasonLoading)
 }
