@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -101,7 +103,39 @@ func startEmulator(t *testing.T, dir string) *emulator {
 		_ = server.Wait()
 	})
 	e.client = e.tokens.Client()
+	e.client.Transport = patient{e.client.Transport}
 	return e
+}
+
+// patient sends a request again when azurite has reset the connection, as it does now and
+// then when it refuses a body that it has not read: nothing is ever written over, so that
+// the answer is the same.
+type patient struct{ next http.RoundTripper }
+
+// resets is how often that may come one after the other.
+const resets = 10
+
+// RoundTrip implements http.RoundTripper.
+func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodPut || r.Body == nil {
+		return p.next.RoundTrip(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	for n := 1; ; n++ {
+		again := r.Clone(r.Context())
+		again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		if len(body) == 0 {
+			again.Body = http.NoBody
+		}
+		response, err := p.next.RoundTrip(again)
+		lost := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+		if !lost || n == resets {
+			return response, err
+		}
+	}
 }
 
 // readURL waits until azurite says where it is.
