@@ -120,6 +120,8 @@ func secretIn(t *testing.T, key string, value []byte) string {
 		// A line of it: logs and objects break it up in ways of their own.
 		lines := strings.Split(string(value), "\n")
 		return lines[len(lines)/2]
+	case key == "accessKeyID": // A name: what goes with it is the secret.
+		return ""
 	case key == "tls.crt" || key == "ca.crt" || len(value) < shortest || public(string(value)):
 		return ""
 	default:
