@@ -315,7 +315,6 @@ var _ objects.Store = emulatorStore{}
 // emulatorTime signs with a clock that is late: what it signs has expired already.
 func emulatorTime(t *testing.T, e *emulator) {
 	t.Helper()
-	t.Helper()
 	b := e.bench(t)
 	opened, err := b.Open(t, objects.Options{})
 	if err != nil {

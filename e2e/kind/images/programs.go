@@ -60,8 +60,7 @@ func (b *Builder) Product(ctx context.Context, root string) (hub, spoke string, 
 		if err != nil {
 			return "", "", fmt.Errorf("reading the program %q: %w", program, err)
 		}
-		// A hash fails never.
-		_, _ = sum.Write(raw)
+		_, _ = sum.Write(raw) // A hash never fails.
 	}
 	tag := ":e2e-" + hex.EncodeToString(sum.Sum(nil))[:hashLength]
 	for i := range sources {
