@@ -9,9 +9,11 @@ import (
 
 const (
 	loopback = "127.0.0.1"
-	// serviceRange holds the addresses of Services; its first is the API server's.
-	serviceRange   = "10.96.0.0/16"
-	serviceAddress = "10.96.0.1"
+	// serviceRange holds the addresses of Services; its first is the API server's. It
+	// is loopback because the API server dials the Services of webhooks and of
+	// aggregated APIs.
+	serviceRange   = "127.96.0.0/16"
+	serviceAddress = "127.96.0.1"
 
 	// nodeGrace is how long the node controller waits for a sign of life of a node:
 	// for ever, because the simulated ones give none.
@@ -74,6 +76,8 @@ func (c *Cluster) apiServerArguments() []string {
 	return []string{
 		"--etcd-servers=" + c.etcdURL(),
 		"--bind-address=" + loopback,
+		// The default is the address of a network interface.
+		"--advertise-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(c.ports.APIServer),
 		"--tls-cert-file=" + c.path(fileServer+extensionCertificate),
 		"--tls-private-key-file=" + c.path(fileServer+extensionKey),
@@ -87,6 +91,8 @@ func (c *Cluster) apiServerArguments() []string {
 		// The default reconciler refuses to publish a loopback address, and nothing
 		// runs in the cluster that could use it.
 		"--endpoint-reconciler-type=none",
+		// The default looks up the host names of nodes, which belong to a cloud.
+		"--kubelet-preferred-address-types=InternalIP",
 		"--allow-privileged=true",
 		"--profiling=false",
 		"--audit-policy-file=" + c.path(fileAuditPolicy),

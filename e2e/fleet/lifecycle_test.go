@@ -36,17 +36,19 @@ func processes(t *testing.T, dir string) []process.ID {
 	if err != nil {
 		t.Fatal(err)
 	}
+	type cluster struct {
+		Processes map[string]process.ID `json:"processes"`
+	}
 	var state struct {
-		Members []struct {
-			Processes map[string]process.ID `json:"processes"`
-		} `json:"members"`
+		Hub     cluster   `json:"hub"`
+		Members []cluster `json:"members"`
 	}
 	if err := json.Unmarshal(raw, &state); err != nil {
 		t.Fatal(err)
 	}
 	var ids []process.ID
-	for _, member := range state.Members {
-		for _, id := range member.Processes {
+	for _, each := range append(state.Members, state.Hub) {
+		for _, id := range each.Processes {
 			ids = append(ids, id)
 		}
 	}

@@ -5,7 +5,8 @@
 // pulled; claims get volumes of whatever StorageClass they name, grow, and take
 // their volumes with them.
 //
-// Not: no process runs inside a pod. Readiness gates of pods are passed.
+// Not: no process runs inside a pod. Readiness gates of pods are passed. Pods have
+// no address, and Services therefore no endpoints.
 //
 // Trade-offs: only the part of the storage driver is simulated. Binding,
 // WaitForFirstConsumer and protection are left to the real controllers, which

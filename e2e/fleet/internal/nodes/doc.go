@@ -1,12 +1,13 @@
 // Package nodes renders what a cloud puts into a cluster before its users come:
 // nodes and StorageClasses.
 //
-// What: Node objects as the four providers label them, with provider IDs,
-// addresses and capacity, spread over the zones; the provider's default class.
+// What: Node objects as the four providers label them, with provider IDs and
+// capacity, spread over the zones; the provider's default class.
 //
 // Not: it talks to no cluster, and the nodes run nothing: the simulator answers
 // for them.
 //
 // Trade-offs: names and identifiers follow each cloud's form but are made from the
-// node's number, so that two runs are the same.
+// node's number, so that two runs are the same. All nodes share a loopback address
+// and have no range for pods: nothing may dial a host outside of the machine.
 package nodes

@@ -10,8 +10,15 @@ import (
 )
 
 const (
-	// MaxNodes is how many nodes one cluster may have: each has a /24 of 10.128.0.0/9.
+	// MaxNodes is how many nodes one cluster may have.
 	MaxNodes = 1000
+
+	// internalIP and kubeletPort are where the API server dials the kubelet of every
+	// node, for exec, logs and node proxies. There is no kubelet. Port 1 (tcpmux) is
+	// closed on any machine that matters, so the connection is refused at once; the
+	// default, 10250, may belong to a real kubelet of this machine.
+	internalIP  = "127.0.0.1"
+	kubeletPort = 1
 
 	hosts         = 200
 	firstHost     = 10
@@ -85,7 +92,6 @@ func Render(spec Spec, now time.Time) ([]*corev1.Node, error) {
 func render(spec Spec, from cloud, number int, now metav1.Time) *corev1.Node {
 	name := from.nodeName(spec, number)
 	zone := spec.Zones[number%len(spec.Zones)]
-	subnet := fmt.Sprintf("10.%d.%d.0/24", 128+number/256, number%256)
 	resources := corev1.ResourceList{
 		corev1.ResourceCPU:              spec.CPU,
 		corev1.ResourceMemory:           spec.Memory,
@@ -107,17 +113,16 @@ func render(spec Spec, from cloud, number int, now metav1.Time) *corev1.Node {
 		},
 		Spec: corev1.NodeSpec{
 			ProviderID: from.providerID(spec, zone, number),
-			PodCIDR:    subnet,
-			PodCIDRs:   []string{subnet},
 		},
 		Status: corev1.NodeStatus{
 			Capacity:    resources,
 			Allocatable: resources.DeepCopy(),
 			Conditions:  conditions(now),
 			Addresses: []corev1.NodeAddress{
-				{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", number/hosts, number%hosts+firstHost)},
+				{Type: corev1.NodeInternalIP, Address: internalIP},
 				{Type: corev1.NodeHostName, Address: name},
 			},
+			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: kubeletPort}},
 			NodeInfo: corev1.NodeSystemInfo{
 				Architecture:            "amd64",
 				OperatingSystem:         "linux",
