@@ -82,9 +82,8 @@ func (d *demo) introduce(ctx context.Context, progress io.Writer, members ...str
 	if err != nil {
 		return err
 	}
-	key := cloud.Account()
 	apply := d.command(ctx, d.path("bin", "kubectl"), "apply", "-f", "-")
-	apply.Stdin = strings.NewReader(fmt.Sprintf(accountManifest, account, key.ID, key.Secret, key.Account, at.Health))
+	apply.Stdin = strings.NewReader(manifestOf(at.Health))
 	if _, err := quiet(apply); err != nil {
 		return err
 	}
@@ -118,6 +117,12 @@ func (d *demo) introduce(ctx context.Context, progress io.Writer, members ...str
 		_, _ = fmt.Fprintf(progress, "storage of %s: %s\n", name, strings.Join(classes, ", "))
 	}
 	return nil
+}
+
+// manifestOf returns the manifest of the account at the address of the cloud.
+func manifestOf(address string) string {
+	key := cloud.Account()
+	return fmt.Sprintf(accountManifest, account, key.ID, key.Secret, key.Account, address)
 }
 
 // kubectl runs kubectl against the hub.
