@@ -63,6 +63,7 @@ type BackupList struct {
 // +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName",fieldPath=".clusterName",message="clusterName cannot be changed: make another Backup"
 // +kubebuilder:validation:XValidation:rule="self.method == oldSelf.method",fieldPath=".method",message="method cannot be changed: make another Backup"
 // +kubebuilder:validation:XValidation:rule="has(self.slot) == has(oldSelf.slot) && (!has(self.slot) || self.slot == oldSelf.slot)",fieldPath=".slot",message="slot cannot be changed: make another Backup"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !has(self.deletion) || self.deletion != 'Delete'",optionalOldSelf=true,fieldPath=".deletion",message="deletion must be Retain when a Backup is created: to delete its data as well, set Delete on the existing Backup just before you delete it"
 // +kubebuilder:validation:XValidation:rule="has(self.copyToRegions) == has(oldSelf.copyToRegions) && (!has(self.copyToRegions) || self.copyToRegions == oldSelf.copyToRegions)",fieldPath=".copyToRegions",message="copyToRegions cannot be changed: make another Backup"
 type BackupSpec struct {
 	// appName is the name of the EcommerceApp in the same namespace. It cannot be
@@ -104,14 +105,16 @@ type BackupSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	CopyToRegions []string `json:"copyToRegions,omitempty"`
 
-	// deletion is what happens in the cloud when the Backup is deleted: Delete, the
-	// default, deletes the snapshots; Retain leaves them, to be found again by
-	// kubectl shopfleet backups --rediscover. So it is for a dump in a bucket. Its file in
-	// the cluster stays in either case: the CronJob there removes it, by the application's
-	// retention.
+	// deletion says whether the snapshots and the dump in the bucket are deleted together
+	// with the Backup. Retain, the default, keeps them for kubectl shopfleet backups
+	// --rediscover, whatever deletes the Backup: a person, its namespace or the
+	// CustomResourceDefinition. Delete deletes them. It is refused when a Backup is created;
+	// set it on the existing Backup just before you delete it. The retention of the
+	// application does the same. The file of a dump in the cluster stays in either case: the
+	// CronJob there removes it.
 	// +optional
-	// +default="Delete"
-	// +kubebuilder:default=Delete
+	// +default="Retain"
+	// +kubebuilder:default=Retain
 	Deletion DeletionPolicy `json:"deletion,omitempty"`
 }
 

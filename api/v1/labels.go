@@ -20,6 +20,9 @@ const (
 	// RediscoveredAnnotation, on a Backup, tells that it was found in the cloud; its
 	// value is the CloudAccount.
 	RediscoveredAnnotation = "ecommerce.io/rediscovered"
+	// PrunedAnnotation, on a Backup, says that retention set spec.deletion to Delete and is
+	// about to delete the Backup. The hub takes both back when the Backup is to be kept after all.
+	PrunedAnnotation = "ecommerce.io/pruned"
 
 	// KubeconfigKey is the key of a registration Secret that holds the kubeconfig.
 	KubeconfigKey = "kubeconfig"

@@ -80,6 +80,9 @@ func cloudEnumCase(k kind, path, value string) (testCase, bool) {
 	case k.name == "Backup" && value == "Auto":
 		tc.edits = edits{path: value}
 		tc.field, tc.says = path, "method must be Snapshot or Dump"
+	case k.name == "Backup" && value == "Delete":
+		tc.edits = edits{path: value}
+		tc.field, tc.says = path, "deletion must be Retain when a Backup is created: to delete its data as well, set Delete on the existing Backup just before you delete it"
 	default:
 		return testCase{}, false
 	}

@@ -154,7 +154,7 @@ func defaultCases() map[string]defaultCase {
 		"Backup": {
 			kind:         backups(),
 			given:        m{"appName": "shop", "clusterName": "eu-1"},
-			want:         m{"appName": "shop", "clusterName": "eu-1", "method": "Snapshot", "deletion": "Delete"},
+			want:         m{"appName": "shop", "clusterName": "eu-1", "method": "Snapshot", "deletion": "Retain"},
 			wantedStatus: pending,
 		},
 		"Restore": {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -194,4 +196,31 @@ func standing(status *v1.EcommerceAppStatus) error {
 		}
 	}
 	return errors.New("status.backups lacks the cluster")
+}
+
+// outlived deletes the namespace with all Backups in it.
+func (s *story) outlived(t *testing.T) {
+	before := s.stored()
+	if len(before) == 0 {
+		t.Fatal("there is nothing in the clouds to keep")
+	}
+	s.remove(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	if diff := cmp.Diff(before, s.stored()); diff != "" {
+		t.Errorf("in the clouds (-before +after):\n%s", diff)
+	}
+}
+
+// stored lists the snapshots and the objects in buckets of all clouds.
+func (s *story) stored() []string {
+	var all []string
+	for _, p := range s.providers {
+		for _, snapshot := range p.world.Snapshots() {
+			all = append(all, p.account()+" "+snapshot.Region+" "+snapshot.ID)
+		}
+		for _, key := range p.bucket.Keys() {
+			all = append(all, p.account()+" "+key)
+		}
+	}
+	slices.Sort(all)
+	return all
 }

@@ -105,7 +105,7 @@ func (s *story) deleted(t *testing.T) {
 		t.Helper()
 		for _, name := range []string{"lost", "throttled", "failing"} {
 			b := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-" + p.account()}}
-			s.remove(t, b)
+			s.discard(t, b)
 			if left := p.truth(b.Name); len(left) > 0 {
 				t.Errorf("%s left snapshots: %v", b.Name, left)
 			}
@@ -119,7 +119,7 @@ func (s *story) deleted(t *testing.T) {
 			delete(snapshot.Tags, cloud.TagHub)
 			delete(snapshot.Tags, cloud.TagApp)
 		})
-		s.remove(t, stripped)
+		s.discard(t, stripped)
 		s.awaitEvent(t, stripped, v1.ReasonSnapshotForeign)
 		if _, there := p.world.Snapshot(id); !there {
 			t.Error("a snapshot that is nobody's was deleted")

@@ -280,7 +280,6 @@ func (s *story) dumpFound(t *testing.T) {
 		if err := s.hub.Get(t.Context(), key, lost); err != nil {
 			t.Fatal(err)
 		}
-		edit(t, s.hub, lost.DeepCopy(), func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionRetain })
 		s.remove(t, lost.DeepCopy())
 		account := s.rediscover(t, p, "dumps")
 		found := &v1.Backup{}
@@ -298,9 +297,8 @@ func (s *story) dumpFound(t *testing.T) {
 		s.remove(t, r)
 
 		// Who does not want it kept any more says so, and nothing is left.
-		edit(t, s.hub, found, func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionDelete })
 		prefix := found.Status.Dump.Object.Prefix
-		s.remove(t, found)
+		s.discard(t, found)
 		if left := p.keys(prefix); len(left) > 0 {
 			t.Errorf("left in the bucket: %v", left)
 		}

@@ -200,7 +200,6 @@ func (s *story) foundAgain(t *testing.T) {
 		if err := s.hub.Get(t.Context(), key, lost); err != nil {
 			t.Fatal(err)
 		}
-		edit(t, s.hub, lost.DeepCopy(), func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionRetain })
 		s.remove(t, lost.DeepCopy())
 		account := s.rediscover(t, p, "now")
 		found := &v1.Backup{}
@@ -215,7 +214,7 @@ func (s *story) foundAgain(t *testing.T) {
 			return out
 		}
 		if found.Spec.Deletion != v1.DeletionRetain {
-			t.Error("what was kept on purpose is found again to be deleted")
+			t.Error("what was kept is found again to be deleted")
 		}
 		if diff := cmp.Diff(ids(lost), ids(found)); diff != "" || found.Status.Phase != v1.BackupCompleted || found.UID == lost.UID {
 			t.Errorf("found as %s (-lost +found):\n%s", found.Status.Phase, diff)

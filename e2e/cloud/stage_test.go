@@ -247,6 +247,13 @@ func (s *stage) remove(t *testing.T, o client.Object) {
 	eventually(t, o.GetName()+" to be gone", func(ctx context.Context) error { return gone(ctx, s.hub, o) })
 }
 
+// discard deletes a Backup together with its data.
+func (s *stage) discard(t *testing.T, b *v1.Backup) {
+	t.Helper()
+	edit(t, s.hub, b, func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionDelete })
+	s.remove(t, b)
+}
+
 // gone checks that an object does not exist.
 func gone(ctx context.Context, c client.Client, o client.Object) error {
 	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)

@@ -64,7 +64,8 @@ func TestCloud(t *testing.T) {
 		t.Run("a backup is proven beside the database", s.proven) &&
 		t.Run("a backup that the hub lost is found again", s.foundAgain) &&
 		t.Run("a dump that the hub lost is found again", s.dumpFound) &&
-		t.Run("nothing is written while nothing happens", s.quiet)
+		t.Run("nothing is written while nothing happens", s.quiet) &&
+		t.Run("backups outlive their namespace in the cloud", s.outlived)
 }
 
 // each runs a test for each cloud at the same time.

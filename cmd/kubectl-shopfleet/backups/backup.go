@@ -136,7 +136,7 @@ func requested(app *v1.EcommerceApp, member *v1.MemberCluster, now time.Time) *v
 		},
 		Spec: v1.BackupSpec{
 			AppName: app.Name, ClusterName: member.Name, Method: v1.BackupSnapshot,
-			CopyToRegions: policy.CopyToRegions, Deletion: v1.DeletionDelete,
+			CopyToRegions: policy.CopyToRegions, Deletion: v1.DeletionRetain,
 		},
 	}
 	if !csi.BySnapshots(policy.Method, member) {

@@ -39,7 +39,7 @@ func TestMethodOfTheCluster(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "eu-1"},
 				Spec:       v1.MemberClusterSpec{CloudAccountRef: tt.account}, Status: v1.MemberClusterStatus{Provider: tt.provider},
 			}
-			want := v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: tt.want, Deletion: v1.DeletionDelete}
+			want := v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: tt.want, Deletion: v1.DeletionRetain}
 			if tt.want == v1.BackupSnapshot {
 				want.CopyToRegions = []string{"us-east-1"}
 			}

@@ -39,7 +39,7 @@ its cluster a dump is, and in which bucket.
 
 With --rediscover the hub looks through every CloudAccount, for snapshots with its tags
 in the regions and for its dumps in the bucket, and makes a Backup of each that it does
-not know: after its objects were lost, or deleted with spec.deletion: Retain. A hub that
+not know: after its objects were lost, or deleted without spec.deletion: Delete. A hub that
 was set up anew has another identity: --of-hub is the UID of the namespace kube-system
 of the old one's cluster, as the tag shopfleet-hub of the snapshots has it, and the
 names of dumps after shopfleet/.`,

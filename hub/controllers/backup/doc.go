@@ -11,7 +11,7 @@
 //	             dump is sent
 //	Completed    all snapshots and copies are ready, a dump is where it should be
 //	Failed       one failed for good, or time is up: a backup is good whole or not at all
-//	Deleting     the snapshots go, and then the object
+//	Deleting     a Restore is waited for; with spec.deletion: Delete, the data goes, and then the object
 //
 // What was asked of a cloud is in the status before it is asked (cloud.Intent), so that
 // a hub that dies in between, or a second one, neither asks twice nor forgets.
@@ -24,8 +24,8 @@
 //
 // When a backup is due, and when it has been kept for long enough: package
 // hub/controllers/backup/plan makes and deletes Backups. Nothing is written in a member, but
-// the Jobs of dumps and what they are told. The file of a dump in the cluster is not deleted
-// with its Backup; what is in the bucket is.
+// the Jobs of dumps and what they are told. What a Backup has in the cloud is deleted with it
+// only where spec.deletion is Delete, and the file of a dump in the cluster never.
 //
 // # Trade-offs
 //

@@ -16,14 +16,16 @@ import (
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
-// finalize deletes the snapshots, unless they are to stay, and lets the Backup go.
+// finalize removes the finalizer of a Backup, after it has deleted its data where
+// spec.deletion is Delete. A Backup whose data is retained waits for nothing but a Restore
+// that is in progress: neither for its member nor for its cloud.
 func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(w.stored, v1.BackupFinalizer) {
 		return reconcile.Result{}, nil
 	}
 	w.backup = w.stored.DeepCopy()
 	v, err := w.inUse(ctx)
-	if err == nil && !v.Stops() && w.backup.Spec.Deletion != v1.DeletionRetain {
+	if err == nil && !v.Stops() && w.backup.Spec.Deletion == v1.DeletionDelete {
 		if v = w.deleteDump(ctx); !v.Stops() {
 			v = w.deleteAll(ctx)
 		}

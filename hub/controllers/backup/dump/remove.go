@@ -40,7 +40,7 @@ func (r Removal) Advance(ctx context.Context) verdict.Verdict {
 	o := r.Backup.Status.Dump.Object
 	if !r.Bucket.Has(o) {
 		return verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady,
-			"the dump is in %s, and the CloudAccount %q has another bucket or prefix now: put that back, or give spec.deletion: Retain", cmp.Or(o.Location, o.Bucket), r.Backup.Status.Account)
+			"the dump is in %s, and the CloudAccount %q has another bucket or prefix now: put that back, or set spec.deletion to Retain", cmp.Or(o.Location, o.Bucket), r.Backup.Status.Account)
 	}
 	// Asked before the list is read, which is then the last one.
 	wait := r.stillSent(ctx)

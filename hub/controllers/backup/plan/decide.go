@@ -30,8 +30,10 @@ type Plan struct {
 	Make []*v1.Backup
 	// Missed says, by cluster, how many slots the Backup in Make makes up for.
 	Missed map[string]int
-	// Delete are the Backups to delete, by name.
+	// Delete are the Backups to delete together with their data, by name.
 	Delete []schedule.Verdict
+	// Unmark are the Backups that retention marked for deletion and that are to be kept.
+	Unmark []*v1.Backup
 	// Verify are the Restores that prove backups, and Forget those that are done with.
 	Verify, Forget []*v1.Restore
 	// Clusters is how it stands with each cluster that is backed up from here.
@@ -184,8 +186,18 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p place) []trouble {
 // prune plans which Backups of a cluster go.
 func (in input) prune(plan *Plan, mine []*v1.Backup) {
 	policy := schedule.PolicyOf(in.app.Spec.Database.Backup.Retention)
-	plan.Delete = append(plan.Delete, schedule.Prune(in.now, in.inventory(mine), policy).Delete...)
+	pruned := schedule.Prune(in.now, in.inventory(mine), policy).Delete
+	plan.Delete = append(plan.Delete, pruned...)
+	for _, b := range mine {
+		going := slices.ContainsFunc(pruned, func(v schedule.Verdict) bool { return v.Name == b.Name })
+		if marked(b) && !going && b.DeletionTimestamp.IsZero() {
+			plan.Unmark = append(plan.Unmark, b)
+		}
+	}
 }
+
+// marked reports whether retention marked a Backup for deletion.
+func marked(b *v1.Backup) bool { return b.Annotations[v1.PrunedAnnotation] != "" }
 
 // offset is how long after its slot a run begins. Dumps are begun by the CronJob, all at
 // their slot: the Backup comes when its Job should be there.
@@ -259,7 +271,7 @@ func (in input) backupFor(p place, slot time.Time) *v1.Backup {
 		},
 		Spec: v1.BackupSpec{
 			AppName: in.app.Name, ClusterName: p.name, Method: p.method, Slot: &metav1.Time{Time: slot},
-			Deletion: v1.DeletionDelete,
+			Deletion: v1.DeletionRetain,
 		},
 	}
 	if p.method == v1.BackupSnapshot {

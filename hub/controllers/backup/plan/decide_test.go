@@ -135,7 +135,7 @@ func TestTheBackupOfASlot(t *testing.T) {
 	}
 	want := v1.BackupSpec{
 		AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, Slot: &metav1.Time{Time: at("2026-03-02T02:00:00Z")},
-		CopyToRegions: []string{"us-east-1"}, Deletion: v1.DeletionDelete,
+		CopyToRegions: []string{"us-east-1"}, Deletion: v1.DeletionRetain,
 	}
 	if diff := cmp.Diff(want, made[0].Spec); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)

@@ -8,15 +8,16 @@
 //   - Snapshots of applications of the same schedule are spread over a few minutes after
 //     the slot. Dumps are made by the CronJob in the member, at the slot: the Backup comes
 //     two minutes later, finds the CronJob's Job, and makes it where there is none.
-//   - Retention is hub/schedule's plan over the Backups of an application in a cluster;
-//     deleting a Backup deletes its snapshots (package hub/controllers/backup).
+//   - Retention is hub/schedule's plan over the Backups of an application in a cluster. It sets
+//     spec.deletion: Delete on a Backup and then deletes it, so that its data goes as well
+//     (package hub/controllers/backup). No other deletion of a Backup deletes data.
 //   - The condition BackupReady of the application says whether each cluster has a good
 //     backup that is young enough, and what stands in the way.
 //
 // # Not
 //
 // The files of dumps are pruned in the member, by its CronJob and by the same retention; a
-// Backup that is deleted here takes what is in the bucket along. Where a cluster is backed up
+// Backup that is pruned here takes what is in the bucket along. Where a cluster is backed up
 // by snapshots no dump stands in for one, nor the other way round, and snapshots from before
 // a cluster was dumped are kept.
 // Backups of an application that is gone, or of a cluster that it has left, are kept:

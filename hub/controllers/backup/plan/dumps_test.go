@@ -89,7 +89,7 @@ func TestTheDumpOfASlot(t *testing.T) {
 	}
 	want := v1.BackupSpec{
 		AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump, Slot: &metav1.Time{Time: at("2026-03-02T02:00:00Z")},
-		Deletion: v1.DeletionDelete,
+		Deletion: v1.DeletionRetain,
 	}
 	if diff := cmp.Diff(want, made[0].Spec); diff != "" || made[0].Name != "shop-eu-1-20260302-0200" {
 		t.Errorf("%s, spec (-want +got):\n%s", made[0].Name, diff)

@@ -186,6 +186,9 @@ func (in input) pinned(b *v1.Backup) string {
 			return fmt.Sprintf("being restored by %s", r.Name)
 		}
 	}
+	if b.Annotations[v1.RediscoveredAnnotation] != "" {
+		return "found again in the cloud, where it may have been kept on purpose"
+	}
 	return ""
 }
 

@@ -179,8 +179,13 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 			return fmt.Errorf("deleting the verification %q: %w", v.Name, err)
 		}
 	}
+	for _, b := range plan.Unmark {
+		if err := r.mark(ctx, b.DeepCopy(), v1.DeletionRetain); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
 	for _, d := range plan.Delete {
-		if err := r.delete(ctx, in.backup(d.Name), d.Why); err != nil {
+		if err := r.delete(ctx, in.backup(d.Name), d.Why); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
@@ -231,16 +236,40 @@ func (r *Reconciler) make(ctx context.Context, app *v1.EcommerceApp, b *v1.Backu
 	return nil
 }
 
-// delete deletes a Backup that is still the one that was decided about.
+// delete deletes a Backup together with its data, if it is still the one that was decided
+// about. Between the two writes the Backup is marked and exists: the next pass deletes it, or
+// takes the mark back.
 func (r *Reconciler) delete(ctx context.Context, b *v1.Backup, why string) error {
 	if b == nil || !b.DeletionTimestamp.IsZero() {
 		return nil
 	}
+	b = b.DeepCopy()
+	if b.Spec.Deletion != v1.DeletionDelete {
+		if err := r.mark(ctx, b, v1.DeletionDelete); err != nil {
+			return err
+		}
+	}
 	same := client.Preconditions{UID: new(b.UID), ResourceVersion: new(b.ResourceVersion)}
 	if err := r.client.Delete(ctx, b, same); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("deleting backup %q: %w", b.Name, err))
+		return fmt.Errorf("deleting backup %q: %w", b.Name, err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Deleted a backup", "backup", b.Name, "why", why)
+	ctrl.LoggerFrom(ctx).Info("Pruned a backup", "backup", b.Name, "reason", why)
+	return nil
+}
+
+// mark sets whether the data of a Backup goes with it, if nobody has changed the Backup.
+func (r *Reconciler) mark(ctx context.Context, b *v1.Backup, deletion v1.DeletionPolicy) error {
+	before := b.DeepCopy()
+	b.Spec.Deletion = deletion
+	if deletion == v1.DeletionDelete {
+		metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1.PrunedAnnotation, "true")
+	} else {
+		delete(b.Annotations, v1.PrunedAnnotation)
+	}
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, b, lock, client.FieldOwner(v1.HubFieldManager)); err != nil {
+		return fmt.Errorf("setting spec.deletion of backup %q to %s: %w", b.Name, deletion, err)
+	}
 	return nil
 }
 

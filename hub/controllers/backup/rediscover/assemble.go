@@ -65,9 +65,7 @@ func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 		ObjectMeta: f.meta(tags[cloud.TagNamespace], tags[cloud.TagBackup], labels{tags[cloud.TagAppName], tags[cloud.TagCluster]}),
 		Spec: v1.BackupSpec{
 			AppName: tags[cloud.TagAppName], ClusterName: tags[cloud.TagCluster],
-			Method: v1.BackupSnapshot,
-			// It may have been kept on purpose: retention is not to delete it unless told.
-			Deletion: v1.DeletionRetain,
+			Method: v1.BackupSnapshot, Deletion: v1.DeletionRetain,
 		},
 		Status: v1.BackupStatus{
 			AppUID: tags[cloud.TagApp], Account: f.account.Name, Provider: f.account.Spec.Provider,

@@ -1,5 +1,5 @@
 // Package rediscover makes Backups of snapshots that are in the cloud, and of dumps that
-// are in a bucket, and that the hub does not know: its objects were lost, or deleted with spec.deletion: Retain.
+// are in a bucket, and that the hub does not know: its objects were lost, or deleted without spec.deletion: Delete.
 //
 // # What
 //

@@ -160,9 +160,7 @@ func (f found) dump(m dumps.Manifest, at v1.DumpObject, whole bool) v1.Backup {
 	b := v1.Backup{
 		ObjectMeta: f.meta(m.Namespace, m.Backup, labels{m.App, m.Cluster}),
 		Spec: v1.BackupSpec{
-			AppName: m.App, ClusterName: m.Cluster, Method: v1.BackupDump,
-			// As with snapshots.
-			Deletion: v1.DeletionRetain,
+			AppName: m.App, ClusterName: m.Cluster, Method: v1.BackupDump, Deletion: v1.DeletionRetain,
 		},
 		Status: v1.BackupStatus{
 			Phase: v1.BackupCompleted, Message: "Found again in the bucket",

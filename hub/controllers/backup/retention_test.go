@@ -1,0 +1,84 @@
+package backup_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/shopfleet/shopfleet/api/apitest"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// TestRetention follows Backups to the end of their lives: what was neither pruned nor
+// marked for deletion stays in the cloud and is found again.
+func TestRetention(t *testing.T) {
+	e := newTestenv(t)
+	e.createShop(t)
+	for _, name := range []string{"pruned", "marked", "lost"} {
+		e.backUp(t, name)
+	}
+	e.storeDump(t, "dump-lost")
+	e.storeDump(t, "dump-marked")
+	e.rediscover(t, "dumps")
+
+	for _, name := range []string{"marked", "dump-marked"} {
+		b := e.get(t, name)
+		b.Spec.Deletion = v1.DeletionDelete
+		if err := e.Update(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		e.remove(t, b)
+	}
+	e.remove(t, e.get(t, "lost"))
+	e.stored(t, "dump-lost", "lost", "pruned")
+
+	e.rediscover(t, "snapshots")
+	if found := e.get(t, "lost"); found.Spec.Deletion != v1.DeletionRetain || found.Status.Phase != v1.BackupCompleted {
+		t.Errorf("found again as %s with deletion %s", found.Status.Phase, found.Spec.Deletion)
+	}
+	// Retention stops between its two writes once, and what was found again stays.
+	e.brokenDeletes.Store(1)
+	e.clock.Step(49 * time.Hour)
+	e.backUp(t, "newest")
+	e.gone(t, apitest.Backup("pruned").Namespace(namespace).Obj())
+	if e.brokenDeletes.Load() >= 0 {
+		t.Error("no deletion failed")
+	}
+	e.stored(t, "dump-lost", "lost", "newest")
+	e.unmarked(t, "newest")
+
+	// Neither the member nor the cloud is there.
+	e.away.Store(true)
+	e.accounts.Remove(account)
+	e.remove(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	e.stored(t, "dump-lost", "lost", "newest")
+
+	e.connect()
+	e.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	e.rediscover(t, "everything")
+	for _, name := range []string{"dump-lost", "lost", "newest"} {
+		e.get(t, name)
+	}
+}
+
+// unmarked does what retention has done when the hub dies between its two writes, to a
+// Backup that is to be kept.
+func (e *testenv) unmarked(t *testing.T, name string) {
+	t.Helper()
+	b := e.get(t, name)
+	metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1.PrunedAnnotation, "true")
+	b.Spec.Deletion = v1.DeletionDelete
+	if err := e.Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	e.eventually(t, "the mark of retention to be taken back", func(context.Context) error {
+		if b = e.get(t, name); b.Spec.Deletion != v1.DeletionRetain || b.Annotations[v1.PrunedAnnotation] != "" {
+			return fmt.Errorf("deletion %s, annotations %v", b.Spec.Deletion, b.Annotations)
+		}
+		return nil
+	})
+}
