@@ -122,6 +122,7 @@ const (
 	ReasonNoBackup            = "NoBackup"
 	ReasonBackupTooOld        = "BackupTooOld"
 	ReasonBackupsRecent       = "BackupsRecent"
+	ReasonPruningHeld         = "PruningHeld"
 	ReasonBackupNotFound      = "BackupNotFound"
 	ReasonBackupNotReady      = "BackupNotReady"
 	ReasonProviderMismatch    = "ProviderMismatch"

@@ -75,6 +75,7 @@ type account struct {
 	// bucket is nil until it is asked for.
 	bucket       *Bucket
 	bucketBudget *budget
+	clock        *providerClock
 }
 
 // New makes accounts without any.
@@ -99,12 +100,13 @@ func (a *Accounts) Set(name string, spec v1.CloudAccountSpec, secret map[string]
 	next := &account{
 		spec: *spec.DeepCopy(), secret: maps.Clone(secret),
 		sessions: map[string]cloud.Session{}, budgets: map[string]*budget{}, bucketBudget: newBudget(),
+		clock: newProviderClock(a.options.Clock),
 	}
 	switch {
 	case known:
 		// What is left of the budgets is the provider's view, and no matter of
 		// credentials; nor are connections.
-		next.budgets, next.bucketBudget, next.http = last.budgets, last.bucketBudget, last.http
+		next.budgets, next.bucketBudget, next.http, next.clock = last.budgets, last.bucketBudget, last.http, last.clock
 	case a.options.HTTP != nil:
 		next.http = a.options.HTTP
 	default:
@@ -180,7 +182,7 @@ func (a *Accounts) config(name string, of *account, transport http.RoundTripper)
 		Account: name, Endpoint: of.spec.Endpoint, Spec: of.spec, Secret: of.secret,
 		Token: a.options.Token, Clock: a.options.Clock,
 		HTTP: &http.Client{Transport: counted{
-			next:  transport,
+			next:  dated{next: transport, clock: of.clock},
 			count: a.options.Requests.MustCurryWith(prometheus.Labels{"provider": string(of.spec.Provider), "account": name}),
 		}},
 	}

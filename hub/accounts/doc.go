@@ -12,6 +12,7 @@
 //     would have to wait is Throttled at once, with the time to wait: nobody is held up,
 //     and no request sent.
 //   - Requests are counted by account and outcome.
+//   - Skew compares the hub's clock with the provider's, by the Date of responses.
 //
 // # Not
 //

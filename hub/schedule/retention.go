@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,6 +52,8 @@ type Backup struct {
 	Verified bool
 	// Locked says that the provider or a person forbids its deletion.
 	Locked bool
+	// Account is the CloudAccount that has its data; empty if none has.
+	Account string
 	// Method is how it was made. One method does not stand in for another: a
 	// snapshot is of use in its own cloud alone.
 	Method string
@@ -61,8 +64,9 @@ type Inventory struct {
 	Backups []Backup
 	// Complete says that every page of every list was read.
 	Complete bool
-	// ClockSkew is how far the provider's clock is ahead of ours; negative: behind.
-	ClockSkew time.Duration
+	// Skews is how far the clock of each account's provider is ahead of the hub's; negative:
+	// behind. What is in an account without an entry is not deleted.
+	Skews map[string]time.Duration
 }
 
 // Policy is how long backups are kept. The zero Policy deletes nothing.
@@ -108,6 +112,9 @@ type Plan struct {
 	Delete []Verdict
 	// Blocked says why nothing is deleted whatever its age; empty if nothing stands in the way.
 	Blocked string
+	// Held says why a backup that is due is not deleted; empty if none is held. Those beyond
+	// MaxDeletions are not.
+	Held string
 }
 
 // Prune returns which backups to delete. A good one goes when it is older than
@@ -123,7 +130,7 @@ func Prune(now time.Time, inventory Inventory, policy Policy) Plan {
 			plan.Keep = append(plan.Keep, Verdict{b.Name, why})
 			continue
 		}
-		due = append(due, expired{Verdict{b.Name, p.why(b)}, p.expiry(b)})
+		due = append(due, expired{Verdict{b.Name, p.why(b)}, p.expiry(b), inventory.held(b)})
 	}
 	slices.SortFunc(due, func(a, b expired) int {
 		if c := a.at.Compare(b.at); c != 0 {
@@ -131,11 +138,13 @@ func Prune(now time.Time, inventory Inventory, policy Policy) Plan {
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
-	for i, e := range due {
+	for _, e := range due {
+		held := cmp.Or(plan.Blocked, e.held)
+		plan.Held = cmp.Or(plan.Held, held)
 		switch {
-		case plan.Blocked != "":
-			plan.Keep = append(plan.Keep, Verdict{e.Name, "nothing is deleted now: " + plan.Blocked})
-		case i >= policy.MaxDeletions:
+		case held != "":
+			plan.Keep = append(plan.Keep, Verdict{e.Name, "not deleted now: " + held})
+		case len(plan.Delete) >= policy.MaxDeletions:
 			plan.Keep = append(plan.Keep, Verdict{e.Name, fmt.Sprintf("goes later: no more than %d are deleted at once", max(policy.MaxDeletions, 0))})
 		default:
 			plan.Delete = append(plan.Delete, e.Verdict)
@@ -154,20 +163,30 @@ func Prune(now time.Time, inventory Inventory, policy Policy) Plan {
 type expired struct {
 	Verdict
 	at time.Time
+	// held says why it is not deleted now.
+	held string
+}
+
+// held returns why the age of a backup of its own cannot be trusted.
+func (i Inventory) held(b Backup) string {
+	if _, known := i.Skews[b.Account]; b.Account != "" && !known {
+		return fmt.Sprintf("the clock of the CloudAccount %q is not known", b.Account)
+	}
+	return ""
 }
 
 // blocked tells why ages or names in the inventory cannot be trusted.
 func (i Inventory) blocked(now time.Time) string {
-	switch {
-	case !i.Complete:
+	if !i.Complete {
 		return "the list of backups is not complete"
-	case i.ClockSkew > MaxClockSkew || i.ClockSkew < -MaxClockSkew:
-		return fmt.Sprintf("the clocks of the hub and of the provider differ by more than %s", MaxClockSkew)
 	}
 	sorted := slices.SortedFunc(slices.Values(i.Backups), func(a, b Backup) int { return strings.Compare(a.Name, b.Name) })
 	for n, b := range sorted {
 		if n > 0 && sorted[n-1].Name == b.Name {
 			return fmt.Sprintf("two backups are named %q", b.Name)
+		}
+		if b.Account != "" && i.Skews[b.Account].Abs() > MaxClockSkew {
+			return fmt.Sprintf("the clocks of the hub and of the CloudAccount %q differ by more than %s", b.Account, MaxClockSkew)
 		}
 		if b.good() && b.CutAt.After(now.Add(MaxClockSkew)) {
 			return fmt.Sprintf("the backup %q is from the future, so a clock is or was wrong", b.Name)

@@ -29,7 +29,7 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 		},
 	}
 	if r.IntN(4) == 0 {
-		w.inventory.ClockSkew = time.Duration(r.IntN(800)-400) * time.Second
+		w.inventory.Skews = map[string]time.Duration{"prod": time.Duration(r.IntN(800)-400) * time.Second}
 	}
 	states := []State{
 		StateCompleted, StateCompleted, StateCompleted, StateCompleted, StateFailed, StateFailed,
@@ -41,6 +41,7 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 			Name: fmt.Sprintf("b%02d", i), CutAt: w.now.Add(-age), CreatedAt: w.now.Add(-age - time.Minute),
 			State: states[r.IntN(len(states))], Method: []string{"Snapshot", "Snapshot", "Dump"}[r.IntN(3)],
 			Foreign: r.IntN(9) == 0, Verified: r.IntN(9) == 0, Locked: r.IntN(9) == 0,
+			Account: []string{"", "", "prod"}[r.IntN(3)],
 		}
 		if r.IntN(9) == 0 {
 			b.Pinned = "being copied to us-east-1"
@@ -122,8 +123,16 @@ func (w hoard) bounded(_ *rand.Rand, p Plan) string {
 	switch {
 	case len(p.Delete) > max(w.policy.MaxDeletions, 0):
 		return "more than allowed"
-	case len(p.Delete) > 0 && (!w.inventory.Complete || w.inventory.ClockSkew.Abs() > 5*time.Minute || p.Blocked != ""):
+	case len(p.Delete) > 0 && (!w.inventory.Complete || p.Blocked != ""):
 		return "deletes what it cannot judge"
+	}
+	skew, known := w.inventory.Skews["prod"]
+	there := func(b Backup) bool { return b.Account == "prod" }
+	switch {
+	case !known && slices.ContainsFunc(w.deleted(p), there):
+		return "deletes what is by a clock that is not known"
+	case skew.Abs() > 5*time.Minute && len(p.Delete) > 0 && slices.ContainsFunc(w.inventory.Backups, there):
+		return "deletes by a clock that is wrong"
 	}
 	return ""
 }

@@ -33,6 +33,16 @@ func uncutBackup(b *Backup)          { b.CutAt = time.Time{} }
 func timeless(b *Backup)             { b.CutAt, b.CreatedAt = time.Time{}, time.Time{} }
 func complete(b ...Backup) Inventory { return Inventory{Backups: b, Complete: true} }
 
+// skewed has two backups that are kept and one that is due in the account prod, and one
+// that is due in the account old.
+func skewed(t *testing.T, skews map[string]time.Duration) Inventory {
+	t.Helper()
+	in := func(account string) func(*Backup) { return func(b *Backup) { b.Account = account } }
+	i := complete(old(t, "a", 1, in("prod")), old(t, "b", 2, in("prod")), old(t, "c", 50, in("prod")), old(t, "d", 60, in("old")))
+	i.Skews = skews
+	return i
+}
+
 // policy keeps 2 newest and 30 days, and deletes 10 at once.
 func policy() Policy {
 	return Policy{KeepLast: 2, KeepDays: 30, MaxDeletions: 10, FailedAfter: 7 * 24 * time.Hour}
@@ -98,6 +108,7 @@ func TestPrune(t *testing.T) {
 		keep      string // Names.
 		delete    string // Names, in order.
 		blocked   string
+		held      string
 	}{
 		"nothing":                       {inventory: complete()},
 		"the only one, however old":     {inventory: complete(old(t, "a", 4000)), keep: "a"},
@@ -118,9 +129,11 @@ func TestPrune(t *testing.T) {
 		"a locked one holds a place":    {inventory: complete(old(t, "f", 1, locked), old(t, "a", 50), old(t, "b", 51), old(t, "c", 52)), keep: "a f", delete: "c b"},
 		"what is due the longest":       {inventory: complete(old(t, "a", 0), old(t, "b", 1), old(t, "c", 35), old(t, "f", 2, in(StateFailed)), old(t, "g", 20, in(StateFailed))), change: func(p *Policy) { p.MaxDeletions = 1 }, keep: "a b c f", delete: "g"},
 		"a list that is not complete":   {inventory: Inventory{Backups: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)).Backups}, keep: "a b c", blocked: "the list of backups is not complete"},
-		"a clock ahead":                 {inventory: Inventory{Backups: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)).Backups, Complete: true, ClockSkew: MaxClockSkew + 1}, keep: "a b c", blocked: "differ by more than 5m0s"},
-		"a clock behind":                {inventory: Inventory{Backups: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)).Backups, Complete: true, ClockSkew: -MaxClockSkew - 1}, keep: "a b c", blocked: "differ by more than 5m0s"},
-		"clocks that differ a little":   {inventory: Inventory{Backups: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)).Backups, Complete: true, ClockSkew: -MaxClockSkew}, keep: "a b", delete: "c"},
+		"a clock ahead":                 {inventory: skewed(t, map[string]time.Duration{"prod": MaxClockSkew + 1, "old": 0}), keep: "a b c d", blocked: `of the CloudAccount "prod" differ by more than 5m0s`},
+		"a clock behind":                {inventory: skewed(t, map[string]time.Duration{"prod": -25 * 24 * time.Hour, "old": 0}), keep: "a b c d", blocked: `of the CloudAccount "prod" differ by more than 5m0s`},
+		"clocks that differ a little":   {inventory: skewed(t, map[string]time.Duration{"prod": -MaxClockSkew, "old": MaxClockSkew}), keep: "a b", delete: "d c"},
+		"a clock that is not known":     {inventory: skewed(t, map[string]time.Duration{"prod": 0}), keep: "a b d", delete: "c", held: `the clock of the CloudAccount "old" is not known`},
+		"somebody else's clock":         {inventory: skewed(t, map[string]time.Duration{"prod": 0, "old": 0, "other": time.Hour}), keep: "a b", delete: "d c"},
 		"a cut in the future":           {inventory: complete(old(t, "a", -1), old(t, "b", 2), old(t, "c", 50)), keep: "a b c", blocked: `"a" is from the future`},
 		"a stranger's in the future":    {inventory: complete(old(t, "f", -1, foreign), old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)), keep: "a b f", delete: "c"},
 		"a name twice":                  {inventory: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50), old(t, "c", 60)), keep: "a b c c", blocked: `two backups are named "c"`},
@@ -140,6 +153,9 @@ func TestPrune(t *testing.T) {
 			}
 			if !strings.Contains(plan.Blocked, tt.blocked) || (tt.blocked == "") != (plan.Blocked == "") {
 				t.Errorf("blocked %q, want %q", plan.Blocked, tt.blocked)
+			}
+			if plan.Held != tt.held+plan.Blocked { // One of the two.
+				t.Errorf("held %q, want %q", plan.Held, tt.held+plan.Blocked)
 			}
 		})
 	}

@@ -57,7 +57,7 @@ func (s *shop) run() {
 	s.last = due.Slot
 	b := Backup{
 		Name: BackupName("shop", "eu-1", due.Slot), CreatedAt: s.now, CutAt: s.now.Add(time.Minute),
-		State: StateCompleted, Method: "Snapshot",
+		State: StateCompleted, Method: "Snapshot", Account: "prod",
 	}
 	if s.r.IntN(9) == 0 {
 		b.State, b.CutAt = StateFailed, time.Time{}
@@ -101,8 +101,9 @@ func (s *shop) live() {
 // prune deletes, and checks what must never happen.
 func (s *shop) prune() {
 	inventory := Inventory{Backups: s.backups, Complete: s.r.IntN(12) > 0}
+	inventory.Skews = map[string]time.Duration{"prod": 0}
 	if s.r.IntN(25) == 0 {
-		inventory.ClockSkew = time.Hour
+		inventory.Skews["prod"] = time.Hour
 	}
 	newest := s.find(func(b Backup) bool { return b.good() })
 	proven := s.find(func(b Backup) bool { return b.good() && b.Verified })

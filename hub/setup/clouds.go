@@ -114,7 +114,7 @@ func (c *clouds) setup(ctx context.Context) error {
 			})
 		},
 		func(mgr ctrl.Manager) error {
-			return plan.Setup(ctx, mgr, plan.Options{Recorder: c.recorder, Metrics: c.metrics})
+			return plan.Setup(ctx, mgr, plan.Options{Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew})
 		},
 		func(mgr ctrl.Manager) error {
 			return backup.Setup(mgr, backup.Options{

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -40,10 +43,15 @@ func TestRetention(t *testing.T) {
 	if found := e.get(t, "lost"); found.Spec.Deletion != v1.DeletionRetain || found.Status.Phase != v1.BackupCompleted {
 		t.Errorf("found again as %s with deletion %s", found.Status.Phase, found.Spec.Deletion)
 	}
-	// Retention stops between its two writes once, and what was found again stays.
-	e.brokenDeletes.Store(1)
+	// Retention is held while the clock of the hub is wrong. Then it stops between its two
+	// writes once, and what was found again stays.
+	e.skew.Store(-int64(49 * time.Hour))
 	e.clock.Step(49 * time.Hour)
 	e.backUp(t, "newest")
+	e.held(t)
+	e.brokenDeletes.Store(1)
+	e.skew.Store(0)
+	e.wake(t)
 	e.gone(t, apitest.Backup("pruned").Namespace(namespace).Obj())
 	if e.brokenDeletes.Load() >= 0 {
 		t.Error("no deletion failed")
@@ -62,6 +70,33 @@ func TestRetention(t *testing.T) {
 	e.rediscover(t, "everything")
 	for _, name := range []string{"dump-lost", "lost", "newest"} {
 		e.get(t, name)
+	}
+}
+
+// held waits until the application says that nothing is pruned.
+func (e *testenv) held(t *testing.T) {
+	t.Helper()
+	app := &v1.EcommerceApp{}
+	e.eventually(t, "pruning to be held", func(ctx context.Context) error {
+		if err := e.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "shop"}, app); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionBackupReady)
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonPruningHeld {
+			return fmt.Errorf("the condition is %+v", c)
+		}
+		return nil
+	})
+	e.stored(t, "dump-lost", "lost", "newest", "pruned")
+}
+
+// wake has the application looked at.
+func (e *testenv) wake(t *testing.T) {
+	t.Helper()
+	app := apitest.App("shop").Namespace(namespace).Obj()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {"woken": "true"}}}`))
+	if err := e.Patch(t.Context(), app, patch); err != nil {
+		t.Fatal(err)
 	}
 }
 

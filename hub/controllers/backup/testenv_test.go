@@ -62,6 +62,8 @@ type testenv struct {
 	// away makes the member unreachable, and brokenDeletes is how many deletions of Backups fail.
 	away          atomic.Bool
 	brokenDeletes atomic.Int32
+	// skew is how far the provider's clock is ahead of the hub's.
+	skew atomic.Int64
 }
 
 func newTestenv(t *testing.T) *testenv {
@@ -112,7 +114,10 @@ func (e *testenv) run(t *testing.T, mgr ctrl.Manager) {
 	}
 	recorder := events.NewFakeRecorder(1000)
 	err = errors.Join(
-		plan.Setup(ctx, mgr, plan.Options{Recorder: recorder, Metrics: metrics, Clock: e.clock}),
+		plan.Setup(ctx, mgr, plan.Options{
+			Recorder: recorder, Metrics: metrics, Clock: e.clock,
+			Skew: func(string) (time.Duration, bool) { return time.Duration(e.skew.Load()), true },
+		}),
 		backup.Setup(mgr, backup.Options{
 			HubUID: hubUID, Accounts: e.accounts, Recorder: recorder, Clock: e.clock,
 			Member: func(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {

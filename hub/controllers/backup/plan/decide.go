@@ -16,6 +16,9 @@ import (
 // dumpGrace is how long after its slot a CronJob's Job is there, if it comes at all.
 const dumpGrace = 2 * time.Minute
 
+// heldAgain is when pruning that is held is tried again.
+const heldAgain = time.Minute
+
 // input is what a plan is decided from.
 type input struct {
 	app      *v1.EcommerceApp
@@ -23,6 +26,10 @@ type input struct {
 	backups  []v1.Backup
 	restores []v1.Restore
 	now      time.Time
+	// skews is how far the clocks of providers are ahead of the hub's, by CloudAccount.
+	// Without an entry it is not known, which is worth telling once the hub has settled.
+	skews   map[string]time.Duration
+	settled bool
 }
 
 // Plan is what to do for an application now.
@@ -99,7 +106,7 @@ func decide(in input) Plan {
 		}
 		method := methodIn(policy.Method, member)
 		if method != v1.BackupDump {
-			in.prune(&plan, in.by(v1.BackupDump, entry.Name))
+			all = append(all, in.prune(&plan, entry.Name, in.by(v1.BackupDump, entry.Name))...)
 		}
 		if method == v1.BackupAuto {
 			continue
@@ -173,7 +180,7 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p place) []trouble {
 	if t := in.verify(plan, &standing, mine); t.reason != "" {
 		found = append(found, t)
 	}
-	in.prune(plan, mine)
+	found = append(found, in.prune(plan, p.name, mine)...)
 	plan.Clusters = append(plan.Clusters, standing)
 	if t, at := in.exposure(p.name, standing, mine); t.reason != "" {
 		found = append(found, t)
@@ -184,16 +191,24 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p place) []trouble {
 }
 
 // prune plans which Backups of a cluster go.
-func (in input) prune(plan *Plan, mine []*v1.Backup) {
+func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []trouble {
 	policy := schedule.PolicyOf(in.app.Spec.Database.Backup.Retention)
-	pruned := schedule.Prune(in.now, in.inventory(mine), policy).Delete
-	plan.Delete = append(plan.Delete, pruned...)
+	pruned := schedule.Prune(in.now, in.inventory(mine), policy)
+	plan.Delete = append(plan.Delete, pruned.Delete...)
 	for _, b := range mine {
-		going := slices.ContainsFunc(pruned, func(v schedule.Verdict) bool { return v.Name == b.Name })
+		going := slices.ContainsFunc(pruned.Delete, func(v schedule.Verdict) bool { return v.Name == b.Name })
 		if marked(b) && !going && b.DeletionTimestamp.IsZero() {
 			plan.Unmark = append(plan.Unmark, b)
 		}
 	}
+	if pruned.Held == "" {
+		return nil
+	}
+	plan.Again = earliest(plan.Again, in.now.Add(heldAgain))
+	if pruned.Blocked == "" && !in.settled {
+		return nil // Accounts are verified at the start: the clock is about to be known.
+	}
+	return []trouble{{v1.ReasonPruningHeld, fmt.Sprintf("%s: old backups are not deleted: %s", cluster, pruned.Held)}}
 }
 
 // marked reports whether retention marked a Backup for deletion.

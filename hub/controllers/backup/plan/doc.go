@@ -27,6 +27,8 @@
 //
 //   - The hub's cache is the inventory. It is complete when it has synced, and what a
 //     person deleted from the hub is found again with backups --rediscover, not here.
-//   - Clocks are compared by what Backups say: a point in time of the provider's that
-//     lies outside of the pass that asked for it tells how far the clocks are apart.
+//   - Nothing is pruned while the clocks of the hub and of a provider differ by more than five
+//     minutes, and no Backup whose provider has not told the time for two hours. A dump
+//     that is on its claim alone has no provider: pruning deletes nothing but its Backup, and
+//     is held only by a point in time in the future.
 package plan

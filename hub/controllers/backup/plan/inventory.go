@@ -145,20 +145,16 @@ func newest(mine []*v1.Backup, phase v1.BackupPhase) *v1.Backup {
 
 // inventory is what retention is decided on.
 func (in input) inventory(mine []*v1.Backup) schedule.Inventory {
-	out := schedule.Inventory{Complete: true}
-	var newestSkew time.Time
+	out := schedule.Inventory{Complete: true, Skews: in.skews}
 	for _, b := range mine {
 		entry := schedule.Backup{
 			Name: b.Name, CreatedAt: b.CreationTimestamp.Time, State: stateOf(b), Pinned: in.pinned(b),
-			Verified: b.Status.LastVerifiedTime != nil, Method: string(b.Spec.Method),
+			Verified: b.Status.LastVerifiedTime != nil, Method: string(b.Spec.Method), Account: b.Status.Account,
 		}
 		if b.Status.CutTime != nil {
 			entry.CutAt = b.Status.CutTime.Time
 		}
 		out.Backups = append(out.Backups, entry)
-		if skew, known := skewOf(b); known && b.CreationTimestamp.After(newestSkew) {
-			newestSkew, out.ClockSkew = b.CreationTimestamp.Time, skew
-		}
 	}
 	return out
 }
@@ -190,22 +186,4 @@ func (in input) pinned(b *v1.Backup) string {
 		return "found again in the cloud, where it may have been kept on purpose"
 	}
 	return ""
-}
-
-// skewOf returns how far the provider's clock was ahead of the hub's when a Backup was
-// made: its point in time lies between start and completion if they agree.
-func skewOf(b *v1.Backup) (time.Duration, bool) {
-	s := &b.Status
-	switch {
-	case s.CutTime == nil || s.StartTime == nil || s.CompletionTime == nil:
-		return 0, false
-	case s.Dump != nil:
-		return 0, false // A node's clock, and none of the provider's.
-	case s.CutTime.Before(s.StartTime):
-		return s.CutTime.Sub(s.StartTime.Time), true
-	case s.CompletionTime.Before(s.CutTime):
-		return s.CutTime.Sub(s.CompletionTime.Time), true
-	default:
-		return 0, true
-	}
 }

@@ -37,3 +37,52 @@ func TestMarks(t *testing.T) {
 		t.Errorf("unmarked (-want +got):\n%s", diff)
 	}
 }
+
+// TestClocks prunes by the clock of the provider that has the data.
+func TestClocks(t *testing.T) {
+	t.Parallel()
+	const old = "eu-1: old backups are not deleted: "
+	for name, tt := range map[string]struct {
+		now     string
+		change  func(*input)
+		deleted int
+		reason  string
+		message string
+	}{
+		"agree":               {"2026-06-01T03:00:00Z", func(*input) {}, 4, v1.ReasonBackupsRecent, ""},
+		"differ":              {"2026-06-01T03:00:00Z", func(in *input) { in.skews["prod"] = -25 * 24 * time.Hour }, 0, v1.ReasonPruningHeld, old + `the clocks of the hub and of the CloudAccount "prod" differ by more than 5m0s`},
+		"not known":           {"2026-06-01T03:00:00Z", func(in *input) { in.skews = nil }, 0, v1.ReasonPruningHeld, old + `the clock of the CloudAccount "prod" is not known`},
+		"not known yet":       {"2026-06-01T03:00:00Z", func(in *input) { in.skews, in.settled = nil, false }, 0, v1.ReasonBackupsRecent, ""},
+		"differ, none is due": {"2026-05-26T03:00:00Z", func(in *input) { in.skews["prod"] = time.Hour }, 0, v1.ReasonBackupTooOld, ""},
+		"no account": {"2026-06-01T03:00:00Z", func(in *input) {
+			in.skews = nil
+			for i := range in.backups {
+				in.backups[i].Status.Account = ""
+			}
+		}, 4, v1.ReasonBackupsRecent, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := situation(tt.now)
+			in.app.Spec.Database.Backup.Retention = v1.Retention{KeepLast: new(int32(1)), KeepDays: new(int32(5))}
+			in.skews, in.settled = map[string]time.Duration{"prod": time.Minute}, true
+			for days := range 9 {
+				b := backup(at("2026-06-01T02:00:00Z").AddDate(0, 0, -days).Format(time.RFC3339), v1.BackupCompleted)
+				b.Status.Account = "prod"
+				in.backups = append(in.backups, b)
+			}
+			if tt.reason == v1.ReasonBackupTooOld { // The newest are gone, and nothing is due.
+				in.backups = in.backups[8:]
+			}
+			tt.change(&in)
+			plan := decide(in)
+			if len(plan.Delete) != tt.deleted || plan.Condition.Reason != tt.reason || tt.message != "" && plan.Condition.Message != tt.message {
+				t.Errorf("deletes %d because of %s: %s; want %d because of %s: %s",
+					len(plan.Delete), plan.Condition.Reason, plan.Condition.Message, tt.deleted, tt.reason, tt.message)
+			}
+			if held := tt.deleted == 0 && tt.reason != v1.ReasonBackupTooOld; held && plan.Again.After(in.now.Add(time.Minute)) {
+				t.Errorf("tries again at %s", plan.Again)
+			}
+		})
+	}
+}

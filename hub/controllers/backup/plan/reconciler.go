@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +34,8 @@ const (
 	conflictDelay = 200 * time.Millisecond
 	retryFirst    = time.Second
 	retryLast     = 5 * time.Minute
+	// settleTime is how long accounts may take to be verified after the start.
+	settleTime = 10 * time.Minute
 	// lookAgain bounds how long nothing is looked at, since ages grow by themselves.
 	lookAgain = time.Hour
 )
@@ -43,6 +46,9 @@ type Options struct {
 	Recorder events.EventRecorder
 	// Metrics are those of NewMetrics. Required.
 	Metrics *Metrics
+	// Skew returns how far the clock of a CloudAccount's provider is ahead of the hub's, if
+	// that is known. Required.
+	Skew func(account string) (ahead time.Duration, known bool)
 	// Clock tells the time; the default is the real one.
 	Clock clock.PassiveClock
 }
@@ -51,6 +57,8 @@ type Options struct {
 type Reconciler struct {
 	client  client.Client
 	options Options
+	// started returns when the first pass was.
+	started func() time.Time
 }
 
 // Setup adds the controller to the hub's own manager, whose cache holds Backups,
@@ -59,7 +67,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	r := &Reconciler{client: mgr.GetClient(), options: options}
+	r := &Reconciler{client: mgr.GetClient(), options: options, started: sync.OnceValue(options.Clock.Now)}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.Backup{}, backupsByApp, func(o client.Object) []string {
 		if b, ok := o.(*v1.Backup); ok {
 			return []string{b.Spec.AppName}
@@ -194,7 +202,8 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 
 // observe reads all that is decided from.
 func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, error) {
-	in := input{app: app, now: r.options.Clock.Now(), members: map[string]*v1.MemberCluster{}}
+	in := input{app: app, now: r.options.Clock.Now(), members: map[string]*v1.MemberCluster{}, skews: map[string]time.Duration{}}
+	in.settled = in.now.Sub(r.started()) > settleTime
 	for _, entry := range app.Status.Clusters {
 		member := &v1.MemberCluster{}
 		err := r.client.Get(ctx, client.ObjectKey{Name: entry.Name}, member)
@@ -210,6 +219,12 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, 
 		return input{}, fmt.Errorf("listing backups: %w", err)
 	}
 	in.backups = list.Items
+	for i := range in.backups {
+		account := in.backups[i].Status.Account
+		if ahead, known := r.options.Skew(account); known {
+			in.skews[account] = ahead
+		}
+	}
 	restores := &v1.RestoreList{}
 	if err := r.client.List(ctx, restores, client.InNamespace(app.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return input{}, fmt.Errorf("listing restores: %w", err)
