@@ -73,7 +73,8 @@ const (
 // CredentialsValid and Authorized as well.
 const (
 	// ConditionBackupReady is True, on an application, while each of its clusters has
-	// a good backup that is not older than spec.database.backup.maxRPO.
+	// a good backup that is not older than spec.database.backup.maxRPO. It is Unknown while
+	// a cluster has had none yet and is younger than that.
 	ConditionBackupReady = "BackupReady"
 	// ConditionObjectStorageReady is True, on a CloudAccount, when the hub can list what
 	// is in the bucket of spec.objectStorage. Accounts without one do not have it.
@@ -120,6 +121,7 @@ const (
 	ReasonVerificationFailed  = "VerificationFailed"
 	ReasonVerifying           = "Verifying"
 	ReasonNoBackup            = "NoBackup"
+	ReasonNoBackupYet         = "NoBackupYet"
 	ReasonBackupTooOld        = "BackupTooOld"
 	ReasonBackupsRecent       = "BackupsRecent"
 	ReasonPruningHeld         = "PruningHeld"

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,10 +99,14 @@ func decide(in input) Plan {
 		return plan
 	}
 	var all []trouble
-	planned := 0
+	var unknown []string
 	for _, entry := range in.app.Status.Clusters {
 		member := in.members[entry.Name]
-		if member == nil || entry.Phase == v1.PhaseDeleting {
+		if entry.Phase == v1.PhaseDeleting {
+			continue
+		}
+		if member == nil {
+			unknown = append(unknown, entry.Name)
 			continue
 		}
 		method := methodIn(policy.Method, member)
@@ -109,13 +114,13 @@ func decide(in input) Plan {
 			all = append(all, in.prune(&plan, entry.Name, in.by(v1.BackupDump, entry.Name))...)
 		}
 		if method == v1.BackupAuto {
+			unknown = append(unknown, entry.Name)
 			continue
 		}
 		// Where dumps are made, snapshots from before that was so are kept.
-		planned++
 		all = append(all, in.cluster(&plan, when, place{entry.Name, method})...)
 	}
-	plan.Condition = condition(planned, all, plan.notes)
+	plan.Condition = plan.condition(all, unknown)
 	return plan
 }
 
@@ -249,30 +254,58 @@ func (in input) exposure(name string, s Standing, mine []*v1.Backup) (trouble, t
 		name, newest(mine, v1.BackupCompleted).Name, s.MaxRPO, why)}, breach
 }
 
-// condition sums up.
-func condition(planned int, all []trouble, notes []string) metav1.Condition {
-	if planned == 0 {
+// condition returns BackupReady. It is True only when each cluster is known to have a good
+// backup that is young enough.
+func (p *Plan) condition(all []trouble, unknown []string) metav1.Condition {
+	if len(p.Clusters) == 0 && len(all) == 0 {
 		return metav1.Condition{
 			Status: metav1.ConditionUnknown, Reason: v1.ReasonNotChecked,
 			Message: "Of no cluster is it known yet how it is backed up",
 		}
 	}
-	if len(all) == 0 {
-		message := "Each cluster has a good backup that is young enough"
-		if len(notes) > 0 {
-			message += "; " + joined(notes)
-		}
-		return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent, Message: verdict.Clip(message)}
-	}
-	messages := slices.Clone(notes)
-	reason := all[0].reason
-	for _, t := range all {
-		messages = append(messages, t.message)
-		if t.reason == v1.ReasonNoBackup || t.reason == v1.ReasonBackupTooOld {
-			reason = t.reason
+	c := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent}
+	messages := slices.Clone(p.notes)
+	var without []string
+	for _, s := range p.Clusters {
+		if s.LastGood.IsZero() {
+			without = append(without, s.Cluster)
 		}
 	}
-	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: verdict.Clip(joined(messages))}
+	switch {
+	case len(all) > 0:
+		c.Status, c.Reason = metav1.ConditionFalse, all[0].reason
+		for _, t := range all {
+			messages = append(messages, t.message)
+			if t.reason == v1.ReasonNoBackup || t.reason == v1.ReasonBackupTooOld {
+				c.Reason = t.reason
+			}
+		}
+		c.Message = verdict.Clip(joined(messages))
+		return c
+	case len(without) > 0:
+		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNoBackupYet
+		c.Message = "There is no good backup yet in " + some(without)
+	case len(unknown) > 0:
+		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNotChecked
+		c.Message = "It is not known yet how backups are made in " + some(unknown)
+	default:
+		c.Message = "Each cluster has a good backup that is young enough"
+	}
+	if len(messages) > 0 {
+		c.Message += "; " + joined(messages)
+	}
+	c.Message = verdict.Clip(c.Message)
+	return c
+}
+
+// some names the first clusters by their names, and counts the others.
+func some(clusters []string) string {
+	const most = 10
+	slices.Sort(clusters)
+	if len(clusters) <= most {
+		return strings.Join(clusters, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:most], ", "), len(clusters)-most)
 }
 
 // backupFor returns the Backup of a slot.

@@ -42,6 +42,12 @@ func situation(now string) input {
 	return input{app: app, members: map[string]*v1.MemberCluster{"eu-1": member}, now: at(now)}
 }
 
+// place places the application in a further cluster like eu-1.
+func (in *input) place(cluster string) {
+	in.app.Status.Clusters = append(in.app.Status.Clusters, v1.ClusterStatus{Name: cluster})
+	in.members[cluster] = in.members["eu-1"].DeepCopy()
+}
+
 // backup is one of a slot, in a phase, cut a minute after it.
 func backup(slot string, phase v1.BackupPhase) v1.Backup {
 	when := at(slot)
@@ -158,7 +164,6 @@ func TestConditions(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"new":     {"2026-03-01T18:00:00Z", nil, metav1.ConditionTrue, v1.ReasonBackupsRecent, "Each cluster has a good backup that is young enough"},
 		"never":   {"2026-03-03T01:00:00Z", nil, metav1.ConditionFalse, v1.ReasonNoBackup, "eu-1: there is no good backup"},
 		"recent":  {"2026-03-02T09:00:00Z", done("2026-03-02T02:00:00Z"), metav1.ConditionTrue, v1.ReasonBackupsRecent, "Each cluster has a good backup that is young enough"},
 		"too old": {"2026-03-04T09:00:00Z", done("2026-03-02T02:00:00Z"), metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest good backup, shop-eu-1-20260302-0200, is older than 36h0m0s"},
@@ -198,6 +203,49 @@ func TestConditions(t *testing.T) {
 				tt.change(&in)
 			}
 			want := metav1.Condition{Status: tt.status, Reason: tt.reason, Message: tt.message}
+			if diff := cmp.Diff(want, decide(in).Condition); diff != "" {
+				t.Errorf("condition (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTheFirstBackup: of a cluster that has had no good backup yet nothing good is said.
+func TestTheFirstBackup(t *testing.T) {
+	t.Parallel()
+	backedUp := func(in *input) { in.backups = append(in.backups, backup("2026-03-02T02:00:00Z", v1.BackupCompleted)) }
+	for name, tt := range map[string]struct {
+		now     string
+		change  func(*input)
+		reason  string
+		message string
+	}{
+		"new":               {"2026-03-01T18:00:00Z", func(*input) {}, v1.ReasonNoBackupYet, "There is no good backup yet in eu-1"},
+		"new, at the bound": {"2026-03-03T00:00:00Z", func(*input) {}, v1.ReasonNoBackupYet, "There is no good backup yet in eu-1"},
+		"new, and none was good": {"2026-03-02T09:00:00Z", func(in *input) { in.backups = append(in.backups, backup("2026-03-02T02:00:00Z", v1.BackupFailed)) },
+			v1.ReasonNoBackupYet, "There is no good backup yet in eu-1"},
+		"one of many is new": {"2026-03-02T09:00:00Z", func(in *input) {
+			backedUp(in)
+			for i := range 12 {
+				in.place(fmt.Sprintf("us-%02d", 12-i))
+			}
+		}, v1.ReasonNoBackupYet, "There is no good backup yet in us-01, us-02, us-03, us-04, us-05, us-06, us-07, us-08, us-09, us-10 and 2 more"},
+		"one of two is not known": {"2026-03-02T09:00:00Z", func(in *input) {
+			backedUp(in)
+			in.place("us-1")
+			in.members["us-1"].Status.Provider = ""
+		}, v1.ReasonNotChecked, "It is not known yet how backups are made in us-1"},
+		"one of two has no member": {"2026-03-02T09:00:00Z", func(in *input) {
+			backedUp(in)
+			in.place("us-1")
+			delete(in.members, "us-1")
+		}, v1.ReasonNotChecked, "It is not known yet how backups are made in us-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := situation(tt.now)
+			tt.change(&in)
+			want := metav1.Condition{Status: metav1.ConditionUnknown, Reason: tt.reason, Message: tt.message}
 			if diff := cmp.Diff(want, decide(in).Condition); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)
 			}

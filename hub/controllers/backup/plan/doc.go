@@ -12,7 +12,8 @@
 //     spec.deletion: Delete on a Backup and then deletes it, so that its data goes as well
 //     (package hub/controllers/backup). No other deletion of a Backup deletes data.
 //   - The condition BackupReady of the application says whether each cluster has a good
-//     backup that is young enough, and what stands in the way.
+//     backup that is young enough, and what stands in the way. It is Unknown, not True, while
+//     a cluster waits for its first one.
 //
 // # Not
 //
