@@ -23,6 +23,8 @@
 //   - Where no cluster matches, the application stays on those that it is on,
 //     and the decision says so: a slip in a name or a label must not take a shop
 //     down everywhere. Who wants that deletes the application.
+//   - Where the application is on more clusters than maxClusters allows, those that are
+//     ready stay first: one that does not answer is no reason to delete one that does.
 //   - A detached cluster is never chosen, and nothing is deleted there: it has
 //     left the fleet, so it is not ours to clean.
 //   - The labels that a selector sees are those of the MemberCluster plus two

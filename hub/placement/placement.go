@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,7 +58,7 @@ func Decide(spec v1.Placement, clusters []Cluster, current []string) (Decision, 
 	}
 	var (
 		decision   Decision
-		candidates []string
+		candidates []candidate
 		known      = make(map[string]bool, len(clusters))
 		placed     = setOf(current)
 	)
@@ -68,14 +69,14 @@ func Decide(spec v1.Placement, clusters []Cluster, current []string) (Decision, 
 			decision.reject(cluster.Name, reason, message)
 			continue
 		}
-		candidates = append(candidates, cluster.Name)
+		candidates = append(candidates, candidate{name: cluster.Name, placed: placed[cluster.Name], ready: cluster.Ready})
 	}
 	for _, name := range spec.ClusterNames {
 		if !known[name] {
 			decision.reject(name, v1.ReasonNoMatchingCluster, "no MemberCluster has this name")
 		}
 	}
-	decision.take(candidates, placed, limitOf(spec))
+	decision.take(candidates, limitOf(spec))
 	if len(decision.Chosen) == 0 {
 		decision.stay(clusters, placed)
 	}
@@ -101,24 +102,37 @@ func (d *Decision) stay(clusters []Cluster, placed map[string]bool) {
 	d.Rejected = slices.DeleteFunc(d.Rejected, func(r v1.RejectedCluster) bool { return slices.Contains(d.Chosen, r.Cluster) })
 }
 
+// candidate is a cluster that qualifies.
+type candidate struct {
+	name          string
+	placed, ready bool
+}
+
 // take chooses among the clusters that qualify: those that run the application
-// already come first, so that a bound never moves it without need, then by name.
-func (d *Decision) take(candidates []string, placed map[string]bool, limit int) {
-	slices.SortFunc(candidates, func(a, b string) int {
-		if placed[a] != placed[b] {
-			if placed[a] {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a, b)
+// already come first, so that a bound never moves it without need, and of those the
+// ones that answer; then by name.
+func (d *Decision) take(candidates []candidate, limit int) {
+	slices.SortFunc(candidates, func(a, b candidate) int {
+		return cmp.Or(first(a.placed, b.placed), first(a.ready, b.ready), strings.Compare(a.name, b.name))
 	})
-	for i, name := range candidates {
+	for i, c := range candidates {
 		if i < limit {
-			d.Chosen = append(d.Chosen, name)
+			d.Chosen = append(d.Chosen, c.name)
 			continue
 		}
-		d.reject(name, v1.ReasonMaxClustersReached, fmt.Sprintf("no more than %d clusters are taken", limit))
+		d.reject(c.name, v1.ReasonMaxClustersReached, fmt.Sprintf("no more than %d clusters are taken", limit))
+	}
+}
+
+// first orders true before false.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
 	}
 }
 

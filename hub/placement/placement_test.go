@@ -85,6 +85,15 @@ func TestDecideReadiness(t *testing.T) {
 			current:  []string{"a"},
 			want:     Decision{Chosen: []string{"a", "b"}},
 		},
+		"of too many placed clusters the ready ones stay": {
+			spec:     v1.Placement{MaxClusters: 1},
+			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, notReady), ready("b", "r", v1.ProviderAWS)},
+			current:  []string{"a", "b"},
+			want: Decision{
+				Chosen:   []string{"b"},
+				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonMaxClustersReached, "no more than 1 clusters are taken")},
+			},
+		},
 		"a placed cluster that is not ready and no longer matches goes": {
 			spec:     v1.Placement{Regions: []string{"s"}},
 			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, notReady), ready("b", "s", v1.ProviderAWS)},
