@@ -48,3 +48,11 @@ func (a *EcommerceApp) Home() Home {
 	}
 	return HomeAgent
 }
+
+// InventoryLost reports whether the status of an application on the hub does not say
+// where its copies are. The hub observes a generation with the first inventory that it
+// writes, and counts the clusters in it: a status without either was wiped, or was
+// never written.
+func (a *EcommerceApp) InventoryLost() bool {
+	return a.Status.ObservedGeneration == 0 || len(a.Status.Clusters) == 0 && a.Status.ClusterCount > 0
+}

@@ -37,3 +37,25 @@ func TestHome(t *testing.T) {
 		}
 	}
 }
+
+func TestInventoryLost(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status EcommerceAppStatus
+		want   bool
+	}{
+		"never written":              {EcommerceAppStatus{}, true},
+		"wiped but for a phase":      {EcommerceAppStatus{Phase: PhaseFailed}, true},
+		"wiped but for the clusters": {EcommerceAppStatus{Clusters: []ClusterStatus{{Name: "eu"}}, ClusterCount: 1}, true},
+		"only the clusters wiped":    {EcommerceAppStatus{ObservedGeneration: 2, ClusterCount: 1}, true},
+		"placed":                     {EcommerceAppStatus{ObservedGeneration: 2, ClusterCount: 1, Clusters: []ClusterStatus{{Name: "eu"}}}, false},
+		"placed nowhere":             {EcommerceAppStatus{ObservedGeneration: 2}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := (&EcommerceApp{Status: tt.status}).InventoryLost(); got != tt.want {
+				t.Errorf("InventoryLost is %t, want %t", got, tt.want)
+			}
+		})
+	}
+}

@@ -42,17 +42,10 @@ type stage struct {
 	stop func()
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T, members ...fleet.ClusterSpec) *stage {
 	t.Helper()
 	s := &stage{members: map[string]client.Client{}, stop: func() {}}
-	s.fleet = fleettest.Start(t, fleet.Options{
-		Hub: fleet.ClusterSpec{Name: "hub"},
-		Members: []fleet.ClusterSpec{
-			{Name: "asia-1", Provider: fleet.Azure, Region: "southeastasia", Nodes: 2},
-			{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 2},
-			{Name: "us-1", Provider: fleet.GCP, Region: "us-central1", Nodes: 2},
-		},
-	})
+	s.fleet = fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members})
 	var group sync.WaitGroup
 	for _, c := range s.fleet.Clusters() {
 		folders := []string{"rbac/member"}
@@ -73,8 +66,8 @@ func newStage(t *testing.T) *stage {
 	if err := os.WriteFile(s.kubeconfig, serviceAccount(t, s.fleet.Hub()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range memberNames() {
-		s.members[name] = witness.Admin(t, s.fleet.Member(name))
+	for _, m := range members {
+		s.members[m.Name] = witness.Admin(t, s.fleet.Member(m.Name))
 	}
 	t.Cleanup(func() { s.stop() })
 	return s

@@ -32,7 +32,11 @@ type story struct {
 }
 
 func TestHub(t *testing.T) {
-	s := &story{stage: newStage(t), shop: seed(t)}
+	s := &story{shop: seed(t), stage: newStage(t,
+		fleet.ClusterSpec{Name: "asia-1", Provider: fleet.Azure, Region: asia, Nodes: 2},
+		fleet.ClusterSpec{Name: "eu-1", Provider: fleet.AWS, Region: eu, Nodes: 2},
+		fleet.ClusterSpec{Name: "us-1", Provider: fleet.GCP, Region: us, Nodes: 2},
+	)}
 	s.start(t)
 	for _, name := range memberNames() {
 		s.register(t, name)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -17,6 +18,9 @@ const MessageRunning = "Application is running"
 // Compute returns the status that follows from an input. It equals the previous
 // status when nothing changed, times included.
 func Compute(in Input) v1.EcommerceAppStatus {
+	if len(in.Undecided) > 0 {
+		return undecided(in)
+	}
 	clusters := clusterEntries(in)
 	components := componentEntries(in, clusters)
 	clusters = shorten(clusters)
@@ -39,12 +43,31 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	next.Selector = selectorOf(in)
 	setConditions(&next.Conditions, s)
 
+	stamp(in, next)
+	return *next
+}
+
+// undecided returns the status of an application whose inventory was lost and cannot
+// be recovered yet. No generation is observed, so the recovery goes on.
+func undecided(in Input) v1.EcommerceAppStatus {
+	next := in.Previous.DeepCopy()
+	next.Phase = v1.PhaseUnknown
+	next.Message = "the status was lost; waiting for clusters that are out of reach and may run the application: " + firstOf(in.Undecided)
+	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
+		Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonClusterUnreachable,
+		Message: next.Message, ObservedGeneration: in.Generation, LastTransitionTime: in.Now,
+	})
+	stamp(in, next)
+	return *next
+}
+
+// stamp sets the time of the last change.
+func stamp(in Input, next *v1.EcommerceAppStatus) {
 	next.LastUpdated = in.Previous.LastUpdated
 	if !equality.Semantic.DeepEqual(&in.Previous, next) {
 		now := in.Now
 		next.LastUpdated = &now
 	}
-	return *next
 }
 
 // placementOf records a decision, bounded.

@@ -96,3 +96,24 @@ func compareGolden(t *testing.T, name, got string) {
 		t.Errorf("%s (-want +got); run with UPDATE_GOLDEN=1 if the new one is right:\n%s", path, diff)
 	}
 }
+
+// TestComputeUndecided: while nothing can be decided no generation is observed, the
+// reason is shown, and nothing is written twice.
+func TestComputeUndecided(t *testing.T) {
+	t.Parallel()
+	in := input(member("a", lost), member("b", lost))
+	in.Undecided = []string{"a", "b", "c", "d"}
+	in = after(in, 5)
+	got := in.Previous
+	if !(&v1.EcommerceApp{Status: got}).InventoryLost() || len(got.Clusters) > 0 {
+		t.Errorf("the inventory counts as recovered: generation %d, clusters %v", got.ObservedGeneration, got.Clusters)
+	}
+	const message = "the status was lost; waiting for clusters that are out of reach and may run the application: a, b, c, and 1 more"
+	want := "Unknown  \"" + message + "\"\nReady=False/ClusterUnreachable\n"
+	if diff := cmp.Diff(want, summaryOf(got)); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(got, Compute(in)); diff != "" {
+		t.Errorf("computing again changes something (-first +second):\n%s", diff)
+	}
+}

@@ -198,15 +198,19 @@ func describe(clusters []v1.ClusterStatus) string {
 }
 
 func names(clusters []v1.ClusterStatus) string {
-	var parts []string
-	for i, c := range clusters {
-		if i == maxNamed {
-			parts = append(parts, fmt.Sprintf("and %d more", len(clusters)-maxNamed))
-			break
-		}
-		parts = append(parts, c.Name)
+	all := make([]string, 0, len(clusters))
+	for _, c := range clusters {
+		all = append(all, c.Name)
 	}
-	return strings.Join(parts, ", ")
+	return firstOf(all)
+}
+
+// firstOf lists at most maxNamed names.
+func firstOf(all []string) string {
+	if len(all) <= maxNamed {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s, and %d more", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
 }
 
 func areClusters(n int32) string {

@@ -36,6 +36,9 @@ type Input struct {
 	// Invalid says why the placement could not be decided; empty if it could.
 	// Chosen are then the clusters that the application stays on.
 	Invalid string
+	// Undecided are the clusters that have to answer before the placement can be
+	// decided, because the inventory was lost; empty if it was decided.
+	Undecided []string
 
 	// Clusters are the members of the fleet, in any order. One that is named by
 	// Chosen or by the previous status and is missing here counts as detached.

@@ -47,4 +47,12 @@
 //   - The entry of a cluster that left the fleet is dropped at once, with a Warning
 //     event. What ran there keeps running, and the entry comes back when the
 //     cluster does.
+//   - A status that was wiped says nothing about copies. Before anything else is decided
+//     the dispatcher of each connected member asks its API server for the copy, and a
+//     member that does not answer counts as one that holds a copy: it gets an entry, and
+//     a deletion waits for it. That may list a member that never held one. An
+//     application that got its finalizer in this process and has no status yet is new,
+//     and is not recovered.
+//   - Where maxClusters leaves room for only some of the members that did not answer,
+//     nothing is decided until they do, since the wrong choice deletes a shop.
 package app

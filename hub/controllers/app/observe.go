@@ -17,11 +17,12 @@ import (
 
 // observe reads everything that the status follows from, all of it from memory,
 // and decides about the placement. The application was read before: see doc.go
-// for why the lanes' reports come second.
-func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (rollup.Input, error) {
+// for why the lanes' reports come second. It is false while an inventory that was
+// lost is being recovered.
+func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (rollup.Input, bool, error) {
 	members := &v1.MemberClusterList{}
 	if err := r.client.List(ctx, members); err != nil {
-		return rollup.Input{}, fmt.Errorf("listing members: %w", err)
+		return rollup.Input{}, false, fmt.Errorf("listing members: %w", err)
 	}
 	in := rollup.Input{
 		Generation:  app.Generation,
@@ -30,12 +31,26 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (rollup.
 		Previous:    *app.Status.DeepCopy(),
 		Now:         metav1.NewTime(r.clock.Now()).Rfc3339Copy(),
 	}
+	var uncertain map[string]bool
+	if !app.InventoryLost() {
+		r.unplaced.forget(keyOf(app))
+	} else if !r.unplaced.has(app) {
+		found := r.recoverInventory(app, members.Items)
+		if found.pending {
+			return rollup.Input{}, false, nil
+		}
+		in.Previous.Clusters, uncertain = found.entries, found.uncertain
+	}
 	decide(&in, app.Spec.Placement, members.Items)
+	if in.Undecided = undecided(in, uncertain); len(in.Undecided) > 0 {
+		in.Previous.Clusters = app.Status.Clusters
+		return in, true, nil
+	}
 	relevant := map[string]bool{}
 	for _, name := range in.Chosen {
 		relevant[name] = true
 	}
-	for _, entry := range app.Status.Clusters {
+	for _, entry := range in.Previous.Clusters {
 		relevant[entry.Name] = true
 	}
 	for i := range members.Items {
@@ -44,11 +59,11 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (rollup.
 		}
 		c, err := r.observeMember(ctx, app, &members.Items[i])
 		if err != nil {
-			return rollup.Input{}, err
+			return rollup.Input{}, false, err
 		}
 		in.Clusters = append(in.Clusters, c)
 	}
-	return in, nil
+	return in, true, nil
 }
 
 // decide fills in the placement's decision. Where there can be none, the

@@ -92,6 +92,7 @@ func (d *Distributor) Setup(mgr mcmanager.Manager) error {
 		recorder: d.options.Recorder,
 		metrics:  d.options.Metrics,
 		written:  newWritten(),
+		unplaced: newUnplaced(),
 	}
 	err := builder.ControllerManagedBy(local).
 		Named(controllerName).

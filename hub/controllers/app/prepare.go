@@ -21,6 +21,7 @@ func (r *Reconciler) prepare(ctx context.Context, app *v1.EcommerceApp) error {
 		if err := r.patch(ctx, before, app); err != nil {
 			return fmt.Errorf("adding the finalizer: %w", err)
 		}
+		r.unplaced.note(app)
 	}
 	if app.Annotations[v1.ImageUpdatedAnnotation] != "true" {
 		return nil

@@ -32,6 +32,7 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	metrics  *Metrics
 	written  *written
+	unplaced *unplaced
 }
 
 // Reconcile brings the status of one application up to date.
@@ -65,8 +66,8 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 			return reconcile.Result{}, err
 		}
 	}
-	in, err := r.observe(ctx, app)
-	if err != nil {
+	in, known, err := r.observe(ctx, app)
+	if err != nil || !known {
 		return reconcile.Result{}, err
 	}
 	next := rollup.Compute(in)
@@ -74,7 +75,12 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	if deleting && len(next.Clusters) == 0 {
 		return reconcile.Result{}, r.release(ctx, app, in)
 	}
-	return r.report(ctx, app, in, next)
+	lost := app.InventoryLost()
+	result, err := r.report(ctx, app, in, next)
+	if lost && err == nil && !app.InventoryLost() {
+		r.lanes.ForgetLookups(keyOf(app))
+	}
+	return result, err
 }
 
 // forget drops what is remembered of an application that is gone.
@@ -82,6 +88,7 @@ func (r *Reconciler) forget(request reconcile.Request) {
 	r.metrics.forgetApp(request.NamespacedName)
 	r.lanes.Forget(request.NamespacedName)
 	r.written.forget(request.NamespacedName)
+	r.unplaced.forget(request.NamespacedName)
 }
 
 // allApps returns a request for every application.

@@ -12,6 +12,9 @@
 // deleted, or that no application on the hub knows, is handed over too: it would
 // otherwise be held by a finalizer that nobody is there to remove.
 //
+// For an application whose status was wiped a lane looks up whether the member's API
+// server has its copy; Find returns the result.
+//
 // # Not
 //
 // No decision about where an application runs, and no status of it: those are package

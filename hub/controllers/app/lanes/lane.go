@@ -34,6 +34,7 @@ type Lane struct {
 	seen    *sightings
 	queue   *queues.Wakeup
 	reports *reports
+	lookups *lookups
 }
 
 // Reconcile makes the copy of one application follow, and reports what came of it.
@@ -50,9 +51,10 @@ func (l *Lane) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 		// No entry is no reason to delete anything, and neither is no application:
 		// such a copy goes on, wherever it is at home.
 		l.reports.end(key, nil)
-		v := judge(l.keep(ctx, key))
+		v := judge(errors.Join(l.find(ctx, key, app), l.keep(ctx, key)))
 		return v.result, v.err
 	}
+	l.lookups.forget(key)
 	next, v := l.follow(ctx, app, entry)
 	select {
 	case <-ctx.Done():

@@ -51,7 +51,10 @@ func New(hub client.Reader, o Options) *Lanes {
 func (l *Lanes) News() source.Source { return l.wake.Source() }
 
 // Forget drops what is remembered of an application that is gone.
-func (l *Lanes) Forget(app types.NamespacedName) { l.seen.forget(app) }
+func (l *Lanes) Forget(app types.NamespacedName) {
+	l.seen.forget(app)
+	l.ForgetLookups(app)
+}
 
 // Start keeps the lanes company until the context ends, and then waits for them.
 func (l *Lanes) Start(ctx context.Context) error {
@@ -65,7 +68,7 @@ func (l *Lanes) Engage(ctx context.Context, name multicluster.ClusterName, cl cl
 	logger := l.options.Logger.WithValues("cluster", name)
 	lane := &Lane{
 		name: name.String(), home: l.options.Home(name.String()), options: l.options, hub: l.hub, cluster: cl, wake: l.wake, seen: l.seen,
-		reports: newReports(), queue: &queues.Wakeup{},
+		reports: newReports(), lookups: newLookups(), queue: &queues.Wakeup{},
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(),
 			FieldManager: v1.HubFieldManager, Timeout: l.options.CallTimeout,
@@ -163,7 +166,7 @@ func (l *Lanes) all(to *Lane) source.Source {
 		for i := range apps.Items {
 			request := requestFor(&apps.Items[i])
 			l.seen.see(nil, &apps.Items[i])
-			if EntryOf(&apps.Items[i], to.name) != nil {
+			if EntryOf(&apps.Items[i], to.name) != nil || apps.Items[i].InventoryLost() {
 				q.Add(request)
 			}
 			l.wake.Add(request)

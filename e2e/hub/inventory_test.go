@@ -1,0 +1,167 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/witness"
+)
+
+// TestInventory is about copies that the status of no application lists. Nothing runs in
+// the members: the copies are enough.
+func TestInventory(t *testing.T) {
+	s := newStage(t, fleet.ClusterSpec{Name: "eu-1"}, fleet.ClusterSpec{Name: "us-1"})
+	s.start(t)
+	for name := range s.members {
+		s.register(t, name)
+	}
+	s.awaitMembers(t, "eu-1", "us-1")
+	t.Run("a deletion without an inventory waits for who may hold a copy", s.deletedWithoutInventory)
+	t.Run("an inventory that was wiped during an outage is recovered", s.recovered)
+	t.Run("a new application does not wait for who cannot hold a copy", s.createdDuringOutage)
+}
+
+// deletedWithoutInventory deletes an application whose status was wiped while a member
+// does not answer.
+func (s *stage) deletedWithoutInventory(t *testing.T) {
+	app := small("deleted")
+	s.create(t, app)
+	s.awaitCopies(t, app, "eu-1", "us-1")
+	s.freeze(t, "us-1")
+	s.wipe(t, app)
+	if err := s.hub.Delete(t.Context(), app); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitHeld(t, app, "us-1")
+	if err := gone(t.Context(), s.members["eu-1"], app.DeepCopy()); err != nil {
+		t.Errorf("eu-1: %v", err)
+	}
+	s.thaw(t, "us-1")
+	s.awaitGone(t, app, "us-1")
+}
+
+// recovered wipes the status of an application that runs only where nobody answers, and
+// lets the hub write another before it is deleted.
+func (s *stage) recovered(t *testing.T) {
+	app := small("recovered", "us-1")
+	s.create(t, app)
+	s.awaitCopies(t, app, "us-1")
+	s.freeze(t, "us-1")
+	s.await(t, app, "us-1 to be stale", func(status *v1.EcommerceAppStatus) error {
+		if !witness.Cluster(status, "us-1").Stale {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	s.wipe(t, app)
+	s.await(t, app, "the inventory to list us-1 again", func(status *v1.EcommerceAppStatus) error {
+		if c := witness.Cluster(status, "us-1"); !c.Stale || c.Phase != v1.PhaseUnknown || status.Phase != v1.PhaseUnknown {
+			return fmt.Errorf("us-1 is %+v", c)
+		}
+		return nil
+	})
+	if err := s.hub.Delete(t.Context(), app); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitHeld(t, app, "us-1")
+	s.thaw(t, "us-1")
+	s.awaitGone(t, app, "us-1")
+}
+
+// createdDuringOutage makes and deletes an application while a member is known to be
+// out of reach.
+func (s *stage) createdDuringOutage(t *testing.T) {
+	s.freeze(t, "us-1")
+	eventually(t, "us-1 to be lost", func(ctx context.Context) error {
+		m := &v1.MemberCluster{}
+		if err := s.hub.Get(ctx, client.ObjectKey{Name: "us-1"}, m); err != nil {
+			return err
+		}
+		if c := witness.Condition(m.Status.Conditions, v1.ConditionReady); c.Status == metav1.ConditionTrue {
+			return errors.New("it is Ready")
+		}
+		return nil
+	})
+	app := small("new")
+	s.create(t, app)
+	s.awaitCopies(t, app, "eu-1")
+	if err := s.hub.Delete(t.Context(), app); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the application to be gone", func(ctx context.Context) error { return gone(ctx, s.hub, app) })
+	s.thaw(t, "us-1")
+	s.awaitMembers(t, "us-1")
+}
+
+func (s *stage) freeze(t *testing.T, member string) {
+	t.Helper()
+	if err := s.fleet.Member(member).Freeze(t.Context(), fleet.APIServer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *stage) thaw(t *testing.T, member string) {
+	t.Helper()
+	if err := s.fleet.Member(member).Thaw(t.Context(), fleet.APIServer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wipe takes the status of an application away, by hand.
+func (s *stage) wipe(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	fleettest.Eventually(t, "the status to be wiped", func(ctx context.Context) error {
+		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
+			return err
+		}
+		app.Status = v1.EcommerceAppStatus{}
+		return s.hub.Status().Update(ctx, app)
+	})
+}
+
+// awaitCopies waits until members hold the copies of an application.
+func (s *stage) awaitCopies(t *testing.T, app *v1.EcommerceApp, members ...string) {
+	t.Helper()
+	eventually(t, "the copies of "+app.Name, func(ctx context.Context) error {
+		for _, name := range members {
+			copied := &v1.EcommerceApp{}
+			if err := s.members[name].Get(ctx, client.ObjectKeyFromObject(app), copied); err != nil {
+				return err
+			}
+			if got := copied.Annotations[v1.HubAppUIDAnnotation]; got != string(app.UID) {
+				return fmt.Errorf("the copy in %s is one of %q, want %q", name, got, app.UID)
+			}
+		}
+		return nil
+	})
+}
+
+// awaitHeld waits until a deletion waits for a member alone, and says so.
+func (s *stage) awaitHeld(t *testing.T, app *v1.EcommerceApp, member string) {
+	t.Helper()
+	s.await(t, app, "the deletion to wait for "+member, func(status *v1.EcommerceAppStatus) error {
+		ready := witness.Condition(status.Conditions, v1.ConditionReady)
+		if status.Phase != v1.PhaseDeleting || len(status.Clusters) != 1 || !witness.Cluster(status, member).Stale ||
+			ready.Reason != v1.ReasonClusterUnreachable || !strings.Contains(ready.Message, member) {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+}
+
+// awaitGone waits until neither the hub nor a member has an application.
+func (s *stage) awaitGone(t *testing.T, app *v1.EcommerceApp, member string) {
+	t.Helper()
+	eventually(t, app.Name+" to be gone", func(ctx context.Context) error {
+		return errors.Join(gone(ctx, s.hub, app), gone(ctx, s.members[member], app.DeepCopy()))
+	})
+}

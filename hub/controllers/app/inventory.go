@@ -1,0 +1,117 @@
+package app
+
+import (
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/lanes"
+	"github.com/shopfleet/shopfleet/hub/rollup"
+)
+
+// inventory is what the members say about an application whose status was wiped.
+type inventory struct {
+	// entries are the clusters that hold a copy, or may hold one.
+	entries []v1.ClusterStatus
+	// uncertain are those of them that did not say whether they do.
+	uncertain map[string]bool
+	// pending means that members are yet to answer, or to be found out of reach.
+	pending bool
+}
+
+// recoverInventory asks the members for the copies of an application. A member that
+// cannot be asked may hold one, so it gets an entry, which holds the finalizer.
+func (r *Reconciler) recoverInventory(app *v1.EcommerceApp, members []v1.MemberCluster) inventory {
+	found := inventory{entries: slices.Clone(app.Status.Clusters), uncertain: map[string]bool{}}
+	for i := range members {
+		m := &members[i]
+		if isDetached(m) || lanes.EntryOf(app, m.Name) != nil {
+			continue
+		}
+		lane := r.lanes.Get(m.Name)
+		if lane == nil && readyOf(m).Status == metav1.ConditionTrue {
+			found.pending = true
+			continue
+		}
+		presence := lanes.Uncertain
+		if lane != nil {
+			presence = lane.Find(app)
+		}
+		found.add(m.Name, presence)
+	}
+	return found
+}
+
+func (i *inventory) add(member string, presence lanes.Presence) {
+	entry := v1.ClusterStatus{Name: member}
+	switch presence {
+	case lanes.NotLooked:
+		i.pending = true
+		return
+	case lanes.Absent:
+		return
+	case lanes.Terminating:
+		entry.Phase = v1.PhaseDeleting
+	case lanes.Uncertain:
+		i.uncertain[member] = true
+	case lanes.Present:
+	}
+	i.entries = append(i.entries, entry)
+}
+
+// undecided returns the clusters that must answer before the placement can be decided,
+// sorted. There are some where spec.placement.maxClusters would keep a cluster that may
+// hold a copy at the expense of one that holds, or may hold, another: the wrong choice
+// deletes a copy that runs.
+func undecided(in rollup.Input, uncertain map[string]bool) []string {
+	if in.Deleting || !slices.ContainsFunc(in.Chosen, func(name string) bool { return uncertain[name] }) {
+		return nil
+	}
+	dropped := slices.ContainsFunc(in.Rejected, func(r v1.RejectedCluster) bool {
+		return r.Reason == v1.ReasonMaxClustersReached && slices.ContainsFunc(in.Previous.Clusters, func(c v1.ClusterStatus) bool {
+			return c.Name == r.Cluster && c.Phase != v1.PhaseDeleting
+		})
+	})
+	if !dropped {
+		return nil
+	}
+	var names []string
+	for name := range uncertain {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// unplaced remembers the applications that got their finalizer from this process and
+// have no status yet. Nothing was ever written for them, so no member can hold a copy,
+// and a member that is out of reach must not hold them. Safe for concurrent use.
+type unplaced struct {
+	mu   sync.Mutex
+	uids map[types.NamespacedName]types.UID
+}
+
+func newUnplaced() *unplaced { return &unplaced{uids: map[types.NamespacedName]types.UID{}} }
+
+func (u *unplaced) note(app *v1.EcommerceApp) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if app.InventoryLost() {
+		u.uids[keyOf(app)] = app.UID
+	}
+}
+
+func (u *unplaced) has(app *v1.EcommerceApp) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.uids[keyOf(app)] == app.UID
+}
+
+func (u *unplaced) forget(key types.NamespacedName) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.uids, key)
+}

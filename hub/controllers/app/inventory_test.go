@@ -1,0 +1,100 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/lanes"
+	"github.com/shopfleet/shopfleet/hub/rollup"
+)
+
+// TestUndecided recovers inventories from what members say, and decides about them.
+func TestUndecided(t *testing.T) {
+	t.Parallel()
+	const lost, none, held, ending = lanes.Uncertain, lanes.Absent, lanes.Present, lanes.Terminating
+	for name, tt := range map[string]struct {
+		found           map[string]lanes.Presence
+		maxClusters     int32
+		deleting        bool
+		chosen, waiting []string
+	}{
+		"nobody holds a copy":                  {found: map[string]lanes.Presence{"a": none, "b": none}, maxClusters: 1, chosen: []string{"a"}},
+		"a copy stays":                         {found: map[string]lanes.Presence{"a": none, "b": held}, maxClusters: 1, chosen: []string{"b"}},
+		"a copy that ends does not":            {found: map[string]lanes.Presence{"a": none, "b": ending}, maxClusters: 1, chosen: []string{"a"}},
+		"who may hold one stays":               {found: map[string]lanes.Presence{"a": none, "b": lost}, maxClusters: 1, chosen: []string{"b"}},
+		"there is room for all":                {found: map[string]lanes.Presence{"a": held, "b": lost}, chosen: []string{"a", "b"}},
+		"who holds one stays first":            {found: map[string]lanes.Presence{"a": lost, "b": held}, maxClusters: 1, chosen: []string{"b"}},
+		"there is room for one of two":         {found: map[string]lanes.Presence{"a": lost, "b": lost}, maxClusters: 1, waiting: []string{"a", "b"}},
+		"there is room for one of two besides": {found: map[string]lanes.Presence{"a": lost, "b": lost, "c": held}, maxClusters: 2, waiting: []string{"a", "b"}},
+		"room does not matter to a deletion":   {found: map[string]lanes.Presence{"a": lost, "b": lost}, maxClusters: 1, deleting: true, chosen: []string{"a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := inventory{uncertain: map[string]bool{}}
+			var members []v1.MemberCluster
+			for _, name := range []string{"a", "b", "c"} {
+				presence, known := tt.found[name]
+				if !known {
+					continue
+				}
+				i.add(name, presence)
+				if presence == lost {
+					members = append(members, member(name, metav1.ConditionFalse, v1.ReasonProbeFailed))
+				} else {
+					members = append(members, member(name, metav1.ConditionTrue, v1.ReasonConnected))
+				}
+			}
+			in := rollup.Input{Deleting: tt.deleting}
+			in.Previous.Clusters = i.entries
+			decide(&in, v1.Placement{MaxClusters: tt.maxClusters}, members)
+			waiting := undecided(in, i.uncertain)
+			if diff := cmp.Diff(tt.waiting, waiting, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("waits for (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.chosen, in.Chosen); len(waiting) == 0 && diff != "" {
+				t.Errorf("chosen (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInventoryWaitsForLookups(t *testing.T) {
+	t.Parallel()
+	i := inventory{uncertain: map[string]bool{}}
+	i.add("a", lanes.Present)
+	if i.pending {
+		t.Error("waits although every member answered")
+	}
+	i.add("b", lanes.NotLooked)
+	if !i.pending || len(i.entries) != 1 {
+		t.Errorf("pending %t, entries %v; want to wait for b", i.pending, i.entries)
+	}
+}
+
+// TestUnplaced: an application that is new must not be taken for one whose status was
+// wiped, and the other way round.
+func TestUnplaced(t *testing.T) {
+	t.Parallel()
+	u := newUnplaced()
+	u.note(shop(1, 0))
+	if !u.has(shop(1, 0)) {
+		t.Error("a new application counts as one whose status was wiped")
+	}
+	other := shop(1, 0)
+	other.UID = "u-2"
+	if u.has(other) {
+		t.Error("an application counts as new that has the name of another")
+	}
+	u.forget(key())
+	if u.has(shop(1, 0)) {
+		t.Error("an application that was placed counts as new")
+	}
+	u.note(shop(1, 1, "a"))
+	if u.has(shop(1, 0)) {
+		t.Error("an application that was placed and lost its finalizer counts as new")
+	}
+}

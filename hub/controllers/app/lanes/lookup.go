@@ -1,0 +1,124 @@
+package lanes
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// Presence is the result of looking for an application's copy in a member.
+type Presence int
+
+const (
+	// NotLooked means that no lookup has ended yet.
+	NotLooked Presence = iota
+	// Uncertain means that the API server did not answer, or refused to.
+	Uncertain
+	// Absent means that the API server has no copy.
+	Absent
+	// Present means that there is a copy.
+	Present
+	// Terminating means that there is a copy that is being deleted.
+	Terminating
+)
+
+// Find returns the result of the last lookup of an application's copy. Where there is
+// none it starts one, whose end wakes the reconciler.
+func (l *Lane) Find(app *v1.EcommerceApp) Presence {
+	found := l.lookups.about(keyOf(app), app.UID)
+	if found == NotLooked {
+		l.queue.Add(requestFor(app))
+	}
+	return found
+}
+
+// find looks for the copy of an application that lost its inventory, and drops what an
+// earlier lookup found for any other.
+func (l *Lane) find(ctx context.Context, key types.NamespacedName, app *v1.EcommerceApp) error {
+	if app.UID == "" || !app.InventoryLost() {
+		l.lookups.forget(key)
+		return nil
+	}
+	return l.lookUp(ctx, app)
+}
+
+// lookUp asks the member's API server for the copy of an application that lost its
+// inventory. The cache is not enough: a copy that it missed would be left behind.
+func (l *Lane) lookUp(ctx context.Context, app *v1.EcommerceApp) error {
+	call, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
+	defer cancel()
+	live := &v1.EcommerceApp{}
+	err := l.cluster.GetAPIReader().Get(call, keyOf(app), live)
+	if ctx.Err() != nil {
+		return nil // The member is being disconnected, and this lookup with it.
+	}
+	found := Present
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		found, err = Absent, nil
+	case err != nil:
+		found, err = Uncertain, fmt.Errorf("looking for the copy: %w", err)
+	case !owned(app)(live):
+		found = Absent
+	case live.DeletionTimestamp != nil:
+		found = Terminating
+	}
+	if l.lookups.end(keyOf(app), app.UID, found) {
+		l.wake.Add(requestFor(app))
+	}
+	return err
+}
+
+// ForgetLookups drops what was found of an application in all members, so that the
+// next loss of its inventory begins with new lookups.
+func (l *Lanes) ForgetLookups(app types.NamespacedName) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, lane := range l.byName {
+		lane.lookups.forget(app)
+	}
+}
+
+// lookups are the results of one member. They are safe for concurrent use.
+type lookups struct {
+	mu    sync.Mutex
+	known map[types.NamespacedName]lookup
+}
+
+type lookup struct {
+	app   types.UID
+	found Presence
+}
+
+func newLookups() *lookups { return &lookups{known: map[types.NamespacedName]lookup{}} }
+
+// end records a result and reports whether it differs from the one before.
+func (l *lookups) end(key types.NamespacedName, app types.UID, found Presence) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := lookup{app: app, found: found}
+	news := l.known[key] != next
+	l.known[key] = next
+	return news
+}
+
+func (l *lookups) about(key types.NamespacedName, app types.UID) Presence {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if last := l.known[key]; last.app == app {
+		return last.found
+	}
+	return NotLooked
+}
+
+func (l *lookups) forget(key types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.known, key)
+}
