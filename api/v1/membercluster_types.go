@@ -21,6 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="Mode",type=string,priority=1,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Nodes",type=integer,priority=1,JSONPath=`.status.nodes`
 // +kubebuilder:printcolumn:name="Apps",type=integer,priority=1,JSONPath=`.status.apps`
+// +kubebuilder:printcolumn:name="Orphans",type=integer,priority=1,JSONPath=`.status.orphanCount`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must be at most 63 characters: it becomes the value of a label"
 type MemberCluster struct {
@@ -228,6 +229,14 @@ type MemberClusterStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Apps int32 `json:"apps,omitempty"`
+
+	// orphanCount is the number of copies in the cluster that no application on the
+	// hub owns: their application is gone, was made anew, or does not list the
+	// cluster. They go on running and nothing deletes them. While the cluster is not
+	// connected it is the number that was last counted.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	OrphanCount int32 `json:"orphanCount,omitempty"`
 }
 
 // ProfileClass is the StorageClass that a profile stands for in a cluster.

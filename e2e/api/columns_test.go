@@ -22,7 +22,7 @@ func (s *server) testColumns(t *testing.T) {
 	both, ours := []string{"all", "shopfleet"}, []string{"shopfleet"}
 	for _, test := range []row{
 		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Message"},
-		{memberClusters(), "mcl", ours, "Name Ready Reason Provider Region Version Age", "Mode Nodes Apps Message"},
+		{memberClusters(), "mcl", ours, "Name Ready Reason Provider Region Version Age", "Mode Nodes Apps Orphans Message"},
 		{cloudAccounts(), "cacc", ours, "Name Ready Reason Provider Identity Bucket Age", "Message"},
 		{backups(), "ebk", ours, "Name App Cluster Phase Size Cut Age", "Consistency Verified Message"},
 		{restores(), "erst", ours, "Name Backup Cluster Phase Age", "Message"},

@@ -127,6 +127,8 @@ func (s *server) testStatusBounds(t *testing.T) {
 	}
 	s.judge(t, members, testCase{field: "status.allocatable", says: "allocatable must have at most 16 resources"},
 		s.patchStatus(t, members, member, map[string]any{"allocatable": resources(17)}))
+	s.judge(t, members, testCase{field: "status.orphanCount", says: "should be greater than or equal to 0"},
+		s.patchStatus(t, members, member, map[string]any{"orphanCount": -1}))
 }
 
 // writeStatus patches the status.

@@ -28,6 +28,7 @@ func TestInventory(t *testing.T) {
 	t.Run("a deletion without an inventory waits for who may hold a copy", s.deletedWithoutInventory)
 	t.Run("an inventory that was wiped during an outage is recovered", s.recovered)
 	t.Run("a new application does not wait for who cannot hold a copy", s.createdDuringOutage)
+	t.Run("orphans are counted and left alone", s.orphans)
 }
 
 // deletedWithoutInventory deletes an application whose status was wiped while a member

@@ -43,6 +43,19 @@ func (w *Wakeup) Add(requests ...reconcile.Request) {
 	}
 }
 
+// AddAfter wakes the controller after a delay. Requests that repeat within the delay are
+// one.
+func (w *Wakeup) AddAfter(delay time.Duration, requests ...reconcile.Request) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.queue == nil {
+		return
+	}
+	for _, r := range requests {
+		w.queue.AddAfter(r, delay)
+	}
+}
+
 // jittered is a limiter whose delays are spread.
 type jittered[T comparable] struct {
 	workqueue.TypedRateLimiter[T]

@@ -198,14 +198,15 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range []mcmanager.Runnable{distributor, spokes, clouds.storage} {
+	orphans := member.NewOrphans()
+	for _, r := range []mcmanager.Runnable{distributor, spokes, clouds.storage, orphans} {
 		if err := h.mgr.Add(r); err != nil {
 			return fmt.Errorf("adding what engages with members: %w", err)
 		}
 	}
 	gate, err := newGate(withTimeout(cfg), h.options.Logger, func(ctx context.Context) error {
 		if err := member.Setup(ctx, h.mgr.GetLocalManager(), member.Options{
-			Namespace: h.options.Namespace, Fleet: h.fleet, Recorder: recorder, Metrics: memberMetrics,
+			Namespace: h.options.Namespace, Fleet: h.fleet, Recorder: recorder, Metrics: memberMetrics, Orphans: orphans,
 		}); err != nil {
 			return err
 		}

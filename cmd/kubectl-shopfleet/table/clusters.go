@@ -13,13 +13,13 @@ import (
 )
 
 // columns is how many there are at most.
-const columns = 15
+const columns = 16
 
 // Clusters shows the members of the fleet, one a row.
 func Clusters(clusters []v1.MemberCluster, o Options) Table {
 	t := Table{Header: []string{"NAME", "READY", "REASON", "PROVIDER", "REGION", "VERSION", "NODES", "APPS", "AGE"}}
 	if o.Wide {
-		t.Header = append(t.Header, "MODE", "ZONES", "ALLOCATABLE", "CAPABILITIES", "OBSERVED", "MESSAGE")
+		t.Header = append(t.Header, "MODE", "ORPHANS", "ZONES", "ALLOCATABLE", "CAPABILITIES", "OBSERVED", "MESSAGE")
 	}
 	for i := range clusters {
 		t.add(clusterRow(&clusters[i], o)...)
@@ -37,7 +37,7 @@ func clusterRow(c *v1.MemberCluster, o Options) []string {
 		return row
 	}
 	return append(row,
-		string(cmp.Or(c.Spec.Mode, v1.ModeAgentless)), strings.Join(c.Status.Zones, ","), allocatable(c.Status.Allocatable), strings.Join(c.Status.Capabilities, ","),
+		string(cmp.Or(c.Spec.Mode, v1.ModeAgentless)), fmt.Sprint(c.Status.OrphanCount), strings.Join(c.Status.Zones, ","), allocatable(c.Status.Allocatable), strings.Join(c.Status.Capabilities, ","),
 		age(o.Now, c.Status.LastObservedTime), ready.Message,
 	)
 }

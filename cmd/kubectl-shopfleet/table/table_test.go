@@ -34,7 +34,7 @@ func cluster(name string, change func(*v1.MemberCluster)) v1.MemberCluster {
 	c.Status = v1.MemberClusterStatus{
 		Conditions:        []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonConnected, Message: "the cluster answers"}},
 		KubernetesVersion: "v1.36.3", Provider: v1.ProviderAWS, Region: "eu-west-1", Zones: []string{"eu-west-1a", "eu-west-1b"},
-		Nodes: 3, ReadyNodes: 2, Apps: 1, Capabilities: []string{"ingress", "metrics"}, LastObservedTime: ago(90 * time.Second),
+		Nodes: 3, ReadyNodes: 2, Apps: 1, OrphanCount: 2, Capabilities: []string{"ingress", "metrics"}, LastObservedTime: ago(90 * time.Second),
 		Allocatable: corev1.ResourceList{
 			corev1.ResourceMemory: resource.MustParse("48Gi"), corev1.ResourceCPU: resource.MustParse("12"),
 		},
@@ -62,8 +62,8 @@ lost-cluster   False     ProbeFailed   aws        eu-west-1   v1.36.3   2/3     
 	})
 	t.Run("wide", func(t *testing.T) {
 		check(t, Clusters(clusters[:1], Options{Now: now(), Wide: true}), `
-NAME   READY   REASON      PROVIDER   REGION      VERSION   NODES   APPS   AGE   MODE        ZONES                   ALLOCATABLE          CAPABILITIES      OBSERVED   MESSAGE
-eu-1   True    Connected   aws        eu-west-1   v1.36.3   2/3     1      26h   Agentless   eu-west-1a,eu-west-1b   cpu=12,memory=48Gi   ingress,metrics   90s        the cluster answers
+NAME   READY   REASON      PROVIDER   REGION      VERSION   NODES   APPS   AGE   MODE        ORPHANS   ZONES                   ALLOCATABLE          CAPABILITIES      OBSERVED   MESSAGE
+eu-1   True    Connected   aws        eu-west-1   v1.36.3   2/3     1      26h   Agentless   2         eu-west-1a,eu-west-1b   cpu=12,memory=48Gi   ingress,metrics   90s        the cluster answers
 `)
 	})
 	t.Run("none", func(t *testing.T) { check(t, Clusters(nil, Options{Now: now()}), "") })

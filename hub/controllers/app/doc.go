@@ -46,7 +46,7 @@
 //     those of a member out of reach are.
 //   - The entry of a cluster that left the fleet is dropped at once, with a Warning
 //     event. What ran there keeps running, and the entry comes back when the
-//     cluster does.
+//     cluster does. If it does not, the copy is an orphan, which package member counts.
 //   - A status that was wiped says nothing about copies. Before anything else is decided
 //     the dispatcher of each connected member asks its API server for the copy, and a
 //     member that does not answer counts as one that holds a copy: it gets an entry, and

@@ -9,6 +9,8 @@
 //     (hub/members), which connects. Each change there comes back as a reconciliation.
 //   - decide is a pure function from what is known to the status, written once and only
 //     when it differs. Events tell transitions.
+//   - Orphans counts the copies in a connected member that no application on the hub
+//     owns, from the caches of both, when a copy or an application comes or goes.
 //   - A Secret that is gone or no longer labelled detaches the member: Ready is False
 //     with reason SecretNotFound. A MemberCluster that is deleted detaches it too, and
 //     sets the label of its Secret to "false", so that it is not made again at once.
@@ -26,6 +28,8 @@
 //   - The time of the last observation moves with other changes only, and is that of the
 //     last sign of life of an agent that is silent. A status that is
 //     written with each probe would cost a write per member and period.
+//   - An orphan is counted by what it says about its application. Copies of another hub
+//     that shares the member look the same and count too.
 //   - Before a MemberCluster is made, its Secret is read from the API server: the cache
 //     may not yet know that the label has been taken away.
 package member

@@ -2,6 +2,7 @@ package member
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,13 +25,15 @@ const (
 	StateDetached = "detached"
 )
 
-// Metrics count members by state: shopfleet_members{state}. Nothing is kept of a
-// member that is gone.
+// Metrics count members by state: shopfleet_members{state}, and the copies in each member
+// that no application owns: shopfleet_member_orphans{cluster}. Nothing is kept of a member
+// that is gone.
 type Metrics struct {
-	description *prometheus.Desc
+	members, orphaned *prometheus.Desc
 
-	mu     sync.Mutex
-	states map[string]string // by member
+	mu      sync.Mutex
+	states  map[string]string // by member
+	orphans map[string]int32  // by member, of those that are registered
 }
 
 // NewMetrics makes metrics and registers them.
@@ -44,13 +47,19 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 
 func newMetrics() *Metrics {
 	return &Metrics{
-		description: prometheus.NewDesc("shopfleet_members", "Number of member clusters by state.", []string{"state"}, nil),
-		states:      map[string]string{},
+		members: prometheus.NewDesc("shopfleet_members", "Number of member clusters by state.", []string{"state"}, nil),
+		orphaned: prometheus.NewDesc("shopfleet_member_orphans",
+			"Number of copies in a member cluster that no application on the hub owns.", []string{"cluster"}, nil),
+		states:  map[string]string{},
+		orphans: map[string]int32{},
 	}
 }
 
 // Describe implements prometheus.Collector.
-func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- m.description }
+func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- m.members
+	descriptions <- m.orphaned
+}
 
 // Collect implements prometheus.Collector. All states are there, with 0 if need be.
 func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
@@ -59,22 +68,31 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	for _, state := range m.states {
 		counts[state]++
 	}
+	orphans := maps.Clone(m.orphans)
 	m.mu.Unlock()
 	for _, state := range []string{StateConnected, StateDegraded, StateConnecting, StateDisconnected, StateDetached} {
-		metrics <- prometheus.MustNewConstMetric(m.description, prometheus.GaugeValue, float64(counts[state]), state)
+		metrics <- prometheus.MustNewConstMetric(m.members, prometheus.GaugeValue, float64(counts[state]), state)
+	}
+	for member, n := range orphans {
+		metrics <- prometheus.MustNewConstMetric(m.orphaned, prometheus.GaugeValue, float64(n), member)
 	}
 }
 
-func (m *Metrics) set(name, state string) {
+func (m *Metrics) set(name string, status *v1.MemberClusterStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.states[name] = state
+	m.states[name] = stateOf(status)
+	m.orphans[name] = status.OrphanCount
+	if detached(status) {
+		delete(m.orphans, name)
+	}
 }
 
 func (m *Metrics) forget(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.states, name)
+	delete(m.orphans, name)
 }
 
 // stateOf is the state that a status stands for.

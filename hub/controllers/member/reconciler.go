@@ -33,6 +33,7 @@ type Reconciler struct {
 	clock     clock.Clock
 	recorder  events.EventRecorder
 	metrics   *Metrics
+	orphans   *Orphans
 
 	pinning sync.Mutex
 	pinned  bool
@@ -128,7 +129,8 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1.MemberCluster) (fa
 	for range apps.Items {
 		f.apps++
 	}
-	return f, nil
+	f.orphans, err = r.orphans.in(ctx, r.client, cluster.Name)
+	return f, err
 }
 
 // targetFor is how the fleet should reach the member.
@@ -161,7 +163,7 @@ func value(p *int32) int32 {
 
 // writeStatus writes the status if it changed, and tells the transition.
 func (r *Reconciler) writeStatus(ctx context.Context, cluster *v1.MemberCluster, status v1.MemberClusterStatus) error {
-	r.metrics.set(cluster.Name, stateOf(&status))
+	r.metrics.set(cluster.Name, &status)
 	if equality.Semantic.DeepEqual(cluster.Status, status) {
 		return nil
 	}

@@ -44,6 +44,8 @@ type Options struct {
 	Recorder events.EventRecorder
 	// Metrics are those of NewMetrics; the default is metrics that nobody reads.
 	Metrics *Metrics
+	// Orphans counts copies without an application; the default counts in no member.
+	Orphans *Orphans
 	// Clock tells the time; the default is the real one.
 	Clock clock.Clock
 }
@@ -60,12 +62,16 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		clock:     options.Clock,
 		recorder:  options.Recorder,
 		metrics:   options.Metrics,
+		orphans:   options.Orphans,
 	}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
 	}
 	if r.metrics == nil {
 		r.metrics = newMetrics()
+	}
+	if r.orphans == nil {
+		r.orphans = NewOrphans()
 	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.EcommerceApp{}, appsByCluster, clustersOf); err != nil {
 		return fmt.Errorf("indexing applications by cluster: %w", err)
@@ -75,7 +81,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		For(&v1.MemberCluster{}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.requestsForSecret),
 			builder.WithPredicates(registration(options.Namespace))).
-		Watches(&v1.EcommerceApp{}, placementChanges()).
+		Watches(&v1.EcommerceApp{}, placementChanges(r.orphans)).
+		WatchesRawSource(r.orphans.wake.Source()).
 		WatchesRawSource(members.Source(options.Fleet, requestsForMember)).
 		WithOptions(controller.Options{RateLimiter: queues.NewRateLimiter[reconcile.Request](retryFirst, retryMax)}).
 		Complete(r)
@@ -142,8 +149,9 @@ func clustersOf(object client.Object) []string {
 	return names
 }
 
-// placementChanges asks for the MemberClusters that an application came to or left.
-func placementChanges() handler.EventHandler {
+// placementChanges asks for the MemberClusters that an application came to or left. One
+// that is gone has left copies behind where its status did not list them.
+func placementChanges(orphans *Orphans) handler.EventHandler {
 	add := func(queue workqueue.TypedRateLimitingInterface[reconcile.Request], names sets.Set[string]) {
 		for _, request := range requests(names) {
 			queue.Add(request)
@@ -157,8 +165,8 @@ func placementChanges() handler.EventHandler {
 			before, after := sets.New(clustersOf(e.ObjectOld)...), sets.New(clustersOf(e.ObjectNew)...)
 			add(q, before.SymmetricDifference(after))
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			add(q, sets.New(clustersOf(e.Object)...))
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			add(q, sets.New(clustersOf(e.Object)...).Insert(orphans.holders(ctx, e.Object)...))
 		},
 	}
 }

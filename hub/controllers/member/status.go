@@ -23,7 +23,9 @@ type facts struct {
 	state members.State
 	// apps is the number of shops placed on the cluster.
 	apps int32
-	now  time.Time
+	// orphans is the number of copies without an application; nil if nobody can count.
+	orphans *int32
+	now     time.Time
 }
 
 // decide returns the status that follows from the facts.
@@ -31,6 +33,9 @@ func decide(f facts) v1.MemberClusterStatus {
 	last := &f.cluster.Status
 	next := *last.DeepCopy()
 	next.Apps = f.apps
+	if f.orphans != nil {
+		next.OrphanCount = *f.orphans
+	}
 	switch {
 	case !f.registered:
 		f.detach(&next)
@@ -64,6 +69,7 @@ func (f *facts) detach(next *v1.MemberClusterStatus) {
 	}
 	f.set(next, v1.ConditionReady, gone)
 	f.set(next, v1.ConditionConnected, gone)
+	next.OrphanCount = 0 // Nobody looks there any more.
 }
 
 func (f *facts) fill(next *v1.MemberClusterStatus) {

@@ -297,9 +297,10 @@ func TestMetrics(t *testing.T) {
 		"a": after(connected()), "b": after(connected()), "c": after(degraded), "d": after(lost()), "e": after(connecting()), "f": gone,
 		"g": after(lost()),
 	} {
-		m.set(name, stateOf(&status))
+		status.OrphanCount = int32(len(name))
+		m.set(name, &status)
 	}
-	m.set("a", StateDisconnected)
+	m.set("a", new(after(lost())))
 	m.forget("g")
 	families, err := registry.Gather()
 	if err != nil {
@@ -314,6 +315,8 @@ func TestMetrics(t *testing.T) {
 	want := map[string]float64{
 		"shopfleet_members connected": 1, "shopfleet_members connecting": 1, "shopfleet_members degraded": 1,
 		"shopfleet_members detached": 1, "shopfleet_members disconnected": 2,
+		"shopfleet_member_orphans a": 0, "shopfleet_member_orphans b": 1, "shopfleet_member_orphans c": 1,
+		"shopfleet_member_orphans d": 1, "shopfleet_member_orphans e": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)

@@ -1,0 +1,148 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/queues"
+)
+
+// orphansDelay gathers changes of copies, and outlasts the moment in which a copy and
+// the application that takes it over do not know each other yet.
+const orphansDelay = time.Second
+
+// Orphans counts the copies in each member that no application on the hub owns. It must
+// be engaged with each connected member, which adding it to a multicluster manager does.
+// It is safe for concurrent use.
+type Orphans struct {
+	wake queues.Wakeup
+
+	mu     sync.RWMutex
+	caches map[string]client.Reader // by member
+}
+
+// NewOrphans returns a counter that is engaged with no member yet.
+func NewOrphans() *Orphans { return &Orphans{caches: map[string]client.Reader{}} }
+
+// Start blocks until the context ends.
+func (o *Orphans) Start(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Engage watches the copies of a member until the context ends.
+func (o *Orphans) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
+	informer, err := cl.GetCache().GetInformer(ctx, &v1.EcommerceApp{})
+	if err != nil {
+		return fmt.Errorf("watching copies in member %q: %w", name, err)
+	}
+	member, reader := name.String(), client.Reader(cl.GetCache())
+	count := func(any) { o.wake.AddAfter(orphansDelay, requestFor(member)) }
+	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: count,
+		UpdateFunc: func(before, after any) {
+			if ownerOf(before) != ownerOf(after) {
+				count(after)
+			}
+		},
+		DeleteFunc: count,
+	}); err != nil {
+		return fmt.Errorf("watching copies in member %q: %w", name, err)
+	}
+	o.mu.Lock()
+	o.caches[member] = reader
+	o.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.caches[member] == reader {
+			delete(o.caches, member)
+		}
+	})
+	count(nil) // Orphans may have gone while nobody watched.
+	return nil
+}
+
+// owner is what a copy says about its application.
+type owner struct {
+	copied bool
+	uid    string
+}
+
+func ownerOf(object any) owner {
+	app, ok := object.(*v1.EcommerceApp)
+	if !ok {
+		return owner{}
+	}
+	return owner{copied: app.IsCopy(), uid: app.Annotations[v1.HubAppUIDAnnotation]}
+}
+
+// in counts the orphans in a member from the caches of the hub and of the member. It
+// returns nil for a member that is not connected.
+func (o *Orphans) in(ctx context.Context, hub client.Reader, member string) (*int32, error) {
+	o.mu.RLock()
+	reader := o.caches[member]
+	o.mu.RUnlock()
+	if reader == nil {
+		return nil, nil
+	}
+	copies := &v1.EcommerceAppList{}
+	if err := reader.List(ctx, copies, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing copies in member %q: %w", member, err)
+	}
+	var n int32
+	for i := range copies.Items {
+		if !copies.Items[i].IsCopy() {
+			continue
+		}
+		app := &v1.EcommerceApp{}
+		err := hub.Get(ctx, client.ObjectKeyFromObject(&copies.Items[i]), app, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("reading the application of a copy in member %q: %w", member, err)
+		}
+		if apierrors.IsNotFound(err) {
+			app = nil
+		}
+		if orphaned(&copies.Items[i], app, member) {
+			n++
+		}
+	}
+	return &n, nil
+}
+
+// orphaned reports whether no application owns a copy in a member. App is the
+// application of its name on the hub, or nil. An application whose inventory was lost
+// owns its copies until it is recovered.
+func orphaned(copied, app *v1.EcommerceApp, member string) bool {
+	uid := copied.Annotations[v1.HubAppUIDAnnotation]
+	switch {
+	case app == nil, uid != "" && uid != string(app.UID):
+		return true
+	default:
+		return !app.InventoryLost() && !slices.Contains(clustersOf(app), member)
+	}
+}
+
+// holders returns the connected members that hold a copy of an application.
+func (o *Orphans) holders(ctx context.Context, app client.Object) []string {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	var names []string
+	for name, reader := range o.caches {
+		err := reader.Get(ctx, client.ObjectKeyFromObject(app), &v1.EcommerceApp{}, client.UnsafeDisableDeepCopy)
+		if err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
