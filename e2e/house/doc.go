@@ -8,7 +8,7 @@
 //     import graph of the go command.
 //   - Purity: decisions know no client, no context and no clock, and no cloud's
 //     SDK leaves the adapter of that cloud.
-//   - Sizes: files, packages, names of folders, a doc.go in each package.
+//   - Sizes and names: files, folders, the top of the tree, a doc.go in each package.
 //   - Hygiene: no path of somebody's machine, no error matched by its text.
 //
 // # Not
