@@ -29,6 +29,7 @@ TOOLS := $(CURDIR)/.bin/$(TOOLS_KEY)
 CONTROLLER_GEN := $(TOOLS)/controller-gen
 GOLANGCI_LINT := $(TOOLS)/golangci-lint
 KUSTOMIZE := $(TOOLS)/kustomize
+GOTESTSUM := $(TOOLS)/gotestsum
 
 # These two are modules of their own below config/tools: what they need does not go
 # together with what the others need.
@@ -38,6 +39,12 @@ PROMTOOL := $(CURDIR)/.bin/promtool-$(call moduleKey,promtool)/promtool
 
 # The storefront that fleets run is a module of its own: its drivers are not the product's.
 SHOP := e2e/shop
+
+# gotestsum runs go test and keeps its exit code. It prints a line for each package and
+# each failure as it happens, and ends with the skipped tests and their reasons. The
+# outcome of every test is in a JSON file under RESULTS, where .ci/run reads the skips.
+RESULTS := $(CURDIR)/.results
+runTests = mkdir -p $(RESULTS) && $(GOTESTSUM) --format $(2) --format-hide-empty-pkg --format-icons text --jsonfile-timing-events $(RESULTS)/$(1).json --
 
 FLEET := go run ./e2e/fleet/cmd/fleet
 DEMO := go run ./e2e/demo
@@ -123,24 +130,25 @@ verify: generate $(GOLANGCI_LINT) ## Generate and lint; fails if generated files
 ##@ Test
 
 .PHONY: test
-test: binaries ## Run every test, against real control planes and databases.
-	go test $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...
-	cd $(SHOP) && go test $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...
+test: binaries $(GOTESTSUM) ## Run every test, against real control planes and databases.
+	@$(call runTests,test,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...
+	@cd $(SHOP) && $(call runTests,shop,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...
 
 # A package needs a fleet when its tests link what builds the control plane.
 .PHONY: test-unit
-test-unit: ## Run the tests that need no fleet: seconds, not minutes.
+test-unit: $(GOTESTSUM) ## Run the tests that need no fleet: seconds, not minutes.
 	@packages="$$(go list -test -f '{{.ImportPath}}{{range .Deps}} {{.}}{{end}}' ./... | awk ' \
 	  $$1 !~ /\.test$$/ { next } \
 	  { for (i = 2; i <= NF; i++) if ($$i == "$(MODULE)/e2e/fleet/binaries") next } \
 	  { sub(/\.test$$/, "", $$1); print $$1 }')"; \
-	go test $(GOTEST_FLAGS) -timeout 5m $$packages
+	$(call runTests,unit,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout 5m $$packages
 
 # kind ends with the shell, however that ends: an interruption leaves no clusters.
 .PHONY: e2e-kind
-e2e-kind: ## Test the whole product with real containers on kind clusters; needs docker. KEEP=1 leaves them.
+e2e-kind: $(GOTESTSUM) ## Test the whole product with real containers on kind clusters; needs docker. KEEP=1 leaves them.
 	@trap '[ -n "$(KEEP)" ] || go run ./e2e/kind/cmd/lab down' EXIT; \
-	SHOPFLEET_KIND=1 KEEP=$(KEEP) go test -count=1 -v -timeout 45m $(GOTEST_FLAGS) ./e2e/kind
+	export SHOPFLEET_KIND=1 KEEP=$(KEEP); \
+	$(call runTests,kind,standard-verbose) -count=1 -timeout 45m $(GOTEST_FLAGS) ./e2e/kind
 
 .PHONY: cloud-contract
 cloud-contract: ## Test every cloud provider against the contract, and print the matrix of cases and providers.
@@ -180,17 +188,18 @@ images: build ## Build the images shopfleet-hub and shopfleet-spoke with docker.
 	done
 
 .PHONY: tools
-tools: $(CONTROLLER_GEN) $(GOLANGCI_LINT) $(KUSTOMIZE) $(HELM) $(PROMTOOL) ## Build the pinned tools into .bin/.
+tools: $(CONTROLLER_GEN) $(GOLANGCI_LINT) $(GOTESTSUM) $(KUSTOMIZE) $(HELM) $(PROMTOOL) ## Build the pinned tools into .bin/.
 
 .PHONY: clean
 clean: ## Delete what make built, tools included.
-	rm -rf bin .bin
+	rm -rf bin .bin .results
 
 $(CONTROLLER_GEN): TOOL = sigs.k8s.io/controller-tools/cmd/controller-gen
 $(GOLANGCI_LINT): TOOL = github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(GOTESTSUM): TOOL = gotest.tools/gotestsum
 $(KUSTOMIZE): TOOL = sigs.k8s.io/kustomize/kustomize/v5
 
-$(CONTROLLER_GEN) $(GOLANGCI_LINT) $(KUSTOMIZE):
+$(CONTROLLER_GEN) $(GOLANGCI_LINT) $(GOTESTSUM) $(KUSTOMIZE):
 	@echo "building $(@F) (once for each change in config/tools)"
 	@mkdir -p $(@D)
 	@CGO_ENABLED=0 go -C config/tools build -trimpath -o $@ $(TOOL)
