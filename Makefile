@@ -1,4 +1,4 @@
-# Shopfleet: everything a contributor runs. `make` alone explains itself.
+# Every command that you need to build and test Shopfleet. Run make without a target for a list.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -8,22 +8,22 @@ MAKEFLAGS += --no-builtin-rules --warn-undefined-variables
 
 MODULE := github.com/shopfleet/shopfleet
 
-# The version that binaries report; a tree without git history still builds.
+# The version that binaries report. It has a default for trees without git.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
 LDFLAGS = -s -w -X main.version=$(VERSION)
 
-# Flags for go test, for example: make test GOTEST_FLAGS='-race -run Failover'.
+# Flags of go test, for example make test GOTEST_FLAGS='-race -run Failover'.
 GOTEST_FLAGS ?=
-# A bound for each package's tests, so that a hang ends with a stack trace.
+# The limit for the tests of one package. A test that hangs ends with a stack trace.
 GOTEST_TIMEOUT ?= 20m
-# What make bench measures.
+# The regular expression of the benchmarks that make bench runs.
 BENCH ?= .
-# Set: make demo runs on kind. KEEP leaves the clusters of make e2e-kind.
+# KIND=1: make demo uses kind. KEEP=1: make e2e-kind does not delete its clusters.
 KIND ?=
 KEEP ?=
 
-# Tools are built from config/tools into a folder named after the pins and the
-# Go that built them: a change of either builds anew, anything else is free.
+# Tools are built from the versions in config/tools into a folder that is named after
+# these versions and the version of Go, so that a change of either builds them again.
 TOOLS_KEY := $(shell (go env GOVERSION GOOS GOARCH; cat config/tools/go.mod config/tools/go.sum) | git hash-object --stdin | cut -c1-12)
 TOOLS := $(CURDIR)/.bin/$(TOOLS_KEY)
 CONTROLLER_GEN := $(TOOLS)/controller-gen
@@ -31,13 +31,13 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint
 KUSTOMIZE := $(TOOLS)/kustomize
 GOTESTSUM := $(TOOLS)/gotestsum
 
-# These two are modules of their own below config/tools: what they need does not go
-# together with what the others need.
+# Helm and promtool have modules of their own, because their dependencies conflict with
+# those of the other tools.
 moduleKey = $(shell (go env GOVERSION GOOS GOARCH; cat config/tools/$(1)/go.mod config/tools/$(1)/go.sum) | git hash-object --stdin | cut -c1-12)
 HELM := $(CURDIR)/.bin/helm-$(call moduleKey,helm)/helm
 PROMTOOL := $(CURDIR)/.bin/promtool-$(call moduleKey,promtool)/promtool
 
-# The storefront that fleets run is a module of its own: its drivers are not the product's.
+# The storefront is a separate module, because the product does not need its database drivers.
 SHOP := e2e/shop
 
 # gotestsum runs go test and keeps its exit code. It prints a line for each package and
@@ -49,7 +49,7 @@ runTests = mkdir -p $(RESULTS) && $(GOTESTSUM) --format $(2) --format-hide-empty
 FLEET := go run ./e2e/fleet/cmd/fleet
 DEMO := go run ./e2e/demo
 
-# What make generate writes, and what make verify therefore compares.
+# Files that make generate writes and make verify compares.
 CRDS := config/crd/bases
 CHARTS := config/charts
 GENERATED := $(CRDS) 'api/**/zz_generated.*.go' $(CHARTS)/shopfleet-hub/files $(CHARTS)/shopfleet-spoke
@@ -63,30 +63,30 @@ help: ## Show this list.
 	  /^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Start a fleet on this machine with the hub in it, and run a shop on it; KIND=1 with real containers.
+demo: ## Start a hub and three members on this machine and run a shop; KIND=1 uses kind.
 	$(DEMO) up $(if $(KIND),--kind)
 
 .PHONY: demo-restore
-demo-restore: ## Restore the backup that make demo made in another region, and run the shop on it there.
+demo-restore: ## Restore the backup of make demo in another region and run the shop there.
 	$(DEMO) restore
 
 .PHONY: demo-down
-demo-down: ## Stop the demo and delete what it made; KIND=1 as above.
+demo-down: ## Stop the demo and delete its data; KIND=1 deletes its kind clusters.
 	$(DEMO) down $(if $(KIND),--kind)
 
 ##@ Develop
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) ## Write deepcopy functions and CRDs from the types in api/, and what charts have of config/.
+generate: $(CONTROLLER_GEN) ## Generate deepcopy functions and CRDs from api/, and the files of the charts from config/.
 	@rm -rf .bin/crd
 	$(CONTROLLER_GEN) object crd paths=./api/... output:crd:dir=.bin/crd
 	@mkdir -p $(CRDS)
-	@rm -f $(CRDS)/*.yaml # A kind that is gone takes its CRD along.
+	@rm -f $(CRDS)/*.yaml # Removes the CRDs of removed kinds.
 	@mv .bin/crd/*.yaml $(CRDS)/
 	@$(MAKE) --no-print-directory charts
 
 .PHONY: charts
-charts: ## Write what the Helm charts have of config/.
+charts: ## Copy the manifests of config/ into the Helm charts.
 	@for process in hub spoke; do \
 	  files=$(CHARTS)/shopfleet-$$process/files; \
 	  rm -rf $$files; mkdir -p $$files/crds $$files/objects; \
@@ -96,30 +96,30 @@ charts: ## Write what the Helm charts have of config/.
 	done
 	@cp $(CRDS)/ecommerce.io_*.yaml $(CHARTS)/shopfleet-hub/files/crds/
 	@cp $(CRDS)/ecommerce.io_ecommerceapps.yaml $(CRDS)/example.com_*.yaml $(CRDS)/mysql.example.com_*.yaml $(CHARTS)/shopfleet-spoke/files/crds/
-	@rm -rf $(CHARTS)/shopfleet-spoke/templates # Both charts have one set of templates.
+	@rm -rf $(CHARTS)/shopfleet-spoke/templates # Both charts use the same templates.
 	@cp -r $(CHARTS)/shopfleet-hub/templates $(CHARTS)/shopfleet-hub/values.schema.json $(CHARTS)/shopfleet-spoke/
 
 .PHONY: fmt
-fmt: $(GOLANGCI_LINT) ## Format the code and order the imports.
+fmt: $(GOLANGCI_LINT) ## Format the code and sort the imports.
 	$(GOLANGCI_LINT) fmt
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## Lint: layers, sizes, errors, style. See .golangci.yml.
+lint: $(GOLANGCI_LINT) ## Run the linters of .golangci.yml.
 	$(GOLANGCI_LINT) run
 	cd $(SHOP) && $(GOLANGCI_LINT) run -c $(CURDIR)/.golangci.yml
 
 .PHONY: lint-fix
-lint-fix: $(GOLANGCI_LINT) ## Lint, and mend what the linters can mend themselves.
+lint-fix: $(GOLANGCI_LINT) ## Run the linters and apply their fixes.
 	$(GOLANGCI_LINT) run --fix
 
 .PHONY: verify
-verify: generate $(GOLANGCI_LINT) ## Generate and lint; fails if generated files or go.mod are not committed as they should be.
+verify: generate $(GOLANGCI_LINT) ## Generate and lint; fails if generated files or go.mod are out of date.
 	@dirty="$$(git status --porcelain --untracked-files=all -- $(GENERATED))"; \
 	if [ -n "$$dirty" ]; then \
 	  echo "verify: generated files differ from what is committed (M changed, D gone, ?? new):"; \
 	  echo "$$dirty"; \
 	  git --no-pager diff --no-color HEAD -- $(GENERATED); \
-	  echo "verify: they now say what the types in api/ say; review and commit them."; \
+	  echo "verify: the files are generated again; review and commit them."; \
 	  exit 1; \
 	fi
 	@go mod tidy -diff || { echo "verify: go.mod or go.sum is not tidy, see above; run go mod tidy and commit."; exit 1; }
@@ -130,40 +130,40 @@ verify: generate $(GOLANGCI_LINT) ## Generate and lint; fails if generated files
 ##@ Test
 
 .PHONY: test
-test: binaries $(GOTESTSUM) ## Run every test, against real control planes and databases.
+test: binaries $(GOTESTSUM) ## Run all tests, on real control planes and databases.
 	@$(call runTests,test,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...
 	@cd $(SHOP) && $(call runTests,shop,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...
 
-# A package needs a fleet when its tests link what builds the control plane.
+# The tests of a package need a fleet if they link the package that builds control planes.
 .PHONY: test-unit
-test-unit: $(GOTESTSUM) ## Run the tests that need no fleet: seconds, not minutes.
+test-unit: $(GOTESTSUM) ## Run the tests that need no control plane.
 	@packages="$$(go list -test -f '{{.ImportPath}}{{range .Deps}} {{.}}{{end}}' ./... | awk ' \
 	  $$1 !~ /\.test$$/ { next } \
 	  { for (i = 2; i <= NF; i++) if ($$i == "$(MODULE)/e2e/fleet/binaries") next } \
 	  { sub(/\.test$$/, "", $$1); print $$1 }')"; \
 	$(call runTests,unit,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout 5m $$packages
 
-# kind ends with the shell, however that ends: an interruption leaves no clusters.
+# The trap deletes the clusters also after a failure or an interruption.
 .PHONY: e2e-kind
-e2e-kind: $(GOTESTSUM) ## Test the whole product with real containers on kind clusters; needs docker. KEEP=1 leaves them.
+e2e-kind: $(GOTESTSUM) ## Run the end-to-end tests on kind clusters; needs docker. KEEP=1 keeps the clusters.
 	@trap '[ -n "$(KEEP)" ] || go run ./e2e/kind/cmd/lab down' EXIT; \
 	export SHOPFLEET_KIND=1 KEEP=$(KEEP); \
 	$(call runTests,kind,standard-verbose) -count=1 -timeout 45m $(GOTEST_FLAGS) ./e2e/kind
 
 .PHONY: cloud-contract
-cloud-contract: ## Test every cloud provider against the contract, and print the matrix of cases and providers.
+cloud-contract: ## Run the contract tests of every cloud provider and print a table of the results.
 	go test -count=1 -json -run '^TestContract' ./cloud/... | go run ./cloud/cloudtest/cmd/matrix
 
 .PHONY: bench
-bench: binaries ## Run the benchmarks; BENCH=<regexp> chooses.
+bench: binaries ## Run the benchmarks; BENCH=<regexp> selects some.
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(GOTEST_FLAGS) ./e2e/bench/...
 
 .PHONY: binaries
-binaries: ## Build the control plane that fleets run: once, then it is there.
+binaries: ## Build the control plane for the tests and the demo; it is kept for later runs.
 	$(FLEET) binaries
 
 .PHONY: fleet
-fleet: binaries ## Start a fleet of real control planes on this machine.
+fleet: binaries ## Start a hub and members as control planes on this machine, without Shopfleet.
 	$(FLEET) up
 
 .PHONY: fleet-down
@@ -173,12 +173,12 @@ fleet-down: ## Stop the fleet.
 ##@ Build
 
 .PHONY: build
-build: ## Build bin/hub, bin/spoke and bin/kubectl-shopfleet, static.
+build: ## Build static binaries: bin/hub, bin/spoke and bin/kubectl-shopfleet.
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/hub ./cmd/spoke ./cmd/kubectl-shopfleet
 
-# The images are made of nothing but a static binary: no registry is asked, and the old
-# builder does as well as the new one. Push them to a registry of your own.
+# The images contain only a static binary: building them needs no registry, and either
+# builder of docker works. Push them to your own registry.
 .PHONY: images
 images: build ## Build the images shopfleet-hub and shopfleet-spoke with docker.
 	@for process in hub spoke; do \
@@ -191,7 +191,7 @@ images: build ## Build the images shopfleet-hub and shopfleet-spoke with docker.
 tools: $(CONTROLLER_GEN) $(GOLANGCI_LINT) $(GOTESTSUM) $(KUSTOMIZE) $(HELM) $(PROMTOOL) ## Build the pinned tools into .bin/.
 
 .PHONY: clean
-clean: ## Delete what make built, tools included.
+clean: ## Delete binaries, tools and test results.
 	rm -rf bin .bin .results
 
 $(CONTROLLER_GEN): TOOL = sigs.k8s.io/controller-tools/cmd/controller-gen
@@ -207,15 +207,15 @@ $(CONTROLLER_GEN) $(GOLANGCI_LINT) $(GOTESTSUM) $(KUSTOMIZE):
 $(HELM): TOOL = helm.sh/helm/v3/cmd/helm
 $(PROMTOOL): TOOL = github.com/prometheus/prometheus/cmd/promtool
 
-# Without a cluster, helm takes the Kubernetes that it was built for; plain go build says 1.20.
+# The Kubernetes version that helm assumes without a cluster; the default of go build is 1.20.
 $(HELM): TOOLFLAGS = -ldflags '$(foreach v,lint/rules chartutil,-X helm.sh/helm/v3/pkg/$(v).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(v).k8sVersionMinor=36)'
-# Rules are checked with it, nothing is scraped: the clouds' libraries stay out.
+# Only rules are checked, so promtool is built without service discovery and its cloud SDKs.
 $(PROMTOOL): TOOLFLAGS = -tags remove_all_sd
 
 .PHONY: helm promtool
 helm: $(HELM)
 promtool: $(PROMTOOL)
-helm promtool: # Print where the program is. Tests ask.
+helm promtool: # Build the program and print its path, for tests.
 	@echo $(if $(filter helm,$@),$(HELM),$(PROMTOOL))
 
 $(HELM) $(PROMTOOL):
