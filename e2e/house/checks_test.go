@@ -142,6 +142,24 @@ func TestCheckMachinePaths(t *testing.T) {
 	}
 }
 
+func TestCheckLinks(t *testing.T) {
+	cases := map[string]struct {
+		file file
+		want string
+	}{
+		"there":        {file{"hub/README.md", "see [it](../api)"}, ""},
+		"not there":    {file{"hub/README.md", "see [it](../gone/a.go)"}, "links to ../gone/a.go"},
+		"section":      {file{"README.md", "[a](#a), [b](api#b), [c](gone.md#c)"}, "links to gone.md"},
+		"another site": {file{"README.md", "[a](https://example.com/gone)"}, ""},
+		"not Markdown": {file{"a.go", "// [it](gone)"}, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			expectProblem(t, checkLinks(c.file, func(name string) bool { return name == "api" }), c.want)
+		})
+	}
+}
+
 func TestCheckSource(t *testing.T) {
 	cases := map[string]struct {
 		floor      int

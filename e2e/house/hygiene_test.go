@@ -2,6 +2,9 @@ package house
 
 import (
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -30,6 +33,34 @@ func checkMachinePaths(f file) []string {
 		number++
 		if m := machine.FindStringSubmatch(line); m != nil {
 			problems = append(problems, fmt.Sprintf("%s:%d mentions %s, a path of one machine", f.path, number, m[1]))
+		}
+	}
+	return problems
+}
+
+// TestLinks fails on links in Markdown to files that do not exist, as after a renaming.
+func TestLinks(t *testing.T) {
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(root, name))
+		return err == nil
+	}
+	for _, f := range listFiles(t) {
+		for _, problem := range checkLinks(f, exists) {
+			t.Error(problem)
+		}
+	}
+}
+
+// checkLinks looks up the relative links of a page. Links to other sites and to sections
+// of the same page are not checked.
+func checkLinks(f file, exists func(name string) bool) []string {
+	if path.Ext(f.path) != ".md" {
+		return nil
+	}
+	var problems []string
+	for _, m := range regexp.MustCompile(`\]\(([^)\s:#]+)(?:#[^)]*)?\)`).FindAllStringSubmatch(f.text, -1) {
+		if !exists(path.Join(path.Dir(f.path), m[1])) {
+			problems = append(problems, fmt.Sprintf("%s links to %s, which does not exist", f.path, m[1]))
 		}
 	}
 	return problems
