@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// roleFile is what Role and ClusterRole have in common.
+// roleFile holds the fields that Role and ClusterRole share.
 type roleFile struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -108,8 +108,7 @@ func rulesIn(t *testing.T, path string) []rbacv1.PolicyRule {
 	return role.Rules
 }
 
-// TestNothingEscalates holds the line against permissions that become others, and
-// against the loss of data.
+// TestNothingEscalates forbids permissions that allow privilege escalation or data loss.
 func TestNothingEscalates(t *testing.T) {
 	for _, set := range []Set{Hub, Member, Agent, Spoke} {
 		forbidden := map[string][]string{
@@ -117,7 +116,7 @@ func TestNothingEscalates(t *testing.T) {
 			"namespaces":        {"patch", "update", "delete", "deletecollection"},
 		}
 		if set == Hub || set == Spoke {
-			// In members a Restore exchanges claims, for the hub alone.
+			// Only the hub replaces claims, for a Restore in a member.
 			forbidden["persistentvolumeclaims"] = []string{"delete", "deletecollection"}
 		}
 		rules, err := set.Rules()
@@ -143,9 +142,8 @@ func both(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }
 
-// TestWithAnAgentTheHubWritesCopiesAndVolumes: whatever else the hub lost that way, it
-// has not got back. Of volumes, Jobs and Secrets it has what storage, backups and restores
-// take.
+// TestWithAnAgentTheHubWritesCopiesAndVolumes pins the hub's write permissions in a member
+// with an agent: copies, and what storage, backups and restores need.
 func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 	rules, err := Agent.Rules()
 	if err != nil {
@@ -163,7 +161,7 @@ func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 		"persistentvolumes.":                            {"create", "patch"},
 		"persistentvolumeclaims.":                       {"create", "delete"},
 		"pods/exec.":                                    {"create"},
-		// What moves and loads dumps, and what it is told.
+		// Jobs that upload, download and load dumps, and their signed requests.
 		"jobs.batch": {"create", "delete"},
 		"secrets.":   {"create", "delete"},
 	}
@@ -181,12 +179,12 @@ func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 	if allowed := verbs(rules)["configmaps."]; allowed != nil {
 		t.Errorf("verbs %v on configmaps", allowed)
 	}
-	// Claims and pods are those of one database: the rest is the agent's.
+	// The hub reads the claims and pods of one database by name.
 	for resource, not := range map[string][]string{
 		"persistentvolumeclaims.": {"list", "watch"}, "persistentvolumes.": {"list", "watch"},
-		// What the agent has in Secrets, the hub does not read, and what it made there it knows.
+		// The hub creates Secrets and never reads one.
 		"secrets.": {"get", "list", "watch", "patch", "update"},
-		// Those of one Job are looked for by its label.
+		// The pods of one Job are listed by its label.
 		"pods.": {"watch"}, "jobs.batch": {"list", "watch"}, "cronjobs.batch": {"list", "watch"},
 	} {
 		if both(verbs(rules)[resource], not) {
@@ -195,8 +193,8 @@ func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 	}
 }
 
-// TestVolumesAreTheSameInBothModes: a restore that begins in one mode ends in the other,
-// so that the agent's role has no less than the member's, and no more.
+// TestVolumesAreTheSameInBothModes checks that both roles allow the same for storage and
+// restores, since the mode may change during a restore.
 func TestVolumesAreTheSameInBothModes(t *testing.T) {
 	rules := map[Set][]rbacv1.PolicyRule{}
 	for _, set := range []Set{Member, Agent} {
@@ -216,8 +214,8 @@ func TestVolumesAreTheSameInBothModes(t *testing.T) {
 	}
 }
 
-// TestAppliedMeansWritable: server-side apply of a missing object is authorized as
-// patch and as create.
+// TestAppliedMeansWritable checks that create comes with patch: server-side apply of a
+// missing object requires both.
 func TestAppliedMeansWritable(t *testing.T) {
 	for _, set := range []Set{Member, Spoke} {
 		rules, err := set.Rules()
@@ -225,7 +223,7 @@ func TestAppliedMeansWritable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for resource, allowed := range verbs(rules) {
-			// Namespaces and Jobs are made, and never applied; a command is run, and is no object.
+			// Namespaces, Jobs and exec requests are created, never applied.
 			if resource != "namespaces." && resource != "pods/exec." && resource != "jobs.batch" && slices.Contains(allowed, "create") && !slices.Contains(allowed, "patch") {
 				t.Errorf("%s: create without patch on %s", set, resource)
 			}
@@ -236,8 +234,8 @@ func TestAppliedMeansWritable(t *testing.T) {
 	}
 }
 
-// TestTheHubAndItsKinds: accounts are people's, so that a hub that is
-// somebody else's makes none; tokens are the hub's own, and nobody else's.
+// TestTheHubAndItsKinds checks that the hub cannot write CloudAccounts, and can create
+// tokens of its own ServiceAccount only.
 func TestTheHubAndItsKinds(t *testing.T) {
 	rules, err := Hub.Rules()
 	if err != nil {
@@ -256,7 +254,7 @@ func TestTheHubAndItsKinds(t *testing.T) {
 		}
 	}
 	if of := verbs(rules)["serviceaccounts/token."]; of != nil {
-		t.Errorf("makes tokens in all namespaces: %v", of)
+		t.Errorf("the hub may create tokens in all namespaces: %v", of)
 	}
 	namespaced, err := Hub.NamespacedRules()
 	if err != nil {
@@ -267,14 +265,14 @@ func TestTheHubAndItsKinds(t *testing.T) {
 		APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{HubServiceAccount}, Verbs: []string{"create"},
 	}
 	if token < 0 {
-		t.Fatal("makes no tokens, which credentials of type Federated are")
+		t.Fatal("the hub may not create tokens, which credentials of type Federated need")
 	}
 	if diff := cmp.Diff(want, namespaced[token]); diff != "" {
 		t.Errorf("tokens (-want +got):\n%s", diff)
 	}
 }
 
-// verbs lists by resource what rules allow.
+// verbs returns the allowed verbs by resource.
 func verbs(rules []rbacv1.PolicyRule) map[string][]string {
 	allowed := map[string][]string{}
 	for _, rule := range rules {
@@ -323,8 +321,8 @@ func TestObjectsComeNamespaceFirst(t *testing.T) {
 	}
 }
 
-// TestKubectlOrder: kubectl applies a folder's files by name, so that the namespace
-// must come before what lives in it.
+// TestKubectlOrder checks that the file of the namespace sorts before those of its objects,
+// since kubectl applies the files of a folder by name.
 func TestKubectlOrder(t *testing.T) {
 	for _, path := range paths(t) {
 		var file struct {

@@ -1,38 +1,34 @@
-// Package config holds what is installed in clusters, as the YAML files that
-// people apply: the kinds' definitions, the permissions that Shopfleet asks for, and
-// the Deployments that run it.
+// Package config embeds the manifests of Shopfleet: CRDs, permissions and Deployments.
 //
-// # What
+// # Purpose
 //
-//   - crd/bases: the definitions, generated from the types in api.
-//   - rbac/hub: the hub in its own cluster.
-//   - rbac/member: the hub in each member cluster.
-//   - rbac/agent: the hub in a member that has an agent.
-//   - rbac/spoke: a spoke in its cluster, alone or as the agent of a hub.
-//   - manager: the Deployments of hub and spoke, and what is around them.
+//   - crd/bases: the CRDs, generated from the types in api.
+//   - rbac/hub: permissions of the hub in its own cluster.
+//   - rbac/member: permissions of the hub in each member cluster.
+//   - rbac/agent: permissions of the hub in a member with an agent.
+//   - rbac/spoke: permissions of a spoke in its cluster, alone or as the agent of a hub.
+//   - manager: the Deployments of hub and spoke, with their Services and policies.
 //   - hub, spoke, monitoring, charts: for kustomize and Helm; see README.md.
 //   - samples: one object of each kind.
 //
-// The files of crd, rbac and manager are embedded, so that what `kubectl shopfleet
-// install` and `join` apply, what the hub checks before it engages a member, and what
-// people read are one text. The charts hold copies that make generate writes.
+// The files of crd, rbac and manager are embedded, so that `kubectl shopfleet install`
+// and `join`, the permission checks of the hub, and kubectl use the same manifests. The
+// charts hold copies that make generate writes.
 //
-// # Not
+// # Non-goals
 //
-// No roles for people who run shops, and no client: who reads a manifest here applies
-// it elsewhere.
+// The package has no roles for users of shops, and no client: callers apply the manifests.
 //
 // # Trade-offs
 //
-//   - No wildcards, and no verb without a call that needs it: server-side apply
-//     needs patch and create; nothing but leases is ever updated.
-//   - Shops live in any namespace of a member, so that the member's role is a
-//     ClusterRole and covers Secrets in all of them. Who wants less binds the same
-//     rules with a Role in chosen namespaces.
-//   - Volumes and namespaces cannot be deleted with these permissions, not even by
-//     mistake. In members the hub may delete a claim, and does so for a Restore that
-//     was told to overwrite, after it told the volume to stay, and when a dump that it
-//     fetched there is loaded.
-//   - In members with an agent the hub makes Secrets and reads none: what a Job is told
-//     about a bucket has to be where no ConfigMap is, out of sight.
+//   - There are no wildcards, and no verb without a call that needs it. Server-side apply
+//     needs patch and create; only leases are updated.
+//   - Shops live in any namespace of a member, so the member's role is a ClusterRole and
+//     covers Secrets in all namespaces. To grant less, bind the same rules with a Role in
+//     each namespace.
+//   - These permissions do not allow deleting volumes and namespaces. In members the hub
+//     may delete a claim: for a Restore with overwrite, after it set the volume's reclaim
+//     policy to Retain, and when a downloaded dump is loaded.
+//   - In members with an agent the hub creates Secrets and reads none. The signed requests
+//     of a Job do not belong in a ConfigMap.
 package config

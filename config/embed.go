@@ -14,30 +14,29 @@ import (
 
 // Names in the manifests that code refers to.
 const (
-	// Namespace is where the ServiceAccounts live, and on the hub the
-	// registration Secrets.
+	// Namespace holds the ServiceAccounts, and on the hub the registration Secrets.
 	Namespace = "shopfleet-system"
-	// HubServiceAccount is the account of the hub, in its own cluster and in each member.
+	// HubServiceAccount is the hub's ServiceAccount, in its own cluster and in each member.
 	HubServiceAccount = "shopfleet-hub"
-	// SpokeServiceAccount is the account of a spoke that runs alone.
+	// SpokeServiceAccount is the spoke's ServiceAccount.
 	SpokeServiceAccount = "shopfleet-spoke"
 	// MemberClusterRole is the role of the hub in each member.
 	MemberClusterRole = "shopfleet-member"
-	// AgentRole is the role of the hub in a member that has an agent, and the one for
-	// the agent's Lease.
+	// AgentRole is the hub's ClusterRole in a member with an agent, and its Role for the
+	// agent's Lease.
 	AgentRole = "shopfleet-member-agent"
 	// SpokeLease is the Lease that the spoke's leader renews, in Namespace.
 	SpokeLease = "shopfleet-spoke.ecommerce.io"
 )
 
-// Set is a folder of permissions that are applied together.
+// Set names a folder of permissions that are applied together.
 type Set string
 
 // The sets.
 const (
 	Hub    Set = "hub"
 	Member Set = "member"
-	// Agent is what the hub may do in a member that has an agent, instead of Member.
+	// Agent replaces Member in a member with an agent.
 	Agent Set = "agent"
 	Spoke Set = "spoke"
 )
@@ -45,11 +44,11 @@ const (
 //go:embed rbac/hub/*.yaml rbac/member/*.yaml rbac/agent/*.yaml rbac/spoke/*.yaml crd/bases/*.yaml manager/hub/*.yaml manager/spoke/*.yaml
 var files embed.FS
 
-// ErrNotClusterRole tells that a set has no ClusterRole where it should be.
+// ErrNotClusterRole is returned when a manifest is not the expected ClusterRole.
 var ErrNotClusterRole = errors.New("not a ClusterRole")
 
-// Objects returns the objects of the set, the namespace first and the rest by
-// file name. For the sets above the error is nil.
+// Objects returns the objects of the set: the namespace first, the others by file name.
+// The error is nil for the sets above.
 func (s Set) Objects() ([]*unstructured.Unstructured, error) {
 	objects, err := folder("rbac/" + string(s))
 	if err != nil {
@@ -68,7 +67,7 @@ func afterNamespaces(object *unstructured.Unstructured) int {
 	return 1
 }
 
-// folder returns the objects in the files of a folder, by file name.
+// folder returns the objects in a folder, ordered by file name.
 func folder(dir string) ([]*unstructured.Unstructured, error) {
 	entries, err := files.ReadDir(dir)
 	if err != nil {
@@ -85,7 +84,7 @@ func folder(dir string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// Rules returns what the set's ClusterRole allows. For the sets above the error is nil.
+// Rules returns the rules of the set's ClusterRole. The error is nil for the sets above.
 func (s Set) Rules() ([]rbacv1.PolicyRule, error) {
 	path := "rbac/" + string(s) + "/clusterrole.yaml"
 	role := &rbacv1.ClusterRole{}
@@ -98,8 +97,8 @@ func (s Set) Rules() ([]rbacv1.PolicyRule, error) {
 	return role.Rules, nil
 }
 
-// NamespacedRules returns what the set's Role allows in Namespace. The error tells
-// that the set has none.
+// NamespacedRules returns the rules of the set's Role in Namespace. It returns an error if
+// the set has no Role.
 func (s Set) NamespacedRules() ([]rbacv1.PolicyRule, error) {
 	role := &rbacv1.Role{}
 	if err := decode("rbac/"+string(s)+"/role.yaml", role); err != nil {
@@ -108,9 +107,8 @@ func (s Set) NamespacedRules() ([]rbacv1.PolicyRule, error) {
 	return role.Rules, nil
 }
 
-// Definition returns the CustomResourceDefinition of a kind by its group and
-// plural, for example "ecommerce.io" and "ecommerceapps". The error tells that
-// there is none.
+// Definition returns the CustomResourceDefinition of a kind by its group and plural, for
+// example "ecommerce.io" and "ecommerceapps". It returns an error if there is none.
 func Definition(group, plural string) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := decode("crd/bases/"+group+"_"+plural+".yaml", &object.Object); err != nil {
@@ -119,7 +117,7 @@ func Definition(group, plural string) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// decode reads a file of one document into a value; unknown fields are an error.
+// decode reads a file with one document into a value. Unknown fields are an error.
 func decode(path string, into any) error {
 	raw, err := files.ReadFile(path)
 	if err != nil {

@@ -13,29 +13,29 @@ import (
 // DevelopmentVersion is the tag of the images in the manifests.
 const DevelopmentVersion = "v0.0.0-dev"
 
-// spokeImageFlag is the argument of the hub that names the spoke's image.
+// spokeImageFlag is the prefix of the hub's argument with the spoke's image.
 const spokeImageFlag = "--spoke-image="
 
-// Installation is how a process is installed. Zero values mean what the manifests say.
+// Installation holds the options of Install. Zero values keep the values of the manifests.
 type Installation struct {
-	// Namespace is where the process runs. Its default is Namespace.
+	// Namespace is the namespace of the process. The default is Namespace.
 	Namespace string
-	// Image is the whole reference of the image.
+	// Image is the full reference of the image.
 	Image string
-	// SpokeImage is that of the spoke's image, for the Jobs of the hub in members. Its
-	// default is SpokeImage of Image.
+	// SpokeImage is the full reference of the spoke's image, for the Jobs of the hub in
+	// members. The default is SpokeImage of Image.
 	SpokeImage string
-	// Replicas is the number of pods, one of which leads; at least 1.
+	// Replicas is the number of pods, at least 1.
 	Replicas int32
 }
 
-// Image returns the image of the set's process in a version, for example
-// "shopfleet-hub:v1.2.3". It names no registry.
+// Image returns the image of the set's process in a version, without a registry, for
+// example "shopfleet-hub:v1.2.3".
 func (s Set) Image(version string) string { return "shopfleet-" + string(s) + ":" + version }
 
-// SpokeImage returns the image of the spoke beside an image of the hub: of the same
-// registry and tag. It is empty when the name is not that of the hub's image or has no
-// tag: a digest tells nothing about another image.
+// SpokeImage returns the spoke's image with the registry and tag of an image of the hub. It
+// returns an empty string if the image has another name or no tag: the digest of one image
+// does not identify another.
 func SpokeImage(hubImage string) string {
 	reference, _, _ := strings.Cut(hubImage, "@")
 	folder, name := "", reference
@@ -49,10 +49,9 @@ func SpokeImage(hubImage string) string {
 	return folder + Spoke.Image(tag)
 }
 
-// Install returns all that runs the set's process in a cluster, in the order of
-// applying: definitions, namespace, account and permissions, what surrounds the
-// pods, and the Deployment last. Hub and Spoke have a process; for any other set
-// the error is fs.ErrNotExist.
+// Install returns all objects of the set's process, in the order in which they are applied:
+// CRDs, namespace, ServiceAccount and permissions first, the Deployment last. Only Hub and
+// Spoke have a process; for other sets the error is fs.ErrNotExist.
 func (s Set) Install(i Installation) ([]*unstructured.Unstructured, error) {
 	definitions, err := s.definitions()
 	if err != nil {
@@ -78,7 +77,7 @@ func (s Set) Install(i Installation) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// definitions returns the kinds that the set's process serves.
+// definitions returns the CRDs of the kinds that the set's process serves.
 func (s Set) definitions() ([]*unstructured.Unstructured, error) {
 	served := map[Set][][2]string{
 		Hub: {
@@ -102,8 +101,7 @@ func (s Set) definitions() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// rank orders kinds so that each finds what it needs: a pod its account, and the
-// account its permissions.
+// rank orders kinds so that every object is applied after those that it refers to.
 func rank(kind string) int {
 	order := []string{
 		"CustomResourceDefinition", "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding",
@@ -115,7 +113,7 @@ func rank(kind string) int {
 	return len(order)
 }
 
-// adapt writes what was asked for into an object of the manifests.
+// adapt applies the options to an object of the manifests.
 func (i Installation) adapt(object *unstructured.Unstructured) error {
 	if i.Namespace != "" {
 		if err := move(object, i.Namespace); err != nil {
@@ -144,7 +142,7 @@ func (i Installation) adapt(object *unstructured.Unstructured) error {
 	})
 }
 
-// setSpokeImage changes the argument that only the hub has.
+// setSpokeImage sets the hub's argument with the spoke's image, if there is one.
 func setSpokeImage(container map[string]any, image string) {
 	arguments, ok := container["args"].([]any)
 	if !ok {
@@ -157,7 +155,7 @@ func setSpokeImage(container map[string]any, image string) {
 	}
 }
 
-// move takes an object to another namespace, with the account that it may bind.
+// move sets the namespace of an object and of its subjects.
 func move(object *unstructured.Unstructured, namespace string) error {
 	if object.GetKind() == "Namespace" {
 		object.SetName(namespace)
@@ -168,7 +166,7 @@ func move(object *unstructured.Unstructured, namespace string) error {
 	return eachMap(object, []string{"subjects"}, func(subject map[string]any) { subject["namespace"] = namespace })
 }
 
-// eachMap changes the items of a list of maps, where there is one.
+// eachMap calls change for every map in the list at path, if the list exists.
 func eachMap(object *unstructured.Unstructured, path []string, change func(map[string]any)) error {
 	items, found, err := unstructured.NestedSlice(object.Object, path...)
 	if err != nil || !found {

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// installed returns what is installed, by kind and name.
+// installed returns the installed objects by kind and name.
 func installed(t *testing.T, set Set, i Installation) map[string]*unstructured.Unstructured {
 	t.Helper()
 	objects, err := set.Install(i)
@@ -74,8 +74,8 @@ func TestInstallationComesInOrder(t *testing.T) {
 	}
 }
 
-// TestMembersGetNoDefinitionsOfTheHub: accounts, backups and restores are asked for on
-// the hub, and a member that had their kinds would seem to take them.
+// TestMembersGetNoDefinitionsOfTheHub checks that members do not get the CRDs of kinds that
+// only the hub reconciles.
 func TestMembersGetNoDefinitionsOfTheHub(t *testing.T) {
 	want := []string{"ecommerceapps.ecommerce.io", "mysqlclusters.mysql.example.com", "webapps.example.com"}
 	var got []string
@@ -116,7 +116,7 @@ func TestInstallationIsAdapted(t *testing.T) {
 	}
 }
 
-// TestTheHubKnowsTheImageOfTheSpoke: that beside its own, unless another is named.
+// TestTheHubKnowsTheImageOfTheSpoke checks the default of the spoke's image and its override.
 func TestTheHubKnowsTheImageOfTheSpoke(t *testing.T) {
 	for name, tt := range map[string]struct {
 		installation Installation
@@ -171,8 +171,8 @@ func installedImage(t *testing.T, set Set) string {
 	return deployment.Spec.Template.Spec.Containers[0].Image
 }
 
-// TestPodsFitTheirSurroundings: what selects the pods selects them, and the ports
-// have the names that others use.
+// TestPodsFitTheirSurroundings checks that selectors match the pods, and that ports have the
+// names that other objects refer to.
 func TestPodsFitTheirSurroundings(t *testing.T) {
 	for _, set := range []Set{Hub, Spoke} {
 		found, name := installed(t, set, Installation{}), "shopfleet-"+string(set)
@@ -211,7 +211,7 @@ func TestPodsFitTheirSurroundings(t *testing.T) {
 	}
 }
 
-// TestNoWildcardsAnywhere reads every file of this folder that people may apply.
+// TestNoWildcardsAnywhere checks the roles in every file below this folder.
 func TestNoWildcardsAnywhere(t *testing.T) {
 	roles := 0
 	tree := os.DirFS(".")
@@ -247,8 +247,8 @@ func TestNoWildcardsAnywhere(t *testing.T) {
 	}
 }
 
-// TestMetricsAskTheServer: each process may ask who reads its metrics, and nobody is
-// bound to read them.
+// TestMetricsAskTheServer checks that each process may authorize requests for metrics, and
+// that no binding grants them.
 func TestMetricsAskTheServer(t *testing.T) {
 	for _, set := range []Set{Hub, Spoke} {
 		found, name := installed(t, set, Installation{}), "shopfleet-"+string(set)
@@ -266,7 +266,7 @@ func TestMetricsAskTheServer(t *testing.T) {
 	}
 }
 
-// TestKustomizationsAreComplete: a file that no kustomization names is applied by nobody.
+// TestKustomizationsAreComplete checks that every manifest is listed in its Kustomization.
 func TestKustomizationsAreComplete(t *testing.T) {
 	folders := []string{"crd/bases", "monitoring/hub", "monitoring/spoke"}
 	for _, pattern := range []string{"rbac/*", "manager/*"} {

@@ -1,9 +1,8 @@
-// Package samples holds one complete object of each kind that people apply.
+// Package samples embeds one complete object of each kind that users create.
 //
-// What: the YAML files next to this one, as bytes, so that the demo and the tests
-// use the very files that people read.
+// Purpose: the demo and the tests use the same YAML files that users read.
 //
-// Not: no decoding and no defaults; a sample is what kubectl would send.
+// Non-goals: the package decodes nothing and sets no defaults.
 //
-// Trade-offs: the files are embedded, so that a binary works far from its source.
+// Trade-offs: the files are embedded, so that a binary works without its source.
 package samples

@@ -29,26 +29,26 @@ var backup []byte
 //go:embed restore.yaml
 var restore []byte
 
-// EcommerceApp returns a shop with all five components, in YAML.
+// EcommerceApp returns an EcommerceApp with all five components, in YAML.
 func EcommerceApp() []byte { return bytes.Clone(ecommerceApp) }
 
-// WebApp returns a web application, in YAML.
+// WebApp returns a WebApp, in YAML.
 func WebApp() []byte { return bytes.Clone(webApp) }
 
-// MySQLCluster returns a database with the storage of a cloud, in YAML.
+// MySQLCluster returns a MySQLCluster with cloud storage, in YAML.
 func MySQLCluster() []byte { return bytes.Clone(mySQLCluster) }
 
-// CloudAccount returns an account that is reached without keys, in YAML.
+// CloudAccount returns a CloudAccount with federated credentials, in YAML.
 func CloudAccount() []byte { return bytes.Clone(cloudAccount) }
 
-// CloudAccountSecret returns a Secret with keys and an account that uses it, in YAML.
+// CloudAccountSecret returns a Secret with keys and a CloudAccount that uses it, in YAML.
 func CloudAccountSecret() []byte { return bytes.Clone(cloudAccountSecret) }
 
-// CloudAccountBucket returns an account with a bucket for dumps, in YAML.
+// CloudAccountBucket returns a CloudAccount with a bucket for dumps, in YAML.
 func CloudAccountBucket() []byte { return bytes.Clone(cloudAccountBucket) }
 
-// Backup returns a backup that a person asks for, in YAML.
+// Backup returns a Backup on demand, in YAML.
 func Backup() []byte { return bytes.Clone(backup) }
 
-// Restore returns a restore of that backup in another cluster, in YAML.
+// Restore returns a Restore of that Backup in another cluster, in YAML.
 func Restore() []byte { return bytes.Clone(restore) }

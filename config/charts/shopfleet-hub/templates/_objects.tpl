@@ -1,7 +1,6 @@
 {{/*
-The objects come from files/, which make generate copies from config/. What the values
-say is written into them here. Both charts have these templates; those of the spoke are
-copies.
+The objects come from files/, which make generate copies from config/. The templates apply
+the values to them. Both charts have the same templates; those of the spoke are copies.
 */}}
 
 {{- define "shopfleet.image" -}}
@@ -12,7 +11,7 @@ copies.
 {{- end -}}
 {{- end -}}
 
-{{/* The image of the spoke, for the hub: the one that is named, else that beside its own. */}}
+{{/* The spoke's image, for the hub: spokeImage, or the one next to the hub's. */}}
 {{- define "shopfleet.spokeImage" -}}
 {{- if .Values.spokeImage -}}
 {{ .Values.spokeImage }}
@@ -21,7 +20,7 @@ copies.
 {{- end -}}
 {{- end -}}
 
-{{/* An object in the release's namespace, as are the accounts that it binds. */}}
+{{/* Sets the namespace of an object and of its subjects to the release's. */}}
 {{- define "shopfleet.place" -}}
 {{- $o := .object -}}
 {{- if $o.metadata.namespace }}{{ $_ := set $o.metadata "namespace" .root.Release.Namespace }}{{ end -}}
@@ -44,7 +43,7 @@ copies.
 {{- if hasPrefix "--spoke-image=" $arg }}{{ $arg = printf "--spoke-image=%s" $spokeImage }}{{ end -}}
 {{- $args = append $args $arg -}}
 {{- end -}}
-{{- if and $v.spokeImage (ne .root.Chart.Name "shopfleet-hub") }}{{ fail "spokeImage is a value of the chart shopfleet-hub alone" }}{{ end -}}
+{{- if and $v.spokeImage (ne .root.Chart.Name "shopfleet-hub") }}{{ fail "only the chart shopfleet-hub has the value spokeImage" }}{{ end -}}
 {{- if $v.profiling }}{{ $args = append $args "--profiling=true" }}{{ end -}}
 {{- $_ := set $container "args" $args -}}
 {{- range $key := list "imagePullSecrets" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" "priorityClassName" }}
@@ -59,7 +58,7 @@ copies.
 {{- $_ := set .object.spec "maxUnavailable" .root.Values.podDisruptionBudget.maxUnavailable -}}
 {{- end -}}
 
-{{/* The last rule of the policy is the one for API servers. */}}
+{{/* The last egress rule of the policy is the one for API servers. */}}
 {{- define "shopfleet.NetworkPolicy" -}}
 {{- $ports := list -}}
 {{- range .root.Values.networkPolicy.apiServerPorts }}{{ $ports = append $ports (dict "port" (int .) "protocol" "TCP") }}{{ end -}}
@@ -76,7 +75,7 @@ copies.
 {{- $_ := set .object.metadata "labels" (merge (dict) .root.Values.prometheusRule.labels .object.metadata.labels) -}}
 {{- end -}}
 
-{{/* Whether the values ask for objects of a kind. */}}
+{{/* Returns yes if the values enable the kind of the object. */}}
 {{- define "shopfleet.wanted" -}}
 {{- $switches := dict "PodDisruptionBudget" .root.Values.podDisruptionBudget "NetworkPolicy" .root.Values.networkPolicy "ServiceMonitor" .root.Values.serviceMonitor "PrometheusRule" .root.Values.prometheusRule -}}
 {{- with get $switches .object.kind }}{{ if .enabled }}yes{{ end }}{{ else }}yes{{ end -}}
