@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// root is where go.mod of the root module stands, seen from this package.
+// root is the folder of the root module, relative to this package.
 const root = "../.."
 
 // file is a file that belongs to the repository.

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// pkg is what the go command says about a package of this module.
+// pkg holds the output of go list for a package of this module.
 type pkg struct {
 	ImportPath   string
 	Imports      []string

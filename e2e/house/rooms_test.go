@@ -49,9 +49,9 @@ func rooms() []room {
 		{path: "hub/rollup", floor: floorDecisions},
 		{path: "hub/schedule", floor: floorDecisions},
 		{path: "spoke/component", floor: floorDecisions},
-		// What a Job is told is a contract, read by who carries it out.
+		// The arguments of transfer Jobs, shared by the hub and the Job.
 		{path: "spoke/transfer/order", floor: floorDecisions},
-		// What rendering makes is defined where it is planned.
+		// Defines the components that rendering returns.
 		{path: "spoke/render", floor: floorDecisions, also: []string{"spoke/component", "spoke/transfer/order"}},
 
 		{path: "cloud", floor: floorPorts},
@@ -64,13 +64,13 @@ func rooms() []room {
 		{path: "hub/members", floor: floorAdapters},
 		{path: "hub/accounts", floor: floorAdapters},
 		{path: "hub/prepare", floor: floorAdapters},
-		// What the errors of a bucket mean is said by the accounts' verdicts.
+		// Errors of buckets are classified by the accounts.
 		{path: "hub/dumps", floor: floorAdapters, also: []string{"hub/accounts"}},
-		// What wakes controllers, and how long they wait.
+		// Queues and rate limiters of controllers.
 		{path: "hub/queues", floor: floorAdapters},
 		{path: "spoke/apply", floor: floorAdapters},
 		{path: "spoke/transfer", floor: floorAdapters},
-		// What both processes are made of knows no application and no cluster.
+		// Shared by both processes; imports no other package.
 		{path: "spoke/process", floor: floorAdapters},
 
 		{path: "hub/controllers/app", floor: floorControl},
