@@ -141,7 +141,7 @@ test-unit: $(GOTESTSUM) ## Run the tests that need no control plane.
 	  $$1 !~ /\.test$$/ { next } \
 	  { for (i = 2; i <= NF; i++) if ($$i == "$(MODULE)/e2e/fleet/binaries") next } \
 	  { sub(/\.test$$/, "", $$1); print $$1 }')"; \
-	$(call runTests,unit,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout 5m $$packages
+	$(call runTests,unit,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) $$packages
 
 # The trap deletes the clusters also after a failure or an interruption.
 .PHONY: e2e-kind
