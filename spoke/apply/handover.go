@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// handOver keeps the number of a workload's pods when the intent says nothing
+// setManagedByMode keeps the number of a workload's pods when the intent says nothing
 // about it any more, as an autoscaler decides it from now on. A field that nobody
 // owns falls back to its default, a single pod, until the autoscaler looks again;
 // so somebody else owns it until then. Only zero is not kept: a workload that was stopped

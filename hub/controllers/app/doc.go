@@ -9,7 +9,7 @@
 //     the caches of connected members, and what the lanes report. It decides
 //     (package placement), sums up (package rollup), and writes the application's
 //     finalizer, annotations and status, all on the hub.
-//   - Distributor has one lane per connected member (package lanes), each with a queue
+//   - Distributor has one lane per connected member (package dispatch), each with a queue
 //     and workers of its own. A lane reads the application from the hub's cache and makes the
 //     member's copy follow: applied where status.clusters lists the member,
 //     deleted and confirmed absent where that entry says Deleting.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/lanes"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/rollup"
 )
 
@@ -28,15 +28,15 @@ func (r *Reconciler) recoverInventory(app *v1.EcommerceApp, members []v1.MemberC
 	found := inventory{entries: slices.Clone(app.Status.Clusters), uncertain: map[string]bool{}}
 	for i := range members {
 		m := &members[i]
-		if isDetached(m) || lanes.EntryOf(app, m.Name) != nil {
+		if isDetached(m) || dispatch.EntryOf(app, m.Name) != nil {
 			continue
 		}
-		lane := r.lanes.Get(m.Name)
+		lane := r.dispatcher.Get(m.Name)
 		if lane == nil && readyOf(m).Status == metav1.ConditionTrue {
 			found.pending = true
 			continue
 		}
-		presence := lanes.Uncertain
+		presence := dispatch.Uncertain
 		if lane != nil {
 			presence = lane.Find(app)
 		}
@@ -45,19 +45,19 @@ func (r *Reconciler) recoverInventory(app *v1.EcommerceApp, members []v1.MemberC
 	return found
 }
 
-func (i *inventory) add(member string, presence lanes.Presence) {
+func (i *inventory) add(member string, presence dispatch.Presence) {
 	entry := v1.ClusterStatus{Name: member}
 	switch presence {
-	case lanes.NotLooked:
+	case dispatch.NotLooked:
 		i.pending = true
 		return
-	case lanes.Absent:
+	case dispatch.Absent:
 		return
-	case lanes.Terminating:
+	case dispatch.Terminating:
 		entry.Phase = v1.PhaseDeleting
-	case lanes.Uncertain:
+	case dispatch.Uncertain:
 		i.uncertain[member] = true
-	case lanes.Present:
+	case dispatch.Present:
 	}
 	i.entries = append(i.entries, entry)
 }

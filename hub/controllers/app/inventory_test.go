@@ -8,29 +8,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/lanes"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/rollup"
 )
 
 // TestUndecided recovers inventories from what members say, and decides about them.
 func TestUndecided(t *testing.T) {
 	t.Parallel()
-	const lost, none, held, ending = lanes.Uncertain, lanes.Absent, lanes.Present, lanes.Terminating
+	const lost, none, held, ending = dispatch.Uncertain, dispatch.Absent, dispatch.Present, dispatch.Terminating
 	for name, tt := range map[string]struct {
-		found           map[string]lanes.Presence
+		found           map[string]dispatch.Presence
 		maxClusters     int32
 		deleting        bool
 		chosen, waiting []string
 	}{
-		"nobody holds a copy":                  {found: map[string]lanes.Presence{"a": none, "b": none}, maxClusters: 1, chosen: []string{"a"}},
-		"a copy stays":                         {found: map[string]lanes.Presence{"a": none, "b": held}, maxClusters: 1, chosen: []string{"b"}},
-		"a copy that ends does not":            {found: map[string]lanes.Presence{"a": none, "b": ending}, maxClusters: 1, chosen: []string{"a"}},
-		"who may hold one stays":               {found: map[string]lanes.Presence{"a": none, "b": lost}, maxClusters: 1, chosen: []string{"b"}},
-		"there is room for all":                {found: map[string]lanes.Presence{"a": held, "b": lost}, chosen: []string{"a", "b"}},
-		"who holds one stays first":            {found: map[string]lanes.Presence{"a": lost, "b": held}, maxClusters: 1, chosen: []string{"b"}},
-		"there is room for one of two":         {found: map[string]lanes.Presence{"a": lost, "b": lost}, maxClusters: 1, waiting: []string{"a", "b"}},
-		"there is room for one of two besides": {found: map[string]lanes.Presence{"a": lost, "b": lost, "c": held}, maxClusters: 2, waiting: []string{"a", "b"}},
-		"room does not matter to a deletion":   {found: map[string]lanes.Presence{"a": lost, "b": lost}, maxClusters: 1, deleting: true, chosen: []string{"a"}},
+		"nobody holds a copy":                  {found: map[string]dispatch.Presence{"a": none, "b": none}, maxClusters: 1, chosen: []string{"a"}},
+		"a copy stays":                         {found: map[string]dispatch.Presence{"a": none, "b": held}, maxClusters: 1, chosen: []string{"b"}},
+		"a copy that ends does not":            {found: map[string]dispatch.Presence{"a": none, "b": ending}, maxClusters: 1, chosen: []string{"a"}},
+		"who may hold one stays":               {found: map[string]dispatch.Presence{"a": none, "b": lost}, maxClusters: 1, chosen: []string{"b"}},
+		"there is room for all":                {found: map[string]dispatch.Presence{"a": held, "b": lost}, chosen: []string{"a", "b"}},
+		"who holds one stays first":            {found: map[string]dispatch.Presence{"a": lost, "b": held}, maxClusters: 1, chosen: []string{"b"}},
+		"there is room for one of two":         {found: map[string]dispatch.Presence{"a": lost, "b": lost}, maxClusters: 1, waiting: []string{"a", "b"}},
+		"there is room for one of two besides": {found: map[string]dispatch.Presence{"a": lost, "b": lost, "c": held}, maxClusters: 2, waiting: []string{"a", "b"}},
+		"room does not matter to a deletion":   {found: map[string]dispatch.Presence{"a": lost, "b": lost}, maxClusters: 1, deleting: true, chosen: []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,11 +65,11 @@ func TestUndecided(t *testing.T) {
 func TestInventoryWaitsForLookups(t *testing.T) {
 	t.Parallel()
 	i := inventory{uncertain: map[string]bool{}}
-	i.add("a", lanes.Present)
+	i.add("a", dispatch.Present)
 	if i.pending {
 		t.Error("waits although every member answered")
 	}
-	i.add("b", lanes.NotLooked)
+	i.add("b", dispatch.NotLooked)
 	if !i.pending || len(i.entries) != 1 {
 		t.Errorf("pending %t, entries %v; want to wait for b", i.pending, i.entries)
 	}

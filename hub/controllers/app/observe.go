@@ -102,7 +102,7 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 		Name: m.Name, Region: m.Status.Region, Provider: m.Status.Provider,
 		Why: ready.Reason, LastObserved: m.Status.LastObservedTime,
 	}
-	lane := r.lanes.Get(m.Name)
+	lane := r.dispatcher.Get(m.Name)
 	switch {
 	case isDetached(m):
 		c.Connection = rollup.Detached

@@ -18,7 +18,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/lanes"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -68,14 +68,14 @@ func (o *Options) applyDefaults() {
 // that is connected, which adding it to a multicluster manager does; the Setup
 // of the controller may come later.
 type Distributor struct {
-	*lanes.Lanes
+	*dispatch.Dispatcher
 	options Options
 }
 
 // NewDistributor makes a distributor. Its hub reads applications from a cache.
 func NewDistributor(hub client.Reader, o Options) *Distributor {
 	o.applyDefaults()
-	return &Distributor{options: o, Lanes: lanes.New(hub, lanes.Options{
+	return &Distributor{options: o, Dispatcher: dispatch.New(hub, dispatch.Options{
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, Home: o.Home,
 	})}
@@ -86,13 +86,13 @@ func NewDistributor(hub client.Reader, o Options) *Distributor {
 func (d *Distributor) Setup(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
-		client:   local.GetClient(),
-		lanes:    d.Lanes,
-		clock:    d.options.Clock,
-		recorder: d.options.Recorder,
-		metrics:  d.options.Metrics,
-		written:  newWritten(),
-		unplaced: newUnplaced(),
+		client:     local.GetClient(),
+		dispatcher: d.Dispatcher,
+		clock:      d.options.Clock,
+		recorder:   d.options.Recorder,
+		metrics:    d.options.Metrics,
+		written:    newWritten(),
+		unplaced:   newUnplaced(),
 	}
 	err := builder.ControllerManagedBy(local).
 		Named(controllerName).

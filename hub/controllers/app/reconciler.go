@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/lanes"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/rollup"
 )
@@ -26,13 +26,13 @@ const progressPeriod = 5 * time.Second
 
 // Reconciler decides about applications. It makes requests to the hub alone.
 type Reconciler struct {
-	client   client.Client
-	lanes    *lanes.Lanes
-	clock    clock.PassiveClock
-	recorder events.EventRecorder
-	metrics  *Metrics
-	written  *written
-	unplaced *unplaced
+	client     client.Client
+	dispatcher *dispatch.Dispatcher
+	clock      clock.PassiveClock
+	recorder   events.EventRecorder
+	metrics    *Metrics
+	written    *written
+	unplaced   *unplaced
 }
 
 // Reconcile brings the status of one application up to date.
@@ -78,7 +78,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	lost := app.InventoryLost()
 	result, err := r.report(ctx, app, in, next)
 	if lost && err == nil && !app.InventoryLost() {
-		r.lanes.ForgetLookups(keyOf(app))
+		r.dispatcher.ForgetLookups(keyOf(app))
 	}
 	return result, err
 }
@@ -86,7 +86,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 // forget drops what is remembered of an application that is gone.
 func (r *Reconciler) forget(request reconcile.Request) {
 	r.metrics.forgetApp(request.NamespacedName)
-	r.lanes.Forget(request.NamespacedName)
+	r.dispatcher.Forget(request.NamespacedName)
 	r.written.forget(request.NamespacedName)
 	r.unplaced.forget(request.NamespacedName)
 }
@@ -113,7 +113,7 @@ func (r *Reconciler) release(ctx context.Context, app *v1.EcommerceApp, in rollu
 	if err := r.patch(ctx, before, app); err != nil {
 		return fmt.Errorf("removing the finalizer: %w", err)
 	}
-	r.tellDetached(app, in, v1.EcommerceAppStatus{})
+	r.recordDetached(app, in, v1.EcommerceAppStatus{})
 	return nil
 }
 

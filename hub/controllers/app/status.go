@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/lanes"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/rollup"
 )
 
@@ -38,12 +38,12 @@ func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in rollup
 		return reconcile.Result{}, fmt.Errorf("writing the status: %w", err)
 	}
 	r.written.note(app, before.ResourceVersion)
-	r.tell(app, in, last)
+	r.recordEvents(app, in, last)
 	return reconcile.Result{}, nil
 }
 
 // tell records the transitions that people should know of.
-func (r *Reconciler) tell(app *v1.EcommerceApp, in rollup.Input, last v1.EcommerceAppStatus) {
+func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in rollup.Input, last v1.EcommerceAppStatus) {
 	next := app.Status
 	stale := map[string]bool{}
 	for _, entry := range last.Clusters {
@@ -51,10 +51,10 @@ func (r *Reconciler) tell(app *v1.EcommerceApp, in rollup.Input, last v1.Ecommer
 	}
 	for _, entry := range next.Clusters {
 		if entry.Stale && !stale[entry.Name] {
-			r.recorder.Eventf(app, lanes.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterUnreachable, "Observe", "%s: %s", entry.Name, entry.Message)
+			r.recorder.Eventf(app, dispatch.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterUnreachable, "Observe", "%s: %s", entry.Name, entry.Message)
 		}
 	}
-	r.tellDetached(app, in, next)
+	r.recordDetached(app, in, next)
 	if now := placed(next); now != "" && now != placed(last) {
 		r.recorder.Eventf(app, nil, corev1.EventTypeNormal, v1.ReasonPlaced, "Place", "Placed on %s", now)
 	}
@@ -66,9 +66,9 @@ func (r *Reconciler) tell(app *v1.EcommerceApp, in rollup.Input, last v1.Ecommer
 	}
 }
 
-// tellDetached names the clusters that an application lost because they left the
+// recordDetached names the clusters that an application lost because they left the
 // fleet: what runs there is nobody's now.
-func (r *Reconciler) tellDetached(app *v1.EcommerceApp, in rollup.Input, next v1.EcommerceAppStatus) {
+func (r *Reconciler) recordDetached(app *v1.EcommerceApp, in rollup.Input, next v1.EcommerceAppStatus) {
 	attached := map[string]bool{}
 	for _, c := range in.Clusters {
 		attached[c.Name] = c.Connection != rollup.Detached
@@ -76,7 +76,7 @@ func (r *Reconciler) tellDetached(app *v1.EcommerceApp, in rollup.Input, next v1
 	for _, entry := range in.Previous.Clusters {
 		left := !slices.ContainsFunc(next.Clusters, func(c v1.ClusterStatus) bool { return c.Name == entry.Name })
 		if left && !attached[entry.Name] {
-			r.recorder.Eventf(app, lanes.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterDetached, "Place",
+			r.recorder.Eventf(app, dispatch.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterDetached, "Place",
 				"%s left the fleet; what runs there was left as it is", entry.Name)
 		}
 	}

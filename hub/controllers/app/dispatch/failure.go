@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const (
 )
 
 // verdict is what an error of a member means.
-type verdict struct {
+type errorResult struct {
 	// failure is what to show; nil shows nothing.
 	failure *rollup.Failure
 	// quiet tells that the error says nothing new: what was shown before stays.
@@ -39,30 +39,30 @@ type verdict struct {
 
 // judge classifies an error of a member. Messages are the same for the same
 // trouble: they end up in a status.
-func judge(err error) verdict {
+func classify(err error) errorResult {
 	var conflict *apply.ConflictError
-	var local *localError
+	var local *unsupportedError
 	fail := func(reason, message string) *rollup.Failure {
 		return &rollup.Failure{Reason: reason, Message: message}
 	}
 	switch {
 	case err == nil:
-		return verdict{}
+		return errorResult{}
 	case errors.As(err, &local):
 		// A change of the application or of the member wakes us.
-		return verdict{failure: fail(local.reason, local.Error())}
+		return errorResult{failure: fail(local.reason, local.Error())}
 	case errors.As(err, &conflict):
-		return verdict{failure: fail(v1.ReasonConflict, conflict.Error()), result: queues.Later(blockedDelay)}
+		return errorResult{failure: fail(v1.ReasonConflict, conflict.Error()), result: queues.Later(blockedDelay)}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), errors.Is(err, errNamespaceTerminating):
-		return verdict{failure: fail(v1.ReasonNamespaceTerminating, "the namespace is being deleted there"), result: queues.Later(blockedDelay)}
+		return errorResult{failure: fail(v1.ReasonNamespaceTerminating, "the namespace is being deleted there"), result: queues.Later(blockedDelay)}
 	case apierrors.IsForbidden(err):
-		return verdict{failure: fail(v1.ReasonForbidden, messageOf(err)), result: queues.Later(blockedDelay)}
+		return errorResult{failure: fail(v1.ReasonForbidden, messageOf(err)), result: queues.Later(blockedDelay)}
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return verdict{failure: fail(v1.ReasonInvalidSpec, messageOf(err)), err: reconcile.TerminalError(err)}
+		return errorResult{failure: fail(v1.ReasonInvalidSpec, messageOf(err)), err: reconcile.TerminalError(err)}
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		return verdict{quiet: true, result: queues.Later(conflictDelay)}
+		return errorResult{quiet: true, result: queues.Later(conflictDelay)}
 	default:
-		return verdict{failure: fail(v1.ReasonApplyFailed, passing(err)), err: err}
+		return errorResult{failure: fail(v1.ReasonApplyFailed, passing(err)), err: err}
 	}
 }
 

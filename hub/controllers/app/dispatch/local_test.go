@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"errors"
@@ -58,7 +58,7 @@ func TestTheClassOfACopy(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := copyFor(tt.app, place{cluster: "eu-1", member: member}, tt.live)
+			got, err := copyFor(tt.app, MemberFacts{cluster: "eu-1", member: member}, tt.live)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,9 +88,9 @@ func TestWhatAMemberCannotHave(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := copyFor(tt.app, place{cluster: "eu-1", member: tt.member}, nil)
-			v := judge(err)
-			var local *localError
+			_, err := copyFor(tt.app, MemberFacts{cluster: "eu-1", member: tt.member}, nil)
+			v := classify(err)
+			var local *unsupportedError
 			if !errors.As(err, &local) || v.failure == nil || v.failure.Reason != tt.reason || v.err != nil || v.result.RequeueAfter != 0 {
 				t.Errorf("error %v, verdict %+v, want the reason %s", err, v, tt.reason)
 			}
@@ -122,7 +122,7 @@ func TestTheMethodOfACopy(t *testing.T) {
 					CopyToRegions: []string{"us-east-1"}, MaxRPO: &metav1.Duration{Duration: time.Hour},
 				}
 			})
-			got, err := copyFor(app, place{cluster: "eu-1", member: tt.member}, nil)
+			got, err := copyFor(app, MemberFacts{cluster: "eu-1", member: tt.member}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-// Package lanes writes the copies of applications in the members.
+// Package dispatch writes the copies of applications in the members.
 //
 // # What
 //
@@ -37,4 +37,4 @@
 //   - An object that lost both its UID of the hub and our label is still taken for the
 //     copy while it carries the hub's generation. Otherwise it would be in the way of
 //     the copy, and be left behind when the application is deleted.
-package lanes
+package dispatch

@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"sync"

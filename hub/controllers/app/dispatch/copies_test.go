@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"testing"
@@ -41,7 +41,7 @@ func TestCopyForSaysWhatTheHubSaysAndNoMore(t *testing.T) {
 		},
 		Spec: v1.EcommerceAppSpec{Image: "shop:v1"},
 	}
-	if diff := cmp.Diff(want, made(t, app, place{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, home: v1.HomeAgent})); diff != "" {
+	if diff := cmp.Diff(want, made(t, app, MemberFacts{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, home: v1.HomeAgent})); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)
 	}
 	if len(app.Spec.Placement.Regions) != 1 {
@@ -77,7 +77,7 @@ func TestOwned(t *testing.T) {
 func TestObservedCopy(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}
-	live := made(t, &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7}}, place{cluster: "eu-1", home: v1.HomeHub})
+	live := made(t, &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7}}, MemberFacts{cluster: "eu-1", home: v1.HomeHub})
 	live.Generation = 3
 	if c := observedCopy(app, live); c == nil || c.Generation != 3 || c.HubGeneration != 7 || c.Deleting {
 		t.Errorf("observed %+v", c)
@@ -93,7 +93,7 @@ func TestObservedCopy(t *testing.T) {
 }
 
 // made returns the copy of an application that a member does not have yet.
-func made(t *testing.T, app *v1.EcommerceApp, p place) *v1.EcommerceApp {
+func made(t *testing.T, app *v1.EcommerceApp, p MemberFacts) *v1.EcommerceApp {
 	t.Helper()
 	copied, err := copyFor(app, p, nil)
 	if err != nil {
@@ -125,7 +125,7 @@ func TestANewHubWritesNothingNew(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u-1", Generation: 7},
 		Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
 	}
-	here := place{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, home: v1.HomeHub}
+	here := MemberFacts{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, home: v1.HomeHub}
 	agent := here
 	agent.home = v1.HomeAgent
 	// stored is a copy as a hub of that time wrote it: the same without the place.
@@ -142,7 +142,7 @@ func TestANewHubWritesNothingNew(t *testing.T) {
 	delete(stripped.Annotations, v1.HomeAnnotation)
 	tests := map[string]struct {
 		live  *v1.EcommerceApp
-		place place
+		place MemberFacts
 		older bool
 	}{
 		"unchanged since":        {stored(7), here, true},

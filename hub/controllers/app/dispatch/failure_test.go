@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"context"
@@ -28,7 +28,7 @@ const (
 	terminal outcome = "terminal"
 )
 
-func outcomeOf(v verdict) outcome {
+func outcomeOf(v errorResult) outcome {
 	switch {
 	case v.err != nil && v.result.RequeueAfter != 0:
 		return "both a result and an error"
@@ -43,7 +43,7 @@ func outcomeOf(v verdict) outcome {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestClassify(t *testing.T) {
 	t.Parallel()
 	resource := schema.GroupResource{Group: "ecommerce.io", Resource: "ecommerceapps"}
 	ending := apierrors.NewForbidden(resource, "shop", errors.New("it is being terminated"))
@@ -76,7 +76,7 @@ func TestJudge(t *testing.T) {
 			if err != nil {
 				err = fmt.Errorf("writing the copy: %w", err)
 			}
-			v := judge(err)
+			v := classify(err)
 			reason := ""
 			if v.failure != nil {
 				reason = v.failure.Reason

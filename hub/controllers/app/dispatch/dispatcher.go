@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"context"
@@ -25,48 +25,48 @@ import (
 )
 
 // Lanes are the members that are engaged.
-type Lanes struct {
+type Dispatcher struct {
 	options Options
 	// hub reads from the hub's cache.
 	hub  client.Reader
 	wake *queues.Wakeup
-	seen *sightings
+	seen *generations
 
 	running sync.WaitGroup
 
 	mu     sync.RWMutex
-	byName map[string]*Lane
+	byName map[string]*MemberQueue
 }
 
 // New makes lanes to no member. Its hub reads applications and members from a cache.
-func New(hub client.Reader, o Options) *Lanes {
+func New(hub client.Reader, o Options) *Dispatcher {
 	o.applyDefaults()
-	return &Lanes{
-		options: o, hub: hub, wake: &queues.Wakeup{}, seen: newSightings(o.Clock),
-		byName: map[string]*Lane{},
+	return &Dispatcher{
+		options: o, hub: hub, wake: &queues.Wakeup{}, seen: newGenerations(o.Clock),
+		byName: map[string]*MemberQueue{},
 	}
 }
 
 // News wakes a controller for each application about which a lane has news.
-func (l *Lanes) News() source.Source { return l.wake.Source() }
+func (l *Dispatcher) News() source.Source { return l.wake.Source() }
 
 // Forget drops what is remembered of an application that is gone.
-func (l *Lanes) Forget(app types.NamespacedName) {
+func (l *Dispatcher) Forget(app types.NamespacedName) {
 	l.seen.forget(app)
 	l.ForgetLookups(app)
 }
 
 // Start keeps the lanes company until the context ends, and then waits for them.
-func (l *Lanes) Start(ctx context.Context) error {
+func (l *Dispatcher) Start(ctx context.Context) error {
 	<-ctx.Done()
 	l.running.Wait()
 	return nil
 }
 
 // Engage opens a lane to a member. It ends with the context.
-func (l *Lanes) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
+func (l *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
 	logger := l.options.Logger.WithValues("cluster", name)
-	lane := &Lane{
+	lane := &MemberQueue{
 		name: name.String(), home: l.options.Home(name.String()), options: l.options, hub: l.hub, cluster: cl, wake: l.wake, seen: l.seen,
 		reports: newReports(), lookups: newLookups(), queue: &queues.Wakeup{},
 		applier: apply.New(apply.Options{
@@ -74,7 +74,7 @@ func (l *Lanes) Engage(ctx context.Context, name multicluster.ClusterName, cl cl
 			FieldManager: v1.HubFieldManager, Timeout: l.options.CallTimeout,
 		}),
 	}
-	c, err := controller.NewUnmanaged(laneName, controller.Options{
+	c, err := controller.NewUnmanaged(controllerName, controller.Options{
 		Reconciler:              lane,
 		MaxConcurrentReconciles: l.options.Workers,
 		RateLimiter:             queues.NewRateLimiter[reconcile.Request](time.Second, time.Minute),
@@ -102,7 +102,7 @@ func (l *Lanes) Engage(ctx context.Context, name multicluster.ClusterName, cl cl
 	return nil
 }
 
-func (l *Lanes) open(next *Lane) {
+func (l *Dispatcher) open(next *MemberQueue) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.byName[next.name] = next
@@ -110,7 +110,7 @@ func (l *Lanes) open(next *Lane) {
 
 // close forgets a lane, unless it has been followed by another already, and has
 // all applications looked at that may be there.
-func (l *Lanes) close(ctx context.Context, ended *Lane) {
+func (l *Dispatcher) close(ctx context.Context, ended *MemberQueue) {
 	l.mu.Lock()
 	if l.byName[ended.name] == ended {
 		delete(l.byName, ended.name)
@@ -129,7 +129,7 @@ func (l *Lanes) close(ctx context.Context, ended *Lane) {
 }
 
 // Get returns the lane of an engaged member, or nil.
-func (l *Lanes) Get(name string) *Lane {
+func (l *Dispatcher) Get(name string) *MemberQueue {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.byName[name]
@@ -138,7 +138,7 @@ func (l *Lanes) Get(name string) *Lane {
 // Observe fills in what is known of an application in the member: the copy from the
 // cache, and what came of the last attempt to write it. It is false when the lane has
 // yet to look at the application.
-func (l *Lane) Observe(ctx context.Context, app *v1.EcommerceApp, c *rollup.Cluster) (bool, error) {
+func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *rollup.Cluster) (bool, error) {
 	found, known := l.reports.about(keyOf(app), app.UID)
 	if !known && EntryOf(app, l.name) != nil {
 		return false, nil
@@ -157,7 +157,7 @@ func (l *Lane) Observe(ctx context.Context, app *v1.EcommerceApp, c *rollup.Clus
 
 // all wakes the lane and the reconciler for everything that the lane is about: a
 // member that returns is brought up to date at once, without anybody's backoff.
-func (l *Lanes) all(to *Lane) source.Source {
+func (l *Dispatcher) all(to *MemberQueue) source.Source {
 	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		apps := &v1.EcommerceAppList{}
 		if err := l.hub.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
@@ -177,7 +177,7 @@ func (l *Lanes) all(to *Lane) source.Source {
 
 // Revisit has a member's copies looked at, since what they say about the member may
 // have changed.
-func (l *Lanes) Revisit(ctx context.Context, member string) {
+func (l *Dispatcher) Revisit(ctx context.Context, member string) {
 	lane := l.Get(member)
 	if lane == nil {
 		return
@@ -196,7 +196,7 @@ func (l *Lanes) Revisit(ctx context.Context, member string) {
 
 // Dispatch hands a change of an application to the lanes of its members. Before is
 // nil when it is new.
-func (l *Lanes) Dispatch(before, app *v1.EcommerceApp) {
+func (l *Dispatcher) Dispatch(before, app *v1.EcommerceApp) {
 	l.seen.see(before, app)
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -208,7 +208,7 @@ func (l *Lanes) Dispatch(before, app *v1.EcommerceApp) {
 }
 
 // copies wakes a lane and the reconciler for each change of a copy in the member.
-func (l *Lane) copies() source.Source {
+func (l *MemberQueue) copies() source.Source {
 	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		informer, err := l.cluster.GetCache().GetInformer(ctx, &v1.EcommerceApp{})
 		if err != nil {

@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"sync"
@@ -12,14 +12,14 @@ import (
 
 // sightings remember when the hub first saw the current generation of each
 // application, to measure how long it takes to reach the members.
-type sightings struct {
+type generations struct {
 	clock clock.PassiveClock
 
 	mu    sync.Mutex
-	known map[types.NamespacedName]sighting
+	known map[types.NamespacedName]firstSeen
 }
 
-type sighting struct {
+type firstSeen struct {
 	app        types.UID
 	generation int64
 	at         time.Time
@@ -29,18 +29,18 @@ type sighting struct {
 	settled bool
 }
 
-func newSightings(c clock.PassiveClock) *sightings {
-	return &sightings{clock: c, known: map[types.NamespacedName]sighting{}}
+func newGenerations(c clock.PassiveClock) *generations {
+	return &generations{clock: c, known: map[types.NamespacedName]firstSeen{}}
 }
 
 // see takes note of an application as the watch brought it.
-func (s *sightings) see(before, app *v1.EcommerceApp) {
+func (s *generations) see(before, app *v1.EcommerceApp) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := keyOf(app)
 	last, known := s.known[key]
 	if !known || last.app != app.UID || last.generation != app.Generation {
-		s.known[key] = sighting{app: app.UID, generation: app.Generation, at: s.clock.Now()}
+		s.known[key] = firstSeen{app: app.UID, generation: app.Generation, at: s.clock.Now()}
 		return
 	}
 	if before != nil && before.Status.ObservedGeneration == app.Generation && !last.settled {
@@ -51,7 +51,7 @@ func (s *sightings) see(before, app *v1.EcommerceApp) {
 
 // since returns how long ago the generation of an application was first seen;
 // false if that says nothing about fan-out.
-func (s *sightings) since(app *v1.EcommerceApp) (time.Duration, bool) {
+func (s *generations) since(app *v1.EcommerceApp) (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, known := s.known[keyOf(app)]
@@ -61,7 +61,7 @@ func (s *sightings) since(app *v1.EcommerceApp) (time.Duration, bool) {
 	return s.clock.Since(last.at), true
 }
 
-func (s *sightings) forget(key types.NamespacedName) {
+func (s *generations) forget(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.known, key)

@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"context"
@@ -30,7 +30,7 @@ const (
 
 // Find returns the result of the last lookup of an application's copy. Where there is
 // none it starts one, whose end wakes the reconciler.
-func (l *Lane) Find(app *v1.EcommerceApp) Presence {
+func (l *MemberQueue) Find(app *v1.EcommerceApp) Presence {
 	found := l.lookups.about(keyOf(app), app.UID)
 	if found == NotLooked {
 		l.queue.Add(requestFor(app))
@@ -40,7 +40,7 @@ func (l *Lane) Find(app *v1.EcommerceApp) Presence {
 
 // find looks for the copy of an application that lost its inventory, and drops what an
 // earlier lookup found for any other.
-func (l *Lane) find(ctx context.Context, key types.NamespacedName, app *v1.EcommerceApp) error {
+func (l *MemberQueue) find(ctx context.Context, key types.NamespacedName, app *v1.EcommerceApp) error {
 	if app.UID == "" || !app.InventoryLost() {
 		l.lookups.forget(key)
 		return nil
@@ -50,7 +50,7 @@ func (l *Lane) find(ctx context.Context, key types.NamespacedName, app *v1.Ecomm
 
 // lookUp asks the member's API server for the copy of an application that lost its
 // inventory. The cache is not enough: a copy that it missed would be left behind.
-func (l *Lane) lookUp(ctx context.Context, app *v1.EcommerceApp) error {
+func (l *MemberQueue) lookUp(ctx context.Context, app *v1.EcommerceApp) error {
 	call, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
 	defer cancel()
 	live := &v1.EcommerceApp{}
@@ -77,7 +77,7 @@ func (l *Lane) lookUp(ctx context.Context, app *v1.EcommerceApp) error {
 
 // ForgetLookups drops what was found of an application in all members, so that the
 // next loss of its inventory begins with new lookups.
-func (l *Lanes) ForgetLookups(app types.NamespacedName) {
+func (l *Dispatcher) ForgetLookups(app types.NamespacedName) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for _, lane := range l.byName {

@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"errors"
@@ -7,19 +7,19 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 )
 
-// localError means that a spec cannot be had in a member.
-type localError struct {
+// unsupportedError means that a spec cannot be had in a member.
+type unsupportedError struct {
 	reason string
 	err    error
 }
 
-func (e *localError) Error() string { return e.err.Error() }
-func (e *localError) Unwrap() error { return e.err }
+func (e *unsupportedError) Error() string { return e.err.Error() }
+func (e *unsupportedError) Unwrap() error { return e.err }
 
 // localize replaces what depends on the member by what it stands for there: the storage
 // profile and cloudConfig by a storage class, the method of backups by the one that is
 // used, and the version by the one that the cluster may have by now. The class of a database that exists stays: volumes keep theirs.
-func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p place, live *v1.EcommerceApp) error {
+func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, live *v1.EcommerceApp) error {
 	config := spec.CloudConfig
 	spec.CloudConfig = v1.CloudConfig{}
 	db := spec.Database
@@ -51,9 +51,9 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p place, live *v1
 	}
 	switch {
 	case errors.Is(err, csi.ErrDriverMissing):
-		return &localError{reason: v1.ReasonDriverMissing, err: err}
+		return &unsupportedError{reason: v1.ReasonDriverMissing, err: err}
 	case err != nil:
-		return &localError{reason: v1.ReasonInvalidSpec, err: err}
+		return &unsupportedError{reason: v1.ReasonInvalidSpec, err: err}
 	default:
 		return nil
 	}

@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"time"
@@ -14,8 +14,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// laneName is the name of the members' queues in logs and metrics.
-const laneName = "ecommerceapp-copies"
+// controllerName is the name of the members' queues in logs and metrics.
+const controllerName = "ecommerceapp-copies"
 
 const (
 	defaultWorkers     = 4

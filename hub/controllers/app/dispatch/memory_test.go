@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"testing"
@@ -85,7 +85,7 @@ func TestReportsTellNewsOnly(t *testing.T) {
 func TestSightingsMeasureTheFanOutOfASpec(t *testing.T) {
 	t.Parallel()
 	c := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	s := newSightings(c)
+	s := newGenerations(c)
 	since := func(app *v1.EcommerceApp) time.Duration {
 		d, ok := s.since(app)
 		if !ok {

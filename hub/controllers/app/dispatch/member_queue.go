@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 var errNamespaceTerminating = errors.New("namespace is being deleted")
 
 // Lane makes the copies in one member follow the applications on the hub.
-type Lane struct {
+type MemberQueue struct {
 	name    string
 	home    v1.Home
 	options Options
@@ -31,14 +31,14 @@ type Lane struct {
 	cluster cluster.Cluster
 	applier *apply.Applier
 	wake    *queues.Wakeup
-	seen    *sightings
+	seen    *generations
 	queue   *queues.Wakeup
 	reports *reports
 	lookups *lookups
 }
 
 // Reconcile makes the copy of one application follow, and reports what came of it.
-func (l *Lane) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := request.NamespacedName
 	l.reports.begin(key)
 	app := &v1.EcommerceApp{}
@@ -51,11 +51,11 @@ func (l *Lane) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 		// No entry is no reason to delete anything, and neither is no application:
 		// such a copy goes on, wherever it is at home.
 		l.reports.end(key, nil)
-		v := judge(errors.Join(l.find(ctx, key, app), l.keep(ctx, key)))
+		v := classify(errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key)))
 		return v.result, v.err
 	}
 	l.lookups.forget(key)
-	next, v := l.follow(ctx, app, entry)
+	next, v := l.sync(ctx, app, entry)
 	select {
 	case <-ctx.Done():
 		// The lane was closed meanwhile: what it found out is of no use.
@@ -66,29 +66,29 @@ func (l *Lane) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 		next.failure = last.failure
 	}
 	if last, news := l.reports.end(key, &next); news {
-		l.tell(app, last, next)
+		l.recordEvents(app, last, next)
 		l.wake.Add(request)
 	}
 	return v.result, v.err
 }
 
 // follow makes the copy be what the entry of the inventory says.
-func (l *Lane) follow(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (report, verdict) {
+func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (report, errorResult) {
 	next := report{app: app.UID}
 	var err error
 	if app.DeletionTimestamp != nil || entry.Phase == v1.PhaseDeleting {
-		next.gone, err = l.leave(ctx, app)
+		next.gone, err = l.deleteCopy(ctx, app)
 	} else {
-		err = l.arrive(ctx, app)
+		err = l.applyCopy(ctx, app)
 	}
-	v := judge(err)
+	v := classify(err)
 	next.failure = v.failure
 	return next, v
 }
 
 // arrive applies the copy. It costs no request while nothing has changed.
-func (l *Lane) arrive(ctx context.Context, app *v1.EcommerceApp) error {
-	place, err := l.place(ctx)
+func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp) error {
+	place, err := l.facts(ctx)
 	if err != nil || place == nil {
 		return err
 	}
@@ -116,13 +116,13 @@ func (l *Lane) arrive(ctx context.Context, app *v1.EcommerceApp) error {
 	if err != nil {
 		return fmt.Errorf("writing the copy: %w", err)
 	}
-	l.count(ctx, app, result.Outcome)
+	l.recordWrite(ctx, app, result.Outcome)
 	return nil
 }
 
 // place returns what a copy says about where it is, from the hub's cache; nil while
 // the member leaves the fleet.
-func (l *Lane) place(ctx context.Context) (*place, error) {
+func (l *MemberQueue) facts(ctx context.Context) (*MemberFacts, error) {
 	member := &v1.MemberCluster{}
 	if err := l.hub.Get(ctx, client.ObjectKey{Name: l.name}, member); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -130,23 +130,23 @@ func (l *Lane) place(ctx context.Context) (*place, error) {
 		}
 		return nil, fmt.Errorf("reading the member: %w", err)
 	}
-	return &place{cluster: l.name, home: l.home, region: member.Status.Region, provider: member.Status.Provider, member: member}, nil
+	return &MemberFacts{cluster: l.name, home: l.home, region: member.Status.Region, provider: member.Status.Provider, member: member}, nil
 }
 
 // keep hands a copy over that the hub has nothing else to say about: without a home
 // that works, nobody would repair it, or let it go when it is deleted.
-func (l *Lane) keep(ctx context.Context, key types.NamespacedName) error {
+func (l *MemberQueue) keepCopy(ctx context.Context, key types.NamespacedName) error {
 	live := &v1.EcommerceApp{}
 	err := l.cluster.GetClient().Get(ctx, key, live)
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	return l.handOver(ctx, live)
+	return l.setManagedByMode(ctx, live)
 }
 
-// handOver writes the home into a copy, and nothing else. It costs no request when it
+// setManagedByMode writes the home into a copy, and nothing else. It costs no request when it
 // is there already.
-func (l *Lane) handOver(ctx context.Context, live *v1.EcommerceApp) error {
+func (l *MemberQueue) setManagedByMode(ctx context.Context, live *v1.EcommerceApp) error {
 	if !live.IsCopy() || live.Home() == l.home {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (l *Lane) handOver(ctx context.Context, live *v1.EcommerceApp) error {
 
 // ensureNamespace makes the namespace where it is missing. It leaves one that
 // exists as it is.
-func (l *Lane) ensureNamespace(ctx context.Context, name string) error {
+func (l *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
 	defer cancel()
 	namespace := &corev1.Namespace{}
@@ -192,7 +192,7 @@ func (l *Lane) ensureNamespace(ctx context.Context, name string) error {
 }
 
 // count takes note of a copy that was written.
-func (l *Lane) count(ctx context.Context, app *v1.EcommerceApp, outcome apply.Outcome) {
+func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, outcome apply.Outcome) {
 	reason, note := "CopyUpdated", "Updated the copy in %s"
 	switch outcome {
 	case apply.Created:
@@ -210,7 +210,7 @@ func (l *Lane) count(ctx context.Context, app *v1.EcommerceApp, outcome apply.Ou
 
 // leave deletes the copy, and tells whether it is confirmed gone. The copy's own
 // finalizer holds it until the member is clean; its end comes through the watch.
-func (l *Lane) leave(ctx context.Context, app *v1.EcommerceApp) (gone bool, err error) {
+func (l *MemberQueue) deleteCopy(ctx context.Context, app *v1.EcommerceApp) (gone bool, err error) {
 	live := &v1.EcommerceApp{}
 	err = l.cluster.GetClient().Get(ctx, keyOf(app), live)
 	if apierrors.IsNotFound(err) {
@@ -228,7 +228,7 @@ func (l *Lane) leave(ctx context.Context, app *v1.EcommerceApp) (gone bool, err 
 		return true, nil
 	case live.DeletionTimestamp != nil:
 		// Who cleans up after it is another one since the mode changed.
-		return false, l.handOver(ctx, live)
+		return false, l.setManagedByMode(ctx, live)
 	}
 	if err := l.applier.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
 		return false, fmt.Errorf("deleting the copy: %w", err)
@@ -237,7 +237,7 @@ func (l *Lane) leave(ctx context.Context, app *v1.EcommerceApp) (gone bool, err 
 }
 
 // tell records what people should know of.
-func (l *Lane) tell(app *v1.EcommerceApp, last, next report) {
+func (l *MemberQueue) recordEvents(app *v1.EcommerceApp, last, next report) {
 	switch {
 	case next.gone && !last.gone:
 		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, "CopyDeleted", "Delete", "The copy in %s is gone", l.name)

@@ -1,4 +1,4 @@
-package lanes
+package dispatch
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 )
 
 // place is what a copy says about where it is.
-type place struct {
+type MemberFacts struct {
 	cluster, region string
 	provider        v1.Provider
 	home            v1.Home
@@ -23,8 +23,8 @@ type place struct {
 
 // copyFor returns all that the hub says about an application's copy in a member, of
 // which live is what is there, or nil. The copy's finalizer comes with it, which saves
-// the spoke a write. The error is a *localError.
-func copyFor(app *v1.EcommerceApp, p place, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
+// the spoke a write. The error is a *unsupportedError.
+func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	annotations := map[string]string{
 		v1.HubAppUIDAnnotation:     string(app.UID),
 		v1.HubGenerationAnnotation: strconv.FormatInt(app.Generation, 10),
