@@ -281,7 +281,7 @@ func TestEraseTakesManyPasses(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestFromError(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		err    error
@@ -295,7 +295,7 @@ func TestJudge(t *testing.T) {
 		"away":             {&cloud.Error{Class: cloud.ClassTransient}, v1.ReasonCloudUnavailable, false},
 		"no error of ours": {errors.New("x"), v1.ReasonCloudUnavailable, false},
 	} {
-		if got := Judge(tt.err, "reading"); got.Reason != tt.reason || got.Fatal != tt.fatal {
+		if got := FromError(tt.err, "reading"); got.Reason != tt.reason || got.Fatal != tt.fatal {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -5,16 +5,16 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
-// Judge returns what an error of this package, or of a bucket, means: as verdict.Judge, in
+// Judge returns what an error of this package, or of a bucket, means: as stepresult.Judge, in
 // the words of dumps.
-func Judge(err error, what string) verdict.Verdict {
+func FromError(err error, what string) stepresult.Result {
 	if errors.Is(err, ErrManifest) {
-		return verdict.Fail(v1.ReasonDumpMissing, "%s: the manifest in the bucket is not that of the dump", what)
+		return stepresult.Fail(v1.ReasonDumpMissing, "%s: the manifest in the bucket is not that of the dump", what)
 	}
-	v := verdict.Judge(err, what)
+	v := stepresult.FromError(err, what)
 	switch class := cloud.ClassOf(err); {
 	case v.Reason == v1.ReasonAccountNotFound:
 	case class == cloud.ClassNotFound:

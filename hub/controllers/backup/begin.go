@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/dump"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
@@ -28,25 +28,25 @@ var errUnbound = errors.New("the claim is not bound to a volume")
 
 // begin writes down what the backup is of, once. Later changes of the application or
 // the member do not matter to it any more.
-func (w *work) begin(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) begin(ctx context.Context) (stepresult.Result, error) {
 	s := &w.backup.Status
 	if s.StartTime != nil {
-		return verdict.Verdict{}, nil
+		return stepresult.Result{}, nil
 	}
 	app := &v1.EcommerceApp{}
 	key := client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppName}
 	if err := w.client.Get(ctx, key, app); err != nil {
 		if apierrors.IsNotFound(err) {
-			return verdict.Fail(v1.ReasonApplicationNotFound, "there is no EcommerceApp %q", key.Name), nil
+			return stepresult.Fail(v1.ReasonApplicationNotFound, "there is no EcommerceApp %q", key.Name), nil
 		}
-		return verdict.Verdict{}, fmt.Errorf("getting the application: %w", err)
+		return stepresult.Result{}, fmt.Errorf("getting the application: %w", err)
 	}
 	member := &v1.MemberCluster{}
 	if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Spec.ClusterName}, member); err != nil {
 		if apierrors.IsNotFound(err) {
-			return verdict.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q", w.backup.Spec.ClusterName), nil
+			return stepresult.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q", w.backup.Spec.ClusterName), nil
 		}
-		return verdict.Verdict{}, fmt.Errorf("getting the member: %w", err)
+		return stepresult.Result{}, fmt.Errorf("getting the member: %w", err)
 	}
 	if v := allowed(w.backup, app, member); v.Stops() {
 		return v, nil
@@ -58,35 +58,35 @@ func (w *work) begin(ctx context.Context) (verdict.Verdict, error) {
 	s.Provider, s.Region = member.Status.Provider, member.Status.Region
 	s.Engine, s.Version = app.Spec.Database.Engine, app.DatabaseVersion(w.backup.Spec.ClusterName)
 	s.StartTime = seconds(w.now)
-	return verdict.Verdict{}, nil
+	return stepresult.Result{}, nil
 }
 
 // allowed tells whether a backup can be made at all.
-func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) verdict.Verdict {
+func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) stepresult.Result {
 	can := csi.CapabilitiesOf(member.Status.Provider)
 	switch {
 	case app.Spec.Database == nil:
-		return verdict.Fail(v1.ReasonNoDatabase, "EcommerceApp %q has no database", app.Name)
+		return stepresult.Fail(v1.ReasonNoDatabase, "EcommerceApp %q has no database", app.Name)
 	case b.Spec.Method == v1.BackupDump:
 		return dumpable(b, app, member)
 	case member.Status.Provider == "" || member.Status.Region == "":
-		return verdict.Hold(verdict.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", member.Name)
+		return stepresult.Hold(stepresult.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", member.Name)
 	case !can.Snapshots:
-		return verdict.Fail(v1.ReasonCloudRefused, "clusters of the provider %s have no snapshots", member.Status.Provider)
+		return stepresult.Fail(v1.ReasonCloudRefused, "clusters of the provider %s have no snapshots", member.Status.Provider)
 	case member.Spec.CloudAccountRef == nil:
-		return verdict.Fail(v1.ReasonAccountNotFound, "MemberCluster %q has no spec.cloudAccountRef", member.Name)
+		return stepresult.Fail(v1.ReasonAccountNotFound, "MemberCluster %q has no spec.cloudAccountRef", member.Name)
 	case len(b.Spec.CopyToRegions) > 0 && can.Copy == csi.CopyNone:
-		return verdict.Fail(v1.ReasonCloudRefused, "snapshots of the provider %s cannot be copied to other regions", member.Status.Provider)
+		return stepresult.Fail(v1.ReasonCloudRefused, "snapshots of the provider %s cannot be copied to other regions", member.Status.Provider)
 	default:
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 }
 
 // findVolumes finds the volumes to cut, once, and names their snapshots.
-func (w *work) findVolumes(ctx context.Context) verdict.Verdict {
+func (w *work) findVolumes(ctx context.Context) stepresult.Result {
 	s := &w.backup.Status
 	if len(s.Snapshots) > 0 {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	if v := w.restored(ctx); v.Stops() {
 		return v
@@ -97,7 +97,7 @@ func (w *work) findVolumes(ctx context.Context) verdict.Verdict {
 	}
 	session, err := w.options.Accounts.Session(ctx, s.Account, s.Region)
 	if err != nil {
-		return verdict.Judge(err, "connecting to the cloud")
+		return stepresult.FromError(err, "connecting to the cloud")
 	}
 	var found []v1.VolumeSnapshot
 	var total int64
@@ -105,9 +105,9 @@ func (w *work) findVolumes(ctx context.Context) verdict.Verdict {
 		volume, err := session.Volumes.DescribeVolume(ctx, c.ref)
 		if err != nil {
 			if cloud.ClassOf(err) == cloud.ClassNotFound {
-				return verdict.Fail(v1.ReasonClaimNotFound, "the volume of the claim %s is not in the CloudAccount %q", c.name, s.Account)
+				return stepresult.Fail(v1.ReasonClaimNotFound, "the volume of the claim %s is not in the CloudAccount %q", c.name, s.Account)
 			}
-			return verdict.Judge(err, "looking at the volume of the claim "+c.name)
+			return stepresult.FromError(err, "looking at the volume of the claim "+c.name)
 		}
 		total += volume.SizeBytes
 		found = append(found, v1.VolumeSnapshot{
@@ -116,11 +116,11 @@ func (w *work) findVolumes(ctx context.Context) verdict.Verdict {
 		})
 	}
 	s.Snapshots, s.Size = found, size(total)
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // restored tells whether a Restore works on the database.
-func (w *work) restored(ctx context.Context) verdict.Verdict {
+func (w *work) restored(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
@@ -181,21 +181,21 @@ func (e *unusableError) Error() string { return fmt.Sprintf("the claim %s: %v", 
 func (e *unusableError) Unwrap() error { return e.err }
 
 // memberTrouble is what an error of the member means.
-func (w *work) memberTrouble(err error) verdict.Verdict {
+func (w *work) memberTrouble(err error) stepresult.Result {
 	var unusable *unusableError
 	switch {
 	case errors.As(err, &unusable):
-		return verdict.Fail(v1.ReasonCloudRefused, "%s", unusable.Error())
+		return stepresult.Fail(v1.ReasonCloudRefused, "%s", unusable.Error())
 	case errors.Is(err, multicluster.ErrClusterNotFound):
-		return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.backup.Spec.ClusterName)
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.backup.Spec.ClusterName)
 	case errors.Is(err, errUnbound):
-		return verdict.Hold(verdict.Member, v1.ReasonWaitingForStorage, "the database's claim in %s has no volume yet", w.backup.Spec.ClusterName)
+		return stepresult.Hold(stepresult.Member, v1.ReasonWaitingForStorage, "the database's claim in %s has no volume yet", w.backup.Spec.ClusterName)
 	case apierrors.IsNotFound(err):
-		return verdict.Fail(v1.ReasonClaimNotFound, "the database has no claim in %s", w.backup.Spec.ClusterName)
+		return stepresult.Fail(v1.ReasonClaimNotFound, "the database has no claim in %s", w.backup.Spec.ClusterName)
 	case apierrors.IsForbidden(err):
-		return verdict.Hold(verdict.Refused, v1.ReasonForbidden, "the hub may not read claims and volumes in %s", w.backup.Spec.ClusterName)
+		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not read claims and volumes in %s", w.backup.Spec.ClusterName)
 	default:
-		return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.backup.Spec.ClusterName)
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.backup.Spec.ClusterName)
 	}
 }
 

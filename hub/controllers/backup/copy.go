@@ -7,14 +7,14 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
 // copy asks for the copies that are missing and looks at the others. Where snapshots
 // have no region there is none to make.
-func (w *work) copy(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) copy(ctx context.Context) (stepresult.Result, error) {
 	if csi.CapabilitiesOf(w.backup.Status.Provider).Copy != csi.CopyByCopy {
-		return verdict.Verdict{}, nil
+		return stepresult.Result{}, nil
 	}
 	w.wantCopies()
 	var asking []*v1.CloudSnapshot
@@ -27,9 +27,9 @@ func (w *work) copy(ctx context.Context) (verdict.Verdict, error) {
 		}
 	}
 	if err := w.intend(ctx, asking); err != nil {
-		return verdict.Verdict{}, err
+		return stepresult.Result{}, err
 	}
-	first := verdict.Verdict{}
+	first := stepresult.Result{}
 	for i := range w.backup.Status.Snapshots {
 		s := &w.backup.Status.Snapshots[i]
 		for j := range s.Copies {
@@ -42,17 +42,17 @@ func (w *work) copy(ctx context.Context) (verdict.Verdict, error) {
 		return w.untilReady(first), nil
 	}
 	if !w.allCopied() {
-		return w.untilReady(verdict.Hold(verdict.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")), nil
+		return w.untilReady(stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonCopying, "the snapshots are ready; copying to other regions")), nil
 	}
-	return verdict.Verdict{}, nil
+	return stepresult.Result{}, nil
 }
 
 // followCopy brings one copy up to date.
-func (w *work) followCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) verdict.Verdict {
+func (w *work) followCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) stepresult.Result {
 	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
 	if err != nil {
 		w.settle(c, "", err)
-		return verdict.Judge(err, "connecting to the cloud in "+c.Region)
+		return stepresult.FromError(err, "connecting to the cloud in "+c.Region)
 	}
 	return w.follow(ctx, session, c, func(ctx context.Context) (cloud.Snapshot, error) {
 		return session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
 // maxAttempts is how often a snapshot is asked for that fails after it was accepted.
@@ -35,11 +35,11 @@ const (
 )
 
 // cut asks for the snapshots that are missing and looks at the others.
-func (w *work) cut(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) cut(ctx context.Context) (stepresult.Result, error) {
 	s := &w.backup.Status
 	session, err := w.options.Accounts.Session(ctx, s.Account, s.Region)
 	if err != nil {
-		return w.untilCut(verdict.Judge(err, "connecting to the cloud")), nil
+		return w.untilCut(stepresult.FromError(err, "connecting to the cloud")), nil
 	}
 	var asking []*v1.CloudSnapshot
 	for i := range s.Snapshots {
@@ -51,7 +51,7 @@ func (w *work) cut(ctx context.Context) (verdict.Verdict, error) {
 	release := w.prepare(ctx, len(asking) > 0)
 	defer release()
 	if err := w.intend(ctx, asking); err != nil {
-		return verdict.Verdict{}, err
+		return stepresult.Result{}, err
 	}
 	first := w.followAll(ctx, session, asking)
 	if first.Fatal {
@@ -67,17 +67,17 @@ func (w *work) cut(ctx context.Context) (verdict.Verdict, error) {
 		return w.untilCut(first), nil
 	}
 	if !w.allCut() {
-		return w.untilCut(verdict.Hold(verdict.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
+		return w.untilCut(stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
 	}
 	if !w.allReady() {
-		return w.untilReady(verdict.Hold(verdict.Poll(w.age()), v1.ReasonUploading, "the point in time is fixed; the provider stores the data")), nil
+		return w.untilReady(stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonUploading, "the point in time is fixed; the provider stores the data")), nil
 	}
-	return verdict.Verdict{}, nil
+	return stepresult.Result{}, nil
 }
 
 // followAll looks at each snapshot, and asks for those that may be asked for.
-func (w *work) followAll(ctx context.Context, session cloud.Session, asking []*v1.CloudSnapshot) verdict.Verdict {
-	first := verdict.Verdict{}
+func (w *work) followAll(ctx context.Context, session cloud.Session, asking []*v1.CloudSnapshot) stepresult.Result {
+	first := stepresult.Result{}
 	for i := range w.backup.Status.Snapshots {
 		snapshot := &w.backup.Status.Snapshots[i]
 		may := slices.Contains(asking, &snapshot.CloudSnapshot)
@@ -95,7 +95,7 @@ func (w *work) followAll(ctx context.Context, session cloud.Session, asking []*v
 // holdUntilCut waits, while the database is held, until the point in time is fixed: on
 // Google Cloud and Azure that is later than the answer. What is not cut when the
 // database must go on is as consistent as a crash.
-func (w *work) holdUntilCut(ctx context.Context, session cloud.Session) verdict.Verdict {
+func (w *work) holdUntilCut(ctx context.Context, session cloud.Session) stepresult.Result {
 	for !w.allCut() && w.options.Clock.Since(w.told) < holdLimit {
 		timer := w.options.Clock.NewTimer(holdPoll)
 		select {
@@ -114,7 +114,7 @@ func (w *work) holdUntilCut(ctx context.Context, session cloud.Session) verdict.
 	if !w.allCut() || w.options.Clock.Since(w.told) > holdsItself {
 		w.backup.Status.Consistency = v1.ConsistencyCrash
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // intend writes down that requests are about to be sent.
@@ -193,9 +193,9 @@ func (w *work) ensure(session cloud.Session, s *v1.VolumeSnapshot, may bool) fun
 
 // follow brings what is known of one snapshot up to date. It goes by the name until it
 // is ready, not by the ID: requests whose answers were lost may have made others.
-func (w *work) follow(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot, ensure func(context.Context) (cloud.Snapshot, error)) verdict.Verdict {
+func (w *work) follow(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot, ensure func(context.Context) (cloud.Snapshot, error)) stepresult.Result {
 	if c.State == string(cloud.StateReady) && !w.mayHaveTwins(c) {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	found, err := ensure(ctx)
 	if c.ID != "" && (cloud.ClassOf(err) == cloud.ClassAmbiguous || cloud.ClassOf(err) == cloud.ClassNotFound) {
@@ -203,9 +203,9 @@ func (w *work) follow(ctx context.Context, session cloud.Session, c *v1.CloudSna
 	}
 	w.settle(c, found.State, err)
 	if err != nil {
-		v := verdict.Judge(err, "making the snapshot")
+		v := stepresult.FromError(err, "making the snapshot")
 		if cloud.ClassOf(err) == cloud.ClassAmbiguous {
-			v.Wait = max(min(intentOf(c).Wait(w.now), v.Wait), verdict.PollFirst)
+			v.Wait = max(min(intentOf(c).Wait(w.now), v.Wait), stepresult.PollFirst)
 		}
 		return v
 	}
@@ -214,12 +214,12 @@ func (w *work) follow(ctx context.Context, session cloud.Session, c *v1.CloudSna
 		return v
 	}
 	if duplicates != nil {
-		return verdict.Judge(duplicates, "deleting what a lost answer left behind")
+		return stepresult.FromError(duplicates, "deleting what a lost answer left behind")
 	}
 	if c.State == string(cloud.StateReady) && w.mayHaveTwins(c) {
-		return verdict.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose answers were lost", c.Region)
+		return stepresult.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose answers were lost", c.Region)
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // mayHaveTwins tells whether another snapshot of the name may still turn up: after more
@@ -229,32 +229,32 @@ func (w *work) mayHaveTwins(c *v1.CloudSnapshot) bool {
 }
 
 // look reads a snapshot that is known and was not found by its name.
-func (w *work) look(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot) verdict.Verdict {
+func (w *work) look(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot) stepresult.Result {
 	found, err := session.Snapshots.GetSnapshot(ctx, cloud.SnapshotRef{Region: c.Region, ID: c.ID})
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassNotFound && !intentOf(c).MaySend(w.now):
-		return verdict.Verdict{} // It may not be shown yet.
+		return stepresult.Result{} // It may not be shown yet.
 	case cloud.ClassOf(err) == cloud.ClassNotFound:
 		c.State, c.Message = "", "it is not there any more"
-		return verdict.Fail(v1.ReasonSnapshotMissing, "the snapshot in %s was deleted while it was made", c.Region)
+		return stepresult.Fail(v1.ReasonSnapshotMissing, "the snapshot in %s was deleted while it was made", c.Region)
 	case err != nil:
-		return verdict.Judge(err, "looking at the snapshot")
+		return stepresult.FromError(err, "looking at the snapshot")
 	case !w.owner().Owns(found.Tags):
-		return verdict.Fail(v1.ReasonSnapshotForeign, "the snapshot in %s has lost the tags that make it ours, and is left alone", c.Region)
+		return stepresult.Fail(v1.ReasonSnapshotForeign, "the snapshot in %s has lost the tags that make it ours, and is left alone", c.Region)
 	}
 	return w.take(c, found)
 }
 
 // take writes down how a snapshot is.
-func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) verdict.Verdict {
+func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) stepresult.Result {
 	if found.State == cloud.StateFailed {
-		c.ID, c.State, c.Progress, c.Message = "", "", 0, verdict.Clip(found.Message)
+		c.ID, c.State, c.Progress, c.Message = "", "", 0, stepresult.Clip(found.Message)
 		c.Requests = 0 // The next attempt has a name of its own.
 		if c.Attempt++; c.Attempt >= maxAttempts {
 			c.State = string(cloud.StateFailed)
-			return verdict.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, verdict.Clip(found.Message))
+			return stepresult.Fail(v1.ReasonSnapshotFailed, "the provider gave up on the snapshot in %s: %s", c.Region, stepresult.Clip(found.Message))
 		}
-		return verdict.Hold(verdict.Transient, v1.ReasonRetrying, "the provider gave up on the snapshot in %s; asking again", c.Region)
+		return stepresult.Hold(stepresult.Transient, v1.ReasonRetrying, "the provider gave up on the snapshot in %s; asking again", c.Region)
 	}
 	c.ID, c.State, c.Message = found.Ref.ID, string(found.State), ""
 	c.Progress = int32(min(max(found.Progress, 0), 100)) / 10 * 10 // In tenths: each change is a write.
@@ -263,7 +263,7 @@ func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) verdict.Verdict {
 			w.cutAt(c, at)
 		}
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // cutAt moves the backup's point in time: that of the last of its own volumes, not of

@@ -14,24 +14,24 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/dump"
 	"github.com/shopfleet/shopfleet/hub/dumps"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
 // dumpable tells whether a dump can be made at all: with the member's CronJob.
-func dumpable(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) verdict.Verdict {
+func dumpable(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) stepresult.Result {
 	policy := app.Spec.Database.Backup
 	switch {
 	case len(b.Spec.CopyToRegions) > 0:
-		return verdict.Fail(v1.ReasonInvalidSpec, "dumps are not copied to regions: make a Backup without copyToRegions")
+		return stepresult.Fail(v1.ReasonInvalidSpec, "dumps are not copied to regions: make a Backup without copyToRegions")
 	case !policy.Enabled:
-		return verdict.Fail(v1.ReasonCronJobNotFound, "EcommerceApp %q has no CronJob to dump with: set spec.database.backup.enabled", app.Name)
+		return stepresult.Fail(v1.ReasonCronJobNotFound, "EcommerceApp %q has no CronJob to dump with: set spec.database.backup.enabled", app.Name)
 	case csi.BySnapshots(policy.Method, member):
-		return verdict.Fail(v1.ReasonCronJobNotFound, "databases in %s are backed up by snapshots: make a Backup of the method Snapshot", member.Name)
+		return stepresult.Fail(v1.ReasonCronJobNotFound, "databases in %s are backed up by snapshots: make a Backup of the method Snapshot", member.Name)
 	default:
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 }
 
@@ -42,7 +42,7 @@ func dumped(b *v1.Backup) bool {
 
 // dump has the dump made in the member and sent to the bucket, if there is one, and looks
 // how far it is.
-func (w *work) dump(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) dump(ctx context.Context) (stepresult.Result, error) {
 	if !dumped(w.backup) {
 		v := w.runDump(ctx)
 		if w.backup.Status.Dump == nil {
@@ -56,7 +56,7 @@ func (w *work) dump(ctx context.Context) (verdict.Verdict, error) {
 	return w.untilReady(v), err
 }
 
-func (w *work) runDump(ctx context.Context) verdict.Verdict {
+func (w *work) runDump(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
@@ -68,40 +68,40 @@ func (w *work) runDump(ctx context.Context) verdict.Verdict {
 
 // sendDump sends a dump that is complete to the bucket of the member's account. Once that
 // has begun, later changes of the member do not matter to it any more.
-func (w *work) sendDump(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) sendDump(ctx context.Context) (stepresult.Result, error) {
 	s := &w.backup.Status
 	account := s.Account
 	if s.Dump.Object == nil {
 		member := &v1.MemberCluster{}
 		if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Spec.ClusterName}, member); err != nil {
 			if apierrors.IsNotFound(err) {
-				return verdict.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q any more", w.backup.Spec.ClusterName), nil
+				return stepresult.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q any more", w.backup.Spec.ClusterName), nil
 			}
-			return verdict.Verdict{}, fmt.Errorf("getting the member: %w", err)
+			return stepresult.Result{}, fmt.Errorf("getting the member: %w", err)
 		}
 		if member.Spec.CloudAccountRef == nil {
-			return verdict.Verdict{}, nil
+			return stepresult.Result{}, nil
 		}
 		account = member.Spec.CloudAccountRef.Name
 	}
 	bucket, err := w.options.Accounts.Bucket(ctx, account)
 	switch {
 	case err != nil && s.Dump.Object == nil && without(err):
-		return verdict.Verdict{}, nil
+		return stepresult.Result{}, nil
 	case err != nil && without(err):
-		return verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady, "the CloudAccount %q has no bucket any more", account), nil
+		return stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady, "the CloudAccount %q has no bucket any more", account), nil
 	case err != nil:
-		v := verdict.Judge(err, "connecting to the bucket")
+		v := stepresult.FromError(err, "connecting to the bucket")
 		if v.Fatal { // The account may be put right, and nothing is wrong with the dump.
-			v = verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady, "%s", v.Message)
+			v = stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady, "%s", v.Message)
 		}
 		return v, nil
 	case s.Dump.Object == nil && order.Sizes(s.Dump.Bytes) == nil:
 		w.note = fmt.Sprintf("The dump can be restored to its cluster. It stays there: more than %d GiB are not sent", order.MaxParts*order.PartBytes>>30)
-		return verdict.Verdict{}, nil
+		return stepresult.Result{}, nil
 	case w.options.SpokeImage == "":
 		w.note = "The dump can be restored to its cluster. It stays there: the hub has no --spoke-image to send it with"
-		return verdict.Verdict{}, nil
+		return stepresult.Result{}, nil
 	}
 	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
 	if err != nil {
@@ -122,24 +122,24 @@ func without(err error) bool {
 
 // intendToSend writes down that a Job is about to be made.
 func (w *work) intendToSend(ctx context.Context) error {
-	w.conclude(verdict.Hold(0, v1.ReasonSending, "the dump is about to be sent"))
+	w.conclude(stepresult.Hold(0, v1.ReasonSending, "the dump is about to be sent"))
 	return w.writeIntent(ctx)
 }
 
 // deleteDump deletes the dump from its bucket. Its file in the cluster is pruned there.
-func (w *work) deleteDump(ctx context.Context) verdict.Verdict {
+func (w *work) deleteDump(ctx context.Context) stepresult.Result {
 	d := w.backup.Status.Dump
 	if d == nil || d.Object == nil {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	if !dumps.Owns(w.owner(), d.Object.Prefix) {
 		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotForeign, "Delete",
 			"The dump below %s is another hub's, and was left alone", d.Object.Prefix)
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	bucket, err := w.options.Accounts.Bucket(ctx, w.backup.Status.Account)
 	if err != nil {
-		return patient(verdict.Judge(err, "connecting to the bucket"))
+		return patient(stepresult.FromError(err, "connecting to the bucket"))
 	}
 	r := dump.Removal{Backup: w.backup, Bucket: bucket, Now: w.now}
 	if in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName)); err == nil {

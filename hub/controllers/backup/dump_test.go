@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
 func now() time.Time { return time.Date(2026, 3, 2, 2, 5, 0, 0, time.UTC) }
@@ -168,20 +168,20 @@ func TestWhatOfADumpIsDeleted(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		change func(*work)
-		want   verdict.Verdict
+		want   stepresult.Result
 		left   int
 	}{
-		"in no bucket": {func(*work) {}, verdict.Verdict{}, 1},
-		"sent":         {sent, verdict.Verdict{}, 0},
-		"under way": {(*work).sending, verdict.Hold(verdict.Member, v1.ReasonDeleting,
+		"in no bucket": {func(*work) {}, stepresult.Result{}, 1},
+		"sent":         {sent, stepresult.Result{}, 0},
+		"under way": {(*work).sending, stepresult.Hold(stepresult.Member, v1.ReasonDeleting,
 			"waiting until nothing more can be sent to the bucket dumps"), 0},
-		"under way, an hour later": {func(w *work) { w.sending(); w.now = now().Add(time.Hour) }, verdict.Verdict{}, 0},
-		"of another hub":           {func(w *work) { sent(w); w.options.HubUID = "hub-2" }, verdict.Verdict{}, 1},
-		"of another application":   {func(w *work) { sent(w); w.backup.Status.AppUID = "app-2" }, verdict.Verdict{}, 1},
+		"under way, an hour later": {func(w *work) { w.sending(); w.now = now().Add(time.Hour) }, stepresult.Result{}, 0},
+		"of another hub":           {func(w *work) { sent(w); w.options.HubUID = "hub-2" }, stepresult.Result{}, 1},
+		"of another application":   {func(w *work) { sent(w); w.backup.Status.AppUID = "app-2" }, stepresult.Result{}, 1},
 		"the account is gone": {func(w *work) { sent(w); w.backup.Status.Account = "nobody" },
-			verdict.Hold(verdict.Refused, v1.ReasonAccountNotFound, `there is no CloudAccount "nobody"`), 1},
-		"the bucket is gone": {func(w *work) { sent(w); w.backup.Status.Account = "bare" }, verdict.Verdict{
-			Reason: v1.ReasonCloudRefused, Message: `connecting to the bucket: CloudAccount "bare" has no spec.objectStorage`, Fatal: true, Wait: verdict.Refused,
+			stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotFound, `there is no CloudAccount "nobody"`), 1},
+		"the bucket is gone": {func(w *work) { sent(w); w.backup.Status.Account = "bare" }, stepresult.Result{
+			Reason: v1.ReasonCloudRefused, Message: `connecting to the bucket: CloudAccount "bare" has no spec.objectStorage`, Fatal: true, Wait: stepresult.Refused,
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -36,7 +36,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 	if !v.Stops() {
 		return reconcile.Result{}, w.letGo(ctx)
 	}
-	w.backup.Status.Phase, w.backup.Status.Message = v1.BackupDeleting, verdict.Clip(v.Message)
+	w.backup.Status.Phase, w.backup.Status.Message = v1.BackupDeleting, stepresult.Clip(v.Message)
 	w.backup.Status.ObservedGeneration = w.backup.Generation
 	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -54,19 +54,19 @@ func (w *work) letGo(ctx context.Context) error {
 }
 
 // inUse tells whether a Restore needs the Backup, and what it says of where it is.
-func (w *work) inUse(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) inUse(ctx context.Context) (stepresult.Result, error) {
 	restoring, err := w.restoring(ctx)
 	if err != nil || restoring == "" {
-		return verdict.Verdict{}, err
+		return stepresult.Result{}, err
 	}
-	return verdict.Hold(verdict.Member, v1.ReasonInUse, "the Restore %s uses it", restoring), nil
+	return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "the Restore %s uses it", restoring), nil
 }
 
 // deleteAll deletes copies and then snapshots. What stands in the way of one does not
 // keep the others.
-func (w *work) deleteAll(ctx context.Context) verdict.Verdict {
-	first := verdict.Verdict{}
-	note := func(v verdict.Verdict) {
+func (w *work) deleteAll(ctx context.Context) stepresult.Result {
+	first := stepresult.Result{}
+	note := func(v stepresult.Result) {
 		if v.Stops() && !first.Stops() {
 			first = v
 		}
@@ -85,19 +85,19 @@ func (w *work) deleteAll(ctx context.Context) verdict.Verdict {
 }
 
 // delete deletes one snapshot. The zero verdict means that it is gone, or not ours.
-func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) verdict.Verdict {
+func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) stepresult.Result {
 	if c.ID == "" && c.SentTime == nil && c.Attempt == 0 {
-		return verdict.Verdict{} // Never asked for, or known not to be there.
+		return stepresult.Result{} // Never asked for, or known not to be there.
 	}
 	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
 	if err != nil {
-		return patient(verdict.Judge(err, "connecting to the cloud in "+c.Region))
+		return patient(stepresult.FromError(err, "connecting to the cloud in "+c.Region))
 	}
 	if v := w.deleteEarlier(ctx, session, s, c, isCopy); v.Stops() {
 		return v
 	}
 	if c.ID == "" && c.SentTime == nil {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	if v := w.deleteTwins(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy}); v.Stops() {
 		return v
@@ -111,30 +111,30 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 	switch {
 	case err == nil, cloud.ClassOf(err) == cloud.ClassNotFound:
 		c.ID, c.State, c.SentTime = "", "", nil
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	case foreign(err):
 		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotForeign, "Delete",
 			"The snapshot %s in %s is not ours, or lost the tags that say so; it was left alone", c.ID, c.Region)
 		c.ID, c.State, c.SentTime = "", "", nil
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
-	return patient(verdict.Judge(err, "deleting the snapshot in "+c.Region))
+	return patient(stepresult.FromError(err, "deleting the snapshot in "+c.Region))
 }
 
 // find looks for a snapshot that may have been made though nobody heard of it.
-func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) (v verdict.Verdict, gone bool) {
+func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) (v stepresult.Result, gone bool) {
 	found, err := w.lookUp(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy})
 	switch class := cloud.ClassOf(err); {
 	case err == nil:
 		c.ID = found.Ref.ID
-		return verdict.Verdict{}, false
+		return stepresult.Result{}, false
 	case class == cloud.ClassAmbiguous && !intentOf(c).MaySend(w.now):
-		return verdict.Hold(intentOf(c).Wait(w.now), v1.ReasonRetrying, "looking for a snapshot in %s whose answer was lost", c.Region), false
+		return stepresult.Hold(intentOf(c).Wait(w.now), v1.ReasonRetrying, "looking for a snapshot in %s whose answer was lost", c.Region), false
 	case class == cloud.ClassAmbiguous, class == cloud.ClassNotFound, class == cloud.ClassConflict:
 		c.SentTime = nil
-		return verdict.Verdict{}, true
+		return stepresult.Result{}, true
 	default:
-		return patient(verdict.Judge(err, "looking for a snapshot in "+c.Region)), false
+		return patient(stepresult.FromError(err, "looking for a snapshot in "+c.Region)), false
 	}
 }
 
@@ -158,17 +158,17 @@ func (w *work) lookUp(ctx context.Context, session cloud.Session, s *v1.VolumeSn
 }
 
 // deleteEarlier deletes what attempts left behind that failed after they were accepted.
-func (w *work) deleteEarlier(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) verdict.Verdict {
+func (w *work) deleteEarlier(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) stepresult.Result {
 	for n := range c.Attempt {
 		found, err := w.lookUp(ctx, session, s, attempt{c: c, number: n, isCopy: isCopy})
 		if err == nil {
 			err = session.Snapshots.DeleteSnapshot(ctx, found.Ref, w.owner())
 		}
 		if err != nil && !absent(err) && !foreign(err) {
-			return patient(verdict.Judge(err, "deleting a failed snapshot in "+c.Region))
+			return patient(stepresult.FromError(err, "deleting a failed snapshot in "+c.Region))
 		}
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // absent tells whether who only looked found nothing, or nothing of that volume.
@@ -183,21 +183,21 @@ func absent(err error) bool {
 
 // deleteTwins deletes what lost answers left behind beside a snapshot, and waits until no
 // more can turn up.
-func (w *work) deleteTwins(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, a attempt) verdict.Verdict {
+func (w *work) deleteTwins(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, a attempt) stepresult.Result {
 	if a.c.Requests < 2 {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	found, err := w.lookUp(ctx, session, s, a)
 	if err == nil {
 		err = w.removeDuplicates(ctx, session, found)
 	}
 	if err != nil && !absent(err) {
-		return patient(verdict.Judge(err, "deleting what lost answers left behind in "+a.c.Region))
+		return patient(stepresult.FromError(err, "deleting what lost answers left behind in "+a.c.Region))
 	}
 	if w.mayHaveTwins(a.c) {
-		return verdict.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose answers were lost", a.c.Region)
+		return stepresult.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose answers were lost", a.c.Region)
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // foreign tells whether an error is the refusal to touch what is not ours.
@@ -208,9 +208,9 @@ func foreign(err error) bool {
 
 // patient turns what fails a backup into what a deletion waits for: an object that is
 // deleted while its snapshots are not would be the end of what is known of them.
-func patient(v verdict.Verdict) verdict.Verdict {
+func patient(v stepresult.Result) stepresult.Result {
 	if v.Stops() && (v.Wait == 0 || v.Reason == v1.ReasonAccountNotFound) {
-		v.Wait = verdict.Refused
+		v.Wait = stepresult.Refused
 	}
 	return v
 }

@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -97,7 +97,7 @@ func Done(b *v1.Backup) bool {
 }
 
 // advance does what can be done now, in order. An error is one of the hub's API server.
-func (w *work) advance(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) advance(ctx context.Context) (stepresult.Result, error) {
 	if v, err := w.begin(ctx); v.Stops() || err != nil {
 		return w.untilCut(v), err
 	}
@@ -109,7 +109,7 @@ func (w *work) advance(ctx context.Context) (verdict.Verdict, error) {
 	}
 	v, err := w.cut(ctx)
 	if err != nil {
-		return verdict.Verdict{}, err
+		return stepresult.Result{}, err
 	}
 	if v.Stops() || !w.allReady() {
 		return v, nil

@@ -12,11 +12,11 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
 // conclude writes what a pass came to into the status.
-func (w *work) conclude(v verdict.Verdict) {
+func (w *work) conclude(v stepresult.Result) {
 	s := &w.backup.Status
 	s.ObservedGeneration = w.backup.Generation
 	ready := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: cmp.Or(w.note, "The backup can be restored")}
@@ -32,7 +32,7 @@ func (w *work) conclude(v verdict.Verdict) {
 		s.Phase, s.CompletionTime = v1.BackupCompleted, seconds(w.now)
 	}
 	if v.Stops() {
-		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v.Reason, Message: verdict.Clip(v.Message)}
+		ready = metav1.Condition{Status: metav1.ConditionFalse, Reason: v.Reason, Message: stepresult.Clip(v.Message)}
 	}
 	s.Message = ready.Message
 	w.set(v1.ConditionReady, ready)
@@ -59,16 +59,16 @@ func readyOf(b *v1.Backup) metav1.Condition {
 }
 
 // untilCut ends what may go on only for so long.
-func (w *work) untilCut(v verdict.Verdict) verdict.Verdict {
+func (w *work) untilCut(v stepresult.Result) stepresult.Result {
 	return w.within(v, cutTimeout, "the point in time could not be fixed within")
 }
 
 // untilReady ends what may go on only for so long.
-func (w *work) untilReady(v verdict.Verdict) verdict.Verdict {
+func (w *work) untilReady(v stepresult.Result) stepresult.Result {
 	return w.within(v, readyTimeout, "not complete within")
 }
 
-func (w *work) within(v verdict.Verdict, limit time.Duration, what string) verdict.Verdict {
+func (w *work) within(v stepresult.Result, limit time.Duration, what string) stepresult.Result {
 	if !v.Stops() || v.Fatal || w.age() <= limit {
 		return v
 	}
@@ -79,7 +79,7 @@ func (w *work) within(v verdict.Verdict, limit time.Duration, what string) verdi
 	case w.backup.Spec.Method == v1.BackupDump:
 		reason = v1.ReasonDumpFailed
 	}
-	return verdict.Fail(reason, "%s %s: %s", what, limit, v.Message)
+	return stepresult.Fail(reason, "%s %s: %s", what, limit, v.Message)
 }
 
 func (w *work) allCut() bool {

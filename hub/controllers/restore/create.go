@@ -5,13 +5,13 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/volumes"
 )
 
 // makeVolumes makes the volumes in the cloud.
-func (w *work) makeVolumes(ctx context.Context) verdict.Verdict {
+func (w *work) makeVolumes(ctx context.Context) stepresult.Result {
 	return w.maker().Make(ctx, w.restore.Status.Volumes)
 }
 

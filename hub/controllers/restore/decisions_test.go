@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/class"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/volumes"
@@ -86,7 +86,7 @@ func TestNoWayBack(t *testing.T) {
 	t.Parallel()
 	w := situation()
 	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", State: volumes.Exchanging}}
-	v, err := w.giveUp(t.Context(), verdict.Fail(v1.ReasonRegionNotAllowed, "not any more"))
+	v, err := w.giveUp(t.Context(), stepresult.Fail(v1.ReasonRegionNotAllowed, "not any more"))
 	if err != nil || v.Fatal || v.Reason != v1.ReasonRegionNotAllowed || v.Wait == 0 {
 		t.Errorf("%+v, %v: want to wait with the reason", v, err)
 	}
@@ -156,17 +156,17 @@ func TestPatience(t *testing.T) {
 
 func TestPhasesOfDumps(t *testing.T) {
 	t.Parallel()
-	hold := verdict.Hold(time.Second, v1.ReasonLoading, "loading")
+	hold := stepresult.Hold(time.Second, v1.ReasonLoading, "loading")
 	for name, tt := range map[string]struct {
 		dump *v1.RestoredDump
-		v    verdict.Verdict
+		v    stepresult.Result
 		want v1.RestorePhase
 	}{
 		"waits":   {nil, hold, v1.RestorePending},
 		"loads":   {&v1.RestoredDump{}, hold, v1.RestoreInProgress},
 		"loaded":  {&v1.RestoredDump{Loaded: true}, hold, v1.RestoreStarting},
-		"serves":  {&v1.RestoredDump{Loaded: true}, verdict.Verdict{}, v1.RestoreCompleted},
-		"refused": {nil, verdict.Fail(v1.ReasonDumpMissing, "no"), v1.RestoreFailed},
+		"serves":  {&v1.RestoredDump{Loaded: true}, stepresult.Result{}, v1.RestoreCompleted},
+		"refused": {nil, stepresult.Fail(v1.ReasonDumpMissing, "no"), v1.RestoreFailed},
 	} {
 		w := ofDump()
 		w.restore.Status.Dump = tt.dump

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/dumped"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
@@ -27,7 +27,7 @@ func (w *work) loading() bool {
 }
 
 // advanceDump does what can be done now about a dump.
-func (w *work) advanceDump(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) advanceDump(ctx context.Context) (stepresult.Result, error) {
 	if v := w.lookAround(ctx); v.Stops() {
 		return v, nil
 	}
@@ -43,7 +43,7 @@ func (w *work) advanceDump(ctx context.Context) (verdict.Verdict, error) {
 			return v, nil
 		}
 		if err := w.save(ctx); err != nil {
-			return verdict.Verdict{}, err
+			return stepresult.Result{}, err
 		}
 	}
 	if v, err := run.Load(short); v.Stops() || err != nil {
@@ -75,7 +75,7 @@ func (w *work) shop() dumped.Shop {
 }
 
 // unload ends a Restore of a dump, and lets go what uses the database.
-func (w *work) unload(ctx context.Context) verdict.Verdict {
+func (w *work) unload(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
 	defer cancel()
 	return w.shop().Undo(ctx)
@@ -83,9 +83,9 @@ func (w *work) unload(ctx context.Context) verdict.Verdict {
 
 // unloadDrill ends the Job that loads a dump to verify it, and takes away what it was
 // loaded with.
-func (w *work) unloadDrill(ctx context.Context) verdict.Verdict {
+func (w *work) unloadDrill(ctx context.Context) stepresult.Result {
 	if !w.isDump() {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	run := w.run()
 	run.Into, run.Note = w.drill().Spec(), w.note

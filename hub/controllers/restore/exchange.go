@@ -12,7 +12,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/volumes"
@@ -20,9 +20,9 @@ import (
 )
 
 // stopDatabase stops the database, if there is one, until nothing uses its claims.
-func (w *work) stopDatabase(ctx context.Context) verdict.Verdict {
+func (w *work) stopDatabase(ctx context.Context) stepresult.Result {
 	if w.bound() || w.place.copy == nil {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
@@ -34,19 +34,19 @@ func (w *work) stopDatabase(ctx context.Context) verdict.Verdict {
 	err := w.place.cluster.GetAPIReader().Get(ctx, key, pod)
 	switch {
 	case apierrors.IsNotFound(err):
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	case err != nil:
 		return w.memberTrouble(err)
 	default:
-		return verdict.Hold(memberDelay, v1.ReasonStoppingDatabase, "waiting for the database in %s to stop", w.member.Name)
+		return stepresult.Hold(memberDelay, v1.ReasonStoppingDatabase, "waiting for the database in %s to stop", w.member.Name)
 	}
 }
 
 // exchange puts the restored volumes in their place.
-func (w *work) exchange(ctx context.Context) verdict.Verdict {
+func (w *work) exchange(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	waiting := verdict.Verdict{}
+	waiting := stepresult.Result{}
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
 		bound, err := w.exchangeOne(ctx, v)
@@ -54,7 +54,7 @@ func (w *work) exchange(ctx context.Context) verdict.Verdict {
 			return w.memberTrouble(err)
 		}
 		if !bound {
-			waiting = verdict.Hold(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be bound", v.Claim, w.member.Name)
+			waiting = stepresult.Hold(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be bound", v.Claim, w.member.Name)
 		}
 	}
 	return waiting
@@ -177,14 +177,14 @@ func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
 }
 
 // startDatabase lets the database go, and waits until it is ready.
-func (w *work) startDatabase(ctx context.Context) verdict.Verdict {
+func (w *work) startDatabase(ctx context.Context) stepresult.Result {
 	if w.place.copy == nil {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	if taken := w.superseded(); taken != "" {
-		return verdict.Fail(v1.ReasonConflict, "the claim %s in %s was given another volume meanwhile", taken, w.member.Name)
+		return stepresult.Fail(v1.ReasonConflict, "the claim %s in %s was given another volume meanwhile", taken, w.member.Name)
 	}
 	given, err := turn.Give(ctx, w.place.cluster.GetClient(), w.place.copy, w.restore.Name)
 	if err != nil {
@@ -197,9 +197,9 @@ func (w *work) startDatabase(ctx context.Context) verdict.Verdict {
 		return w.memberTrouble(err)
 	}
 	if given || err != nil || !drill.Serves(pod) {
-		return verdict.Hold(memberDelay, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", w.member.Name)
+		return stepresult.Hold(memberDelay, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", w.member.Name)
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // superseded returns a claim of ours that has another volume by now; empty if none has.

@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
@@ -31,11 +31,11 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 			return reconcile.Result{}, err
 		}
 		if v.Stops() {
-			w.restore.Status.Message = verdict.Clip("being deleted: " + v.Message)
+			w.restore.Status.Message = stepresult.Clip("being deleted: " + v.Message)
 			if err := w.write(ctx); err != nil {
 				return reconcile.Result{}, err
 			}
-			return queues.Later(max(v.Wait, verdict.Member)), nil
+			return queues.Later(max(v.Wait, stepresult.Member)), nil
 		}
 	}
 	before := w.stored.DeepCopy()
@@ -47,7 +47,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 }
 
 // undo ends a Restore that is under way.
-func (w *work) undo(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 	if w.restore.Spec.Verify {
 		return w.takeAway(ctx)
 	}
@@ -57,10 +57,10 @@ func (w *work) undo(ctx context.Context) (verdict.Verdict, error) {
 	if w.place == nil && w.restore.Status.Dump != nil && w.restore.DeletionTimestamp.IsZero() {
 		// What uses the database is stopped there, and nobody else lets it go. Who deletes the
 		// Restore knows better.
-		return verdict.Hold(verdict.Member, v1.ReasonClusterDetached, "waiting for the cluster and the backup to be there again, to let the application go"), nil
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterDetached, "waiting for the cluster and the backup to be there again, to let the application go"), nil
 	}
 	if w.place == nil {
-		return verdict.Verdict{}, nil
+		return stepresult.Result{}, nil
 	}
 	if w.isDump() {
 		return w.unload(ctx), nil
@@ -79,9 +79,9 @@ func (w *work) undo(ctx context.Context) (verdict.Verdict, error) {
 
 // look reads what a Restore works on. A member or a backup that is no more needs nothing
 // any more, and leaves the place nil.
-func (w *work) look(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) look(ctx context.Context) (stepresult.Result, error) {
 	if missing, err := w.get(ctx); missing.Stops() || err != nil {
-		return verdict.Verdict{}, err
+		return stepresult.Result{}, err
 	}
 	return w.lookAround(ctx), nil
 }
@@ -98,9 +98,9 @@ func (w *work) letDatabaseGo(ctx context.Context) error {
 }
 
 // deleteUnused deletes the volumes that were made and put in no place.
-func (w *work) deleteUnused(ctx context.Context) verdict.Verdict {
+func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
 	if w.exchanged() {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
@@ -114,26 +114,26 @@ func (w *work) deleteUnused(ctx context.Context) verdict.Verdict {
 			return w.memberTrouble(err)
 		}
 		if err := w.maker().Delete(ctx, v); err != nil {
-			return verdict.Judge(err, "deleting the volume of the claim "+v.Claim)
+			return stepresult.FromError(err, "deleting the volume of the claim "+v.Claim)
 		}
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // memberTrouble is what an error of the member, or of the cloud, means.
-func (w *work) memberTrouble(err error) verdict.Verdict {
+func (w *work) memberTrouble(err error) stepresult.Result {
 	switch {
 	case errors.Is(err, turn.ErrBusy):
-		return verdict.Hold(verdict.Member, v1.ReasonInUse, "another Restore works on the database in %s", w.member.Name)
+		return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "another Restore works on the database in %s", w.member.Name)
 	case cloud.ClassOf(err) != "":
-		return verdict.Judge(err, "restoring")
+		return stepresult.FromError(err, "restoring")
 	case apierrors.IsForbidden(err):
-		return verdict.Hold(verdict.Refused, v1.ReasonForbidden, "the hub may not exchange volumes in %s: run kubectl shopfleet join again", w.member.Name)
+		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not exchange volumes in %s: run kubectl shopfleet join again", w.member.Name)
 	case apierrors.IsConflict(err):
-		return verdict.Hold(memberDelay, v1.ReasonRetrying, "somebody else changed the claims in %s at the same time", w.member.Name)
+		return stepresult.Hold(memberDelay, v1.ReasonRetrying, "somebody else changed the claims in %s at the same time", w.member.Name)
 	case apierrors.IsInvalid(err):
-		return verdict.Hold(verdict.Refused, v1.ReasonApplyFailed, "%s does not take the volume or the claim as it is", w.member.Name)
+		return stepresult.Hold(stepresult.Refused, v1.ReasonApplyFailed, "%s does not take the volume or the claim as it is", w.member.Name)
 	default:
-		return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.member.Name)
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.member.Name)
 	}
 }

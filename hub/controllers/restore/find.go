@@ -10,12 +10,12 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
 )
 
 // find reads what is to be restored on the hub, and tells whether it can be.
-func (w *work) find(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) find(ctx context.Context) (stepresult.Result, error) {
 	if v, err := w.get(ctx); v.Stops() || err != nil {
 		return v, err
 	}
@@ -26,29 +26,29 @@ func (w *work) find(ctx context.Context) (verdict.Verdict, error) {
 }
 
 // get reads what a Restore works on from the hub. Backup or member may be no more.
-func (w *work) get(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) get(ctx context.Context) (stepresult.Result, error) {
 	w.backup, w.member, w.app = &v1.Backup{}, &v1.MemberCluster{}, &v1.EcommerceApp{}
 	err := w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.restore.Spec.BackupName}, w.backup)
 	if apierrors.IsNotFound(err) {
-		return verdict.Fail(v1.ReasonBackupNotFound, "there is no Backup %q", w.restore.Spec.BackupName), nil
+		return stepresult.Fail(v1.ReasonBackupNotFound, "there is no Backup %q", w.restore.Spec.BackupName), nil
 	}
 	if err != nil {
-		return verdict.Verdict{}, fmt.Errorf("getting the backup: %w", err)
+		return stepresult.Result{}, fmt.Errorf("getting the backup: %w", err)
 	}
 	err = w.client.Get(ctx, client.ObjectKey{Name: w.clusterName()}, w.member)
 	if apierrors.IsNotFound(err) {
-		return verdict.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q", w.clusterName()), nil
+		return stepresult.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q", w.clusterName()), nil
 	}
 	if err != nil {
-		return verdict.Verdict{}, fmt.Errorf("getting the member: %w", err)
+		return stepresult.Result{}, fmt.Errorf("getting the member: %w", err)
 	}
 	err = w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppName}, w.app)
 	if apierrors.IsNotFound(err) {
 		w.app = nil
 	} else if err != nil {
-		return verdict.Verdict{}, fmt.Errorf("getting the application: %w", err)
+		return stepresult.Result{}, fmt.Errorf("getting the application: %w", err)
 	}
-	return verdict.Verdict{}, nil
+	return stepresult.Result{}, nil
 }
 
 // database is the application's, as the hub has it; nil if there is none.
@@ -67,47 +67,47 @@ func (w *work) clusterName() string {
 }
 
 // possible tells whether the backup can be restored there.
-func (w *work) possible() verdict.Verdict {
+func (w *work) possible() stepresult.Result {
 	b, m := &w.backup.Status, w.member
 	switch {
 	case w.exchanged(), w.loading():
-		return verdict.Verdict{} // Too late to refuse.
+		return stepresult.Result{} // Too late to refuse.
 	case !w.backup.DeletionTimestamp.IsZero():
-		return verdict.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)
+		return stepresult.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)
 	case b.Phase == v1.BackupFailed && b.Dump != nil && b.Dump.File != "" && b.CutTime != nil && !w.restore.Spec.Verify:
-		return verdict.Verdict{} // It could not be sent, and may be on its claim.
+		return stepresult.Result{} // It could not be sent, and may be on its claim.
 	case b.Phase == v1.BackupFailed:
-		return verdict.Fail(v1.ReasonBackupNotReady, "Backup %q has failed: %s", w.backup.Name, b.Message)
+		return stepresult.Fail(v1.ReasonBackupNotReady, "Backup %q has failed: %s", w.backup.Name, b.Message)
 	case b.Phase != v1.BackupCompleted && b.Phase != v1.BackupFinalizing:
-		return verdict.Hold(verdict.Member, v1.ReasonBackupNotReady, "Backup %q is not complete", w.backup.Name)
+		return stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "Backup %q is not complete", w.backup.Name)
 	case w.isDump() && !w.restore.Spec.Verify:
-		return verdict.Verdict{} // Of any provider. What it is loaded into, the member tells.
+		return stepresult.Result{} // Of any provider. What it is loaded into, the member tells.
 	case w.isDump():
 		return w.provable()
 	case m.Status.Provider == "" || m.Status.Region == "":
-		return verdict.Hold(verdict.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", m.Name)
+		return stepresult.Hold(stepresult.Member, v1.ReasonProviderUnknown, "provider and region of %s are not known yet", m.Name)
 	case m.Status.Provider != b.Provider:
-		return verdict.Fail(v1.ReasonProviderMismatch, "Backup %q has snapshots of the provider %s, and %s is of %s", w.backup.Name, b.Provider, m.Name, m.Status.Provider)
+		return stepresult.Fail(v1.ReasonProviderMismatch, "Backup %q has snapshots of the provider %s, and %s is of %s", w.backup.Name, b.Provider, m.Name, m.Status.Provider)
 	case m.Spec.CloudAccountRef == nil || m.Spec.CloudAccountRef.Name != b.Account:
-		return verdict.Fail(v1.ReasonProviderMismatch, "the snapshots are in CloudAccount %q, and %s has another in spec.cloudAccountRef", b.Account, m.Name)
+		return stepresult.Fail(v1.ReasonProviderMismatch, "the snapshots are in CloudAccount %q, and %s has another in spec.cloudAccountRef", b.Account, m.Name)
 	}
 	if w.restore.Spec.Verify {
 		return w.provable()
 	}
 	if why := fit.Files(w.database(), b); why != "" {
-		return verdict.Fail(v1.ReasonEngineMismatch, "%s", why)
+		return stepresult.Fail(v1.ReasonEngineMismatch, "%s", why)
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // choose writes down which snapshots the volumes are made from, and where, once.
-func (w *work) choose(ctx context.Context) verdict.Verdict {
+func (w *work) choose(ctx context.Context) stepresult.Result {
 	if v := w.lookAround(ctx); v.Stops() {
 		return v
 	}
 	s := &w.restore.Status
 	if len(s.Volumes) > 0 {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	if v := w.replaceable(ctx); v.Stops() {
 		return v
@@ -117,16 +117,16 @@ func (w *work) choose(ctx context.Context) verdict.Verdict {
 		snapshot := &w.backup.Status.Snapshots[i]
 		id := fit.SnapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
 		if id == "" && w.backup.Status.Phase == v1.BackupFinalizing && slices.Contains(w.backup.Spec.CopyToRegions, w.member.Status.Region) {
-			return verdict.Hold(verdict.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
+			return stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
 		}
 		if id == "" {
-			return verdict.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s: give %s in copyToRegions of the backups to come",
+			return stepresult.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s: give %s in copyToRegions of the backups to come",
 				w.backup.Name, w.member.Status.Region, w.member.Status.Region)
 		}
 		name := w.claimName(snapshot.Claim)
 		live := w.place.claims[name]
 		if live != nil && !w.restore.Spec.Overwrite {
-			return verdict.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
+			return stepresult.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
 				name, w.member.Name)
 		}
 		chosen = append(chosen, v1.RestoredVolume{
@@ -135,24 +135,24 @@ func (w *work) choose(ctx context.Context) verdict.Verdict {
 		})
 	}
 	if len(chosen) == 0 {
-		return verdict.Fail(v1.ReasonBackupNotReady, "Backup %q has no snapshots", w.backup.Name)
+		return stepresult.Fail(v1.ReasonBackupNotReady, "Backup %q has no snapshots", w.backup.Name)
 	}
 	s.Volumes = chosen
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // replaceable tells whether the data of a database that runs there can be replaced: by
 // data that its pods can all work with, and that has the passwords it is asked with.
-func (w *work) replaceable(ctx context.Context) verdict.Verdict {
+func (w *work) replaceable(ctx context.Context) stepresult.Result {
 	if w.place.copy == nil || w.place.copy.Spec.Database == nil {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	if n := w.place.copy.Spec.Database.Replicas; n != nil && *n > 1 {
-		return verdict.Fail(v1.ReasonInUse, "the database in %s has %d pods, and all but the first would keep the data that they have: "+
+		return stepresult.Fail(v1.ReasonInUse, "the database in %s has %d pods, and all but the first would keep the data that they have: "+
 			"set spec.database.replicas to 1, and delete the claims of the others before there are more again", w.member.Name, *n)
 	}
 	if w.member.Name == w.backup.Spec.ClusterName {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	return w.samePasswords(ctx)
 }

@@ -17,7 +17,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/class"
 )
 
@@ -51,22 +51,22 @@ func (c *claim) zone() string {
 }
 
 // lookAround reads what there is in the member, from its API server.
-func (w *work) lookAround(ctx context.Context) verdict.Verdict {
+func (w *work) lookAround(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	found, err := w.read(ctx)
 	switch {
 	case errors.Is(err, multicluster.ErrClusterNotFound):
-		return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.member.Name)
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.member.Name)
 	case errors.Is(err, csi.ErrDriverMissing):
-		return verdict.Hold(verdict.Member, v1.ReasonDriverMissing, "%s: %v", w.member.Name, err)
+		return stepresult.Hold(stepresult.Member, v1.ReasonDriverMissing, "%s: %v", w.member.Name, err)
 	case apierrors.IsForbidden(err):
-		return verdict.Hold(verdict.Refused, v1.ReasonForbidden, "the hub may not look at claims and volumes in %s: run kubectl shopfleet join again", w.member.Name)
+		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not look at claims and volumes in %s: run kubectl shopfleet join again", w.member.Name)
 	case err != nil:
-		return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.member.Name)
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.member.Name)
 	}
 	w.place = found
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 func (w *work) read(ctx context.Context) (*place, error) {

@@ -16,7 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -96,7 +96,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return queues.Later(max(v.Wait, memberDelay)), nil
 	}
 	if patience := w.patience(); v.Stops() && !v.Fatal && patience > 0 && w.age() > patience {
-		v = verdict.Fail(v.Reason, "given up after %s: %s", patience, v.Message)
+		v = stepresult.Fail(v.Reason, "given up after %s: %s", patience, v.Message)
 	}
 	if v.Fatal && !w.isDump() {
 		if v, err = w.giveUp(ctx, v); err != nil {
@@ -133,23 +133,23 @@ func (w *work) patience() time.Duration {
 // giveUp ends a Restore that cannot be: the database goes on with what it had, and what
 // was made in the cloud goes. Without its claim it must not start: there is no giving
 // up then, but for one whose place another has taken.
-func (w *work) giveUp(ctx context.Context, v verdict.Verdict) (verdict.Verdict, error) {
+func (w *work) giveUp(ctx context.Context, v stepresult.Result) (stepresult.Result, error) {
 	if w.exchanged() && v.Reason != v1.ReasonConflict {
-		return verdict.Hold(verdict.Refused, v.Reason, "%s", v.Message), nil
+		return stepresult.Hold(stepresult.Refused, v.Reason, "%s", v.Message), nil
 	}
 	if w.place == nil {
 		if held, err := w.look(ctx); held.Stops() || err != nil {
-			return verdict.Hold(max(held.Wait, verdict.Member), v.Reason, "%s (the database starts again when %s answers)", v.Message, w.member.Name), err
+			return stepresult.Hold(max(held.Wait, stepresult.Member), v.Reason, "%s (the database starts again when %s answers)", v.Message, w.member.Name), err
 		}
 	}
 	if w.place == nil {
 		return v, nil // The member or the backup is no more.
 	}
 	if !w.databaseGoes(ctx) {
-		return verdict.Hold(verdict.Member, v.Reason, "%s (starting the database again)", v.Message), nil
+		return stepresult.Hold(stepresult.Member, v.Reason, "%s (starting the database again)", v.Message), nil
 	}
 	if held := w.deleteUnused(ctx); held.Stops() {
-		return verdict.Hold(max(held.Wait, verdict.Member), v.Reason, "%s (%s)", v.Message, held.Message), nil
+		return stepresult.Hold(max(held.Wait, stepresult.Member), v.Reason, "%s (%s)", v.Message, held.Message), nil
 	}
 	return v, nil
 }
@@ -163,23 +163,23 @@ func done(r *v1.Restore) bool {
 }
 
 // advance does what can be done now, in order.
-func (w *work) advance(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) advance(ctx context.Context) (stepresult.Result, error) {
 	if v, err := w.find(ctx); v.Stops() || err != nil {
 		return v, err
 	}
 	if w.isDump() {
 		return w.advanceDump(ctx)
 	}
-	steps := []func(context.Context) verdict.Verdict{w.choose, w.makeVolumes, w.stopDatabase, w.exchange, w.carrySecrets, w.startDatabase}
+	steps := []func(context.Context) stepresult.Result{w.choose, w.makeVolumes, w.stopDatabase, w.exchange, w.carrySecrets, w.startDatabase}
 	if w.restore.Spec.Verify {
-		steps = []func(context.Context) verdict.Verdict{w.choose, w.makeVolumes, w.exchange, w.prove}
+		steps = []func(context.Context) stepresult.Result{w.choose, w.makeVolumes, w.exchange, w.prove}
 	}
 	for _, step := range steps {
 		if v := step(ctx); v.Stops() {
 			return v, nil
 		}
 	}
-	return verdict.Verdict{}, nil
+	return stepresult.Result{}, nil
 }
 
 func (w *work) ensureFinalizer(ctx context.Context) error {
@@ -194,7 +194,7 @@ func (w *work) ensureFinalizer(ctx context.Context) error {
 }
 
 // conclude writes what a pass came to into the status.
-func (w *work) conclude(v verdict.Verdict) {
+func (w *work) conclude(v stepresult.Result) {
 	s := &w.restore.Status
 	s.ObservedGeneration = w.restore.Generation
 	ready := metav1.Condition{
@@ -220,7 +220,7 @@ func (w *work) conclude(v verdict.Verdict) {
 		s.Phase, s.CompletionTime = v1.RestoreCompleted, seconds(w.now)
 	}
 	if v.Stops() {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v.Reason, verdict.Clip(v.Message)
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, v.Reason, stepresult.Clip(v.Message)
 	}
 	s.Message = ready.Message
 	meta.SetStatusCondition(&s.Conditions, ready)

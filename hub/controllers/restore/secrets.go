@@ -7,15 +7,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/passwords"
 )
 
 // carrySecrets brings the passwords that are in the data to a cluster that has never had
 // the database.
-func (w *work) carrySecrets(ctx context.Context) verdict.Verdict {
+func (w *work) carrySecrets(ctx context.Context) stepresult.Result {
 	if w.place.copy != nil || w.member.Name == w.backup.Spec.ClusterName {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
@@ -27,7 +27,7 @@ func (w *work) carrySecrets(ctx context.Context) verdict.Verdict {
 }
 
 // samePasswords tells whether both clusters ask the database with the same passwords.
-func (w *work) samePasswords(ctx context.Context) verdict.Verdict {
+func (w *work) samePasswords(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	return w.move().Same(ctx)

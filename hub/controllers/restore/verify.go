@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/leftover"
@@ -69,58 +69,58 @@ func (w *work) drill() drill.Drill {
 }
 
 // provable tells whether a backup can be proven in the member.
-func (w *work) provable() verdict.Verdict {
+func (w *work) provable() stepresult.Result {
 	switch {
 	case w.member.Spec.Mode == v1.ModeAgent:
-		return verdict.Fail(v1.ReasonForbidden, "in members of mode Agent the hub may start no database: verify in one of mode Agentless")
+		return stepresult.Fail(v1.ReasonForbidden, "in members of mode Agent the hub may start no database: verify in one of mode Agentless")
 	case w.isDump():
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	case len(w.backup.Status.Snapshots) != 1:
-		return verdict.Fail(v1.ReasonBackupNotReady, "Backup %q is of %d volumes, and one can be verified", w.backup.Name, len(w.backup.Status.Snapshots))
+		return stepresult.Fail(v1.ReasonBackupNotReady, "Backup %q is of %d volumes, and one can be verified", w.backup.Name, len(w.backup.Status.Snapshots))
 	default:
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 }
 
 // prove starts the database and, when it serves, says so on the Backup.
-func (w *work) prove(ctx context.Context) verdict.Verdict {
+func (w *work) prove(ctx context.Context) stepresult.Result {
 	if v := w.startDrill(ctx); v.Stops() {
 		return v
 	}
 	before := w.backup.DeepCopy()
 	w.backup.Status.LastVerifiedTime = seconds(w.now)
 	if err := w.client.Status().Patch(ctx, w.backup, locked(before)); err != nil {
-		return verdict.Hold(memberDelay, v1.ReasonVerifying, "the database has started; noting it on the Backup")
+		return stepresult.Hold(memberDelay, v1.ReasonVerifying, "the database has started; noting it on the Backup")
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // startDrill starts the database, and tells whether it serves.
-func (w *work) startDrill(ctx context.Context) verdict.Verdict {
+func (w *work) startDrill(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	ready, err := w.drill().Start(ctx, w.place.cluster)
 	switch {
 	case apierrors.IsNotFound(err):
-		return verdict.Hold(verdict.Member, v1.ReasonCredentialsMissing, "%s has not the application's credentials, which the database is asked with", w.member.Name)
+		return stepresult.Hold(stepresult.Member, v1.ReasonCredentialsMissing, "%s has not the application's credentials, which the database is asked with", w.member.Name)
 	case err != nil:
 		return w.memberTrouble(err)
 	case !ready:
-		return verdict.Hold(memberDelay, v1.ReasonVerifying, "waiting for the database that the backup is verified with to start in %s", w.member.Name)
+		return stepresult.Hold(memberDelay, v1.ReasonVerifying, "waiting for the database that the backup is verified with to start in %s", w.member.Name)
 	default:
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 }
 
 // concludeVerification writes what came of it, and has everything taken away.
-func (w *work) concludeVerification(v verdict.Verdict) {
+func (w *work) concludeVerification(v stepresult.Result) {
 	s := &w.restore.Status
 	most := verifyLimit
 	if w.isDump() {
 		most = limit
 	}
 	if v.Stops() && !v.Fatal && w.age() > most {
-		v = verdict.Fail(v1.ReasonVerificationFailed, "not proven within %s: %s", most, v.Message)
+		v = stepresult.Fail(v1.ReasonVerificationFailed, "not proven within %s: %s", most, v.Message)
 	}
 	w.conclude(v)
 	switch {
@@ -145,7 +145,7 @@ func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
 	if ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady); ready != nil {
 		s.Message = ready.Message
 		if v.Stops() {
-			s.Message = verdict.Clip(ready.Message + " (" + v.Message + ")")
+			s.Message = stepresult.Clip(ready.Message + " (" + v.Message + ")")
 		}
 	}
 	if v.Stops() {
@@ -163,15 +163,15 @@ func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
 
 // takeAway deletes the database, its claim and its volume. What is not reached is tried
 // again for as long as the member is one.
-func (w *work) takeAway(ctx context.Context) (verdict.Verdict, error) {
+func (w *work) takeAway(ctx context.Context) (stepresult.Result, error) {
 	if len(w.restore.Status.Volumes) == 0 && w.restore.Status.Dump == nil {
-		return verdict.Verdict{}, nil // Nothing was made.
+		return stepresult.Result{}, nil // Nothing was made.
 	}
 	if v, err := w.look(ctx); v.Stops() || err != nil {
 		return v, err
 	}
 	if w.place == nil {
-		return verdict.Verdict{}, nil // The member or the backup is no more.
+		return stepresult.Result{}, nil // The member or the backup is no more.
 	}
 	short, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
@@ -184,7 +184,7 @@ func (w *work) takeAway(ctx context.Context) (verdict.Verdict, error) {
 		return w.memberTrouble(err), nil
 	}
 	if !gone {
-		return verdict.Hold(memberDelay, v1.ReasonDeleting, "taking the database away"), nil
+		return stepresult.Hold(memberDelay, v1.ReasonDeleting, "taking the database away"), nil
 	}
 	for i := range w.restore.Status.Volumes {
 		gone, err := member.Volume(short, w.restore.Status.Volumes[i].PersistentVolume, w.restore.UID)
@@ -192,14 +192,14 @@ func (w *work) takeAway(ctx context.Context) (verdict.Verdict, error) {
 			return w.memberTrouble(err), nil
 		}
 		if !gone {
-			return verdict.Hold(memberDelay, v1.ReasonDeleting, "waiting for the driver to delete the volume"), nil
+			return stepresult.Hold(memberDelay, v1.ReasonDeleting, "waiting for the driver to delete the volume"), nil
 		}
 	}
 	// Those that the driver did not, or never heard of.
 	for i := range w.restore.Status.Volumes {
 		if err := w.maker().Delete(ctx, &w.restore.Status.Volumes[i]); err != nil {
-			return verdict.Judge(err, "deleting the volume that was verified"), nil
+			return stepresult.FromError(err, "deleting the volume that was verified"), nil
 		}
 	}
-	return verdict.Verdict{}, nil
+	return stepresult.Result{}, nil
 }

@@ -1,4 +1,4 @@
-// Package verdict decides about a member cluster from what is known of it.
+// Package stepresult decides about a member cluster from what is known of it.
 //
 // # What
 //

@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/dumps"
 )
 
@@ -36,10 +36,10 @@ type Removal struct {
 // Advance deletes what there is. The zero Verdict means that nothing is left, and that
 // nothing more can come: while a Job may still send, or somebody in its place, what it
 // sends would be left behind.
-func (r Removal) Advance(ctx context.Context) verdict.Verdict {
+func (r Removal) Advance(ctx context.Context) stepresult.Result {
 	o := r.Backup.Status.Dump.Object
 	if !r.Bucket.Has(o) {
-		return verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady,
+		return stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady,
 			"the dump is in %s, and the CloudAccount %q has another bucket or prefix now: put that back, or set spec.deletion to Retain", cmp.Or(o.Location, o.Bucket), r.Backup.Status.Account)
 	}
 	// Asked before the list is read, which is then the last one.
@@ -47,13 +47,13 @@ func (r Removal) Advance(ctx context.Context) verdict.Verdict {
 	more, err := dumps.Erase(ctx, r.Bucket, o.Prefix, eraseAtOnce)
 	switch {
 	case err != nil:
-		return dumps.Judge(err, "deleting the dump")
+		return dumps.FromError(err, "deleting the dump")
 	case more:
-		return verdict.Hold(verdict.PollFirst, v1.ReasonDeleting, "the dump is being deleted from the bucket %s", o.Bucket)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "the dump is being deleted from the bucket %s", o.Bucket)
 	case wait > 0:
-		return verdict.Hold(min(wait, verdict.Member), v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket %s", o.Bucket)
+		return stepresult.Hold(min(wait, stepresult.Member), v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket %s", o.Bucket)
 	default:
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/dumps"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
 // remove is one pass of the hub over a Backup that is being deleted.
-func (w *world) remove(reached bool) verdict.Verdict {
+func (w *world) remove(reached bool) stepresult.Result {
 	r := Removal{Backup: w.backup, Bucket: w.bucket(), Now: w.clock.Now()}
 	if reached {
 		r.Reader, r.Writer = w, w
@@ -27,8 +27,8 @@ func (w *world) remove(reached bool) verdict.Verdict {
 
 func TestADumpIsRemoved(t *testing.T) {
 	t.Parallel()
-	waiting := func(wait time.Duration) verdict.Verdict {
-		return verdict.Hold(wait, v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket dumps")
+	waiting := func(wait time.Duration) stepresult.Result {
+		return stepresult.Hold(wait, v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket dumps")
 	}
 	sent := func(w *world) {
 		w.pass()
@@ -39,19 +39,19 @@ func TestADumpIsRemoved(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change  func(*world)
 		reached bool
-		want    []verdict.Verdict
+		want    []stepresult.Result
 	}{
-		"sent":                             {sent, true, []verdict.Verdict{{}}},
-		"sent, and the member is away":     {sent, false, []verdict.Verdict{{}}},
-		"under way":                        {func(w *world) { w.pass(); w.sends() }, true, []verdict.Verdict{waiting(verdict.Member), {}}},
-		"under way, and away":              {func(w *world) { w.pass(); w.sends(); w.clock.Step(time.Hour - time.Second) }, false, []verdict.Verdict{waiting(time.Second), {}}},
-		"under way, and Jobs are not ours": {func(w *world) { w.pass(); w.refuses["delete"] = errors.New("x"); w.clock.Step(time.Hour - time.Second) }, true, []verdict.Verdict{waiting(time.Second), {}}},
-		"ended, and nobody looked":         {func(w *world) { w.pass(); w.sends(); w.ends(order.ExitRetry, "x") }, true, []verdict.Verdict{{}}},
+		"sent":                             {sent, true, []stepresult.Result{{}}},
+		"sent, and the member is away":     {sent, false, []stepresult.Result{{}}},
+		"under way":                        {func(w *world) { w.pass(); w.sends() }, true, []stepresult.Result{waiting(stepresult.Member), {}}},
+		"under way, and away":              {func(w *world) { w.pass(); w.sends(); w.clock.Step(time.Hour - time.Second) }, false, []stepresult.Result{waiting(time.Second), {}}},
+		"under way, and Jobs are not ours": {func(w *world) { w.pass(); w.refuses["delete"] = errors.New("x"); w.clock.Step(time.Hour - time.Second) }, true, []stepresult.Result{waiting(time.Second), {}}},
+		"ended, and nobody looked":         {func(w *world) { w.pass(); w.sends(); w.ends(order.ExitRetry, "x") }, true, []stepresult.Result{{}}},
 		"never begun": {func(w *world) {
 			w.refuses["create"] = errors.New("x")
 			w.pass()
 			delete(w.refuses, "create")
-		}, true, []verdict.Verdict{{}}},
+		}, true, []stepresult.Result{{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
@@ -39,18 +39,18 @@ type Run struct {
 
 // Advance asks for the dump if that has not been done, and looks how far it is. The zero
 // Verdict means that the dump is complete, and the status says what it is.
-func (r Run) Advance(ctx context.Context) verdict.Verdict {
+func (r Run) Advance(ctx context.Context) stepresult.Result {
 	job := &batchv1.Job{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.jobName()}, job)
 	switch {
 	case apierrors.IsNotFound(err) && r.Backup.Status.Dump == nil:
 		return r.begin(ctx)
 	case apierrors.IsNotFound(err):
-		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", r.jobName())
+		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", r.jobName())
 	case err != nil:
 		return r.trouble(err)
 	case !r.ours(job):
-		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", r.jobName())
+		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", r.jobName())
 	}
 	r.take(job)
 	return r.follow(ctx, job)
@@ -78,17 +78,17 @@ func (r Run) ours(job *batchv1.Job) bool {
 }
 
 // begin makes the Job.
-func (r Run) begin(ctx context.Context) verdict.Verdict {
+func (r Run) begin(ctx context.Context) stepresult.Result {
 	from := &batchv1.CronJob{}
 	name := render.DatabaseCronJob(r.Backup.Spec.AppName)
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: name}, from)
 	switch {
 	case apierrors.IsNotFound(err):
-		return verdict.Hold(verdict.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", r.Backup.Spec.ClusterName, name)
+		return stepresult.Hold(stepresult.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", r.Backup.Spec.ClusterName, name)
 	case err != nil:
 		return r.trouble(err)
 	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != manifest.LabelValue(r.Backup.Spec.AppName):
-		return verdict.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, r.Backup.Spec.ClusterName)
+		return stepresult.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, r.Backup.Spec.ClusterName)
 	}
 	if v := r.serves(ctx); v.Stops() {
 		return v
@@ -97,9 +97,9 @@ func (r Run) begin(ctx context.Context) verdict.Verdict {
 	err = r.Writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager))
 	switch {
 	case apierrors.IsInvalid(err):
-		return verdict.Fail(v1.ReasonDumpFailed, "%s does not accept the Job %s: %s", r.Backup.Spec.ClusterName, job.Name, dumps.Said(err.Error()))
+		return stepresult.Fail(v1.ReasonDumpFailed, "%s does not accept the Job %s: %s", r.Backup.Spec.ClusterName, job.Name, dumps.Said(err.Error()))
 	case apierrors.IsAlreadyExists(err):
-		return verdict.Hold(verdict.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
 	case err != nil:
 		return r.trouble(err)
 	}
@@ -109,7 +109,7 @@ func (r Run) begin(ctx context.Context) verdict.Verdict {
 
 // serves tells whether there is a database to dump: one that was just placed, or that is
 // being restored, is waited for instead of being dumped in vain.
-func (r Run) serves(ctx context.Context) verdict.Verdict {
+func (r Run) serves(ctx context.Context) stepresult.Result {
 	copied := &v1.EcommerceApp{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.Backup.Spec.AppName}, copied)
 	if client.IgnoreNotFound(err) != nil {
@@ -125,20 +125,20 @@ func (r Run) serves(ctx context.Context) verdict.Verdict {
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return verdict.Verdict{}
+			return stepresult.Result{}
 		}
 	}
-	return verdict.Hold(verdict.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterName)
+	return stepresult.Hold(stepresult.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterName)
 }
 
 // Restored tells whether a Restore works on the database of a copy: what it has until then
 // is neither the old nor the new.
-func Restored(b *v1.Backup, copied *v1.EcommerceApp) verdict.Verdict {
+func Restored(b *v1.Backup, copied *v1.EcommerceApp) stepresult.Result {
 	name := cmp.Or(copied.Annotations[v1.LoadingAnnotation], copied.Annotations[v1.RestoringAnnotation])
 	if name == "" {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
-	return verdict.Hold(verdict.Member, v1.ReasonInUse, "the Restore %s works on the database in %s", name, b.Spec.ClusterName)
+	return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "the Restore %s works on the database in %s", name, b.Spec.ClusterName)
 }
 
 // job returns the Job that runs a CronJob once.
@@ -202,19 +202,19 @@ func claimOf(job *batchv1.Job) string {
 	return "unknown"
 }
 
-func (r Run) dumping(job *batchv1.Job, why string) verdict.Verdict {
+func (r Run) dumping(job *batchv1.Job, why string) stepresult.Result {
 	age := time.Duration(0)
 	if r.Backup.Status.StartTime != nil {
 		age = r.Now.Sub(r.Backup.Status.StartTime.Time)
 	}
 	if why != "" {
-		return verdict.Hold(verdict.Poll(age), v1.ReasonDumping, "the Job %s is to dump the database, and waits: %s", job.Name, why)
+		return stepresult.Hold(stepresult.Poll(age), v1.ReasonDumping, "the Job %s is to dump the database, and waits: %s", job.Name, why)
 	}
-	return verdict.Hold(verdict.Poll(age), v1.ReasonDumping, "the Job %s dumps the database", job.Name)
+	return stepresult.Hold(stepresult.Poll(age), v1.ReasonDumping, "the Job %s dumps the database", job.Name)
 }
 
 // follow looks how far a Job is.
-func (r Run) follow(ctx context.Context, job *batchv1.Job) verdict.Verdict {
+func (r Run) follow(ctx context.Context, job *batchv1.Job) stepresult.Result {
 	out, err := dumps.Look(ctx, r.Reader, job)
 	if err != nil {
 		return r.trouble(err)
@@ -230,24 +230,24 @@ func (r Run) follow(ctx context.Context, job *batchv1.Job) verdict.Verdict {
 	switch {
 	case made != nil:
 		made.record(&r.Backup.Status, r.Now)
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	case out.Succeeded:
-		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s succeeded, but no pod of it says which file the dump is", job.Name)
+		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s succeeded, but no pod of it says which file the dump is", job.Name)
 	case out.Said != "":
-		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s: %s", job.Name, out.Why, out.Said)
+		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s: %s", job.Name, out.Why, out.Said)
 	default:
-		return verdict.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s", job.Name, out.Why)
+		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s", job.Name, out.Why)
 	}
 }
 
-func (r Run) trouble(err error) verdict.Verdict {
+func (r Run) trouble(err error) stepresult.Result {
 	return trouble(r.Backup.Spec.ClusterName, "Jobs", err)
 }
 
 // trouble is what an error of a member means that was asked for some objects.
-func trouble(member, what string, err error) verdict.Verdict {
+func trouble(member, what string, err error) stepresult.Result {
 	if apierrors.IsForbidden(err) {
-		return verdict.Hold(verdict.Refused, v1.ReasonForbidden, "the hub may not make or read %s in %s", what, member)
+		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not make or read %s in %s", what, member)
 	}
-	return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s does not answer", member)
+	return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", member)
 }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
 const (
@@ -148,7 +148,7 @@ func newBackup() *v1.Backup {
 	}
 }
 
-func look(t *testing.T, m *member, b *v1.Backup) verdict.Verdict {
+func look(t *testing.T, m *member, b *v1.Backup) stepresult.Result {
 	t.Helper()
 	return Run{Backup: b, Reader: m, Writer: m, Now: now()}.Advance(t.Context())
 }
@@ -157,7 +157,7 @@ func look(t *testing.T, m *member, b *v1.Backup) verdict.Verdict {
 func TestDump(t *testing.T) {
 	t.Parallel()
 	m, b := newMember(), newBackup()
-	want := verdict.Verdict{Reason: v1.ReasonDumping, Message: "the Job " + jobName + " dumps the database", Wait: verdict.PollFirst}
+	want := stepresult.Result{Reason: v1.ReasonDumping, Message: "the Job " + jobName + " dumps the database", Wait: stepresult.PollFirst}
 	for pass := range 3 {
 		if pass == 1 {
 			b = newBackup() // The status was not written.
@@ -286,9 +286,9 @@ func TestHowJobsEnd(t *testing.T) {
 			m, b := newMember(), newBackup()
 			look(t, m, b)
 			tt.end(m)
-			want := verdict.Verdict{}
+			want := stepresult.Result{}
 			if tt.want != "" {
-				want = verdict.Fail(v1.ReasonDumpFailed, "the Job %s %s", jobName, tt.want)
+				want = stepresult.Fail(v1.ReasonDumpFailed, "the Job %s %s", jobName, tt.want)
 			}
 			if diff := cmp.Diff(want, look(t, m, b)); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)

@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
@@ -27,7 +27,7 @@ const (
 	memberTimeout = 20 * time.Second
 	// late is for how long a Job is waited for whose requests have expired.
 	late = 10 * time.Minute
-	// againLast is the longest wait for another attempt, which grows from verdict.Transient.
+	// againLast is the longest wait for another attempt, which grows from stepresult.Transient.
 	againLast = 30 * time.Minute
 )
 
@@ -52,7 +52,7 @@ type Send struct {
 
 // Advance has the dump sent, one Job after the other, until all of it is in the bucket.
 // The zero Verdict means that it is, with its manifest. An error is one of Intend.
-func (s Send) Advance(ctx context.Context) (verdict.Verdict, error) {
+func (s Send) Advance(ctx context.Context) (stepresult.Result, error) {
 	o := s.Backup.Status.Dump.Object
 	if o == nil {
 		o = &v1.DumpObject{Bucket: s.Bucket.Name, Location: s.Bucket.Location, Prefix: dumps.Prefix(s.Owner, s.Backup)}
@@ -60,9 +60,9 @@ func (s Send) Advance(ctx context.Context) (verdict.Verdict, error) {
 	}
 	switch {
 	case o.State == v1.DumpSent:
-		return verdict.Verdict{}, nil
+		return stepresult.Result{}, nil
 	case !s.Bucket.Has(o):
-		return verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady,
+		return stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady,
 			"parts of the dump are in %s, and the CloudAccount %q has another bucket or prefix now", cmp.Or(o.Location, o.Bucket), s.Backup.Status.Account), nil
 	case o.ExpireTime == nil:
 		return s.attempt(ctx)
@@ -78,7 +78,7 @@ func (s Send) Advance(ctx context.Context) (verdict.Verdict, error) {
 	case err != nil:
 		return s.trouble(err), nil
 	case job.Labels[v1.BackupLabel] != manifest.LabelValue(s.Backup.Name):
-		return verdict.Fail(v1.ReasonSendFailed, "the Job %s is not that of this Backup", job.Name), nil
+		return stepresult.Fail(v1.ReasonSendFailed, "the Job %s is not that of this Backup", job.Name), nil
 	}
 	out, err := dumps.Look(asking, s.Reader, job)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s Send) Advance(ctx context.Context) (verdict.Verdict, error) {
 }
 
 // settle decides what follows from the end of a Job.
-func (s Send) settle(ctx context.Context, job string, out dumps.Outcome) verdict.Verdict {
+func (s Send) settle(ctx context.Context, job string, out dumps.Outcome) stepresult.Result {
 	switch {
 	case out.Succeeded:
 		sealed, err := dumps.Seal(ctx, s.Bucket, s.Owner.Hub, s.Backup)
@@ -109,12 +109,12 @@ func (s Send) settle(ctx context.Context, job string, out dumps.Outcome) verdict
 		if sealed {
 			o := s.Backup.Status.Dump.Object
 			o.State, o.ExpireTime = v1.DumpSent, nil
-			return verdict.Verdict{}
+			return stepresult.Result{}
 		}
 		return s.again("the Job %s sent the dump, and not all of it is in the bucket", job)
 	case out.Ended && (out.ExitCode == order.ExitFinal || out.ExitCode == order.ExitGone):
 		s.Backup.Status.Dump.Object.ExpireTime = nil
-		return verdict.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: %s", job, cmp.Or(out.Said, out.Why))
+		return stepresult.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: %s", job, cmp.Or(out.Said, out.Why))
 	case !out.Ended:
 		return s.again("the Job %s has not sent the dump in time: %s", job, cmp.Or(out.Why, "it has not ended"))
 	default:
@@ -124,23 +124,23 @@ func (s Send) settle(ctx context.Context, job string, out dumps.Outcome) verdict
 
 // again counts an attempt that did not send all of it, and waits for the next one: the
 // longer the more there were, but for one that had as much time as there is.
-func (s Send) again(format string, args ...any) verdict.Verdict {
+func (s Send) again(format string, args ...any) stepresult.Result {
 	o := s.Backup.Status.Dump.Object
 	wait := againLast
 	if o.Attempt < 8 {
-		wait = min(verdict.Transient<<o.Attempt, againLast)
+		wait = min(stepresult.Transient<<o.Attempt, againLast)
 	}
 	if o.ExpireTime != nil && s.Now.After(o.ExpireTime.Add(-late)) {
-		wait = verdict.PollFirst
+		wait = stepresult.PollFirst
 	}
 	o.Attempt++
 	o.ExpireTime = nil
-	return verdict.Hold(wait, v1.ReasonRetrying, format, args...)
+	return stepresult.Hold(wait, v1.ReasonRetrying, format, args...)
 }
 
 // attempt makes the Job that sends what is missing. When its requests expire is written
 // down before anybody has them.
-func (s Send) attempt(ctx context.Context) (verdict.Verdict, error) {
+func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	o := s.Backup.Status.Dump.Object
 	owner, v := s.copyInMember(ctx)
 	if v.Stops() {
@@ -153,20 +153,20 @@ func (s Send) attempt(ctx context.Context) (verdict.Verdict, error) {
 	}
 	job, secret, err := s.job(owner, what)
 	if err != nil {
-		return verdict.Fail(v1.ReasonSendFailed, "no Job can send the dump: %v", err), nil
+		return stepresult.Fail(v1.ReasonSendFailed, "no Job can send the dump: %v", err), nil
 	}
 	// Nobody has the requests yet who could send them.
 	o.State = v1.DumpSending
 	o.ExpireTime = &metav1.Time{Time: s.Now.Add(cloud.MaxLife).Truncate(time.Second)}
 	if err := s.Intend(ctx); err != nil {
-		return verdict.Verdict{}, err
+		return stepresult.Result{}, err
 	}
 	writing, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	err = dumps.Deliver(writing, s.Writer, job, secret)
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsRequestEntityTooLargeError(err):
-		return verdict.Fail(v1.ReasonSendFailed, "%s does not accept the Job %s: %s", s.Backup.Spec.ClusterName, job.Name, apierrors.ReasonForError(err)), nil
+		return stepresult.Fail(v1.ReasonSendFailed, "%s does not accept the Job %s: %s", s.Backup.Spec.ClusterName, job.Name, apierrors.ReasonForError(err)), nil
 	case err != nil:
 		return s.trouble(err), nil
 	}
@@ -191,18 +191,18 @@ func (s Send) job(owner metav1.OwnerReference, what order.Order) (*batchv1.Job, 
 }
 
 // copyInMember returns the copy that Job and Secret belong to.
-func (s Send) copyInMember(ctx context.Context) (metav1.OwnerReference, verdict.Verdict) {
+func (s Send) copyInMember(ctx context.Context) (metav1.OwnerReference, stepresult.Result) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	app := &v1.EcommerceApp{}
 	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Backup.Namespace, Name: s.Backup.Spec.AppName}, app)
 	switch {
 	case apierrors.IsNotFound(err):
-		return metav1.OwnerReference{}, verdict.Fail(v1.ReasonSendFailed, "the application is not in %s any more", s.Backup.Spec.ClusterName)
+		return metav1.OwnerReference{}, stepresult.Fail(v1.ReasonSendFailed, "the application is not in %s any more", s.Backup.Spec.ClusterName)
 	case err != nil:
 		return metav1.OwnerReference{}, s.trouble(err)
 	}
-	return metav1.OwnerReference{APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: app.Name, UID: app.UID}, verdict.Verdict{}
+	return metav1.OwnerReference{APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: app.Name, UID: app.UID}, stepresult.Result{}
 }
 
 // key is that of the Job and the Secret of the attempt.
@@ -218,23 +218,23 @@ func sendKey(b *v1.Backup) client.ObjectKey {
 	return client.ObjectKey{Namespace: b.Namespace, Name: manifest.Name(base, ending, manifest.MaxName)}
 }
 
-func (s Send) sending(job, why string) verdict.Verdict {
+func (s Send) sending(job, why string) stepresult.Result {
 	age := s.Now.Sub(s.Backup.Status.Dump.Object.ExpireTime.Add(-cloud.MaxLife))
 	if why != "" {
-		return verdict.Hold(verdict.Poll(age), v1.ReasonSending, "the Job %s is to send the dump, and waits: %s", job, why)
+		return stepresult.Hold(stepresult.Poll(age), v1.ReasonSending, "the Job %s is to send the dump, and waits: %s", job, why)
 	}
-	return verdict.Hold(verdict.Poll(age), v1.ReasonSending, "the Job %s sends the dump", job)
+	return stepresult.Hold(stepresult.Poll(age), v1.ReasonSending, "the Job %s sends the dump", job)
 }
 
-func (s Send) trouble(err error) verdict.Verdict {
+func (s Send) trouble(err error) stepresult.Result {
 	return trouble(s.Backup.Spec.ClusterName, "Jobs and Secrets", err)
 }
 
 // judge returns what an error of the bucket means. That there is no bucket may be put right.
-func (s Send) judge(err error, what string) verdict.Verdict {
-	v := dumps.Judge(err, what)
+func (s Send) judge(err error, what string) stepresult.Result {
+	v := dumps.FromError(err, what)
 	if cloud.ClassOf(err) == cloud.ClassNotFound && v.Fatal {
-		return verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady, "%s: the bucket %s is not there", what, s.Bucket.Name)
+		return stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady, "%s: the bucket %s is not there", what, s.Bucket.Name)
 	}
 	return v
 }

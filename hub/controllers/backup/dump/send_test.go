@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/dumps"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
@@ -27,7 +27,7 @@ import (
 func TestADumpIsSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	sending := verdict.Hold(verdict.PollFirst, v1.ReasonSending, "the Job %s sends the dump", sendJob)
+	sending := stepresult.Hold(stepresult.PollFirst, v1.ReasonSending, "the Job %s sends the dump", sendJob)
 	for range 2 {
 		if diff := cmp.Diff(sending, w.pass()); diff != "" {
 			t.Fatalf("verdict (-want +got):\n%s", diff)
@@ -76,33 +76,33 @@ func TestADumpIsSent(t *testing.T) {
 // TestHowAnAttemptEnds: what another one follows on, and what fails.
 func TestHowAnAttemptEnds(t *testing.T) {
 	t.Parallel()
-	retry := func(wait time.Duration, format string) verdict.Verdict {
-		return verdict.Hold(wait, v1.ReasonRetrying, format, sendJob)
+	retry := func(wait time.Duration, format string) stepresult.Result {
+		return stepresult.Hold(wait, v1.ReasonRetrying, format, sendJob)
 	}
 	for name, tt := range map[string]struct {
 		change func(*world)
-		want   verdict.Verdict
+		want   stepresult.Result
 	}{
 		"the network": {func(w *world) { w.ends(order.ExitRetry, "no route to the storage") },
-			retry(verdict.Transient, "the Job %s has not sent all of the dump: no route to the storage")},
+			retry(stepresult.Transient, "the Job %s has not sent all of the dump: no route to the storage")},
 		"refused": {func(w *world) { w.ends(order.ExitRefused, "refused") },
-			retry(verdict.Transient, "the Job %s has not sent all of the dump: refused")},
+			retry(stepresult.Transient, "the Job %s has not sent all of the dump: refused")},
 		"expired": {func(w *world) { w.clock.Step(55 * time.Minute); w.ends(order.ExitRefused, "refused") },
-			retry(verdict.PollFirst, "the Job %s has not sent all of the dump: refused")},
+			retry(stepresult.PollFirst, "the Job %s has not sent all of the dump: refused")},
 		"killed": {func(w *world) { w.ends(137, "") },
-			retry(verdict.Transient, "the Job %s has not sent all of the dump: R: m")},
+			retry(stepresult.Transient, "the Job %s has not sent all of the dump: R: m")},
 		"well, and a part is missing": {func(w *world) { w.ends(order.ExitDone, "sent") },
-			retry(verdict.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
+			retry(stepresult.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
 		"well, and a part is short": {func(w *world) { w.store.Put(dumps.PartKey(place, 0), []byte("1234")); w.ends(order.ExitDone, "sent") },
-			retry(verdict.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
+			retry(stepresult.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
 		"not in time": {func(w *world) { w.clock.Step(71 * time.Minute) },
-			retry(verdict.PollFirst, "the Job %s has not sent the dump in time: it has not ended")},
+			retry(stepresult.PollFirst, "the Job %s has not sent the dump in time: it has not ended")},
 		"damaged, though the parts are there": {func(w *world) { w.sends(); w.ends(order.ExitFinal, "the file has another checksum") },
-			verdict.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: the file has another checksum", sendJob)},
+			stepresult.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: the file has another checksum", sendJob)},
 		"pruned": {func(w *world) { w.ends(order.ExitGone, "there is no such file") },
-			verdict.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: there is no such file", sendJob)},
+			stepresult.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: there is no such file", sendJob)},
 		"in time, just so": {func(w *world) { w.clock.Step(69 * time.Minute) },
-			verdict.Hold(time.Minute, v1.ReasonSending, "the Job %s sends the dump", sendJob)},
+			stepresult.Hold(time.Minute, v1.ReasonSending, "the Job %s sends the dump", sendJob)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,7 +134,7 @@ func (w *world) succeedsThen() {
 	}
 	w.pods = nil
 	next := w.pass()
-	if want := verdict.Hold(verdict.PollFirst, v1.ReasonSending, "the Job %s sends the dump", slotJob+"-send-1"); next != want {
+	if want := stepresult.Hold(stepresult.PollFirst, v1.ReasonSending, "the Job %s sends the dump", slotJob+"-send-1"); next != want {
 		w.t.Errorf("the next attempt: %+v", next)
 	}
 	w.sends()
@@ -252,7 +252,7 @@ func TestNoBucketIsNoEnd(t *testing.T) {
 		Backup: w.backup, Bucket: b, Owner: cloud.Owner{Hub: "hub-1", App: "app-1"}, Image: "spoke:1", Reader: w, Writer: w,
 		Now: now(), Intend: func(context.Context) error { return nil },
 	}.Advance(t.Context())
-	want := verdict.Hold(verdict.Refused, v1.ReasonAccountNotReady, "preparing to send the dump: the bucket dumps is not there")
+	want := stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady, "preparing to send the dump: the bucket dumps is not there")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v, verdict (-want +got):\n%s", err, diff)
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
 // slotJob is what the controller of CronJobs calls the Job of 02:00.
@@ -37,12 +37,12 @@ func owned(kind, owner string, labels map[string]string) *batchv1.Job {
 // TestTheJobOfASlot is the CronJob's where there is one, and else made under its name.
 func TestTheJobOfASlot(t *testing.T) {
 	t.Parallel()
-	dumping := verdict.Verdict{Reason: v1.ReasonDumping, Message: "the Job " + slotJob + " dumps the database", Wait: verdict.PollFirst}
-	foreign := verdict.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", slotJob)
+	dumping := stepresult.Result{Reason: v1.ReasonDumping, Message: "the Job " + slotJob + " dumps the database", Wait: stepresult.PollFirst}
+	foreign := stepresult.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", slotJob)
 	for name, tt := range map[string]struct {
 		job  *batchv1.Job
 		made int
-		want verdict.Verdict
+		want stepresult.Result
 	}{
 		"the CronJob's":         {owned("CronJob", "shop-database-backup", nil), 0, dumping},
 		"ours":                  {owned("EcommerceApp", "shop", map[string]string{v1.BackupLabel: "shop-eu-1-20260302-0200"}), 0, dumping},
@@ -68,7 +68,7 @@ func TestTheJobOfASlot(t *testing.T) {
 				t.Errorf("made %s with the labels %v", m.job.Name, m.job.Labels)
 			}
 			m.job = nil // Taken away by the limits of the history.
-			want := verdict.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", slotJob)
+			want := stepresult.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", slotJob)
 			if diff := cmp.Diff(want, look(t, m, b)); diff != "" {
 				t.Errorf("once it is gone, verdict (-want +got):\n%s", diff)
 			}

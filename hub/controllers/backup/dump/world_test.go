@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/dumps"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
@@ -126,7 +126,7 @@ func (w *world) bucket() accounts.Bucket {
 }
 
 // pass is one pass of the hub, which writes what came of it, and forgets the rest.
-func (w *world) pass() verdict.Verdict {
+func (w *world) pass() stepresult.Result {
 	w.t.Helper()
 	v, err := Send{
 		Backup: w.backup, Bucket: w.bucket(), Owner: cloud.Owner{Hub: "hub-1", App: "app-1"}, Image: "spoke:1",

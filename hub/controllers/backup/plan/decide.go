@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
@@ -280,7 +280,7 @@ func (p *Plan) condition(all []trouble, unknown []string) metav1.Condition {
 				c.Reason = t.reason
 			}
 		}
-		c.Message = verdict.Clip(joined(messages))
+		c.Message = stepresult.Clip(joined(messages))
 		return c
 	case len(without) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNoBackupYet
@@ -294,7 +294,7 @@ func (p *Plan) condition(all []trouble, unknown []string) metav1.Condition {
 	if len(messages) > 0 {
 		c.Message += "; " + joined(messages)
 	}
-	c.Message = verdict.Clip(c.Message)
+	c.Message = stepresult.Clip(c.Message)
 	return c
 }
 

@@ -17,7 +17,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/dumps"
 )
 
@@ -37,17 +37,17 @@ type shelf struct {
 }
 
 // listDumps adds the dumps in the account's bucket that the hub does not know.
-func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner) (verdict.Verdict, error) {
+func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner) (stepresult.Result, error) {
 	bucket, err := r.options.Accounts.Bucket(ctx, f.account.Name)
 	if e, of := errors.AsType[*cloud.Error](err); of && e.Code == accounts.CodeNoBucket {
-		return verdict.Verdict{}, nil
+		return stepresult.Result{}, nil
 	}
 	if err != nil {
-		return verdict.Judge(err, "connecting to the bucket"), nil
+		return stepresult.FromError(err, "connecting to the bucket"), nil
 	}
 	known, err := r.knownDumps(ctx, f.account.Name, bucket.Name)
 	if err != nil {
-		return verdict.Verdict{}, err
+		return stepresult.Result{}, err
 	}
 	there, v := list(ctx, bucket, dumps.Root(owner))
 	if v.Stops() {
@@ -72,11 +72,11 @@ func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner)
 			f.unread++
 		case cloud.ClassOf(err) == cloud.ClassNotFound: // It went meanwhile.
 		default:
-			return verdict.Judge(err, "reading the manifest of a dump"), nil
+			return stepresult.FromError(err, "reading the manifest of a dump"), nil
 		}
 	}
 	f.dumps = sorted(f.dumps)
-	return verdict.Verdict{}, nil
+	return stepresult.Result{}, nil
 }
 
 // knownDumps are the prefixes of the dumps in a bucket that there are Backups of.
@@ -96,21 +96,21 @@ func (r *Reconciler) knownDumps(ctx context.Context, account, bucket string) (ma
 }
 
 // list reads what a bucket has below a root. It is complete, or there is a verdict.
-func list(ctx context.Context, objects cloud.Objects, root string) (shelf, verdict.Verdict) {
+func list(ctx context.Context, objects cloud.Objects, root string) (shelf, stepresult.Result) {
 	there := shelf{sizes: map[string]int64{}}
 	for o, err := range objects.ListObjects(ctx, root) {
 		if err != nil {
-			return shelf{}, verdict.Judge(err, "listing the bucket")
+			return shelf{}, stepresult.FromError(err, "listing the bucket")
 		}
 		if len(there.sizes) == maxObjects {
-			return shelf{}, verdict.Fail(v1.ReasonQuotaExceeded, "There are more than %d objects of the hub in the bucket", maxObjects)
+			return shelf{}, stepresult.Fail(v1.ReasonQuotaExceeded, "There are more than %d objects of the hub in the bucket", maxObjects)
 		}
 		there.sizes[o.Key] = o.Bytes
 		if prefix, is := dumps.IsManifest(o.Key); is {
 			there.prefixes = append(there.prefixes, prefix)
 		}
 	}
-	return there, verdict.Verdict{}
+	return there, stepresult.Result{}
 }
 
 // read reads a manifest, and waits for its turn where the account's pace asks for that.

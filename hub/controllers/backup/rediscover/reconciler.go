@@ -21,7 +21,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -119,7 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // list lists the snapshots of the hub in all regions of the account, and the dumps in its
 // bucket.
-func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found, verdict.Verdict, error) {
+func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found, stepresult.Result, error) {
 	f := found{account: account, now: r.options.Clock.Now()}
 	owner := cloud.Owner{Hub: r.options.HubUID}
 	if other := account.Annotations[v1.RediscoverHubAnnotation]; other != "" && other != owner.Hub {
@@ -127,10 +127,10 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 	}
 	regions, err := r.regions(ctx, account)
 	if err != nil {
-		return f, verdict.Verdict{}, err
+		return f, stepresult.Result{}, err
 	}
 	if len(regions) == 0 && account.Spec.ObjectStorage == nil {
-		return f, verdict.Fail(v1.ReasonProviderUnknown, "No region is known: give spec.regions, or register a member that has this account"), nil
+		return f, stepresult.Fail(v1.ReasonProviderUnknown, "No region is known: give spec.regions, or register a member that has this account"), nil
 	}
 	if v := r.listSnapshots(ctx, &f, owner, regions); v.Stops() {
 		if s := account.Spec.ObjectStorage; s == nil || s.Endpoint == "" {
@@ -144,21 +144,21 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 }
 
 // listSnapshots adds the snapshots.
-func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Owner, regions []string) verdict.Verdict {
+func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Owner, regions []string) stepresult.Result {
 	account := f.account
 	seen := map[string]bool{}
 	for _, region := range regions {
 		session, err := r.options.Accounts.Session(ctx, account.Name, region)
 		if err != nil {
-			return verdict.Judge(err, "connecting to the cloud in "+region)
+			return stepresult.FromError(err, "connecting to the cloud in "+region)
 		}
 		count := 0
 		for s, err := range session.Snapshots.ListSnapshots(ctx, owner) {
 			if err != nil {
-				return verdict.Judge(err, "listing the snapshots in "+region)
+				return stepresult.FromError(err, "listing the snapshots in "+region)
 			}
 			if count++; count > maxSnapshots {
-				return verdict.Fail(v1.ReasonQuotaExceeded, "There are more than %d snapshots in %s", maxSnapshots, region)
+				return stepresult.Fail(v1.ReasonQuotaExceeded, "There are more than %d snapshots in %s", maxSnapshots, region)
 			}
 			// Snapshots without a region are listed in each.
 			if !seen[s.Ref.ID] {
@@ -167,7 +167,7 @@ func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Ow
 			}
 		}
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // regions returns where to look: what the spec says, else where members are and where

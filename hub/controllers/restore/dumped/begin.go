@@ -12,7 +12,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
@@ -26,7 +26,7 @@ type made struct {
 
 // begin makes the Job of an attempt when the database is ready for it, after it was
 // written down. An error is one of the hub's API server.
-func (r Run) begin(ctx context.Context) (verdict.Verdict, error) {
+func (r Run) begin(ctx context.Context) (stepresult.Result, error) {
 	if v := r.Ready(ctx); v.Stops() {
 		return v, nil
 	}
@@ -36,7 +36,7 @@ func (r Run) begin(ctx context.Context) (verdict.Verdict, error) {
 		return r.trouble(err), nil
 	}
 	if running {
-		return verdict.Hold(verdict.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", r.Cluster), nil
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", r.Cluster), nil
 	}
 	if v := r.Choose(ctx); v.Stops() {
 		return v, nil
@@ -51,23 +51,23 @@ func (r Run) begin(ctx context.Context) (verdict.Verdict, error) {
 		d.Claim = wanted.claim.Name
 	}
 	if err := r.Save(ctx); err != nil {
-		return verdict.Verdict{}, err
+		return stepresult.Result{}, err
 	}
 	if err := r.deliver(ctx, wanted); err != nil {
 		return r.undelivered(err), nil
 	}
-	return verdict.Hold(verdict.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, r.Cluster), nil
+	return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, r.Cluster), nil
 }
 
 // undelivered is what it means that a Job could not be made. What uses the database must
 // not be kept stopped until people have looked.
-func (r Run) undelivered(err error) verdict.Verdict {
+func (r Run) undelivered(err error) stepresult.Result {
 	switch {
 	case apierrors.IsForbidden(err):
-		return verdict.Fail(v1.ReasonForbidden, "%s refuses the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
+		return stepresult.Fail(v1.ReasonForbidden, "%s refuses the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
 			r.Cluster, r.Into.Owner.Namespace)
 	case apierrors.IsInvalid(err):
-		return verdict.Fail(v1.ReasonApplyFailed, "%s does not take the Job, the claim or the Secret as it is", r.Cluster)
+		return stepresult.Fail(v1.ReasonApplyFailed, "%s does not take the Job, the claim or the Secret as it is", r.Cluster)
 	default:
 		return r.trouble(err)
 	}
@@ -84,7 +84,7 @@ func (r Run) deliver(ctx context.Context, wanted made) error {
 }
 
 // make returns what the next attempt takes.
-func (r Run) make(ctx context.Context) (made, verdict.Verdict) {
+func (r Run) make(ctx context.Context) (made, stepresult.Result) {
 	d, dump := r.Restore.Status.Dump, r.Backup.Status.Dump
 	spec := jobs.LoadSpec{
 		Job:      jobs.Job{Namespace: r.Into.Owner.Namespace, Name: r.jobName(d.Attempt), Labels: r.labels(), Owners: r.Owners},
@@ -103,53 +103,53 @@ func (r Run) make(ctx context.Context) (made, verdict.Verdict) {
 	}
 	var err error
 	if wanted.job, wanted.secret, err = jobs.Load(spec); err != nil {
-		return made{}, verdict.Fail(v1.ReasonInvalidSpec, "the dump cannot be loaded: %v", err)
+		return made{}, stepresult.Fail(v1.ReasonInvalidSpec, "the dump cannot be loaded: %v", err)
 	}
 	wanted.job.Spec.TTLSecondsAfterFinished = new(int32(keepSeconds))
-	return wanted, verdict.Verdict{}
+	return wanted, stepresult.Result{}
 }
 
 // order returns the order that brings the dump from its bucket. It is a secret.
-func (r Run) order(ctx context.Context) ([]byte, verdict.Verdict) {
+func (r Run) order(ctx context.Context) ([]byte, stepresult.Result) {
 	bucket, v := r.open(ctx)
 	if v.Stops() {
 		return nil, v
 	}
 	o, err := dumps.ToFetch(ctx, bucket, r.Backup.Status.Dump, bucket.CABundle, r.Now)
 	if err != nil {
-		return nil, dumps.Judge(err, "bringing the dump from the bucket")
+		return nil, dumps.FromError(err, "bringing the dump from the bucket")
 	}
 	text, err := o.Write()
 	if err != nil {
-		return nil, verdict.Fail(v1.ReasonLoadFailed, "the dump cannot be brought from the bucket: %v", err)
+		return nil, stepresult.Fail(v1.ReasonLoadFailed, "the dump cannot be brought from the bucket: %v", err)
 	}
-	return text, verdict.Verdict{}
+	return text, stepresult.Result{}
 }
 
 // open returns the bucket that the dump is in.
-func (r Run) open(ctx context.Context) (accounts.Bucket, verdict.Verdict) {
+func (r Run) open(ctx context.Context) (accounts.Bucket, stepresult.Result) {
 	account, dump := r.Backup.Status.Account, r.Backup.Status.Dump
 	bucket, err := r.Bucket(ctx, account)
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassUnsupported:
-		return bucket, verdict.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q has no spec.objectStorage any more", dump.Object.Bucket, account)
+		return bucket, stepresult.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q has no spec.objectStorage any more", dump.Object.Bucket, account)
 	case err != nil:
-		return bucket, dumps.Judge(err, "connecting to the bucket")
+		return bucket, dumps.FromError(err, "connecting to the bucket")
 	case bucket.Name != dump.Object.Bucket:
-		return bucket, verdict.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q names %s by now", dump.Object.Bucket, account, bucket.Name)
+		return bucket, stepresult.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q names %s by now", dump.Object.Bucket, account, bucket.Name)
 	default:
-		return bucket, verdict.Verdict{}
+		return bucket, stepresult.Result{}
 	}
 }
 
 // there tells whether the dump is in the bucket, before anything is stopped for it.
-func (r Run) there(ctx context.Context) verdict.Verdict {
+func (r Run) there(ctx context.Context) stepresult.Result {
 	bucket, v := r.open(ctx)
 	if v.Stops() {
 		return v
 	}
 	if _, err := dumps.Find(ctx, bucket, r.Backup.Status.Dump.Object.Prefix); err != nil {
-		return dumps.Judge(err, "looking for the dump in the bucket")
+		return dumps.FromError(err, "looking for the dump in the bucket")
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
@@ -150,13 +150,13 @@ func (e ending) left() string {
 }
 
 // verdict is what it means to the Restore.
-func (n next) verdict() verdict.Verdict {
+func (n next) verdict() stepresult.Result {
 	switch {
 	case n.loaded:
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	case n.again:
-		return verdict.Hold(verdict.Transient, n.reason, "%s", n.message)
+		return stepresult.Hold(stepresult.Transient, n.reason, "%s", n.message)
 	default:
-		return verdict.Fail(n.reason, "%s", n.message)
+		return stepresult.Fail(n.reason, "%s", n.message)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/leftover"
 	"github.com/shopfleet/shopfleet/hub/dumps"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
@@ -49,7 +49,7 @@ type Run struct {
 	// Image is that of the spoke. Empty: nothing can be brought from a bucket.
 	Image string
 	// Ready tells whether the database can be loaded now.
-	Ready func(ctx context.Context) verdict.Verdict
+	Ready func(ctx context.Context) stepresult.Result
 	// Save writes the status down. It fails when the Restore was not read as it is by now.
 	Save func(ctx context.Context) error
 	// Note is that of leftover.Member; optional.
@@ -59,7 +59,7 @@ type Run struct {
 }
 
 // Choose decides where the dump is read, and begins status.dump. Nothing is changed yet.
-func (r Run) Choose(ctx context.Context) verdict.Verdict {
+func (r Run) Choose(ctx context.Context) stepresult.Result {
 	at := Place{Here: r.Here}
 	if d := r.Restore.Status.Dump; d != nil {
 		at.Last = d.From
@@ -77,7 +77,7 @@ func (r Run) Choose(ctx context.Context) verdict.Verdict {
 		return v
 	}
 	if from == v1.DumpFromBucket && r.Image == "" {
-		return verdict.Fail(v1.ReasonDumpMissing, "the dump is in a bucket, and this hub does not know the image that brings it: start it with --spoke-image")
+		return stepresult.Fail(v1.ReasonDumpMissing, "the dump is in a bucket, and this hub does not know the image that brings it: start it with --spoke-image")
 	}
 	if r.Restore.Status.Dump == nil {
 		if from == v1.DumpFromBucket {
@@ -88,7 +88,7 @@ func (r Run) Choose(ctx context.Context) verdict.Verdict {
 		r.Restore.Status.Dump = &v1.RestoredDump{}
 	}
 	r.Restore.Status.Dump.From = from
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // startLimit is how long a Job may wait for a node, a volume or an image.
@@ -96,10 +96,10 @@ const startLimit = 15 * time.Minute
 
 // Load has the dump loaded, and looks how far that is. The zero Verdict means that it is.
 // An error is one of the hub's API server. Choose comes first.
-func (r Run) Load(ctx context.Context) (verdict.Verdict, error) {
+func (r Run) Load(ctx context.Context) (stepresult.Result, error) {
 	d := r.Restore.Status.Dump
 	if d.Loaded {
-		return verdict.Verdict{}, nil
+		return stepresult.Result{}, nil
 	}
 	if d.Job == "" {
 		return r.begin(ctx)
@@ -113,24 +113,24 @@ func (r Run) Load(ctx context.Context) (verdict.Verdict, error) {
 	case err != nil:
 		return r.trouble(err), nil
 	case job.Labels[v1.RestoreLabel] != r.labels()[v1.RestoreLabel]:
-		return verdict.Fail(v1.ReasonLoadFailed, "the Job %s in %s is not that of this Restore", d.Job, r.Cluster), nil
+		return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s is not that of this Restore", d.Job, r.Cluster), nil
 	}
 	return r.follow(ctx, job), nil
 }
 
 // follow looks how far a Job is, and decides what follows when it has ended.
-func (r Run) follow(ctx context.Context, job *batchv1.Job) verdict.Verdict {
+func (r Run) follow(ctx context.Context, job *batchv1.Job) stepresult.Result {
 	outcome, err := dumps.Look(ctx, r.Reader, job)
 	if err != nil {
 		return r.trouble(err)
 	}
 	if !outcome.Ended {
-		v := verdict.Hold(verdict.Poll(r.Now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, r.Cluster)
+		v := stepresult.Hold(stepresult.Poll(r.Now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, r.Cluster)
 		switch {
 		case outcome.Why == "":
 		case outcome.Container == "" && r.Now.Sub(job.CreationTimestamp.Time) > startLimit:
 			// What uses the database is stopped meanwhile.
-			return verdict.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, r.Cluster, startLimit, outcome.Why)
+			return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, r.Cluster, startLimit, outcome.Why)
 		default:
 			v.Message += ": " + outcome.Why
 		}
@@ -147,7 +147,7 @@ func (r Run) follow(ctx context.Context, job *batchv1.Job) verdict.Verdict {
 	case n.loaded:
 		d.Loaded = true
 		// Written down before anything follows from it.
-		return verdict.Hold(time.Second, v1.ReasonLoading, "the dump is loaded")
+		return stepresult.Hold(time.Second, v1.ReasonLoading, "the dump is loaded")
 	case n.again:
 		d.Attempt++
 		d.Job = ""
@@ -170,7 +170,7 @@ func expired(job *batchv1.Job) bool {
 
 // Tidy takes away Jobs, orders and the claim that the dump was brought to. The zero
 // Verdict means that they are gone.
-func (r Run) Tidy(ctx context.Context) verdict.Verdict {
+func (r Run) Tidy(ctx context.Context) stepresult.Result {
 	gone, err := r.stop(ctx)
 	if d := r.Restore.Status.Dump; err == nil && gone && d != nil && d.Claim != "" {
 		member := leftover.Member{Reader: r.Reader, Writer: r.Writer, Now: r.Now, Note: r.Note}
@@ -180,9 +180,9 @@ func (r Run) Tidy(ctx context.Context) verdict.Verdict {
 	case err != nil:
 		return r.trouble(err)
 	case !gone:
-		return verdict.Hold(verdict.PollFirst, v1.ReasonDeleting, "taking away in %s what the dump was loaded with", r.Cluster)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "taking away in %s what the dump was loaded with", r.Cluster)
 	default:
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 }
 
@@ -266,15 +266,15 @@ func (r Run) labels() map[string]string {
 }
 
 // trouble is what an error of the member means.
-func (r Run) trouble(err error) verdict.Verdict {
+func (r Run) trouble(err error) stepresult.Result {
 	switch {
 	case apierrors.IsForbidden(err):
-		return verdict.Hold(verdict.Refused, v1.ReasonForbidden, "the hub may not make and read Jobs, claims and pods in %s: run kubectl shopfleet join again", r.Cluster)
+		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not make and read Jobs, claims and pods in %s: run kubectl shopfleet join again", r.Cluster)
 	case apierrors.IsConflict(err):
-		return verdict.Hold(verdict.PollFirst, v1.ReasonRetrying, "somebody else changed something in %s at the same time", r.Cluster)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "somebody else changed something in %s at the same time", r.Cluster)
 	case apierrors.IsInvalid(err):
-		return verdict.Hold(verdict.Refused, v1.ReasonApplyFailed, "%s does not take the Job or the claim as it is", r.Cluster)
+		return stepresult.Hold(stepresult.Refused, v1.ReasonApplyFailed, "%s does not take the Job or the claim as it is", r.Cluster)
 	default:
-		return verdict.Hold(verdict.Member, v1.ReasonClusterUnreachable, "%s does not answer", r.Cluster)
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", r.Cluster)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
@@ -30,19 +30,19 @@ type Shop struct {
 // Advance does what can be done now. The zero Verdict means that the dump is loaded, what
 // uses the database was let go, and what was made for it is gone. An error is one of the
 // hub's API server.
-func (s Shop) Advance(ctx context.Context) (verdict.Verdict, error) {
+func (s Shop) Advance(ctx context.Context) (stepresult.Result, error) {
 	if d := s.Restore.Status.Dump; d != nil && d.Loaded {
 		return s.finish(ctx), nil
 	}
 	if s.Copy == nil && s.Restore.Status.Dump != nil && s.Restore.Status.Dump.Started {
-		return verdict.Fail(v1.ReasonLoadFailed, "the application is not in %s any more", s.Cluster), nil
+		return stepresult.Fail(v1.ReasonLoadFailed, "the application is not in %s any more", s.Cluster), nil
 	}
 	if s.Copy == nil || s.Copy.Spec.Database == nil || !s.Copy.DeletionTimestamp.IsZero() {
-		return verdict.Hold(verdict.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.Cluster), nil
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.Cluster), nil
 	}
 	into, err := render.Database(s.Copy, render.Cluster{Name: s.Cluster})
 	if err != nil {
-		return verdict.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err), nil
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err), nil
 	}
 	s.Into = into
 	if v, err := s.announce(ctx); v.Stops() || err != nil {
@@ -54,7 +54,7 @@ func (s Shop) Advance(ctx context.Context) (verdict.Verdict, error) {
 
 // announce says on the copy that a dump is loaded, when it may be. An error is one of the
 // hub's API server.
-func (s Shop) announce(ctx context.Context) (verdict.Verdict, error) {
+func (s Shop) announce(ctx context.Context) (stepresult.Result, error) {
 	if d := s.Restore.Status.Dump; d == nil || !d.Started {
 		if v := s.possible(ctx); v.Stops() {
 			return v, nil
@@ -64,7 +64,7 @@ func (s Shop) announce(ctx context.Context) (verdict.Verdict, error) {
 		// Nothing is in the member that the status does not tell of, and nothing is stopped
 		// by who reads an old one.
 		if err := s.Save(ctx); err != nil {
-			return verdict.Verdict{}, err
+			return stepresult.Result{}, err
 		}
 	}
 	taken, err := turn.Take(ctx, s.Writer, s.Copy, v1.LoadingAnnotation, s.Restore.Name)
@@ -72,19 +72,19 @@ func (s Shop) announce(ctx context.Context) (verdict.Verdict, error) {
 	case err != nil:
 		return s.copyTrouble(err), nil
 	case taken:
-		return verdict.Hold(verdict.PollFirst, v1.ReasonStoppingApplication, "stopping what uses the database in %s", s.Cluster), nil
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "stopping what uses the database in %s", s.Cluster), nil
 	default:
-		return verdict.Verdict{}, nil
+		return stepresult.Result{}, nil
 	}
 }
 
 // possible tells whether the dump may be loaded, and chooses its source.
-func (s Shop) possible(ctx context.Context) verdict.Verdict {
+func (s Shop) possible(ctx context.Context) stepresult.Result {
 	if why := fit.Dump(s.Copy.Spec.Database, &s.Backup.Status); why != "" {
-		return verdict.Fail(v1.ReasonEngineMismatch, "%s", why)
+		return stepresult.Fail(v1.ReasonEngineMismatch, "%s", why)
 	}
 	if holder := turn.Holder(s.Copy); holder != "" && holder != s.Restore.Name {
-		return verdict.Hold(verdict.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.Cluster)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.Cluster)
 	}
 	if v := s.dumping(ctx); v.Stops() {
 		return v
@@ -94,10 +94,10 @@ func (s Shop) possible(ctx context.Context) verdict.Verdict {
 
 // dumping tells whether the database is being dumped: who is at it would be waited for
 // with the application stopped.
-func (s Shop) dumping(ctx context.Context) verdict.Verdict {
+func (s Shop) dumping(ctx context.Context) stepresult.Result {
 	of, err := s.Into.Client()
 	if err != nil {
-		return verdict.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err)
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err)
 	}
 	pods := &corev1.PodList{}
 	err = s.Reader.List(ctx, pods, client.InNamespace(s.Copy.Namespace), client.MatchingLabels{
@@ -107,21 +107,21 @@ func (s Shop) dumping(ctx context.Context) verdict.Verdict {
 		return s.trouble(err)
 	}
 	if anyAlive(pods.Items) {
-		return verdict.Hold(verdict.PollFirst, v1.ReasonInUse, "waiting in %s for a dump of the database to end", s.Cluster)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "waiting in %s for a dump of the database to end", s.Cluster)
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // ready tells whether the database runs, and nothing that uses it.
-func (s Shop) ready(ctx context.Context) verdict.Verdict {
+func (s Shop) ready(ctx context.Context) stepresult.Result {
 	for _, c := range s.Copy.Status.Components {
 		if slices.Contains(clients(), c.Name) && c.Replicas > 0 {
-			return verdict.Hold(verdict.PollFirst, v1.ReasonStoppingApplication, "%s in %s is to be stopped", c.Name, s.Cluster)
+			return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "%s in %s is to be stopped", c.Name, s.Cluster)
 		}
 	}
 	users, err := s.users()
 	if err != nil {
-		return verdict.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err)
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err)
 	}
 	pods := &corev1.PodList{}
 	err = s.Reader.List(ctx, pods, client.InNamespace(s.Copy.Namespace), client.MatchingLabelsSelector{Selector: users})
@@ -129,7 +129,7 @@ func (s Shop) ready(ctx context.Context) verdict.Verdict {
 		return s.trouble(err)
 	}
 	if anyAlive(pods.Items) {
-		return verdict.Hold(verdict.PollFirst, v1.ReasonStoppingApplication, "waiting in %s for what uses the database to stop", s.Cluster)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "waiting in %s for what uses the database to stop", s.Cluster)
 	}
 	return s.serves(ctx)
 }
@@ -153,8 +153,8 @@ func (s Shop) users() (labels.Selector, error) {
 }
 
 // serves tells whether the database is ready.
-func (s Shop) serves(ctx context.Context) verdict.Verdict {
-	waiting := verdict.Hold(verdict.PollFirst, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", s.Cluster)
+func (s Shop) serves(ctx context.Context) stepresult.Result {
+	waiting := stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", s.Cluster)
 	pod := &corev1.Pod{}
 	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Copy.Namespace, Name: render.DatabasePod(s.Copy.Name)}, pod)
 	switch {
@@ -166,11 +166,11 @@ func (s Shop) serves(ctx context.Context) verdict.Verdict {
 	if !drill.Serves(pod) {
 		return waiting
 	}
-	return verdict.Verdict{}
+	return stepresult.Result{}
 }
 
 // finish lets go what uses the database, and takes away what was made to load it.
-func (s Shop) finish(ctx context.Context) verdict.Verdict {
+func (s Shop) finish(ctx context.Context) stepresult.Result {
 	if v := s.letGo(ctx); v.Stops() {
 		return v
 	}
@@ -178,20 +178,20 @@ func (s Shop) finish(ctx context.Context) verdict.Verdict {
 		return v
 	}
 	if s.Copy == nil {
-		return verdict.Verdict{} // Taken from the member in between.
+		return stepresult.Result{} // Taken from the member in between.
 	}
 	return s.serves(ctx)
 }
 
 // Undo ends a Restore that is under way or has failed: no Job is at work when it lets go
 // what uses the database. The zero Verdict means that nothing is left of it.
-func (s Shop) Undo(ctx context.Context) verdict.Verdict {
+func (s Shop) Undo(ctx context.Context) stepresult.Result {
 	stopped, err := s.stop(ctx)
 	if err != nil {
 		return s.trouble(err)
 	}
 	if !stopped {
-		return verdict.Hold(verdict.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.Cluster)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.Cluster)
 	}
 	if v := s.letGo(ctx); v.Stops() {
 		return v
@@ -199,28 +199,28 @@ func (s Shop) Undo(ctx context.Context) verdict.Verdict {
 	return s.Tidy(ctx)
 }
 
-func (s Shop) letGo(ctx context.Context) verdict.Verdict {
+func (s Shop) letGo(ctx context.Context) stepresult.Result {
 	if s.Copy == nil {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	given, err := turn.Give(ctx, s.Writer, s.Copy, s.Restore.Name)
 	switch {
 	case err != nil:
 		return s.copyTrouble(err)
 	case given:
-		return verdict.Hold(verdict.PollFirst, v1.ReasonStartingDatabase, "what uses the database in %s starts again", s.Cluster)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "what uses the database in %s starts again", s.Cluster)
 	default:
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 }
 
 // copyTrouble is what an error about the copy means.
-func (s Shop) copyTrouble(err error) verdict.Verdict {
+func (s Shop) copyTrouble(err error) stepresult.Result {
 	switch {
 	case errors.Is(err, turn.ErrBusy):
-		return verdict.Hold(verdict.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.Cluster)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.Cluster)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return verdict.Hold(verdict.PollFirst, v1.ReasonRetrying, "somebody else changed the application in %s at the same time", s.Cluster)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "somebody else changed the application in %s at the same time", s.Cluster)
 	default:
 		return s.trouble(err)
 	}

@@ -2,7 +2,7 @@ package dumped
 
 import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
 // Place is what of a dump there is beside a database.
@@ -16,22 +16,22 @@ type Place struct {
 }
 
 // Source decides where the dump of a Backup is read, which is neither pending nor failed.
-func Source(b *v1.Backup, at Place) (v1.DumpSource, verdict.Verdict) {
+func Source(b *v1.Backup, at Place) (v1.DumpSource, stepresult.Result) {
 	d := b.Status.Dump
 	switch {
 	case d == nil || d.File == "":
-		return "", verdict.Fail(v1.ReasonDumpMissing, "Backup %q does not say which file its dump is", b.Name)
+		return "", stepresult.Fail(v1.ReasonDumpMissing, "Backup %q does not say which file its dump is", b.Name)
 	case at.Here && at.Claim && at.Last != v1.DumpFromBucket:
-		return v1.DumpFromClaim, verdict.Verdict{}
+		return v1.DumpFromClaim, stepresult.Result{}
 	case sent(b):
-		return v1.DumpFromBucket, verdict.Verdict{}
+		return v1.DumpFromBucket, stepresult.Result{}
 	case d.Object != nil && b.Status.Phase == v1.BackupFinalizing:
-		return "", verdict.Hold(verdict.Member, v1.ReasonBackupNotReady, "the dump of Backup %q is on its way to the bucket", b.Name)
+		return "", stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "the dump of Backup %q is on its way to the bucket", b.Name)
 	case at.Here:
-		return "", verdict.Fail(v1.ReasonDumpMissing, "the dump %s is not on the claim %s of %s any more, and in no bucket: "+
+		return "", stepresult.Fail(v1.ReasonDumpMissing, "the dump %s is not on the claim %s of %s any more, and in no bucket: "+
 			"give the CloudAccount of %s spec.objectStorage for dumps to come", d.File, d.Claim, b.Spec.ClusterName, b.Spec.ClusterName)
 	default:
-		return "", verdict.Fail(v1.ReasonDumpMissing, "the dump is only in %s: give its CloudAccount spec.objectStorage for dumps to come", b.Spec.ClusterName)
+		return "", stepresult.Fail(v1.ReasonDumpMissing, "the dump is only in %s: give its CloudAccount spec.objectStorage for dumps to come", b.Spec.ClusterName)
 	}
 }
 

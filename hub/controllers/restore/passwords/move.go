@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
 // Move is the way of an application's data from one member to another.
@@ -24,30 +24,30 @@ type Move struct {
 
 // Bring brings the passwords that are in the data to a member that has never had the
 // database. The error is the target's.
-func (m Move) Bring(ctx context.Context) (verdict.Verdict, error) {
+func (m Move) Bring(ctx context.Context) (stepresult.Result, error) {
 	missing, err := Missing(ctx, m.Target, m.App)
 	if err != nil || missing == "" {
-		return verdict.Verdict{}, err
+		return stepresult.Result{}, err
 	}
 	source, err := m.Source(ctx)
 	if err == nil {
 		err = Carry(ctx, source, m.Target, m.App)
 	}
 	if err == nil {
-		return verdict.Verdict{}, nil
+		return stepresult.Result{}, nil
 	}
-	wait := verdict.Member
+	wait := stepresult.Member
 	if apierrors.IsForbidden(err) {
-		wait = verdict.Refused
+		wait = stepresult.Refused
 	}
-	return verdict.Hold(wait, v1.ReasonCredentialsMissing,
+	return stepresult.Hold(wait, v1.ReasonCredentialsMissing,
 		"the claims are there, but the database's passwords are not: Secret %s of %s could not be brought to %s; make it there by hand if %s is lost",
 		missing, m.From, m.To, m.From), nil
 }
 
 // Same tells whether two members that both run the application ask its database with the
 // same passwords, which the data is going to have.
-func (m Move) Same(ctx context.Context) verdict.Verdict {
+func (m Move) Same(ctx context.Context) stepresult.Result {
 	differs := ""
 	source, err := m.Source(ctx)
 	if err == nil {
@@ -55,12 +55,12 @@ func (m Move) Same(ctx context.Context) verdict.Verdict {
 	}
 	switch {
 	case err != nil:
-		return verdict.Hold(verdict.Member, v1.ReasonCredentialsMissing,
+		return stepresult.Hold(stepresult.Member, v1.ReasonCredentialsMissing,
 			"whether the data of %s has the passwords that the database in %s is asked with, is not known while their Secrets cannot be read", m.From, m.To)
 	case differs != "":
-		return verdict.Fail(v1.ReasonCredentialsMissing, "the data of %s has other passwords than the database in %s is asked with: "+
+		return stepresult.Fail(v1.ReasonCredentialsMissing, "the data of %s has other passwords than the database in %s is asked with: "+
 			"give both one Secret by spec.database.credentialsSecretRef, or make Secret %s the same", m.From, m.To, differs)
 	default:
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 }

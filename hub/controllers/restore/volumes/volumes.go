@@ -7,7 +7,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/verdict"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
 // maxAttempts is how often a volume is asked for that fails after it was accepted.
@@ -65,7 +65,7 @@ func Exchanged(all []v1.RestoredVolume) bool {
 
 // Make asks for the volumes that are not there, and brings their states up to date. The
 // zero Verdict means that all are there.
-func (m Maker) Make(ctx context.Context, all []v1.RestoredVolume) verdict.Verdict {
+func (m Maker) Make(ctx context.Context, all []v1.RestoredVolume) stepresult.Result {
 	var missing []*v1.RestoredVolume
 	for i := range all {
 		if v := &all[i]; !Ready(v) {
@@ -73,13 +73,13 @@ func (m Maker) Make(ctx context.Context, all []v1.RestoredVolume) verdict.Verdic
 		}
 	}
 	if len(missing) == 0 {
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	}
 	session, err := m.Connect(ctx)
 	if err != nil {
-		return verdict.Judge(err, "connecting to the cloud")
+		return stepresult.FromError(err, "connecting to the cloud")
 	}
-	waiting := verdict.Verdict{}
+	waiting := stepresult.Result{}
 	for _, v := range missing {
 		if stop := m.make(ctx, session, v); stop.Stops() {
 			if stop.Fatal {
@@ -91,13 +91,13 @@ func (m Maker) Make(ctx context.Context, all []v1.RestoredVolume) verdict.Verdic
 	return waiting
 }
 
-func (m Maker) make(ctx context.Context, session cloud.Session, v *v1.RestoredVolume) verdict.Verdict {
+func (m Maker) make(ctx context.Context, session cloud.Session, v *v1.RestoredVolume) stepresult.Result {
 	fresh := v.State == ""
 	if fresh {
 		v.State = creating
 		if err := m.Save(ctx); err != nil {
 			v.State = ""
-			return verdict.Hold(verdict.PollFirst, v1.ReasonRetrying, "noting that the volume of the claim %s is asked for", v.Claim)
+			return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "noting that the volume of the claim %s is asked for", v.Claim)
 		}
 	}
 	made, err := session.Volumes.EnsureVolume(ctx, m.Spec(v))
@@ -105,23 +105,23 @@ func (m Maker) make(ctx context.Context, session cloud.Session, v *v1.RestoredVo
 		if fresh && !perhaps(err) {
 			v.State = ""
 		}
-		return verdict.Judge(err, "making the volume of the claim "+v.Claim)
+		return stepresult.FromError(err, "making the volume of the claim "+v.Claim)
 	}
 	v.Volume, v.State = made.Ref.Handle, string(made.State)
 	switch made.State {
 	case cloud.StateReady:
-		return verdict.Verdict{}
+		return stepresult.Result{}
 	case cloud.StateFailed:
 		// It may be there all the same, and nobody would ask for it again.
 		if err := m.delete(ctx, session, v); err != nil {
-			return verdict.Judge(err, "deleting the volume of the claim "+v.Claim+" that failed")
+			return stepresult.FromError(err, "deleting the volume of the claim "+v.Claim+" that failed")
 		}
 		if v.Attempt++; v.Attempt >= maxAttempts {
-			return verdict.Fail(v1.ReasonSnapshotFailed, "the provider could not make the volume of the claim %s: %s", v.Claim, verdict.Clip(made.Message))
+			return stepresult.Fail(v1.ReasonSnapshotFailed, "the provider could not make the volume of the claim %s: %s", v.Claim, stepresult.Clip(made.Message))
 		}
-		return verdict.Hold(verdict.Transient, v1.ReasonRetrying, "the provider could not make the volume of the claim %s; asking again", v.Claim)
+		return stepresult.Hold(stepresult.Transient, v1.ReasonRetrying, "the provider could not make the volume of the claim %s; asking again", v.Claim)
 	default:
-		return verdict.Hold(verdict.Poll(m.Age), v1.ReasonCreatingVolumes, "the provider makes the volumes")
+		return stepresult.Hold(stepresult.Poll(m.Age), v1.ReasonCreatingVolumes, "the provider makes the volumes")
 	}
 }
 

@@ -1,4 +1,4 @@
-package verdict
+package stepresult
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ const (
 )
 
 // Verdict is what stands in the way. The zero value is nothing.
-type Verdict struct {
+type Result struct {
 	// Reason and Message are for the condition Ready; empty reason: nothing stands in the way.
 	Reason, Message string
 	// Fatal means that it will never succeed.
@@ -34,22 +34,22 @@ type Verdict struct {
 }
 
 // Stops tells whether anything stands in the way.
-func (v Verdict) Stops() bool { return v.Reason != "" }
+func (v Result) Stops() bool { return v.Reason != "" }
 
 // Fail is the end of what is tried.
-func Fail(reason, format string, args ...any) Verdict {
-	return Verdict{Reason: reason, Message: fmt.Sprintf(format, args...), Fatal: true}
+func Fail(reason, format string, args ...any) Result {
+	return Result{Reason: reason, Message: fmt.Sprintf(format, args...), Fatal: true}
 }
 
 // Hold is to be looked at again after a time.
-func Hold(wait time.Duration, reason, format string, args ...any) Verdict {
-	return Verdict{Reason: reason, Message: fmt.Sprintf(format, args...), Wait: wait}
+func Hold(wait time.Duration, reason, format string, args ...any) Result {
+	return Result{Reason: reason, Message: fmt.Sprintf(format, args...), Wait: wait}
 }
 
 // Judge returns what an error of a cloud means. Messages are the same for the same
 // trouble: they end up in a status. It goes by the class alone, but for the codes that
 // the hub itself gives.
-func Judge(err error, what string) Verdict {
+func FromError(err error, what string) Result {
 	var e *cloud.Error
 	if !errors.As(err, &e) {
 		return Hold(Transient, v1.ReasonCloudUnavailable, "%s: the cloud could not be asked", what)

@@ -1,4 +1,4 @@
-package verdict
+package stepresult
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts"
 )
 
-func TestJudge(t *testing.T) {
+func TestFromError(t *testing.T) {
 	t.Parallel()
 	of := func(class cloud.Class, code string, after time.Duration) error {
 		return fmt.Errorf("asking: %w", &cloud.Error{
@@ -46,8 +46,8 @@ func TestJudge(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := Verdict{Reason: tt.reason, Message: tt.message, Fatal: tt.fatal, Wait: tt.wait}
-			if got := Judge(tt.err, "x"); got != want || !got.Stops() {
+			want := Result{Reason: tt.reason, Message: tt.message, Fatal: tt.fatal, Wait: tt.wait}
+			if got := FromError(tt.err, "x"); got != want || !got.Stops() {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 		})

@@ -1,4 +1,4 @@
-// Package verdict says what an error of a cloud means to a controller: what to tell
+// Package stepresult says what an error of a cloud means to a controller: what to tell
 // people, whether to go on, and when.
 //
 // # What
@@ -9,4 +9,4 @@
 // # Not
 //
 // No status is written here, and nothing is retried.
-package verdict
+package stepresult
