@@ -11,5 +11,5 @@
 //
 // Trade-offs: hub and agents run in the test's process, each with a kubeconfig of its
 // own account. They end as processes do that are told to; that one is killed differs in
-// a Lease that is not given back, which the unit tests of hub/members/verdict cover.
+// a Lease that is not given back, which the unit tests of hub/members/conditions cover.
 package agent

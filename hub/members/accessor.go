@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/verdict"
+	"github.com/shopfleet/shopfleet/hub/members/conditions"
 )
 
 // accessor is what the rest of the process shares with the goroutine of one member:
@@ -38,7 +38,7 @@ func newAccessor(name string, target Target) *accessor {
 		changed: make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		target:  target,
-		state:   State{Conditions: verdict.Unseen()},
+		state:   State{Conditions: conditions.NotObserved()},
 	}
 }
 

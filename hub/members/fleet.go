@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/session"
-	"github.com/shopfleet/shopfleet/hub/members/verdict"
 )
 
 // ErrStarted tells that a Fleet was started twice.
@@ -27,7 +27,7 @@ var ErrStarted = errors.New("fleet is started already")
 // for the network of a member, but for IndexField, which may wait for a cache.
 type Fleet struct {
 	settings *session.Settings
-	claims   *verdict.Claims
+	claims   *conditions.Claims
 	// pending wakes Start when there are accessors to start.
 	pending chan struct{}
 
@@ -52,7 +52,7 @@ type listener struct {
 func New(options Options) *Fleet {
 	return &Fleet{
 		settings:  options.settings(),
-		claims:    verdict.NewClaims(options.HubUID),
+		claims:    conditions.NewClaims(options.HubUID),
 		pending:   make(chan struct{}, 1),
 		accessors: map[string]*accessor{},
 		listeners: map[*listener]struct{}{},

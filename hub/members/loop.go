@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/session"
-	"github.com/shopfleet/shopfleet/hub/members/verdict"
 )
 
 const (
@@ -71,8 +71,8 @@ type loop struct {
 	wasEngaged  bool
 	state       State
 	inspected   session.Inspection
-	pulse       verdict.Pulse
-	failure     *verdict.Failure
+	lease       conditions.LeaseMonitor
+	failure     *conditions.Failure
 	misses      int // failed probes in a row
 	failures    int // failed attempts in a row, and the time of the first
 	failedSince time.Time
@@ -98,10 +98,10 @@ type result struct {
 	started   time.Time
 	uid       string
 	err       error
-	failure   *verdict.Failure
+	failure   *conditions.Failure
 	connected *session.Connected
 	found     *session.Inspection
-	sign      verdict.Sign
+	sample    conditions.LeaseSample
 }
 
 func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
@@ -165,7 +165,7 @@ func (l *loop) await(ctx context.Context) {
 	case <-l.unserved:
 		l.hastenInspection()
 	case <-ended:
-		l.lose(&verdict.Failure{Stage: verdict.StageSetup, Reason: v1.ReasonSetupFailed, Message: "the cache of the cluster ended"})
+		l.lose(&conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cache of the cluster ended"})
 	}
 }
 
@@ -208,9 +208,9 @@ func (l *loop) startDue(ctx context.Context) {
 		case taskNodes:
 			l.countNodes(ctx)
 		case taskListen:
-			listen := l.session.Sign
+			listen := l.session.SampleLease
 			l.start(ctx, t, func(ctx context.Context) (r result) {
-				r.sign, r.err = listen(ctx)
+				r.sample, r.err = listen(ctx)
 				return r
 			})
 		}
@@ -261,10 +261,10 @@ func (l *loop) startConnect(ctx context.Context) {
 		Access:       l.access,
 		Mode:         l.target.Mode,
 		Heard:        l.session != nil && l.session.Mode != l.target.Mode,
-		Pulse:        l.pulse,
+		Lease:        l.lease,
 		Probes:       1,
 		Period:       l.target.Health.Period,
-		Admit:        func(uid string) *verdict.Failure { return l.fleet.claims.Admit(ctx, l.name, uid) },
+		Admit:        func(uid string) *conditions.Failure { return l.fleet.claims.Admit(ctx, l.name, uid) },
 		Indexes:      l.fleet.fieldIndexes(),
 		NodesChanged: func() { nudge(l.nodes) },
 		Unserved:     func() { nudge(l.unserved) },
@@ -301,8 +301,8 @@ func (l *loop) retarget() {
 	case l.session != nil && l.session.Access.Fingerprint == access.Fingerprint && l.session.Mode == l.target.Mode:
 		l.failure = nil
 	default:
-		if l.session == nil && l.failure != nil && l.failure.Stage == verdict.StageKubeconfig {
-			l.state.Conditions = verdict.Unseen()
+		if l.session == nil && l.failure != nil && l.failure.Step == conditions.StepKubeconfig {
+			l.state.Conditions = conditions.NotObserved()
 		}
 		l.failure = nil
 		l.schedule(taskConnect, 0)
@@ -312,7 +312,7 @@ func (l *loop) retarget() {
 // refuse takes note of a kubeconfig that may not be used. One that was taken away
 // is a withdrawal; with any other the connection of the previous one goes on.
 func (l *loop) refuse(err *kubeconfig.Error) {
-	f := &verdict.Failure{Stage: verdict.StageKubeconfig, Reason: err.Reason, Message: err.Message}
+	f := &conditions.Failure{Step: conditions.StepKubeconfig, Reason: err.Reason, Message: err.Message}
 	l.failure = f
 	l.state.Settled = true
 	if err.Reason == v1.ReasonKubeconfigMissing && l.session != nil {

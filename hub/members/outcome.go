@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/session"
-	"github.com/shopfleet/shopfleet/hub/members/verdict"
 )
 
 // finish does what the result of a task asks for.
@@ -37,7 +37,7 @@ func (l *loop) finish(ctx context.Context, r result) {
 }
 
 // failed takes note of an attempt that led nowhere and schedules the next.
-func (l *loop) failed(f *verdict.Failure) {
+func (l *loop) failed(f *conditions.Failure) {
 	if l.failures == 0 {
 		l.failedSince = l.now()
 	}
@@ -49,7 +49,7 @@ func (l *loop) failed(f *verdict.Failure) {
 
 // conclusive tells whether a failure may be told to the world: anything that the
 // cluster said, and silence once it has lasted as long as it takes to lose a member.
-func (l *loop) conclusive(f *verdict.Failure) bool {
+func (l *loop) conclusive(f *conditions.Failure) bool {
 	health := l.target.Health
 	return f.Reason != v1.ReasonProbeFailed ||
 		l.failures >= health.FailureThreshold &&
@@ -65,7 +65,7 @@ func (l *loop) adopt(c *session.Connected) {
 	l.provide(c.Session.Cluster, c.Session.Mode)
 	if err := c.Session.Engage(l.aware, l.name); err != nil {
 		l.log.Error(err, "Engaging member failed")
-		l.lose(&verdict.Failure{Stage: verdict.StageSetup, Reason: v1.ReasonSetupFailed, Message: "the hub's reconcilers could not be started for the cluster"})
+		l.lose(&conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the hub's reconcilers could not be started for the cluster"})
 		return
 	}
 	l.log.Info("Member connected", "swapped", swapped, "mode", c.Session.Mode, "nodes", c.Nodes.Nodes, "version", c.Server.Version)
@@ -74,7 +74,7 @@ func (l *loop) adopt(c *session.Connected) {
 	l.misses, l.failures = 0, 0
 	l.backoff = newBackoff()
 	l.inspected = c.Inspection
-	l.pulse = c.Pulse
+	l.lease = c.Lease
 	l.hear()
 	l.state.LastProbe = l.now()
 	l.state.Info.UID = c.UID
@@ -91,11 +91,11 @@ func (l *loop) adopt(c *session.Connected) {
 // is the probes' matter.
 func (l *loop) listened(r result) {
 	if r.err == nil {
-		l.pulse = l.pulse.After(r.sign, l.now())
+		l.lease = l.lease.After(r.sample, l.now())
 		l.hear()
 	}
 	period := l.target.Health.Period
-	if l.pulse.Beat == verdict.BeatUnknown {
+	if l.lease.Beat == conditions.BeatUnknown {
 		period = min(period, listenSoon)
 	}
 	l.due[taskListen] = r.started.Add(wait.Jitter(period, spread))
@@ -104,8 +104,8 @@ func (l *loop) listened(r result) {
 // hear says what is known of the agent. Until something is, a status from before the
 // start is better than none.
 func (l *loop) hear() {
-	l.state.AgentHeard = l.pulse.Heard
-	if l.session.Mode != v1.ModeAgent || l.pulse.Beat != verdict.BeatUnknown {
+	l.state.AgentHeard = l.lease.Heard
+	if l.session.Mode != v1.ModeAgent || l.lease.Beat != conditions.BeatUnknown {
 		l.state.Settled = true
 	}
 }
@@ -152,13 +152,13 @@ func (l *loop) inspectedAgain(r result) {
 		l.inspected = *r.found
 	}
 	if l.inspected.Blocked() {
-		l.lose(verdict.Lacking(l.inspected.Missing))
+		l.lose(conditions.PermissionsMissing(l.inspected.Missing))
 		return
 	}
 	if gone := l.inspected.Definitions.Absent; len(gone) > 0 {
 		// Connecting anew installs them, and gives nobody's backoff a part in it: the
 		// informers list at once, and everything that runs there is looked at.
-		l.lose(verdict.Undefined(l.session.Mode, gone))
+		l.lose(conditions.DefinitionsMissing(l.session.Mode, gone))
 		return
 	}
 	l.scheduleInspection()
@@ -178,7 +178,7 @@ func (l *loop) countNodes(ctx context.Context) {
 }
 
 // lose ends the session and begins to connect anew.
-func (l *loop) lose(f *verdict.Failure) {
+func (l *loop) lose(f *conditions.Failure) {
 	l.log.Info("Member lost", "reason", f.Reason, "message", f.Message)
 	l.disengage()
 	l.state.Settled = true
@@ -214,15 +214,15 @@ func (l *loop) publish() {
 		l.state.Info.Version = l.inspected.Server.Version
 		l.state.Info.Capabilities = l.inspected.Server.Capabilities
 	}
-	picture := verdict.Picture{
+	picture := conditions.Observation{
 		Engaged: l.state.Engaged, Missing: l.inspected.Missing,
 		Deleting: l.inspected.Definitions.Deleting, Outdated: l.inspected.Definitions.Outdated,
-		Wanted: l.target.Mode, Pulse: l.pulse, Failure: l.failure,
+		Wanted: l.target.Mode, Lease: l.lease, Failure: l.failure,
 	}
 	if l.session != nil {
 		picture.Mode = l.session.Mode
 	}
-	l.state.Conditions = verdict.Judge(l.state.Conditions, picture)
+	l.state.Conditions = conditions.Compute(l.state.Conditions, picture)
 	if l.report(l.state) {
 		l.fleet.notify(l.name)
 	}

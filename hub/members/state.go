@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
-	"github.com/shopfleet/shopfleet/hub/members/verdict"
 )
 
 // Target is how a member should be reached.
@@ -86,10 +86,10 @@ type State struct {
 }
 
 // Conditions are the facts about a member.
-type Conditions = verdict.Conditions
+type Conditions = conditions.Conditions
 
 // Condition is one fact.
-type Condition = verdict.Condition
+type Condition = conditions.Condition
 
 // Info is what was observed of a cluster.
 type Info struct {

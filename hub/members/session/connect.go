@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/link"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
-	"github.com/shopfleet/shopfleet/hub/members/verdict"
 )
 
 const (
@@ -41,12 +41,12 @@ type Attempt struct {
 	// somebody else has the member's copies.
 	Heard bool
 	// Pulse is what is known of the agent.
-	Pulse verdict.Pulse
+	Lease conditions.LeaseMonitor
 	// Probes must succeed in a row, a Period apart.
 	Probes int
 	Period time.Duration
 	// Admit decides whether the cluster with the UID may be the member.
-	Admit func(uid string) *verdict.Failure
+	Admit func(uid string) *conditions.Failure
 	// Indexes are made before the caches are filled.
 	Indexes []Index
 	// NodesChanged is called when nodes changed, from then on until the session ends. It
@@ -65,7 +65,7 @@ type Connected struct {
 	Inspection
 	Nodes preflight.NodeFacts
 	// Pulse is that of the agent, in mode Agent.
-	Pulse verdict.Pulse
+	Lease conditions.LeaseMonitor
 }
 
 // Inspection is what is checked again and again while a member is engaged.
@@ -83,10 +83,10 @@ func (i *Inspection) Blocked() bool { return slices.ContainsFunc(i.Missing, pref
 // Connect does the attempt. The session lives as long as the member's context, also
 // when the one of the attempt ends. Without a failure there is a session to engage or
 // to cancel.
-func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *verdict.Failure) {
+func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *conditions.Failure) {
 	l, err := link.Open(a.Access.Config, a.Settings.Timeouts.link())
 	if err != nil {
-		return nil, a.fail(verdict.StageKubeconfig, v1.ReasonKubeconfigInvalid, "no connection can be made of the kubeconfig", err)
+		return nil, a.fail(conditions.StepKubeconfig, v1.ReasonKubeconfigInvalid, "no connection can be made of the kubeconfig", err)
 	}
 	result, f := a.check(ctx, l)
 	if f != nil {
@@ -96,7 +96,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *verdict.Fai
 	result.Session, err = a.Settings.open(member, a, l)
 	if err != nil {
 		l.Close()
-		return nil, a.unreached(verdict.StageSetup, err)
+		return nil, a.unreached(conditions.StepSetup, err)
 	}
 	if f := a.fill(ctx, result); f != nil {
 		result.Session.Close()
@@ -107,7 +107,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *verdict.Fai
 }
 
 // check does what needs no informers.
-func (a *Attempt) check(ctx context.Context, l *link.Link) (*Connected, *verdict.Failure) {
+func (a *Attempt) check(ctx context.Context, l *link.Link) (*Connected, *conditions.Failure) {
 	uid, err := a.probe(ctx, l)
 	if err != nil {
 		return nil, explainProbe(a.Access, a.Settings.Clock.Now(), err)
@@ -117,19 +117,19 @@ func (a *Attempt) check(ctx context.Context, l *link.Link) (*Connected, *verdict
 	}
 	found, err := a.Settings.inspect(ctx, l, a.Mode)
 	if err != nil {
-		return nil, a.unreached(verdict.StagePermissions, err)
+		return nil, a.unreached(conditions.StepPermissions, err)
 	}
 	if found.Blocked() {
-		return nil, verdict.Lacking(found.Missing)
+		return nil, conditions.PermissionsMissing(found.Missing)
 	}
 	if found.Definitions, err = a.prepare(ctx, l); err != nil {
 		if len(found.Missing) > 0 && apierrors.IsForbidden(err) {
-			return nil, verdict.Lacking(found.Missing)
+			return nil, conditions.PermissionsMissing(found.Missing)
 		}
-		return nil, a.unreached(verdict.StageSetup, err)
+		return nil, a.unreached(conditions.StepSetup, err)
 	}
 	if len(found.Definitions.Absent) > 0 {
-		return nil, verdict.Undefined(a.Mode, found.Definitions.Absent)
+		return nil, conditions.DefinitionsMissing(a.Mode, found.Definitions.Absent)
 	}
 	result := &Connected{UID: uid, Inspection: *found}
 	if f := a.listen(ctx, l, result); f != nil {
@@ -139,28 +139,28 @@ func (a *Attempt) check(ctx context.Context, l *link.Link) (*Connected, *verdict
 }
 
 // listen looks at the agent, once or until it is heard.
-func (a *Attempt) listen(ctx context.Context, l *link.Link, result *Connected) *verdict.Failure {
+func (a *Attempt) listen(ctx context.Context, l *link.Link, result *Connected) *conditions.Failure {
 	if a.Mode != v1.ModeAgent {
 		return nil
 	}
 	began := a.Settings.Clock.Now()
-	result.Pulse = a.Pulse.Resume(began)
+	result.Lease = a.Lease.Resume(began)
 	for {
-		sign, err := a.Settings.sign(ctx, l)
+		sign, err := a.Settings.sampleLease(ctx, l)
 		if err != nil {
-			return a.unreached(verdict.StageSetup, err)
+			return a.unreached(conditions.StepSetup, err)
 		}
 		now := a.Settings.Clock.Now()
-		heard := result.Pulse.Heard
-		result.Pulse = result.Pulse.After(sign, now)
+		heard := result.Lease.Heard
+		result.Lease = result.Lease.After(sign, now)
 		switch {
-		case !a.Heard, result.Pulse.Heard.After(heard):
+		case !a.Heard, result.Lease.Heard.After(heard):
 			return nil
 		case !sign.Present, now.Sub(began) >= listening:
-			return verdict.Unheard(result.Pulse)
+			return conditions.AgentSilent(result.Lease)
 		}
 		if err := a.pause(ctx, listenPeriod); err != nil {
-			return a.unreached(verdict.StageSetup, err)
+			return a.unreached(conditions.StepSetup, err)
 		}
 	}
 }
@@ -204,19 +204,19 @@ func (a *Attempt) prepare(ctx context.Context, l *link.Link) (preflight.Definiti
 }
 
 // fill waits for the caches and reads from them.
-func (a *Attempt) fill(ctx context.Context, result *Connected) *verdict.Failure {
+func (a *Attempt) fill(ctx context.Context, result *Connected) *conditions.Failure {
 	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Sync)
 	defer cancel()
 	s := result.Session
 	if err := s.sync(ctx, a.Settings.profile(a.Mode).Watched(), a.Indexes); err != nil {
-		return a.unreached(verdict.StageSetup, err)
+		return a.unreached(conditions.StepSetup, err)
 	}
 	if err := s.onNodes(ctx, a.NodesChanged); err != nil {
-		return a.unreached(verdict.StageSetup, err)
+		return a.unreached(conditions.StepSetup, err)
 	}
 	nodes, err := s.Nodes(ctx)
 	if err != nil {
-		return a.unreached(verdict.StageSetup, err)
+		return a.unreached(conditions.StepSetup, err)
 	}
 	result.Nodes = nodes
 	return nil
@@ -249,25 +249,25 @@ func (o *Settings) inspect(ctx context.Context, l *link.Link, mode v1.Mode) (*In
 }
 
 // explainProbe says why a probe failed.
-func explainProbe(access *kubeconfig.Access, now time.Time, err error) *verdict.Failure {
+func explainProbe(access *kubeconfig.Access, now time.Time, err error) *conditions.Failure {
 	fault := link.Classify(err)
 	if fault.Reason == v1.ReasonUnauthorized && !access.ExpiresAt.IsZero() && now.After(access.ExpiresAt) {
-		return &verdict.Failure{Stage: verdict.StageReach, Reason: v1.ReasonExpired, Message: "the credentials of the kubeconfig have expired: renew them in the registration Secret"}
+		return &conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonExpired, Message: "the credentials of the kubeconfig have expired: renew them in the registration Secret"}
 	}
-	return &verdict.Failure{Stage: verdict.StageReach, Reason: fault.Reason, Message: fault.Message}
+	return &conditions.Failure{Step: conditions.StepReach, Reason: fault.Reason, Message: fault.Message}
 }
 
 // unreached says why something after the probe failed: because the cluster stopped
 // to answer, or because of what the stage does.
-func (a *Attempt) unreached(at verdict.Stage, err error) *verdict.Failure {
+func (a *Attempt) unreached(at conditions.Step, err error) *conditions.Failure {
 	var late *syncError
 	var definition *preflight.DefinitionError
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(err, &late):
-		return a.fail(verdict.StageSetup, v1.ReasonSetupFailed, "the cluster could not be set up: "+late.Error()+" in time", err)
+		return a.fail(conditions.StepSetup, v1.ReasonSetupFailed, "the cluster could not be set up: "+late.Error()+" in time", err)
 	case apierrors.IsForbidden(err):
-		return a.fail(verdict.StagePermissions, v1.ReasonPermissionsMissing, "the credentials do not allow to review permissions or to set the cluster up", err)
+		return a.fail(conditions.StepPermissions, v1.ReasonPermissionsMissing, "the credentials do not allow to review permissions or to set the cluster up", err)
 	case errors.As(err, &definition) && errors.As(err, &status) && !apierrors.IsUnauthorized(err):
 		return a.fail(at, v1.ReasonSetupFailed, "the definition "+definition.Name+" could not be installed: the cluster answers "+string(apierrors.ReasonForError(err)), err)
 	case errors.As(err, &status) && !apierrors.IsUnauthorized(err):
@@ -278,13 +278,13 @@ func (a *Attempt) unreached(at verdict.Stage, err error) *verdict.Failure {
 	return f
 }
 
-func (a *Attempt) fail(at verdict.Stage, reason, message string, err error) *verdict.Failure {
-	f := &verdict.Failure{Stage: at, Reason: reason, Message: message}
+func (a *Attempt) fail(at conditions.Step, reason, message string, err error) *conditions.Failure {
+	f := &conditions.Failure{Step: at, Reason: reason, Message: message}
 	a.log(f, err)
 	return f
 }
 
 // log keeps the cause, which conditions leave out because it may differ each time.
-func (a *Attempt) log(f *verdict.Failure, err error) {
+func (a *Attempt) log(f *conditions.Failure, err error) {
 	a.Settings.Logger.V(1).Info("Connecting member failed", "cluster", a.Name, "reason", f.Reason, "error", err.Error())
 }

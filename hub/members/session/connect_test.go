@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/clock"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
-	"github.com/shopfleet/shopfleet/hub/members/verdict"
 )
 
 func TestUnreached(t *testing.T) {
@@ -25,32 +25,32 @@ func TestUnreached(t *testing.T) {
 	}
 	tests := map[string]struct {
 		err  error
-		want verdict.Failure
+		want conditions.Failure
 	}{
 		"a definition is refused": {
 			about(apierrors.NewConflict(definitions, "shops.example.com", errors.New("changed"))),
-			verdict.Failure{Stage: verdict.StageSetup, Reason: v1.ReasonSetupFailed, Message: "the definition shops.example.com could not be installed: the cluster answers Conflict"},
+			conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the definition shops.example.com could not be installed: the cluster answers Conflict"},
 		},
 		"a definition is forbidden": {
 			about(apierrors.NewForbidden(definitions, "shops.example.com", errors.New("no"))),
-			verdict.Failure{Stage: verdict.StagePermissions, Reason: v1.ReasonPermissionsMissing, Message: "the credentials do not allow to review permissions or to set the cluster up"},
+			conditions.Failure{Step: conditions.StepPermissions, Reason: v1.ReasonPermissionsMissing, Message: "the credentials do not allow to review permissions or to set the cluster up"},
 		},
 		"the credentials end meanwhile": {
 			about(apierrors.NewUnauthorized("no")),
-			verdict.Failure{Stage: verdict.StageReach, Reason: v1.ReasonUnauthorized, Message: "the cluster does not accept the credentials of the kubeconfig"},
+			conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonUnauthorized, Message: "the cluster does not accept the credentials of the kubeconfig"},
 		},
 		"something else is refused": {
 			apierrors.NewServiceUnavailable("later"),
-			verdict.Failure{Stage: verdict.StageSetup, Reason: v1.ReasonSetupFailed, Message: "the cluster could not be set up: it answers ServiceUnavailable"},
+			conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cluster could not be set up: it answers ServiceUnavailable"},
 		},
 		"informers are late": {
 			&syncError{kinds: []string{"Shop"}},
-			verdict.Failure{Stage: verdict.StageSetup, Reason: v1.ReasonSetupFailed, Message: "the cluster could not be set up: cannot list Shop in time"},
+			conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cluster could not be set up: cannot list Shop in time"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(&test.want, attempt.unreached(verdict.StageSetup, test.err)); diff != "" {
+			if diff := cmp.Diff(&test.want, attempt.unreached(conditions.StepSetup, test.err)); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)
 			}
 		})

@@ -23,10 +23,10 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/link"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
-	"github.com/shopfleet/shopfleet/hub/members/verdict"
 )
 
 // Session is one connection with its informers, from the attempt that made it to its
@@ -60,7 +60,7 @@ func (s *Session) Ended() <-chan struct{} { return s.ended }
 func (s *Session) Probe(ctx context.Context) (string, error) { return s.link.Probe(ctx) }
 
 // Explain says what the error of a probe means at that time.
-func (s *Session) Explain(err error, now time.Time) *verdict.Failure {
+func (s *Session) Explain(err error, now time.Time) *conditions.Failure {
 	return explainProbe(s.Access, now, err)
 }
 
@@ -86,26 +86,26 @@ func (s *Session) Inspect(ctx context.Context) (*Inspection, error) {
 }
 
 // Sign reads the agent's Lease.
-func (s *Session) Sign(ctx context.Context) (verdict.Sign, error) {
-	return s.settings.sign(ctx, s.link)
+func (s *Session) SampleLease(ctx context.Context) (conditions.LeaseSample, error) {
+	return s.settings.sampleLease(ctx, s.link)
 }
 
 // sign reads the Lease of a cluster's agent.
-func (o *Settings) sign(ctx context.Context, l *link.Link) (verdict.Sign, error) {
+func (o *Settings) sampleLease(ctx context.Context, l *link.Link) (conditions.LeaseSample, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeouts.Probe)
 	defer cancel()
 	leases, err := coordinationv1client.NewForConfigAndClient(l.Config(), l.Client())
 	if err != nil {
-		return verdict.Sign{}, fmt.Errorf("making a client for leases: %w", err)
+		return conditions.LeaseSample{}, fmt.Errorf("making a client for leases: %w", err)
 	}
 	lease, err := leases.Leases(o.Lease.Namespace).Get(ctx, o.Lease.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return verdict.Sign{}, nil
+		return conditions.LeaseSample{}, nil
 	}
 	if err != nil {
-		return verdict.Sign{}, fmt.Errorf("reading the agent's lease: %w", err)
+		return conditions.LeaseSample{}, fmt.Errorf("reading the agent's lease: %w", err)
 	}
-	sign := verdict.Sign{Present: true}
+	sign := conditions.LeaseSample{Present: true}
 	if lease.Spec.HolderIdentity != nil {
 		sign.Holder = *lease.Spec.HolderIdentity
 	}

@@ -1,4 +1,4 @@
-package verdict
+package conditions
 
 import (
 	"strings"
@@ -24,119 +24,119 @@ func missing() []authorizationv1.ResourceAttributes {
 }
 
 // judgement is what follows from a picture, and from what was before.
-type judgement struct {
+type computeCase struct {
 	last    Conditions
-	picture Picture
+	picture Observation
 	want    short
 }
 
-func failed(stage Stage, reason string) Picture {
-	return Picture{Failure: &Failure{Stage: stage, Reason: reason, Message: "m"}}
+func failed(stage Step, reason string) Observation {
+	return Observation{Failure: &Failure{Step: stage, Reason: reason, Message: "m"}}
 }
 
-func TestJudge(t *testing.T) {
-	good := Judge(Unseen(), Picture{Engaged: true})
-	tests := map[string]judgement{
+func TestCompute(t *testing.T) {
+	good := Compute(NotObserved(), Observation{Engaged: true})
+	tests := map[string]computeCase{
 		"unseen": {
-			Unseen(), Picture{},
+			NotObserved(), Observation{},
 			short{"U Connecting", "U Connecting", "U NotChecked", "U NotChecked", "U NotChecked"},
 		},
 		"engaged": {
-			Unseen(), Picture{Engaged: true},
+			NotObserved(), Observation{Engaged: true},
 			short{"T Connected", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"engaged without a permission": {
-			good, Picture{Engaged: true, Missing: missing()},
+			good, Observation{Engaged: true, Missing: missing()},
 			short{"F PermissionsMissing", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
 		},
 		"engaged, and a definition is being deleted": {
-			good, Picture{Engaged: true, Deleting: []string{"d"}},
+			good, Observation{Engaged: true, Deleting: []string{"d"}},
 			short{"F SetupFailed", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"engaged without a permission, and a definition is being deleted": {
-			good, Picture{Engaged: true, Missing: missing(), Deleting: []string{"d"}},
+			good, Observation{Engaged: true, Missing: missing(), Deleting: []string{"d"}},
 			short{"F PermissionsMissing", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
 		},
 		"engaged, and the next kubeconfig is bad": {
-			good, Picture{Engaged: true, Failure: &Failure{StageReach, v1.ReasonUnauthorized, "m"}},
+			good, Observation{Engaged: true, Failure: &Failure{StepReach, v1.ReasonUnauthorized, "m"}},
 			short{"T Connected", "T Connected", "T Authorized", "T Verified", "F Unauthorized"},
 		},
 		"engaged, and wanted with an agent that is not there": {
-			good, Picture{Engaged: true, Wanted: v1.ModeAgent, Failure: Unheard(Pulse{Beat: BeatMissing})},
+			good, Observation{Engaged: true, Wanted: v1.ModeAgent, Failure: AgentSilent(LeaseMonitor{Beat: BeatMissing})},
 			short{"T Connected", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"with an agent": {
-			good, Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatAlive}},
+			good, Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatAlive}},
 			short{"T Connected", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"with an agent that is not known yet": {
-			good, Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent},
+			good, Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent},
 			short{"U Connecting", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"with a silent agent": {
-			good, Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatSilent}},
+			good, Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatSilent}},
 			short{"F AgentSilent", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"with an old definition": {
-			good, Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatAlive}, Outdated: []string{"d"}},
+			good, Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatAlive}, Outdated: []string{"d"}},
 			short{"F SetupFailed", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"with an agent, and wanted without, and not allowed": {
-			good, Picture{Engaged: true, Mode: v1.ModeAgent, Pulse: Pulse{Beat: BeatAlive}, Failure: Lacking(missing())},
+			good, Observation{Engaged: true, Mode: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatAlive}, Failure: PermissionsMissing(missing())},
 			short{"T Connected", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
 		},
-		"connecting again": {good, Picture{}, shorten(good)},
+		"connecting again": {good, Observation{}, shorten(good)},
 	}
 	for name, test := range tests {
 		t.Run(name, test.check)
 	}
 }
 
-func TestJudgeFailures(t *testing.T) {
-	good := Judge(Unseen(), Picture{Engaged: true})
-	tests := map[string]judgement{
+func TestComputeFailures(t *testing.T) {
+	good := Compute(NotObserved(), Observation{Engaged: true})
+	tests := map[string]computeCase{
 		"unsafe kubeconfig": {
-			Unseen(), failed(StageKubeconfig, v1.ReasonUnsafeKubeconfig),
+			NotObserved(), failed(StepKubeconfig, v1.ReasonUnsafeKubeconfig),
 			short{"F UnsafeKubeconfig", "F UnsafeKubeconfig", "U NotChecked", "U NotChecked", "F UnsafeKubeconfig"},
 		},
 		"never answered": {
-			Unseen(), failed(StageReach, v1.ReasonProbeFailed),
+			NotObserved(), failed(StepReach, v1.ReasonProbeFailed),
 			short{"F ProbeFailed", "F ProbeFailed", "U NotChecked", "U NotChecked", "U NotChecked"},
 		},
 		"lost": {
-			good, failed(StageReach, v1.ReasonProbeFailed),
+			good, failed(StepReach, v1.ReasonProbeFailed),
 			short{"F ProbeFailed", "F ProbeFailed", "T Authorized", "T Verified", "T Valid"},
 		},
 		"lost, after the kubeconfig was mended": {
-			Judge(good, failed(StageKubeconfig, v1.ReasonUnsafeKubeconfig)), failed(StageReach, v1.ReasonProbeFailed),
+			Compute(good, failed(StepKubeconfig, v1.ReasonUnsafeKubeconfig)), failed(StepReach, v1.ReasonProbeFailed),
 			short{"F ProbeFailed", "F ProbeFailed", "T Authorized", "T Verified", "U NotChecked"},
 		},
 		"expired": {
-			good, failed(StageReach, v1.ReasonExpired),
+			good, failed(StepReach, v1.ReasonExpired),
 			short{"F Expired", "F Expired", "T Authorized", "T Verified", "F Expired"},
 		},
 		"wrong authority": {
-			Unseen(), failed(StageReach, v1.ReasonCertificateInvalid),
+			NotObserved(), failed(StepReach, v1.ReasonCertificateInvalid),
 			short{"F CertificateInvalid", "F CertificateInvalid", "U NotChecked", "U NotChecked", "F CertificateInvalid"},
 		},
 		"may not be probed": {
-			Unseen(), failed(StageReach, v1.ReasonPermissionsMissing),
+			NotObserved(), failed(StepReach, v1.ReasonPermissionsMissing),
 			short{"F PermissionsMissing", "F PermissionsMissing", "F PermissionsMissing", "U NotChecked", "T Valid"},
 		},
 		"another cluster": {
-			good, failed(StageIdentity, v1.ReasonClusterIdentityChanged),
+			good, failed(StepIdentity, v1.ReasonClusterIdentityChanged),
 			short{"F ClusterIdentityChanged", "T Connected", "T Authorized", "F ClusterIdentityChanged", "T Valid"},
 		},
 		"may not read": {
-			Unseen(), Picture{Failure: Lacking(missing())},
+			NotObserved(), Observation{Failure: PermissionsMissing(missing())},
 			short{"F PermissionsMissing", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
 		},
 		"a definition is lost": {
-			good, Picture{Failure: Undefined(v1.ModeAgentless, []string{"d"})},
+			good, Observation{Failure: DefinitionsMissing(v1.ModeAgentless, []string{"d"})},
 			short{"F SetupFailed", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"caches do not sync": {
-			Unseen(), failed(StageSetup, v1.ReasonSetupFailed),
+			NotObserved(), failed(StepSetup, v1.ReasonSetupFailed),
 			short{"F SetupFailed", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 	}
@@ -145,13 +145,13 @@ func TestJudgeFailures(t *testing.T) {
 	}
 }
 
-func (test judgement) check(t *testing.T) {
+func (test computeCase) check(t *testing.T) {
 	t.Helper()
-	got := Judge(test.last, test.picture)
+	got := Compute(test.last, test.picture)
 	if diff := cmp.Diff(test.want, shorten(got), cmp.AllowUnexported(short{})); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
-	if again := Judge(got, test.picture); again != got {
+	if again := Compute(got, test.picture); again != got {
 		t.Errorf("the same picture changes the conditions: %+v", again)
 	}
 	for _, c := range []Condition{got.Ready, got.Connected, got.Authorized, got.IdentityVerified, got.CredentialsValid} {
@@ -162,11 +162,11 @@ func (test judgement) check(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
-	got := Judge(Unseen(), Picture{Engaged: true, Missing: missing(), Failure: &Failure{StageKubeconfig, v1.ReasonUnsafeKubeconfig, "user.exec"}})
+	got := Compute(NotObserved(), Observation{Engaged: true, Missing: missing(), Failure: &Failure{StepKubeconfig, v1.ReasonUnsafeKubeconfig, "user.exec"}})
 	if want := "the credentials do not allow: create statefulsets.apps"; got.Authorized.Message != want || got.Ready.Message != want {
 		t.Errorf("messages %q and %q, want %q", got.Authorized.Message, got.Ready.Message, want)
 	}
-	got.Ready = Judge(got, Picture{Failure: Undefined(v1.ModeAgentless, []string{"a.example.com", "b.example.com"})}).Ready
+	got.Ready = Compute(got, Observation{Failure: DefinitionsMissing(v1.ModeAgentless, []string{"a.example.com", "b.example.com"})}).Ready
 	if want := "the cluster has lost the definition a.example.com, b.example.com: it is installed again"; got.Ready.Message != want {
 		t.Errorf("message %q, want %q", got.Ready.Message, want)
 	}
@@ -175,26 +175,26 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestJudgeAgents is about the condition that only members in mode Agent have.
-func TestJudgeAgents(t *testing.T) {
-	good := Judge(Unseen(), Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatAlive}})
+// TestComputeAgents is about the condition that only members in mode Agent have.
+func TestComputeAgents(t *testing.T) {
+	good := Compute(NotObserved(), Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatAlive}})
 	tests := map[string]struct {
-		picture Picture
+		picture Observation
 		want    string
 	}{
-		"agentless":                  {Picture{Engaged: true}, ""},
-		"alive":                      {Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatAlive}}, "True AgentAlive"},
-		"silent":                     {Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatSilent}}, "False AgentSilent"},
-		"missing":                    {Picture{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Pulse: Pulse{Beat: BeatMissing}}, "False AgentMissing"},
-		"out of reach":               {Picture{Wanted: v1.ModeAgent, Failure: &Failure{StageReach, v1.ReasonProbeFailed, "m"}}, "Unknown NotChecked"},
-		"without the definition":     {Picture{Wanted: v1.ModeAgent, Failure: Undefined(v1.ModeAgent, []string{"d"})}, "False AgentMissing"},
-		"to come, and silent":        {Picture{Engaged: true, Wanted: v1.ModeAgent, Failure: Unheard(Pulse{Beat: BeatSilent})}, "False AgentSilent"},
-		"to go, and still at work":   {Picture{Engaged: true, Mode: v1.ModeAgent, Pulse: Pulse{Beat: BeatAlive}}, "True AgentAlive"},
-		"gone from the fleet's care": {Picture{Failure: &Failure{StageReach, v1.ReasonProbeFailed, "m"}}, ""},
+		"agentless":                  {Observation{Engaged: true}, ""},
+		"alive":                      {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatAlive}}, "True AgentAlive"},
+		"silent":                     {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatSilent}}, "False AgentSilent"},
+		"missing":                    {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatMissing}}, "False AgentMissing"},
+		"out of reach":               {Observation{Wanted: v1.ModeAgent, Failure: &Failure{StepReach, v1.ReasonProbeFailed, "m"}}, "Unknown NotChecked"},
+		"without the definition":     {Observation{Wanted: v1.ModeAgent, Failure: DefinitionsMissing(v1.ModeAgent, []string{"d"})}, "False AgentMissing"},
+		"to come, and silent":        {Observation{Engaged: true, Wanted: v1.ModeAgent, Failure: AgentSilent(LeaseMonitor{Beat: BeatSilent})}, "False AgentSilent"},
+		"to go, and still at work":   {Observation{Engaged: true, Mode: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatAlive}}, "True AgentAlive"},
+		"gone from the fleet's care": {Observation{Failure: &Failure{StepReach, v1.ReasonProbeFailed, "m"}}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := Judge(good, tt.picture).AgentReady
+			c := Compute(good, tt.picture).AgentReady
 			if got := strings.TrimSpace(string(c.Status) + " " + c.Reason); got != tt.want {
 				t.Errorf("AgentReady is %q, want %q", got, tt.want)
 			}

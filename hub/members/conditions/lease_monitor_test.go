@@ -1,4 +1,4 @@
-package verdict
+package conditions
 
 import (
 	"testing"
@@ -8,21 +8,21 @@ import (
 // look is what a Lease said at a time, in seconds.
 type look struct {
 	at   int
-	sign Sign
+	sign LeaseSample
 }
 
-func renewed(at int64) Sign { return Sign{Present: true, Holder: "pod-1", Renewed: at} }
+func renewed(at int64) LeaseSample { return LeaseSample{Present: true, Holder: "pod-1", Renewed: at} }
 
-func TestPulse(t *testing.T) {
+func TestLeaseMonitor(t *testing.T) {
 	t.Parallel()
-	gone, released := Sign{}, Sign{Present: true, Renewed: 9}
+	gone, released := LeaseSample{}, LeaseSample{Present: true, Renewed: 9}
 	tests := map[string]struct {
 		looks []look
-		want  Beat
+		want  LeaseState
 	}{
 		"one look tells nothing":              {[]look{{0, renewed(1)}}, BeatUnknown},
 		"a change is a sign of life":          {[]look{{0, renewed(1)}, {1, renewed(2)}}, BeatAlive},
-		"so is another holder":                {[]look{{0, renewed(1)}, {1, Sign{true, "pod-2", 1}}}, BeatAlive},
+		"so is another holder":                {[]look{{0, renewed(1)}, {1, LeaseSample{true, "pod-2", 1}}}, BeatAlive},
 		"no Lease is no agent":                {[]look{{0, gone}}, BeatMissing},
 		"an agent that came":                  {[]look{{0, gone}, {1, renewed(1)}}, BeatAlive},
 		"a clock that stands still, too soon": {[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {39, renewed(1)}}, BeatUnknown},
@@ -47,7 +47,7 @@ func TestPulse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			begin := time.Unix(1000, 0)
-			p := Pulse{}.Resume(begin)
+			p := LeaseMonitor{}.Resume(begin)
 			for _, l := range tt.looks {
 				p = p.After(l.sign, begin.Add(time.Duration(l.at)*time.Second))
 			}
@@ -58,12 +58,12 @@ func TestPulse(t *testing.T) {
 	}
 }
 
-// TestPulseSurvivesAnOutage: a cluster that did not answer for minutes says nothing
+// TestLeaseMonitorSurvivesAnOutage: a cluster that did not answer for minutes says nothing
 // about its agent.
-func TestPulseSurvivesAnOutage(t *testing.T) {
+func TestLeaseMonitorSurvivesAnOutage(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1000, 0)
-	p := Pulse{}.Resume(begin).After(renewed(1), begin).After(renewed(2), begin.Add(time.Second))
+	p := LeaseMonitor{}.Resume(begin).After(renewed(1), begin).After(renewed(2), begin.Add(time.Second))
 	back := begin.Add(10 * time.Minute)
 	p = p.Resume(back)
 	for i := range 5 {

@@ -1,4 +1,4 @@
-package verdict
+package conditions
 
 import (
 	"context"
@@ -93,7 +93,7 @@ func (test admission) check(t *testing.T) {
 	switch {
 	case f == nil && test.reason != "":
 		t.Errorf("admitted, want %s", test.reason)
-	case f != nil && (f.Reason != test.reason || f.Stage != StageIdentity):
+	case f != nil && (f.Reason != test.reason || f.Step != StepIdentity):
 		t.Errorf("refused with %+v, want %q", f, test.reason)
 	case f != nil && test.names != "" && !strings.Contains(f.Message, `"`+test.names+`"`):
 		t.Errorf("message %q does not name %q", f.Message, test.names)

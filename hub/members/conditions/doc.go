@@ -17,4 +17,4 @@
 // What was verified before a member was lost stays in its conditions: only Connected
 // and Ready change with the silence of a cluster, because silence says nothing else.
 // The agent of such a cluster is Unknown: nobody hears it.
-package verdict
+package conditions

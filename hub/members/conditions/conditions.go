@@ -1,4 +1,4 @@
-package verdict
+package conditions
 
 import (
 	"strings"
@@ -11,47 +11,47 @@ import (
 )
 
 // Stage is how far an attempt to connect came.
-type Stage int
+type Step int
 
 // The stages, in their order.
 const (
-	StageKubeconfig Stage = iota
-	StageReach
-	StageIdentity
-	StagePermissions
-	StageSetup
+	StepKubeconfig Step = iota
+	StepReach
+	StepIdentity
+	StepPermissions
+	StepSetup
 )
 
 // Failure is why a kubeconfig does not lead to an engaged member.
 type Failure struct {
-	Stage Stage
+	Step Step
 	// Reason and Message are those of a condition.
 	Reason, Message string
 }
 
 // Lacking is the failure of credentials that do not allow enough.
-func Lacking(missing []authorizationv1.ResourceAttributes) *Failure {
-	return &Failure{StagePermissions, v1.ReasonPermissionsMissing, lacking(missing)}
+func PermissionsMissing(missing []authorizationv1.ResourceAttributes) *Failure {
+	return &Failure{StepPermissions, v1.ReasonPermissionsMissing, lacking(missing)}
 }
 
 // Undefined is the failure of a cluster that does not have the definitions of these
 // names.
-func Undefined(mode v1.Mode, names []string) *Failure {
+func DefinitionsMissing(mode v1.Mode, names []string) *Failure {
 	if mode == v1.ModeAgent {
-		return &Failure{StageSetup, v1.ReasonAgentMissing,
+		return &Failure{StepSetup, v1.ReasonAgentMissing,
 			"the cluster does not have the definition " + strings.Join(names, ", ") + ": " + messageInstall}
 	}
-	return &Failure{StageSetup, v1.ReasonSetupFailed,
+	return &Failure{StepSetup, v1.ReasonSetupFailed,
 		"the cluster has lost the definition " + strings.Join(names, ", ") + ": it is installed again"}
 }
 
 // Unheard is the failure of a cluster whose agent should take over and does not.
-func Unheard(p Pulse) *Failure {
+func AgentSilent(p LeaseMonitor) *Failure {
 	if p.Beat != BeatMissing {
 		p.Beat = BeatSilent
 	}
 	c := p.Condition()
-	return &Failure{StageSetup, c.Reason, c.Message}
+	return &Failure{StepSetup, c.Reason, c.Message}
 }
 
 // Conditions are the facts about a member.
@@ -75,7 +75,7 @@ type Condition struct {
 }
 
 // Picture is what is known about a member now.
-type Picture struct {
+type Observation struct {
 	// Engaged tells that the member is connected and the hub works there.
 	Engaged bool
 	// Missing are the permissions that an engaged member lacks.
@@ -85,7 +85,7 @@ type Picture struct {
 	// Mode is that of an engaged member, Wanted the one that it should have.
 	Mode, Wanted v1.Mode
 	// Pulse is that of the agent of an engaged member in mode Agent.
-	Pulse Pulse
+	Lease LeaseMonitor
 	// Outdated are the definitions that are older there than the hub's, in mode Agent.
 	Outdated []string
 	// Failure is why the wanted kubeconfig does not work; nil while nothing is known
@@ -125,7 +125,7 @@ func verified() Condition {
 }
 
 // Unseen are the conditions of a member that nothing is known about.
-func Unseen() Conditions {
+func NotObserved() Conditions {
 	return Conditions{
 		Ready:            unknown(v1.ReasonConnecting, messageConnecting),
 		Connected:        unknown(v1.ReasonConnecting, messageConnecting),
@@ -137,10 +137,10 @@ func Unseen() Conditions {
 
 // Judge returns the conditions that follow from the picture. What the picture says
 // nothing about stays as it was last.
-func Judge(last Conditions, p Picture) Conditions {
+func Compute(last Conditions, p Observation) Conditions {
 	switch {
 	case p.Engaged:
-		return judgeEngaged(p)
+		return computeEngaged(p)
 	case p.Failure == nil:
 		return last
 	}
@@ -148,19 +148,19 @@ func Judge(last Conditions, p Picture) Conditions {
 	next := last
 	next.Ready = no(f.Reason, f.Message)
 	next.AgentReady = agentOfLost(p)
-	switch f.Stage {
-	case StageKubeconfig:
+	switch f.Step {
+	case StepKubeconfig:
 		next.CredentialsValid = no(f.Reason, f.Message)
 		next.Connected = no(f.Reason, "there is no kubeconfig that may be used")
-	case StageReach:
+	case StepReach:
 		next.reach(f)
-	case StageIdentity:
+	case StepIdentity:
 		next.Connected, next.CredentialsValid = answers(), accepted()
 		next.IdentityVerified = no(f.Reason, f.Message)
-	case StagePermissions:
+	case StepPermissions:
 		next.Connected, next.CredentialsValid, next.IdentityVerified = answers(), accepted(), verified()
 		next.Authorized = no(f.Reason, f.Message)
-	case StageSetup:
+	case StepSetup:
 		next.Connected, next.CredentialsValid, next.IdentityVerified = answers(), accepted(), verified()
 		next.Authorized = authorized()
 	}
@@ -185,7 +185,7 @@ func (c *Conditions) reach(f *Failure) {
 	}
 }
 
-func judgeEngaged(p Picture) Conditions {
+func computeEngaged(p Observation) Conditions {
 	next := Conditions{
 		Ready:            yes(v1.ReasonConnected, "the cluster is connected"),
 		Connected:        answers(),
@@ -205,16 +205,16 @@ func judgeEngaged(p Picture) Conditions {
 		next.Authorized = no(v1.ReasonPermissionsMissing, lacking(p.Missing))
 		next.Ready = next.Authorized
 	}
-	next.judgeAgent(p)
+	next.setAgent(p)
 	if p.Failure != nil {
 		next.hold(p)
 	}
 	return next
 }
 
-// judgeAgent says how the agent is of an engaged member. That nobody keeps the copies'
+// setAgent says how the agent is of an engaged member. That nobody keeps the copies'
 // status up to date is worth more than anything else, since it makes that status old.
-func (c *Conditions) judgeAgent(p Picture) {
+func (c *Conditions) setAgent(p Observation) {
 	if p.Mode != v1.ModeAgent {
 		return
 	}
@@ -222,7 +222,7 @@ func (c *Conditions) judgeAgent(p Picture) {
 		c.Ready = no(v1.ReasonSetupFailed, "the definition "+strings.Join(p.Outdated, ", ")+
 			" in the cluster is older than the hub's, and its agent may be too: "+messageInstall)
 	}
-	c.AgentReady = p.Pulse.Condition()
+	c.AgentReady = p.Lease.Condition()
 	if c.AgentReady.Status != metav1.ConditionTrue {
 		c.Ready = c.AgentReady
 	}
@@ -230,14 +230,14 @@ func (c *Conditions) judgeAgent(p Picture) {
 
 // hold says why an engaged member stays as it is although something else is wanted:
 // another kubeconfig, or another mode.
-func (c *Conditions) hold(p Picture) {
+func (c *Conditions) hold(p Observation) {
 	f := p.Failure
 	switch {
 	case p.Mode == p.Wanted:
 		c.CredentialsValid = no(f.Reason, f.Message+messageStillInUse)
 	case p.Wanted == v1.ModeAgent:
 		c.AgentReady = no(f.Reason, f.Message+"; the hub runs the shops until then")
-	case f.Stage == StagePermissions:
+	case f.Step == StepPermissions:
 		c.Authorized = no(f.Reason, f.Message+messageAgentStays)
 	default:
 		c.CredentialsValid = no(f.Reason, f.Message+messageAgentStays)
@@ -245,7 +245,7 @@ func (c *Conditions) hold(p Picture) {
 }
 
 // agentOfLost says what is known of the agent of a member that is not engaged.
-func agentOfLost(p Picture) Condition {
+func agentOfLost(p Observation) Condition {
 	switch {
 	case p.Wanted != v1.ModeAgent:
 		return Condition{}

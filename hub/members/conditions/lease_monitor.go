@@ -1,4 +1,4 @@
-package verdict
+package conditions
 
 import (
 	"time"
@@ -17,7 +17,7 @@ const (
 
 // Sign is what an agent's Lease said when it was looked at; the zero value tells that
 // there was none.
-type Sign struct {
+type LeaseSample struct {
 	// Present tells that there was a Lease.
 	Present bool
 	// Holder is who holds it; empty when it was given back.
@@ -28,11 +28,11 @@ type Sign struct {
 }
 
 // Beat is how an agent is.
-type Beat int
+type LeaseState int
 
 const (
 	// BeatUnknown is what it is at first: one look alone tells nothing.
-	BeatUnknown Beat = iota
+	BeatUnknown LeaseState = iota
 	// BeatAlive agents gave a sign of life not long ago.
 	BeatAlive
 	// BeatSilent ones did not.
@@ -43,25 +43,25 @@ const (
 
 // Pulse judges an agent by whether its Lease changes between one look and the next.
 // The zero value knows nothing. It is a value: methods return the next one.
-type Pulse struct {
-	Beat Beat
+type LeaseMonitor struct {
+	Beat LeaseState
 	// Heard is when the last sign of life was seen; zero for never.
 	Heard time.Time
 
-	last    Sign
+	last    LeaseSample
 	known   bool      // last was seen
 	since   time.Time // when silence began to count
 	silents int       // looks since then without anything new
 }
 
 // Resume begins to count silence anew: while nobody looked, nobody was silent.
-func (p Pulse) Resume(now time.Time) Pulse {
+func (p LeaseMonitor) Resume(now time.Time) LeaseMonitor {
 	p.since, p.silents = now, 0
 	return p
 }
 
 // After returns the pulse after a look.
-func (p Pulse) After(s Sign, now time.Time) Pulse {
+func (p LeaseMonitor) After(s LeaseSample, now time.Time) LeaseMonitor {
 	news := p.known && s != p.last && s.Holder != ""
 	first := !p.known
 	p.last, p.known = s, true
@@ -83,7 +83,7 @@ func (p Pulse) After(s Sign, now time.Time) Pulse {
 }
 
 // Condition says how the agent is.
-func (p Pulse) Condition() Condition {
+func (p LeaseMonitor) Condition() Condition {
 	switch p.Beat {
 	case BeatAlive:
 		return yes(v1.ReasonAgentAlive, "the agent gives signs of life")

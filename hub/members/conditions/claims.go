@@ -1,4 +1,4 @@
-package verdict
+package conditions
 
 import (
 	"cmp"
@@ -59,17 +59,17 @@ func (c *Claims) Admit(ctx context.Context, name, uid string) *Failure {
 	defer c.mu.Unlock()
 	mine := c.members[name]
 	if uid == c.hub {
-		return &Failure{StageIdentity, v1.ReasonHubItself,
+		return &Failure{StepIdentity, v1.ReasonHubItself,
 			"the kubeconfig leads to the hub's own cluster: a hub is no member of itself"}
 	}
 	if first := cmp.Or(mine.pinned, mine.seen); first != "" && first != uid {
-		return &Failure{StageIdentity, v1.ReasonClusterIdentityChanged,
+		return &Failure{StepIdentity, v1.ReasonClusterIdentityChanged,
 			"the kubeconfig leads to another cluster than the one that was registered under this name: " +
 				"delete the MemberCluster and register it again if that is meant"}
 	}
 	for other, theirs := range c.members {
 		if other != name && theirs.holds(uid) && precedes(uid, theirs, mine, other < name) {
-			return &Failure{StageIdentity, v1.ReasonDuplicateCluster,
+			return &Failure{StepIdentity, v1.ReasonDuplicateCluster,
 				fmt.Sprintf("the kubeconfig leads to the cluster that is registered as %q already: remove one of the two registrations", c.first(uid, name))}
 		}
 	}
