@@ -12,7 +12,7 @@ const VisibilityWindow = 90 * time.Second
 //		intent = intent.Sending(now) // and write it down
 //		spec.MaySend = true
 //	}
-//	snapshot, err := session.Snapshots.EnsureSnapshot(ctx, spec)
+//	snapshot, err := connection.Snapshots.EnsureSnapshot(ctx, spec)
 //	intent = intent.After(snapshot.State, err) // and write it down
 //
 // Whoever comes after a crash between the two writes only looks, until what was made

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/hub/members/link"
+	"github.com/shopfleet/shopfleet/hub/members/transport"
 	"github.com/shopfleet/shopfleet/hub/prepare"
 )
 
@@ -58,7 +58,7 @@ func (r *region) asHub(t *testing.T) cluster.Cluster {
 	}
 	token := strings.TrimSpace(r.must(t, "create", "token", "shopfleet-hub", "--namespace", config.Namespace))
 	access := &rest.Config{Host: admin.Host, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: admin.CAData}}
-	l, err := link.Open(access, link.Timeouts{Dial: patience, Request: patience, Probe: patience})
+	l, err := transport.Open(access, transport.Timeouts{Dial: patience, Request: patience, Probe: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/hub/members/link"
+	"github.com/shopfleet/shopfleet/hub/members/transport"
 	"github.com/shopfleet/shopfleet/hub/prepare"
 )
 
@@ -157,7 +157,7 @@ func (w *world) prepare(t *testing.T, account client.ObjectKey, app *v1.Ecommerc
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := link.Open(access, link.Timeouts{Dial: usual, Request: usual, Probe: usual})
+	l, err := transport.Open(access, transport.Timeouts{Dial: usual, Request: usual, Probe: usual})
 	if err != nil {
 		t.Fatal(err)
 	}

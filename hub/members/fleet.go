@@ -17,7 +17,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
-	"github.com/shopfleet/shopfleet/hub/members/session"
+	"github.com/shopfleet/shopfleet/hub/members/connection"
 )
 
 // ErrStarted tells that a Fleet was started twice.
@@ -26,7 +26,7 @@ var ErrStarted = errors.New("fleet is started already")
 // Fleet is all members. Its methods may be called at the same time and none waits
 // for the network of a member, but for IndexField, which may wait for a cache.
 type Fleet struct {
-	settings *session.Settings
+	settings *connection.Settings
 	claims   *conditions.Claims
 	// pending wakes Start when there are accessors to start.
 	pending chan struct{}
@@ -34,7 +34,7 @@ type Fleet struct {
 	mu        sync.RWMutex
 	started   bool
 	accessors map[string]*accessor
-	indexes   []session.Index
+	indexes   []connection.Index
 	listeners map[*listener]struct{}
 }
 
@@ -159,7 +159,7 @@ func (f *Fleet) Mode(name string) v1.Mode {
 // IndexField indexes a field in the caches of all members, now and in future.
 func (f *Fleet) IndexField(ctx context.Context, object client.Object, field string, extract client.IndexerFunc) error {
 	f.mu.Lock()
-	f.indexes = append(f.indexes, session.Index{Object: object, Field: field, Extract: extract})
+	f.indexes = append(f.indexes, connection.Index{Object: object, Field: field, Extract: extract})
 	accessors := slices.Collect(maps.Values(f.accessors))
 	f.mu.Unlock()
 	for _, a := range accessors {
@@ -289,7 +289,7 @@ func (f *Fleet) notify(name string) {
 	}
 }
 
-func (f *Fleet) fieldIndexes() []session.Index {
+func (f *Fleet) fieldIndexes() []connection.Index {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return slices.Clone(f.indexes)

@@ -13,8 +13,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
+	"github.com/shopfleet/shopfleet/hub/members/connection"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
-	"github.com/shopfleet/shopfleet/hub/members/session"
 )
 
 const (
@@ -67,10 +67,10 @@ type loop struct {
 	parsed bool
 
 	// What is.
-	session     *session.Session // nil unless engaged
+	connection  *connection.Connection // nil unless engaged
 	wasEngaged  bool
 	state       State
-	inspected   session.Inspection
+	inspected   connection.Inspection
 	lease       conditions.LeaseMonitor
 	failure     *conditions.Failure
 	misses      int // failed probes in a row
@@ -99,8 +99,8 @@ type result struct {
 	uid       string
 	err       error
 	failure   *conditions.Failure
-	connected *session.Connected
-	found     *session.Inspection
+	connected *connection.Connected
+	found     *connection.Inspection
 	sample    conditions.LeaseSample
 }
 
@@ -148,8 +148,8 @@ func (l *loop) await(ctx context.Context) {
 	timer := l.fleet.settings.Clock.NewTimer(l.untilDue())
 	defer timer.Stop()
 	var ended <-chan struct{}
-	if l.session != nil {
-		ended = l.session.Ended()
+	if l.connection != nil {
+		ended = l.connection.Ended()
 	}
 	select {
 	case <-ctx.Done():
@@ -194,13 +194,13 @@ func (l *loop) startDue(ctx context.Context) {
 		case taskConnect:
 			l.startConnect(ctx)
 		case taskProbe:
-			probe := l.session.Probe
+			probe := l.connection.Probe
 			l.start(ctx, t, func(ctx context.Context) (r result) {
 				r.uid, r.err = probe(ctx)
 				return r
 			})
 		case taskInspect:
-			inspect := l.session.Inspect
+			inspect := l.connection.Inspect
 			l.start(ctx, t, func(ctx context.Context) (r result) {
 				r.found, r.err = inspect(ctx)
 				return r
@@ -208,7 +208,7 @@ func (l *loop) startDue(ctx context.Context) {
 		case taskNodes:
 			l.countNodes(ctx)
 		case taskListen:
-			listen := l.session.SampleLease
+			listen := l.connection.SampleLease
 			l.start(ctx, t, func(ctx context.Context) (r result) {
 				r.sample, r.err = listen(ctx)
 				return r
@@ -238,7 +238,7 @@ func (l *loop) start(member context.Context, t task, do func(context.Context) re
 
 // discard ends a session that is not wanted. The goroutine of the member waits for
 // its end at its own.
-func (l *loop) discard(c *session.Connected) {
+func (l *loop) discard(c *connection.Connected) {
 	if c != nil {
 		c.Session.Close()
 		l.group.Go(func() { <-c.Session.Ended() })
@@ -255,12 +255,12 @@ func (l *loop) stop(t task) {
 }
 
 func (l *loop) startConnect(ctx context.Context) {
-	a := &session.Attempt{
+	a := &connection.Attempt{
 		Settings:     l.fleet.settings,
 		Name:         l.name,
 		Access:       l.access,
 		Mode:         l.target.Mode,
-		Heard:        l.session != nil && l.session.Mode != l.target.Mode,
+		Heard:        l.connection != nil && l.connection.Mode != l.target.Mode,
 		Lease:        l.lease,
 		Probes:       1,
 		Period:       l.target.Health.Period,
@@ -269,7 +269,7 @@ func (l *loop) startConnect(ctx context.Context) {
 		NodesChanged: func() { nudge(l.nodes) },
 		Unserved:     func() { nudge(l.unserved) },
 	}
-	if l.wasEngaged && l.session == nil {
+	if l.wasEngaged && l.connection == nil {
 		a.Probes = l.target.Health.SuccessThreshold
 	}
 	l.start(ctx, taskConnect, func(attempting context.Context) (r result) {
@@ -284,7 +284,7 @@ func (l *loop) retarget() {
 	last := l.target
 	l.target = l.wanted()
 	if l.parsed && bytes.Equal(last.Kubeconfig, l.target.Kubeconfig) && last.Mode == l.target.Mode {
-		if l.session == nil && !l.due[taskConnect].IsZero() {
+		if l.connection == nil && !l.due[taskConnect].IsZero() {
 			l.schedule(taskConnect, 0)
 		}
 		return
@@ -298,10 +298,10 @@ func (l *loop) retarget() {
 	switch {
 	case errors.As(err, &refused):
 		l.refuse(refused)
-	case l.session != nil && l.session.Access.Fingerprint == access.Fingerprint && l.session.Mode == l.target.Mode:
+	case l.connection != nil && l.connection.Access.Fingerprint == access.Fingerprint && l.connection.Mode == l.target.Mode:
 		l.failure = nil
 	default:
-		if l.session == nil && l.failure != nil && l.failure.Step == conditions.StepKubeconfig {
+		if l.connection == nil && l.failure != nil && l.failure.Step == conditions.StepKubeconfig {
 			l.state.Conditions = conditions.NotObserved()
 		}
 		l.failure = nil
@@ -315,7 +315,7 @@ func (l *loop) refuse(err *kubeconfig.Error) {
 	f := &conditions.Failure{Step: conditions.StepKubeconfig, Reason: err.Reason, Message: err.Message}
 	l.failure = f
 	l.state.Settled = true
-	if err.Reason == v1.ReasonKubeconfigMissing && l.session != nil {
+	if err.Reason == v1.ReasonKubeconfigMissing && l.connection != nil {
 		l.lose(f)
 	}
 }

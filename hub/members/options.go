@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/hub/members/connection"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
-	"github.com/shopfleet/shopfleet/hub/members/session"
 )
 
 // Options configure a Fleet.
@@ -49,28 +49,28 @@ type Profile struct {
 	Permissions []authorizationv1.ResourceAttributes
 }
 
-func (p Profile) settings() session.Profile {
+func (p Profile) settings() connection.Profile {
 	if p.CacheOptions == nil {
 		p.CacheOptions = func() cache.Options { return cache.Options{} }
 	}
 	if p.Watched == nil {
 		p.Watched = func() []client.Object { return nil }
 	}
-	return session.Profile(p)
+	return connection.Profile(p)
 }
 
 // Timeouts bound what asks the network of a member.
-type Timeouts = session.Timeouts
+type Timeouts = connection.Timeouts
 
 // settings fills in defaults and returns what the sessions need.
-func (o Options) settings() *session.Settings {
+func (o Options) settings() *connection.Settings {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	if o.Logger.GetSink() == nil {
 		o.Logger = logr.Discard()
 	}
-	return &session.Settings{
+	return &connection.Settings{
 		Scheme:    o.Scheme,
 		Clock:     o.Clock,
 		Logger:    o.Logger,

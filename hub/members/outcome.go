@@ -8,7 +8,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
-	"github.com/shopfleet/shopfleet/hub/members/session"
+	"github.com/shopfleet/shopfleet/hub/members/connection"
 )
 
 // finish does what the result of a task asks for.
@@ -57,10 +57,10 @@ func (l *loop) conclusive(f *conditions.Failure) bool {
 }
 
 // adopt swaps to a new session and engages it.
-func (l *loop) adopt(c *session.Connected) {
-	swapped := l.session != nil
+func (l *loop) adopt(c *connection.Connected) {
+	swapped := l.connection != nil
 	l.disengage()
-	l.session = c.Session
+	l.connection = c.Session
 	l.group.Go(func() { <-c.Session.Ended() })
 	l.provide(c.Session.Cluster, c.Session.Mode)
 	if err := c.Session.Engage(l.aware, l.name); err != nil {
@@ -105,7 +105,7 @@ func (l *loop) listened(r result) {
 // start is better than none.
 func (l *loop) hear() {
 	l.state.AgentHeard = l.lease.Heard
-	if l.session.Mode != v1.ModeAgent || l.lease.Beat != conditions.BeatUnknown {
+	if l.connection.Mode != v1.ModeAgent || l.lease.Beat != conditions.BeatUnknown {
 		l.state.Settled = true
 	}
 }
@@ -122,7 +122,7 @@ func (l *loop) scheduleInspection() {
 // hastenInspection has a member inspected that no longer serves a kind. One that is
 // being inspected is left alone: as long as it is so, the informer says it again.
 func (l *loop) hastenInspection() {
-	if l.session != nil && l.running[taskInspect] == nil && l.due[taskInspect].After(l.now().Add(inspectNow)) {
+	if l.connection != nil && l.running[taskInspect] == nil && l.due[taskInspect].After(l.now().Add(inspectNow)) {
 		l.schedule(taskInspect, inspectNow)
 	}
 }
@@ -134,7 +134,7 @@ func (l *loop) probed(ctx context.Context, r result) {
 		l.misses++
 		l.log.V(1).Info("Probe failed", "misses", l.misses, "error", r.err.Error())
 		if l.misses >= l.target.Health.FailureThreshold {
-			l.lose(l.session.Explain(r.err, l.now()))
+			l.lose(l.connection.Explain(r.err, l.now()))
 		}
 		return
 	}
@@ -158,7 +158,7 @@ func (l *loop) inspectedAgain(r result) {
 	if gone := l.inspected.Definitions.Absent; len(gone) > 0 {
 		// Connecting anew installs them, and gives nobody's backoff a part in it: the
 		// informers list at once, and everything that runs there is looked at.
-		l.lose(conditions.DefinitionsMissing(l.session.Mode, gone))
+		l.lose(conditions.DefinitionsMissing(l.connection.Mode, gone))
 		return
 	}
 	l.scheduleInspection()
@@ -166,10 +166,10 @@ func (l *loop) inspectedAgain(r result) {
 
 // countNodes reads the nodes from the cache, which asks no network.
 func (l *loop) countNodes(ctx context.Context) {
-	if l.session == nil {
+	if l.connection == nil {
 		return
 	}
-	nodes, err := l.session.Nodes(ctx)
+	nodes, err := l.connection.Nodes(ctx)
 	if err != nil {
 		l.log.Error(err, "Counting nodes failed")
 		return
@@ -198,19 +198,19 @@ func (l *loop) disengage() {
 	l.stop(taskInspect)
 	l.stop(taskNodes)
 	l.stop(taskListen)
-	if l.session == nil {
+	if l.connection == nil {
 		return
 	}
 	l.provide(nil, "")
-	l.session.Close()
-	l.session = nil
+	l.connection.Close()
+	l.connection = nil
 	l.misses = 0
 }
 
 // publish says how the member is now.
 func (l *loop) publish() {
-	l.state.Engaged = l.session != nil
-	if l.session != nil {
+	l.state.Engaged = l.connection != nil
+	if l.connection != nil {
 		l.state.Info.Version = l.inspected.Server.Version
 		l.state.Info.Capabilities = l.inspected.Server.Capabilities
 	}
@@ -219,8 +219,8 @@ func (l *loop) publish() {
 		Deleting: l.inspected.Definitions.Deleting, Outdated: l.inspected.Definitions.Outdated,
 		Wanted: l.target.Mode, Lease: l.lease, Failure: l.failure,
 	}
-	if l.session != nil {
-		picture.Mode = l.session.Mode
+	if l.connection != nil {
+		picture.Mode = l.connection.Mode
 	}
 	l.state.Conditions = conditions.Compute(l.state.Conditions, picture)
 	if l.report(l.state) {

@@ -1,4 +1,4 @@
-// Package session makes and holds one connection to a member cluster, with its
+// Package connection makes and holds one connection to a member cluster, with its
 // informers.
 //
 // # What
@@ -19,4 +19,4 @@
 //     left behind in one cannot harm the next.
 //   - Optional APIs are no matter of the session: who watches a kind that some
 //     clusters do not have must not list it among what is waited for.
-package session
+package connection

@@ -1,4 +1,4 @@
-package session
+package connection
 
 import (
 	"context"
@@ -25,13 +25,13 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
-	"github.com/shopfleet/shopfleet/hub/members/link"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/transport"
 )
 
 // Session is one connection with its informers, from the attempt that made it to its
 // end.
-type Session struct {
+type Connection struct {
 	// Access is what the connection was made from.
 	Access *kubeconfig.Access
 	// Mode is the one that it was made for.
@@ -43,31 +43,31 @@ type Session struct {
 	Engage func(aware multicluster.Aware, name string) error
 
 	settings *Settings
-	link     *link.Link
+	link     *transport.Transport
 	direct   client.Client // uncached
 	cancel   context.CancelFunc
 	ended    chan struct{}
 }
 
 // Close ends the session, without waiting for it.
-func (s *Session) Close() { s.cancel() }
+func (s *Connection) Close() { s.cancel() }
 
 // Ended is closed when the informers have stopped and the connections are closed. That
 // also happens when the cluster's cache ends by itself.
-func (s *Session) Ended() <-chan struct{} { return s.ended }
+func (s *Connection) Ended() <-chan struct{} { return s.ended }
 
-// Probe asks the cluster for its identity; see link.Probe.
-func (s *Session) Probe(ctx context.Context) (string, error) { return s.link.Probe(ctx) }
+// Probe asks the cluster for its identity; see transport.Probe.
+func (s *Connection) Probe(ctx context.Context) (string, error) { return s.link.Probe(ctx) }
 
 // Explain says what the error of a probe means at that time.
-func (s *Session) Explain(err error, now time.Time) *conditions.Failure {
+func (s *Connection) Explain(err error, now time.Time) *conditions.Failure {
 	return explainProbe(s.Access, now, err)
 }
 
 // Inspect asks what the cluster allows and offers, and what became of the
 // definitions: those that differ are brought up to date, those that are absent are
 // told. In mode Agent they are compared alone. It takes at most Timeouts.Review and Timeouts.Prepare together.
-func (s *Session) Inspect(ctx context.Context) (*Inspection, error) {
+func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
 	found, err := s.settings.inspect(ctx, s.link, s.Mode)
 	if err != nil || found.Blocked() {
 		return found, err
@@ -86,12 +86,12 @@ func (s *Session) Inspect(ctx context.Context) (*Inspection, error) {
 }
 
 // Sign reads the agent's Lease.
-func (s *Session) SampleLease(ctx context.Context) (conditions.LeaseSample, error) {
+func (s *Connection) SampleLease(ctx context.Context) (conditions.LeaseSample, error) {
 	return s.settings.sampleLease(ctx, s.link)
 }
 
 // sign reads the Lease of a cluster's agent.
-func (o *Settings) sampleLease(ctx context.Context, l *link.Link) (conditions.LeaseSample, error) {
+func (o *Settings) sampleLease(ctx context.Context, l *transport.Transport) (conditions.LeaseSample, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeouts.Probe)
 	defer cancel()
 	leases, err := coordinationv1client.NewForConfigAndClient(l.Config(), l.Client())
@@ -116,7 +116,7 @@ func (o *Settings) sampleLease(ctx context.Context, l *link.Link) (conditions.Le
 }
 
 // Nodes sums up the nodes in the cache, without asking the network.
-func (s *Session) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
+func (s *Connection) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
 	list := &corev1.NodeList{}
 	if err := s.Cluster.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return preflight.NodeFacts{}, fmt.Errorf("listing nodes: %w", err)
@@ -126,7 +126,7 @@ func (s *Session) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
 
 // open builds a cluster on the link and starts its cache, which is still empty. The
 // context is the member's; the session ends with it.
-func (o *Settings) open(ctx context.Context, a *Attempt, l *link.Link) (*Session, error) {
+func (o *Settings) open(ctx context.Context, a *Attempt, l *transport.Transport) (*Connection, error) {
 	c, err := cluster.New(l.Config(), func(options *cluster.Options) {
 		options.Scheme = o.Scheme
 		options.Logger = o.Logger
@@ -141,7 +141,7 @@ func (o *Settings) open(ctx context.Context, a *Attempt, l *link.Link) (*Session
 		return nil, fmt.Errorf("making an uncached client: %w", err)
 	}
 	life, cancel := context.WithCancel(ctx)
-	s := &Session{Access: a.Access, Mode: a.Mode, Cluster: c, settings: o, link: l, direct: direct, cancel: cancel, ended: make(chan struct{})}
+	s := &Connection{Access: a.Access, Mode: a.Mode, Cluster: c, settings: o, link: l, direct: direct, cancel: cancel, ended: make(chan struct{})}
 	s.Engage = func(aware multicluster.Aware, name string) error {
 		return engage(life, engagement{
 			aware: aware, name: multicluster.ClusterName(name), cluster: c,
@@ -222,7 +222,7 @@ func (e *syncError) Error() string { return "cannot list " + strings.Join(e.kind
 
 // sync waits until the informers of everything watched, and of nodes, have listed
 // once.
-func (s *Session) sync(ctx context.Context, watched []client.Object, indexes []Index) error {
+func (s *Connection) sync(ctx context.Context, watched []client.Object, indexes []Index) error {
 	for _, i := range indexes {
 		if err := s.Cluster.GetFieldIndexer().IndexField(ctx, i.Object, i.Field, i.Extract); err != nil {
 			return fmt.Errorf("indexing field %q: %w", i.Field, err)
@@ -248,12 +248,12 @@ func (s *Session) sync(ctx context.Context, watched []client.Object, indexes []I
 }
 
 // await starts the informer of a type and waits for its first list.
-func (s *Session) await(ctx context.Context, object client.Object) bool {
+func (s *Connection) await(ctx context.Context, object client.Object) bool {
 	informer, err := s.Cluster.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	return err == nil && toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
 }
 
-func (s *Session) kindOf(object client.Object) string {
+func (s *Connection) kindOf(object client.Object) string {
 	kind, err := apiutil.GVKForObject(object, s.Cluster.GetScheme())
 	if err != nil {
 		return fmt.Sprintf("%T", object)
@@ -262,7 +262,7 @@ func (s *Session) kindOf(object client.Object) string {
 }
 
 // onNodes calls a function whenever a node changed. The function must not wait.
-func (s *Session) onNodes(ctx context.Context, call func()) error {
+func (s *Connection) onNodes(ctx context.Context, call func()) error {
 	informer, err := s.Cluster.GetCache().GetInformer(ctx, &corev1.Node{})
 	if err != nil {
 		return fmt.Errorf("getting the informer of nodes: %w", err)

@@ -1,4 +1,4 @@
-package session
+package connection
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
-	"github.com/shopfleet/shopfleet/hub/members/link"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/transport"
 )
 
 const (
@@ -59,7 +59,7 @@ type Attempt struct {
 
 // Connected is what a successful attempt found.
 type Connected struct {
-	Session *Session
+	Session *Connection
 	// UID is that of the namespace kube-system.
 	UID string
 	Inspection
@@ -84,7 +84,7 @@ func (i *Inspection) Blocked() bool { return slices.ContainsFunc(i.Missing, pref
 // when the one of the attempt ends. Without a failure there is a session to engage or
 // to cancel.
 func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *conditions.Failure) {
-	l, err := link.Open(a.Access.Config, a.Settings.Timeouts.link())
+	l, err := transport.Open(a.Access.Config, a.Settings.Timeouts.link())
 	if err != nil {
 		return nil, a.fail(conditions.StepKubeconfig, v1.ReasonKubeconfigInvalid, "no connection can be made of the kubeconfig", err)
 	}
@@ -107,7 +107,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *conditions.
 }
 
 // check does what needs no informers.
-func (a *Attempt) check(ctx context.Context, l *link.Link) (*Connected, *conditions.Failure) {
+func (a *Attempt) check(ctx context.Context, l *transport.Transport) (*Connected, *conditions.Failure) {
 	uid, err := a.probe(ctx, l)
 	if err != nil {
 		return nil, explainProbe(a.Access, a.Settings.Clock.Now(), err)
@@ -139,7 +139,7 @@ func (a *Attempt) check(ctx context.Context, l *link.Link) (*Connected, *conditi
 }
 
 // listen looks at the agent, once or until it is heard.
-func (a *Attempt) listen(ctx context.Context, l *link.Link, result *Connected) *conditions.Failure {
+func (a *Attempt) listen(ctx context.Context, l *transport.Transport, result *Connected) *conditions.Failure {
 	if a.Mode != v1.ModeAgent {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (a *Attempt) pause(ctx context.Context, d time.Duration) error {
 }
 
 // probe asks as often as it must succeed.
-func (a *Attempt) probe(ctx context.Context, l *link.Link) (string, error) {
+func (a *Attempt) probe(ctx context.Context, l *transport.Transport) (string, error) {
 	for n := 1; ; n++ {
 		uid, err := l.Probe(ctx)
 		if err != nil || n >= a.Probes {
@@ -190,7 +190,7 @@ func (a *Attempt) probe(ctx context.Context, l *link.Link) (string, error) {
 	}
 }
 
-func (a *Attempt) prepare(ctx context.Context, l *link.Link) (preflight.DefinitionFacts, error) {
+func (a *Attempt) prepare(ctx context.Context, l *transport.Transport) (preflight.DefinitionFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Prepare)
 	defer cancel()
 	direct, err := client.New(l.Config(), client.Options{HTTPClient: l.Client(), Scheme: a.Settings.Scheme})
@@ -223,7 +223,7 @@ func (a *Attempt) fill(ctx context.Context, result *Connected) *conditions.Failu
 }
 
 // inspect asks what a cluster allows and offers.
-func (o *Settings) inspect(ctx context.Context, l *link.Link, mode v1.Mode) (*Inspection, error) {
+func (o *Settings) inspect(ctx context.Context, l *transport.Transport, mode v1.Mode) (*Inspection, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeouts.Review)
 	defer cancel()
 	authorization, err := authorizationv1client.NewForConfigAndClient(l.Config(), l.Client())
@@ -250,7 +250,7 @@ func (o *Settings) inspect(ctx context.Context, l *link.Link, mode v1.Mode) (*In
 
 // explainProbe says why a probe failed.
 func explainProbe(access *kubeconfig.Access, now time.Time, err error) *conditions.Failure {
-	fault := link.Classify(err)
+	fault := transport.Classify(err)
 	if fault.Reason == v1.ReasonUnauthorized && !access.ExpiresAt.IsZero() && now.After(access.ExpiresAt) {
 		return &conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonExpired, Message: "the credentials of the kubeconfig have expired: renew them in the registration Secret"}
 	}

@@ -1,4 +1,4 @@
-package link
+package transport
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func server(t *testing.T, handler http.HandlerFunc) (*httptest.Server, *rest.Con
 	}
 }
 
-func open(t *testing.T, config *rest.Config) *Link {
+func open(t *testing.T, config *rest.Config) *Transport {
 	t.Helper()
 	l, err := Open(config, Timeouts{Dial: patience, Request: limit, Probe: limit})
 	if err != nil {
@@ -118,7 +118,7 @@ func TestEveryClientHasDeadlines(t *testing.T) {
 }
 
 // get asks without client-go, which tries a watch again by itself.
-func get(ctx context.Context, t *testing.T, l *Link, address string) error {
+func get(ctx context.Context, t *testing.T, l *Transport, address string) error {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package link is the connection to one member cluster: its transport with
+// Package transport is the connection to one member cluster: its transport with
 // deadlines, its shared limit of requests, and its probe.
 //
 // # What
@@ -26,4 +26,4 @@
 //     closed with the member, and pings after 10 s instead of 30 s.
 //   - Requests to another host than the member's are refused, which ends redirects:
 //     a member must not make the hub ask other addresses, with its token or without.
-package link
+package transport

@@ -1,4 +1,4 @@
-package session
+package connection
 
 import (
 	"time"
@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/link"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/transport"
 )
 
 // Settings are what all sessions of a fleet have in common. All fields but Lease are
@@ -90,6 +90,6 @@ func (t Timeouts) WithDefaults() Timeouts {
 	return t
 }
 
-func (t Timeouts) link() link.Timeouts {
-	return link.Timeouts{Dial: t.Dial, Request: t.Request, Probe: t.Probe}
+func (t Timeouts) link() transport.Timeouts {
+	return transport.Timeouts{Dial: t.Dial, Request: t.Request, Probe: t.Probe}
 }

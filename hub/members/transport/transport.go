@@ -1,4 +1,4 @@
-package link
+package transport
 
 import (
 	"context"
@@ -50,7 +50,7 @@ type Timeouts struct {
 }
 
 // Link is the connection to one member. Its methods may be called at the same time.
-type Link struct {
+type Transport struct {
 	config *rest.Config
 	client *http.Client
 	probe  corev1client.NamespaceInterface
@@ -61,7 +61,7 @@ type Link struct {
 
 // Open makes a link without asking the network. The configuration must have an
 // address with a scheme, and may hold inline data only.
-func Open(access *rest.Config, timeouts Timeouts) (*Link, error) {
+func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
 	server, err := url.Parse(access.Host)
 	if err != nil {
 		return nil, fmt.Errorf("parsing the server's address: %w", err)
@@ -96,7 +96,7 @@ func Open(access *rest.Config, timeouts Timeouts) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client for probes: %w", err)
 	}
-	return &Link{config: config, client: client, probe: core.Namespaces(), limit: timeouts.Probe, base: base, dialer: dialer}, nil
+	return &Transport{config: config, client: client, probe: core.Namespaces(), limit: timeouts.Probe, base: base, dialer: dialer}, nil
 }
 
 func newTransport(tlsConfig *tls.Config, dialer *connrotation.Dialer, handshake time.Duration) *http.Transport {
@@ -122,15 +122,15 @@ func newTransport(tlsConfig *tls.Config, dialer *connrotation.Dialer, handshake 
 
 // Config returns the configuration for clients of the member. It carries the
 // deadlines, the credentials and the shared limiter.
-func (l *Link) Config() *rest.Config { return rest.CopyConfig(l.config) }
+func (l *Transport) Config() *rest.Config { return rest.CopyConfig(l.config) }
 
 // Client returns the HTTP client for clients of the member.
-func (l *Link) Client() *http.Client { return l.client }
+func (l *Transport) Client() *http.Client { return l.client }
 
 // Probe asks the cluster for its kube-system namespace and returns the UID of it,
 // which is the identity of the cluster. It takes at most Timeouts.Probe. Classify
 // explains the error.
-func (l *Link) Probe(ctx context.Context) (string, error) {
+func (l *Transport) Probe(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
 	defer cancel()
 	namespace, err := l.probe.Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -145,7 +145,7 @@ func (l *Link) Probe(ctx context.Context) (string, error) {
 
 // Close closes all connections. Cancel what runs over the link first: it could dial
 // again.
-func (l *Link) Close() {
+func (l *Transport) Close() {
 	l.base.CloseIdleConnections()
 	l.dialer.CloseAll()
 }
