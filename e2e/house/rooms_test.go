@@ -63,7 +63,7 @@ func rooms() []room {
 		{path: "cloud/local", floor: floorAdapters},
 		{path: "hub/members", floor: floorAdapters},
 		{path: "hub/accounts", floor: floorAdapters},
-		{path: "hub/prepare", floor: floorAdapters},
+		{path: "hub/quiesce", floor: floorAdapters},
 		// Errors of buckets are classified by the accounts.
 		{path: "hub/dumps", floor: floorAdapters, also: []string{"hub/accounts"}},
 		// Queues and rate limiters of controllers.

@@ -15,7 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
-	"github.com/shopfleet/shopfleet/hub/prepare"
+	"github.com/shopfleet/shopfleet/hub/quiesce"
 )
 
 // backupPrepare tells the databases that their volumes are about to be cut, with the
@@ -77,7 +77,7 @@ func (r *region) quiet(t *testing.T, in cluster.Cluster, w *world, name string) 
 	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
 		t.Fatal(err)
 	}
-	release, err := prepare.New(prepare.Options{Timeout: patience}).Prepare(t.Context(), in, app)
+	release, err := quiesce.New(quiesce.Options{Timeout: patience}).Quiesce(t.Context(), in, app)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/rediscover"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore"
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
-	"github.com/shopfleet/shopfleet/hub/prepare"
+	"github.com/shopfleet/shopfleet/hub/quiesce"
 )
 
 const (
@@ -119,7 +119,7 @@ func (c *clouds) setup(ctx context.Context) error {
 		func(mgr ctrl.Manager) error {
 			return backup.Setup(mgr, backup.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get,
-				Prepare:    prepare.New(prepare.Options{Logger: logger.WithName("prepare")}).Prepare,
+				Prepare:    quiesce.New(quiesce.Options{Logger: logger.WithName("prepare")}).Quiesce,
 				SpokeImage: c.hub.options.SpokeImage,
 				Recorder:   c.recorder, Logger: logger.WithName("backups"),
 			})

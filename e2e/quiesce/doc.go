@@ -1,4 +1,4 @@
-// Package prepare holds the tests of hub/prepare where it fails: on real API servers,
+// Package quiesce holds the tests of hub/quiesce where it fails: on real API servers,
 // with the permissions that ship, and with kubelets that do not answer.
 //
 // What: which pods are run in and which are not, what the hub's permissions in a member
@@ -8,4 +8,4 @@
 // databases is tested beside them.
 //
 // Trade-offs: one fleet serves all tests, each of which has a namespace of its own.
-package prepare
+package quiesce

@@ -1,4 +1,4 @@
-package prepare_test
+package quiesce_test
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
-	"github.com/shopfleet/shopfleet/hub/prepare"
+	"github.com/shopfleet/shopfleet/hub/quiesce"
 )
 
 // soon bounds attempts whose answer nobody has, usual those that have one.
@@ -166,7 +166,7 @@ func (w *world) prepare(t *testing.T, account client.ObjectKey, app *v1.Ecommerc
 	if err != nil {
 		t.Fatal(err)
 	}
-	release, err := prepare.New(prepare.Options{Timeout: limit}).Prepare(t.Context(), in, app)
+	release, err := quiesce.New(quiesce.Options{Timeout: limit}).Quiesce(t.Context(), in, app)
 	if (release == nil) != (err != nil) {
 		t.Errorf("there is something to release: %v, error %v", release != nil, err)
 	}
@@ -285,19 +285,19 @@ func (w *world) pods(t *testing.T) {
 	t.Run("no database", func(t *testing.T) {
 		app := w.shop(t, v1.EnginePostgreSQL)
 		app.Spec.Database = nil
-		if err := w.prepare(t, hubKey(), app, usual); !errors.Is(err, prepare.ErrNoDatabase) {
-			t.Errorf("error %v, want %v", err, prepare.ErrNoDatabase)
+		if err := w.prepare(t, hubKey(), app, usual); !errors.Is(err, quiesce.ErrNoDatabase) {
+			t.Errorf("error %v, want %v", err, quiesce.ErrNoDatabase)
 		}
 	})
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)
 		want   error
 	}{
-		"somebody else's":       {func(p *corev1.Pod) { delete(p.Labels, v1.ManagedByLabel) }, prepare.ErrForeign},
-		"another application's": {func(p *corev1.Pod) { p.Labels[v1.InstanceLabel] = "other" }, prepare.ErrForeign},
-		"a dump's":              {func(p *corev1.Pod) { p.Labels[v1.ComponentLabel] = "database-backup" }, prepare.ErrForeign},
-		"not ready":             {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false }, prepare.ErrNotReady},
-		"not started":           {func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }, prepare.ErrNotReady},
+		"somebody else's":       {func(p *corev1.Pod) { delete(p.Labels, v1.ManagedByLabel) }, quiesce.ErrForeign},
+		"another application's": {func(p *corev1.Pod) { p.Labels[v1.InstanceLabel] = "other" }, quiesce.ErrForeign},
+		"a dump's":              {func(p *corev1.Pod) { p.Labels[v1.ComponentLabel] = "database-backup" }, quiesce.ErrForeign},
+		"not ready":             {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false }, quiesce.ErrNotReady},
+		"not started":           {func(p *corev1.Pod) { p.Status.ContainerStatuses = nil }, quiesce.ErrNotReady},
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := w.shop(t, v1.EnginePostgreSQL)

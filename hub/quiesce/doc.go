@@ -1,4 +1,4 @@
-// Package prepare tells databases in members that their volumes are about to be cut.
+// Package quiesce tells databases in members that their volumes are about to be cut.
 //
 // # What
 //
@@ -39,4 +39,4 @@
 //     leaves a goroutine behind until the connection breaks, but keeps nobody waiting.
 //   - What a pod prints is read up to a few kilobytes, and what it complains of is part
 //     of the error. The commands print no passwords.
-package prepare
+package quiesce

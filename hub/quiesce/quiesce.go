@@ -1,4 +1,4 @@
-package prepare
+package quiesce
 
 import (
 	"context"
@@ -47,16 +47,16 @@ type Options struct {
 }
 
 // Preparer tells databases. Its method may be called at the same time for many.
-type Preparer struct {
+type Quiescer struct {
 	options Options
 }
 
 // New returns a Preparer.
-func New(options Options) *Preparer {
+func New(options Options) *Quiescer {
 	if options.Timeout <= 0 {
 		options.Timeout = defaultTimeout
 	}
-	return &Preparer{options: options}
+	return &Quiescer{options: options}
 }
 
 // Prepare tells the database of an application's copy in a member that its volume is
@@ -68,7 +68,7 @@ func New(options Options) *Preparer {
 // go, and is after a minute if the pod cannot be reached: ErrNoDatabase, ErrForeign,
 // ErrNotReady, ErrSilent, one of the member's API, such as a NotFound or a Forbidden, or
 // the end of the context.
-func (p *Preparer) Prepare(ctx context.Context, in cluster.Cluster, app *v1.EcommerceApp) (release func(), err error) {
+func (p *Quiescer) Quiesce(ctx context.Context, in cluster.Cluster, app *v1.EcommerceApp) (release func(), err error) {
 	if app.Spec.Database == nil {
 		return nil, ErrNoDatabase
 	}
