@@ -46,7 +46,7 @@ func rooms() []room {
 		{path: "hub/placement", floor: floorDecisions},
 		{path: "hub/overrides", floor: floorDecisions},
 		{path: "hub/rollout", floor: floorDecisions},
-		{path: "hub/rollup", floor: floorDecisions},
+		{path: "hub/aggregate", floor: floorDecisions},
 		{path: "hub/schedule", floor: floorDecisions},
 		{path: "spoke/component", floor: floorDecisions},
 		// The arguments of transfer Jobs, shared by the hub and the Job.

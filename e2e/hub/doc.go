@@ -9,7 +9,7 @@
 //
 // # Not
 //
-// Decisions are tested where they are made: hub/placement, hub/rollup.
+// Decisions are tested where they are made: hub/placement, hub/aggregate.
 //
 // # Trade-offs
 //

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/rollup"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 )
 
 // member makes a MemberCluster with a Ready condition.
@@ -24,7 +24,7 @@ func member(name string, ready metav1.ConditionStatus, reason string) v1.MemberC
 
 func TestDecideStaysWherePlacementCannotBeRead(t *testing.T) {
 	t.Parallel()
-	in := rollup.Input{}
+	in := aggregate.Input{}
 	in.Previous.Clusters = []v1.ClusterStatus{{Name: "a"}, {Name: "b", Phase: v1.PhaseDeleting}}
 	spec := v1.Placement{ClusterSelector: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "Near"}},
@@ -37,7 +37,7 @@ func TestDecideStaysWherePlacementCannotBeRead(t *testing.T) {
 
 func TestDecideStaysWhereNothingMatches(t *testing.T) {
 	t.Parallel()
-	in := rollup.Input{}
+	in := aggregate.Input{}
 	in.Previous.Clusters = []v1.ClusterStatus{{Name: "a"}}
 	decide(&in, v1.Placement{ClusterNames: []string{"typo"}}, []v1.MemberCluster{member("a", metav1.ConditionTrue, v1.ReasonConnected)})
 	if in.Invalid == "" || !cmp.Equal(in.Chosen, []string{"a"}) {
@@ -57,7 +57,7 @@ func TestDecideKnowsMembersByTheirStatus(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Name: "new"}},
 		deleting,
 	}
-	in := rollup.Input{}
+	in := aggregate.Input{}
 	for _, name := range []string{"placed", "detached", "deleting", "forgotten"} {
 		in.Previous.Clusters = append(in.Previous.Clusters, v1.ClusterStatus{Name: name})
 	}

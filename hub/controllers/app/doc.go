@@ -7,7 +7,7 @@
 //
 //   - Reconciler works on the hub's queue and reads memory only: the hub's cache,
 //     the caches of connected members, and what the lanes report. It decides
-//     (package placement), sums up (package rollup), and writes the application's
+//     (package placement), sums up (package aggregate), and writes the application's
 //     finalizer, annotations and status, all on the hub.
 //   - Distributor has one lane per connected member (package dispatch), each with a queue
 //     and workers of its own. A lane reads the application from the hub's cache and makes the
@@ -35,7 +35,7 @@
 //     application first and the lane's report second, an entry cannot be dropped
 //     while a copy is on its way.
 //   - Progress is written at most every five seconds, everything else at once (see
-//     rollup.Urgent). A status that was written and did not come back through the
+//     aggregate.Urgent). A status that was written and did not come back through the
 //     watch yet is not computed again: the decision would rest on the old one.
 //   - A copy that bears another UID of the hub's application is taken over if it
 //     carries our managed-by label: the application was deleted and made again

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
-	"github.com/shopfleet/shopfleet/hub/rollup"
 )
 
 // inventory is what the members say about an application whose status was wiped.
@@ -66,7 +66,7 @@ func (i *inventory) add(member string, presence dispatch.Presence) {
 // sorted. There are some where spec.placement.maxClusters would keep a cluster that may
 // hold a copy at the expense of one that holds, or may hold, another: the wrong choice
 // deletes a copy that runs.
-func undecided(in rollup.Input, uncertain map[string]bool) []string {
+func undecided(in aggregate.Input, uncertain map[string]bool) []string {
 	if in.Deleting || !slices.ContainsFunc(in.Chosen, func(name string) bool { return uncertain[name] }) {
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
-	"github.com/shopfleet/shopfleet/hub/rollup"
 )
 
 // TestUndecided recovers inventories from what members say, and decides about them.
@@ -48,7 +48,7 @@ func TestUndecided(t *testing.T) {
 					members = append(members, member(name, metav1.ConditionTrue, v1.ReasonConnected))
 				}
 			}
-			in := rollup.Input{Deleting: tt.deleting}
+			in := aggregate.Input{Deleting: tt.deleting}
 			in.Previous.Clusters = i.entries
 			decide(&in, v1.Placement{MaxClusters: tt.maxClusters}, members)
 			waiting := undecided(in, i.uncertain)

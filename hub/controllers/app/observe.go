@@ -11,20 +11,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/placement"
-	"github.com/shopfleet/shopfleet/hub/rollup"
 )
 
 // observe reads everything that the status follows from, all of it from memory,
 // and decides about the placement. The application was read before: see doc.go
 // for why the lanes' reports come second. It is false while an inventory that was
 // lost is being recovered.
-func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (rollup.Input, bool, error) {
+func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggregate.Input, bool, error) {
 	members := &v1.MemberClusterList{}
 	if err := r.client.List(ctx, members); err != nil {
-		return rollup.Input{}, false, fmt.Errorf("listing members: %w", err)
+		return aggregate.Input{}, false, fmt.Errorf("listing members: %w", err)
 	}
-	in := rollup.Input{
+	in := aggregate.Input{
 		Generation:  app.Generation,
 		Deleting:    app.DeletionTimestamp != nil,
 		ReconcileAt: app.Annotations[v1.ReconcileAtAnnotation],
@@ -37,7 +37,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (rollup.
 	} else if !r.unplaced.has(app) {
 		found := r.recoverInventory(app, members.Items)
 		if found.pending {
-			return rollup.Input{}, false, nil
+			return aggregate.Input{}, false, nil
 		}
 		in.Previous.Clusters, uncertain = found.entries, found.uncertain
 	}
@@ -59,7 +59,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (rollup.
 		}
 		c, err := r.observeMember(ctx, app, &members.Items[i])
 		if err != nil {
-			return rollup.Input{}, false, err
+			return aggregate.Input{}, false, err
 		}
 		in.Clusters = append(in.Clusters, c)
 	}
@@ -68,7 +68,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (rollup.
 
 // decide fills in the placement's decision. Where there can be none, the
 // application stays where it is.
-func decide(in *rollup.Input, spec v1.Placement, members []v1.MemberCluster) {
+func decide(in *aggregate.Input, spec v1.Placement, members []v1.MemberCluster) {
 	var current []string
 	for _, entry := range in.Previous.Clusters {
 		if entry.Phase != v1.PhaseDeleting {
@@ -96,22 +96,22 @@ func candidate(m *v1.MemberCluster) placement.Cluster {
 }
 
 // observeMember returns what is known of the application in one member.
-func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m *v1.MemberCluster) (rollup.Cluster, error) {
+func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m *v1.MemberCluster) (aggregate.Cluster, error) {
 	ready := readyOf(m)
-	c := rollup.Cluster{
+	c := aggregate.Cluster{
 		Name: m.Name, Region: m.Status.Region, Provider: m.Status.Provider,
 		Why: ready.Reason, LastObserved: m.Status.LastObservedTime,
 	}
 	lane := r.dispatcher.Get(m.Name)
 	switch {
 	case isDetached(m):
-		c.Connection = rollup.Detached
+		c.Connection = aggregate.Detached
 		return c, nil
 	case lane == nil && ready.Status == metav1.ConditionTrue:
-		c.Connection = rollup.Connecting
+		c.Connection = aggregate.Connecting
 		return c, nil
 	case lane == nil:
-		c.Connection = rollup.Lost
+		c.Connection = aggregate.Lost
 		return c, nil
 	}
 	looked, err := lane.Observe(ctx, app, &c)
@@ -119,10 +119,10 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 	case err != nil:
 		return c, err
 	case !looked:
-		c.Connection = rollup.Connecting
+		c.Connection = aggregate.Connecting
 	case isSilent(m):
 		// The cluster answers, and what its copies say is as old as their agent.
-		c.Connection = rollup.Lost
+		c.Connection = aggregate.Lost
 	}
 	return c, nil
 }

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/queues"
-	"github.com/shopfleet/shopfleet/hub/rollup"
 )
 
 // conflictDelay is how long to wait for the cache after a conflict.
@@ -70,7 +70,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	if err != nil || !known {
 		return reconcile.Result{}, err
 	}
-	next := rollup.Compute(in)
+	next := aggregate.Compute(in)
 	r.metrics.setPhase(keyOf(app), next.Phase)
 	if deleting && len(next.Clusters) == 0 {
 		return reconcile.Result{}, r.release(ctx, app, in)
@@ -107,7 +107,7 @@ func (r *Reconciler) allApps(ctx context.Context) []reconcile.Request {
 }
 
 // release lets an application go that is gone everywhere.
-func (r *Reconciler) release(ctx context.Context, app *v1.EcommerceApp, in rollup.Input) error {
+func (r *Reconciler) release(ctx context.Context, app *v1.EcommerceApp, in aggregate.Input) error {
 	before := app.DeepCopy()
 	controllerutil.RemoveFinalizer(app, v1.HubFinalizer)
 	if err := r.patch(ctx, before, app); err != nil {

@@ -12,18 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
-	"github.com/shopfleet/shopfleet/hub/rollup"
 )
 
 // report writes the status if it changed: at once, or after a while if it is mere
 // progress.
-func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in rollup.Input, next v1.EcommerceAppStatus) (reconcile.Result, error) {
+func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in aggregate.Input, next v1.EcommerceAppStatus) (reconcile.Result, error) {
 	last := app.Status
 	if equality.Semantic.DeepEqual(last, next) {
 		return reconcile.Result{}, nil
 	}
-	if last.LastUpdated != nil && !rollup.Urgent(last, next) {
+	if last.LastUpdated != nil && !aggregate.Urgent(last, next) {
 		if rest := progressPeriod - r.clock.Since(last.LastUpdated.Time); rest > 0 {
 			return reconcile.Result{RequeueAfter: min(rest, progressPeriod)}, nil
 		}
@@ -43,7 +43,7 @@ func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in rollup
 }
 
 // tell records the transitions that people should know of.
-func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in rollup.Input, last v1.EcommerceAppStatus) {
+func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in aggregate.Input, last v1.EcommerceAppStatus) {
 	next := app.Status
 	stale := map[string]bool{}
 	for _, entry := range last.Clusters {
@@ -68,10 +68,10 @@ func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in rollup.Input, last v1
 
 // recordDetached names the clusters that an application lost because they left the
 // fleet: what runs there is nobody's now.
-func (r *Reconciler) recordDetached(app *v1.EcommerceApp, in rollup.Input, next v1.EcommerceAppStatus) {
+func (r *Reconciler) recordDetached(app *v1.EcommerceApp, in aggregate.Input, next v1.EcommerceAppStatus) {
 	attached := map[string]bool{}
 	for _, c := range in.Clusters {
-		attached[c.Name] = c.Connection != rollup.Detached
+		attached[c.Name] = c.Connection != aggregate.Detached
 	}
 	for _, entry := range in.Previous.Clusters {
 		left := !slices.ContainsFunc(next.Clusters, func(c v1.ClusterStatus) bool { return c.Name == entry.Name })

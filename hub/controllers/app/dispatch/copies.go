@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/rollup"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
@@ -92,7 +92,7 @@ func owned(app *v1.EcommerceApp) func(component.Resource) bool {
 
 // observedCopy returns what a member's cache says about a copy, and nil for an
 // object that is not the copy of this application as it is now.
-func observedCopy(app, live *v1.EcommerceApp) *rollup.Copy {
+func observedCopy(app, live *v1.EcommerceApp) *aggregate.Copy {
 	if live.Annotations[v1.HubAppUIDAnnotation] != string(app.UID) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func observedCopy(app, live *v1.EcommerceApp) *rollup.Copy {
 	if err != nil {
 		generation = 0
 	}
-	return &rollup.Copy{
+	return &aggregate.Copy{
 		Generation:    live.Generation,
 		HubGeneration: generation,
 		Deleting:      live.DeletionTimestamp != nil,

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/queues"
-	"github.com/shopfleet/shopfleet/hub/rollup"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
@@ -138,7 +138,7 @@ func (l *Dispatcher) Get(name string) *MemberQueue {
 // Observe fills in what is known of an application in the member: the copy from the
 // cache, and what came of the last attempt to write it. It is false when the lane has
 // yet to look at the application.
-func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *rollup.Cluster) (bool, error) {
+func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggregate.Cluster) (bool, error) {
 	found, known := l.reports.about(keyOf(app), app.UID)
 	if !known && EntryOf(app, l.name) != nil {
 		return false, nil

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/queues"
-	"github.com/shopfleet/shopfleet/hub/rollup"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
@@ -29,7 +29,7 @@ const (
 // verdict is what an error of a member means.
 type errorResult struct {
 	// failure is what to show; nil shows nothing.
-	failure *rollup.Failure
+	failure *aggregate.Failure
 	// quiet tells that the error says nothing new: what was shown before stays.
 	quiet bool
 	// result and err are what to tell the queue; never both.
@@ -42,8 +42,8 @@ type errorResult struct {
 func classify(err error) errorResult {
 	var conflict *apply.ConflictError
 	var local *unsupportedError
-	fail := func(reason, message string) *rollup.Failure {
-		return &rollup.Failure{Reason: reason, Message: message}
+	fail := func(reason, message string) *aggregate.Failure {
+		return &aggregate.Failure{Reason: reason, Message: message}
 	}
 	switch {
 	case err == nil:

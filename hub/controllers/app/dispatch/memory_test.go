@@ -9,7 +9,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/rollup"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 )
 
 func key() types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: "shop"} }
@@ -60,7 +60,7 @@ func TestReportsTellNewsOnly(t *testing.T) {
 	t.Parallel()
 	r := newReports()
 	failed := func() *report {
-		return &report{app: "u-1", failure: &rollup.Failure{Reason: v1.ReasonForbidden, Message: "no"}}
+		return &report{app: "u-1", failure: &aggregate.Failure{Reason: v1.ReasonForbidden, Message: "no"}}
 	}
 	for i, step := range []struct {
 		next *report

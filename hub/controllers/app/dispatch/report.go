@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/shopfleet/shopfleet/hub/rollup"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 )
 
 // report is what a lane last found out about the copy of an application.
@@ -14,7 +14,7 @@ type report struct {
 	// app is the UID of the application that it is about.
 	app types.UID
 	// failure is why the copy could not be written or deleted, nil if it could.
-	failure *rollup.Failure
+	failure *aggregate.Failure
 	// gone tells that the copy was confirmed not to exist.
 	gone bool
 }

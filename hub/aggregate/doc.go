@@ -1,4 +1,4 @@
-// Package rollup turns what is observed of an application in its clusters into
+// Package aggregate turns what is observed of an application in its clusters into
 // the application's status on the hub.
 //
 // # What
@@ -50,4 +50,4 @@
 //   - Above 200 clusters entries carry neither components nor messages, and
 //     above 200 regions those carry no replicas, so that 500 clusters fit in
 //     256 KiB. The details are in each cluster's copy.
-package rollup
+package aggregate

@@ -1,4 +1,4 @@
-package rollup
+package aggregate
 
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
