@@ -229,17 +229,17 @@ func (h *hub) newSpokes() (*spokes, error) {
 	}
 	kind := spoke.EcommerceApp()
 	kind.Selects = func(app *v1.EcommerceApp) bool { return app.Home() == v1.HomeHub }
-	engager := spoke.NewEngager(spoke.Options{
+	engager := spoke.NewClusterRunner(spoke.Options{
 		Kinds:   []spoke.Runner{kind},
 		Metrics: counted,
 		Logger:  h.options.Logger.WithName("spoke"),
 	})
-	return &spokes{Engager: engager, fleet: h.fleet}, nil
+	return &spokes{ClusterRunner: engager, fleet: h.fleet}, nil
 }
 
 // spokes are engaged with the members whose home is the hub.
 type spokes struct {
-	*spoke.Engager
+	*spoke.ClusterRunner
 	fleet *members.Fleet
 }
 
@@ -249,7 +249,7 @@ func (s *spokes) Engage(ctx context.Context, name multicluster.ClusterName, cl c
 	if s.fleet.Mode(name.String()).Home() != v1.HomeHub {
 		return nil
 	}
-	return s.Engager.Engage(ctx, name, cl)
+	return s.ClusterRunner.Engage(ctx, name, cl)
 }
 
 func (h *hub) serveHealth(ctx context.Context, gate *gate) error {

@@ -15,7 +15,7 @@
 //
 // # Not
 //
-// No reconciler (package copies), no decision about order or phases (package
+// No reconciler (package reconciler), no decision about order or phases (package
 // component), about content (package render) or about how an object is written
 // (package apply). No connection is
 // made here: clusters come with caches that are synced, or sync by themselves.

@@ -12,15 +12,15 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/controller/copies"
+	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // EcommerceApp is the kind of whole shops, as a spoke in the cluster sees it: it is
 // the home of what people run there by themselves, and of copies that name it. In the
 // hub, Selects is set to the other ones.
-func EcommerceApp() copies.Kind[*v1.EcommerceApp] {
-	return copies.Kind[*v1.EcommerceApp]{
+func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
+	return reconciler.Kind[*v1.EcommerceApp]{
 		Name:    "ecommerceapp",
 		CRD:     "ecommerceapps." + v1.GroupName,
 		New:     func() *v1.EcommerceApp { return &v1.EcommerceApp{} },
@@ -28,9 +28,9 @@ func EcommerceApp() copies.Kind[*v1.EcommerceApp] {
 		Selects: func(app *v1.EcommerceApp) bool { return app.Home() == v1.HomeAgent },
 		Facts:   placeOf,
 		Render:  render.EcommerceApp,
-		Status: func(app *v1.EcommerceApp) copies.Status {
+		Status: func(app *v1.EcommerceApp) reconciler.Status {
 			s := &app.Status
-			return copies.Status{
+			return reconciler.Status{
 				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, LastHandledReconcileAt: &s.LastHandledReconcileAt,
 			}
@@ -74,16 +74,16 @@ func sameComponents(before, after *v1.EcommerceApp) bool {
 }
 
 // WebApp is the kind of single web applications.
-func WebApp() copies.Kind[*webappv1.WebApp] {
-	return copies.Kind[*webappv1.WebApp]{
+func WebApp() reconciler.Kind[*webappv1.WebApp] {
+	return reconciler.Kind[*webappv1.WebApp]{
 		Name:    "webapp",
 		CRD:     "webapps." + webappv1.GroupVersion.Group,
 		New:     func() *webappv1.WebApp { return &webappv1.WebApp{} },
 		NewList: func() client.ObjectList { return &webappv1.WebAppList{} },
 		Render:  render.WebApp,
-		Status: func(app *webappv1.WebApp) copies.Status {
+		Status: func(app *webappv1.WebApp) reconciler.Status {
 			s := &app.Status
-			return copies.Status{
+			return reconciler.Status{
 				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions,
 			}
@@ -98,16 +98,16 @@ func WebApp() copies.Kind[*webappv1.WebApp] {
 }
 
 // MySQLCluster is the kind of MySQL databases.
-func MySQLCluster() copies.Kind[*mysqlv1.MySQLCluster] {
-	return copies.Kind[*mysqlv1.MySQLCluster]{
+func MySQLCluster() reconciler.Kind[*mysqlv1.MySQLCluster] {
+	return reconciler.Kind[*mysqlv1.MySQLCluster]{
 		Name:    "mysqlcluster",
 		CRD:     "mysqlclusters." + mysqlv1.GroupVersion.Group,
 		New:     func() *mysqlv1.MySQLCluster { return &mysqlv1.MySQLCluster{} },
 		NewList: func() client.ObjectList { return &mysqlv1.MySQLClusterList{} },
 		Render:  render.MySQLCluster,
-		Status: func(db *mysqlv1.MySQLCluster) copies.Status {
+		Status: func(db *mysqlv1.MySQLCluster) reconciler.Status {
 			s := &db.Status
-			return copies.Status{
+			return reconciler.Status{
 				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions,
 			}

@@ -7,13 +7,13 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/apply"
-	"github.com/shopfleet/shopfleet/spoke/controller/copies"
+	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // member is an engaged cluster.
 type member struct {
-	*copies.Member
+	*reconciler.Member
 	optional *optional
 }
 
@@ -22,7 +22,7 @@ func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &member{optional: optional, Member: &copies.Member{
+	return &member{optional: optional, Member: &reconciler.Member{
 		Name:     name,
 		Settings: o.settings(),
 		Scheme:   cl.GetScheme(),
@@ -38,7 +38,7 @@ func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
 		}),
 		Recorder: cl.GetEventRecorder("shopfleet-spoke"),
 		Facts:    func() render.Cluster { return optional.facts(o.Facts(name)) },
-		Children: func(extra []client.Object) []copies.Child { return childrenIn(cl, extra, optional) },
+		Children: func(extra []client.Object) []reconciler.Child { return childrenIn(cl, extra, optional) },
 	}}, nil
 }
 
@@ -51,17 +51,17 @@ func (o *optional) facts(known render.Cluster) render.Cluster {
 }
 
 // childrenIn returns the kinds of children that a cluster has.
-func childrenIn(cl cluster.Cluster, extra []client.Object, o *optional) []copies.Child {
+func childrenIn(cl cluster.Cluster, extra []client.Object, o *optional) []reconciler.Child {
 	objects := append(children(), extra...)
-	all := make([]copies.Child, 0, len(objects)+len(optionalKinds()))
+	all := make([]reconciler.Child, 0, len(objects)+len(optionalKinds()))
 	for _, object := range objects {
 		// The scheme has them, or the cluster would not have been engaged.
 		if gvk, err := apiutil.GVKForObject(object, cl.GetScheme()); err == nil {
-			all = append(all, copies.Child{Kind: gvk, Reader: cl.GetCache()})
+			all = append(all, reconciler.Child{Kind: gvk, Reader: cl.GetCache()})
 		}
 	}
 	for _, kind := range o.present() {
-		all = append(all, copies.Child{Kind: kind.gvk, Reader: o.cache})
+		all = append(all, reconciler.Child{Kind: kind.gvk, Reader: o.cache})
 	}
 	return all
 }

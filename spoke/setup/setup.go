@@ -62,7 +62,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	engager := controller.NewEngager(controller.Options{
+	engager := controller.NewClusterRunner(controller.Options{
 		Kinds:      kinds,
 		Metrics:    counted,
 		Logger:     o.Logger,

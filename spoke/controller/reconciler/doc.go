@@ -1,4 +1,4 @@
-// Package copies reconciles one kind of applications in one cluster.
+// Package reconciler reconciles one kind of applications in one cluster.
 //
 // # What
 //
@@ -24,4 +24,4 @@
 //     tried again every half minute, as no event tells that it was mended.
 //   - A status in which only numbers and messages changed waits up to two seconds
 //     for the next one: a rollout is a handful of writes, whatever its size.
-package copies
+package reconciler

@@ -19,18 +19,20 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/shopfleet/shopfleet/spoke/apply"
-	"github.com/shopfleet/shopfleet/spoke/controller/copies"
+	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // Runner is a kind that can be reconciled; see EcommerceApp, WebApp and MySQLCluster.
-type Runner = copies.Runner
+type Runner = reconciler.Runner
 
 // Metrics are what is counted of applications.
-type Metrics = copies.Metrics
+type Metrics = reconciler.Metrics
 
 // NewMetrics returns metrics that are registered with a registry.
-func NewMetrics(registry prometheus.Registerer) (*Metrics, error) { return copies.NewMetrics(registry) }
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	return reconciler.NewMetrics(registry)
+}
 
 // Options are how applications are reconciled, in each cluster.
 type Options struct {
@@ -83,8 +85,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (o Options) settings() copies.Settings {
-	return copies.Settings{
+func (o Options) settings() reconciler.Settings {
+	return reconciler.Settings{
 		Metrics: o.Metrics, Timeout: o.Timeout, RetryAfter: o.RetryAfter, Resync: o.Resync, Clock: o.Clock, Random: o.Random,
 	}
 }
@@ -94,34 +96,34 @@ const restartAfter = 5 * time.Second
 
 // Engager runs a controller per kind in each cluster that is engaged, from when
 // it is started until it is stopped.
-type Engager struct {
+type ClusterRunner struct {
 	options          Options
 	started, stopped chan struct{}
 	running          sync.WaitGroup
 
-	mu      sync.Mutex
-	engaged map[multicluster.ClusterName]engagement
+	mu       sync.Mutex
+	clusters map[multicluster.ClusterName]runningCluster
 }
 
 // engagement is a cluster that is engaged, until done is closed.
-type engagement struct {
+type runningCluster struct {
 	cluster cluster.Cluster
 	done    chan struct{}
 }
 
-// NewEngager returns an Engager that is not started.
-func NewEngager(o Options) *Engager {
-	return &Engager{
-		options: o.withDefaults(),
-		started: make(chan struct{}),
-		stopped: make(chan struct{}),
-		engaged: make(map[multicluster.ClusterName]engagement),
+// NewClusterRunner returns an Engager that is not started.
+func NewClusterRunner(o Options) *ClusterRunner {
+	return &ClusterRunner{
+		options:  o.withDefaults(),
+		started:  make(chan struct{}),
+		stopped:  make(chan struct{}),
+		clusters: make(map[multicluster.ClusterName]runningCluster),
 	}
 }
 
 // Start lets the controllers of engaged clusters run until the context ends, and
 // returns when they have.
-func (e *Engager) Start(ctx context.Context) error {
+func (e *ClusterRunner) Start(ctx context.Context) error {
 	close(e.started)
 	<-ctx.Done()
 	close(e.stopped)
@@ -132,17 +134,17 @@ func (e *Engager) Start(ctx context.Context) error {
 // Engage runs the controllers for a cluster until the context ends. It does not
 // block. The same cluster twice is engaged once; another of the same name starts
 // when the former has ended.
-func (e *Engager) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
+func (e *ClusterRunner) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	former, exists := e.engaged[name]
+	former, exists := e.clusters[name]
 	if exists && former.cluster == cl {
 		return nil
 	}
-	now := engagement{cluster: cl, done: make(chan struct{})}
-	e.engaged[name] = now
+	now := runningCluster{cluster: cl, done: make(chan struct{})}
+	e.clusters[name] = now
 	e.running.Go(func() {
-		defer e.disengage(name, now)
+		defer e.stop(name, now)
 		if exists {
 			select {
 			case <-former.done:
@@ -158,18 +160,18 @@ func (e *Engager) Engage(ctx context.Context, name multicluster.ClusterName, cl 
 }
 
 // disengage forgets a cluster whose controllers have ended.
-func (e *Engager) disengage(name multicluster.ClusterName, was engagement) {
+func (e *ClusterRunner) stop(name multicluster.ClusterName, was runningCluster) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	close(was.done)
-	if e.engaged[name] == was {
-		delete(e.engaged, name)
+	if e.clusters[name] == was {
+		delete(e.clusters, name)
 		e.options.Metrics.Leave(name.String())
 	}
 }
 
 // run runs the controllers of one cluster until it is disengaged or all is stopped.
-func (e *Engager) run(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) {
+func (e *ClusterRunner) run(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) {
 	select {
 	case <-e.started:
 	case <-ctx.Done():
@@ -200,7 +202,7 @@ func (e *Engager) run(ctx context.Context, name multicluster.ClusterName, cl clu
 
 // member makes what the reconcilers of a cluster share; nil when the context
 // ended first. It asks the cluster, which may not answer at first.
-func (e *Engager) member(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) *member {
+func (e *ClusterRunner) member(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) *member {
 	for {
 		m, err := newMember(name.String(), cl, e.options)
 		if err == nil {
@@ -217,7 +219,7 @@ func (e *Engager) member(ctx context.Context, name multicluster.ClusterName, cl 
 
 // runKind runs the controller of one kind in one cluster, as soon as the cluster
 // has the kind, and again should it end by itself.
-func (e *Engager) runKind(ctx context.Context, kind Runner, cl cluster.Cluster, m *member) {
+func (e *ClusterRunner) runKind(ctx context.Context, kind Runner, cl cluster.Cluster, m *member) {
 	name, crd := kind.Identity()
 	log := e.options.Logger.WithValues("cluster", m.Name, "kind", name)
 	gvk, err := apiutil.GVKForObject(kind.Object(), cl.GetScheme())
@@ -243,7 +245,7 @@ func (e *Engager) runKind(ctx context.Context, kind Runner, cl cluster.Cluster, 
 
 // awaitKind waits until a cluster serves a kind. It looks again whenever the
 // cluster's CRDs change, and now and then, as it may not be allowed to list them.
-func (e *Engager) awaitKind(ctx context.Context, gvk schema.GroupVersionKind, cl cluster.Cluster, m *member) bool {
+func (e *ClusterRunner) awaitKind(ctx context.Context, gvk schema.GroupVersionKind, cl cluster.Cluster, m *member) bool {
 	for said := false; ; said = true {
 		news := m.optional.news()
 		_, err := cl.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -262,7 +264,7 @@ func (e *Engager) awaitKind(ctx context.Context, gvk schema.GroupVersionKind, cl
 	}
 }
 
-func (e *Engager) runController(ctx context.Context, kind Runner, owner schema.GroupKind, cl cluster.Cluster, m *member) error {
+func (e *ClusterRunner) runController(ctx context.Context, kind Runner, owner schema.GroupKind, cl cluster.Cluster, m *member) error {
 	name, _ := kind.Identity()
 	log := e.options.Logger.WithValues("controller", name, "cluster", m.Name)
 	skip, recoverPanic := true, true
@@ -271,7 +273,7 @@ func (e *Engager) runController(ctx context.Context, kind Runner, owner schema.G
 		RecoverPanic:            &recoverPanic,
 		MaxConcurrentReconciles: e.options.Workers,
 		Reconciler:              kind.Reconciler(m.Member),
-		RateLimiter:             copies.NewLimiter(),
+		RateLimiter:             reconciler.NewLimiter(),
 		Logger:                  log,
 		LogConstructor: func(req *reconcile.Request) logr.Logger {
 			if req == nil {
