@@ -24,7 +24,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/witness"
 	hubsetup "github.com/shopfleet/shopfleet/hub/setup"
-	"github.com/shopfleet/shopfleet/spoke/process"
+	"github.com/shopfleet/shopfleet/spoke/operator"
 	spokesetup "github.com/shopfleet/shopfleet/spoke/setup"
 )
 
@@ -129,9 +129,9 @@ func (s *stage) startAgent(t *testing.T, name string) {
 	})
 }
 
-func options(t *testing.T) process.Options {
+func options(t *testing.T) operator.Options {
 	t.Helper()
-	return process.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: witness.Log(t)}
+	return operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: witness.Log(t)}
 }
 
 // run runs a process until it is stopped. One that ends by itself may have lost its

@@ -28,7 +28,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/setup"
-	"github.com/shopfleet/shopfleet/spoke/process"
+	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
 const (
@@ -223,7 +223,7 @@ func (r *shootingRange) startHub(b *testing.B) {
 	go func() {
 		done <- setup.Run(ctx, setup.Options{
 			Kubeconfig: kubeconfig, Namespace: config.Namespace, Version: "bench",
-			Options: process.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: logr.Discard()},
+			Options: operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: logr.Discard()},
 		})
 	}()
 	b.Cleanup(func() {

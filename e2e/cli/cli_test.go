@@ -29,7 +29,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/setup"
-	"github.com/shopfleet/shopfleet/spoke/process"
+	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
 const (
@@ -104,7 +104,7 @@ func (s *suite) install(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- setup.Run(ctx, setup.Options{
-			Kubeconfig: path, Namespace: config.Namespace, Options: process.Options{
+			Kubeconfig: path, Namespace: config.Namespace, Options: operator.Options{
 				MetricsBindAddress: "0", HealthProbeBindAddress: "0",
 				Logger: logr.FromSlogHandler(slog.NewTextHandler(&log, nil)),
 			},

@@ -71,7 +71,7 @@ func rooms() []room {
 		{path: "spoke/apply", floor: floorAdapters},
 		{path: "spoke/transfer", floor: floorAdapters},
 		// Shared by both processes; imports no other package.
-		{path: "spoke/process", floor: floorAdapters},
+		{path: "spoke/operator", floor: floorAdapters},
 
 		{path: "hub/controllers/app", floor: floorControl},
 		{path: "hub/controllers/member", floor: floorControl},

@@ -24,7 +24,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/witness"
 	"github.com/shopfleet/shopfleet/hub/setup"
-	shared "github.com/shopfleet/shopfleet/spoke/process"
+	shared "github.com/shopfleet/shopfleet/spoke/operator"
 )
 
 // TestProcess is about the hub as a process, on a hub without members.

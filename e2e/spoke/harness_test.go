@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/spoke/process"
+	"github.com/shopfleet/shopfleet/spoke/operator"
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
 
@@ -54,7 +54,7 @@ func start(t *testing.T) *world {
 	if os.Getenv("SHOPFLEET_LOG") != "" {
 		log = os.Stderr
 	}
-	var options process.Options
+	var options operator.Options
 	if err := options.UseLogger(log); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func (w *world) run(t testing.TB) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- setup.Run(ctx, setup.Options{
-			Options:    process.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: w.logger},
+			Options:    operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: w.logger},
 			Config:     config,
 			Registry:   prometheus.NewRegistry(),
 			RetryAfter: retryAfter,

@@ -3,7 +3,7 @@
 //
 // # What
 //
-//   - Options are the hub's flags; those that the spoke has too are in package process.
+//   - Options are the hub's flags; those that the spoke has too are in package operator.
 //   - Main runs the hub as a process: it makes the process's logger and runs.
 //   - Run runs the hub until its context ends. Tests run it beside others.
 //

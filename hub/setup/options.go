@@ -9,13 +9,13 @@ import (
 
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/spoke/process"
+	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
 // Options are what a hub is started with.
 type Options struct {
 	// Options are those that every process of ours has.
-	process.Options
+	operator.Options
 
 	// Kubeconfig is the path of the hub's own kubeconfig. Empty: the cluster that
 	// the process runs in, else the usual places.

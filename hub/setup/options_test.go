@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/spoke/process"
+	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
 func TestFlags(t *testing.T) {
@@ -23,13 +23,13 @@ func TestFlags(t *testing.T) {
 		}
 		return o
 	}
-	want := Options{Namespace: "shopfleet-system", Options: process.Options{
+	want := Options{Namespace: "shopfleet-system", Options: operator.Options{
 		MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081", LeaderElect: true,
 	}}
 	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
-	want = Options{Kubeconfig: "k", Namespace: "n", SpokeImage: "r/spoke:v1", Options: process.Options{
+	want = Options{Kubeconfig: "k", Namespace: "n", SpokeImage: "r/spoke:v1", Options: operator.Options{
 		MetricsBindAddress: "0", HealthProbeBindAddress: "0", Verbosity: 4,
 	}}
 	got := parse("--kubeconfig", "k", "--namespace=n", "--spoke-image=r/spoke:v1", "--metrics-bind-address=0", "--metrics-secure=false",

@@ -27,7 +27,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/members"
 	spoke "github.com/shopfleet/shopfleet/spoke/controller"
-	"github.com/shopfleet/shopfleet/spoke/process"
+	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
 const (
@@ -257,7 +257,7 @@ func (h *hub) serveHealth(ctx context.Context, gate *gate) error {
 	if err := local.Add(gate); err != nil {
 		return fmt.Errorf("adding the gate: %w", err)
 	}
-	if err := process.AddProbes(ctx, local); err != nil {
+	if err := operator.AddProbes(ctx, local); err != nil {
 		return err
 	}
 	if err := local.AddReadyzCheck("kinds", gate.check); err != nil {

@@ -9,7 +9,7 @@
 // # Not
 //
 // No environment beyond what client-go reads to find a kubeconfig, and no behaviour:
-// that is package controller. What both processes have in common is package process.
+// that is package controller. What both processes have in common is package operator.
 //
 // # Trade-offs
 //

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/spoke/process"
+	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
 // Requests a second to the cluster, and at once.
@@ -22,7 +22,7 @@ const (
 // Options are what a spoke is started with.
 type Options struct {
 	// Options are those that every process of ours has.
-	process.Options
+	operator.Options
 
 	// Kubeconfig is the path of the cluster's kubeconfig. Empty: KUBECONFIG, the
 	// usual file at home, or the ServiceAccount of the pod.

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"github.com/shopfleet/shopfleet/spoke/process"
+	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
 func TestFlags(t *testing.T) {
@@ -20,13 +20,13 @@ func TestFlags(t *testing.T) {
 		}
 		return o
 	}
-	want := Options{Namespace: "shopfleet-system", Options: process.Options{
+	want := Options{Namespace: "shopfleet-system", Options: operator.Options{
 		MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081",
 	}}
 	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
-	want = Options{Kubeconfig: "k", Namespace: "n", Options: process.Options{
+	want = Options{Kubeconfig: "k", Namespace: "n", Options: operator.Options{
 		MetricsBindAddress: "0", MetricsSecure: true, MetricsCertDir: "c", HealthProbeBindAddress: "0",
 		LeaderElect: true, Profiling: true, Verbosity: 4,
 	}}

@@ -17,7 +17,7 @@ import (
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/spoke/controller"
-	"github.com/shopfleet/shopfleet/spoke/process"
+	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
 // Scheme returns the kinds that a spoke knows.
@@ -99,5 +99,5 @@ func newManager(ctx context.Context, cfg *rest.Config, o Options, kinds []contro
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
-	return mgr, process.AddProbes(ctx, mgr)
+	return mgr, operator.AddProbes(ctx, mgr)
 }

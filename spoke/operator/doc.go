@@ -1,4 +1,4 @@
-// Package process is what the hub and the spoke have in common as processes: flags,
+// Package operator is what the hub and the spoke have in common as processes: flags,
 // logs, metrics, debugging, probes, leadership and the way they end.
 //
 // # What
@@ -44,4 +44,4 @@
 //     another one instead would only be noticed by who cannot verify it.
 //   - Second names are made while metrics are gathered: nothing is counted twice, and
 //     no metric of a library is changed.
-package process
+package operator

@@ -1,4 +1,4 @@
-// Package process holds the tests of the hub and the spoke as processes: the real
+// Package operator holds the tests of the hub and the spoke as processes: the real
 // binaries, on fleets of real control planes.
 //
 // # What
@@ -18,4 +18,4 @@
 // The chapters of a story build on each other and run in order, since a fleet and a
 // lease that expires take longer than a chapter. Leases last as long as in
 // production, so that the times are those that people will see.
-package process
+package operator
