@@ -2,14 +2,14 @@ package v1
 
 // Home is who turns a copy into workloads. It is written in the copy itself, so that
 // one write hands it over, and whoever it does not name leaves the copy alone.
-type Home string
+type ManagedByMode string
 
 // The homes.
 const (
-	// HomeHub is the hub's own process, which reaches into the member.
-	HomeHub Home = "hub"
-	// HomeAgent is the spoke that runs in the member.
-	HomeAgent Home = "agent"
+	// ManagedByHub is the hub's own process, which reaches into the member.
+	ManagedByHub ManagedByMode = "hub"
+	// ManagedByAgent is the spoke that runs in the member.
+	ManagedByAgent ManagedByMode = "agent"
 )
 
 // Mode says where the copies of a member are turned into workloads.
@@ -26,11 +26,11 @@ const (
 )
 
 // Home returns who has the copies of a member in the mode.
-func (m Mode) Home() Home {
+func (m Mode) ManagedBy() ManagedByMode {
 	if m == ModeAgent {
-		return HomeAgent
+		return ManagedByAgent
 	}
-	return HomeHub
+	return ManagedByHub
 }
 
 // IsCopy tells whether an application in a member is a copy that a hub made, and
@@ -42,11 +42,11 @@ func (a *EcommerceApp) IsCopy() bool {
 
 // Home returns who turns an application in a member into workloads. A copy that does
 // not name the agent is the hub's; what people run there by themselves never is.
-func (a *EcommerceApp) Home() Home {
-	if a.IsCopy() && a.Annotations[HomeAnnotation] != string(HomeAgent) {
-		return HomeHub
+func (a *EcommerceApp) ManagedByMode() ManagedByMode {
+	if a.IsCopy() && a.Annotations[ManagedByModeAnnotation] != string(ManagedByAgent) {
+		return ManagedByHub
 	}
-	return HomeAgent
+	return ManagedByAgent
 }
 
 // InventoryLost reports whether the status of an application on the hub does not say

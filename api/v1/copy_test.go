@@ -2,37 +2,37 @@ package v1
 
 import "testing"
 
-// TestHome: of hub and agent exactly one has an application, whatever it says.
-func TestHome(t *testing.T) {
+// TestManagedByMode: of hub and agent exactly one has an application, whatever it says.
+func TestManagedByMode(t *testing.T) {
 	t.Parallel()
 	type m = map[string]string
 	uid, managed := m{HubAppUIDAnnotation: "u"}, m{ManagedByLabel: ManagedBy}
 	tests := map[string]struct {
 		annotations, labels map[string]string
-		want                Home
+		want                ManagedByMode
 	}{
-		"what people run there":                 {nil, nil, HomeAgent},
-		"a copy from before homes were written": {uid, managed, HomeHub},
-		"a copy that is the hub's":              {m{HubAppUIDAnnotation: "u", HomeAnnotation: "hub"}, managed, HomeHub},
-		"a copy that is the agent's":            {m{HubAppUIDAnnotation: "u", HomeAnnotation: "agent"}, managed, HomeAgent},
-		"a copy that somebody mistyped":         {m{HubAppUIDAnnotation: "u", HomeAnnotation: "Agent"}, managed, HomeHub},
-		"the agent's, stripped of its UID":      {m{HomeAnnotation: "agent"}, managed, HomeAgent},
-		"the hub's, stripped of its UID":        {nil, managed, HomeHub},
-		"the hub's, stripped of its label":      {uid, nil, HomeHub},
-		"the agent's, stripped of both marks":   {m{HomeAnnotation: "agent"}, nil, HomeAgent},
+		"what people run there":                 {nil, nil, ManagedByAgent},
+		"a copy from before homes were written": {uid, managed, ManagedByHub},
+		"a copy that is the hub's":              {m{HubAppUIDAnnotation: "u", ManagedByModeAnnotation: "hub"}, managed, ManagedByHub},
+		"a copy that is the agent's":            {m{HubAppUIDAnnotation: "u", ManagedByModeAnnotation: "agent"}, managed, ManagedByAgent},
+		"a copy that somebody mistyped":         {m{HubAppUIDAnnotation: "u", ManagedByModeAnnotation: "Agent"}, managed, ManagedByHub},
+		"the agent's, stripped of its UID":      {m{ManagedByModeAnnotation: "agent"}, managed, ManagedByAgent},
+		"the hub's, stripped of its UID":        {nil, managed, ManagedByHub},
+		"the hub's, stripped of its label":      {uid, nil, ManagedByHub},
+		"the agent's, stripped of both marks":   {m{ManagedByModeAnnotation: "agent"}, nil, ManagedByAgent},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			app := &EcommerceApp{}
 			app.Annotations, app.Labels = tt.annotations, tt.labels
-			if got := app.Home(); got != tt.want {
+			if got := app.ManagedByMode(); got != tt.want {
 				t.Errorf("home is %q, want %q", got, tt.want)
 			}
 		})
 	}
-	for mode, want := range map[Mode]Home{"": HomeHub, ModeAgentless: HomeHub, ModeAgent: HomeAgent} {
-		if got := mode.Home(); got != want {
+	for mode, want := range map[Mode]ManagedByMode{"": ManagedByHub, ModeAgentless: ManagedByHub, ModeAgent: ManagedByAgent} {
+		if got := mode.ManagedBy(); got != want {
 			t.Errorf("mode %q is at home at %q, want %q", mode, got, want)
 		}
 	}

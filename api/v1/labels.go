@@ -80,8 +80,8 @@ const (
 	// placement's clusterSelector. It is implied, not written anywhere.
 	ProviderLabel = "ecommerce.io/provider"
 
-	// HomeAnnotation tells, on a copy, who turns it into workloads: see Home.
-	HomeAnnotation = "ecommerce.io/home"
+	// ManagedByModeAnnotation tells, on a copy, who turns it into workloads: see Home.
+	ManagedByModeAnnotation = "ecommerce.io/managed-by-mode"
 	// RegionAnnotation and ProviderAnnotation carry, on a copy, the region and the
 	// cloud provider of the member, so that both homes render the same.
 	RegionAnnotation   = "ecommerce.io/region"

@@ -39,7 +39,7 @@ func (s *story) commands(t *testing.T) {
 	s.run(t, 0, "us-1 is ready", "without an agent")(
 		"join", us, "--member-kubeconfig", s.fleet.Member(us).AdminKubeconfig(), "--mode", "agentless")
 	s.holds(t, config.MemberClusterRole, config.AgentRole)
-	if home := s.copyIn(t, us).Home(); home != v1.HomeHub {
+	if home := s.copyIn(t, us).ManagedByMode(); home != v1.ManagedByHub {
 		t.Errorf("the copy is at home at %q when join says that it is done", home)
 	}
 

@@ -87,10 +87,10 @@ func (s *story) created(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitRunning(t, euRegion, usRegion)
-	for name, home := range map[string]v1.Home{eu: v1.HomeHub, us: v1.HomeAgent} {
+	for name, home := range map[string]v1.ManagedByMode{eu: v1.ManagedByHub, us: v1.ManagedByAgent} {
 		copied := s.copyIn(t, name)
-		if copied.Home() != home || copied.Annotations[v1.RegionAnnotation] == "" || copied.Annotations[v1.ProviderAnnotation] == "" {
-			t.Errorf("%s: the copy is at home at %q, want %q, with region and provider: %v", name, copied.Home(), home, copied.Annotations)
+		if copied.ManagedByMode() != home || copied.Annotations[v1.RegionAnnotation] == "" || copied.Annotations[v1.ProviderAnnotation] == "" {
+			t.Errorf("%s: the copy is at home at %q, want %q, with region and provider: %v", name, copied.ManagedByMode(), home, copied.Annotations)
 		}
 	}
 	compare(t, s.children(t, eu), s.children(t, us))
@@ -253,8 +253,8 @@ func (s *story) switched(t *testing.T) {
 		}
 		s.setMode(t, eu, mode)
 		s.awaitReady(t, eu, mode)
-		s.awaitHome(t, mode.Home(), s.shop)
-		s.awaitHome(t, mode.Home(), orphan)
+		s.awaitHome(t, mode.ManagedBy(), s.shop)
+		s.awaitHome(t, mode.ManagedBy(), orphan)
 		if mode == v1.ModeAgent {
 			s.revoke(t, eu, config.MemberClusterRole)
 		}
@@ -274,15 +274,15 @@ func (s *story) switched(t *testing.T) {
 }
 
 // awaitHome waits until a copy in the member that changes its mode is handed over.
-func (s *story) awaitHome(t *testing.T, home v1.Home, app *v1.EcommerceApp) {
+func (s *story) awaitHome(t *testing.T, home v1.ManagedByMode, app *v1.EcommerceApp) {
 	t.Helper()
 	fleettest.Eventually(t, app.Name+" to be handed over", func(ctx context.Context) error {
 		copied := &v1.EcommerceApp{}
 		if err := s.members[eu].Get(ctx, client.ObjectKeyFromObject(app), copied); err != nil {
 			return err
 		}
-		if copied.Home() != home {
-			return fmt.Errorf("is at home at %q", copied.Home())
+		if copied.ManagedByMode() != home {
+			return fmt.Errorf("is at home at %q", copied.ManagedByMode())
 		}
 		return nil
 	})
@@ -363,7 +363,7 @@ func (s *story) refused(t *testing.T) {
 		return nil
 	})
 	s.canary(t)
-	if home := s.copyIn(t, eu).Home(); home != v1.HomeHub {
+	if home := s.copyIn(t, eu).ManagedByMode(); home != v1.ManagedByHub {
 		t.Errorf("the copy is at home at %q", home)
 	}
 	s.setMode(t, eu, v1.ModeAgentless)

@@ -192,7 +192,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	}
 	distributor := app.NewDistributor(h.mgr.GetLocalManager().GetClient(), app.Options{
 		Logger: h.options.Logger.WithName("apps"), Recorder: recorder, Metrics: appMetrics,
-		Home: func(name string) v1.Home { return h.fleet.Mode(name).Home() },
+		ManagedByMode: func(name string) v1.ManagedByMode { return h.fleet.Mode(name).ManagedBy() },
 	})
 	clouds, err := h.newClouds(cfg, recorder)
 	if err != nil {
@@ -228,7 +228,7 @@ func (h *hub) newSpokes() (*spokes, error) {
 		return nil, fmt.Errorf("registering the metrics of members' applications: %w", err)
 	}
 	kind := spoke.EcommerceApp()
-	kind.Selects = func(app *v1.EcommerceApp) bool { return app.Home() == v1.HomeHub }
+	kind.Selects = func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByHub }
 	engager := spoke.NewClusterRunner(spoke.Options{
 		Kinds:   []spoke.Runner{kind},
 		Metrics: counted,
@@ -246,7 +246,7 @@ type spokes struct {
 // Engage runs the copies of a member until the context ends, unless its agent does. A
 // mode does not change while a member is engaged.
 func (s *spokes) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
-	if s.fleet.Mode(name.String()).Home() != v1.HomeHub {
+	if s.fleet.Mode(name.String()).ManagedBy() != v1.ManagedByHub {
 		return nil
 	}
 	return s.ClusterRunner.Engage(ctx, name, cl)

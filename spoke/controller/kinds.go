@@ -25,7 +25,7 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 		CRD:     "ecommerceapps." + v1.GroupName,
 		New:     func() *v1.EcommerceApp { return &v1.EcommerceApp{} },
 		NewList: func() client.ObjectList { return &v1.EcommerceAppList{} },
-		Selects: func(app *v1.EcommerceApp) bool { return app.Home() == v1.HomeAgent },
+		Selects: func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByAgent },
 		Facts:   placeOf,
 		Render:  render.EcommerceApp,
 		Status: func(app *v1.EcommerceApp) reconciler.Status {

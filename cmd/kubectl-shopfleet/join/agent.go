@@ -138,7 +138,7 @@ func (m Member) Narrow(ctx context.Context, mode v1.Mode) error {
 	err := wait.PollUntilContextCancel(ctx, handOverPeriod, true, func(ctx context.Context) (bool, error) {
 		copies, err := m.copies(ctx)
 		for i := range copies {
-			if copies[i].Home() != mode.Home() {
+			if copies[i].ManagedByMode() != mode.ManagedBy() {
 				return false, err
 			}
 		}

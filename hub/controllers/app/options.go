@@ -46,7 +46,7 @@ type Options struct {
 	Workers, WorkersPerMember int
 	// Home tells, when a member is engaged, who turns its copies into workloads. The
 	// default is the hub, for all.
-	Home func(cluster string) v1.Home
+	ManagedByMode func(cluster string) v1.ManagedByMode
 }
 
 func (o *Options) applyDefaults() {
@@ -77,7 +77,7 @@ func NewDistributor(hub client.Reader, o Options) *Distributor {
 	o.applyDefaults()
 	return &Distributor{options: o, Dispatcher: dispatch.New(hub, dispatch.Options{
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
-		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, Home: o.Home,
+		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode,
 	})}
 }
 

@@ -16,7 +16,7 @@ import (
 type MemberFacts struct {
 	cluster, region string
 	provider        v1.Provider
-	home            v1.Home
+	managedBy       v1.ManagedByMode
 	// member decides on storage and on how databases are backed up.
 	member *v1.MemberCluster
 }
@@ -28,7 +28,7 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	annotations := map[string]string{
 		v1.HubAppUIDAnnotation:     string(app.UID),
 		v1.HubGenerationAnnotation: strconv.FormatInt(app.Generation, 10),
-		v1.HomeAnnotation:          string(p.home),
+		v1.ManagedByModeAnnotation: string(p.managedBy),
 	}
 	if p.region != "" {
 		annotations[v1.RegionAnnotation] = p.region
@@ -60,11 +60,11 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 // of the hub writes no copy only to say where it is. Such a copy gets it with the
 // next change.
 func unlessOlder(intent, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
-	if live.Annotations[v1.HomeAnnotation] != "" || intent.Home() != v1.HomeHub {
+	if live.Annotations[v1.ManagedByModeAnnotation] != "" || intent.ManagedByMode() != v1.ManagedByHub {
 		return intent, nil
 	}
 	older := intent.DeepCopy()
-	for _, key := range []string{v1.HomeAnnotation, v1.RegionAnnotation, v1.ProviderAnnotation} {
+	for _, key := range []string{v1.ManagedByModeAnnotation, v1.RegionAnnotation, v1.ProviderAnnotation} {
 		delete(older.Annotations, key)
 	}
 	older.SetGroupVersionKind(v1.GroupVersion.WithKind("EcommerceApp"))

@@ -36,12 +36,12 @@ func TestCopyForSaysWhatTheHubSaysAndNoMore(t *testing.T) {
 			Annotations: map[string]string{
 				v1.HubAppUIDAnnotation: "u-1", v1.HubGenerationAnnotation: "7",
 				v1.ReconcileAtAnnotation: "t1", v1.RestartedAtAnnotation: "t2",
-				v1.HomeAnnotation: "agent", v1.RegionAnnotation: "eu-west-1", v1.ProviderAnnotation: "aws",
+				v1.ManagedByModeAnnotation: "agent", v1.RegionAnnotation: "eu-west-1", v1.ProviderAnnotation: "aws",
 			},
 		},
 		Spec: v1.EcommerceAppSpec{Image: "shop:v1"},
 	}
-	if diff := cmp.Diff(want, made(t, app, MemberFacts{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, home: v1.HomeAgent})); diff != "" {
+	if diff := cmp.Diff(want, made(t, app, MemberFacts{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, managedBy: v1.ManagedByAgent})); diff != "" {
 		t.Errorf("copy (-want +got):\n%s", diff)
 	}
 	if len(app.Spec.Placement.Regions) != 1 {
@@ -77,7 +77,7 @@ func TestOwned(t *testing.T) {
 func TestObservedCopy(t *testing.T) {
 	t.Parallel()
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}
-	live := made(t, &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7}}, MemberFacts{cluster: "eu-1", home: v1.HomeHub})
+	live := made(t, &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7}}, MemberFacts{cluster: "eu-1", managedBy: v1.ManagedByHub})
 	live.Generation = 3
 	if c := observedCopy(app, live); c == nil || c.Generation != 3 || c.HubGeneration != 7 || c.Deleting {
 		t.Errorf("observed %+v", c)
@@ -125,21 +125,21 @@ func TestANewHubWritesNothingNew(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u-1", Generation: 7},
 		Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
 	}
-	here := MemberFacts{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, home: v1.HomeHub}
+	here := MemberFacts{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, managedBy: v1.ManagedByHub}
 	agent := here
-	agent.home = v1.HomeAgent
+	agent.managedBy = v1.ManagedByAgent
 	// stored is a copy as a hub of that time wrote it: the same without the place.
 	stored := func(generation int64) *v1.EcommerceApp {
 		then := app.DeepCopy()
 		then.Generation = generation
 		older := made(t, then, here)
-		for _, key := range []string{v1.HomeAnnotation, v1.RegionAnnotation, v1.ProviderAnnotation} {
+		for _, key := range []string{v1.ManagedByModeAnnotation, v1.RegionAnnotation, v1.ProviderAnnotation} {
 			delete(older.Annotations, key)
 		}
 		return stamped(t, older)
 	}
 	stripped := stamped(t, made(t, app, here))
-	delete(stripped.Annotations, v1.HomeAnnotation)
+	delete(stripped.Annotations, v1.ManagedByModeAnnotation)
 	tests := map[string]struct {
 		live  *v1.EcommerceApp
 		place MemberFacts
@@ -158,7 +158,7 @@ func TestANewHubWritesNothingNew(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if older := got.Annotations[v1.HomeAnnotation] == ""; older != tt.older {
+			if older := got.Annotations[v1.ManagedByModeAnnotation] == ""; older != tt.older {
 				t.Errorf("left as it was: %t, want %t", older, tt.older)
 			}
 		})

@@ -67,7 +67,7 @@ func (l *Dispatcher) Start(ctx context.Context) error {
 func (l *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
 	logger := l.options.Logger.WithValues("cluster", name)
 	lane := &MemberQueue{
-		name: name.String(), home: l.options.Home(name.String()), options: l.options, hub: l.hub, cluster: cl, wake: l.wake, seen: l.seen,
+		name: name.String(), managedBy: l.options.ManagedByMode(name.String()), options: l.options, hub: l.hub, cluster: cl, wake: l.wake, seen: l.seen,
 		reports: newReports(), lookups: newLookups(), queue: &queues.Wakeup{},
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(),

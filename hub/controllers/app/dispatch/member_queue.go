@@ -24,17 +24,17 @@ var errNamespaceTerminating = errors.New("namespace is being deleted")
 
 // Lane makes the copies in one member follow the applications on the hub.
 type MemberQueue struct {
-	name    string
-	home    v1.Home
-	options Options
-	hub     client.Reader
-	cluster cluster.Cluster
-	applier *apply.Applier
-	wake    *queues.Wakeup
-	seen    *generations
-	queue   *queues.Wakeup
-	reports *reports
-	lookups *lookups
+	name      string
+	managedBy v1.ManagedByMode
+	options   Options
+	hub       client.Reader
+	cluster   cluster.Cluster
+	applier   *apply.Applier
+	wake      *queues.Wakeup
+	seen      *generations
+	queue     *queues.Wakeup
+	reports   *reports
+	lookups   *lookups
 }
 
 // Reconcile makes the copy of one application follow, and reports what came of it.
@@ -130,7 +130,7 @@ func (l *MemberQueue) facts(ctx context.Context) (*MemberFacts, error) {
 		}
 		return nil, fmt.Errorf("reading the member: %w", err)
 	}
-	return &MemberFacts{cluster: l.name, home: l.home, region: member.Status.Region, provider: member.Status.Provider, member: member}, nil
+	return &MemberFacts{cluster: l.name, managedBy: l.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member}, nil
 }
 
 // keep hands a copy over that the hub has nothing else to say about: without a home
@@ -147,14 +147,14 @@ func (l *MemberQueue) keepCopy(ctx context.Context, key types.NamespacedName) er
 // setManagedByMode writes the home into a copy, and nothing else. It costs no request when it
 // is there already.
 func (l *MemberQueue) setManagedByMode(ctx context.Context, live *v1.EcommerceApp) error {
-	if !live.IsCopy() || live.Home() == l.home {
+	if !live.IsCopy() || live.ManagedByMode() == l.managedBy {
 		return nil
 	}
 	next := live.DeepCopy()
 	if next.Annotations == nil {
 		next.Annotations = map[string]string{}
 	}
-	next.Annotations[v1.HomeAnnotation] = string(l.home)
+	next.Annotations[v1.ManagedByModeAnnotation] = string(l.managedBy)
 	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
 	defer cancel()
 	lock := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})

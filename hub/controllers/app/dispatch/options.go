@@ -39,7 +39,7 @@ type Options struct {
 	Workers int
 	// Home tells, when a member is engaged, where its copies are turned into
 	// workloads. The default is in the hub, for all.
-	Home func(cluster string) v1.Home
+	ManagedByMode func(cluster string) v1.ManagedByMode
 }
 
 func (o *Options) applyDefaults() {
@@ -55,8 +55,8 @@ func (o *Options) applyDefaults() {
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
 	}
-	if o.Home == nil {
-		o.Home = func(string) v1.Home { return v1.HomeHub }
+	if o.ManagedByMode == nil {
+		o.ManagedByMode = func(string) v1.ManagedByMode { return v1.ManagedByHub }
 	}
 }
 
