@@ -65,7 +65,7 @@ func rooms() []room {
 		{path: "hub/accounts", floor: floorAdapters},
 		{path: "hub/quiesce", floor: floorAdapters},
 		// Errors of buckets are classified by the accounts.
-		{path: "hub/dumps", floor: floorAdapters, also: []string{"hub/accounts"}},
+		{path: "hub/logicalbackup", floor: floorAdapters, also: []string{"hub/accounts"}},
 		// Queues and rate limiters of controllers.
 		{path: "hub/queues", floor: floorAdapters},
 		{path: "spoke/apply", floor: floorAdapters},

@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/backup/dump"
+	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -132,7 +132,7 @@ func (w *work) restored(ctx context.Context) stepresult.Result {
 	if client.IgnoreNotFound(err) != nil {
 		return w.memberTrouble(err)
 	}
-	return dump.Restored(w.backup, copied)
+	return logical.Restored(w.backup, copied)
 }
 
 // claim is a claim of the database and its volume.

@@ -1,7 +1,7 @@
 // Package backup is the controller of Backups: it asks the clouds for snapshots of the
 // databases' volumes, follows them, copies them to other regions and deletes them. Where
 // databases are dumped, it has the dumps made and sent to a bucket (package
-// hub/controllers/backup/dump).
+// hub/controllers/backup/logical).
 //
 // # What
 //

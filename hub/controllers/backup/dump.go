@@ -15,8 +15,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/backup/dump"
-	"github.com/shopfleet/shopfleet/hub/dumps"
+	"github.com/shopfleet/shopfleet/hub/controllers/backup/logical"
+	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
@@ -63,7 +63,7 @@ func (w *work) runDump(ctx context.Context) stepresult.Result {
 	if err != nil {
 		return w.memberTrouble(err)
 	}
-	return dump.Run{Backup: w.backup, Reader: in.GetAPIReader(), Writer: in.GetClient(), Now: w.now}.Advance(ctx)
+	return logical.Run{Backup: w.backup, Reader: in.GetAPIReader(), Writer: in.GetClient(), Now: w.now}.Advance(ctx)
 }
 
 // sendDump sends a dump that is complete to the bucket of the member's account. Once that
@@ -108,7 +108,7 @@ func (w *work) sendDump(ctx context.Context) (stepresult.Result, error) {
 		return w.memberTrouble(err), nil
 	}
 	s.Account = account
-	return dump.Send{
+	return logical.Send{
 		Backup: w.backup, Bucket: bucket, Owner: w.owner(), Image: w.options.SpokeImage,
 		Reader: in.GetAPIReader(), Writer: in.GetClient(), Intend: w.intendToSend, Now: w.now,
 	}.Advance(ctx)
@@ -132,7 +132,7 @@ func (w *work) deleteDump(ctx context.Context) stepresult.Result {
 	if d == nil || d.Object == nil {
 		return stepresult.Result{}
 	}
-	if !dumps.Owns(w.owner(), d.Object.Prefix) {
+	if !logicalbackup.Owns(w.owner(), d.Object.Prefix) {
 		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, v1.ReasonSnapshotForeign, "Delete",
 			"The dump below %s is another hub's, and was left alone", d.Object.Prefix)
 		return stepresult.Result{}
@@ -141,7 +141,7 @@ func (w *work) deleteDump(ctx context.Context) stepresult.Result {
 	if err != nil {
 		return patient(stepresult.FromError(err, "connecting to the bucket"))
 	}
-	r := dump.Removal{Backup: w.backup, Bucket: bucket, Now: w.now}
+	r := logical.Removal{Backup: w.backup, Bucket: bucket, Now: w.now}
 	if in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName)); err == nil {
 		r.Reader, r.Writer = in.GetAPIReader(), in.GetClient()
 	}

@@ -40,7 +40,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/backup"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/plan"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/rediscover"
-	"github.com/shopfleet/shopfleet/hub/dumps"
+	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -232,10 +232,10 @@ func (e *testenv) storeDump(t *testing.T, name string) {
 			Dump: &v1.DumpFile{Claim: "shop-database-backup", Job: "j", File: "backup-20260301T020000Z.dump", Bytes: 3, SHA256: strings.Repeat("a", 64)},
 		}
 	}).Obj()
-	prefix := dumps.Prefix(cloud.Owner{Hub: hubUID, App: b.Status.AppUID}, b)
+	prefix := logicalbackup.Prefix(cloud.Owner{Hub: hubUID, App: b.Status.AppUID}, b)
 	b.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Prefix: prefix}
-	e.store.Put(dumps.PartKey(prefix, 0), []byte("abc"))
-	if sealed, err := dumps.Seal(t.Context(), bucket.Connect(e.store, bucket.Options{}), hubUID, b); err != nil || !sealed {
+	e.store.Put(logicalbackup.PartKey(prefix, 0), []byte("abc"))
+	if sealed, err := logicalbackup.Seal(t.Context(), bucket.Connect(e.store, bucket.Options{}), hubUID, b); err != nil || !sealed {
 		t.Fatalf("sealed %t: %v", sealed, err)
 	}
 }
@@ -273,7 +273,7 @@ func (e *testenv) stored(t *testing.T, want ...string) {
 		count[s.Tags[cloud.TagBackup]]++
 	}
 	for _, key := range e.store.Keys() {
-		name, _, _ := strings.Cut(strings.TrimPrefix(key, dumps.Root(cloud.Owner{Hub: hubUID, App: "app-1"})), "/")
+		name, _, _ := strings.Cut(strings.TrimPrefix(key, logicalbackup.Root(cloud.Owner{Hub: hubUID, App: "app-1"})), "/")
 		count[name[:strings.LastIndex(name, "-")]]++
 	}
 	var got []string

@@ -20,7 +20,7 @@
 // The order of the rest follows from the copy: what depends on the database waits for it.
 //
 // A dump goes into a cluster of any provider, where the application is placed or as soon
-// as it is: see package dumped. Its phases are the same but for one:
+// as it is: see package logical. Its phases are the same but for one:
 //
 //	InProgress   what uses the database is stopped, and a Job loads the dump
 //	Starting     the dump is loaded, and what uses the database starts

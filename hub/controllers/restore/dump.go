@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/dumped"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/logical"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
@@ -53,8 +53,8 @@ func (w *work) advanceDump(ctx context.Context) (stepresult.Result, error) {
 }
 
 // run is what is the same for the application's database and for one to verify with.
-func (w *work) run() dumped.Run {
-	return dumped.Run{
+func (w *work) run() logical.Run {
+	return logical.Run{
 		Restore: w.restore, Backup: w.backup, Cluster: w.member.Name,
 		Reader: w.place.cluster.GetAPIReader(), Writer: w.place.cluster.GetClient(),
 		Bucket: w.options.Accounts.Bucket, Image: w.options.SpokeImage, Save: w.save, Now: w.now,
@@ -62,8 +62,8 @@ func (w *work) run() dumped.Run {
 }
 
 // shop is the way into the application's database.
-func (w *work) shop() dumped.Shop {
-	s := dumped.Shop{Run: w.run(), Copy: w.place.copy}
+func (w *work) shop() logical.Shop {
+	s := logical.Shop{Run: w.run(), Copy: w.place.copy}
 	s.Overwrite, s.Here = w.restore.Spec.Overwrite, w.member.Name == w.backup.Spec.ClusterName
 	s.Into.Owner = manifest.Owner{Name: w.backup.Spec.AppName, Namespace: w.restore.Namespace}
 	if s.Copy != nil {

@@ -8,7 +8,7 @@
 //
 // # Not
 //
-// No network and no file: package spoke/transfer. No signing: package hub/dumps.
+// No network and no file: package spoke/transfer. No signing: package hub/logicalbackup.
 //
 // # Trade-offs
 //

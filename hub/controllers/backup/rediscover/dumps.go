@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/dumps"
+	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 
 // shelf is what a bucket lists of a hub: the sizes of all objects, by key, and the prefixes
 // of those that have a manifest, sorted.
-type shelf struct {
+type dumpStore struct {
 	sizes    map[string]int64
 	prefixes []string
 }
@@ -49,7 +49,7 @@ func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner)
 	if err != nil {
 		return stepresult.Result{}, err
 	}
-	there, v := list(ctx, bucket, dumps.Root(owner))
+	there, v := list(ctx, bucket, logicalbackup.Root(owner))
 	if v.Stops() {
 		return v, nil
 	}
@@ -68,7 +68,7 @@ func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner)
 		switch {
 		case err == nil && m.Hub == owner.Hub && isAt(m, prefix):
 			f.dumps = append(f.dumps, f.dump(m, v1.DumpObject{Bucket: bucket.Name, Location: bucket.Location, Prefix: prefix, State: v1.DumpSent}, whole(m, there, prefix)))
-		case err == nil, errors.Is(err, dumps.ErrManifest), cloud.ClassOf(err) == cloud.ClassInvalid:
+		case err == nil, errors.Is(err, logicalbackup.ErrManifest), cloud.ClassOf(err) == cloud.ClassInvalid:
 			f.unread++
 		case cloud.ClassOf(err) == cloud.ClassNotFound: // It went meanwhile.
 		default:
@@ -96,17 +96,17 @@ func (r *Reconciler) knownDumps(ctx context.Context, account, bucket string) (ma
 }
 
 // list reads what a bucket has below a root. It is complete, or there is a verdict.
-func list(ctx context.Context, objects cloud.Objects, root string) (shelf, stepresult.Result) {
-	there := shelf{sizes: map[string]int64{}}
+func list(ctx context.Context, objects cloud.Objects, root string) (dumpStore, stepresult.Result) {
+	there := dumpStore{sizes: map[string]int64{}}
 	for o, err := range objects.ListObjects(ctx, root) {
 		if err != nil {
-			return shelf{}, stepresult.FromError(err, "listing the bucket")
+			return dumpStore{}, stepresult.FromError(err, "listing the bucket")
 		}
 		if len(there.sizes) == maxObjects {
-			return shelf{}, stepresult.Fail(v1.ReasonQuotaExceeded, "There are more than %d objects of the hub in the bucket", maxObjects)
+			return dumpStore{}, stepresult.Fail(v1.ReasonQuotaExceeded, "There are more than %d objects of the hub in the bucket", maxObjects)
 		}
 		there.sizes[o.Key] = o.Bytes
-		if prefix, is := dumps.IsManifest(o.Key); is {
+		if prefix, is := logicalbackup.IsManifest(o.Key); is {
 			there.prefixes = append(there.prefixes, prefix)
 		}
 	}
@@ -114,9 +114,9 @@ func list(ctx context.Context, objects cloud.Objects, root string) (shelf, stepr
 }
 
 // read reads a manifest, and waits for its turn where the account's pace asks for that.
-func (r *Reconciler) read(ctx context.Context, objects cloud.Objects, prefix string) (dumps.Manifest, error) {
+func (r *Reconciler) read(ctx context.Context, objects cloud.Objects, prefix string) (logicalbackup.Manifest, error) {
 	for {
-		m, err := dumps.Find(ctx, objects, prefix)
+		m, err := logicalbackup.Find(ctx, objects, prefix)
 		if cloud.ClassOf(err) != cloud.ClassThrottled {
 			return m, err
 		}
@@ -132,15 +132,15 @@ func (r *Reconciler) read(ctx context.Context, objects cloud.Objects, prefix str
 
 // isAt tells whether a manifest is of what lies where it was found: it could have been
 // carried there.
-func isAt(m dumps.Manifest, prefix string) bool {
-	hash, at := strings.CutPrefix(prefix, dumps.Root(cloud.Owner{Hub: m.Hub, App: m.AppUID})+m.Backup+"-")
+func isAt(m logicalbackup.Manifest, prefix string) bool {
+	hash, at := strings.CutPrefix(prefix, logicalbackup.Root(cloud.Owner{Hub: m.Hub, App: m.AppUID})+m.Backup+"-")
 	return at && hash != "" && !strings.Contains(hash, "/")
 }
 
 // whole tells whether all parts of a dump are there.
-func whole(m dumps.Manifest, there shelf, prefix string) bool {
+func whole(m logicalbackup.Manifest, there dumpStore, prefix string) bool {
 	for i, size := range m.Parts {
-		if got, found := there.sizes[dumps.PartKey(prefix, i)]; !found || got != size {
+		if got, found := there.sizes[logicalbackup.PartKey(prefix, i)]; !found || got != size {
 			return false
 		}
 	}
@@ -156,7 +156,7 @@ func sorted(backups []v1.Backup) []v1.Backup {
 }
 
 // dump returns the Backup of a dump.
-func (f found) dump(m dumps.Manifest, at v1.DumpObject, whole bool) v1.Backup {
+func (f found) dump(m logicalbackup.Manifest, at v1.DumpObject, whole bool) v1.Backup {
 	b := v1.Backup{
 		ObjectMeta: f.meta(m.Namespace, m.Backup, labels{m.App, m.Cluster}),
 		Spec: v1.BackupSpec{

@@ -8,7 +8,7 @@
 //     engine has recovered and takes connections.
 //   - On a restored volume it has the application's credentials. For a dump it is empty,
 //     has credentials that are made for it, and is loaded by package
-//     hub/controllers/restore/dumped.
+//     hub/controllers/restore/logical.
 //   - Remove deletes all of it, the claim and its volume too.
 //
 // # Not

@@ -1,0 +1,107 @@
+package logical
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+)
+
+// eraseAtOnce bounds how many objects one pass deletes.
+const eraseAtOnce = 100
+
+// Removal is one look at the deletion of a Backup's dump from its bucket.
+type Removal struct {
+	// Backup is whose dump goes. Its status says where it is. Required.
+	Backup *v1.Backup
+	// Bucket is that of the status's account. Required.
+	Bucket accounts.Bucket
+	// Reader asks the member's API server, and Writer writes there; nil while the member
+	// does not answer.
+	Reader client.Reader
+	Writer client.Writer
+	// Now is the time.
+	Now time.Time
+}
+
+// Advance deletes what there is. The zero Verdict means that nothing is left, and that
+// nothing more can come: while a Job may still send, or somebody in its place, what it
+// sends would be left behind.
+func (r Removal) Advance(ctx context.Context) stepresult.Result {
+	o := r.Backup.Status.Dump.Object
+	if !r.Bucket.Has(o) {
+		return stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady,
+			"the dump is in %s, and the CloudAccount %q has another bucket or prefix now: put that back, or set spec.deletion to Retain", cmp.Or(o.Location, o.Bucket), r.Backup.Status.Account)
+	}
+	// Asked before the list is read, which is then the last one.
+	wait := r.stillSent(ctx)
+	more, err := logicalbackup.Erase(ctx, r.Bucket, o.Prefix, eraseAtOnce)
+	switch {
+	case err != nil:
+		return logicalbackup.FromError(err, "deleting the dump")
+	case more:
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "the dump is being deleted from the bucket %s", o.Bucket)
+	case wait > 0:
+		return stepresult.Hold(min(wait, stepresult.Member), v1.ReasonDeleting, "waiting until nothing more can be sent to the bucket %s", o.Bucket)
+	default:
+		return stepresult.Result{}
+	}
+}
+
+// stillSent returns for how long parts may still be sent at most; 0 when none can be any
+// more: the requests have expired, or the Job that has them is gone.
+func (r Removal) stillSent(ctx context.Context) time.Duration {
+	o := r.Backup.Status.Dump.Object
+	if o.ExpireTime == nil || !r.Now.Before(o.ExpireTime.Time) {
+		if r.Writer != nil && o.State == v1.DumpSending {
+			// What is left of an attempt that nobody followed to its end is worth nothing.
+			asking, cancel := context.WithTimeout(ctx, memberTimeout)
+			defer cancel()
+			_ = logicalbackup.Withdraw(asking, r.Writer, sendKey(r.Backup))
+		}
+		return 0
+	}
+	if r.Reader != nil && r.stopped(ctx) {
+		return 0
+	}
+	return o.ExpireTime.Sub(r.Now)
+}
+
+// stopped has the Job deleted, and tells whether it is gone with all of its pods.
+func (r Removal) stopped(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	key := sendKey(r.Backup)
+	job := &batchv1.Job{}
+	err := r.Reader.Get(ctx, key, job)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false
+	}
+	if err == nil {
+		if out, err := logicalbackup.Look(ctx, r.Reader, job); err != nil || !out.Ended {
+			// Where the hub may not, the requests expire.
+			_ = logicalbackup.Stop(ctx, r.Writer, key)
+			_ = logicalbackup.Withdraw(ctx, r.Writer, key)
+			return false
+		}
+	}
+	pods := &corev1.PodList{}
+	if err := r.Reader.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabels{"job-name": key.Name}); err != nil {
+		return false
+	}
+	for i := range pods.Items {
+		if phase := pods.Items[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+			return false
+		}
+	}
+	return logicalbackup.Withdraw(ctx, r.Writer, key) == nil
+}

@@ -1,0 +1,253 @@
+package logical
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+const (
+	// keepSeconds is for how long a Job stays after its end.
+	keepSeconds = 60 * 60
+	// instantiate tells, on a Job, that it was not the schedule that made it.
+	instantiate = "cronjob.kubernetes.io/instantiate"
+)
+
+// Run is one look at the dump of a Backup.
+type Run struct {
+	// Backup is whose status is brought up to date. Required.
+	Backup *v1.Backup
+	// Reader asks the member's API server, and Writer writes there. Required.
+	Reader client.Reader
+	Writer client.Writer
+	// Now is the time.
+	Now time.Time
+}
+
+// Advance asks for the dump if that has not been done, and looks how far it is. The zero
+// Verdict means that the dump is complete, and the status says what it is.
+func (r Run) Advance(ctx context.Context) stepresult.Result {
+	job := &batchv1.Job{}
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.jobName()}, job)
+	switch {
+	case apierrors.IsNotFound(err) && r.Backup.Status.Dump == nil:
+		return r.begin(ctx)
+	case apierrors.IsNotFound(err):
+		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", r.jobName())
+	case err != nil:
+		return r.trouble(err)
+	case !r.ours(job):
+		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", r.jobName())
+	}
+	r.take(job)
+	return r.observe(ctx, job)
+}
+
+// jobName is the same from whoever asks, and another for each Backup. That of a slot is
+// the name that the CronJob's controller gives to its Job: whoever comes second finds it there.
+func (r Run) jobName() string {
+	cronJob := render.DatabaseCronJob(r.Backup.Spec.AppName)
+	if slot := r.Backup.Spec.Slot; slot != nil {
+		return cronJob + "-" + strconv.FormatInt(slot.Unix()/60, 10)
+	}
+	return cronJob + "-" + manifest.Hash(string(r.Backup.UID))
+}
+
+// ours tells whether a Job of that name is one that was made for this Backup, or by the
+// CronJob for its slot.
+func (r Run) ours(job *batchv1.Job) bool {
+	if job.Labels[v1.BackupLabel] == manifest.LabelValue(r.Backup.Name) {
+		return true
+	}
+	owner := metav1.GetControllerOf(job)
+	return r.Backup.Spec.Slot != nil && owner != nil &&
+		owner.Kind == "CronJob" && owner.Name == render.DatabaseCronJob(r.Backup.Spec.AppName)
+}
+
+// begin makes the Job.
+func (r Run) begin(ctx context.Context) stepresult.Result {
+	from := &batchv1.CronJob{}
+	name := render.DatabaseCronJob(r.Backup.Spec.AppName)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: name}, from)
+	switch {
+	case apierrors.IsNotFound(err):
+		return stepresult.Hold(stepresult.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", r.Backup.Spec.ClusterName, name)
+	case err != nil:
+		return r.trouble(err)
+	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != manifest.LabelValue(r.Backup.Spec.AppName):
+		return stepresult.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, r.Backup.Spec.ClusterName)
+	}
+	if v := r.serves(ctx); v.Stops() {
+		return v
+	}
+	job := r.job(from)
+	err = r.Writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager))
+	switch {
+	case apierrors.IsInvalid(err):
+		return stepresult.Fail(v1.ReasonDumpFailed, "%s does not accept the Job %s: %s", r.Backup.Spec.ClusterName, job.Name, logicalbackup.Said(err.Error()))
+	case apierrors.IsAlreadyExists(err):
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
+	case err != nil:
+		return r.trouble(err)
+	}
+	r.take(job)
+	return r.dumping(job, "")
+}
+
+// serves tells whether there is a database to dump: one that was just placed, or that is
+// being restored, is waited for instead of being dumped in vain.
+func (r Run) serves(ctx context.Context) stepresult.Result {
+	copied := &v1.EcommerceApp{}
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.Backup.Spec.AppName}, copied)
+	if client.IgnoreNotFound(err) != nil {
+		return r.trouble(err)
+	}
+	if v := Restored(r.Backup, copied); v.Stops() {
+		return v
+	}
+	pod := &corev1.Pod{}
+	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: render.DatabasePod(r.Backup.Spec.AppName)}, pod)
+	if client.IgnoreNotFound(err) != nil {
+		return r.trouble(err)
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return stepresult.Result{}
+		}
+	}
+	return stepresult.Hold(stepresult.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterName)
+}
+
+// Restored tells whether a Restore works on the database of a copy: what it has until then
+// is neither the old nor the new.
+func Restored(b *v1.Backup, copied *v1.EcommerceApp) stepresult.Result {
+	name := cmp.Or(copied.Annotations[v1.LoadingAnnotation], copied.Annotations[v1.RestoringAnnotation])
+	if name == "" {
+		return stepresult.Result{}
+	}
+	return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "the Restore %s works on the database in %s", name, b.Spec.ClusterName)
+}
+
+// job returns the Job that runs a CronJob once.
+func (r Run) job(from *batchv1.CronJob) *batchv1.Job {
+	template := from.Spec.JobTemplate.DeepCopy()
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: from.Namespace, Name: r.jobName(),
+			Labels: template.Labels, Annotations: template.Annotations, OwnerReferences: copyOf(from),
+		},
+		Spec: template.Spec,
+	}
+	if job.Labels == nil {
+		job.Labels = map[string]string{}
+	}
+	if job.Annotations == nil {
+		job.Annotations = map[string]string{}
+	}
+	job.Labels[v1.BackupLabel] = manifest.LabelValue(r.Backup.Name)
+	if slot := r.Backup.Spec.Slot; slot != nil {
+		// As the CronJob's controller makes it, which takes it for its own when it comes second:
+		// one that is not would have it wait for longer than until the next slot.
+		job.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "CronJob", Name: from.Name, UID: from.UID, Controller: new(true),
+		}}
+		job.Annotations[batchv1.CronJobScheduledTimestampAnnotation] = slot.UTC().Format(time.RFC3339)
+	} else {
+		job.Annotations[instantiate] = "manual"
+	}
+	job.Spec.TTLSecondsAfterFinished = new(int32(keepSeconds))
+	return job
+}
+
+// copyOf is the copy that a CronJob belongs to, with which the Job goes.
+func copyOf(from *batchv1.CronJob) []metav1.OwnerReference {
+	owners := make([]metav1.OwnerReference, 0, len(from.OwnerReferences))
+	for _, o := range from.OwnerReferences {
+		o.Controller, o.BlockOwnerDeletion = nil, nil
+		owners = append(owners, o)
+	}
+	return owners
+}
+
+// take writes down that there is a Job, and where its dump goes.
+func (r Run) take(job *batchv1.Job) {
+	s := &r.Backup.Status
+	s.Phase = v1.BackupInProgress
+	if s.Dump == nil {
+		s.Dump = &v1.DumpFile{Claim: claimOf(job)}
+	}
+	s.Dump.Job = job.Name
+}
+
+// claimOf returns the name of the claim that a Job writes to.
+func claimOf(job *batchv1.Job) string {
+	for _, v := range job.Spec.Template.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			return v.PersistentVolumeClaim.ClaimName
+		}
+	}
+	return "unknown"
+}
+
+func (r Run) dumping(job *batchv1.Job, why string) stepresult.Result {
+	age := time.Duration(0)
+	if r.Backup.Status.StartTime != nil {
+		age = r.Now.Sub(r.Backup.Status.StartTime.Time)
+	}
+	if why != "" {
+		return stepresult.Hold(stepresult.Poll(age), v1.ReasonDumping, "the Job %s is to dump the database, and waits: %s", job.Name, why)
+	}
+	return stepresult.Hold(stepresult.Poll(age), v1.ReasonDumping, "the Job %s dumps the database", job.Name)
+}
+
+// follow looks how far a Job is.
+func (r Run) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
+	out, err := logicalbackup.Look(ctx, r.Reader, job)
+	if err != nil {
+		return r.trouble(err)
+	}
+	if !out.Ended {
+		return r.dumping(job, out.Why)
+	}
+	ends, err := logicalbackup.Ends(ctx, r.Reader, job)
+	if err != nil {
+		return r.trouble(err)
+	}
+	made := newest(ends)
+	switch {
+	case made != nil:
+		made.record(&r.Backup.Status, r.Now)
+		return stepresult.Result{}
+	case out.Succeeded:
+		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s succeeded, but no pod of it says which file the dump is", job.Name)
+	case out.Said != "":
+		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s: %s", job.Name, out.Why, out.Said)
+	default:
+		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s failed: %s", job.Name, out.Why)
+	}
+}
+
+func (r Run) trouble(err error) stepresult.Result {
+	return trouble(r.Backup.Spec.ClusterName, "Jobs", err)
+}
+
+// trouble is what an error of a member means that was asked for some objects.
+func trouble(member, what string, err error) stepresult.Result {
+	if apierrors.IsForbidden(err) {
+		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not make or read %s in %s", what, member)
+	}
+	return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", member)
+}

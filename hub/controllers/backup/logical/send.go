@@ -1,0 +1,240 @@
+package logical
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
+)
+
+const (
+	// memberTimeout bounds what is asked of a member in one go.
+	memberTimeout = 20 * time.Second
+	// late is for how long a Job is waited for whose requests have expired.
+	late = 10 * time.Minute
+	// againLast is the longest wait for another attempt, which grows from stepresult.Transient.
+	againLast = 30 * time.Minute
+)
+
+// Send is one look at the way of a Backup's dump to a bucket.
+type Send struct {
+	// Backup is whose status is brought up to date. Its dump is complete. Required.
+	Backup *v1.Backup
+	// Bucket is that of the status's account. Required.
+	Bucket accounts.Bucket
+	// Owner is whose application and hub it is. Required.
+	Owner cloud.Owner
+	// Image is that of the spoke. Required.
+	Image string
+	// Reader asks the member's API server, and Writer writes there. Required.
+	Reader client.Reader
+	Writer client.Writer
+	// Intend writes the Backup's status down. Required.
+	Intend func(context.Context) error
+	// Now is the time.
+	Now time.Time
+}
+
+// Advance has the dump sent, one Job after the other, until all of it is in the bucket.
+// The zero Verdict means that it is, with its manifest. An error is one of Intend.
+func (s Send) Advance(ctx context.Context) (stepresult.Result, error) {
+	o := s.Backup.Status.Dump.Object
+	if o == nil {
+		o = &v1.DumpObject{Bucket: s.Bucket.Name, Location: s.Bucket.Location, Prefix: logicalbackup.Prefix(s.Owner, s.Backup)}
+		s.Backup.Status.Dump.Object = o
+	}
+	switch {
+	case o.State == v1.DumpSent:
+		return stepresult.Result{}, nil
+	case !s.Bucket.Has(o):
+		return stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady,
+			"parts of the dump are in %s, and the CloudAccount %q has another bucket or prefix now", cmp.Or(o.Location, o.Bucket), s.Backup.Status.Account), nil
+	case o.ExpireTime == nil:
+		return s.attempt(ctx)
+	}
+	asking, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	job := &batchv1.Job{}
+	err := s.Reader.Get(asking, s.key(), job)
+	switch {
+	case apierrors.IsNotFound(err):
+		// It was not made, or nobody knows what came of it. To send again moves nothing twice.
+		return s.attempt(ctx)
+	case err != nil:
+		return s.trouble(err), nil
+	case job.Labels[v1.BackupLabel] != manifest.LabelValue(s.Backup.Name):
+		return stepresult.Fail(v1.ReasonSendFailed, "the Job %s is not that of this Backup", job.Name), nil
+	}
+	out, err := logicalbackup.Look(asking, s.Reader, job)
+	if err != nil {
+		return s.trouble(err), nil
+	}
+	if !out.Ended && s.Now.Before(o.ExpireTime.Add(late)) {
+		return s.sending(job.Name, out.Why), nil
+	}
+	if err := logicalbackup.Withdraw(asking, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
+		return s.trouble(err), nil
+	}
+	if !out.Ended {
+		if err := logicalbackup.Stop(asking, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
+			return s.trouble(err), nil
+		}
+	}
+	return s.settle(ctx, job.Name, out), nil
+}
+
+// settle decides what follows from the end of a Job.
+func (s Send) settle(ctx context.Context, job string, out logicalbackup.Outcome) stepresult.Result {
+	switch {
+	case out.Succeeded:
+		sealed, err := logicalbackup.Seal(ctx, s.Bucket, s.Owner.Hub, s.Backup)
+		if err != nil {
+			return s.classify(err, "completing the dump in the bucket")
+		}
+		if sealed {
+			o := s.Backup.Status.Dump.Object
+			o.State, o.ExpireTime = v1.DumpSent, nil
+			return stepresult.Result{}
+		}
+		return s.again("the Job %s sent the dump, and not all of it is in the bucket", job)
+	case out.Ended && (out.ExitCode == order.ExitFinal || out.ExitCode == order.ExitGone):
+		s.Backup.Status.Dump.Object.ExpireTime = nil
+		return stepresult.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: %s", job, cmp.Or(out.Said, out.Why))
+	case !out.Ended:
+		return s.again("the Job %s has not sent the dump in time: %s", job, cmp.Or(out.Why, "it has not ended"))
+	default:
+		return s.again("the Job %s has not sent all of the dump: %s", job, cmp.Or(out.Said, out.Why, "it does not say why"))
+	}
+}
+
+// again counts an attempt that did not send all of it, and waits for the next one: the
+// longer the more there were, but for one that had as much time as there is.
+func (s Send) again(format string, args ...any) stepresult.Result {
+	o := s.Backup.Status.Dump.Object
+	wait := againLast
+	if o.Attempt < 8 {
+		wait = min(stepresult.Transient<<o.Attempt, againLast)
+	}
+	if o.ExpireTime != nil && s.Now.After(o.ExpireTime.Add(-late)) {
+		wait = stepresult.PollFirst
+	}
+	o.Attempt++
+	o.ExpireTime = nil
+	return stepresult.Hold(wait, v1.ReasonRetrying, format, args...)
+}
+
+// attempt makes the Job that sends what is missing. When its requests expire is written
+// down before anybody has them.
+func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
+	o := s.Backup.Status.Dump.Object
+	owner, v := s.copyInMember(ctx)
+	if v.Stops() {
+		return v, nil
+	}
+	o.ExpireTime = nil
+	what, _, err := logicalbackup.ToSend(ctx, s.Bucket, s.Backup.Status.Dump, s.Bucket.CABundle, s.Now)
+	if err != nil {
+		return s.classify(err, "preparing to send the dump"), nil
+	}
+	job, secret, err := s.job(owner, what)
+	if err != nil {
+		return stepresult.Fail(v1.ReasonSendFailed, "no Job can send the dump: %v", err), nil
+	}
+	// Nobody has the requests yet who could send them.
+	o.State = v1.DumpSending
+	o.ExpireTime = &metav1.Time{Time: s.Now.Add(cloud.MaxLife).Truncate(time.Second)}
+	if err := s.Intend(ctx); err != nil {
+		return stepresult.Result{}, err
+	}
+	writing, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	err = logicalbackup.Deliver(writing, s.Writer, job, secret)
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsRequestEntityTooLargeError(err):
+		return stepresult.Fail(v1.ReasonSendFailed, "%s does not accept the Job %s: %s", s.Backup.Spec.ClusterName, job.Name, apierrors.ReasonForError(err)), nil
+	case err != nil:
+		return s.trouble(err), nil
+	}
+	return s.sending(job.Name, ""), nil
+}
+
+// job returns the Job that carries out an order, and the Secret with the order.
+func (s Send) job(owner metav1.OwnerReference, what order.Order) (*batchv1.Job, *corev1.Secret, error) {
+	text, err := what.Write()
+	if err != nil {
+		return nil, nil, err
+	}
+	return jobs.Send(jobs.SendSpec{
+		Job: jobs.Job{
+			Namespace: s.Backup.Namespace, Name: s.key().Name, Owners: []metav1.OwnerReference{owner},
+			Labels: map[string]string{
+				v1.BackupLabel: manifest.LabelValue(s.Backup.Name), v1.InstanceLabel: manifest.LabelValue(s.Backup.Spec.AppName),
+			},
+		},
+		Image: s.Image, Order: text, Claim: s.Backup.Status.Dump.Claim,
+	})
+}
+
+// copyInMember returns the copy that Job and Secret belong to.
+func (s Send) copyInMember(ctx context.Context) (metav1.OwnerReference, stepresult.Result) {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	app := &v1.EcommerceApp{}
+	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Backup.Namespace, Name: s.Backup.Spec.AppName}, app)
+	switch {
+	case apierrors.IsNotFound(err):
+		return metav1.OwnerReference{}, stepresult.Fail(v1.ReasonSendFailed, "the application is not in %s any more", s.Backup.Spec.ClusterName)
+	case err != nil:
+		return metav1.OwnerReference{}, s.trouble(err)
+	}
+	return metav1.OwnerReference{APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: app.Name, UID: app.UID}, stepresult.Result{}
+}
+
+// key is that of the Job and the Secret of the attempt.
+func (s Send) key() client.ObjectKey { return sendKey(s.Backup) }
+
+// sendKey is the key of the Job that sends a dump, and of its Secret.
+func sendKey(b *v1.Backup) client.ObjectKey {
+	base := b.Status.Dump.Job
+	if base == "" { // Of a release that did not write it down.
+		base = Run{Backup: b}.jobName()
+	}
+	ending := "-send-" + strconv.Itoa(int(b.Status.Dump.Object.Attempt))
+	return client.ObjectKey{Namespace: b.Namespace, Name: manifest.Name(base, ending, manifest.MaxName)}
+}
+
+func (s Send) sending(job, why string) stepresult.Result {
+	age := s.Now.Sub(s.Backup.Status.Dump.Object.ExpireTime.Add(-cloud.MaxLife))
+	if why != "" {
+		return stepresult.Hold(stepresult.Poll(age), v1.ReasonSending, "the Job %s is to send the dump, and waits: %s", job, why)
+	}
+	return stepresult.Hold(stepresult.Poll(age), v1.ReasonSending, "the Job %s sends the dump", job)
+}
+
+func (s Send) trouble(err error) stepresult.Result {
+	return trouble(s.Backup.Spec.ClusterName, "Jobs and Secrets", err)
+}
+
+// judge returns what an error of the bucket means. That there is no bucket may be put right.
+func (s Send) classify(err error, what string) stepresult.Result {
+	v := logicalbackup.FromError(err, what)
+	if cloud.ClassOf(err) == cloud.ClassNotFound && v.Fatal {
+		return stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady, "%s: the bucket %s is not there", what, s.Bucket.Name)
+	}
+	return v
+}

@@ -1,0 +1,227 @@
+package logical
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// Shop is the way of a dump into the database of an application.
+type Shop struct {
+	Run
+	// Copy is the application in the member, nil if there is none.
+	Copy *v1.EcommerceApp
+}
+
+// Advance does what can be done now. The zero Verdict means that the dump is loaded, what
+// uses the database was let go, and what was made for it is gone. An error is one of the
+// hub's API server.
+func (s Shop) Advance(ctx context.Context) (stepresult.Result, error) {
+	if d := s.Restore.Status.Dump; d != nil && d.Loaded {
+		return s.finish(ctx), nil
+	}
+	if s.Copy == nil && s.Restore.Status.Dump != nil && s.Restore.Status.Dump.Started {
+		return stepresult.Fail(v1.ReasonLoadFailed, "the application is not in %s any more", s.Cluster), nil
+	}
+	if s.Copy == nil || s.Copy.Spec.Database == nil || !s.Copy.DeletionTimestamp.IsZero() {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.Cluster), nil
+	}
+	into, err := render.Database(s.Copy, render.Cluster{Name: s.Cluster})
+	if err != nil {
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err), nil
+	}
+	s.Into = into
+	if v, err := s.announce(ctx); v.Stops() || err != nil {
+		return v, err
+	}
+	s.Ready = s.ready // Of the Shop as it is now.
+	return s.Load(ctx)
+}
+
+// announce says on the copy that a dump is loaded, when it may be. An error is one of the
+// hub's API server.
+func (s Shop) announce(ctx context.Context) (stepresult.Result, error) {
+	if d := s.Restore.Status.Dump; d == nil || !d.Started {
+		if v := s.possible(ctx); v.Stops() {
+			return v, nil
+		}
+	}
+	if s.Copy.Annotations[v1.LoadingAnnotation] != s.Restore.Name {
+		// Nothing is in the member that the status does not tell of, and nothing is stopped
+		// by who reads an old one.
+		if err := s.Save(ctx); err != nil {
+			return stepresult.Result{}, err
+		}
+	}
+	taken, err := turn.Take(ctx, s.Writer, s.Copy, v1.LoadingAnnotation, s.Restore.Name)
+	switch {
+	case err != nil:
+		return s.copyTrouble(err), nil
+	case taken:
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "stopping what uses the database in %s", s.Cluster), nil
+	default:
+		return stepresult.Result{}, nil
+	}
+}
+
+// possible tells whether the dump may be loaded, and chooses its source.
+func (s Shop) possible(ctx context.Context) stepresult.Result {
+	if why := fit.Dump(s.Copy.Spec.Database, &s.Backup.Status); why != "" {
+		return stepresult.Fail(v1.ReasonEngineMismatch, "%s", why)
+	}
+	if holder := turn.Holder(s.Copy); holder != "" && holder != s.Restore.Name {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.Cluster)
+	}
+	if v := s.dumping(ctx); v.Stops() {
+		return v
+	}
+	return s.Choose(ctx)
+}
+
+// dumping tells whether the database is being dumped: who is at it would be waited for
+// with the application stopped.
+func (s Shop) dumping(ctx context.Context) stepresult.Result {
+	of, err := s.Into.Client()
+	if err != nil {
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err)
+	}
+	pods := &corev1.PodList{}
+	err = s.Reader.List(ctx, pods, client.InNamespace(s.Copy.Namespace), client.MatchingLabels{
+		v1.InstanceLabel: of.Labels[v1.InstanceLabel], v1.ComponentLabel: of.Labels[v1.ComponentLabel],
+	})
+	if err != nil {
+		return s.trouble(err)
+	}
+	if anyAlive(pods.Items) {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "waiting in %s for a dump of the database to end", s.Cluster)
+	}
+	return stepresult.Result{}
+}
+
+// ready tells whether the database runs, and nothing that uses it.
+func (s Shop) ready(ctx context.Context) stepresult.Result {
+	for _, c := range s.Copy.Status.Components {
+		if slices.Contains(clients(), c.Name) && c.Replicas > 0 {
+			return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "%s in %s is to be stopped", c.Name, s.Cluster)
+		}
+	}
+	users, err := s.users()
+	if err != nil {
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.Cluster, err)
+	}
+	pods := &corev1.PodList{}
+	err = s.Reader.List(ctx, pods, client.InNamespace(s.Copy.Namespace), client.MatchingLabelsSelector{Selector: users})
+	if err != nil {
+		return s.trouble(err)
+	}
+	if anyAlive(pods.Items) {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "waiting in %s for what uses the database to stop", s.Cluster)
+	}
+	return s.serves(ctx)
+}
+
+// clients are the components that use the database. What else the application has, as the
+// login before it, goes on.
+func clients() []string { return []string{render.Backend, render.Frontend} }
+
+// users selects the pods that use the database.
+func (s Shop) users() (labels.Selector, error) {
+	of, err := s.Into.Client()
+	if err != nil {
+		return nil, fmt.Errorf("selecting pods: %w", err)
+	}
+	only, err := labels.NewRequirement(v1.ComponentLabel, selection.In, clients())
+	if err != nil {
+		return nil, fmt.Errorf("selecting pods: %w", err)
+	}
+	app := labels.Set{v1.InstanceLabel: of.Labels[v1.InstanceLabel], v1.PartOfLabel: of.Labels[v1.PartOfLabel]}
+	return labels.SelectorFromSet(app).Add(*only), nil
+}
+
+// serves tells whether the database is ready.
+func (s Shop) serves(ctx context.Context) stepresult.Result {
+	waiting := stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", s.Cluster)
+	pod := &corev1.Pod{}
+	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Copy.Namespace, Name: render.DatabasePod(s.Copy.Name)}, pod)
+	switch {
+	case apierrors.IsNotFound(err):
+		return waiting
+	case err != nil:
+		return s.trouble(err)
+	}
+	if !drill.Serves(pod) {
+		return waiting
+	}
+	return stepresult.Result{}
+}
+
+// finish lets go what uses the database, and takes away what was made to load it.
+func (s Shop) finish(ctx context.Context) stepresult.Result {
+	if v := s.letGo(ctx); v.Stops() {
+		return v
+	}
+	if v := s.Tidy(ctx); v.Stops() {
+		return v
+	}
+	if s.Copy == nil {
+		return stepresult.Result{} // Taken from the member in between.
+	}
+	return s.serves(ctx)
+}
+
+// Undo ends a Restore that is under way or has failed: no Job is at work when it lets go
+// what uses the database. The zero Verdict means that nothing is left of it.
+func (s Shop) Undo(ctx context.Context) stepresult.Result {
+	stopped, err := s.stop(ctx)
+	if err != nil {
+		return s.trouble(err)
+	}
+	if !stopped {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.Cluster)
+	}
+	if v := s.letGo(ctx); v.Stops() {
+		return v
+	}
+	return s.Tidy(ctx)
+}
+
+func (s Shop) letGo(ctx context.Context) stepresult.Result {
+	if s.Copy == nil {
+		return stepresult.Result{}
+	}
+	given, err := turn.Give(ctx, s.Writer, s.Copy, s.Restore.Name)
+	switch {
+	case err != nil:
+		return s.copyTrouble(err)
+	case given:
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "what uses the database in %s starts again", s.Cluster)
+	default:
+		return stepresult.Result{}
+	}
+}
+
+// copyTrouble is what an error about the copy means.
+func (s Shop) copyTrouble(err error) stepresult.Result {
+	switch {
+	case errors.Is(err, turn.ErrBusy):
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.Cluster)
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "somebody else changed the application in %s at the same time", s.Cluster)
+	default:
+		return s.trouble(err)
+	}
+}

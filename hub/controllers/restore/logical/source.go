@@ -1,0 +1,42 @@
+package logical
+
+import (
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+)
+
+// Place is what of a dump there is beside a database.
+type Target struct {
+	// Here tells that the database is in the cluster and namespace that the dump was made
+	// in, and Claim that the claim with the dump is still there.
+	Here, Claim bool
+	// Last is where the dump was read by the last attempt: one that was not on its claim
+	// is not looked for there again.
+	Last v1.DumpSource
+}
+
+// Source decides where the dump of a Backup is read, which is neither pending nor failed.
+func Source(b *v1.Backup, at Target) (v1.DumpSource, stepresult.Result) {
+	d := b.Status.Dump
+	switch {
+	case d == nil || d.File == "":
+		return "", stepresult.Fail(v1.ReasonDumpMissing, "Backup %q does not say which file its dump is", b.Name)
+	case at.Here && at.Claim && at.Last != v1.DumpFromBucket:
+		return v1.DumpFromClaim, stepresult.Result{}
+	case sent(b):
+		return v1.DumpFromBucket, stepresult.Result{}
+	case d.Object != nil && b.Status.Phase == v1.BackupFinalizing:
+		return "", stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "the dump of Backup %q is on its way to the bucket", b.Name)
+	case at.Here:
+		return "", stepresult.Fail(v1.ReasonDumpMissing, "the dump %s is not on the claim %s of %s any more, and in no bucket: "+
+			"give the CloudAccount of %s spec.objectStorage for dumps to come", d.File, d.Claim, b.Spec.ClusterName, b.Spec.ClusterName)
+	default:
+		return "", stepresult.Fail(v1.ReasonDumpMissing, "the dump is only in %s: give its CloudAccount spec.objectStorage for dumps to come", b.Spec.ClusterName)
+	}
+}
+
+// sent tells whether all of a dump is in a bucket.
+func sent(b *v1.Backup) bool {
+	d := b.Status.Dump
+	return d != nil && d.Object != nil && d.Object.State == v1.DumpSent
+}

@@ -1,0 +1,234 @@
+package logicalbackup
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
+)
+
+const (
+	// Life is how long the requests of an order work: less than providers allow, so that
+	// who writes down that they expire in an hour is right although signing took a while.
+	Life = cloud.MaxLife - 5*time.Minute
+	// maxListed bounds what is read of a prefix.
+	maxListed = 10_000
+)
+
+// ToSend returns the order that sends what of a dump is not in the bucket yet, and tells
+// whether all of it is: such an order has the file read once more and moves nothing. A
+// part of another size than it should have is deleted, and sent again.
+//
+// Errors wrap *cloud.Error: Invalid for a dump that no order can be for.
+func ToSend(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBundle []byte, now time.Time) (o order.Order, complete bool, err error) {
+	sizes, err := sizesOf(dump)
+	if err != nil {
+		return order.Order{}, false, err
+	}
+	there, err := list(ctx, objects, dump.Object.Prefix)
+	if err != nil {
+		return order.Order{}, false, err
+	}
+	var wanted []cloud.ObjectRequest
+	var missing []int
+	o = orderFor(order.Send, dump, sizes, caBundle)
+	for i, size := range sizes {
+		key := PartKey(dump.Object.Prefix, i)
+		part, found := there[key]
+		switch {
+		case found && part.Bytes == size:
+			continue
+		case found:
+			if err := objects.DeleteObject(ctx, key); err != nil {
+				return order.Order{}, false, fmt.Errorf("deleting part %d, of %d bytes instead of %d: %w", i, part.Bytes, size, err)
+			}
+		}
+		missing = append(missing, i)
+		wanted = append(wanted, cloud.ObjectRequest{Method: http.MethodPut, Key: key})
+	}
+	return o, len(missing) == 0, sign(ctx, objects, &o, signing{wanted: wanted, parts: missing, now: now})
+}
+
+// ToFetch returns the order that brings a dump from the bucket, after its manifest was
+// compared with what the status says of it. Errors wrap *cloud.Error, of which NotFound
+// means that there is no such dump, or ErrManifest.
+func ToFetch(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBundle []byte, now time.Time) (order.Order, error) {
+	if _, err := sizesOf(dump); err != nil {
+		return order.Order{}, err
+	}
+	m, err := Find(ctx, objects, dump.Object.Prefix)
+	if err != nil {
+		return order.Order{}, err
+	}
+	if !m.IsOf(dump) {
+		return order.Order{}, fmt.Errorf("it is of another file: %w", ErrManifest)
+	}
+	wanted := make([]cloud.ObjectRequest, 0, len(m.Parts))
+	all := make([]int, 0, len(m.Parts))
+	for i := range m.Parts {
+		wanted = append(wanted, cloud.ObjectRequest{Method: http.MethodGet, Key: PartKey(dump.Object.Prefix, i)})
+		all = append(all, i)
+	}
+	o := orderFor(order.Fetch, dump, m.Parts, caBundle)
+	return o, sign(ctx, objects, &o, signing{wanted: wanted, parts: all, now: now})
+}
+
+// Seal writes the manifest of a Backup's dump if all parts of it are in the bucket, and
+// tells whether they are. Errors wrap *cloud.Error, or ErrManifest where another manifest
+// is there already.
+func Seal(ctx context.Context, objects cloud.Objects, hub string, b *v1.Backup) (sealed bool, err error) {
+	sizes, err := sizesOf(b.Status.Dump)
+	if err != nil {
+		return false, err
+	}
+	prefix := b.Status.Dump.Object.Prefix
+	there, err := list(ctx, objects, prefix)
+	if err != nil {
+		return false, err
+	}
+	m := ManifestOf(hub, b)
+	for i, size := range sizes {
+		part, found := there[PartKey(prefix, i)]
+		if !found || part.Bytes != size {
+			return false, nil
+		}
+		if at := whole(part.ModifiedAt); at.After(m.CompletionTime) {
+			m.CompletionTime = at
+		}
+	}
+	text, err := m.Write()
+	if err != nil {
+		return false, invalid("no manifest can be written of the backup: %v", err)
+	}
+	err = objects.PutObject(ctx, ManifestKey(prefix), text)
+	if cloud.ClassOf(err) == cloud.ClassConflict {
+		// Of another release, perhaps. It is as good if it is of the same file.
+		found, failed := Find(ctx, objects, prefix)
+		if failed != nil {
+			return false, failed
+		}
+		if !found.IsOf(b.Status.Dump) || found.Backup != b.Name {
+			return false, fmt.Errorf("it is of another file: %w", ErrManifest)
+		}
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("writing the manifest: %w", err)
+	}
+	return true, nil
+}
+
+// Erase deletes what lies below the prefix of a dump, its manifest first and at most limit
+// objects, and tells whether there may be more. Errors wrap *cloud.Error.
+func Erase(ctx context.Context, objects cloud.Objects, prefix string, limit int) (more bool, err error) {
+	manifest := ManifestKey(prefix)
+	found := false
+	var keys []string
+	for o, err := range objects.ListObjects(ctx, prefix+"/") {
+		if err != nil {
+			return true, fmt.Errorf("listing the dump: %w", err)
+		}
+		if o.Key == manifest {
+			found = true
+			continue
+		}
+		if len(keys) <= limit {
+			keys = append(keys, o.Key)
+		}
+		if len(keys) > limit && o.Key > manifest {
+			break
+		}
+	}
+	if found {
+		keys = slices.Insert(keys, 0, manifest)
+	}
+	for i, key := range keys {
+		if i == limit {
+			return true, nil
+		}
+		if err := objects.DeleteObject(ctx, key); err != nil {
+			return true, fmt.Errorf("deleting the dump: %w", err)
+		}
+	}
+	return false, nil
+}
+
+// list returns what lies below the prefix of a dump, by key.
+func list(ctx context.Context, objects cloud.Objects, prefix string) (map[string]cloud.Object, error) {
+	there := map[string]cloud.Object{}
+	for o, err := range objects.ListObjects(ctx, prefix+"/") {
+		if err != nil {
+			return nil, fmt.Errorf("listing the dump: %w", err)
+		}
+		if len(there) == maxListed {
+			return nil, invalid("there are more than %d objects below %s/", maxListed, prefix)
+		}
+		there[o.Key] = o
+	}
+	return there, nil
+}
+
+// sizesOf returns the sizes of the parts of a dump that is complete and has its place.
+func sizesOf(dump *v1.DumpFile) ([]int64, error) {
+	switch {
+	case dump == nil || dump.Object == nil || dump.File == "":
+		return nil, invalid("the dump is not complete, or has no place in a bucket")
+	case cloud.CheckKey(strings.Trim(dump.Object.Prefix, "/")) != nil || strings.HasSuffix(dump.Object.Prefix, "/"):
+		return nil, invalid("the dump has a prefix that no bucket takes")
+	}
+	sizes := order.Sizes(dump.Bytes)
+	if sizes == nil {
+		return nil, invalid("a dump of %d bytes is not sent: 1 to %d are", dump.Bytes, int64(order.PartBytes)*order.MaxParts)
+	}
+	return sizes, nil
+}
+
+func invalid(format string, args ...any) error {
+	return &cloud.Error{Class: cloud.ClassInvalid, Op: "Order", Message: fmt.Sprintf(format, args...)}
+}
+
+func orderFor(direction order.Direction, dump *v1.DumpFile, sizes []int64, caBundle []byte) order.Order {
+	o := order.Order{
+		Direction: direction, File: dump.File, Bytes: dump.Bytes, SHA256: dump.SHA256,
+		CABundle: caBundle, Parts: make([]order.Part, 0, len(sizes)),
+	}
+	for _, size := range sizes {
+		o.Parts = append(o.Parts, order.Part{Bytes: size})
+	}
+	return o
+}
+
+// signing is what to sign, and the part that each request is for.
+type signing struct {
+	wanted []cloud.ObjectRequest
+	parts  []int
+	now    time.Time
+}
+
+// sign puts signed requests into an order.
+func sign(ctx context.Context, objects cloud.Objects, o *order.Order, s signing) error {
+	o.ExpiresAt = s.now.Add(Life).UTC()
+	if len(s.wanted) == 0 {
+		return nil
+	}
+	signed, err := objects.SignRequests(ctx, s.wanted, Life)
+	if err != nil {
+		return fmt.Errorf("signing requests: %w", err)
+	}
+	if len(signed) != len(s.wanted) {
+		return invalid("%d requests were signed instead of %d", len(signed), len(s.wanted))
+	}
+	for i, r := range signed {
+		o.Parts[s.parts[i]].Request = &order.Request{Method: r.Method, URL: r.URL, Header: r.Header}
+		if r.ExpiresAt.Before(o.ExpiresAt) {
+			o.ExpiresAt = r.ExpiresAt.UTC()
+		}
+	}
+	return nil
+}

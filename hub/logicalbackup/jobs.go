@@ -1,0 +1,173 @@
+package logicalbackup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+const (
+	// maxSaid bounds what is repeated of others' words, in bytes.
+	maxSaid = 512
+	// NoExitCode stands for the exit status where no container told one.
+	NoExitCode = -1
+)
+
+// Outcome is how far a Job is.
+type Outcome struct {
+	// Ended tells that it has ended, and Succeeded that it did so well.
+	Ended, Succeeded bool
+	// Container is the name of the container that ended last, and ExitCode its status: ""
+	// and NoExitCode where none did.
+	Container string
+	ExitCode  int32
+	// Why is why the Job failed, or what a pod of one waits for that has not ended. It may
+	// be empty.
+	Why string
+	// Said is what the container that ended last said. Both are one line of at most 512 bytes.
+	Said string
+}
+
+// End is the end of a container of a Job.
+type End struct {
+	// Container is its name.
+	Container string
+	ExitCode  int32
+	// Message is what it said, as it said it.
+	Message string
+	At      time.Time
+}
+
+// Look tells how far a Job is, from its status and its pods.
+func Look(ctx context.Context, reader client.Reader, job *batchv1.Job) (Outcome, error) {
+	pods, err := podsOf(ctx, reader, job)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{ExitCode: NoExitCode}
+	for _, c := range job.Status.Conditions {
+		switch {
+		case c.Status != corev1.ConditionTrue:
+		case c.Type == batchv1.JobComplete:
+			out.Ended, out.Succeeded = true, true
+		case c.Type == batchv1.JobFailed:
+			out.Ended, out.Why = true, Said(c.Reason+": "+c.Message)
+		}
+	}
+	if !out.Ended {
+		out.Why = Said(waitsFor(pods))
+	}
+	if ends := endsOf(pods); len(ends) > 0 {
+		last := ends[len(ends)-1]
+		out.Container, out.ExitCode, out.Said = last.Container, last.ExitCode, Said(last.Message)
+	}
+	return out, nil
+}
+
+// Ends returns the ends of all containers of a Job's pods, also of those that initialise,
+// the last one at the end.
+func Ends(ctx context.Context, reader client.Reader, job *batchv1.Job) ([]End, error) {
+	pods, err := podsOf(ctx, reader, job)
+	if err != nil {
+		return nil, err
+	}
+	return endsOf(pods), nil
+}
+
+// podsOf returns the pods that a Job made: others may carry its label.
+func podsOf(ctx context.Context, reader client.Reader, job *batchv1.Job) ([]corev1.Pod, error) {
+	pods := &corev1.PodList{}
+	if err := reader.List(ctx, pods, client.InNamespace(job.Namespace), client.MatchingLabels{"job-name": job.Name}); err != nil {
+		return nil, fmt.Errorf("listing the pods of the Job %s: %w", job.Name, err)
+	}
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !metav1.IsControlledBy(&p, job) }), nil
+}
+
+func endsOf(pods []corev1.Pod) []End {
+	var ends []End
+	for i := range pods {
+		for _, c := range slices.Concat(pods[i].Status.InitContainerStatuses, pods[i].Status.ContainerStatuses) {
+			if t := c.State.Terminated; t != nil {
+				ends = append(ends, End{Container: c.Name, ExitCode: t.ExitCode, Message: t.Message, At: t.FinishedAt.Time})
+			}
+		}
+	}
+	slices.SortStableFunc(ends, func(a, b End) int { return a.At.Compare(b.At) })
+	return ends
+}
+
+// waitsFor says what keeps a pod from running, if it is not the usual.
+func waitsFor(pods []corev1.Pod) string {
+	for i := range pods {
+		for _, c := range slices.Concat(pods[i].Status.InitContainerStatuses, pods[i].Status.ContainerStatuses) {
+			if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+				return w.Reason
+			}
+		}
+		for _, c := range pods[i].Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+				return c.Reason + ": " + c.Message
+			}
+		}
+	}
+	return ""
+}
+
+// Said makes one line of at most 512 bytes of what others wrote.
+func Said(text string) string {
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
+	if len(text) > maxSaid {
+		return strings.ToValidUTF8(text[:maxSaid-3], "") + "..."
+	}
+	return text
+}
+
+// Deliver makes a Job, and before it the Secret that it reads; nil where it reads none. A
+// Secret of the name is replaced: its requests are from an attempt of which no Job came. A
+// Job of the name is left as it is, and no error.
+func Deliver(ctx context.Context, writer client.Writer, job *batchv1.Job, secret *corev1.Secret) error {
+	if secret != nil {
+		err := writer.Create(ctx, secret, client.FieldOwner(v1.HubFieldManager))
+		if apierrors.IsAlreadyExists(err) {
+			if err := Withdraw(ctx, writer, client.ObjectKeyFromObject(secret)); err != nil {
+				return err
+			}
+			err = writer.Create(ctx, secret, client.FieldOwner(v1.HubFieldManager))
+		}
+		if err != nil {
+			return fmt.Errorf("making the Secret %s: %w", secret.Name, err)
+		}
+	}
+	if err := writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making the Job %s: %w", job.Name, err)
+	}
+	return nil
+}
+
+// Withdraw deletes the Secret with an order. It is nil when there is none.
+func Withdraw(ctx context.Context, writer client.Writer, key client.ObjectKey) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err := writer.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting the Secret %s: %w", key.Name, err)
+	}
+	return nil
+}
+
+// Stop deletes a Job and its pods. It is nil when there is none.
+func Stop(ctx context.Context, writer client.Writer, key client.ObjectKey) error {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err := writer.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting the Job %s: %w", key.Name, err)
+	}
+	return nil
+}

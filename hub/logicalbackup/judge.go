@@ -1,0 +1,26 @@
+package logicalbackup
+
+import (
+	"errors"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+)
+
+// Judge returns what an error of this package, or of a bucket, means: as stepresult.Judge, in
+// the words of dumps.
+func FromError(err error, what string) stepresult.Result {
+	if errors.Is(err, ErrManifest) {
+		return stepresult.Fail(v1.ReasonDumpMissing, "%s: the manifest in the bucket is not that of the dump", what)
+	}
+	v := stepresult.FromError(err, what)
+	switch class := cloud.ClassOf(err); {
+	case v.Reason == v1.ReasonAccountNotFound:
+	case class == cloud.ClassNotFound:
+		v.Reason = v1.ReasonDumpMissing
+	case class == cloud.ClassConflict:
+		v.Reason = v1.ReasonSendFailed
+	}
+	return v
+}

@@ -1,0 +1,42 @@
+package logicalbackup
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+const (
+	top          = "shopfleet/"
+	manifestName = "manifest.json"
+)
+
+// Root is what the keys of all dumps of a hub, or of one of its applications, begin with.
+func Root(owner cloud.Owner) string {
+	if owner.App == "" {
+		return top + owner.Hub + "/"
+	}
+	return top + owner.Hub + "/" + owner.App + "/"
+}
+
+// Prefix returns what the keys of a Backup begin with, without the slash at its end.
+func Prefix(owner cloud.Owner, b *v1.Backup) string {
+	return Root(owner) + b.Name + "-" + manifest.Hash(string(b.UID))
+}
+
+// Owns tells whether what lies below a prefix is the owner's.
+func Owns(owner cloud.Owner, prefix string) bool {
+	return owner.Hub != "" && strings.HasPrefix(prefix, Root(owner))
+}
+
+// PartKey returns the key of a part, of which the first is 0.
+func PartKey(prefix string, i int) string { return fmt.Sprintf("%s/part-%05d", prefix, i) }
+
+// ManifestKey returns the key of the manifest.
+func ManifestKey(prefix string) string { return prefix + "/" + manifestName }
+
+// IsManifest tells whether a key is that of a manifest, and returns the prefix.
+func IsManifest(key string) (prefix string, is bool) { return strings.CutSuffix(key, "/"+manifestName) }

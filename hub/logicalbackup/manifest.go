@@ -1,0 +1,218 @@
+package logicalbackup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
+)
+
+const (
+	// Format is the format of manifests that this release writes, and the only one that it reads.
+	Format = 1
+	// MaxManifest is the most that a manifest may have, in bytes.
+	MaxManifest = 64 << 10
+
+	maxName    = 63
+	maxVersion = 64
+)
+
+// ErrManifest means that a text is not the manifest of a dump, or that of another one.
+var ErrManifest = errors.New("not the manifest of this dump")
+
+// Manifest says what a dump in a bucket is.
+type Manifest struct {
+	Format int `json:"format"`
+	// Hub and AppUID are the UIDs of the hub's cluster and of the application.
+	Hub    string `json:"hub"`
+	AppUID string `json:"appUID"`
+	// Namespace, App, Cluster and Backup are the names of what it is a backup of, and its own.
+	Namespace string `json:"namespace"`
+	App       string `json:"app"`
+	Cluster   string `json:"cluster"`
+	Backup    string `json:"backup"`
+	// Slot is when the schedule wanted it; nil for one that a person asked for.
+	Slot *time.Time `json:"slot,omitempty"`
+	// Provider and Region are the cluster's, where they were known.
+	Provider v1.Provider `json:"provider,omitempty"`
+	Region   string      `json:"region,omitempty"`
+	Engine   v1.Engine   `json:"engine"`
+	Version  string      `json:"version,omitempty"`
+	// CutTime is when the dump began, CompletionTime when its last part was in the bucket.
+	// In seconds, UTC.
+	CutTime        time.Time `json:"cutTime"`
+	CompletionTime time.Time `json:"completionTime"`
+	// Claim and File are where it was in the cluster.
+	Claim string `json:"claim"`
+	File  string `json:"file"`
+	// Bytes and SHA256, in hexadecimal digits, are those of the whole file.
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	// Parts are the sizes of its parts, in bytes and in their order.
+	Parts []int64 `json:"parts"`
+}
+
+// ManifestOf returns the manifest of a Backup whose dump is complete, without the time at
+// which it was in the bucket.
+func ManifestOf(hub string, b *v1.Backup) Manifest {
+	s := &b.Status
+	m := Manifest{
+		Format: Format, Hub: hub, AppUID: s.AppUID,
+		Namespace: b.Namespace, App: b.Spec.AppName, Cluster: b.Spec.ClusterName, Backup: b.Name,
+		Provider: s.Provider, Region: s.Region, Engine: s.Engine, Version: s.Version,
+	}
+	if b.Spec.Slot != nil {
+		m.Slot = new(whole(b.Spec.Slot.Time))
+	}
+	if s.CutTime != nil {
+		m.CutTime = whole(s.CutTime.Time)
+	}
+	if d := s.Dump; d != nil {
+		m.Claim, m.File, m.Bytes, m.SHA256, m.Parts = d.Claim, d.File, d.Bytes, d.SHA256, order.Sizes(d.Bytes)
+	}
+	return m
+}
+
+// Write returns a manifest as it is stored: the same text for the same manifest.
+func (m Manifest) Write() ([]byte, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("writing a manifest: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// ReadManifest reads a manifest of anybody's. Errors wrap ErrManifest, and none repeats
+// what it read.
+func ReadManifest(text []byte) (Manifest, error) {
+	if len(text) > MaxManifest {
+		return Manifest{}, fmt.Errorf("it has more than %d bytes: %w", MaxManifest, ErrManifest)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	var m Manifest
+	if err := decoder.Decode(&m); err != nil {
+		return Manifest{}, fmt.Errorf("reading it: %w", ErrManifest)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return Manifest{}, fmt.Errorf("more than one value: %w", ErrManifest)
+	}
+	if err := m.check(); err != nil {
+		return Manifest{}, err
+	}
+	return m, nil
+}
+
+// Find reads the manifest of the dump below a prefix. Errors wrap *cloud.Error or ErrManifest.
+func Find(ctx context.Context, objects cloud.Objects, prefix string) (Manifest, error) {
+	text, err := objects.GetObject(ctx, ManifestKey(prefix), MaxManifest)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("reading the manifest: %w", err)
+	}
+	return ReadManifest(text)
+}
+
+// IsOf tells whether a manifest is that of a file.
+func (m Manifest) IsOf(d *v1.DumpFile) bool {
+	return m.File == d.File && m.Bytes == d.Bytes && m.SHA256 == d.SHA256
+}
+
+// problem is a bad field, by its name alone.
+func problem(field string) error { return fmt.Errorf("%s: %w", field, ErrManifest) }
+
+func (m Manifest) check() error {
+	switch {
+	case m.Format != Format:
+		return fmt.Errorf("format %d, and not %d: %w", m.Format, Format, ErrManifest)
+	case !uid(m.Hub):
+		return problem("hub")
+	case !uid(m.AppUID):
+		return problem("appUID")
+	case len(validation.IsDNS1123Label(m.Namespace)) > 0:
+		return problem("namespace")
+	case !name(m.App):
+		return problem("app")
+	case !name(m.Cluster):
+		return problem("cluster")
+	case !name(m.Backup):
+		return problem("backup")
+	case m.Provider != "" && !regexp.MustCompile(`^[a-z]{1,32}$`).MatchString(string(m.Provider)):
+		return problem("provider")
+	case !regexp.MustCompile(`^[A-Za-z0-9._-]{0,63}$`).MatchString(m.Region):
+		return problem("region")
+	}
+	return m.checkDump()
+}
+
+func (m Manifest) checkDump() error {
+	switch {
+	case m.Engine != v1.EnginePostgreSQL && m.Engine != v1.EngineMySQL:
+		return problem("engine")
+	case !regexp.MustCompile(`^[A-Za-z0-9._+-]*$`).MatchString(m.Version) || len(m.Version) > maxVersion:
+		return problem("version")
+	case m.Slot != nil && !moment(*m.Slot):
+		return problem("slot")
+	case !moment(m.CutTime):
+		return problem("cutTime")
+	case !moment(m.CompletionTime):
+		return problem("completionTime")
+	case len(validation.IsDNS1123Subdomain(m.Claim)) > 0:
+		return problem("claim")
+	case !IsFile(m.File):
+		return problem("file")
+	case !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(m.SHA256):
+		return problem("sha256")
+	}
+	return m.checkParts()
+}
+
+func (m Manifest) checkParts() error {
+	if len(m.Parts) == 0 || len(m.Parts) > order.MaxParts {
+		return fmt.Errorf("%d parts: %w", len(m.Parts), ErrManifest)
+	}
+	var sum int64
+	for _, size := range m.Parts {
+		if size <= 0 || size > order.PartBytes {
+			return problem("parts")
+		}
+		sum += size
+	}
+	if sum != m.Bytes {
+		return problem("bytes")
+	}
+	return nil
+}
+
+// IsFile tells whether a name is that of a dump on a claim.
+func IsFile(name string) bool {
+	return regexp.MustCompile(`^backup-[0-9]{8}T[0-9]{6}Z\.(dump|sql\.gz)$`).MatchString(name)
+}
+
+// uid tells whether a text may be the UID of an object, as a part of a key.
+func uid(text string) bool { return regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`).MatchString(text) }
+
+func name(text string) bool {
+	return len(text) <= maxName && len(validation.IsDNS1123Subdomain(text)) == 0
+}
+
+// moment tells whether a time is one that the API can store, and that may have been.
+func moment(t time.Time) bool {
+	const first, last = 2000, 9999
+	year := t.UTC().Year()
+	return year >= first && year <= last && t.Nanosecond() == 0
+}
+
+func whole(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
