@@ -18,7 +18,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/controllers/app"
-	"github.com/shopfleet/shopfleet/hub/controllers/backup/plan"
+	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/spoke/controller"
 )
@@ -106,7 +106,7 @@ func TestOnlyMetricsThatExist(t *testing.T) {
 	if _, err := controller.NewMetrics(ours); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := plan.NewMetrics(ours, testingclock.NewFakePassiveClock(time.Time{})); err != nil {
+	if _, err := scheduler.NewMetrics(ours, testingclock.NewFakePassiveClock(time.Time{})); err != nil {
 		t.Fatal(err)
 	}
 	ours.MustRegister(accounts.NewRequests())

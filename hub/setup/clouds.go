@@ -21,8 +21,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/controllers/account"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup"
-	"github.com/shopfleet/shopfleet/hub/controllers/backup/plan"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/rediscover"
+	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore"
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/quiesce"
@@ -44,7 +44,7 @@ type clouds struct {
 	// secrets holds the credentials of accounts. It is a cache of its own, since one
 	// cache has one selector for all Secrets.
 	secrets cache.Cache
-	metrics *plan.Metrics
+	metrics *scheduler.Metrics
 }
 
 func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder) (*clouds, error) {
@@ -71,7 +71,7 @@ func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder) (*cloud
 	if err := h.registry.Register(requests); err != nil {
 		return nil, fmt.Errorf("registering the metrics of clouds: %w", err)
 	}
-	planned, err := plan.NewMetrics(h.registry, clock.RealClock{})
+	planned, err := scheduler.NewMetrics(h.registry, clock.RealClock{})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (c *clouds) setup(ctx context.Context) error {
 			})
 		},
 		func(mgr ctrl.Manager) error {
-			return plan.Setup(ctx, mgr, plan.Options{Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew})
+			return scheduler.Setup(ctx, mgr, scheduler.Options{Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew})
 		},
 		func(mgr ctrl.Manager) error {
 			return backup.Setup(mgr, backup.Options{

@@ -23,7 +23,7 @@
 // # Not
 //
 // When a backup is due, and when it has been kept for long enough: package
-// hub/controllers/backup/plan makes and deletes Backups. Nothing is written in a member, but
+// hub/controllers/backup/scheduler makes and deletes Backups. Nothing is written in a member, but
 // the Jobs of dumps and what they are told. What a Backup has in the cloud is deleted with it
 // only where spec.deletion is Delete, and the file of a dump in the cluster never.
 //

@@ -38,8 +38,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup"
-	"github.com/shopfleet/shopfleet/hub/controllers/backup/plan"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/rediscover"
+	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
@@ -108,13 +108,13 @@ func newTestenv(t *testing.T) *testenv {
 func (e *testenv) run(t *testing.T, mgr ctrl.Manager) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	metrics, err := plan.NewMetrics(prometheus.NewRegistry(), e.clock)
+	metrics, err := scheduler.NewMetrics(prometheus.NewRegistry(), e.clock)
 	if err != nil {
 		t.Fatal(err)
 	}
 	recorder := events.NewFakeRecorder(1000)
 	err = errors.Join(
-		plan.Setup(ctx, mgr, plan.Options{
+		scheduler.Setup(ctx, mgr, scheduler.Options{
 			Recorder: recorder, Metrics: metrics, Clock: e.clock,
 			Skew: func(string) (time.Duration, bool) { return time.Duration(e.skew.Load()), true },
 		}),

@@ -1,4 +1,4 @@
-package plan
+package scheduler
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 // verify has the newest good backup of a cluster proven when that is due, and tells
 // whether the last one that was tried could be.
-func (in input) verify(plan *Plan, s *Standing, mine []*v1.Backup) trouble {
+func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) trouble {
 	for _, b := range mine {
 		if b.Status.LastVerifiedTime != nil && b.Status.LastVerifiedTime.After(s.LastVerified) {
 			s.LastVerified = b.Status.LastVerifiedTime.Time

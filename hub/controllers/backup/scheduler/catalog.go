@@ -1,4 +1,4 @@
-package plan
+package scheduler
 
 import (
 	"fmt"
@@ -75,7 +75,7 @@ func (in input) busy(mine []*v1.Backup) bool {
 }
 
 // entries are what the application's status says of the standings.
-func entries(standings []Standing) []v1.ClusterBackups {
+func entries(standings []History) []v1.ClusterBackups {
 	out := make([]v1.ClusterBackups, 0, len(standings))
 	at := func(t time.Time) *metav1.Time {
 		if t.IsZero() {
@@ -95,8 +95,8 @@ func entries(standings []Standing) []v1.ClusterBackups {
 }
 
 // standing counts what there is.
-func (in input) standing(name string, mine []*v1.Backup) Standing {
-	s := Standing{Cluster: name, Since: in.app.CreationTimestamp.Time}
+func (in input) history(name string, mine []*v1.Backup) History {
+	s := History{Cluster: name, Since: in.app.CreationTimestamp.Time}
 	for _, b := range mine {
 		switch b.Status.Phase {
 		default:

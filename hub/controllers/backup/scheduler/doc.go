@@ -1,4 +1,4 @@
-// Package plan makes Backups when they are due and deletes those that were kept for
+// Package scheduler makes Backups when they are due and deletes those that were kept for
 // long enough, for each application in each of its clusters.
 //
 // # What
@@ -32,4 +32,4 @@
 //     minutes, and no Backup whose provider has not told the time for two hours. A dump
 //     that is on its claim alone has no provider: pruning deletes nothing but its Backup, and
 //     is held only by a point in time in the future.
-package plan
+package scheduler

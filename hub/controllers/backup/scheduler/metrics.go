@@ -1,4 +1,4 @@
-package plan
+package scheduler
 
 import (
 	"fmt"
@@ -19,14 +19,14 @@ type Metrics struct {
 	backups *prometheus.Desc
 
 	mu    sync.Mutex
-	plans map[types.NamespacedName][]Standing
+	plans map[types.NamespacedName][]History
 }
 
 // NewMetrics registers the metrics of backups.
 func NewMetrics(registry prometheus.Registerer, c clock.PassiveClock) (*Metrics, error) {
 	labels := slices.Clip([]string{"namespace", "app", "cluster"})
 	m := &Metrics{
-		clock: c, plans: map[types.NamespacedName][]Standing{},
+		clock: c, plans: map[types.NamespacedName][]History{},
 		since: prometheus.NewDesc("shopfleet_backup_seconds_since_last_success",
 			"Age of the newest good backup of an application in a cluster, or of the application if there is none, in seconds.", labels, nil),
 		last: prometheus.NewDesc("shopfleet_backup_last_success_timestamp_seconds",
@@ -82,7 +82,7 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 }
 
 // collect computes the metrics of an application in one cluster.
-func (m *Metrics) collect(out chan<- prometheus.Metric, app types.NamespacedName, s Standing, now time.Time) {
+func (m *Metrics) collect(out chan<- prometheus.Metric, app types.NamespacedName, s History, now time.Time) {
 	gauge := func(d *prometheus.Desc, value float64, more ...string) {
 		labels := append([]string{app.Namespace, app.Name, s.Cluster}, more...)
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)

@@ -1,4 +1,4 @@
-package plan
+package scheduler
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ const clockSlack = time.Minute
 
 // upgrade lets a cluster's database have the version of the spec when there is a good
 // backup of the one before that is younger than the wish, and has one made at once.
-func (in input) upgrade(plan *Plan, s *Standing, method v1.BackupMethod) trouble {
+func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) trouble {
 	mine := in.by(method, s.Cluster)
 	wanted := in.app.Spec.Database.Version
 	s.Version = in.app.DatabaseVersion(s.Cluster)
@@ -38,7 +38,7 @@ func (in input) upgrade(plan *Plan, s *Standing, method v1.BackupMethod) trouble
 	}
 	switch {
 	case last == nil && !plan.makes(s.Cluster) && !in.busy(mine):
-		b := in.backupFor(place{s.Cluster, method}, s.UpgradeTime)
+		b := in.backupFor(memberFacts{s.Cluster, method}, s.UpgradeTime)
 		b.Name, b.Spec.Slot = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
 		plan.Make = append(plan.Make, b)
 	case last != nil && last.Status.Phase == v1.BackupFailed:

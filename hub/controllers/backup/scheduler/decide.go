@@ -1,4 +1,4 @@
-package plan
+package scheduler
 
 import (
 	"fmt"
@@ -45,7 +45,7 @@ type Plan struct {
 	// Verify are the Restores that prove backups, and Forget those that are done with.
 	Verify, Forget []*v1.Restore
 	// Clusters is how it stands with each cluster that is backed up from here.
-	Clusters  []Standing
+	Clusters  []History
 	Condition metav1.Condition
 	// Invalid tells that nothing could be planned: what was known before holds on.
 	Invalid bool
@@ -56,7 +56,7 @@ type Plan struct {
 }
 
 // Standing is how it stands with the backups of one cluster.
-type Standing struct {
+type History struct {
 	Cluster string
 	// LastGood is the point in time of the newest good backup; zero if there is none.
 	LastGood time.Time
@@ -118,14 +118,14 @@ func decide(in input) Plan {
 			continue
 		}
 		// Where dumps are made, snapshots from before that was so are kept.
-		all = append(all, in.cluster(&plan, when, place{entry.Name, method})...)
+		all = append(all, in.cluster(&plan, when, memberFacts{entry.Name, method})...)
 	}
 	plan.Condition = plan.condition(all, unknown)
 	return plan
 }
 
 // place is a cluster and how it is backed up.
-type place struct {
+type memberFacts struct {
 	name   string
 	method v1.BackupMethod
 }
@@ -143,7 +143,7 @@ func methodIn(method v1.BackupMethod, member *v1.MemberCluster) v1.BackupMethod 
 }
 
 // leastBetween is what a provider asks to leave between two backups.
-func (in input) leastBetween(p place) time.Duration {
+func (in input) leastBetween(p memberFacts) time.Duration {
 	if p.method == v1.BackupDump {
 		return 0
 	}
@@ -151,12 +151,12 @@ func (in input) leastBetween(p place) time.Duration {
 }
 
 // cluster plans one cluster.
-func (in input) cluster(plan *Plan, when schedule.Schedule, p place) []trouble {
+func (in input) cluster(plan *Plan, when schedule.Schedule, p memberFacts) []trouble {
 	policy := in.app.Spec.Database.Backup
 	interval, least := when.MinInterval(in.now), in.leastBetween(p)
 	// A dump does not stand in for a snapshot, nor the other way round.
 	mine := in.by(p.method, p.name)
-	standing := in.standing(p.name, mine)
+	standing := in.history(p.name, mine)
 	standing.MaxRPO = when.DefaultMaxRPO(in.now)
 	if policy.MaxRPO != nil {
 		standing.MaxRPO = policy.MaxRPO.Duration
@@ -221,7 +221,7 @@ func marked(b *v1.Backup) bool { return b.Annotations[v1.PrunedAnnotation] != ""
 
 // offset is how long after its slot a run begins. Dumps are begun by the CronJob, all at
 // their slot: the Backup comes when its Job should be there.
-func (in input) offset(p place, interval time.Duration) time.Duration {
+func (in input) offset(p memberFacts, interval time.Duration) time.Duration {
 	if p.method == v1.BackupDump {
 		return dumpGrace
 	}
@@ -234,7 +234,7 @@ func (in input) spread(cluster string, interval time.Duration) time.Duration {
 }
 
 // exposure tells whether the newest backup is too old, or else when it will be.
-func (in input) exposure(name string, s Standing, mine []*v1.Backup) (trouble, time.Time) {
+func (in input) exposure(name string, s History, mine []*v1.Backup) (trouble, time.Time) {
 	from := s.LastGood
 	if from.IsZero() {
 		from = s.Since
@@ -309,7 +309,7 @@ func some(clusters []string) string {
 }
 
 // backupFor returns the Backup of a slot.
-func (in input) backupFor(p place, slot time.Time) *v1.Backup {
+func (in input) backupFor(p memberFacts, slot time.Time) *v1.Backup {
 	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, p.name, slot),
