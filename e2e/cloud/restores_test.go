@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/verification"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -165,7 +165,7 @@ func (s *story) awaitVerified(t *testing.T, r *v1.Restore) {
 func (s *story) nothingInDrills(t *testing.T, member string) {
 	t.Helper()
 	for _, list := range append(movers(), &appsv1.StatefulSetList{}) {
-		if err := s.members[member].List(t.Context(), list, client.InNamespace(drill.Namespace)); err != nil {
+		if err := s.members[member].List(t.Context(), list, client.InNamespace(verification.Namespace)); err != nil {
 			t.Fatal(err)
 		}
 		if left := namesOf(list); len(left) > 0 {

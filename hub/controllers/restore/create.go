@@ -6,7 +6,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/compatibility"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/volumes"
 )
 
@@ -34,7 +34,7 @@ func (w *work) volumeSpec(v *v1.RestoredVolume) cloud.VolumeSpec {
 	return cloud.VolumeSpec{
 		Name: w.nameOf(v.Claim), Zone: v.Zone,
 		Snapshot:  cloud.SnapshotRef{Region: w.member.Status.Region, ID: v.Snapshot},
-		SizeBytes: fit.Size(wanted, &w.backup.Status, v.Claim), Class: w.place.class.Parameters, Attempt: int(v.Attempt),
+		SizeBytes: compatibility.Size(wanted, &w.backup.Status, v.Claim), Class: w.targetFacts.class.Parameters, Attempt: int(v.Attempt),
 		Tags: cloud.Tags{
 			cloud.TagHub: w.options.HubUID, cloud.TagApp: w.backup.Status.AppUID,
 			cloud.TagNamespace: w.restore.Namespace, cloud.TagAppName: w.backup.Spec.AppName,

@@ -9,8 +9,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/class"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/storageclass"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/verification"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/volumes"
 )
 
@@ -182,16 +182,16 @@ func TestWhatADumpIsProvenWith(t *testing.T) {
 	w := ofDump()
 	db := w.app.Spec.Database
 	db.Storage, db.CredentialsSecretRef = "20Gi", &v1.LocalSecretReference{Name: "ours"}
-	w.place = &place{class: class.Class{Name: "fast"}}
-	d := w.drill()
+	w.targetFacts = &targetFacts{class: storageclass.Class{Name: "fast"}}
+	d := w.verification()
 	if d.Credentials.Name != "" || d.Storage.String() != "20Gi" || d.StorageClass == nil || *d.StorageClass != "fast" {
 		t.Errorf("%+v", d)
 	}
-	if s := d.Spec(); s.CredentialsSecret != "" || s.Username == "" || s.Owner.Namespace != drill.Namespace {
+	if s := d.Spec(); s.CredentialsSecret != "" || s.Username == "" || s.Owner.Namespace != verification.Namespace {
 		t.Errorf("%+v", s)
 	}
-	w.app, w.place = nil, nil
-	if d := w.drill(); d.Storage.String() != "12Gi" || d.StorageClass != nil {
+	w.app, w.targetFacts = nil, nil
+	if d := w.verification(); d.Storage.String() != "12Gi" || d.StorageClass != nil {
 		t.Errorf("without an application: %+v", d)
 	}
 }
@@ -201,7 +201,7 @@ func TestSuperseded(t *testing.T) {
 	w := situation()
 	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", PersistentVolume: "ours", State: volumes.Bound}}
 	pvc := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "ours"}}
-	w.place = &place{claims: map[string]*claim{"data-0": {pvc: pvc}}}
+	w.targetFacts = &targetFacts{claims: map[string]*claim{"data-0": {pvc: pvc}}}
 	if got := w.superseded(); got != "" {
 		t.Errorf("%s is said to be another's", got)
 	}
@@ -218,12 +218,12 @@ func TestSuperseded(t *testing.T) {
 func TestReplicasAreNotLeftBehind(t *testing.T) {
 	t.Parallel()
 	w := situation()
-	w.place = &place{copy: &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: &v1.Database{Replicas: new(int32(3))}}}}
+	w.targetFacts = &targetFacts{copy: &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: &v1.Database{Replicas: new(int32(3))}}}}
 	w.member.Name = "eu-1"
 	if v := w.replaceable(t.Context()); !v.Fatal || v.Reason != v1.ReasonInUse {
 		t.Errorf("three pods: %+v", v)
 	}
-	w.place.copy.Spec.Database.Replicas = new(int32(1))
+	w.targetFacts.copy.Spec.Database.Replicas = new(int32(1))
 	if v := w.replaceable(t.Context()); v.Stops() {
 		t.Errorf("one pod: %+v", v)
 	}
@@ -235,15 +235,15 @@ func TestWhatABackupIsProvenWith(t *testing.T) {
 	w := situation()
 	db := w.app.Spec.Database
 	db.Image, db.CredentialsSecretRef = "registry.example.com/postgres:mine", &v1.LocalSecretReference{Name: "ours"}
-	if d := w.drill(); d.Image != "" || d.Version != "13.4" || d.Credentials.Name != "ours" {
+	if d := w.verification(); d.Image != "" || d.Version != "13.4" || d.Credentials.Name != "ours" {
 		t.Errorf("of another version: %+v", d)
 	}
 	db.Version = "13.4"
-	if d := w.drill(); d.Image != db.Image {
+	if d := w.verification(); d.Image != db.Image {
 		t.Errorf("of the same version: %+v", d)
 	}
 	w.app = nil
-	if d := w.drill(); d.Credentials.Name != "shop-database-credentials" || d.Image != "" {
+	if d := w.verification(); d.Credentials.Name != "shop-database-credentials" || d.Image != "" {
 		t.Errorf("without an application: %+v", d)
 	}
 }

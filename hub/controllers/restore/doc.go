@@ -27,7 +27,7 @@
 //	CleaningUp   it could not be loaded: what was stopped runs again
 //
 // Restores into one database wait for each other, of whichever kind they are: see package
-// turn. What is verified is verified beside the database: see package drill.
+// turn. What is verified is verified beside the database: see package verification.
 //
 // # Not
 //

@@ -37,7 +37,7 @@ func (w *work) advanceDump(ctx context.Context) (stepresult.Result, error) {
 		return w.shop().Advance(short)
 	}
 	run := w.run()
-	run.Into, run.Ready = w.drill().Spec(), w.startDrill
+	run.Into, run.Ready = w.verification().Spec(), w.startVerification
 	if w.restore.Status.Dump == nil {
 		if v := run.Choose(short); v.Stops() {
 			return v, nil
@@ -56,14 +56,14 @@ func (w *work) advanceDump(ctx context.Context) (stepresult.Result, error) {
 func (w *work) run() logical.Run {
 	return logical.Run{
 		Restore: w.restore, Backup: w.backup, Cluster: w.member.Name,
-		Reader: w.place.cluster.GetAPIReader(), Writer: w.place.cluster.GetClient(),
+		Reader: w.targetFacts.cluster.GetAPIReader(), Writer: w.targetFacts.cluster.GetClient(),
 		Bucket: w.options.Accounts.Bucket, Image: w.options.SpokeImage, Save: w.save, Now: w.now,
 	}
 }
 
 // shop is the way into the application's database.
 func (w *work) shop() logical.Shop {
-	s := logical.Shop{Run: w.run(), Copy: w.place.copy}
+	s := logical.Shop{Run: w.run(), Copy: w.targetFacts.copy}
 	s.Overwrite, s.Here = w.restore.Spec.Overwrite, w.member.Name == w.backup.Spec.ClusterName
 	s.Into.Owner = manifest.Owner{Name: w.backup.Spec.AppName, Namespace: w.restore.Namespace}
 	if s.Copy != nil {
@@ -81,14 +81,14 @@ func (w *work) unload(ctx context.Context) stepresult.Result {
 	return w.shop().Undo(ctx)
 }
 
-// unloadDrill ends the Job that loads a dump to verify it, and takes away what it was
+// unloadVerification ends the Job that loads a dump to verify it, and takes away what it was
 // loaded with.
-func (w *work) unloadDrill(ctx context.Context) stepresult.Result {
+func (w *work) unloadVerification(ctx context.Context) stepresult.Result {
 	if !w.isDump() {
 		return stepresult.Result{}
 	}
 	run := w.run()
-	run.Into, run.Note = w.drill().Spec(), w.note
+	run.Into, run.Note = w.verification().Spec(), w.note
 	return run.Tidy(ctx)
 }
 

@@ -14,7 +14,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/lock"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -54,12 +54,12 @@ func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 	if v, err := w.look(ctx); v.Stops() || err != nil {
 		return v, err
 	}
-	if w.place == nil && w.restore.Status.Dump != nil && w.restore.DeletionTimestamp.IsZero() {
+	if w.targetFacts == nil && w.restore.Status.Dump != nil && w.restore.DeletionTimestamp.IsZero() {
 		// What uses the database is stopped there, and nobody else lets it go. Who deletes the
 		// Restore knows better.
 		return stepresult.Hold(stepresult.Member, v1.ReasonClusterDetached, "waiting for the cluster and the backup to be there again, to let the application go"), nil
 	}
-	if w.place == nil {
+	if w.targetFacts == nil {
 		return stepresult.Result{}, nil
 	}
 	if w.isDump() {
@@ -88,12 +88,12 @@ func (w *work) look(ctx context.Context) (stepresult.Result, error) {
 
 // letDatabaseGo lets the database start on whatever claims it has.
 func (w *work) letDatabaseGo(ctx context.Context) error {
-	if w.place == nil || w.place.copy == nil {
+	if w.targetFacts == nil || w.targetFacts.copy == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	_, err := turn.Give(ctx, w.place.cluster.GetClient(), w.place.copy, w.restore.Name)
+	_, err := lock.Give(ctx, w.targetFacts.cluster.GetClient(), w.targetFacts.copy, w.restore.Name)
 	return err
 }
 
@@ -105,7 +105,7 @@ func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
 		short, cancel := context.WithTimeout(ctx, memberTimeout)
-		err := w.place.cluster.GetAPIReader().Get(short, client.ObjectKey{Name: v.PersistentVolume}, &corev1.PersistentVolume{})
+		err := w.targetFacts.cluster.GetAPIReader().Get(short, client.ObjectKey{Name: v.PersistentVolume}, &corev1.PersistentVolume{})
 		cancel()
 		if err == nil {
 			continue // A claim may have it by now: it is left to people.
@@ -123,7 +123,7 @@ func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
 // memberTrouble is what an error of the member, or of the cloud, means.
 func (w *work) memberTrouble(err error) stepresult.Result {
 	switch {
-	case errors.Is(err, turn.ErrBusy):
+	case errors.Is(err, lock.ErrBusy):
 		return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "another Restore works on the database in %s", w.member.Name)
 	case cloud.ClassOf(err) != "":
 		return stepresult.FromError(err, "restoring")

@@ -11,7 +11,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/compatibility"
 )
 
 // find reads what is to be restored on the hub, and tells whether it can be.
@@ -94,7 +94,7 @@ func (w *work) possible() stepresult.Result {
 	if w.restore.Spec.Verify {
 		return w.provable()
 	}
-	if why := fit.Files(w.database(), b); why != "" {
+	if why := compatibility.Files(w.database(), b); why != "" {
 		return stepresult.Fail(v1.ReasonEngineMismatch, "%s", why)
 	}
 	return stepresult.Result{}
@@ -115,7 +115,7 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 	var chosen []v1.RestoredVolume
 	for i := range w.backup.Status.Snapshots {
 		snapshot := &w.backup.Status.Snapshots[i]
-		id := fit.SnapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
+		id := compatibility.SnapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
 		if id == "" && w.backup.Status.Phase == v1.BackupFinalizing && slices.Contains(w.backup.Spec.CopyToRegions, w.member.Status.Region) {
 			return stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
 		}
@@ -124,13 +124,13 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 				w.backup.Name, w.member.Status.Region, w.member.Status.Region)
 		}
 		name := w.claimName(snapshot.Claim)
-		live := w.place.claims[name]
+		live := w.targetFacts.claims[name]
 		if live != nil && !w.restore.Spec.Overwrite {
 			return stepresult.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
 				name, w.member.Name)
 		}
 		chosen = append(chosen, v1.RestoredVolume{
-			Claim: name, Snapshot: id, Zone: fit.Zone(w.restore.Spec.Zone, live.zone(), w.member),
+			Claim: name, Snapshot: id, Zone: compatibility.Zone(w.restore.Spec.Zone, live.zone(), w.member),
 			PersistentVolume: "shopfleet-" + w.nameOf(name),
 		})
 	}
@@ -144,10 +144,10 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 // replaceable tells whether the data of a database that runs there can be replaced: by
 // data that its pods can all work with, and that has the passwords it is asked with.
 func (w *work) replaceable(ctx context.Context) stepresult.Result {
-	if w.place.copy == nil || w.place.copy.Spec.Database == nil {
+	if w.targetFacts.copy == nil || w.targetFacts.copy.Spec.Database == nil {
 		return stepresult.Result{}
 	}
-	if n := w.place.copy.Spec.Database.Replicas; n != nil && *n > 1 {
+	if n := w.targetFacts.copy.Spec.Database.Replicas; n != nil && *n > 1 {
 		return stepresult.Fail(v1.ReasonInUse, "the database in %s has %d pods, and all but the first would keep the data that they have: "+
 			"set spec.database.replicas to 1, and delete the claims of the others before there are more again", w.member.Name, *n)
 	}

@@ -18,21 +18,21 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/class"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/storageclass"
 )
 
 // memberTimeout bounds what is asked of a member in one step.
 const memberTimeout = 20 * time.Second
 
 // place is what there is in the member.
-type place struct {
+type targetFacts struct {
 	cluster cluster.Cluster
 	// copy is the application's copy, nil if there is none.
 	copy *v1.EcommerceApp
 	// claims are those that the database has there, by name.
 	claims map[string]*claim
 	// class is what the volumes are to be like.
-	class class.Class
+	class storageclass.Class
 }
 
 // claim is a claim, and its volume if it is bound.
@@ -65,16 +65,16 @@ func (w *work) lookAround(ctx context.Context) stepresult.Result {
 	case err != nil:
 		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.member.Name)
 	}
-	w.place = found
+	w.targetFacts = found
 	return stepresult.Result{}
 }
 
-func (w *work) read(ctx context.Context) (*place, error) {
+func (w *work) read(ctx context.Context) (*targetFacts, error) {
 	in, err := w.options.Member(ctx, multicluster.ClusterName(w.member.Name))
 	if err != nil {
 		return nil, err
 	}
-	found := &place{cluster: in, claims: map[string]*claim{}}
+	found := &targetFacts{cluster: in, claims: map[string]*claim{}}
 	reader := in.GetAPIReader()
 	copied := &v1.EcommerceApp{}
 	err = reader.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppName}, copied)
@@ -89,7 +89,7 @@ func (w *work) read(ctx context.Context) (*place, error) {
 	}
 	if w.isDump() {
 		// A driver makes the volumes that it needs. Of a class that cannot be had it is the default.
-		if name, err := (class.Wanted{Member: w.member, Copy: copied, App: w.app}).Name(); err == nil {
+		if name, err := (storageclass.Wanted{Member: w.member, Copy: copied, App: w.app}).Name(); err == nil {
 			found.class.Name = name
 		}
 		return found, nil
@@ -104,12 +104,12 @@ func (w *work) read(ctx context.Context) (*place, error) {
 			found.claims[name] = c
 		}
 	}
-	found.class, err = class.Find(ctx, reader, class.Wanted{Member: w.member, Claims: found.pvcs(), Copy: found.copy, App: w.app})
+	found.class, err = storageclass.Find(ctx, reader, storageclass.Wanted{Member: w.member, Claims: found.pvcs(), Copy: found.copy, App: w.app})
 	return found, err
 }
 
 // pvcs are the claims themselves.
-func (p *place) pvcs() []*corev1.PersistentVolumeClaim {
+func (p *targetFacts) pvcs() []*corev1.PersistentVolumeClaim {
 	out := make([]*corev1.PersistentVolumeClaim, 0, len(p.claims))
 	for _, name := range slices.Sorted(maps.Keys(p.claims)) {
 		out = append(out, p.claims[name].pvc)

@@ -48,10 +48,10 @@ type work struct {
 	now     time.Time
 
 	// What the pass found; see find.
-	backup *v1.Backup
-	member *v1.MemberCluster
-	app    *v1.EcommerceApp
-	place  *place
+	backup      *v1.Backup
+	member      *v1.MemberCluster
+	app         *v1.EcommerceApp
+	targetFacts *targetFacts
 }
 
 // Reconcile does one pass over a Restore.
@@ -137,12 +137,12 @@ func (w *work) giveUp(ctx context.Context, v stepresult.Result) (stepresult.Resu
 	if w.exchanged() && v.Reason != v1.ReasonConflict {
 		return stepresult.Hold(stepresult.Refused, v.Reason, "%s", v.Message), nil
 	}
-	if w.place == nil {
+	if w.targetFacts == nil {
 		if held, err := w.look(ctx); held.Stops() || err != nil {
 			return stepresult.Hold(max(held.Wait, stepresult.Member), v.Reason, "%s (the database starts again when %s answers)", v.Message, w.member.Name), err
 		}
 	}
-	if w.place == nil {
+	if w.targetFacts == nil {
 		return v, nil // The member or the backup is no more.
 	}
 	if !w.databaseGoes(ctx) {
@@ -204,7 +204,7 @@ func (w *work) conclude(v stepresult.Result) {
 	switch {
 	case w.isDump():
 		ready.Message = "The dump is loaded, and the database serves"
-	case w.place == nil || w.place.copy == nil:
+	case w.targetFacts == nil || w.targetFacts.copy == nil:
 		ready.Message = "The claims are there; the database starts on them when the application is placed"
 	}
 	switch {

@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/passwords"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/credentials"
 )
 
 // carrySecrets brings the passwords that are in the data to a cluster that has never had
 // the database.
 func (w *work) carrySecrets(ctx context.Context) stepresult.Result {
-	if w.place.copy != nil || w.member.Name == w.backup.Spec.ClusterName {
+	if w.targetFacts.copy != nil || w.member.Name == w.backup.Spec.ClusterName {
 		return stepresult.Result{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
@@ -33,12 +33,12 @@ func (w *work) samePasswords(ctx context.Context) stepresult.Result {
 	return w.move().Same(ctx)
 }
 
-func (w *work) move() passwords.Move {
-	return passwords.Move{
+func (w *work) move() credentials.Move {
+	return credentials.Move{
 		Source: func(ctx context.Context) (cluster.Cluster, error) {
 			return w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
 		},
-		Target: w.place.cluster, From: w.backup.Spec.ClusterName, To: w.member.Name,
+		Target: w.targetFacts.cluster, From: w.backup.Spec.ClusterName, To: w.member.Name,
 		App: client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppName},
 	}
 }

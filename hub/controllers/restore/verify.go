@@ -15,9 +15,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/leftover"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/cleanup"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/compatibility"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/verification"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
@@ -28,7 +28,7 @@ const verifyLimit = time.Hour
 // namespace is where the claims are to be.
 func (w *work) namespace() string {
 	if w.restore.Spec.Verify {
-		return drill.Namespace
+		return verification.Namespace
 	}
 	return w.restore.Namespace
 }
@@ -36,7 +36,7 @@ func (w *work) namespace() string {
 // claimName is the name of the claim that a claim of the backup is restored to.
 func (w *work) claimName(of string) string {
 	if w.restore.Spec.Verify {
-		return w.drill().Claim()
+		return w.verification().Claim()
 	}
 	return of
 }
@@ -44,9 +44,9 @@ func (w *work) claimName(of string) string {
 // drill is the database that a backup is proven with. Of the application's image the
 // engine is taken, if the application has still the version of the backup. One for a dump
 // is empty, and has its own credentials.
-func (w *work) drill() drill.Drill {
+func (w *work) verification() verification.Verification {
 	sum := sha256.Sum256([]byte(w.restore.UID))
-	d := drill.Drill{
+	d := verification.Verification{
 		Name: "v-" + hex.EncodeToString(sum[:8]), Engine: w.backup.Status.Engine, Version: w.backup.Status.Version,
 		Credentials: client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabaseCredentials(w.backup.Spec.AppName)},
 		Storage:     resource.MustParse("1Gi"), // The claim is there already, and nobody reads this.
@@ -58,9 +58,9 @@ func (w *work) drill() drill.Drill {
 	switch {
 	case w.isDump():
 		d.Credentials = client.ObjectKey{}
-		d.Storage = *resource.NewQuantity(fit.Drill(db, &w.backup.Status), resource.BinarySI)
-		if w.place != nil && w.place.class.Name != "" {
-			d.StorageClass = &w.place.class.Name
+		d.Storage = *resource.NewQuantity(compatibility.Verification(db, &w.backup.Status), resource.BinarySI)
+		if w.targetFacts != nil && w.targetFacts.class.Name != "" {
+			d.StorageClass = &w.targetFacts.class.Name
 		}
 	case db != nil && db.CredentialsSecretRef != nil:
 		d.Credentials.Name = db.CredentialsSecretRef.Name
@@ -84,7 +84,7 @@ func (w *work) provable() stepresult.Result {
 
 // prove starts the database and, when it serves, says so on the Backup.
 func (w *work) prove(ctx context.Context) stepresult.Result {
-	if v := w.startDrill(ctx); v.Stops() {
+	if v := w.startVerification(ctx); v.Stops() {
 		return v
 	}
 	before := w.backup.DeepCopy()
@@ -95,11 +95,11 @@ func (w *work) prove(ctx context.Context) stepresult.Result {
 	return stepresult.Result{}
 }
 
-// startDrill starts the database, and tells whether it serves.
-func (w *work) startDrill(ctx context.Context) stepresult.Result {
+// startVerification starts the database, and tells whether it serves.
+func (w *work) startVerification(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	ready, err := w.drill().Start(ctx, w.place.cluster)
+	ready, err := w.verification().Start(ctx, w.targetFacts.cluster)
 	switch {
 	case apierrors.IsNotFound(err):
 		return stepresult.Hold(stepresult.Member, v1.ReasonCredentialsMissing, "%s has not the application's credentials, which the database is asked with", w.member.Name)
@@ -170,16 +170,16 @@ func (w *work) takeAway(ctx context.Context) (stepresult.Result, error) {
 	if v, err := w.look(ctx); v.Stops() || err != nil {
 		return v, err
 	}
-	if w.place == nil {
+	if w.targetFacts == nil {
 		return stepresult.Result{}, nil // The member or the backup is no more.
 	}
 	short, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	if v := w.unloadDrill(short); v.Stops() {
+	if v := w.unloadVerification(short); v.Stops() {
 		return v, nil
 	}
-	member := leftover.Member{Reader: w.place.cluster.GetAPIReader(), Writer: w.place.cluster.GetClient(), Now: w.now, Note: w.note}
-	gone, err := w.drill().Remove(short, w.place.cluster, member)
+	member := cleanup.Member{Reader: w.targetFacts.cluster.GetAPIReader(), Writer: w.targetFacts.cluster.GetClient(), Now: w.now, Note: w.note}
+	gone, err := w.verification().Remove(short, w.targetFacts.cluster, member)
 	if err != nil {
 		return w.memberTrouble(err), nil
 	}

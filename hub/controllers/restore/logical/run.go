@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/leftover"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/cleanup"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
@@ -52,7 +52,7 @@ type Run struct {
 	Ready func(ctx context.Context) stepresult.Result
 	// Save writes the status down. It fails when the Restore was not read as it is by now.
 	Save func(ctx context.Context) error
-	// Note is that of leftover.Member; optional.
+	// Note is that of cleanup.Member; optional.
 	Note func(ctx context.Context, claim, volume string) error
 	// Now is the time.
 	Now time.Time
@@ -173,7 +173,7 @@ func expired(job *batchv1.Job) bool {
 func (r Run) Tidy(ctx context.Context) stepresult.Result {
 	gone, err := r.stop(ctx)
 	if d := r.Restore.Status.Dump; err == nil && gone && d != nil && d.Claim != "" {
-		member := leftover.Member{Reader: r.Reader, Writer: r.Writer, Now: r.Now, Note: r.Note}
+		member := cleanup.Member{Reader: r.Reader, Writer: r.Writer, Now: r.Now, Note: r.Note}
 		gone, err = member.Claim(ctx, client.ObjectKey{Namespace: r.Into.Owner.Namespace, Name: d.Claim})
 	}
 	switch {

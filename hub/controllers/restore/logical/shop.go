@@ -14,9 +14,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/fit"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/compatibility"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/lock"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/verification"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -67,7 +67,7 @@ func (s Shop) announce(ctx context.Context) (stepresult.Result, error) {
 			return stepresult.Result{}, err
 		}
 	}
-	taken, err := turn.Take(ctx, s.Writer, s.Copy, v1.LoadingAnnotation, s.Restore.Name)
+	taken, err := lock.Take(ctx, s.Writer, s.Copy, v1.LoadingAnnotation, s.Restore.Name)
 	switch {
 	case err != nil:
 		return s.copyTrouble(err), nil
@@ -80,10 +80,10 @@ func (s Shop) announce(ctx context.Context) (stepresult.Result, error) {
 
 // possible tells whether the dump may be loaded, and chooses its source.
 func (s Shop) possible(ctx context.Context) stepresult.Result {
-	if why := fit.Dump(s.Copy.Spec.Database, &s.Backup.Status); why != "" {
+	if why := compatibility.Dump(s.Copy.Spec.Database, &s.Backup.Status); why != "" {
 		return stepresult.Fail(v1.ReasonEngineMismatch, "%s", why)
 	}
-	if holder := turn.Holder(s.Copy); holder != "" && holder != s.Restore.Name {
+	if holder := lock.Holder(s.Copy); holder != "" && holder != s.Restore.Name {
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.Cluster)
 	}
 	if v := s.dumping(ctx); v.Stops() {
@@ -163,7 +163,7 @@ func (s Shop) serves(ctx context.Context) stepresult.Result {
 	case err != nil:
 		return s.trouble(err)
 	}
-	if !drill.Serves(pod) {
+	if !verification.Serves(pod) {
 		return waiting
 	}
 	return stepresult.Result{}
@@ -203,7 +203,7 @@ func (s Shop) letGo(ctx context.Context) stepresult.Result {
 	if s.Copy == nil {
 		return stepresult.Result{}
 	}
-	given, err := turn.Give(ctx, s.Writer, s.Copy, s.Restore.Name)
+	given, err := lock.Give(ctx, s.Writer, s.Copy, s.Restore.Name)
 	switch {
 	case err != nil:
 		return s.copyTrouble(err)
@@ -217,7 +217,7 @@ func (s Shop) letGo(ctx context.Context) stepresult.Result {
 // copyTrouble is what an error about the copy means.
 func (s Shop) copyTrouble(err error) stepresult.Result {
 	switch {
-	case errors.Is(err, turn.ErrBusy):
+	case errors.Is(err, lock.ErrBusy):
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.Cluster)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "somebody else changed the application in %s at the same time", s.Cluster)

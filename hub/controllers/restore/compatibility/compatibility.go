@@ -1,4 +1,4 @@
-package fit
+package compatibility
 
 import (
 	"fmt"
@@ -99,7 +99,7 @@ func inProviderWords(zone string, m *v1.MemberCluster) string {
 
 // Drill is how large the volume of a database is to be that a dump is loaded into to prove
 // it, in bytes: as the application's, at least four times the dump, and at least 1 GiB.
-func Drill(db *v1.Database, b *v1.BackupStatus) int64 {
+func Verification(db *v1.Database, b *v1.BackupStatus) int64 {
 	const factor, least = 4, 1 << 30
 	bytes := int64(least)
 	if b.Dump != nil {

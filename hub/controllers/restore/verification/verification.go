@@ -1,4 +1,4 @@
-package drill
+package verification
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/leftover"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/cleanup"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
@@ -26,7 +26,7 @@ const Namespace = "shopfleet-verify"
 const generatedName = "shop"
 
 // Drill is one database that is started to be verified.
-type Drill struct {
+type Verification struct {
 	// Name is unique among drills: at most 40 characters of a label.
 	Name string
 	// Engine, Version and Image are those of the backup; an empty image is the
@@ -43,7 +43,7 @@ type Drill struct {
 }
 
 // Spec is the database.
-func (d Drill) Spec() database.Spec {
+func (d Verification) Spec() database.Spec {
 	spec := database.Spec{
 		Owner:  manifest.Owner{Kind: "restore", Name: d.Name, Namespace: Namespace},
 		Suffix: "-database", Field: "the backup",
@@ -57,11 +57,11 @@ func (d Drill) Spec() database.Spec {
 }
 
 // Claim is the claim that the database looks for.
-func (d Drill) Claim() string { return d.Spec().PrimaryClaim() }
+func (d Verification) Claim() string { return d.Spec().PrimaryClaim() }
 
 // Start starts the database, or looks how far it is. Errors are the member's, or say
 // that such a database cannot be rendered.
-func (d Drill) Start(ctx context.Context, in cluster.Cluster) (ready bool, err error) {
+func (d Verification) Start(ctx context.Context, in cluster.Cluster) (ready bool, err error) {
 	objects, err := d.objects()
 	if err != nil {
 		return false, err
@@ -106,7 +106,7 @@ func Serves(pod *corev1.Pod) bool {
 
 // Remove deletes everything, the claim and its volume as member does, and tells whether it
 // is gone.
-func (d Drill) Remove(ctx context.Context, in cluster.Cluster, member leftover.Member) (gone bool, err error) {
+func (d Verification) Remove(ctx context.Context, in cluster.Cluster, member cleanup.Member) (gone bool, err error) {
 	objects, err := d.objects()
 	if err != nil {
 		return false, err
@@ -136,7 +136,7 @@ func (d Drill) Remove(ctx context.Context, in cluster.Cluster, member leftover.M
 }
 
 // makeNamespace makes the namespace if it is not there.
-func (d Drill) makeNamespace(ctx context.Context, in cluster.Cluster) error {
+func (d Verification) makeNamespace(ctx context.Context, in cluster.Cluster) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}}}
 	err := in.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -147,7 +147,7 @@ func (d Drill) makeNamespace(ctx context.Context, in cluster.Cluster) error {
 
 // objects are those of a database that stands alone: nobody limits how many of its pods
 // may be away, and nothing is dumped.
-func (d Drill) objects() ([]component.Object, error) {
+func (d Verification) objects() ([]component.Object, error) {
 	rendered, err := database.Render(d.Spec())
 	if err != nil {
 		return nil, fmt.Errorf("rendering a database to verify the backup: %w", err)
@@ -156,7 +156,7 @@ func (d Drill) objects() ([]component.Object, error) {
 }
 
 // secret is a copy of the application's credentials.
-func (d Drill) secret(ctx context.Context, in cluster.Cluster) (*corev1.Secret, error) {
+func (d Verification) secret(ctx context.Context, in cluster.Cluster) (*corev1.Secret, error) {
 	theirs := &corev1.Secret{}
 	if err := in.GetAPIReader().Get(ctx, d.Credentials, theirs); err != nil {
 		return nil, fmt.Errorf("getting the application's credentials: %w", err)

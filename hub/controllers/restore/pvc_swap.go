@@ -13,25 +13,25 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/drill"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/turn"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/lock"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore/verification"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/volumes"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // stopDatabase stops the database, if there is one, until nothing uses its claims.
 func (w *work) stopDatabase(ctx context.Context) stepresult.Result {
-	if w.bound() || w.place.copy == nil {
+	if w.bound() || w.targetFacts.copy == nil {
 		return stepresult.Result{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	if _, err := turn.Take(ctx, w.place.cluster.GetClient(), w.place.copy, v1.RestoringAnnotation, w.restore.Name); err != nil {
+	if _, err := lock.Take(ctx, w.targetFacts.cluster.GetClient(), w.targetFacts.copy, v1.RestoringAnnotation, w.restore.Name); err != nil {
 		return w.memberTrouble(err)
 	}
 	pod := &corev1.Pod{}
 	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppName)}
-	err := w.place.cluster.GetAPIReader().Get(ctx, key, pod)
+	err := w.targetFacts.cluster.GetAPIReader().Get(ctx, key, pod)
 	switch {
 	case apierrors.IsNotFound(err):
 		return stepresult.Result{}
@@ -66,7 +66,7 @@ func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, err
 	if v.State == volumes.Bound {
 		return true, nil // What becomes of the claim from here on is others' matter.
 	}
-	live := w.place.claims[v.Claim]
+	live := w.targetFacts.claims[v.Claim]
 	// Before anything is taken away: all that the cloud has to say to it comes first.
 	if err := w.ensurePV(ctx, v); err != nil {
 		return false, err
@@ -87,7 +87,7 @@ func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, err
 // retire takes a claim away, after its volume was told to stay, and after it was written
 // down that there is no way back: without the claim the database must not start.
 func (w *work) retire(ctx context.Context, v *v1.RestoredVolume, live *claim) error {
-	c := w.place.cluster.GetClient()
+	c := w.targetFacts.cluster.GetClient()
 	if live.pv != nil {
 		if live.pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 			before := live.pv.DeepCopy()
@@ -117,7 +117,7 @@ func (w *work) retire(ctx context.Context, v *v1.RestoredVolume, live *claim) er
 
 // ensurePV makes the PersistentVolume of a restored volume.
 func (w *work) ensurePV(ctx context.Context, v *v1.RestoredVolume) error {
-	reader := w.place.cluster.GetAPIReader()
+	reader := w.targetFacts.cluster.GetAPIReader()
 	err := reader.Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, &corev1.PersistentVolume{})
 	if !apierrors.IsNotFound(err) {
 		return err
@@ -131,8 +131,8 @@ func (w *work) ensurePV(ctx context.Context, v *v1.RestoredVolume) error {
 		return fmt.Errorf("looking at the volume of the claim %s: %w", v.Claim, err)
 	}
 	pv, err := csi.StaticPV(volume, csi.PVSpec{
-		Name: v.PersistentVolume, Driver: w.place.class.Driver,
-		ClaimNamespace: w.namespace(), ClaimName: v.Claim, StorageClass: w.place.class.Name,
+		Name: v.PersistentVolume, Driver: w.targetFacts.class.Driver,
+		ClaimNamespace: w.namespace(), ClaimName: v.Claim, StorageClass: w.targetFacts.class.Name,
 	})
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (w *work) ensurePV(ctx context.Context, v *v1.RestoredVolume) error {
 		// The volume goes with the claim.
 		pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 	}
-	if err := w.place.cluster.GetClient().Create(ctx, pv, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := w.targetFacts.cluster.GetClient().Create(ctx, pv, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making the PersistentVolume %s: %w", pv.Name, err)
 	}
 	return nil
@@ -149,15 +149,15 @@ func (w *work) ensurePV(ctx context.Context, v *v1.RestoredVolume) error {
 
 // makeClaim makes the claim that the database looks for, on the restored volume.
 func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
-	c := w.place.cluster.GetClient()
+	c := w.targetFacts.cluster.GetClient()
 	pv := &corev1.PersistentVolume{}
-	if err := w.place.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, pv); err != nil {
+	if err := w.targetFacts.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, pv); err != nil {
 		return fmt.Errorf("getting the PersistentVolume %s: %w", v.PersistentVolume, err)
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: w.namespace(), Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
 	}}
-	if w.place.copy == nil {
+	if w.targetFacts.copy == nil {
 		if err := c.Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("making the namespace: %w", err)
 		}
@@ -165,7 +165,7 @@ func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
 	claim := render.DatabaseClaim(w.backup.Spec.AppName, w.namespace(), w.backup.Status.Engine)
 	claim.Name = v.Claim
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
-		AccessModes: pv.Spec.AccessModes, VolumeName: pv.Name, StorageClassName: new(w.place.class.Name),
+		AccessModes: pv.Spec.AccessModes, VolumeName: pv.Name, StorageClassName: new(w.targetFacts.class.Name),
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
 			corev1.ResourceStorage: pv.Spec.Capacity[corev1.ResourceStorage],
 		}},
@@ -178,7 +178,7 @@ func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
 
 // startDatabase lets the database go, and waits until it is ready.
 func (w *work) startDatabase(ctx context.Context) stepresult.Result {
-	if w.place.copy == nil {
+	if w.targetFacts.copy == nil {
 		return stepresult.Result{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
@@ -186,17 +186,17 @@ func (w *work) startDatabase(ctx context.Context) stepresult.Result {
 	if taken := w.superseded(); taken != "" {
 		return stepresult.Fail(v1.ReasonConflict, "the claim %s in %s was given another volume meanwhile", taken, w.member.Name)
 	}
-	given, err := turn.Give(ctx, w.place.cluster.GetClient(), w.place.copy, w.restore.Name)
+	given, err := lock.Give(ctx, w.targetFacts.cluster.GetClient(), w.targetFacts.copy, w.restore.Name)
 	if err != nil {
 		return w.memberTrouble(err)
 	}
 	pod := &corev1.Pod{}
 	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppName)}
-	err = w.place.cluster.GetAPIReader().Get(ctx, key, pod)
+	err = w.targetFacts.cluster.GetAPIReader().Get(ctx, key, pod)
 	if client.IgnoreNotFound(err) != nil {
 		return w.memberTrouble(err)
 	}
-	if given || err != nil || !drill.Serves(pod) {
+	if given || err != nil || !verification.Serves(pod) {
 		return stepresult.Hold(memberDelay, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", w.member.Name)
 	}
 	return stepresult.Result{}
@@ -206,7 +206,7 @@ func (w *work) startDatabase(ctx context.Context) stepresult.Result {
 func (w *work) superseded() string {
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
-		if live := w.place.claims[v.Claim]; live != nil && v.State == volumes.Bound && live.pvc.Spec.VolumeName != v.PersistentVolume {
+		if live := w.targetFacts.claims[v.Claim]; live != nil && v.State == volumes.Bound && live.pvc.Spec.VolumeName != v.PersistentVolume {
 			return v.Claim
 		}
 	}

@@ -1,4 +1,4 @@
-// Package leftover takes away what a Restore made in a member for a while: claims, and
+// Package cleanup takes away what a Restore made in a member for a while: claims, and
 // the volumes that they have.
 //
 // # What
@@ -20,4 +20,4 @@
 //     it all the same, leaves it behind.
 //   - The hub may delete no PersistentVolume. One that is told to be that of a claim that is
 //     no more counts as released, and its driver deletes it.
-package leftover
+package cleanup

@@ -1,4 +1,4 @@
-// Package turn has Restores take turns at a database.
+// Package lock has Restores take turns at a database.
 //
 // # What
 //
@@ -15,4 +15,4 @@
 //   - The annotations have a field manager of their own, so that the hub's lanes, which
 //     apply all that they say of a copy, leave them alone; and a lock, so that of two
 //     Restores at the same time one finds out.
-package turn
+package lock

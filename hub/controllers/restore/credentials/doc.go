@@ -1,4 +1,4 @@
-// Package passwords brings the passwords of a database to where its data is brought.
+// Package credentials brings the passwords of a database to where its data is brought.
 //
 // # What
 //
@@ -16,4 +16,4 @@
 //
 //   - Passwords are in no backup, and on the hub neither. When the member that was backed
 //     up is lost, so are they, unless they are in a Secret of the application's own.
-package passwords
+package credentials

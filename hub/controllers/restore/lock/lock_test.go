@@ -1,4 +1,4 @@
-package turn
+package lock
 
 import (
 	"context"

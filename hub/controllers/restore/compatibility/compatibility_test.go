@@ -1,4 +1,4 @@
-package fit
+package compatibility
 
 import (
 	"strings"
@@ -89,11 +89,11 @@ func TestSizes(t *testing.T) {
 		if got := Size(tt.db, b, "data-0"); got != tt.volume {
 			t.Errorf("%s: the volume has %d bytes, want %d", name, got, tt.volume)
 		}
-		if got := Drill(tt.db, b); got != tt.test {
+		if got := Verification(tt.db, b); got != tt.test {
 			t.Errorf("%s: the one to verify with has %d bytes, want %d", name, got, tt.test)
 		}
 	}
-	if got := Drill(nil, &v1.BackupStatus{Dump: &v1.DumpFile{Bytes: 5}}); got != gib {
+	if got := Verification(nil, &v1.BackupStatus{Dump: &v1.DumpFile{Bytes: 5}}); got != gib {
 		t.Errorf("for a small dump %d bytes, want %d", got, gib)
 	}
 }

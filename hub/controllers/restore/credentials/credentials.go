@@ -1,4 +1,4 @@
-package passwords
+package credentials
 
 import (
 	"context"

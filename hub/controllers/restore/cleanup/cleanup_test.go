@@ -1,4 +1,4 @@
-package leftover
+package cleanup
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-// Package fit decides whether a backup fits where it is to be restored, and which part of
+// Package compatibility decides whether a backup fits where it is to be restored, and which part of
 // it is taken.
 //
 // # What
@@ -16,4 +16,4 @@
 //   - Files need the very version that they were written by, but for its last number; a
 //     dump is read by every newer one. What an engine itself refuses of a dump shows when
 //     it is loaded.
-package fit
+package compatibility

@@ -1,4 +1,4 @@
-// Package drill starts a database beside the real one and out of everybody's way, on a
+// Package verification starts a database beside the real one and out of everybody's way, on a
 // restored volume or empty, and takes it away again.
 //
 // # What
@@ -24,4 +24,4 @@
 //     checksum compared.
 //   - A database for a dump gets a volume as large as the application's: how large it will
 //     be, a dump does not tell.
-package drill
+package verification

@@ -1,4 +1,4 @@
-// Package class finds out what a restored volume is to be like.
+// Package storageclass finds out what a restored volume is to be like.
 //
 // # What
 //
@@ -8,4 +8,4 @@
 // # Not
 //
 // No class is made here: that is package storage's.
-package class
+package storageclass
