@@ -9,7 +9,7 @@ import (
 
 // Name returns the name of a snapshot or volume: 29 characters that every provider
 // takes, the same for the same parts. Parts are the hub, the application's UID, the
-// claim's UID, the slot and what it is for; their order matters.
+// claim's UID, the scheduled time and what it is for; their order matters.
 func Name(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	encoded := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
@@ -37,21 +37,21 @@ type Tags map[string]string
 
 // The keys of tags. Hub, App and Name are always there, the others where they are known.
 const (
-	TagHub       = "shopfleet-hub"       // UID of the hub's cluster.
-	TagApp       = "shopfleet-app"       // UID of the application.
-	TagName      = "shopfleet-name"      // Name of the snapshot or volume itself.
-	TagNamespace = "shopfleet-namespace" // Namespace of the application.
-	TagAppName   = "shopfleet-app-name"  // Name of the application.
-	TagCluster   = "shopfleet-cluster"   // Name of the member.
-	TagClaim     = "shopfleet-claim"     // Name of the claim.
-	TagVolume    = "shopfleet-volume"    // UID of the volume that it was made of.
-	TagBackup    = "shopfleet-backup"    // Name of the Backup.
-	TagSlot      = "shopfleet-slot"      // When it was due, RFC 3339 in UTC.
-	TagEngine    = "shopfleet-engine"    // Engine of the database.
-	TagVersion   = "shopfleet-version"   // Version of the engine.
-	TagCopyOf    = "shopfleet-copy-of"   // ID of the snapshot that it is a copy of.
-	TagOf        = "shopfleet-of"        // How many snapshots the backup has, in decimal.
-	TagLevel     = "shopfleet-level"     // Consistency that was achieved.
+	TagHub           = "shopfleet-hub"            // UID of the hub's cluster.
+	TagApp           = "shopfleet-app"            // UID of the application.
+	TagName          = "shopfleet-name"           // Name of the snapshot or volume itself.
+	TagNamespace     = "shopfleet-namespace"      // Namespace of the application.
+	TagAppName       = "shopfleet-app-name"       // Name of the application.
+	TagCluster       = "shopfleet-cluster"        // Name of the member.
+	TagClaim         = "shopfleet-claim"          // Name of the claim.
+	TagVolume        = "shopfleet-volume"         // UID of the volume that it was made of.
+	TagBackup        = "shopfleet-backup"         // Name of the Backup.
+	TagScheduledTime = "shopfleet-scheduled-time" // When it was due, RFC 3339 in UTC.
+	TagEngine        = "shopfleet-engine"         // Engine of the database.
+	TagVersion       = "shopfleet-version"        // Version of the engine.
+	TagCopyOf        = "shopfleet-copy-of"        // ID of the snapshot that it is a copy of.
+	TagOf            = "shopfleet-of"             // How many snapshots the backup has, in decimal.
+	TagLevel         = "shopfleet-level"          // Consistency that was achieved.
 )
 
 // With returns tags with others added.

@@ -312,9 +312,9 @@ type ClusterBackups struct {
 	// +kubebuilder:validation:MaxLength=63
 	Cluster string `json:"cluster"`
 
-	// lastSlot is the time of the schedule that was last answered with a Backup.
+	// lastScheduledTime is the time of the schedule that was last answered with a Backup.
 	// +optional
-	LastSlot *metav1.Time `json:"lastSlot,omitempty"`
+	LastScheduledTime *metav1.Time `json:"lastScheduledTime,omitempty"`
 
 	// lastBackupTime is the point in time of the newest good backup.
 	// +optional
@@ -324,9 +324,9 @@ type ClusterBackups struct {
 	// +optional
 	NextBackupTime *metav1.Time `json:"nextBackupTime,omitempty"`
 
-	// lastVerifySlot is the time of the verify schedule that was last answered with a Restore.
+	// lastVerifyScheduledTime is the time of the verify schedule that was last answered with a Restore.
 	// +optional
-	LastVerifySlot *metav1.Time `json:"lastVerifySlot,omitempty"`
+	LastVerifyScheduledTime *metav1.Time `json:"lastVerifyScheduledTime,omitempty"`
 
 	// lastVerifiedTime is when a backup was last restored and found good.
 	// +optional

@@ -52,8 +52,8 @@ func regionCases(field string) []testCase {
 func (s *server) testBackup(t *testing.T) {
 	cases := []testCase{
 		{name: "smallest", edits: edits{"spec": map[string]any{"appName": "shop", "clusterName": "eu-1"}}},
-		{name: "of a schedule", edits: edits{"spec.slot": "2026-03-01T02:00:00Z"}},
-		{name: "slot in words", edits: edits{"spec.slot": "at night"}, field: "spec.slot", says: "must be of type date-time"},
+		{name: "of a schedule", edits: edits{"spec.scheduledTime": "2026-03-01T02:00:00Z"}},
+		{name: "scheduledTime in words", edits: edits{"spec.scheduledTime": "at night"}, field: "spec.scheduledTime", says: "must be of type date-time"},
 		{
 			name: "method that only a shop has", edits: edits{"spec.method": "Auto"},
 			field: "spec.method", says: "method must be Snapshot or Dump",
@@ -89,7 +89,7 @@ func kept(field string, value any) testCase {
 
 func (s *server) testBackupUpdates(t *testing.T) {
 	k := backups()
-	const slot, copies = "spec.slot", "spec.copyToRegions"
+	const scheduledTime, copies = "spec.scheduledTime", "spec.copyToRegions"
 	at := edits{"metadata.namespace": "updates"}
 	bare := s.create(t.Context(), t, k, at, edits{"metadata.name": "bare", copies: absent()})
 	s.checkUpdates(t, k, bare, []testCase{
@@ -101,17 +101,17 @@ func (s *server) testBackupUpdates(t *testing.T) {
 		kept("spec.appName", "bakery"),
 		kept("spec.clusterName", "us-1"),
 		kept("spec.method", "Dump"),
-		kept(slot, "2026-03-01T02:00:00Z"),
+		kept(scheduledTime, "2026-03-01T02:00:00Z"),
 		kept(copies, []any{"us-east-1"}),
 	})
-	full := s.create(t.Context(), t, k, at, edits{"metadata.name": "full", slot: "2026-03-01T02:00:00Z", copies: []any{"eu", "us"}})
+	full := s.create(t.Context(), t, k, at, edits{"metadata.name": "full", scheduledTime: "2026-03-01T02:00:00Z", copies: []any{"eu", "us"}})
 	s.checkUpdates(t, k, full, []testCase{
 		{name: "nothing"},
 		{name: "copies in another order", edits: edits{copies: []any{"us", "eu"}}},
 		kept(copies, []any{"eu"}),
 		kept(copies, absent()),
-		kept(slot, "2026-03-01T02:00:01Z"),
-		kept(slot, absent()),
+		kept(scheduledTime, "2026-03-01T02:00:01Z"),
+		kept(scheduledTime, absent()),
 	})
 }
 

@@ -94,7 +94,7 @@ func (s *story) checkTags(t *testing.T, p *provider, b *v1.Backup, made fake.Sna
 			t.Errorf("the tag %s is %q, want %q", key, got, want)
 		}
 	}
-	for _, key := range []string{cloud.TagHub, cloud.TagName, cloud.TagSlot, cloud.TagVolume} {
+	for _, key := range []string{cloud.TagHub, cloud.TagName, cloud.TagScheduledTime, cloud.TagVolume} {
 		if tagOf(made, key) == "" {
 			t.Errorf("there is no tag %s", key)
 		}
@@ -161,8 +161,8 @@ func (s *story) kept(t *testing.T) {
 		return nil
 	})
 	for _, b := range made {
-		if want := schedule.BackupName("often", second, b.Spec.Slot.Time); b.Name != want || len(s.aws().truth(b.Name)) != 1 {
-			t.Errorf("the backup of slot %s is %s, want %s with one snapshot", b.Spec.Slot, b.Name, want)
+		if want := schedule.BackupName("often", second, b.Spec.ScheduledTime.Time); b.Name != want || len(s.aws().truth(b.Name)) != 1 {
+			t.Errorf("the backup of scheduledTime %s is %s, want %s with one snapshot", b.Spec.ScheduledTime, b.Name, want)
 		}
 	}
 	eventually(t, "the application to say how it is backed up", func(ctx context.Context) error {
@@ -191,7 +191,7 @@ func standing(status *v1.EcommerceAppStatus) error {
 		return fmt.Errorf("%s because of %s: %s", c.Status, c.Reason, c.Message)
 	}
 	for _, entry := range status.Backups {
-		if entry.Cluster == second && entry.LastSlot != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
+		if entry.Cluster == second && entry.LastScheduledTime != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
 			return nil
 		}
 	}

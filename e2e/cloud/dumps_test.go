@@ -321,9 +321,9 @@ func (s *story) followed(t *testing.T) {
 		return nil
 	})
 	for _, b := range made {
-		job := fmt.Sprintf("%s-%d", render.DatabaseCronJob(daybook), b.Spec.Slot.Unix()/60)
+		job := fmt.Sprintf("%s-%d", render.DatabaseCronJob(daybook), b.Spec.ScheduledTime.Unix()/60)
 		if b.Spec.Method != v1.BackupDump || b.Status.Dump.Job != job || b.Status.Dump.Object == nil || b.Status.Dump.Object.State != v1.DumpSent {
-			t.Errorf("the backup of slot %s is of the method %s, its dump %+v; want the Job %s, sent", b.Spec.Slot, b.Spec.Method, b.Status.Dump, job)
+			t.Errorf("the backup of scheduledTime %s is of the method %s, its dump %+v; want the Job %s, sent", b.Spec.ScheduledTime, b.Spec.Method, b.Status.Dump, job)
 		}
 	}
 	eventually(t, "the application to say how it is dumped", func(ctx context.Context) error {
@@ -331,7 +331,7 @@ func (s *story) followed(t *testing.T) {
 			return err
 		}
 		for _, entry := range s.daybook.Status.Backups {
-			if entry.Cluster == p.member && entry.LastSlot != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
+			if entry.Cluster == p.member && entry.LastScheduledTime != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
 				return nil
 			}
 		}

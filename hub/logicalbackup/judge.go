@@ -8,7 +8,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
-// Judge returns what an error of this package, or of a bucket, means: as conditions.Judge, in
+// Judge returns what an error of this package, or of a bucket, means: as stepresult.Judge, in
 // the words of dumps.
 func FromError(err error, what string) stepresult.Result {
 	if errors.Is(err, ErrManifest) {

@@ -42,7 +42,7 @@ type Manifest struct {
 	Cluster   string `json:"cluster"`
 	Backup    string `json:"backup"`
 	// Slot is when the schedule wanted it; nil for one that a person asked for.
-	Slot *time.Time `json:"slot,omitempty"`
+	ScheduledTime *time.Time `json:"scheduledTime,omitempty"`
 	// Provider and Region are the cluster's, where they were known.
 	Provider v1.Provider `json:"provider,omitempty"`
 	Region   string      `json:"region,omitempty"`
@@ -71,8 +71,8 @@ func ManifestOf(hub string, b *v1.Backup) Manifest {
 		Namespace: b.Namespace, App: b.Spec.AppName, Cluster: b.Spec.ClusterName, Backup: b.Name,
 		Provider: s.Provider, Region: s.Region, Engine: s.Engine, Version: s.Version,
 	}
-	if b.Spec.Slot != nil {
-		m.Slot = new(whole(b.Spec.Slot.Time))
+	if b.Spec.ScheduledTime != nil {
+		m.ScheduledTime = new(whole(b.Spec.ScheduledTime.Time))
 	}
 	if s.CutTime != nil {
 		m.CutTime = whole(s.CutTime.Time)
@@ -163,8 +163,8 @@ func (m Manifest) checkDump() error {
 		return problem("engine")
 	case !regexp.MustCompile(`^[A-Za-z0-9._+-]*$`).MatchString(m.Version) || len(m.Version) > maxVersion:
 		return problem("version")
-	case m.Slot != nil && !moment(*m.Slot):
-		return problem("slot")
+	case m.ScheduledTime != nil && !moment(*m.ScheduledTime):
+		return problem("scheduledTime")
 	case !moment(m.CutTime):
 		return problem("cutTime")
 	case !moment(m.CompletionTime):

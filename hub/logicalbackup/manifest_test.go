@@ -12,7 +12,7 @@ import (
 )
 
 const text = `{"format":1,"hub":"hub-1","appUID":"app-1","namespace":"shops","app":"shop","cluster":"eu-1",` +
-	`"backup":"shop-eu-1-20260302-0200","slot":"2026-03-02T02:00:00Z","provider":"local","region":"berlin",` +
+	`"backup":"shop-eu-1-20260302-0200","scheduledTime":"2026-03-02T02:00:00Z","provider":"local","region":"berlin",` +
 	`"engine":"postgresql","version":"15.4","cutTime":"2026-03-02T02:01:00Z","completionTime":"2026-03-02T02:09:00Z",` +
 	`"claim":"shop-database-backup","file":"backup-20260302T020100Z.dump","bytes":1073741829,"sha256":"` + sum + `",` +
 	`"parts":[1073741824,5]}` + "\n"
@@ -36,10 +36,10 @@ func TestAManifestIsWritten(t *testing.T) {
 	}
 	// One that a person asked for, of a cluster of which little is known.
 	b := newBackup(5)
-	b.Spec.Slot, b.Status.Provider, b.Status.Region, b.Status.Version = nil, "", "", ""
+	b.Spec.ScheduledTime, b.Status.Provider, b.Status.Region, b.Status.Version = nil, "", "", ""
 	m = ManifestOf("hub-1", b)
 	m.CompletionTime = m.CutTime
-	if got, err = m.Write(); err != nil || strings.Contains(string(got), "slot") {
+	if got, err = m.Write(); err != nil || strings.Contains(string(got), "scheduledTime") {
 		t.Errorf("%v: %s", err, got)
 	}
 	if _, err := ReadManifest(got); err != nil {
@@ -59,7 +59,7 @@ func TestManifestsThatAreNone(t *testing.T) {
 		{`"shops"`, `"Shops"`}, {`"shop"`, `"shop/x"`}, {`"shop"`, `""`}, {`"eu-1"`, `"` + strings.Repeat("e", 64) + `"`},
 		{`"backup":"shop-eu-1`, `"backup":"-shop-eu-1`}, {`"local"`, `"Local!"`}, {`"berlin"`, `"ber/lin"`},
 		{`"postgresql"`, `"oracle"`}, {`"15.4"`, `"15 4"`}, {`"15.4"`, `"` + strings.Repeat("1", 65) + `"`},
-		{`"slot":"2026`, `"slot":"0001`}, {`"cutTime":"2026`, `"cutTime":"1999`}, {`02:09:00Z`, `02:09:00.5Z`}, {`"completionTime":"2026-03-02T02:09:00Z",`, ``},
+		{`"scheduledTime":"2026`, `"scheduledTime":"0001`}, {`"cutTime":"2026`, `"cutTime":"1999`}, {`02:09:00Z`, `02:09:00.5Z`}, {`"completionTime":"2026-03-02T02:09:00Z",`, ``},
 		{`"claim":"shop`, `"claim":"../shop`}, {`"file":"backup-`, `"file":"../backup-`}, {`"file":"backup-`, `"file":"notes-`},
 		{sum, sum[1:]}, {sum, strings.ToUpper(sum)}, {`1073741829`, `1073741828`}, {`[1073741824,5]`, `[]`}, {`[1073741824,5]`, `[1073741829]`},
 		{`[1073741824,5]`, `[1073741824,6,-1]`}, {`[1073741824,5]`, `[1073741824,5,0]`}, {`[1073741824,5]`, `[` + strings.Repeat("1,", 400) + `1]`},
@@ -79,7 +79,7 @@ func TestManifestsThatAreNone(t *testing.T) {
 // FuzzReadManifest: what is read can be written, and is the same when it is read again.
 func FuzzReadManifest(f *testing.F) {
 	f.Add([]byte(text))
-	f.Add([]byte(strings.Replace(text, `"slot":"2026-03-02T02:00:00Z",`, "", 1)))
+	f.Add([]byte(strings.Replace(text, `"scheduledTime":"2026-03-02T02:00:00Z",`, "", 1)))
 	f.Add([]byte(strings.Replace(text, `02:00:00Z`, `02:00:00+14:00`, 1)))
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -3,10 +3,10 @@
 //
 // # What
 //
-//   - Schedule: the slots of five fields of cron in a time zone; Due says which
-//     slot to run now, Offset and Window spread applications that share one, and
+//   - Schedule: the scheduled times of five fields of cron in a time zone; Due says which
+//     scheduled time to run now, Offset and Window spread applications that share one, and
 //     MinInterval is what to compare with the shortest that a provider takes.
-//   - BackupName and ManualName: the same name for the same slot, whoever asks.
+//   - BackupName and ManualName: the same name for the same scheduled time, whoever asks.
 //   - Prune: an inventory and a policy to what is kept and what is deleted, with
 //     a reason for each.
 //   - RPO, and the bound for it where the user gives none.
@@ -28,7 +28,7 @@
 //
 // Slots follow RFC 5545, section 3.3.5. A time that the clock skips is taken at the
 // offset that held before: 02:30 in the night to summer time is 03:30, once, even
-// if 03:30 is a slot itself. A time that the clock shows twice counts the first
+// if 03:30 is a scheduled time itself. A time that the clock shows twice counts the first
 // time. A schedule whose hours are all 24 follows elapsed time instead, as old cron
 // has it: otherwise one of every ten minutes would rest for an hour each autumn, and
 // raise an alarm about it.
@@ -38,7 +38,7 @@
 //   - The parser is our own, and its tests compare it with the one of Kubernetes,
 //     which runs the dumps: that one skips what the clock skips, knows macros and
 //     names that the API does not take, and brings timers and a logger along.
-//   - However many slots were missed, one is made up for. Ten backups of the same
+//   - However many scheduled times were missed, one is made up for. Ten backups of the same
 //     hour are worth no more than one.
 //   - A name has a hash when an application has a dash, not only when it is long:
 //     the application shop-eu in the cluster 1 and shop in eu-1 would share a name,

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// MaxMissed is up to where missed slots are counted.
+// MaxMissed is up to where missed scheduled times are counted.
 const MaxMissed = 1000
 
 // MaxOffset is the most that Window returns.
@@ -16,29 +16,29 @@ const MaxOffset = 5 * time.Minute
 // Due is what a schedule asks for at a time.
 type Due struct {
 	// Slot is the one to run now, and names what it makes; zero when there is none.
-	Slot time.Time
-	// Missed is how many slots between the last one and Slot are never made up for.
+	ScheduledTime time.Time
+	// Missed is how many scheduled times between the last one and Slot are never made up for.
 	// 0 to MaxMissed, which also stands for more.
 	Missed int
-	// Next is the slot after that, and NextAt when it is to run: an offset later.
+	// Next is the scheduled time after that, and NextAt when it is to run: an offset later.
 	Next, NextAt time.Time
 }
 
-// Due returns what to run now. Last is the slot that ran last, or the time at which
-// the schedule began to hold; offset is how long after its slot a run begins, see
-// Offset. However many slots were missed, only the newest is due.
+// Due returns what to run now. Last is the scheduled time that ran last, or the time at which
+// the schedule began to hold; offset is how long after its scheduled time a run begins, see
+// Offset. However many scheduled times were missed, only the newest is due.
 //
 // A last in the future comes from a clock that was wrong: it counts as now, since a
-// schedule that waits for years is worse than a slot that is asked for twice.
+// schedule that waits for years is worse than a scheduled time that is asked for twice.
 func (s Schedule) Due(last, now time.Time, offset time.Duration) Due {
 	now = now.Add(-offset)
 	if last.IsZero() || last.After(now.Add(offset)) {
 		last = now
 	}
 	var due Due
-	if slot, ok := s.newest(last, now); ok {
-		due.Slot = slot
-		due.Missed = s.count(last, slot)
+	if scheduledTime, ok := s.newest(last, now); ok {
+		due.ScheduledTime = scheduledTime
+		due.Missed = s.count(last, scheduledTime)
 	}
 	if now.Before(last) {
 		now = last
@@ -49,11 +49,11 @@ func (s Schedule) Due(last, now time.Time, offset time.Duration) Due {
 	return due
 }
 
-// newest returns the last slot after one time and not after another. It looks for
-// the last minute from which the next slot is not too late, in a number of steps
+// newest returns the last scheduled time after one time and not after another. It looks for
+// the last minute from which the next scheduled time is not too late, in a number of steps
 // that grows with the logarithm of the time between.
 func (s Schedule) newest(after, until time.Time) (time.Time, bool) {
-	late := func(slot time.Time) bool { return slot.IsZero() || slot.After(until) }
+	late := func(scheduledTime time.Time) bool { return scheduledTime.IsZero() || scheduledTime.After(until) }
 	if late(s.Next(after)) {
 		return time.Time{}, false
 	}
@@ -62,16 +62,16 @@ func (s Schedule) newest(after, until time.Time) (time.Time, bool) {
 	return s.Next(minute(n - 1)), true
 }
 
-// count returns how many slots lie between two times, both exclusive. 0 to MaxMissed.
+// count returns how many scheduled times lie between two times, both exclusive. 0 to MaxMissed.
 func (s Schedule) count(after, before time.Time) int {
 	n := 0
-	for slot := s.Next(after); n < MaxMissed && slot.Before(before); slot = s.Next(slot) {
+	for scheduledTime := s.Next(after); n < MaxMissed && scheduledTime.Before(before); scheduledTime = s.Next(scheduledTime) {
 		n++
 	}
 	return n
 }
 
-// Offset returns how long after its slot a run begins: 0 to less than the window,
+// Offset returns how long after its scheduled time a run begins: 0 to less than the window,
 // in whole seconds, always the same for the same key. So a hundred applications
 // that are due at the same minute spread over the window.
 func Offset(key string, window time.Duration) time.Duration {
@@ -83,6 +83,6 @@ func Offset(key string, window time.Duration) time.Duration {
 	return time.Duration(int64(binary.BigEndian.Uint32(sum[:4]))%seconds) * time.Second
 }
 
-// Window returns how far runs are spread whose slots are an interval apart: a tenth
+// Window returns how far runs are spread whose scheduled times are an interval apart: a tenth
 // of it, at most MaxOffset.
 func Window(interval time.Duration) time.Duration { return min(interval/10, MaxOffset) }

@@ -14,7 +14,7 @@ func TestDue(t *testing.T) {
 	for name, tt := range map[string]struct {
 		expression, last, now string
 		offset                time.Duration
-		slot, next            string
+		scheduledTime, next   string
 		missed                int
 	}{
 		"before the first":            {"0 2 * * *", "2026-11-20 12:00", "2026-11-21 01:59", 0, "", "2026-11-21 02:00", 0},
@@ -33,8 +33,8 @@ func TestDue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := Due{Missed: tt.missed, Next: utc(t, tt.next), NextAt: utc(t, tt.next).Add(tt.offset)}
-			if tt.slot != "" {
-				want.Slot = utc(t, tt.slot)
+			if tt.scheduledTime != "" {
+				want.ScheduledTime = utc(t, tt.scheduledTime)
 			}
 			got := mustParse(t, tt.expression, "").Due(utc(t, tt.last), utc(t, tt.now), tt.offset)
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -47,7 +47,7 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// TestDueFindsTheNewest compares with going through all slots one by one.
+// TestDueFindsTheNewest compares with going through all scheduled times one by one.
 func TestDueFindsTheNewest(t *testing.T) {
 	t.Parallel()
 	zones := []string{"UTC", "Europe/Dublin", "Australia/Lord_Howe", "America/New_York"}
@@ -64,7 +64,7 @@ func TestDueFindsTheNewest(t *testing.T) {
 		want := Due{Next: s.Next(last)}
 		n := -1
 		for !want.Next.Add(offset).After(now) {
-			want.Slot, want.Next = want.Next, s.Next(want.Next)
+			want.ScheduledTime, want.Next = want.Next, s.Next(want.Next)
 			n++
 		}
 		want.Missed, want.NextAt = min(max(n, 0), MaxMissed), want.Next.Add(offset)
@@ -74,9 +74,9 @@ func TestDueFindsTheNewest(t *testing.T) {
 	}
 }
 
-// TestDueRunsEachSlotOnce lets a hub ask at random times over a year: every slot
+// TestDueRunsEachScheduledTimeOnce lets a hub ask at random times over a year: every scheduled time
 // runs at most once, in order, and none that is not the newest.
-func TestDueRunsEachSlotOnce(t *testing.T) {
+func TestDueRunsEachScheduledTimeOnce(t *testing.T) {
 	t.Parallel()
 	s := mustParse(t, "0 */6 * * *", "Europe/Dublin")
 	r := rand.New(rand.NewPCG(6, 7))
@@ -84,18 +84,18 @@ func TestDueRunsEachSlotOnce(t *testing.T) {
 	last, ran, missed := begin, 0, 0
 	for now := begin; now.Before(begin.AddDate(1, 0, 0)); now = now.Add(time.Duration(r.IntN(12*60)) * time.Minute) {
 		due := s.Due(last, now, Offset("a", MaxOffset))
-		if due.Slot.IsZero() {
+		if due.ScheduledTime.IsZero() {
 			continue
 		}
-		if !due.Slot.After(last) || due.Next.Before(due.Slot) {
+		if !due.ScheduledTime.After(last) || due.Next.Before(due.ScheduledTime) {
 			t.Fatalf("after %s at %s: %+v", last, now, due)
 		}
-		last = due.Slot
+		last = due.ScheduledTime
 		ran++
 		missed += due.Missed
 	}
-	if total := len(slotsOf(s, begin, last)); missed == 0 || ran+missed != total {
-		t.Errorf("%d ran and %d were missed of %d slots", ran, missed, total)
+	if total := len(scheduledTimesOf(s, begin, last)); missed == 0 || ran+missed != total {
+		t.Errorf("%d ran and %d were missed of %d scheduledTimes", ran, missed, total)
 	}
 }
 
@@ -165,8 +165,8 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// TestIntervalsAreThoseOfAllSlots compares with going through all slots of the year.
-func TestIntervalsAreThoseOfAllSlots(t *testing.T) {
+// TestIntervalsAreThoseOfAllScheduledTimes compares with going through all scheduled times of the year.
+func TestIntervalsAreThoseOfAllScheduledTimes(t *testing.T) {
 	t.Parallel()
 	zones := []string{"UTC", "Europe/Dublin", "Africa/Casablanca", "Australia/Lord_Howe"}
 	for seed := range uint64(150) {
@@ -178,15 +178,15 @@ func TestIntervalsAreThoseOfAllSlots(t *testing.T) {
 		}
 		from := utc(t, "2026-01-01 00:00").Add(time.Duration(r.IntN(365*24*60)) * time.Minute)
 		year := from.AddDate(1, 0, 0)
-		slot := s.Next(from)
+		scheduledTime := s.Next(from)
 		var shortest, longest time.Duration
-		for shortest == 0 || slot.Before(year) {
-			next := s.Next(slot)
-			if gap := next.Sub(slot); shortest == 0 || gap < shortest {
+		for shortest == 0 || scheduledTime.Before(year) {
+			next := s.Next(scheduledTime)
+			if gap := next.Sub(scheduledTime); shortest == 0 || gap < shortest {
 				shortest = gap
 			}
-			longest = max(longest, next.Sub(slot))
-			slot = next
+			longest = max(longest, next.Sub(scheduledTime))
+			scheduledTime = next
 		}
 		if gotShortest, gotLongest := s.intervals(from); gotShortest != shortest || gotLongest != longest {
 			t.Fatalf("seed %d: %q in %s from %s: %s to %s, want %s to %s", seed, expression, zone, from, gotShortest, gotLongest, shortest, longest)

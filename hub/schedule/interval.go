@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// MinInterval returns the shortest time between two slots in the year that begins
+// MinInterval returns the shortest time between two scheduled times in the year that begins
 // at a time, or between the next two if there are fewer: what to compare with the
 // shortest that a provider takes. It is 0 for the zero Schedule.
 func (s Schedule) MinInterval(from time.Time) time.Duration {
@@ -14,55 +14,55 @@ func (s Schedule) MinInterval(from time.Time) time.Duration {
 }
 
 // DefaultMaxRPO returns how old the newest backup may be where the user does not
-// say: one and a half of the longest time between two slots in the year that begins
+// say: one and a half of the longest time between two scheduled times in the year that begins
 // at a time, so that one late run is no alarm and one missing run is. Changes of
 // the clock do not count: a day is 24 hours. It is 0 for the zero Schedule.
 func (s Schedule) DefaultMaxRPO(from time.Time) time.Duration {
-	_, longest := Schedule{readings: s.readings, zone: time.UTC}.intervals(from)
+	_, longest := Schedule{cronSpecs: s.cronSpecs, zone: time.UTC}.intervals(from)
 	return longest + longest/2
 }
 
-// intervals returns the shortest and the longest time between two slots. A day
+// intervals returns the shortest and the longest time between two scheduled times. A day
 // without a change of the clock is like any other, so that even a schedule of every
 // minute takes a few steps a day.
 func (s Schedule) intervals(from time.Time) (shortest, longest time.Duration) {
-	slot := s.Next(from)
-	if slot.IsZero() {
+	scheduledTime := s.Next(from)
+	if scheduledTime.IsZero() {
 		return 0, 0
 	}
 	shortest = math.MaxInt64
-	day := s.readings.day()
-	for year := from.AddDate(1, 0, 0); longest == 0 || slot.Before(year); {
-		if day.last > day.first && s.beginsPlainDay(slot, day) {
+	day := s.cronSpecs.day()
+	for year := from.AddDate(1, 0, 0); longest == 0 || scheduledTime.Before(year); {
+		if day.last > day.first && s.beginsPlainDay(scheduledTime, day) {
 			shortest, longest = min(shortest, day.shortest), max(longest, day.longest)
-			slot = slot.Add(day.last - day.first)
+			scheduledTime = scheduledTime.Add(day.last - day.first)
 		}
-		next := s.Next(slot)
-		shortest, longest = min(shortest, next.Sub(slot)), max(longest, next.Sub(slot))
-		slot = next
+		next := s.Next(scheduledTime)
+		shortest, longest = min(shortest, next.Sub(scheduledTime)), max(longest, next.Sub(scheduledTime))
+		scheduledTime = next
 	}
 	return shortest, longest
 }
 
-// beginsPlainDay tells whether a slot is the first of its day and the clock is not
+// beginsPlainDay tells whether a scheduled time is the first of its day and the clock is not
 // changed before the day's last.
-func (s Schedule) beginsPlainDay(slot time.Time, day dayOfSlots) bool {
-	p := periodOf(slot.In(s.zone))
-	reading := slot.Add(p.offset)
+func (s Schedule) beginsPlainDay(scheduledTime time.Time, day dayOfTimes) bool {
+	p := periodOf(scheduledTime.In(s.zone))
+	reading := scheduledTime.Add(p.offset)
 	return reading.Sub(midnight(reading)) == day.first &&
-		(p.end.IsZero() || p.end.Sub(slot) > 24*time.Hour)
+		(p.end.IsZero() || p.end.Sub(scheduledTime) > 24*time.Hour)
 }
 
-// dayOfSlots is what a day with slots looks like while the clock is not changed.
-type dayOfSlots struct {
-	// first and last are how long after midnight the first and last slot are.
+// dayOfTimes is what a day with scheduled times looks like while the clock is not changed.
+type dayOfTimes struct {
+	// first and last are how long after midnight the first and last scheduled time are.
 	first, last time.Duration
-	// shortest and longest are between two slots of the day, if it has more than one.
+	// shortest and longest are between two scheduled times of the day, if it has more than one.
 	shortest, longest time.Duration
 }
 
-func (r readings) day() dayOfSlots {
-	var d dayOfSlots
+func (r cronSpec) day() dayOfTimes {
+	var d dayOfTimes
 	minute, _ := r.inDay(0)
 	d.first = time.Duration(minute) * time.Minute
 	d.last = d.first

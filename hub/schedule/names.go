@@ -16,11 +16,11 @@ const (
 )
 
 // BackupName returns the name of the backup of an application's copy in a cluster
-// for a slot: shop-eu-1-20261121-0200, in UTC. It is a label of at most 63
-// characters, for slots of the years 0 to 9999, and the same for the same slot,
+// for a scheduled time: shop-eu-1-20261121-0200, in UTC. It is a label of at most 63
+// characters, for scheduled times of the years 0 to 9999, and the same for the same scheduled time,
 // whoever asks: the second one finds that it is there.
-func BackupName(app, cluster string, slot time.Time) string {
-	return stem(app, cluster) + "-" + slot.UTC().Format("20060102-1504")
+func BackupName(app, cluster string, scheduledTime time.Time) string {
+	return stem(app, cluster) + "-" + scheduledTime.UTC().Format("20060102-1504")
 }
 
 // ManualName returns the name of a backup that somebody asked for at a time:

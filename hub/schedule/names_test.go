@@ -10,7 +10,7 @@ import (
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	slot := time.Date(2026, 11, 21, 3, 0, 0, 0, time.FixedZone("CET", 3600))
+	scheduledTime := time.Date(2026, 11, 21, 3, 0, 0, 0, time.FixedZone("CET", 3600))
 	long := strings.Repeat("x", 60)
 	for name, tt := range map[string]struct{ app, cluster, want string }{
 		"plain":                    {"shop", "eu-1", "shop-eu-1-20261121-0200"},
@@ -24,11 +24,11 @@ func TestNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := BackupName(tt.app, tt.cluster, slot); got != tt.want {
+			if got := BackupName(tt.app, tt.cluster, scheduledTime); got != tt.want {
 				t.Errorf("name %q, want %q", got, tt.want)
 			}
 			manual := strings.TrimSuffix(tt.want, "20261121-0200") + "manual-20261121-020000"
-			if got := ManualName(tt.app, tt.cluster, slot); got != manual {
+			if got := ManualName(tt.app, tt.cluster, scheduledTime); got != manual {
 				t.Errorf("name %q, want %q", got, manual)
 			}
 		})
@@ -38,7 +38,7 @@ func TestNames(t *testing.T) {
 // TestNamesDiffer names what would be easy to take for one another.
 func TestNamesDiffer(t *testing.T) {
 	t.Parallel()
-	slot := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
+	scheduledTime := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 	long := strings.Repeat("x", 60)
 	seen := map[string][2]string{}
 	for _, pair := range [][2]string{
@@ -46,7 +46,7 @@ func TestNamesDiffer(t *testing.T) {
 		{"a-b", "c-d"}, {"a", "b-c-d"}, {"a-b-c", "d"}, {"a--b", "c"}, {"a", "-b-c"}, {"a-", "b-c"}, {"", "a"}, {"a", ""},
 		{long, "1"}, {long + "x", "1"}, {long, "2"}, {"shop", "manual"}, {"shop-manual", "1"},
 	} {
-		for _, name := range []string{BackupName(pair[0], pair[1], slot), ManualName(pair[0], pair[1], slot)} {
+		for _, name := range []string{BackupName(pair[0], pair[1], scheduledTime), ManualName(pair[0], pair[1], scheduledTime)} {
 			if other, taken := seen[name]; taken {
 				t.Errorf("%q names both %q and %q", name, other, pair)
 			}
@@ -61,17 +61,17 @@ func FuzzNames(f *testing.F) {
 	f.Add(strings.Repeat("a", 40), "b", strings.Repeat("a", 40), "c", int64(253402300799))
 	f.Fuzz(func(t *testing.T, app, cluster, otherApp, otherCluster string, seconds int64) {
 		const year10000 = 253402300800
-		slot := time.Unix((seconds%year10000+year10000)%year10000, 0)
-		for _, name := range []string{BackupName(app, cluster, slot), ManualName(app, cluster, slot)} {
+		scheduledTime := time.Unix((seconds%year10000+year10000)%year10000, 0)
+		for _, name := range []string{BackupName(app, cluster, scheduledTime), ManualName(app, cluster, scheduledTime)} {
 			if problems := validation.IsDNS1123Label(name); problems != nil {
 				t.Fatalf("%q of %q in %q is no label: %v", name, app, cluster, problems)
 			}
 		}
-		if BackupName(app, cluster, slot) != BackupName(app, cluster, slot.UTC().Truncate(time.Minute)) {
-			t.Fatal("the same slot has two names")
+		if BackupName(app, cluster, scheduledTime) != BackupName(app, cluster, scheduledTime.UTC().Truncate(time.Minute)) {
+			t.Fatal("the same scheduledTime has two names")
 		}
-		if BackupName(app, cluster, slot) == BackupName(app, cluster, slot.Add(time.Minute)) {
-			t.Fatal("two slots have one name")
+		if BackupName(app, cluster, scheduledTime) == BackupName(app, cluster, scheduledTime.Add(time.Minute)) {
+			t.Fatal("two scheduledTimes have one name")
 		}
 		same := app == otherApp && cluster == otherCluster
 		if (stem(app, cluster) == stem(otherApp, otherCluster)) != same {

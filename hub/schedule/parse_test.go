@@ -95,7 +95,7 @@ func TestParseAcceptsRareDays(t *testing.T) {
 		}
 	}
 	if got := (Schedule{}).Next(utc(t, "2026-01-01 00:00")); !got.IsZero() {
-		t.Errorf("the zero Schedule has the slot %s", got)
+		t.Errorf("the zero Schedule has the scheduledTime %s", got)
 	}
 }
 
@@ -140,7 +140,7 @@ func peer(t testing.TB, expression string) cron.Schedule {
 	return s
 }
 
-// agree compares slots in UTC, where the clock never changes, with those of
+// agree compares scheduled times in UTC, where the clock never changes, with those of
 // Kubernetes: the same, or the error that there are none.
 func agree(t testing.TB, expression string, from time.Time) {
 	t.Helper()
@@ -186,18 +186,18 @@ func FuzzParse(f *testing.F) {
 		s, err := Parse(expression, "Europe/Dublin")
 		if err != nil {
 			if !s.Next(from).IsZero() {
-				t.Fatalf("%q is refused and has slots", expression)
+				t.Fatalf("%q is refused and has scheduledTimes", expression)
 			}
 			return
 		}
 		agree(t, expression, from)
-		slot := s.Next(from)
+		scheduledTime := s.Next(from)
 		for range 50 {
-			next := s.Next(slot)
-			if !next.After(slot) || !next.Equal(next.Truncate(time.Minute)) || next.Location() != time.UTC {
-				t.Fatalf("%q: %s comes after %s", expression, next, slot)
+			next := s.Next(scheduledTime)
+			if !next.After(scheduledTime) || !next.Equal(next.Truncate(time.Minute)) || next.Location() != time.UTC {
+				t.Fatalf("%q: %s comes after %s", expression, next, scheduledTime)
 			}
-			slot = next
+			scheduledTime = next
 		}
 	})
 }

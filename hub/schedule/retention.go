@@ -97,7 +97,7 @@ func PolicyOf(r v1.Retention) Policy {
 }
 
 // Verdict is what becomes of one backup.
-type Verdict struct {
+type RetentionDecision struct {
 	Name string
 	// Why is one line without times, so that it is the same as long as the verdict is.
 	Why string
@@ -107,9 +107,9 @@ type Verdict struct {
 // for each entry of the inventory.
 type Plan struct {
 	// Keep is sorted by name.
-	Keep []Verdict
+	Keep []RetentionDecision
 	// Delete is in the order in which to delete: what is due the longest comes first.
-	Delete []Verdict
+	Delete []RetentionDecision
 	// Blocked says why nothing is deleted whatever its age; empty if nothing stands in the way.
 	Blocked string
 	// Held says why a backup that is due is not deleted; empty if none is held. Those beyond
@@ -127,10 +127,10 @@ func Prune(now time.Time, inventory Inventory, policy Policy) Plan {
 	var due []expired
 	for _, b := range inventory.Backups {
 		if why := p.keep(b); why != "" {
-			plan.Keep = append(plan.Keep, Verdict{b.Name, why})
+			plan.Keep = append(plan.Keep, RetentionDecision{b.Name, why})
 			continue
 		}
-		due = append(due, expired{Verdict{b.Name, p.why(b)}, p.expiry(b), inventory.held(b)})
+		due = append(due, expired{RetentionDecision{b.Name, p.why(b)}, p.expiry(b), inventory.held(b)})
 	}
 	slices.SortFunc(due, func(a, b expired) int {
 		if c := a.at.Compare(b.at); c != 0 {
@@ -143,14 +143,14 @@ func Prune(now time.Time, inventory Inventory, policy Policy) Plan {
 		plan.Held = cmp.Or(plan.Held, held)
 		switch {
 		case held != "":
-			plan.Keep = append(plan.Keep, Verdict{e.Name, "not deleted now: " + held})
+			plan.Keep = append(plan.Keep, RetentionDecision{e.Name, "not deleted now: " + held})
 		case len(plan.Delete) >= policy.MaxDeletions:
-			plan.Keep = append(plan.Keep, Verdict{e.Name, fmt.Sprintf("goes later: no more than %d are deleted at once", max(policy.MaxDeletions, 0))})
+			plan.Keep = append(plan.Keep, RetentionDecision{e.Name, fmt.Sprintf("goes later: no more than %d are deleted at once", max(policy.MaxDeletions, 0))})
 		default:
-			plan.Delete = append(plan.Delete, e.Verdict)
+			plan.Delete = append(plan.Delete, e.RetentionDecision)
 		}
 	}
-	slices.SortFunc(plan.Keep, func(a, b Verdict) int {
+	slices.SortFunc(plan.Keep, func(a, b RetentionDecision) int {
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
 			return c
 		}
@@ -161,7 +161,7 @@ func Prune(now time.Time, inventory Inventory, policy Policy) Plan {
 
 // expired is a backup that may go, and since when.
 type expired struct {
-	Verdict
+	RetentionDecision
 	at time.Time
 	// held says why it is not deleted now.
 	held string

@@ -86,7 +86,7 @@ func TestPruneHoldsForRandomHoards(t *testing.T) {
 func (w hoard) deleted(p Plan) []Backup {
 	var out []Backup
 	for _, b := range w.inventory.Backups {
-		if slices.ContainsFunc(p.Delete, func(v Verdict) bool { return v.Name == b.Name }) {
+		if slices.ContainsFunc(p.Delete, func(v RetentionDecision) bool { return v.Name == b.Name }) {
 			out = append(out, b)
 		}
 	}
@@ -228,7 +228,7 @@ func (w hoard) settled(_ *rand.Rand, p Plan) string {
 		p = w.plan()
 	}
 	if w.policy.MaxDeletions > 0 && p.Blocked == "" &&
-		slices.ContainsFunc(p.Keep, func(v Verdict) bool { return strings.HasPrefix(v.Why, "goes later") }) {
+		slices.ContainsFunc(p.Keep, func(v RetentionDecision) bool { return strings.HasPrefix(v.Why, "goes later") }) {
 		return "something is left"
 	}
 	return ""

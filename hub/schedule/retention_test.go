@@ -86,11 +86,11 @@ func TestPruneOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := Plan{Keep: []Verdict{{"new-1", whyNewest}, {"new-2", whyLast}}}
+			want := Plan{Keep: []RetentionDecision{{"new-1", whyNewest}, {"new-2", whyLast}}}
 			if tt.kept == "" {
-				want.Delete = []Verdict{{"x", whyOld}}
+				want.Delete = []RetentionDecision{{"x", whyOld}}
 			} else {
-				want.Keep = append(want.Keep, Verdict{"x", tt.kept})
+				want.Keep = append(want.Keep, RetentionDecision{"x", tt.kept})
 			}
 			got := Prune(utc(t, today), complete(tt.backup, old(t, "new-1", 1), old(t, "new-2", 2)), policy())
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -161,7 +161,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func namesOf(verdicts []Verdict) string {
+func namesOf(verdicts []RetentionDecision) string {
 	var out []string
 	for _, v := range verdicts {
 		out = append(out, v.Name)
@@ -176,11 +176,11 @@ func TestPruneSaysWhy(t *testing.T) {
 	got := Prune(utc(t, today), complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50), old(t, "d", 51),
 		old(t, "f", 3, in(StateFailed)), old(t, "g", 5, in(StateFailed)), old(t, "h", 40, in(StateFailed))), p)
 	want := Plan{
-		Keep: []Verdict{
+		Keep: []RetentionDecision{
 			{"a", whyNewest}, {"b", whyLast}, {"c", "goes later: no more than 2 are deleted at once"},
 			{"f", "the newest failed one, for what it says"}, {"g", "failed no longer than 168h0m0s ago"},
 		},
-		Delete: []Verdict{{"h", whyFailed}, {"d", whyOld}},
+		Delete: []RetentionDecision{{"h", whyFailed}, {"d", whyOld}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// horizonYears is how far ahead a slot is looked for: a 29th of February is eight
+// horizonYears is how far ahead a scheduled time is looked for: a 29th of February is eight
 // years away when the turn of a century is in between.
 const horizonYears = 9
 
 // ErrNever says that a schedule is never due, as on the 31st of February.
 var ErrNever = errors.New("no day of any year matches")
 
-// Schedule is when backups begin. The zero value has no slots.
+// Schedule is when backups begin. The zero value has no scheduled times.
 type Schedule struct {
-	readings readings
-	zone     *time.Location
+	cronSpecs cronSpec
+	zone      *time.Location
 }
 
 // Parse reads the five fields of cron (minute, hour, day, month, weekday; numbers
 // only) and the IANA name of a time zone; no name is UTC. The error says what is
 // wrong, and is ErrNever for what is well formed and never due.
 func Parse(expression, timeZone string) (Schedule, error) {
-	r, err := parseReadings(expression)
+	r, err := parseCronSpec(expression)
 	if err != nil {
 		return Schedule{}, fmt.Errorf("reading schedule %q: %w", expression, err)
 	}
@@ -34,10 +34,10 @@ func Parse(expression, timeZone string) (Schedule, error) {
 	if err != nil {
 		return Schedule{}, fmt.Errorf("reading time zone %q: %w", timeZone, err)
 	}
-	return Schedule{readings: r, zone: zone}, nil
+	return Schedule{cronSpecs: r, zone: zone}, nil
 }
 
-// Next returns the first slot after a time, in UTC, on the minute. It is zero only
+// Next returns the first scheduled time after a time, in UTC, on the minute. It is zero only
 // for the zero Schedule.
 func (s Schedule) Next(after time.Time) time.Time {
 	from := after.UTC().Truncate(time.Minute).Add(time.Minute)
@@ -48,40 +48,40 @@ func (s Schedule) Next(after time.Time) time.Time {
 		if !p.end.IsZero() && p.end.Before(horizon) {
 			until = p.end
 		}
-		if slot, ok := s.within(p, from, until); ok {
-			return slot
+		if scheduledTime, ok := s.within(p, from, until); ok {
+			return scheduledTime
 		}
 		from = until
 	}
 	return time.Time{}
 }
 
-// within returns the first slot at or after from and before until, all of which
+// within returns the first scheduled time at or after from and before until, all of which
 // lie in one period. A reading that the clock skipped when the period began is
 // taken at the time that it would have had with the offset before, and of one that
 // it shows twice only the first counts. A schedule of every hour follows elapsed
 // time instead: it neither misses nor repeats anything when the clock jumps.
 func (s Schedule) within(p period, from, until time.Time) (time.Time, bool) {
-	everyHour := s.readings.everyHour()
+	everyHour := s.cronSpecs.everyHour()
 	first := from
 	if again := p.start.Add(p.before - p.offset); !everyHour && p.before > p.offset && first.Before(again) {
 		first = again
 	}
-	slot, found := s.readings.at(p.offset, first, until)
+	scheduledTime, found := s.cronSpecs.at(p.offset, first, until)
 	if everyHour || p.before >= p.offset {
-		return slot, found
+		return scheduledTime, found
 	}
 	if skipped := p.start.Add(p.offset - p.before); skipped.Before(until) {
 		until = skipped
 	}
-	if late, ok := s.readings.at(p.before, from, until); ok && (!found || late.Before(slot)) {
+	if late, ok := s.cronSpecs.at(p.before, from, until); ok && (!found || late.Before(scheduledTime)) {
 		return late, true
 	}
-	return slot, found
+	return scheduledTime, found
 }
 
 // at is next for times, with the clock at an offset from UTC.
-func (r readings) at(offset time.Duration, from, until time.Time) (time.Time, bool) {
+func (r cronSpec) at(offset time.Duration, from, until time.Time) (time.Time, bool) {
 	reading, ok := r.next(from.Add(offset), until.Add(offset))
 	return reading.Add(-offset), ok
 }

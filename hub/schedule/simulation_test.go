@@ -48,15 +48,15 @@ func (s *shop) find(is func(Backup) bool) *Backup {
 // run makes the backup that is due, if any; one in nine fails.
 func (s *shop) run() {
 	due := s.schedule.Due(s.last, s.now, Offset("shop", MaxOffset))
-	if due.Slot.IsZero() {
+	if due.ScheduledTime.IsZero() {
 		return
 	}
 	if due.Missed > 0 {
-		s.say("%d missed, %s is caught up", due.Missed, due.Slot.Format(time.RFC3339))
+		s.say("%d missed, %s is caught up", due.Missed, due.ScheduledTime.Format(time.RFC3339))
 	}
-	s.last = due.Slot
+	s.last = due.ScheduledTime
 	b := Backup{
-		Name: BackupName("shop", "eu-1", due.Slot), CreatedAt: s.now, CutAt: s.now.Add(time.Minute),
+		Name: BackupName("shop", "eu-1", due.ScheduledTime), CreatedAt: s.now, CutAt: s.now.Add(time.Minute),
 		State: StateCompleted, Method: "Snapshot", Account: "prod",
 	}
 	if s.r.IntN(9) == 0 {

@@ -183,12 +183,12 @@ func tagsComeBack(s *bench.Stand) {
 	spec := s.Spec(volume, "0")
 	spec.SourceUID = described.UID
 	spec.Tags = spec.Tags.With(cloud.Tags{
-		cloud.TagNamespace: strings.Repeat("n", 63),
-		cloud.TagAppName:   strings.Repeat("Long_Value+=.:/@-", 15) + "!",
-		cloud.TagClaim:     "Grüße \"quoted\" & <angled> {é} 店",
-		cloud.TagBackup:    "shop-20260301-0200",
-		cloud.TagSlot:      "2026-03-01T02:00:00Z",
-		cloud.TagVersion:   "16.4",
+		cloud.TagNamespace:     strings.Repeat("n", 63),
+		cloud.TagAppName:       strings.Repeat("Long_Value+=.:/@-", 15) + "!",
+		cloud.TagClaim:         "Grüße \"quoted\" & <angled> {é} 店",
+		cloud.TagBackup:        "shop-20260301-0200",
+		cloud.TagScheduledTime: "2026-03-01T02:00:00Z",
+		cloud.TagVersion:       "16.4",
 	})
 	want := spec.Tags.With(cloud.Tags{cloud.TagVolume: described.UID})
 	made := s.Ensure(session, spec)

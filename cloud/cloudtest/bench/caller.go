@@ -33,9 +33,9 @@ type Caller struct {
 // maxRequests is how many requests one call of EnsureSnapshot or EnsureCopy may send.
 const maxRequests = 8
 
-// Caller makes a caller for a snapshot of a volume, for a slot.
-func (s *Stand) Caller(session cloud.Session, volume cloud.VolumeRef, slot string) *Caller {
-	return &Caller{s: s, Session: session, Owner: s.Owner, Spec: s.Spec(volume, slot)}
+// Caller makes a caller for a snapshot of a volume, for a scheduled time.
+func (s *Stand) Caller(session cloud.Session, volume cloud.VolumeRef, scheduledTime string) *Caller {
+	return &Caller{s: s, Session: session, Owner: s.Owner, Spec: s.Spec(volume, scheduledTime)}
 }
 
 // Step asks once, if it is time.
@@ -188,7 +188,7 @@ func (s *Stand) Copier(source cloud.SnapshotRef) *Caller {
 		s: s, Session: s.Session(Options{Region: 1}), Owner: s.Owner, Source: &source,
 		Spec: cloud.SnapshotSpec{
 			Name: cloud.Name(s.Owner.Hub, s.Owner.App, source.ID, s.Regions[1], "copy"),
-			Tags: cloud.Tags{cloud.TagHub: s.Owner.Hub, cloud.TagApp: s.Owner.App, cloud.TagSlot: "0"},
+			Tags: cloud.Tags{cloud.TagHub: s.Owner.Hub, cloud.TagApp: s.Owner.App, cloud.TagScheduledTime: "0"},
 		},
 	}
 }

@@ -65,19 +65,19 @@ func (s *Stand) Pace(p fake.Pace) {
 	}
 }
 
-// Spec is a snapshot that is wanted of a volume, for a slot.
-func (s *Stand) Spec(volume cloud.VolumeRef, slot string) cloud.SnapshotSpec {
-	return s.SpecOf(s.Owner, volume, slot)
+// Spec is a snapshot that is wanted of a volume, for a scheduled time.
+func (s *Stand) Spec(volume cloud.VolumeRef, scheduledTime string) cloud.SnapshotSpec {
+	return s.SpecOf(s.Owner, volume, scheduledTime)
 }
 
 // SpecOf is the same for an owner.
-func (s *Stand) SpecOf(owner cloud.Owner, volume cloud.VolumeRef, slot string) cloud.SnapshotSpec {
+func (s *Stand) SpecOf(owner cloud.Owner, volume cloud.VolumeRef, scheduledTime string) cloud.SnapshotSpec {
 	return cloud.SnapshotSpec{
-		Name:   cloud.Name(owner.Hub, owner.App, volume.Handle, slot, "snapshot"),
+		Name:   cloud.Name(owner.Hub, owner.App, volume.Handle, scheduledTime, "snapshot"),
 		Source: volume, MaySend: true,
 		Tags: cloud.Tags{
 			cloud.TagHub: owner.Hub, cloud.TagApp: owner.App,
-			cloud.TagNamespace: "shop", cloud.TagAppName: "shop", cloud.TagSlot: slot,
+			cloud.TagNamespace: "shop", cloud.TagAppName: "shop", cloud.TagScheduledTime: scheduledTime,
 		},
 	}
 }
@@ -111,7 +111,7 @@ func (s *Stand) Get(session cloud.Session, ref cloud.SnapshotRef) cloud.Snapshot
 	return got
 }
 
-// Ready is a snapshot of slot 0 that is Ready.
+// Ready is a snapshot of scheduled time 0 that is Ready.
 func (s *Stand) Ready(session cloud.Session, volume cloud.VolumeRef) cloud.Snapshot {
 	s.Helper()
 	made := s.Ensure(session, s.Spec(volume, "0"))

@@ -160,7 +160,7 @@ func (r *schedule) check() {
 			want = 0
 		}
 		if all := r.Owned(r.Owner, c.Spec.Name); len(all) != want {
-			r.Errorf("the cloud has %d snapshots of slot %d, want %d: %v", len(all), i, want, all)
+			r.Errorf("the cloud has %d snapshots of scheduledTime %d, want %d: %v", len(all), i, want, all)
 		}
 	}
 	for _, snapshot := range r.Store.Snapshots() {
@@ -172,7 +172,7 @@ func (r *schedule) check() {
 	listed := r.IDs(r.Session(bench.Options{}), r.Owner)
 	for i, c := range r.callers {
 		if slices.Contains(listed, c.Snapshot.Ref.ID) == r.going[c] {
-			r.Errorf("slot %d: %q is in the list: %t, and deleted: %t", i, c.Snapshot.Ref.ID, r.going[c], r.going[c])
+			r.Errorf("scheduledTime %d: %q is in the list: %t, and deleted: %t", i, c.Snapshot.Ref.ID, r.going[c], r.going[c])
 		}
 	}
 	sent, allowed := r.Script.Count(faults.OpCreateSnapshot), 1

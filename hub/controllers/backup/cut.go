@@ -302,14 +302,14 @@ func (w *work) removeDuplicates(ctx context.Context, session cloud.Session, kept
 // tags mark a snapshot, from which its Backup can be made again.
 func (w *work) tags(s *v1.VolumeSnapshot) cloud.Tags {
 	b := w.backup
-	slot := b.CreationTimestamp.Time
-	if b.Spec.Slot != nil {
-		slot = b.Spec.Slot.Time
+	scheduledTime := b.CreationTimestamp.Time
+	if b.Spec.ScheduledTime != nil {
+		scheduledTime = b.Spec.ScheduledTime.Time
 	}
 	tags := cloud.Tags{
 		cloud.TagHub: w.options.HubUID, cloud.TagApp: b.Status.AppUID,
 		cloud.TagNamespace: b.Namespace, cloud.TagAppName: b.Spec.AppName, cloud.TagCluster: b.Spec.ClusterName,
-		cloud.TagBackup: b.Name, cloud.TagClaim: s.Claim, cloud.TagSlot: slot.UTC().Format(time.RFC3339),
+		cloud.TagBackup: b.Name, cloud.TagClaim: s.Claim, cloud.TagScheduledTime: scheduledTime.UTC().Format(time.RFC3339),
 		cloud.TagEngine: string(b.Status.Engine), cloud.TagVersion: b.Status.Version,
 		cloud.TagOf: strconv.Itoa(len(b.Status.Snapshots)),
 	}

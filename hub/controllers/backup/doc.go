@@ -15,7 +15,7 @@
 //
 // What was asked of a cloud is in the status before it is asked (cloud.Intent), so that
 // a hub that dies in between, or a second one, neither asks twice nor forgets.
-// Snapshots are named after the Backup, and the Backup after its slot.
+// Snapshots are named after the Backup, and the Backup after its scheduled time.
 //
 // A Backup is worked on in the queue of its member: neither a member nor an account that
 // does not answer holds up those of another.

@@ -117,11 +117,11 @@ func ask(
 	allowed := make([]bool, len(unclear))
 	failed := make([]error, len(unclear))
 	var group sync.WaitGroup
-	slots := make(chan struct{}, reviewsAtOnce)
+	scheduledTimes := make(chan struct{}, reviewsAtOnce)
 	for i := range unclear {
-		slots <- struct{}{}
+		scheduledTimes <- struct{}{}
 		group.Go(func() {
-			defer func() { <-slots }()
+			defer func() { <-scheduledTimes }()
 			review, err := client.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &unclear[i]},
 			}, metav1.CreateOptions{})

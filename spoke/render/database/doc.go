@@ -35,7 +35,7 @@
 //
 // # Trade-offs
 //
-// Replication is asynchronous, and WAL is kept by size instead of by slots: a
+// Replication is asynchronous, and WAL is kept by size instead of by scheduled times: a
 // replica that was away for too long must be given an empty volume, but it can
 // never fill the primary's. MySQL's replicas encrypt without checking whom they
 // talk to; the network policy decides who may connect.

@@ -3,7 +3,7 @@
 //
 // # What
 //
-//   - Run follows the Job that dumps. That of a slot of the schedule is the CronJob's, by
+//   - Run follows the Job that dumps. That of a scheduled time of the schedule is the CronJob's, by
 //     the name that its controller gives it; where there is none it is made under that
 //     name, so that a run that was missed is made up for, and no other one can be made. For
 //     a Backup that a person makes the CronJob is run once, as kubectl create job --from

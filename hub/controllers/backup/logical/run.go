@@ -56,24 +56,24 @@ func (r Run) Advance(ctx context.Context) stepresult.Result {
 	return r.observe(ctx, job)
 }
 
-// jobName is the same from whoever asks, and another for each Backup. That of a slot is
+// jobName is the same from whoever asks, and another for each Backup. That of a scheduled time is
 // the name that the CronJob's controller gives to its Job: whoever comes second finds it there.
 func (r Run) jobName() string {
 	cronJob := render.DatabaseCronJob(r.Backup.Spec.AppName)
-	if slot := r.Backup.Spec.Slot; slot != nil {
-		return cronJob + "-" + strconv.FormatInt(slot.Unix()/60, 10)
+	if scheduledTime := r.Backup.Spec.ScheduledTime; scheduledTime != nil {
+		return cronJob + "-" + strconv.FormatInt(scheduledTime.Unix()/60, 10)
 	}
 	return cronJob + "-" + manifest.Hash(string(r.Backup.UID))
 }
 
 // ours tells whether a Job of that name is one that was made for this Backup, or by the
-// CronJob for its slot.
+// CronJob for its scheduled time.
 func (r Run) ours(job *batchv1.Job) bool {
 	if job.Labels[v1.BackupLabel] == manifest.LabelValue(r.Backup.Name) {
 		return true
 	}
 	owner := metav1.GetControllerOf(job)
-	return r.Backup.Spec.Slot != nil && owner != nil &&
+	return r.Backup.Spec.ScheduledTime != nil && owner != nil &&
 		owner.Kind == "CronJob" && owner.Name == render.DatabaseCronJob(r.Backup.Spec.AppName)
 }
 
@@ -158,13 +158,13 @@ func (r Run) job(from *batchv1.CronJob) *batchv1.Job {
 		job.Annotations = map[string]string{}
 	}
 	job.Labels[v1.BackupLabel] = manifest.LabelValue(r.Backup.Name)
-	if slot := r.Backup.Spec.Slot; slot != nil {
+	if scheduledTime := r.Backup.Spec.ScheduledTime; scheduledTime != nil {
 		// As the CronJob's controller makes it, which takes it for its own when it comes second:
-		// one that is not would have it wait for longer than until the next slot.
+		// one that is not would have it wait for longer than until the next scheduled time.
 		job.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "CronJob", Name: from.Name, UID: from.UID, Controller: new(true),
 		}}
-		job.Annotations[batchv1.CronJobScheduledTimestampAnnotation] = slot.UTC().Format(time.RFC3339)
+		job.Annotations[batchv1.CronJobScheduledTimestampAnnotation] = scheduledTime.UTC().Format(time.RFC3339)
 	} else {
 		job.Annotations[instantiate] = "manual"
 	}

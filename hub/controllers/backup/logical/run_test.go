@@ -316,12 +316,12 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestASlotsJob is the CronJob's own: its controller takes it for the one that it would make.
-func TestASlotsJob(t *testing.T) {
+// TestJobForScheduledTime is the CronJob's own: its controller takes it for the one that it would make.
+func TestJobForScheduledTime(t *testing.T) {
 	t.Parallel()
 	m, b := newMember(), newBackup()
-	b.Spec.Slot = &metav1.Time{Time: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)}
-	m.jobName = fmt.Sprintf("shop-database-backup-%d", b.Spec.Slot.Unix()/60)
+	b.Spec.ScheduledTime = &metav1.Time{Time: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)}
+	m.jobName = fmt.Sprintf("shop-database-backup-%d", b.Spec.ScheduledTime.Unix()/60)
 	look(t, m, b)
 	if m.job == nil || m.job.Name != m.jobName || !metav1.IsControlledBy(m.job, m.cronJob) ||
 		m.job.Annotations[batchv1.CronJobScheduledTimestampAnnotation] != "2026-03-02T02:00:00Z" {

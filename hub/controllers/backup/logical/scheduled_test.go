@@ -12,13 +12,13 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
-// slotJob is what the controller of CronJobs calls the Job of 02:00.
-const slotJob = "shop-database-backup-29540280"
+// scheduledJob is what the controller of CronJobs calls the Job of 02:00.
+const scheduledJob = "shop-database-backup-29540280"
 
-// slotBackup is that of 02:00.
-func slotBackup() *v1.Backup {
+// scheduledBackup is that of 02:00.
+func scheduledBackup() *v1.Backup {
 	b := newBackup()
-	b.Name, b.Spec.Slot = "shop-eu-1-20260302-0200", &metav1.Time{Time: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)}
+	b.Name, b.Spec.ScheduledTime = "shop-eu-1-20260302-0200", &metav1.Time{Time: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)}
 	return b
 }
 
@@ -27,18 +27,18 @@ func owned(kind, owner string, labels map[string]string) *batchv1.Job {
 	job := newMember().cronJob.Spec.JobTemplate
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shops", Name: slotJob, UID: "job-1", Labels: labels,
+			Namespace: "shops", Name: scheduledJob, UID: "job-1", Labels: labels,
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: kind, Name: owner, UID: "cron-1", Controller: new(true)}},
 		},
 		Spec: job.Spec,
 	}
 }
 
-// TestTheJobOfASlot is the CronJob's where there is one, and else made under its name.
-func TestTheJobOfASlot(t *testing.T) {
+// TestNameOfScheduledJob is the CronJob's where there is one, and else made under its name.
+func TestNameOfScheduledJob(t *testing.T) {
 	t.Parallel()
-	dumping := stepresult.Result{Reason: v1.ReasonDumping, Message: "the Job " + slotJob + " dumps the database", Wait: stepresult.PollFirst}
-	foreign := stepresult.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", slotJob)
+	dumping := stepresult.Result{Reason: v1.ReasonDumping, Message: "the Job " + scheduledJob + " dumps the database", Wait: stepresult.PollFirst}
+	foreign := stepresult.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", scheduledJob)
 	for name, tt := range map[string]struct {
 		job  *batchv1.Job
 		made int
@@ -53,22 +53,22 @@ func TestTheJobOfASlot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, b := newMember(), slotBackup()
-			m.job, m.jobName = tt.job, slotJob
+			m, b := newMember(), scheduledBackup()
+			m.job, m.jobName = tt.job, scheduledJob
 			if diff := cmp.Diff(tt.want, look(t, m, b)); diff != "" || m.made != tt.made {
 				t.Errorf("%d made, verdict (-want +got):\n%s", m.made, diff)
 			}
 			if tt.want.Fatal {
 				return
 			}
-			if diff := cmp.Diff(&v1.DumpFile{Claim: "shop-database-backup", Job: slotJob}, b.Status.Dump); diff != "" {
+			if diff := cmp.Diff(&v1.DumpFile{Claim: "shop-database-backup", Job: scheduledJob}, b.Status.Dump); diff != "" {
 				t.Errorf("dump (-want +got):\n%s", diff)
 			}
-			if tt.made == 1 && (m.job.Name != slotJob || m.job.Labels[v1.BackupLabel] != b.Name) {
+			if tt.made == 1 && (m.job.Name != scheduledJob || m.job.Labels[v1.BackupLabel] != b.Name) {
 				t.Errorf("made %s with the labels %v", m.job.Name, m.job.Labels)
 			}
 			m.job = nil // Taken away by the limits of the history.
-			want := stepresult.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", slotJob)
+			want := stepresult.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", scheduledJob)
 			if diff := cmp.Diff(want, look(t, m, b)); diff != "" {
 				t.Errorf("once it is gone, verdict (-want +got):\n%s", diff)
 			}
@@ -76,8 +76,8 @@ func TestTheJobOfASlot(t *testing.T) {
 	}
 }
 
-// TestAPersonsDumpIsNoSlots: the CronJob's Jobs are nobody's who asked for one.
-func TestAPersonsDumpIsNoSlots(t *testing.T) {
+// TestManualDumpHasNoScheduledTime: the CronJob's Jobs are nobody's who asked for one.
+func TestManualDumpHasNoScheduledTime(t *testing.T) {
 	t.Parallel()
 	m := newMember()
 	m.job = owned("CronJob", "shop-database-backup", nil)
@@ -87,15 +87,15 @@ func TestAPersonsDumpIsNoSlots(t *testing.T) {
 	}
 }
 
-// TestASlotThatTheCronJobAnswered long ago is of the time that it was answered.
-func TestASlotThatTheCronJobAnswered(t *testing.T) {
+// TestScheduledTimeWithJobOfCronJob long ago is of the time that it was answered.
+func TestScheduledTimeWithJobOfCronJob(t *testing.T) {
 	t.Parallel()
-	m, b := newMember(), slotBackup()
+	m, b := newMember(), scheduledBackup()
 	m.job = owned("CronJob", "shop-database-backup", nil)
 	m.ends(batchv1.JobComplete, "")
 	m.pods = nil
 	m.says("job-1", 1, line)
-	m.jobName = slotJob
+	m.jobName = scheduledJob
 	if v := look(t, m, b); v.Stops() {
 		t.Fatalf("verdict %+v", v)
 	}

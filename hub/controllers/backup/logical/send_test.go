@@ -137,7 +137,7 @@ func (w *world) succeedsThen() {
 	}
 	w.pods = nil
 	next := w.pass()
-	if want := stepresult.Hold(stepresult.PollFirst, v1.ReasonSending, "the Job %s sends the dump", slotJob+"-send-1"); next != want {
+	if want := stepresult.Hold(stepresult.PollFirst, v1.ReasonSending, "the Job %s sends the dump", scheduledJob+"-send-1"); next != want {
 		w.t.Errorf("the next attempt: %+v", next)
 	}
 	w.sends()
@@ -272,7 +272,7 @@ func TestNamesOfJobsAreLabels(t *testing.T) {
 		t.Errorf("names %s and %s", first, other)
 	}
 	w.backup.Status.Dump.Job = ""
-	if got := sendKey(w.backup).Name; got != slotJob+"-send-99" {
+	if got := sendKey(w.backup).Name; got != scheduledJob+"-send-99" {
 		t.Errorf("without a Job it is %s", got)
 	}
 }

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	sendJob   = slotJob + "-send-0"
+	sendJob   = scheduledJob + "-send-0"
 	testFacts = "shopfleet/hub-1/app-1/shop-eu-1-20260302-0200-fee858c0"
 )
 
@@ -51,10 +51,10 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	clock := testclock.NewFakeClock(now())
-	b := slotBackup()
+	b := scheduledBackup()
 	b.Status.AppUID, b.Status.Account, b.Status.Region, b.Status.Provider = "app-1", "prod", "eu-west-1", v1.ProviderAWS
 	b.Status.Engine, b.Status.Version, b.Status.CutTime = v1.EnginePostgreSQL, "15.4", &metav1.Time{Time: now().Truncate(time.Minute)}
-	b.Status.Dump = &v1.DumpFile{Claim: "shop-database-backup", Job: slotJob, File: "backup-20260302T020000Z.dump", Bytes: 5, SHA256: sum}
+	b.Status.Dump = &v1.DumpFile{Claim: "shop-database-backup", Job: scheduledJob, File: "backup-20260302T020000Z.dump", Bytes: 5, SHA256: sum}
 	return &world{
 		t: t, clock: clock, store: bucket.NewStore(clock), backup: b, copied: true,
 		objects: map[string]client.Object{}, refuses: map[string]error{},

@@ -73,8 +73,8 @@ func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 			Consistency: v1.Consistency(tags[cloud.TagLevel]),
 		},
 	}
-	if slot, err := time.Parse(time.RFC3339, tags[cloud.TagSlot]); err == nil {
-		b.Spec.Slot = &metav1.Time{Time: slot}
+	if scheduledTime, err := time.Parse(time.RFC3339, tags[cloud.TagScheduledTime]); err == nil {
+		b.Spec.ScheduledTime = &metav1.Time{Time: scheduledTime}
 	}
 	for _, s := range snapshots {
 		add(&b.Status, s)
@@ -143,7 +143,7 @@ func (f found) conclude(b *v1.Backup, tags cloud.Tags) {
 	}
 	s.Size = resource.NewQuantity(bytes, resource.BinarySI).String()
 	if s.CutTime == nil {
-		s.CutTime = b.Spec.Slot // Of an original that is gone nobody knows better.
+		s.CutTime = b.Spec.ScheduledTime // Of an original that is gone nobody knows better.
 	}
 	of, err := strconv.Atoi(tags[cloud.TagOf])
 	whole := err != nil || of == len(s.Snapshots)

@@ -21,7 +21,7 @@ func snapshot(change func(*cloud.Snapshot)) cloud.Snapshot {
 		Tags: cloud.Tags{
 			cloud.TagHub: "hub", cloud.TagApp: "uid", cloud.TagNamespace: "shops", cloud.TagAppName: "shop",
 			cloud.TagCluster: "eu-1", cloud.TagBackup: "shop-1", cloud.TagClaim: "data-0", cloud.TagVolume: "vol-1",
-			cloud.TagSlot: "2026-03-01T02:00:00Z", cloud.TagEngine: "postgresql", cloud.TagVersion: "13.4",
+			cloud.TagScheduledTime: "2026-03-01T02:00:00Z", cloud.TagEngine: "postgresql", cloud.TagVersion: "13.4",
 			cloud.TagOf: "1", cloud.TagLevel: "Application",
 		},
 	}
@@ -58,7 +58,7 @@ func TestABackupIsFoundWhole(t *testing.T) {
 		},
 		Spec: v1.BackupSpec{
 			AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, Deletion: v1.DeletionRetain,
-			Slot: &metav1.Time{Time: noon().Add(-10 * time.Hour)},
+			ScheduledTime: &metav1.Time{Time: noon().Add(-10 * time.Hour)},
 		},
 		Status: v1.BackupStatus{
 			Phase: v1.BackupCompleted, Message: "Found again in the cloud", AppUID: "uid", Account: "prod",

@@ -171,8 +171,8 @@ func (f found) dump(m logicalbackup.Manifest, at v1.DumpObject, whole bool) v1.B
 			Dump: &v1.DumpFile{Claim: m.Claim, File: m.File, Bytes: m.Bytes, SHA256: m.SHA256, Object: &at},
 		},
 	}
-	if m.Slot != nil {
-		b.Spec.Slot = &metav1.Time{Time: *m.Slot}
+	if m.ScheduledTime != nil {
+		b.Spec.ScheduledTime = &metav1.Time{Time: *m.ScheduledTime}
 	}
 	c := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted}
 	if !whole {

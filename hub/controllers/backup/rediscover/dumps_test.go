@@ -38,12 +38,12 @@ func (h hub) List(_ context.Context, list client.ObjectList, _ ...client.ListOpt
 // stored puts a dump into a bucket, as a change makes it, and returns its prefix.
 func stored(t *testing.T, store *bucket.Store, change func(*v1.Backup)) string {
 	t.Helper()
-	slot := metav1.NewTime(noon().Add(-10 * time.Hour))
+	scheduledTime := metav1.NewTime(noon().Add(-10 * time.Hour))
 	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-1", UID: "b-1"},
-		Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump, Slot: &slot},
+		Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump, ScheduledTime: &scheduledTime},
 		Status: v1.BackupStatus{
-			AppUID: "uid", Provider: v1.ProviderLocal, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", CutTime: &slot,
+			AppUID: "uid", Provider: v1.ProviderLocal, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", CutTime: &scheduledTime,
 			Dump: &v1.DumpFile{Claim: "shop-database-backup", Job: "j", File: "backup-20260301T020000Z.sql.gz", Bytes: 3, SHA256: strings.Repeat("a", 64)},
 		},
 	}
@@ -85,18 +85,18 @@ func TestADumpIsFound(t *testing.T) {
 	if len(f.dumps) != 1 || f.unread+f.known+f.more != 0 {
 		t.Fatalf("found %+v", f)
 	}
-	slot := metav1.NewTime(noon().Add(-10 * time.Hour))
+	scheduledTime := metav1.NewTime(noon().Add(-10 * time.Hour))
 	want := v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shops", Name: "shop-1", Finalizers: []string{v1.BackupFinalizer},
 			Annotations: map[string]string{v1.RediscoveredAnnotation: "prod"},
 			Labels:      map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: "shop", v1.ClusterLabel: "eu-1"},
 		},
-		Spec: v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump, Deletion: v1.DeletionRetain, Slot: &slot},
+		Spec: v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump, Deletion: v1.DeletionRetain, ScheduledTime: &scheduledTime},
 		Status: v1.BackupStatus{
 			Phase: v1.BackupCompleted, Message: "Found again in the bucket", AppUID: "uid", Account: "prod",
 			Provider: v1.ProviderLocal, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", Size: "3",
-			Consistency: v1.ConsistencyApplication, CutTime: &slot, CompletionTime: &metav1.Time{Time: noon()},
+			Consistency: v1.ConsistencyApplication, CutTime: &scheduledTime, CompletionTime: &metav1.Time{Time: noon()},
 			Conditions: []metav1.Condition{{
 				Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted,
 				Message: "Found again in the bucket", LastTransitionTime: metav1.NewTime(noon()),
@@ -166,7 +166,7 @@ func TestWhatIsNoDump(t *testing.T) {
 }
 
 // TestOfTwoDumpsOfANameTheNewestStays: the Backup was deleted, its dump was not, and the
-// slot was asked for again.
+// scheduled time was asked for again.
 func TestOfTwoDumpsOfANameTheNewestStays(t *testing.T) {
 	t.Parallel()
 	store := newStore()

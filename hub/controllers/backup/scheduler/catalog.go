@@ -38,21 +38,21 @@ func (in input) backup(name string) *v1.Backup {
 	return nil
 }
 
-// lastSlot returns the newest slot that was answered; else when the application was
+// lastScheduledTime returns the newest scheduled time that was answered; else when the application was
 // made, so that nothing is due from before. It is in the status, so that a Backup that a
 // person deletes is not made again.
-func (in input) lastSlot(cluster string, mine []*v1.Backup) time.Time {
+func (in input) lastScheduledTime(cluster string, mine []*v1.Backup) time.Time {
 	last := in.app.CreationTimestamp.Time
 	// One of a clock that was wrong, or that somebody made up, silences no schedule.
 	future := in.now.Add(schedule.MaxClockSkew)
 	for _, s := range in.app.Status.Backups {
-		if s.Cluster == cluster && s.LastSlot != nil && s.LastSlot.After(last) && s.LastSlot.Time.Before(future) {
-			last = s.LastSlot.Time
+		if s.Cluster == cluster && s.LastScheduledTime != nil && s.LastScheduledTime.After(last) && s.LastScheduledTime.Time.Before(future) {
+			last = s.LastScheduledTime.Time
 		}
 	}
 	for _, b := range mine {
-		if b.Spec.Slot != nil && b.Spec.Slot.After(last) && b.Spec.Slot.Time.Before(future) {
-			last = b.Spec.Slot.Time
+		if b.Spec.ScheduledTime != nil && b.Spec.ScheduledTime.After(last) && b.Spec.ScheduledTime.Time.Before(future) {
+			last = b.Spec.ScheduledTime.Time
 		}
 	}
 	return last
@@ -64,7 +64,7 @@ func (in input) known(cluster string) bool {
 }
 
 // busy tells whether a Backup is under way whose point in time is not fixed yet: a second one
-// would only be in its way. Its slot is made up for once.
+// would only be in its way. Its scheduled time is made up for once.
 func (in input) busy(mine []*v1.Backup) bool {
 	for _, b := range mine {
 		if b.DeletionTimestamp.IsZero() && (b.Status.Phase == "" || b.Status.Phase == v1.BackupPending || b.Status.Phase == v1.BackupInProgress) {
@@ -85,9 +85,9 @@ func entries(standings []History) []v1.ClusterBackups {
 	}
 	for _, s := range standings {
 		out = append(out, v1.ClusterBackups{
-			Cluster: s.Cluster, LastSlot: at(s.LastSlot), LastBackupTime: at(s.LastGood), NextBackupTime: at(s.Next),
+			Cluster: s.Cluster, LastScheduledTime: at(s.LastScheduledTime), LastBackupTime: at(s.LastGood), NextBackupTime: at(s.Next),
 			Version: s.Version, UpgradeTime: at(s.UpgradeTime),
-			LastVerifySlot: at(s.LastVerifySlot), LastVerifiedTime: at(s.LastVerified),
+			LastVerifyScheduledTime: at(s.LastVerifyScheduledTime), LastVerifiedTime: at(s.LastVerified),
 		})
 	}
 	slices.SortFunc(out, func(a, b v1.ClusterBackups) int { return strings.Compare(a.Cluster, b.Cluster) })

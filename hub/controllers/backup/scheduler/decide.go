@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
-// dumpGrace is how long after its slot a CronJob's Job is there, if it comes at all.
+// dumpGrace is how long after its scheduled time a CronJob's Job is there, if it comes at all.
 const dumpGrace = 2 * time.Minute
 
 // heldAgain is when pruning that is held is tried again.
@@ -36,10 +36,10 @@ type input struct {
 // Plan is what to do for an application now.
 type Plan struct {
 	Make []*v1.Backup
-	// Missed says, by cluster, how many slots the Backup in Make makes up for.
+	// Missed says, by cluster, how many scheduled times the Backup in Make makes up for.
 	Missed map[string]int
 	// Delete are the Backups to delete together with their data, by name.
-	Delete []schedule.Verdict
+	Delete []schedule.RetentionDecision
 	// Unmark are the Backups that retention marked for deletion and that are to be kept.
 	Unmark []*v1.Backup
 	// Verify are the Restores that prove backups, and Forget those that are done with.
@@ -63,9 +63,9 @@ type History struct {
 	// Since is when there was first something to back up.
 	Since  time.Time
 	MaxRPO time.Duration
-	// LastSlot is the newest slot that was answered with a Backup, now or before.
-	LastSlot time.Time
-	Next     time.Time
+	// LastScheduledTime is the newest scheduled time that was answered with a Backup, now or before.
+	LastScheduledTime time.Time
+	Next              time.Time
 	// Version is what the database has there, and UpgradeTime when another was first
 	// asked for; zero when none is.
 	Version     string
@@ -73,9 +73,9 @@ type History struct {
 	// Completed counts the good Backups that there are, and Failed the others by reason.
 	Completed int
 	Failed    map[string]int
-	// LastVerifySlot is the newest slot of the verify schedule that was answered, and
+	// LastVerifyScheduledTime is the newest scheduled time of the verify schedule that was answered, and
 	// LastVerified when a backup was last proven; zero if none was.
-	LastVerifySlot, LastVerified time.Time
+	LastVerifyScheduledTime, LastVerified time.Time
 	// VerifyDeadline is when the next proof is late; zero where none is asked for.
 	VerifyDeadline time.Time
 	// VerifyFailed tells that the last backup that was tried could not be proven.
@@ -166,16 +166,16 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p memberFacts) []tro
 		found = append(found, trouble{v1.ReasonScheduleTooTight, fmt.Sprintf(
 			"%s: spec.database.backup.schedule asks for snapshots every %s, and the provider takes one every %s", p.name, interval, least)})
 	}
-	last := in.lastSlot(p.name, mine)
-	standing.LastSlot = last
+	last := in.lastScheduledTime(p.name, mine)
+	standing.LastScheduledTime = last
 	due := when.Due(last, in.now, in.offset(p, interval))
-	if !due.Slot.IsZero() && !in.busy(mine) && (due.Slot.Sub(last) >= least || len(mine) == 0) {
-		plan.Make = append(plan.Make, in.backupFor(p, due.Slot))
+	if !due.ScheduledTime.IsZero() && !in.busy(mine) && (due.ScheduledTime.Sub(last) >= least || len(mine) == 0) {
+		plan.Make = append(plan.Make, in.backupFor(p, due.ScheduledTime))
 		if p.method != v1.BackupDump || in.known(p.name) {
 			// Before it was planned from here, the CronJob missed none of them.
 			plan.Missed[p.name] = due.Missed
 		}
-		standing.LastSlot = due.Slot
+		standing.LastScheduledTime = due.ScheduledTime
 	}
 	standing.Next = due.NextAt
 	if t := in.upgrade(plan, &standing, p.method); t.reason != "" {
@@ -201,7 +201,7 @@ func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []trouble {
 	pruned := schedule.Prune(in.now, in.inventory(mine), policy)
 	plan.Delete = append(plan.Delete, pruned.Delete...)
 	for _, b := range mine {
-		going := slices.ContainsFunc(pruned.Delete, func(v schedule.Verdict) bool { return v.Name == b.Name })
+		going := slices.ContainsFunc(pruned.Delete, func(v schedule.RetentionDecision) bool { return v.Name == b.Name })
 		if marked(b) && !going && b.DeletionTimestamp.IsZero() {
 			plan.Unmark = append(plan.Unmark, b)
 		}
@@ -219,8 +219,8 @@ func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []trouble {
 // marked reports whether retention marked a Backup for deletion.
 func marked(b *v1.Backup) bool { return b.Annotations[v1.PrunedAnnotation] != "" }
 
-// offset is how long after its slot a run begins. Dumps are begun by the CronJob, all at
-// their slot: the Backup comes when its Job should be there.
+// offset is how long after its scheduled time a run begins. Dumps are begun by the CronJob, all at
+// their scheduled time: the Backup comes when its Job should be there.
 func (in input) offset(p memberFacts, interval time.Duration) time.Duration {
 	if p.method == v1.BackupDump {
 		return dumpGrace
@@ -308,17 +308,17 @@ func some(clusters []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:most], ", "), len(clusters)-most)
 }
 
-// backupFor returns the Backup of a slot.
-func (in input) backupFor(p memberFacts, slot time.Time) *v1.Backup {
+// backupFor returns the Backup of a scheduled time.
+func (in input) backupFor(p memberFacts, scheduledTime time.Time) *v1.Backup {
 	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, p.name, slot),
+			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, p.name, scheduledTime),
 			Labels: map[string]string{
 				v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: in.app.Name, v1.ClusterLabel: p.name,
 			},
 		},
 		Spec: v1.BackupSpec{
-			AppName: in.app.Name, ClusterName: p.name, Method: p.method, Slot: &metav1.Time{Time: slot},
+			AppName: in.app.Name, ClusterName: p.name, Method: p.method, ScheduledTime: &metav1.Time{Time: scheduledTime},
 			Deletion: v1.DeletionRetain,
 		},
 	}

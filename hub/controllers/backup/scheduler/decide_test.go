@@ -48,12 +48,12 @@ func (in *input) place(cluster string) {
 	in.members[cluster] = in.members["eu-1"].DeepCopy()
 }
 
-// backup is one of a slot, in a phase, cut a minute after it.
-func backup(slot string, phase v1.BackupPhase) v1.Backup {
-	when := at(slot)
+// backup is one of a scheduled time, in a phase, cut a minute after it.
+func backup(scheduledTime string, phase v1.BackupPhase) v1.Backup {
+	when := at(scheduledTime)
 	b := v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-eu-1-" + when.Format("20060102-1504"), CreationTimestamp: metav1.NewTime(when)},
-		Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, Slot: &metav1.Time{Time: when}},
+		Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, ScheduledTime: &metav1.Time{Time: when}},
 		Status:     v1.BackupStatus{Phase: phase, Message: "the cloud said no"},
 	}
 	if phase == v1.BackupCompleted {
@@ -79,7 +79,7 @@ func TestWhatIsMade(t *testing.T) {
 		"one still travels":   {"2026-03-03T02:10:00Z", func(in *input) { in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupFinalizing)} }, []string{"shop-eu-1-20260303-0200"}},
 		"the last one failed": {"2026-03-03T02:10:00Z", func(in *input) { in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupFailed)} }, []string{"shop-eu-1-20260303-0200"}},
 		"a person deleted it": {"2026-03-02T09:00:00Z", func(in *input) {
-			in.app.Status.Backups = []v1.ClusterBackups{{Cluster: "eu-1", LastSlot: &metav1.Time{Time: at("2026-03-02T02:00:00Z")}}}
+			in.app.Status.Backups = []v1.ClusterBackups{{Cluster: "eu-1", LastScheduledTime: &metav1.Time{Time: at("2026-03-02T02:00:00Z")}}}
 		}, nil},
 		"the cluster is left":       {"2026-03-02T02:10:00Z", func(in *input) { in.app.Status.Clusters[0].Phase = v1.PhaseDeleting }, nil},
 		"the member has no account": {"2026-03-02T02:10:00Z", func(in *input) { in.members["eu-1"].Spec.CloudAccountRef = nil }, []string{"shop-eu-1-20260302-0200"}},
@@ -112,7 +112,7 @@ func TestWhatIsMade(t *testing.T) {
 	}
 }
 
-// TestMissedRunsAreTold: of four slots three are not made up for.
+// TestMissedRunsAreTold: of four scheduled times three are not made up for.
 func TestMissedRunsAreTold(t *testing.T) {
 	t.Parallel()
 	if got := decide(situation("2026-03-05T15:00:00Z")).Missed["eu-1"]; got != 3 {
@@ -133,14 +133,14 @@ func TestEachClusterIsBackedUpBeforeAnUpgrade(t *testing.T) {
 	}
 }
 
-func TestTheBackupOfASlot(t *testing.T) {
+func TestBackupForScheduledTime(t *testing.T) {
 	t.Parallel()
 	made := decide(situation("2026-03-02T02:10:00Z")).Make
 	if len(made) != 1 {
 		t.Fatalf("made %d", len(made))
 	}
 	want := v1.BackupSpec{
-		AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, Slot: &metav1.Time{Time: at("2026-03-02T02:00:00Z")},
+		AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, ScheduledTime: &metav1.Time{Time: at("2026-03-02T02:00:00Z")},
 		CopyToRegions: []string{"us-east-1"}, Deletion: v1.DeletionRetain,
 	}
 	if diff := cmp.Diff(want, made[0].Spec); diff != "" {
@@ -150,9 +150,9 @@ func TestTheBackupOfASlot(t *testing.T) {
 
 func TestConditions(t *testing.T) {
 	t.Parallel()
-	done := func(slots ...string) func(*input) {
+	done := func(scheduledTimes ...string) func(*input) {
 		return func(in *input) {
-			for _, s := range slots {
+			for _, s := range scheduledTimes {
 				in.backups = append(in.backups, backup(s, v1.BackupCompleted))
 			}
 		}
@@ -264,18 +264,18 @@ func TestATightScheduleIsThinnedOut(t *testing.T) {
 		t.Errorf("made %s five minutes after the last one", made[0].Name)
 	}
 	in.now = at("2026-03-01T12:25:31Z")
-	if made := decide(in).Make; len(made) != 1 || made[0].Spec.Slot.Format("15:04") != "12:25" {
+	if made := decide(in).Make; len(made) != 1 || made[0].Spec.ScheduledTime.Format("15:04") != "12:25" {
 		t.Errorf("made %v ten minutes after the last one", made)
 	}
 }
 
-// TestTheNextPass is when a slot is due or an age is reached, whichever comes first.
+// TestTheNextPass is when a scheduled time is due or an age is reached, whichever comes first.
 func TestTheNextPass(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-03-02T01:30:00Z")
 	plan := decide(in)
 	if plan.Again.Before(at("2026-03-02T02:00:00Z")) || plan.Again.After(at("2026-03-02T02:05:00Z")) {
-		t.Errorf("again at %s, want with the slot or minutes later", plan.Again)
+		t.Errorf("again at %s, want with the scheduledTime or minutes later", plan.Again)
 	}
 	in.app.Spec.Database.Backup.MaxRPO = &metav1.Duration{Duration: 13*time.Hour + 40*time.Minute}
 	if again := decide(in).Again; !again.Equal(at("2026-03-02T01:40:01Z")) {
@@ -317,16 +317,16 @@ func TestAMonthOfBackups(t *testing.T) {
 		plan := decide(in)
 		in.app.Status.Backups = entries(plan.Clusters)
 		in.backups = slices.DeleteFunc(in.backups, func(b v1.Backup) bool {
-			return slices.ContainsFunc(plan.Delete, func(d schedule.Verdict) bool { return d.Name == b.Name })
+			return slices.ContainsFunc(plan.Delete, func(d schedule.RetentionDecision) bool { return d.Name == b.Name })
 		})
 		for _, b := range plan.Make {
 			phase := v1.BackupCompleted
-			if b.Spec.Slot.Day()%5 == 0 {
+			if b.Spec.ScheduledTime.Day()%5 == 0 {
 				phase = v1.BackupFailed
 			}
-			made := backup(b.Spec.Slot.Format(time.RFC3339), phase)
+			made := backup(b.Spec.ScheduledTime.Format(time.RFC3339), phase)
 			if made.Name != b.Name {
-				t.Fatalf("made %s for the slot of %s", b.Name, made.Name)
+				t.Fatalf("made %s for the scheduledTime of %s", b.Name, made.Name)
 			}
 			in.backups = append(in.backups, made)
 		}
@@ -366,11 +366,11 @@ func TestAnUpgradeWaitsForABackup(t *testing.T) {
 	in.app.Spec.Database.Version = "13.5"
 	plan := pass("2026-03-02T09:10:00Z")
 	held("asked for", "13.4")
-	if len(plan.Make) != 1 || plan.Make[0].Name != "shop-eu-1-manual-20260302-091000" || plan.Make[0].Spec.Slot != nil {
+	if len(plan.Make) != 1 || plan.Make[0].Name != "shop-eu-1-manual-20260302-091000" || plan.Make[0].Spec.ScheduledTime != nil {
 		t.Fatalf("made %v", plan.Make)
 	}
 	before := backup("2026-03-02T09:10:00Z", v1.BackupFailed)
-	before.Name, before.Spec.Slot = plan.Make[0].Name, nil
+	before.Name, before.Spec.ScheduledTime = plan.Make[0].Name, nil
 	in.backups = append(in.backups, before)
 	plan = pass("2026-03-02T09:20:00Z")
 	held("after one that failed", "13.4")

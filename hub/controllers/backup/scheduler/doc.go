@@ -3,10 +3,10 @@
 //
 // # What
 //
-//   - A Backup is named after its slot, and made by a plain create: whoever comes second
+//   - A Backup is named after its scheduled time, and made by a plain create: whoever comes second
 //     finds that it is there. Runs that were missed are made up for once.
 //   - Snapshots of applications of the same schedule are spread over a few minutes after
-//     the slot. Dumps are made by the CronJob in the member, at the slot: the Backup comes
+//     the scheduled time. Dumps are made by the CronJob in the member, at the scheduled time: the Backup comes
 //     two minutes later, finds the CronJob's Job, and makes it where there is none.
 //   - Retention is hub/schedule's plan over the Backups of an application in a cluster. It sets
 //     spec.deletion: Delete on a Backup and then deletes it, so that its data goes as well

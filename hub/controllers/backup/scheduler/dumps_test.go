@@ -14,7 +14,7 @@ import (
 // dumpOf is the Backup of a dump that a person asked for.
 func dumpOf(day string) v1.Backup {
 	b := backup(day, v1.BackupCompleted)
-	b.Name, b.Spec.Slot, b.Spec.Method = "dump-"+day[:10], nil, v1.BackupDump
+	b.Name, b.Spec.ScheduledTime, b.Spec.Method = "dump-"+day[:10], nil, v1.BackupDump
 	b.Status.Dump = &v1.DumpFile{Claim: "shop-database-backup"}
 	// The node's clock is its own.
 	b.Status.CutTime = &metav1.Time{Time: b.Status.CutTime.Add(-time.Hour)}
@@ -79,16 +79,16 @@ func sent(day string) v1.Backup {
 	return b
 }
 
-// TestTheDumpOfASlot is made with the name that the CronJob's controller goes by, and goes
+// TestDumpForScheduledTime is made with the name that the CronJob's controller goes by, and goes
 // to no region.
-func TestTheDumpOfASlot(t *testing.T) {
+func TestDumpForScheduledTime(t *testing.T) {
 	t.Parallel()
 	made := decide(dumped("2026-03-02T02:02:00Z")).Make
 	if len(made) != 1 {
 		t.Fatalf("made %d", len(made))
 	}
 	want := v1.BackupSpec{
-		AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump, Slot: &metav1.Time{Time: at("2026-03-02T02:00:00Z")},
+		AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump, ScheduledTime: &metav1.Time{Time: at("2026-03-02T02:00:00Z")},
 		Deletion: v1.DeletionRetain,
 	}
 	if diff := cmp.Diff(want, made[0].Spec); diff != "" || made[0].Name != "shop-eu-1-20260302-0200" {
@@ -199,7 +199,7 @@ func TestAnUpgradeWaitsForADump(t *testing.T) {
 	pass("2026-03-02T09:00:00Z")
 	in.app.Spec.Database.Version = "13.5"
 	plan := pass("2026-03-02T09:10:00Z")
-	if len(plan.Make) != 1 || plan.Make[0].Spec.Method != v1.BackupDump || plan.Make[0].Spec.Slot != nil || in.app.DatabaseVersion("eu-1") != "13.4" {
+	if len(plan.Make) != 1 || plan.Make[0].Spec.Method != v1.BackupDump || plan.Make[0].Spec.ScheduledTime != nil || in.app.DatabaseVersion("eu-1") != "13.4" {
 		t.Fatalf("made %v, the cluster has %s", plan.Make, in.app.DatabaseVersion("eu-1"))
 	}
 	failed := dumpOf("2026-03-02T09:10:00Z")
@@ -215,14 +215,14 @@ func TestAnUpgradeWaitsForADump(t *testing.T) {
 	}
 }
 
-// TestASlotOfTheFuture silences no schedule, whoever made it up.
-func TestASlotOfTheFuture(t *testing.T) {
+// TestScheduledTimeInTheFuture silences no schedule, whoever made it up.
+func TestScheduledTimeInTheFuture(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-05-20T03:00:00Z")
 	in.backups = []v1.Backup{backup("2099-01-01T02:00:00Z", v1.BackupCompleted)}
-	in.app.Status.Backups = []v1.ClusterBackups{{Cluster: "eu-1", LastSlot: &metav1.Time{Time: at("2098-01-01T02:00:00Z")}}}
+	in.app.Status.Backups = []v1.ClusterBackups{{Cluster: "eu-1", LastScheduledTime: &metav1.Time{Time: at("2098-01-01T02:00:00Z")}}}
 	plan := decide(in)
-	if len(plan.Make) != 1 || !plan.Make[0].Spec.Slot.Time.Equal(at("2026-05-20T02:00:00Z")) {
+	if len(plan.Make) != 1 || !plan.Make[0].Spec.ScheduledTime.Time.Equal(at("2026-05-20T02:00:00Z")) {
 		t.Errorf("made are %+v", plan.Make)
 	}
 }

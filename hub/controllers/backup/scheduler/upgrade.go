@@ -39,7 +39,7 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) trouble 
 	switch {
 	case last == nil && !plan.makes(s.Cluster) && !in.busy(mine):
 		b := in.backupFor(memberFacts{s.Cluster, method}, s.UpgradeTime)
-		b.Name, b.Spec.Slot = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
+		b.Name, b.Spec.ScheduledTime = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
 		plan.Make = append(plan.Make, b)
 	case last != nil && last.Status.Phase == v1.BackupFailed:
 		reason := v1.ReasonSnapshotFailed
@@ -56,7 +56,7 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) trouble 
 // whatever the node's clock says.
 func begun(b *v1.Backup) time.Time {
 	at := pointInTime(b)
-	if b.Spec.Method == v1.BackupDump && b.Spec.Slot == nil && b.Status.StartTime != nil && at.Before(b.Status.StartTime.Time) {
+	if b.Spec.Method == v1.BackupDump && b.Spec.ScheduledTime == nil && b.Status.StartTime != nil && at.Before(b.Status.StartTime.Time) {
 		return b.Status.StartTime.Time
 	}
 	return at

@@ -32,19 +32,19 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) trouble {
 	if err != nil {
 		return trouble{v1.ReasonInvalidSpec, fmt.Sprintf("spec.database.backup.verify: %v", err)}
 	}
-	s.LastVerifySlot = in.lastVerifySlot(s.Cluster)
-	due := when.Due(s.LastVerifySlot, in.now, in.spread(s.Cluster, when.MinInterval(in.now)))
+	s.LastVerifyScheduledTime = in.lastVerifyScheduledTime(s.Cluster)
+	due := when.Due(s.LastVerifyScheduledTime, in.now, in.spread(s.Cluster, when.MinInterval(in.now)))
 	plan.Again = earliest(plan.Again, due.NextAt)
 	busy := len(tried) > 0 && !finished(tried[len(tried)-1])
 	good := newest(provable(mine), v1.BackupCompleted)
-	if !due.Slot.IsZero() && !busy && good != nil {
-		plan.Verify = append(plan.Verify, in.verification(s.Cluster, good.Name, due.Slot))
-		s.LastVerifySlot = due.Slot
+	if !due.ScheduledTime.IsZero() && !busy && good != nil {
+		plan.Verify = append(plan.Verify, in.verification(s.Cluster, good.Name, due.ScheduledTime))
+		s.LastVerifyScheduledTime = due.ScheduledTime
 	}
 	if last := newest(mine, v1.BackupCompleted); last != nil && len(provable([]*v1.Backup{last})) == 0 {
 		plan.notes = append(plan.notes, s.Cluster+": dumps are in no bucket, where alone they can be verified")
 	}
-	s.VerifyDeadline, s.VerifyFailed = s.LastVerifySlot.Add(when.DefaultMaxRPO(in.now)), failed
+	s.VerifyDeadline, s.VerifyFailed = s.LastVerifyScheduledTime.Add(when.DefaultMaxRPO(in.now)), failed
 	if !s.LastVerified.IsZero() {
 		s.VerifyDeadline = s.LastVerified.Add(when.DefaultMaxRPO(in.now))
 	}
@@ -80,21 +80,21 @@ func finished(r *v1.Restore) bool {
 	return r.Status.Phase == v1.RestoreCompleted || r.Status.Phase == v1.RestoreFailed
 }
 
-// lastVerifySlot returns the slot that was last answered; else when the application was made.
-func (in input) lastVerifySlot(cluster string) time.Time {
+// lastVerifyScheduledTime returns the scheduled time that was last answered; else when the application was made.
+func (in input) lastVerifyScheduledTime(cluster string) time.Time {
 	for _, b := range in.app.Status.Backups {
-		if b.Cluster == cluster && b.LastVerifySlot != nil && b.LastVerifySlot.Time.Before(in.now.Add(schedule.MaxClockSkew)) {
-			return b.LastVerifySlot.Time
+		if b.Cluster == cluster && b.LastVerifyScheduledTime != nil && b.LastVerifyScheduledTime.Time.Before(in.now.Add(schedule.MaxClockSkew)) {
+			return b.LastVerifyScheduledTime.Time
 		}
 	}
 	return in.app.CreationTimestamp.Time
 }
 
 // verification returns the Restore that proves a backup.
-func (in input) verification(cluster, backup string, slot time.Time) *v1.Restore {
+func (in input) verification(cluster, backup string, scheduledTime time.Time) *v1.Restore {
 	return &v1.Restore{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, cluster, slot) + "-verify",
+			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, cluster, scheduledTime) + "-verify",
 			Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: in.app.Name, v1.ClusterLabel: cluster},
 		},
 		Spec: v1.RestoreSpec{BackupName: backup, ClusterName: cluster, Verify: true},

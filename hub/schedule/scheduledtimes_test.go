@@ -11,29 +11,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// slotsOf lists the slots after one time and not after another.
-func slotsOf(s Schedule, after, until time.Time) []string {
+// scheduledTimesOf lists the scheduled times after one time and not after another.
+func scheduledTimesOf(s Schedule, after, until time.Time) []string {
 	var out []string
-	for slot := s.Next(after); !slot.After(until); slot = s.Next(slot) {
-		out = append(out, slot.Format("01-02 15:04"))
+	for scheduledTime := s.Next(after); !scheduledTime.After(until); scheduledTime = s.Next(scheduledTime) {
+		out = append(out, scheduledTime.Format("01-02 15:04"))
 	}
 	return out
 }
 
-// slotTest is a schedule, a time and the slots in it.
-type slotTest struct {
+// scheduledTimeTest is a schedule, a time and the scheduled times in it.
+type scheduledTimeTest struct {
 	expression, zone, after, until string
 	want                           []string
 }
 
-func checkSlots(t *testing.T, tests map[string]slotTest) {
+func checkScheduledTimes(t *testing.T, tests map[string]scheduledTimeTest) {
 	t.Helper()
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := slotsOf(mustParse(t, tt.expression, tt.zone), utc(t, tt.after), utc(t, tt.until))
+			got := scheduledTimesOf(mustParse(t, tt.expression, tt.zone), utc(t, tt.after), utc(t, tt.until))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("slots (-want +got):\n%s", diff)
+				t.Errorf("scheduledTimes (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -43,7 +43,7 @@ func TestNextWhenClocksChange(t *testing.T) {
 	t.Parallel()
 	// Dublin: 29 March 2026 01:00 to 02:00, 25 October 02:00 back to 01:00, both at 01:00 UTC.
 	// Lord Howe: 5 April 2026 02:00 back to 01:30, 4 October 02:00 to 02:30, both at 15:00 and 15:30 UTC the day before.
-	checkSlots(t, map[string]slotTest{
+	checkScheduledTimes(t, map[string]scheduledTimeTest{
 		"a skipped time runs once, at the offset before": {
 			"30 1 * * *", "Europe/Dublin", "2026-03-28 00:00", "2026-03-30 12:00",
 			[]string{"03-28 01:30", "03-29 01:30", "03-30 00:30"},
@@ -89,7 +89,7 @@ func TestNextWhenClocksChange(t *testing.T) {
 
 func TestNextInZones(t *testing.T) {
 	t.Parallel()
-	checkSlots(t, map[string]slotTest{
+	checkScheduledTimes(t, map[string]scheduledTimeTest{
 		"the last day of a leap year that no table lists": {
 			"0 1,13 * * *", "Europe/Dublin", "2040-12-30 12:00", "2041-01-01 12:00",
 			[]string{"12-30 13:00", "12-31 01:00", "12-31 13:00", "01-01 01:00"},
@@ -105,7 +105,7 @@ func TestNextInZones(t *testing.T) {
 	})
 }
 
-// defined lists the slots as RFC 5545 defines them, minute by minute: each reading
+// defined lists the scheduled times as RFC 5545 defines them, minute by minute: each reading
 // that matches, at the time that it stands for.
 func defined(t *testing.T, expression string, zone *time.Location, after, until time.Time) []string {
 	t.Helper()
@@ -116,7 +116,7 @@ func defined(t *testing.T, expression string, zone *time.Location, after, until 
 	rule := peer(t, expression)
 	matches := func(reading time.Time) bool { return rule.Next(reading.Add(-time.Minute)).Equal(reading) }
 	found := map[time.Time]bool{}
-	everyHour := mustParse(t, expression, "").readings.everyHour()
+	everyHour := mustParse(t, expression, "").cronSpecs.everyHour()
 	for reading := after.Add(-48 * time.Hour); reading.Before(until.Add(48 * time.Hour)); reading = reading.Add(time.Minute) {
 		if !matches(reading) {
 			continue
@@ -168,7 +168,7 @@ func TestNextAsDefinedWhereverClocksChange(t *testing.T) {
 			after, until := utc(t, change.at).Add(-15*time.Hour), utc(t, change.at).Add(15*time.Hour)
 			for range 30 {
 				expression := fmt.Sprintf("%s %s * * *", field{"", 0, 59}.random(r), field{"", 0, 23}.random(r))
-				got := slotsOf(mustParse(t, expression, change.zone), after, until)
+				got := scheduledTimesOf(mustParse(t, expression, change.zone), after, until)
 				if diff := cmp.Diff(defined(t, expression, zone, after, until), got); diff != "" {
 					t.Fatalf("%q (-defined +got):\n%s", expression, diff)
 				}

@@ -10,7 +10,7 @@ import (
 
 // readings are what a clock on the wall shows when a schedule is due: one bit for
 // each minute, hour, day of the month, month and weekday.
-type readings struct {
+type cronSpec struct {
 	minutes, hours, days, months, weekdays uint64
 	// anyDay and anyWeekday say that the field is a star. Where neither is, one of
 	// the two has to match, otherwise both: so cron has it.
@@ -23,15 +23,15 @@ type field struct {
 	min, max int
 }
 
-// parseReadings reads the five fields of cron as Kubernetes does, in numbers alone:
+// parseCronSpec reads the five fields of cron as Kubernetes does, in numbers alone:
 // neither names nor macros, and no seconds.
-func parseReadings(expression string) (readings, error) {
+func parseCronSpec(expression string) (cronSpec, error) {
 	texts := strings.Fields(expression)
 	fields := []field{
 		{"minute", 0, 59}, {"hour", 0, 23}, {"day of the month", 1, 31}, {"month", 1, 12}, {"day of the week", 0, 6},
 	}
 	if len(texts) != len(fields) {
-		return readings{}, fmt.Errorf("%d fields instead of %d", len(texts), len(fields))
+		return cronSpec{}, fmt.Errorf("%d fields instead of %d", len(texts), len(fields))
 	}
 	var (
 		masks [5]uint64
@@ -40,15 +40,15 @@ func parseReadings(expression string) (readings, error) {
 	for i, f := range fields {
 		var err error
 		if masks[i], stars[i], err = f.parse(texts[i]); err != nil {
-			return readings{}, fmt.Errorf("%s: %w", f.name, err)
+			return cronSpec{}, fmt.Errorf("%s: %w", f.name, err)
 		}
 	}
-	r := readings{
+	r := cronSpec{
 		minutes: masks[0], hours: masks[1], days: masks[2], months: masks[3], weekdays: masks[4],
 		anyDay: stars[2], anyWeekday: stars[4],
 	}
 	if r.never() {
-		return readings{}, ErrNever
+		return cronSpec{}, ErrNever
 	}
 	return r, nil
 }
@@ -113,7 +113,7 @@ func number(text string) (int, error) {
 
 // never tells whether no day of any year matches, as with the 31st of February.
 // The weekday alone excludes nothing: every month has every weekday.
-func (r readings) never() bool {
+func (r cronSpec) never() bool {
 	if !r.anyDay && !r.anyWeekday {
 		return false
 	}
@@ -129,11 +129,11 @@ func (r readings) never() bool {
 }
 
 // everyHour tells whether the schedule is due in every hour of its days.
-func (r readings) everyHour() bool { return r.hours == 1<<24-1 }
+func (r cronSpec) everyHour() bool { return r.hours == 1<<24-1 }
 
 // next returns the first reading at or after from and before until. Readings are
 // written as times in UTC, whatever zone the clock is in; from is a whole minute.
-func (r readings) next(from, until time.Time) (time.Time, bool) {
+func (r cronSpec) next(from, until time.Time) (time.Time, bool) {
 	minute := minuteOf(from)
 	for day := midnight(from); day.Before(until); minute = 0 {
 		if r.months>>day.Month()&1 == 0 {
@@ -152,7 +152,7 @@ func (r readings) next(from, until time.Time) (time.Time, bool) {
 }
 
 // onDay tells whether a day matches whose month does.
-func (r readings) onDay(day time.Time) bool {
+func (r cronSpec) onDay(day time.Time) bool {
 	inMonth, inWeek := r.days>>day.Day()&1 == 1, r.weekdays>>day.Weekday()&1 == 1
 	if r.anyDay || r.anyWeekday {
 		return inMonth && inWeek
@@ -161,7 +161,7 @@ func (r readings) onDay(day time.Time) bool {
 }
 
 // inDay returns the first minute of a day, 0 to 1439, at or after one.
-func (r readings) inDay(minute int) (int, bool) {
+func (r cronSpec) inDay(minute int) (int, bool) {
 	hour := minute / 60
 	if hour > 23 {
 		return 0, false
