@@ -28,7 +28,7 @@ func TestIntent(t *testing.T) {
 		want   Intent
 	}{
 		"found, maybe not visible yet": {sent, StateCreating, nil, known},
-		"found by looking":             {known, StateCut, nil, known},
+		"found by looking":             {known, StateTaken, nil, known},
 		"failed after acceptance":      {sent, StateFailed, nil, Intent{Attempt: 3}},
 		"refused":                      {sent, "", of(ClassThrottled), Intent{Attempt: 2}},
 		"refused to look":              {known, "", of(ClassThrottled), known},

@@ -101,8 +101,8 @@ type State string
 const (
 	// StateCreating means that the point in time is not fixed yet.
 	StateCreating State = "Creating"
-	// StateCut means that the point in time is fixed and the data still travels.
-	StateCut State = "Cut"
+	// StateTaken means that the point in time is fixed and the data still travels.
+	StateTaken State = "Cut"
 	// StateReady means that it can be used.
 	StateReady State = "Ready"
 	// StateFailed means that it will never be ready.
@@ -148,8 +148,8 @@ type Snapshot struct {
 	Ref   SnapshotRef
 	Name  string
 	State State
-	// CutAt is its point in time as the provider tells it; zero while Creating.
-	CutAt time.Time
+	// TakenAt is its point in time as the provider tells it; zero while Creating.
+	TakenAt time.Time
 	// Progress is in percent, 0 to 100; -1 when the provider does not tell.
 	Progress int
 	// SizeBytes is the size of the volume that it was made of; a volume made from it

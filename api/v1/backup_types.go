@@ -26,7 +26,7 @@ const (
 // +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterName`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Size",type=string,JSONPath=`.status.size`
-// +kubebuilder:printcolumn:name="Cut",type=date,JSONPath=`.status.cutTime`
+// +kubebuilder:printcolumn:name="Taken",type=date,JSONPath=`.status.snapshotTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Consistency",type=string,priority=1,JSONPath=`.status.consistency`
 // +kubebuilder:printcolumn:name="Verified",type=date,priority=1,JSONPath=`.status.lastVerifiedTime`
@@ -230,10 +230,10 @@ type BackupStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// cutTime is the point in time that the backup is of: when the last volume was cut, or
+	// snapshotTime is the point in time that the backup is of: when the last volume was cut, or
 	// the dump began.
 	// +optional
-	CutTime *metav1.Time `json:"cutTime,omitempty"`
+	SnapshotTime *metav1.Time `json:"snapshotTime,omitempty"`
 
 	// completionTime is when it was complete, or had failed.
 	// +optional

@@ -273,8 +273,8 @@ func (in *BackupStatus) DeepCopyInto(out *BackupStatus) {
 		in, out := &in.StartTime, &out.StartTime
 		*out = (*in).DeepCopy()
 	}
-	if in.CutTime != nil {
-		in, out := &in.CutTime, &out.CutTime
+	if in.SnapshotTime != nil {
+		in, out := &in.SnapshotTime, &out.SnapshotTime
 		*out = (*in).DeepCopy()
 	}
 	if in.CompletionTime != nil {

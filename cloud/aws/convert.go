@@ -96,7 +96,7 @@ func (c *client) snapshotOf(s types.Snapshot, answer middleware.Metadata) cloud.
 	tags := tagsOf(s.Tags)
 	out := cloud.Snapshot{
 		Ref:  cloud.SnapshotRef{Region: c.config.Region, ID: aws.ToString(s.SnapshotId)},
-		Name: tags[cloud.TagName], State: snapshotState(s.State), CutAt: aws.ToTime(s.StartTime),
+		Name: tags[cloud.TagName], State: snapshotState(s.State), TakenAt: aws.ToTime(s.StartTime),
 		Progress: progress(aws.ToString(s.Progress)), SizeBytes: int64(aws.ToInt32(s.VolumeSize)) * gib,
 		Encrypted: aws.ToBool(s.Encrypted), SourceHandle: aws.ToString(s.VolumeId), Tags: tags,
 	}
@@ -104,7 +104,7 @@ func (c *client) snapshotOf(s types.Snapshot, answer middleware.Metadata) cloud.
 		out.SourceHandle = source // The volume ID of a copy is nobody's.
 	}
 	if out.State == cloud.StateCreating {
-		out.CutAt = time.Time{}
+		out.TakenAt = time.Time{}
 	}
 	if out.State == cloud.StateFailed {
 		out.Message = identity.Sanitize(cmp.Or(aws.ToString(s.StateMessage), "EC2 does not say why it failed"))
@@ -118,7 +118,7 @@ func (c *client) snapshotOf(s types.Snapshot, answer middleware.Metadata) cloud.
 func snapshotState(s types.SnapshotState) cloud.State {
 	switch s {
 	case types.SnapshotStatePending:
-		return cloud.StateCut
+		return cloud.StateTaken
 	case types.SnapshotStateCompleted:
 		return cloud.StateReady
 	case types.SnapshotStateError:

@@ -129,7 +129,7 @@ func (c *client) named(ctx context.Context, op, name string, owner cloud.Owner) 
 			}
 			return -1
 		}
-		return cmp.Or(a.CutAt.Compare(b.CutAt), cmp.Compare(a.Ref.ID, b.Ref.ID))
+		return cmp.Or(a.TakenAt.Compare(b.TakenAt), cmp.Compare(a.Ref.ID, b.Ref.ID))
 	})
 	return found, nil
 }

@@ -63,7 +63,7 @@ func (c *client) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud
 	if err != nil {
 		return cloud.Volume{}, err
 	}
-	if source.State == cloud.StateCut || source.State == cloud.StateCreating {
+	if source.State == cloud.StateTaken || source.State == cloud.StateCreating {
 		return cloud.Volume{}, refusal(op, cloud.ClassTransient, "NotReady", fmt.Sprintf("snapshot %q is not ready yet", snapshot))
 	}
 	in, err := c.shape(spec, source)

@@ -24,7 +24,7 @@ func TestPeer(t *testing.T) {
 	t.Parallel()
 	dir := installPeer(t)
 	s := newStage(t)
-	s.world.SetPace(fake.Pace{Cut: 3 * time.Second, Ready: 8 * time.Second})
+	s.world.SetPace(fake.Pace{Taken: 3 * time.Second, Ready: 8 * time.Second})
 	s.server.SetPageSize(1)
 	// Each request takes a second, so that operations take several.
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

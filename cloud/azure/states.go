@@ -38,7 +38,7 @@ func (a *account) toSnapshot(s armcompute.Snapshot, at time.Time) cloud.Snapshot
 		out.Progress = 100
 	}
 	if out.State != cloud.StateCreating {
-		out.CutAt = deref(p.TimeCreated)
+		out.TakenAt = deref(p.TimeCreated)
 	}
 	return out
 }
@@ -57,14 +57,14 @@ func snapshotState(p *armcompute.SnapshotProperties) (cloud.State, string) {
 		return cloud.StateCreating, ""
 	}
 	if p.CompletionPercent != nil && *p.CompletionPercent < 100 {
-		return cloud.StateCut, ""
+		return cloud.StateTaken, ""
 	}
 	// Disks of the newest kinds say apart when a volume can be made.
 	switch deref(p.SnapshotAccessState) {
 	case "", armcompute.SnapshotAccessStateAvailable, armcompute.SnapshotAccessStateAvailableWithInstantAccess, armcompute.SnapshotAccessStateInstantAccess:
 		return cloud.StateReady, ""
 	default:
-		return cloud.StateCut, ""
+		return cloud.StateTaken, ""
 	}
 }
 

@@ -277,13 +277,13 @@ func (m snapshots) snapshotOf(s Snapshot, err error) (cloud.Snapshot, error) {
 // snapshot is a record of the world in the words of the port.
 func (m snapshots) snapshot(s Snapshot) cloud.Snapshot {
 	out := cloud.Snapshot{
-		Ref: m.ref(s), Name: s.Tags[cloud.TagName], State: s.State, CutAt: s.Created, Progress: s.Progress, SizeBytes: s.SizeBytes,
+		Ref: m.ref(s), Name: s.Tags[cloud.TagName], State: s.State, TakenAt: s.Created, Progress: s.Progress, SizeBytes: s.SizeBytes,
 		Encrypted: s.Encrypted, SourceHandle: s.Source, Locations: s.Locations, Tags: s.Tags, Message: s.Message, ObservedAt: m.world.Now(),
 	}
 	switch s.State {
-	case cloud.StateCut, cloud.StateReady, cloud.StateFailed, cloud.StateDeleting:
+	case cloud.StateTaken, cloud.StateReady, cloud.StateFailed, cloud.StateDeleting:
 	default: // Its point in time is not fixed.
-		out.State, out.CutAt = cloud.StateCreating, time.Time{}
+		out.State, out.TakenAt = cloud.StateCreating, time.Time{}
 	}
 	return out
 }

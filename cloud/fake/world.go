@@ -66,8 +66,8 @@ type Snapshot struct {
 
 // Pace is how long things take in a world.
 type Pace struct {
-	// Cut is from creation to StateCut; Ready from creation to StateReady.
-	Cut, Ready time.Duration
+	// Cut is from creation to StateTaken; Ready from creation to StateReady.
+	Taken, Ready time.Duration
 	// Lag is how long after its creation a snapshot or volume is not shown.
 	Lag time.Duration
 }
@@ -297,12 +297,12 @@ func (w *World) seen(s Snapshot) Snapshot {
 	age := w.clock.Since(s.Created)
 	s.Tags, s.Locations = maps.Clone(s.Tags), slices.Clone(s.Locations)
 	switch {
-	case s.stuck || age < w.pace.Cut:
+	case s.stuck || age < w.pace.Taken:
 		s.State = cloud.StateCreating
 	case s.fate != "":
 		s.State, s.Message = cloud.StateFailed, s.fate
 	case age < w.pace.Ready:
-		s.State, s.Progress = cloud.StateCut, int(100*age/w.pace.Ready)
+		s.State, s.Progress = cloud.StateTaken, int(100*age/w.pace.Ready)
 	default:
 		s.State, s.Progress = cloud.StateReady, 100
 	}

@@ -16,7 +16,7 @@ func newWorld() (*World, *testclock.FakeClock) {
 
 func TestStates(t *testing.T) {
 	t.Parallel()
-	pace := Pace{Cut: 10 * time.Second, Ready: 100 * time.Second}
+	pace := Pace{Taken: 10 * time.Second, Ready: 100 * time.Second}
 	tests := map[string]struct {
 		fate     string
 		stuck    bool
@@ -26,8 +26,8 @@ func TestStates(t *testing.T) {
 	}{
 		"at once":             {"", false, 0, cloud.StateCreating, 0},
 		"before the cut":      {"", false, 9 * time.Second, cloud.StateCreating, 0},
-		"cut":                 {"", false, 10 * time.Second, cloud.StateCut, 10},
-		"on its way":          {"", false, 99 * time.Second, cloud.StateCut, 99},
+		"cut":                 {"", false, 10 * time.Second, cloud.StateTaken, 10},
+		"on its way":          {"", false, 99 * time.Second, cloud.StateTaken, 99},
 		"ready":               {"", false, 100 * time.Second, cloud.StateReady, 100},
 		"will fail":           {"no key", false, 9 * time.Second, cloud.StateCreating, 0},
 		"failed":              {"no key", false, 10 * time.Second, cloud.StateFailed, 0},

@@ -45,12 +45,12 @@ func TestStates(t *testing.T) {
 	t.Parallel()
 	s := &session{project: project, region: region}
 	for status, want := range map[string]cloud.State{
-		"CREATING": cloud.StateCreating, "UPLOADING": cloud.StateCut, "READY": cloud.StateReady, "FAILED": cloud.StateFailed,
+		"CREATING": cloud.StateCreating, "UPLOADING": cloud.StateTaken, "READY": cloud.StateReady, "FAILED": cloud.StateFailed,
 		"DELETING": cloud.StateDeleting, "": cloud.StateCreating, "ARCHIVING": cloud.StateCreating,
 	} {
 		got := s.snapshot(&computepb.Snapshot{Status: &status, CreationTimestamp: new("2026-03-01T02:00:00.000-08:00")})
-		if got.State != want || got.CutAt.IsZero() != (want == cloud.StateCreating) {
-			t.Errorf("%s: state %q, cut at %s; want %q", status, got.State, got.CutAt, want)
+		if got.State != want || got.TakenAt.IsZero() != (want == cloud.StateCreating) {
+			t.Errorf("%s: state %q, cut at %s; want %q", status, got.State, got.TakenAt, want)
 		}
 	}
 	for status, want := range map[string]cloud.State{

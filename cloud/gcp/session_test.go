@@ -95,7 +95,7 @@ func failureInOperation(t *testing.T, s *stage) {
 	}
 	next := spec("a", disk)
 	next.Attempt = 1
-	if got, err = session.Snapshots.EnsureSnapshot(t.Context(), next); err != nil || got.Name != "a-1" || got.State != cloud.StateCut {
+	if got, err = session.Snapshots.EnsureSnapshot(t.Context(), next); err != nil || got.Name != "a-1" || got.State != cloud.StateTaken {
 		t.Errorf("the next attempt: %+v, %v", got, err)
 	}
 }
@@ -103,7 +103,7 @@ func failureInOperation(t *testing.T, s *stage) {
 func failedSaysWhy(t *testing.T, s *stage) {
 	t.Helper()
 	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
-	s.world.SetPace(fake.Pace{Cut: 10 * time.Second, Ready: time.Minute})
+	s.world.SetPace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
 	s.world.FailNext("the key is disabled")
 	made, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
 	if err != nil || made.State != cloud.StateCreating {

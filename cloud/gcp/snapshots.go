@@ -207,7 +207,7 @@ func (s *session) snapshot(in *computepb.Snapshot) cloud.Snapshot {
 	}
 	switch in.GetStatus() {
 	case "UPLOADING":
-		out.State = cloud.StateCut
+		out.State = cloud.StateTaken
 	case "READY":
 		out.State, out.Progress = cloud.StateReady, 100
 	case "FAILED":
@@ -217,7 +217,7 @@ func (s *session) snapshot(in *computepb.Snapshot) cloud.Snapshot {
 	}
 	if out.State != cloud.StateCreating {
 		if at, err := time.Parse(time.RFC3339, in.GetCreationTimestamp()); err == nil {
-			out.CutAt = at.UTC()
+			out.TakenAt = at.UTC()
 		}
 	}
 	return out

@@ -255,7 +255,7 @@ func (p *provider) discard(root *os.Root, at string) error {
 // snapshot is what is known of one in the words of the port.
 func (p *provider) snapshot(m meta) cloud.Snapshot {
 	return cloud.Snapshot{
-		Ref: cloud.SnapshotRef{Region: m.Region, ID: p.id(m.Name)}, Name: m.Name, State: cloud.StateReady, CutAt: m.CutAt, Progress: 100,
+		Ref: cloud.SnapshotRef{Region: m.Region, ID: p.id(m.Name)}, Name: m.Name, State: cloud.StateReady, TakenAt: m.CutAt, Progress: 100,
 		SizeBytes: m.SizeBytes, SourceHandle: m.Source, Tags: m.Tags, ObservedAt: p.clock.Now().UTC(),
 	}
 }

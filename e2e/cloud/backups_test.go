@@ -61,7 +61,7 @@ func (s *story) backedUp(t *testing.T) {
 		}
 		s.checkTags(t, p, plain, found[0])
 		st := &plain.Status
-		if st.CutTime == nil || st.StartTime == nil || st.CompletionTime == nil || st.Size != storage || st.Region != p.region || st.Provider != p.name {
+		if st.SnapshotTime == nil || st.StartTime == nil || st.CompletionTime == nil || st.Size != storage || st.Region != p.region || st.Provider != p.name {
 			t.Errorf("the status is not complete: %+v", st)
 		}
 		found = s.awaitBackup(t, p, copied)

@@ -69,7 +69,7 @@ func (s *story) failed(t *testing.T) {
 func (s *story) restarted(t *testing.T) {
 	backups, before := map[string]*v1.Backup{}, map[string]int{}
 	for _, p := range s.providers {
-		p.world.SetPace(fake.Pace{Cut: time.Hour, Ready: 2 * time.Hour})
+		p.world.SetPace(fake.Pace{Taken: time.Hour, Ready: 2 * time.Hour})
 		before[p.account()] = p.script.Count(faults.OpCreateSnapshot)
 		b := s.backup(t, p, "interrupted")
 		backups[p.account()] = b

@@ -49,8 +49,8 @@ func (s *story) dumped(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, v1.BackupStatus{
 		Phase: got.Phase, Engine: got.Engine, Version: got.Version, Consistency: got.Consistency, Dump: got.Dump,
-	}); diff != "" || got.CutTime == nil {
-		t.Errorf("cut at %v (-want +got):\n%s", got.CutTime, diff)
+	}); diff != "" || got.SnapshotTime == nil {
+		t.Errorf("cut at %v (-want +got):\n%s", got.SnapshotTime, diff)
 	}
 	s.checkDumpJob(t, good)
 

@@ -209,7 +209,7 @@ func (k *kubelet) dump(pod *corev1.Pod, c corev1.Container, folder string) endin
 	if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
 		return ending{1, err.Error()}
 	}
-	return ending{0, fmt.Sprintf(`{"file":%q,"bytes":%d,"sha256":%q,"engine":"postgresql","version":%q,"cutTime":%q,"completionTime":%q}`+"\n",
+	return ending{0, fmt.Sprintf(`{"file":%q,"bytes":%d,"sha256":%q,"engine":"postgresql","version":%q,"snapshotTime":%q,"completionTime":%q}`+"\n",
 		name, len(content), sum(content), valueOf(c, "DB_VERSION"), begin.Format(time.RFC3339), time.Now().UTC().Format(time.RFC3339))}
 }
 

@@ -37,7 +37,7 @@ func (d *demo) latestBackup(ctx context.Context) (*v1.Backup, error) {
 		b := &list.Items[i]
 		complete := b.Spec.AppName == shop && b.Spec.ClusterName == home && b.Status.Phase == v1.BackupCompleted &&
 			meta.IsStatusConditionTrue(b.Status.Conditions, v1.ConditionCopied)
-		if complete && (latest == nil || latest.Status.CutTime.Before(b.Status.CutTime)) {
+		if complete && (latest == nil || latest.Status.SnapshotTime.Before(b.Status.SnapshotTime)) {
 			latest = b
 		}
 	}

@@ -48,9 +48,9 @@ type Manifest struct {
 	Region   string      `json:"region,omitempty"`
 	Engine   v1.Engine   `json:"engine"`
 	Version  string      `json:"version,omitempty"`
-	// CutTime is when the dump began, CompletionTime when its last part was in the bucket.
+	// SnapshotTime is when the dump began, CompletionTime when its last part was in the bucket.
 	// In seconds, UTC.
-	CutTime        time.Time `json:"cutTime"`
+	SnapshotTime   time.Time `json:"snapshotTime"`
 	CompletionTime time.Time `json:"completionTime"`
 	// Claim and File are where it was in the cluster.
 	Claim string `json:"claim"`
@@ -74,8 +74,8 @@ func ManifestOf(hub string, b *v1.Backup) Manifest {
 	if b.Spec.ScheduledTime != nil {
 		m.ScheduledTime = new(whole(b.Spec.ScheduledTime.Time))
 	}
-	if s.CutTime != nil {
-		m.CutTime = whole(s.CutTime.Time)
+	if s.SnapshotTime != nil {
+		m.SnapshotTime = whole(s.SnapshotTime.Time)
 	}
 	if d := s.Dump; d != nil {
 		m.Claim, m.File, m.Bytes, m.SHA256, m.Parts = d.Claim, d.File, d.Bytes, d.SHA256, order.Sizes(d.Bytes)
@@ -165,8 +165,8 @@ func (m Manifest) checkDump() error {
 		return problem("version")
 	case m.ScheduledTime != nil && !moment(*m.ScheduledTime):
 		return problem("scheduledTime")
-	case !moment(m.CutTime):
-		return problem("cutTime")
+	case !moment(m.SnapshotTime):
+		return problem("snapshotTime")
 	case !moment(m.CompletionTime):
 		return problem("completionTime")
 	case len(validation.IsDNS1123Subdomain(m.Claim)) > 0:

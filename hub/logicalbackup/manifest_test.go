@@ -13,7 +13,7 @@ import (
 
 const text = `{"format":1,"hub":"hub-1","appUID":"app-1","namespace":"shops","app":"shop","cluster":"eu-1",` +
 	`"backup":"shop-eu-1-20260302-0200","scheduledTime":"2026-03-02T02:00:00Z","provider":"local","region":"berlin",` +
-	`"engine":"postgresql","version":"15.4","cutTime":"2026-03-02T02:01:00Z","completionTime":"2026-03-02T02:09:00Z",` +
+	`"engine":"postgresql","version":"15.4","snapshotTime":"2026-03-02T02:01:00Z","completionTime":"2026-03-02T02:09:00Z",` +
 	`"claim":"shop-database-backup","file":"backup-20260302T020100Z.dump","bytes":1073741829,"sha256":"` + sum + `",` +
 	`"parts":[1073741824,5]}` + "\n"
 
@@ -38,14 +38,14 @@ func TestAManifestIsWritten(t *testing.T) {
 	b := newBackup(5)
 	b.Spec.ScheduledTime, b.Status.Provider, b.Status.Region, b.Status.Version = nil, "", "", ""
 	m = ManifestOf("hub-1", b)
-	m.CompletionTime = m.CutTime
+	m.CompletionTime = m.SnapshotTime
 	if got, err = m.Write(); err != nil || strings.Contains(string(got), "scheduledTime") {
 		t.Errorf("%v: %s", err, got)
 	}
 	if _, err := ReadManifest(got); err != nil {
 		t.Error(err)
 	}
-	b.Status.CutTime, b.Status.Dump = nil, nil
+	b.Status.SnapshotTime, b.Status.Dump = nil, nil
 	if _, err := ManifestOf("hub-1", b).Write(); !errors.Is(err, ErrManifest) {
 		t.Errorf("of no dump: %v", err)
 	}
@@ -59,7 +59,7 @@ func TestManifestsThatAreNone(t *testing.T) {
 		{`"shops"`, `"Shops"`}, {`"shop"`, `"shop/x"`}, {`"shop"`, `""`}, {`"eu-1"`, `"` + strings.Repeat("e", 64) + `"`},
 		{`"backup":"shop-eu-1`, `"backup":"-shop-eu-1`}, {`"local"`, `"Local!"`}, {`"berlin"`, `"ber/lin"`},
 		{`"postgresql"`, `"oracle"`}, {`"15.4"`, `"15 4"`}, {`"15.4"`, `"` + strings.Repeat("1", 65) + `"`},
-		{`"scheduledTime":"2026`, `"scheduledTime":"0001`}, {`"cutTime":"2026`, `"cutTime":"1999`}, {`02:09:00Z`, `02:09:00.5Z`}, {`"completionTime":"2026-03-02T02:09:00Z",`, ``},
+		{`"scheduledTime":"2026`, `"scheduledTime":"0001`}, {`"snapshotTime":"2026`, `"snapshotTime":"1999`}, {`02:09:00Z`, `02:09:00.5Z`}, {`"completionTime":"2026-03-02T02:09:00Z",`, ``},
 		{`"claim":"shop`, `"claim":"../shop`}, {`"file":"backup-`, `"file":"../backup-`}, {`"file":"backup-`, `"file":"notes-`},
 		{sum, sum[1:]}, {sum, strings.ToUpper(sum)}, {`1073741829`, `1073741828`}, {`[1073741824,5]`, `[]`}, {`[1073741824,5]`, `[1073741829]`},
 		{`[1073741824,5]`, `[1073741824,6,-1]`}, {`[1073741824,5]`, `[1073741824,5,0]`}, {`[1073741824,5]`, `[` + strings.Repeat("1,", 400) + `1]`},

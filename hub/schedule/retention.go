@@ -28,8 +28,8 @@ type State string
 const (
 	StatePending    State = "Pending"
 	StateInProgress State = "InProgress"
-	// StateCut means that the point in time is fixed and the data still travels.
-	StateCut       State = "Cut"
+	// StateTaken means that the point in time is fixed and the data still travels.
+	StateTaken     State = "Cut"
 	StateCompleted State = "Completed"
 	StateFailed    State = "Failed"
 	StateDeleting  State = "Deleting"
@@ -39,8 +39,8 @@ const (
 type Backup struct {
 	// Name is unique in the inventory.
 	Name string
-	// CutAt is the point in time that it holds; zero if it has none.
-	CutAt time.Time
+	// TakenAt is the point in time that it holds; zero if it has none.
+	TakenAt time.Time
 	// CreatedAt is when it was asked for: the age of a failed one.
 	CreatedAt time.Time
 	State     State
@@ -188,7 +188,7 @@ func (i Inventory) blocked(now time.Time) string {
 		if b.Account != "" && i.Skews[b.Account].Abs() > MaxClockSkew {
 			return fmt.Sprintf("the clocks of the hub and of the CloudAccount %q differ by more than %s", b.Account, MaxClockSkew)
 		}
-		if b.good() && b.CutAt.After(now.Add(MaxClockSkew)) {
+		if b.good() && b.TakenAt.After(now.Add(MaxClockSkew)) {
 			return fmt.Sprintf("the backup %q is from the future, so a clock is or was wrong", b.Name)
 		}
 	}
@@ -196,7 +196,7 @@ func (i Inventory) blocked(now time.Time) string {
 }
 
 // good tells whether the data could come back from a backup of known age.
-func (b Backup) good() bool { return b.State == StateCompleted && !b.Foreign && !b.CutAt.IsZero() }
+func (b Backup) good() bool { return b.State == StateCompleted && !b.Foreign && !b.TakenAt.IsZero() }
 
 // failed tells whether a backup of ours of known age failed.
 func (b Backup) failed() bool { return b.State == StateFailed && !b.Foreign && !b.age().IsZero() }
@@ -206,5 +206,5 @@ func (b Backup) age() time.Time {
 	if b.State == StateFailed && !b.CreatedAt.IsZero() {
 		return b.CreatedAt
 	}
-	return b.CutAt
+	return b.TakenAt
 }

@@ -33,12 +33,12 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 	}
 	states := []State{
 		StateCompleted, StateCompleted, StateCompleted, StateCompleted, StateFailed, StateFailed,
-		StateInProgress, StateDeleting, StatePending, StateCut, "Strange",
+		StateInProgress, StateDeleting, StatePending, StateTaken, "Strange",
 	}
 	for i := range r.IntN(25) {
 		age := time.Duration(r.IntN(60*24)) * time.Hour
 		b := Backup{
-			Name: fmt.Sprintf("b%02d", i), CutAt: w.now.Add(-age), CreatedAt: w.now.Add(-age - time.Minute),
+			Name: fmt.Sprintf("b%02d", i), TakenAt: w.now.Add(-age), CreatedAt: w.now.Add(-age - time.Minute),
 			State: states[r.IntN(len(states))], Method: []string{"Snapshot", "Snapshot", "Dump"}[r.IntN(3)],
 			Foreign: r.IntN(9) == 0, Verified: r.IntN(9) == 0, Locked: r.IntN(9) == 0,
 			Account: []string{"", "", "prod"}[r.IntN(3)],
@@ -47,10 +47,10 @@ func newHoard(t testing.TB, r *rand.Rand) hoard {
 			b.Pinned = "being copied to us-east-1"
 		}
 		if b.State != StateCompleted && r.IntN(2) == 0 || r.IntN(30) == 0 {
-			b.CutAt = time.Time{}
+			b.TakenAt = time.Time{}
 		}
 		if r.IntN(150) == 0 {
-			b.CutAt = w.now.Add(time.Duration(r.IntN(48)) * time.Hour)
+			b.TakenAt = w.now.Add(time.Duration(r.IntN(48)) * time.Hour)
 		}
 		w.inventory.Backups = append(w.inventory.Backups, b)
 	}
@@ -151,7 +151,7 @@ func (w hoard) newest(_ *rand.Rand, p Plan) string {
 	gone := w.deleted(p)
 	stays := func(because func(Backup) bool, than Backup) bool {
 		return slices.ContainsFunc(w.inventory.Backups, func(b Backup) bool {
-			return because(b) && b.State == than.State && !b.Foreign && !b.CutAt.Before(than.CutAt) &&
+			return because(b) && b.State == than.State && !b.Foreign && !b.TakenAt.Before(than.TakenAt) &&
 				!slices.ContainsFunc(gone, func(g Backup) bool { return g.Name == b.Name })
 		})
 	}
@@ -184,14 +184,14 @@ func (w hoard) earned(_ *rand.Rand, p Plan) string {
 	for _, g := range w.deleted(p) {
 		newer := 0
 		for _, b := range w.inventory.Backups {
-			if b.State == StateCompleted && !b.Foreign && b.CutAt.After(g.CutAt) {
+			if b.State == StateCompleted && !b.Foreign && b.TakenAt.After(g.TakenAt) {
 				newer++
 			}
 		}
 		switch {
 		case g.State == StateFailed && (w.policy.FailedAfter <= 0 || w.now.Sub(g.CreatedAt) <= w.policy.FailedAfter):
 			return "failed too recently: " + g.Name
-		case g.State == StateCompleted && w.now.Sub(g.CutAt) <= time.Duration(w.policy.KeepDays)*24*time.Hour:
+		case g.State == StateCompleted && w.now.Sub(g.TakenAt) <= time.Duration(w.policy.KeepDays)*24*time.Hour:
 			return "too young: " + g.Name
 		case g.State == StateCompleted && newer < max(w.policy.KeepLast, 1)-1:
 			return "one of the newest: " + g.Name // Less one for those of the same age.

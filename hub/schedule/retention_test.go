@@ -16,7 +16,7 @@ const today = "2026-11-21 12:00"
 func old(t testing.TB, name string, days int, options ...func(*Backup)) Backup {
 	t.Helper()
 	at := utc(t, today).AddDate(0, 0, -days)
-	b := Backup{Name: name, CutAt: at, CreatedAt: at, State: StateCompleted, Method: "Snapshot"}
+	b := Backup{Name: name, TakenAt: at, CreatedAt: at, State: StateCompleted, Method: "Snapshot"}
 	for _, o := range options {
 		o(&b)
 	}
@@ -29,8 +29,8 @@ func foreign(b *Backup)              { b.Foreign = true }
 func locked(b *Backup)               { b.Locked = true }
 func pinned(b *Backup)               { b.Pinned = "being restored by r1" }
 func dumped(b *Backup)               { b.Method = "Dump" }
-func uncutBackup(b *Backup)          { b.CutAt = time.Time{} }
-func timeless(b *Backup)             { b.CutAt, b.CreatedAt = time.Time{}, time.Time{} }
+func untakenBackup(b *Backup)        { b.TakenAt = time.Time{} }
+func timeless(b *Backup)             { b.TakenAt, b.CreatedAt = time.Time{}, time.Time{} }
 func complete(b ...Backup) Inventory { return Inventory{Backups: b, Complete: true} }
 
 // skewed has two backups that are kept and one that is due in the account prod, and one
@@ -71,12 +71,12 @@ func TestPruneOne(t *testing.T) {
 		"locked":                    {old(t, "x", 400, locked), "locked against deletion"},
 		"pending":                   {old(t, "x", 400, in(StatePending)), `neither completed nor failed: "Pending"`},
 		"in progress":               {old(t, "x", 400, in(StateInProgress)), `neither completed nor failed: "InProgress"`},
-		"cut":                       {old(t, "x", 400, in(StateCut)), `neither completed nor failed: "Cut"`},
+		"cut":                       {old(t, "x", 400, in(StateTaken)), `neither completed nor failed: "Cut"`},
 		"on its way out":            {old(t, "x", 400, in(StateDeleting)), `neither completed nor failed: "Deleting"`},
 		"a state we do not know":    {old(t, "x", 400, in("Archived")), `neither completed nor failed: "Archived"`},
 		"no state":                  {old(t, "x", 400, in("")), `neither completed nor failed: ""`},
 		"no time":                   {old(t, "x", 400, timeless), "its age is not known"},
-		"completed and never cut":   {old(t, "x", 400, uncutBackup), "its age is not known"},
+		"completed and never cut":   {old(t, "x", 400, untakenBackup), "its age is not known"},
 		"failed, no time":           {old(t, "x", 400, in(StateFailed), timeless), "its age is not known"},
 		"the only verified one":     {old(t, "x", 400, verified), "the newest one that was verified"},
 		"the only one of its kind":  {old(t, "x", 400, dumped), "the newest good one of its method"},

@@ -56,11 +56,11 @@ func (s *shop) run() {
 	}
 	s.last = due.ScheduledTime
 	b := Backup{
-		Name: BackupName("shop", "eu-1", due.ScheduledTime), CreatedAt: s.now, CutAt: s.now.Add(time.Minute),
+		Name: BackupName("shop", "eu-1", due.ScheduledTime), CreatedAt: s.now, TakenAt: s.now.Add(time.Minute),
 		State: StateCompleted, Method: "Snapshot", Account: "prod",
 	}
 	if s.r.IntN(9) == 0 {
-		b.State, b.CutAt = StateFailed, time.Time{}
+		b.State, b.TakenAt = StateFailed, time.Time{}
 		s.say("%s fails", b.Name)
 	}
 	s.backups = append(s.backups, b)

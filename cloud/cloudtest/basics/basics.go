@@ -29,15 +29,15 @@ func basicCases() []bench.Case {
 
 func createAndFollow(s *bench.Stand) {
 	session, volume := s.Session(bench.Options{}), s.Volume("data")
-	s.Pace(fake.Pace{Cut: 10 * time.Second, Ready: time.Minute})
+	s.Pace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
 	began := s.Clock.Now()
 	got := s.Ensure(session, s.Spec(volume, "0"))
-	if s.World != nil && got.State != cloud.StateCreating && got.State != cloud.StateCut {
-		s.Fatalf("state %q at the beginning, want %q, or %q where the provider knows no other", got.State, cloud.StateCreating, cloud.StateCut)
+	if s.World != nil && got.State != cloud.StateCreating && got.State != cloud.StateTaken {
+		s.Fatalf("state %q at the beginning, want %q, or %q where the provider knows no other", got.State, cloud.StateCreating, cloud.StateTaken)
 	}
 	checkSnapshot(s, got, volume)
-	cut := got.CutAt
-	for _, want := range []cloud.State{cloud.StateCut, cloud.StateReady} {
+	cut := got.TakenAt
+	for _, want := range []cloud.State{cloud.StateTaken, cloud.StateReady} {
 		step := 11 * time.Second
 		if want == cloud.StateReady {
 			step = time.Minute
@@ -51,10 +51,10 @@ func createAndFollow(s *bench.Stand) {
 			s.Fatalf("state %q after %s, want %q", got.State, s.Clock.Since(began), want)
 		}
 		checkSnapshot(s, got, volume)
-		if !cut.IsZero() && !got.CutAt.Equal(cut) {
-			s.Errorf("the point in time moved from %s to %s", cut, got.CutAt)
+		if !cut.IsZero() && !got.TakenAt.Equal(cut) {
+			s.Errorf("the point in time moved from %s to %s", cut, got.TakenAt)
 		}
-		cut = got.CutAt
+		cut = got.TakenAt
 		if cut.Before(began.Add(-time.Second)) || cut.After(began.Add(11*time.Second)) {
 			s.Errorf("the point in time is %s after the request", cut.Sub(began))
 		}
@@ -73,8 +73,8 @@ func checkSnapshot(s *bench.Stand, got cloud.Snapshot, volume cloud.VolumeRef) {
 	if got.Ref.ID == "" || got.Ref.Region != s.Regions[0] || !strings.EqualFold(got.SourceHandle, volume.Handle) {
 		s.Errorf("snapshot %q in %q of volume %q, want one in %q of %q", got.Ref.ID, got.Ref.Region, got.SourceHandle, s.Regions[0], volume.Handle)
 	}
-	if got.CutAt.IsZero() != (got.State == cloud.StateCreating) {
-		s.Errorf("point in time %s in state %q", got.CutAt, got.State)
+	if got.TakenAt.IsZero() != (got.State == cloud.StateCreating) {
+		s.Errorf("point in time %s in state %q", got.TakenAt, got.State)
 	}
 	if got.Progress < -1 || got.Progress > 100 {
 		s.Errorf("progress %d", got.Progress)

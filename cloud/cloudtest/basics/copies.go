@@ -23,7 +23,7 @@ func copyCases() []bench.Case {
 func copyToRegion(s *bench.Stand) {
 	here := s.Session(bench.Options{})
 	volume := s.Volume("data")
-	s.Pace(fake.Pace{Cut: 10 * time.Second, Ready: 4 * time.Minute})
+	s.Pace(fake.Pace{Taken: 10 * time.Second, Ready: 4 * time.Minute})
 	source := s.Ready(here, volume)
 	c := s.Copier(source.Ref)
 	c.Step()
@@ -31,7 +31,7 @@ func copyToRegion(s *bench.Stand) {
 		s.Fatalf("copying: %v", c.Err)
 	}
 	first := c.Snapshot
-	if s.World != nil && first.State != cloud.StateCreating && first.State != cloud.StateCut {
+	if s.World != nil && first.State != cloud.StateCreating && first.State != cloud.StateTaken {
 		s.Errorf("state %q of a copy that has just begun", first.State)
 	}
 	c.Settle()

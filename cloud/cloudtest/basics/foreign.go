@@ -101,7 +101,7 @@ func deleteHeld(s *bench.Stand) {
 
 func deletePending(s *bench.Stand) {
 	session, volume := s.Session(bench.Options{}), s.Volume("data")
-	s.Pace(fake.Pace{Cut: 20 * time.Second, Ready: 5 * time.Minute})
+	s.Pace(fake.Pace{Taken: 20 * time.Second, Ready: 5 * time.Minute})
 	spec := s.Spec(volume, "0")
 	ref := s.Ensure(session, spec).Ref
 	for range 40 {

@@ -25,7 +25,7 @@ func answerCases() []bench.Case {
 
 func stuck(s *bench.Stand) {
 	session, volume := s.Session(bench.Options{}), s.Volume("data")
-	s.Pace(fake.Pace{Cut: 10 * time.Second, Ready: time.Minute})
+	s.Pace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
 	s.World.StickNext()
 	c := s.Caller(session, volume, "0")
 	c.Step()
@@ -45,7 +45,7 @@ func stuck(s *bench.Stand) {
 
 func failsLater(s *bench.Stand) {
 	session, volume := s.Session(bench.Options{}), s.Volume("data")
-	s.Pace(fake.Pace{Cut: 10 * time.Second, Ready: time.Minute})
+	s.Pace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
 	s.World.FailNext("the key is disabled")
 	c := s.Caller(session, volume, "0")
 	c.Step()

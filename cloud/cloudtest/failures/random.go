@@ -60,7 +60,7 @@ func (r *schedule) prepare() {
 	r.foreign[r.Stranger(r).ID] = true
 	r.foreign[r.Ensure(r.Session(bench.Options{}), r.SpecOf(r.OtherHub(), r.volumes[0], "0")).Ref.ID] = true
 	r.Clock.Step(30 * time.Minute)
-	r.Pace(fake.Pace{Cut: r.seconds(20), Ready: 20*time.Second + r.seconds(100), Lag: r.seconds(80)})
+	r.Pace(fake.Pace{Taken: r.seconds(20), Ready: 20*time.Second + r.seconds(100), Lag: r.seconds(80)})
 	r.Script.Chance(r.chance())
 	r.begin()
 }

@@ -196,7 +196,7 @@ func TestRefusals(t *testing.T) {
 func TestLifeOfASnapshot(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	s.world.SetPace(fake.Pace{Cut: 10 * time.Second, Ready: time.Minute})
+	s.world.SetPace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
 	body, path := s.disk("d"), compute+"snapshots/s"+version
 	made := s.want("PUT", path, body, 202, "")
 	operation, location := made.header.Get("Azure-Asyncoperation"), made.header.Get("Location")

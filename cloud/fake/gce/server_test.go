@@ -244,7 +244,7 @@ func TestDisksByPlace(t *testing.T) {
 	}
 	b.world.EditVolume("projects/shop-prod/zones/europe-west1-b/disks/data", func(v *fake.Volume) { v.Attached = true })
 	b.bad("DELETE", "/zones/europe-west1-b/disks/data", "", http.StatusBadRequest, "resourceInUseByAnotherResource")
-	if s := b.world.Snapshots(); len(s) != 1 || s[0].State != cloud.StateCut || s[0].SizeBytes != 200*gib {
+	if s := b.world.Snapshots(); len(s) != 1 || s[0].State != cloud.StateTaken || s[0].SizeBytes != 200*gib {
 		t.Errorf("snapshots %+v", s)
 	}
 }

@@ -78,7 +78,7 @@ func numericID(path string, created time.Time) string {
 // describeSnapshot returns a snapshot as the API does.
 func describeSnapshot(v fake.Snapshot) map[string]any {
 	status := map[cloud.State]string{
-		cloud.StateCreating: "CREATING", cloud.StateCut: "UPLOADING", cloud.StateReady: "READY",
+		cloud.StateCreating: "CREATING", cloud.StateTaken: "UPLOADING", cloud.StateReady: "READY",
 		cloud.StateFailed: "FAILED", cloud.StateDeleting: "DELETING",
 	}[v.State]
 	out := map[string]any{

@@ -42,8 +42,8 @@ func Backups(backups []v1.Backup, o Options) Table {
 
 // pointInTime is what a backup is of: its cut, and until then when it was asked for.
 func pointInTime(b *v1.Backup) *metav1.Time {
-	if b.Status.CutTime != nil {
-		return b.Status.CutTime
+	if b.Status.SnapshotTime != nil {
+		return b.Status.SnapshotTime
 	}
 	return &b.CreationTimestamp
 }

@@ -14,7 +14,7 @@ func backup(name string, hours int, change func(*v1.BackupStatus)) v1.Backup {
 	b := v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "production", Name: name},
 		Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1"},
-		Status:     v1.BackupStatus{Phase: v1.BackupCompleted, CutTime: ago(time.Duration(hours) * time.Hour)},
+		Status:     v1.BackupStatus{Phase: v1.BackupCompleted, SnapshotTime: ago(time.Duration(hours) * time.Hour)},
 	}
 	change(&b.Status)
 	return b

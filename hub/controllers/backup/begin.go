@@ -162,7 +162,7 @@ func (w *work) claims(ctx context.Context) ([]claim, error) {
 		if err := in.GetAPIReader().Get(ctx, client.ObjectKey{Name: pvc.Spec.VolumeName}, pv); err != nil {
 			return nil, fmt.Errorf("getting the volume of the claim %s: %w", name, err)
 		}
-		ref, err := csi.ParsePV(pv, w.place())
+		ref, err := csi.ParsePV(pv, w.locate())
 		if err != nil {
 			return nil, &unusableError{claim: name, err: err}
 		}

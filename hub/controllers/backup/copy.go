@@ -33,7 +33,7 @@ func (w *work) copy(ctx context.Context) (stepresult.Result, error) {
 	for i := range w.backup.Status.Snapshots {
 		s := &w.backup.Status.Snapshots[i]
 		for j := range s.Copies {
-			if v := w.followCopy(ctx, s, &s.Copies[j], slices.Contains(asking, &s.Copies[j])); v.Stops() && !first.Fatal {
+			if v := w.observeCopy(ctx, s, &s.Copies[j], slices.Contains(asking, &s.Copies[j])); v.Stops() && !first.Fatal {
 				first = v
 			}
 		}
@@ -47,14 +47,14 @@ func (w *work) copy(ctx context.Context) (stepresult.Result, error) {
 	return stepresult.Result{}, nil
 }
 
-// followCopy brings one copy up to date.
-func (w *work) followCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) stepresult.Result {
+// observeCopy brings one copy up to date.
+func (w *work) observeCopy(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, may bool) stepresult.Result {
 	session, err := w.options.Accounts.Session(ctx, w.backup.Status.Account, c.Region)
 	if err != nil {
 		w.settle(c, "", err)
 		return stepresult.FromError(err, "connecting to the cloud in "+c.Region)
 	}
-	return w.follow(ctx, session, c, func(ctx context.Context) (cloud.Snapshot, error) {
+	return w.observeSnapshot(ctx, session, c, func(ctx context.Context) (cloud.Snapshot, error) {
 		return session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{
 			Name: c.Name, Source: cloud.SnapshotRef{Region: s.Region, ID: s.ID},
 			Tags:    w.tags(s).With(cloud.Tags{cloud.TagCopyOf: s.ID}),

@@ -37,7 +37,7 @@ func dumpable(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) step
 
 // dumped tells whether the dump of a Backup is complete in its cluster.
 func dumped(b *v1.Backup) bool {
-	return b.Status.Dump != nil && b.Status.Dump.File != "" && b.Status.CutTime != nil
+	return b.Status.Dump != nil && b.Status.Dump.File != "" && b.Status.SnapshotTime != nil
 }
 
 // dump has the dump made in the member and sent to the bucket, if there is one, and looks
@@ -46,7 +46,7 @@ func (w *work) dump(ctx context.Context) (stepresult.Result, error) {
 	if !dumped(w.backup) {
 		v := w.runDump(ctx)
 		if w.backup.Status.Dump == nil {
-			return w.untilCut(v), nil
+			return w.untilTaken(v), nil
 		}
 		if v.Stops() {
 			return w.untilReady(v), nil

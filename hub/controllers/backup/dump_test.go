@@ -70,7 +70,7 @@ func newWork(store *bucket.Store) *work {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-eu-1-20260302-0200", UID: "b-1"},
 			Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump},
 			Status: v1.BackupStatus{
-				AppUID: "app-1", StartTime: &metav1.Time{Time: now()}, CutTime: &metav1.Time{Time: now()}, Phase: v1.BackupInProgress,
+				AppUID: "app-1", StartTime: &metav1.Time{Time: now()}, SnapshotTime: &metav1.Time{Time: now()}, Phase: v1.BackupInProgress,
 				Dump: &v1.DumpFile{Claim: "c", Job: "j", File: "backup-20260302T020000Z.dump", Bytes: 5, SHA256: "aa"},
 			},
 		},
@@ -146,13 +146,13 @@ func TestHowLongADumpMayTake(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		"not begun":      {nil, cutTimeout, v1.ReasonClusterUnreachable},
-		"never begun":    {nil, cutTimeout + time.Second, v1.ReasonDumpFailed},
+		"not begun":      {nil, snapshotTimeout, v1.ReasonClusterUnreachable},
+		"never begun":    {nil, snapshotTimeout + time.Second, v1.ReasonDumpFailed},
 		"under way":      {&v1.DumpFile{Claim: "c"}, readyTimeout, v1.ReasonClusterUnreachable},
 		"without an end": {&v1.DumpFile{Claim: "c"}, readyTimeout + time.Second, v1.ReasonDumpFailed},
 	} {
 		w := newWork(nil)
-		w.backup.Status.Dump, w.backup.Status.CutTime, w.now = tt.dump, nil, now().Add(tt.after)
+		w.backup.Status.Dump, w.backup.Status.SnapshotTime, w.now = tt.dump, nil, now().Add(tt.after)
 		if v, err := w.dump(t.Context()); err != nil || v.Reason != tt.want {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}

@@ -24,10 +24,10 @@ const (
 	conflictDelay = 200 * time.Millisecond
 	// passTimeout bounds one pass: a few requests to a member, and some to a cloud.
 	passTimeout = 3 * time.Minute
-	// cutTimeout is how long all that goes by itself is waited for until the point in
+	// snapshotTimeout is how long all that goes by itself is waited for until the point in
 	// time is fixed; readyTimeout until data has travelled and copies are made.
-	cutTimeout   = 6 * time.Hour
-	readyTimeout = 48 * time.Hour
+	snapshotTimeout = 6 * time.Hour
+	readyTimeout    = 48 * time.Hour
 )
 
 // Reconciler makes what Backups ask for.
@@ -99,15 +99,15 @@ func Done(b *v1.Backup) bool {
 // advance does what can be done now, in order. An error is one of the hub's API server.
 func (w *work) advance(ctx context.Context) (stepresult.Result, error) {
 	if v, err := w.begin(ctx); v.Stops() || err != nil {
-		return w.untilCut(v), err
+		return w.untilTaken(v), err
 	}
 	if w.backup.Spec.Method == v1.BackupDump {
 		return w.dump(ctx)
 	}
 	if v := w.findVolumes(ctx); v.Stops() {
-		return w.untilCut(v), nil
+		return w.untilTaken(v), nil
 	}
-	v, err := w.cut(ctx)
+	v, err := w.takeSnapshots(ctx)
 	if err != nil {
 		return stepresult.Result{}, err
 	}

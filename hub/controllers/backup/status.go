@@ -23,7 +23,7 @@ func (w *work) conclude(v stepresult.Result) {
 	switch {
 	case v.Fatal:
 		s.Phase, s.CompletionTime = v1.BackupFailed, seconds(w.now)
-	case v.Stops() && (w.allCut() || dumped(w.backup)):
+	case v.Stops() && (w.allTaken() || dumped(w.backup)):
 		s.Phase = v1.BackupFinalizing
 	case v.Stops() && s.Phase != v1.BackupInProgress:
 		s.Phase = v1.BackupPending
@@ -58,9 +58,9 @@ func readyOf(b *v1.Backup) metav1.Condition {
 	return metav1.Condition{Reason: v1.ReasonRetrying}
 }
 
-// untilCut ends what may go on only for so long.
-func (w *work) untilCut(v stepresult.Result) stepresult.Result {
-	return w.within(v, cutTimeout, "the point in time could not be fixed within")
+// untilTaken ends what may go on only for so long.
+func (w *work) untilTaken(v stepresult.Result) stepresult.Result {
+	return w.within(v, snapshotTimeout, "the point in time could not be fixed within")
 }
 
 // untilReady ends what may go on only for so long.
@@ -82,9 +82,9 @@ func (w *work) within(v stepresult.Result, limit time.Duration, what string) ste
 	return stepresult.Fail(reason, "%s %s: %s", what, limit, v.Message)
 }
 
-func (w *work) allCut() bool {
+func (w *work) allTaken() bool {
 	return w.all(func(s *v1.VolumeSnapshot) bool {
-		return s.State == string(cloud.StateCut) || s.State == string(cloud.StateReady)
+		return s.State == string(cloud.StateTaken) || s.State == string(cloud.StateReady)
 	})
 }
 
@@ -123,6 +123,6 @@ func (w *work) names() string {
 }
 
 // place is where volumes are that do not say so themselves.
-func (w *work) place() csi.Defaults {
+func (w *work) locate() csi.Defaults {
 	return csi.Defaults{Region: w.backup.Status.Region}
 }

@@ -228,7 +228,7 @@ func (e *testenv) storeDump(t *testing.T, name string) {
 	b := apitest.Backup(name).Namespace(namespace).UID("b-1").With(func(b *v1.Backup) {
 		b.Spec.Method = v1.BackupDump
 		b.Status = v1.BackupStatus{
-			AppUID: "app-1", Provider: v1.ProviderAWS, Region: region, Engine: v1.EnginePostgreSQL, Version: "15.4", CutTime: &at,
+			AppUID: "app-1", Provider: v1.ProviderAWS, Region: region, Engine: v1.EnginePostgreSQL, Version: "15.4", SnapshotTime: &at,
 			Dump: &v1.DumpFile{Claim: "shop-database-backup", Job: "j", File: "backup-20260301T020000Z.dump", Bytes: 3, SHA256: strings.Repeat("a", 64)},
 		}
 	}).Obj()

@@ -74,7 +74,7 @@ func (w *work) possible() stepresult.Result {
 		return stepresult.Result{} // Too late to refuse.
 	case !w.backup.DeletionTimestamp.IsZero():
 		return stepresult.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)
-	case b.Phase == v1.BackupFailed && b.Dump != nil && b.Dump.File != "" && b.CutTime != nil && !w.restore.Spec.Verify:
+	case b.Phase == v1.BackupFailed && b.Dump != nil && b.Dump.File != "" && b.SnapshotTime != nil && !w.restore.Spec.Verify:
 		return stepresult.Result{} // It could not be sent, and may be on its claim.
 	case b.Phase == v1.BackupFailed:
 		return stepresult.Fail(v1.ReasonBackupNotReady, "Backup %q has failed: %s", w.backup.Name, b.Message)

@@ -25,7 +25,7 @@ trap 'rm -f "$partial"' EXIT
 sum=$(sha256sum <"$partial")
 bytes=$(wc -c <"$partial")
 version=$(printf '%s' "${DB_VERSION:-}" | tr -cd 'A-Za-z0-9._+-')
-manifest=$(printf '{"file":"%s","bytes":%d,"sha256":"%s","engine":"%s","version":"%s","cutTime":"%s","completionTime":"%s"}' \
+manifest=$(printf '{"file":"%s","bytes":%d,"sha256":"%s","engine":"%s","version":"%s","snapshotTime":"%s","completionTime":"%s"}' \
   "$file" "$bytes" "${sum%% *}" "$engine" "$version" "$(time_of "$begin")" "$(time_of "$(date -u +%s)")")
 printf '%s\n' "$manifest" >"$unfinished"
 sync

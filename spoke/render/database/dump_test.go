@@ -29,7 +29,7 @@ type dumpManifest struct {
 	SHA256         string    `json:"sha256"`
 	Engine         string    `json:"engine"`
 	Version        string    `json:"version"`
-	CutTime        time.Time `json:"cutTime"`
+	SnapshotTime   time.Time `json:"snapshotTime"`
 	CompletionTime time.Time `json:"completionTime"`
 }
 
@@ -58,8 +58,8 @@ func (p *pod) dumped(t *testing.T, suffix string, want dumpManifest) string {
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(dumpManifest{}, "CutTime", "CompletionTime")); diff != "" {
 		t.Errorf("manifest (-want +got):\n%s", diff)
 	}
-	if begun := got.CutTime.Format("backup-20060102T150405Z"); begun != base || got.CompletionTime.Before(got.CutTime) {
-		t.Errorf("cut at %s and complete at %s, in %s", got.CutTime, got.CompletionTime, path)
+	if begun := got.SnapshotTime.Format("backup-20060102T150405Z"); begun != base || got.CompletionTime.Before(got.SnapshotTime) {
+		t.Errorf("cut at %s and complete at %s, in %s", got.SnapshotTime, got.CompletionTime, path)
 	}
 	return path
 }

@@ -32,7 +32,7 @@ type dumped struct {
 	SHA256         string    `json:"sha256"`
 	Engine         v1.Engine `json:"engine"`
 	Version        string    `json:"version"`
-	CutTime        time.Time `json:"cutTime"`
+	SnapshotTime   time.Time `json:"snapshotTime"`
 	CompletionTime time.Time `json:"completionTime"`
 }
 
@@ -46,7 +46,7 @@ func parse(text string) (dumped, error) {
 		regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(m.SHA256) &&
 		m.Bytes > 0 && len(m.Version) <= maxVersion &&
 		(m.Engine == v1.EnginePostgreSQL || m.Engine == v1.EngineMySQL) &&
-		m.CutTime.UTC().Year() > firstYear && !m.CompletionTime.Before(m.CutTime)
+		m.SnapshotTime.UTC().Year() > firstYear && !m.CompletionTime.Before(m.SnapshotTime)
 	if !good {
 		return dumped{}, errNoManifest
 	}
@@ -55,13 +55,13 @@ func parse(text string) (dumped, error) {
 
 // record writes it down. A node whose clock is ahead makes no dump of the future.
 func (m dumped) record(s *v1.BackupStatus, now time.Time) {
-	if m.CutTime.After(now) {
-		m.CutTime = now
+	if m.SnapshotTime.After(now) {
+		m.SnapshotTime = now
 	}
 	s.Dump.File, s.Dump.Bytes, s.Dump.SHA256 = m.File, m.Bytes, m.SHA256
 	s.Engine, s.Version, s.Consistency = m.Engine, m.Version, v1.ConsistencyApplication
 	s.Size = resource.NewQuantity(m.Bytes, resource.BinarySI).String()
-	s.CutTime = &metav1.Time{Time: m.CutTime.Truncate(time.Second)}
+	s.SnapshotTime = &metav1.Time{Time: m.SnapshotTime.Truncate(time.Second)}
 }
 
 // newest returns the newest dump that the containers of a Job tell of, if any.

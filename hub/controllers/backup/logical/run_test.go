@@ -25,7 +25,7 @@ const (
 	jobName = "shop-database-backup-fee858c0"
 	sum     = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	line    = `{"file":"backup-20260302T020000Z.dump","bytes":1048576,"sha256":"` + sum +
-		`","engine":"postgresql","version":"15.4","cutTime":"2026-03-02T02:00:00Z","completionTime":"2026-03-02T02:01:00Z"}` + "\n"
+		`","engine":"postgresql","version":"15.4","snapshotTime":"2026-03-02T02:00:00Z","completionTime":"2026-03-02T02:01:00Z"}` + "\n"
 )
 
 func now() time.Time { return time.Date(2026, 3, 2, 2, 0, 30, 0, time.UTC) }
@@ -189,7 +189,7 @@ func TestDump(t *testing.T) {
 		t.Fatalf("a Job that is complete: %+v", v)
 	}
 	status := v1.BackupStatus{
-		Phase: v1.BackupInProgress, StartTime: b.Status.StartTime, CutTime: &metav1.Time{Time: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)},
+		Phase: v1.BackupInProgress, StartTime: b.Status.StartTime, SnapshotTime: &metav1.Time{Time: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)},
 		Engine: v1.EnginePostgreSQL, Version: "15.4", Size: "1Mi", Consistency: v1.ConsistencyApplication,
 		Dump: &v1.DumpFile{Claim: "shop-database-backup", Job: jobName, File: "backup-20260302T020000Z.dump", Bytes: 1 << 20, SHA256: sum},
 	}
@@ -293,7 +293,7 @@ func TestHowJobsEnd(t *testing.T) {
 			if diff := cmp.Diff(want, look(t, m, b)); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
-			if complete := b.Status.CutTime != nil && b.Status.Dump.File != ""; complete != (tt.want == "") {
+			if complete := b.Status.SnapshotTime != nil && b.Status.Dump.File != ""; complete != (tt.want == "") {
 				t.Errorf("status %+v", b.Status)
 			}
 		})
@@ -308,7 +308,7 @@ func TestParseRefuses(t *testing.T) {
 	for _, change := range [][2]string{
 		{"backup-20260302T020000Z.dump", "notes.dump"}, {sum, sum[1:]}, {"1048576", "0"}, {"1048576", "-5"},
 		{"postgresql", "oracle"}, {`"15.4"`, `"` + strings.Repeat("1", 65) + `"`}, {"T02:01:00Z", "T01:00:00Z"}, {"{", ""},
-		{`"cutTime":"2026-03-02T02:00:00Z",`, ""},
+		{`"snapshotTime":"2026-03-02T02:00:00Z",`, ""},
 	} {
 		if m, err := parse(strings.Replace(line, change[0], change[1], 1)); err == nil {
 			t.Errorf("%s for %s: accepted as %+v", change[1], change[0], m)
@@ -337,8 +337,8 @@ func TestNoDumpIsOfTheFuture(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &v1.BackupStatus{Dump: &v1.DumpFile{}}
-	if ahead.record(s, now()); !s.CutTime.Time.Equal(now()) {
-		t.Errorf("cut at %s", s.CutTime)
+	if ahead.record(s, now()); !s.SnapshotTime.Time.Equal(now()) {
+		t.Errorf("cut at %s", s.SnapshotTime)
 	}
 	if _, err := parse(strings.ReplaceAll(line, "2026-03-02T02:00:00Z", "0026-03-02T02:00:00Z")); err == nil {
 		t.Error("a dump of antiquity is accepted")

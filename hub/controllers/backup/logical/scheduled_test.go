@@ -99,7 +99,7 @@ func TestScheduledTimeWithJobOfCronJob(t *testing.T) {
 	if v := look(t, m, b); v.Stops() {
 		t.Fatalf("verdict %+v", v)
 	}
-	if b.Status.CutTime == nil || !b.Status.CutTime.Time.Equal(time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)) || b.Status.Dump.File == "" {
+	if b.Status.SnapshotTime == nil || !b.Status.SnapshotTime.Time.Equal(time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)) || b.Status.Dump.File == "" {
 		t.Errorf("status %+v", b.Status)
 	}
 }

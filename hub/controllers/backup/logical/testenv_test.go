@@ -53,7 +53,7 @@ func newWorld(t *testing.T) *world {
 	clock := testclock.NewFakeClock(now())
 	b := scheduledBackup()
 	b.Status.AppUID, b.Status.Account, b.Status.Region, b.Status.Provider = "app-1", "prod", "eu-west-1", v1.ProviderAWS
-	b.Status.Engine, b.Status.Version, b.Status.CutTime = v1.EnginePostgreSQL, "15.4", &metav1.Time{Time: now().Truncate(time.Minute)}
+	b.Status.Engine, b.Status.Version, b.Status.SnapshotTime = v1.EnginePostgreSQL, "15.4", &metav1.Time{Time: now().Truncate(time.Minute)}
 	b.Status.Dump = &v1.DumpFile{Claim: "shop-database-backup", Job: scheduledJob, File: "backup-20260302T020000Z.dump", Bytes: 5, SHA256: sum}
 	return &world{
 		t: t, clock: clock, store: bucket.NewStore(clock), backup: b, copied: true,

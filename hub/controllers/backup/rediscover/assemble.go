@@ -58,7 +58,7 @@ func missing(t cloud.Tags) bool {
 func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 	// Originals before copies, what did not fail before what did, the oldest first.
 	slices.SortFunc(snapshots, func(a, b cloud.Snapshot) int {
-		return cmp.Or(strings.Compare(a.Tags[cloud.TagCopyOf], b.Tags[cloud.TagCopyOf]), cmp.Compare(failed(a), failed(b)), a.CutAt.Compare(b.CutAt), strings.Compare(a.Ref.ID, b.Ref.ID))
+		return cmp.Or(strings.Compare(a.Tags[cloud.TagCopyOf], b.Tags[cloud.TagCopyOf]), cmp.Compare(failed(a), failed(b)), a.TakenAt.Compare(b.TakenAt), strings.Compare(a.Ref.ID, b.Ref.ID))
 	})
 	tags := snapshots[0].Tags
 	b := v1.Backup{
@@ -125,8 +125,8 @@ func add(status *v1.BackupStatus, s cloud.Snapshot) {
 		CloudSnapshot: entry,
 	})
 	status.Region = cmp.Or(status.Region, s.Ref.Region)
-	if s.Tags[cloud.TagCopyOf] == "" && !s.CutAt.IsZero() && (status.CutTime == nil || s.CutAt.After(status.CutTime.Time)) {
-		status.CutTime = &metav1.Time{Time: s.CutAt.Truncate(time.Second)}
+	if s.Tags[cloud.TagCopyOf] == "" && !s.TakenAt.IsZero() && (status.SnapshotTime == nil || s.TakenAt.After(status.SnapshotTime.Time)) {
+		status.SnapshotTime = &metav1.Time{Time: s.TakenAt.Truncate(time.Second)}
 	}
 }
 
@@ -142,8 +142,8 @@ func (f found) conclude(b *v1.Backup, tags cloud.Tags) {
 		ready = ready && s.Snapshots[i].State == string(cloud.StateReady)
 	}
 	s.Size = resource.NewQuantity(bytes, resource.BinarySI).String()
-	if s.CutTime == nil {
-		s.CutTime = b.Spec.ScheduledTime // Of an original that is gone nobody knows better.
+	if s.SnapshotTime == nil {
+		s.SnapshotTime = b.Spec.ScheduledTime // Of an original that is gone nobody knows better.
 	}
 	of, err := strconv.Atoi(tags[cloud.TagOf])
 	whole := err != nil || of == len(s.Snapshots)

@@ -17,7 +17,7 @@ func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 func snapshot(change func(*cloud.Snapshot)) cloud.Snapshot {
 	s := cloud.Snapshot{
 		Ref: cloud.SnapshotRef{Region: "eu-west-1", ID: "snap-1"}, Name: "eb-1", State: cloud.StateReady,
-		CutAt: noon().Add(-10 * time.Hour), Progress: 100, SizeBytes: 10 << 30,
+		TakenAt: noon().Add(-10 * time.Hour), Progress: 100, SizeBytes: 10 << 30,
 		Tags: cloud.Tags{
 			cloud.TagHub: "hub", cloud.TagApp: "uid", cloud.TagNamespace: "shops", cloud.TagAppName: "shop",
 			cloud.TagCluster: "eu-1", cloud.TagBackup: "shop-1", cloud.TagClaim: "data-0", cloud.TagVolume: "vol-1",
@@ -40,7 +40,7 @@ func TestABackupIsFoundWhole(t *testing.T) {
 	t.Parallel()
 	copied := snapshot(func(s *cloud.Snapshot) {
 		s.Ref = cloud.SnapshotRef{Region: "us-east-1", ID: "snap-2"}
-		s.CutAt = noon()
+		s.TakenAt = noon()
 		s.Tags[cloud.TagCopyOf] = "snap-1"
 	})
 	got, left := assemble(found{account: account(), snapshot: []cloud.Snapshot{copied, snapshot(nil)}, now: noon()})
@@ -64,7 +64,7 @@ func TestABackupIsFoundWhole(t *testing.T) {
 			Phase: v1.BackupCompleted, Message: "Found again in the cloud", AppUID: "uid", Account: "prod",
 			Provider: v1.ProviderAWS, Region: "eu-west-1", Engine: v1.EnginePostgreSQL, Version: "13.4", Size: "10Gi",
 			Consistency:    v1.ConsistencyApplication,
-			CutTime:        &metav1.Time{Time: noon().Add(-10 * time.Hour)},
+			SnapshotTime:   &metav1.Time{Time: noon().Add(-10 * time.Hour)},
 			CompletionTime: &metav1.Time{Time: noon()},
 			Conditions: []metav1.Condition{{
 				Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted,
@@ -91,7 +91,7 @@ func TestWhatIsNotWhole(t *testing.T) {
 		"nothing": {nil, map[string]v1.BackupPhase{}, 0},
 		"one of two is missing": {[]cloud.Snapshot{snapshot(func(s *cloud.Snapshot) { s.Tags[cloud.TagOf] = "2" })},
 			map[string]v1.BackupPhase{"shop-1": v1.BackupFailed}, 0},
-		"not ready": {[]cloud.Snapshot{snapshot(func(s *cloud.Snapshot) { s.State = cloud.StateCut })},
+		"not ready": {[]cloud.Snapshot{snapshot(func(s *cloud.Snapshot) { s.State = cloud.StateTaken })},
 			map[string]v1.BackupPhase{"shop-1": v1.BackupFailed}, 0},
 		"a copy alone": {[]cloud.Snapshot{snapshot(func(s *cloud.Snapshot) { s.Tags[cloud.TagCopyOf] = "snap-0" })},
 			map[string]v1.BackupPhase{"shop-1": v1.BackupCompleted}, 0},
@@ -107,7 +107,7 @@ func TestWhatIsNotWhole(t *testing.T) {
 			got := map[string]v1.BackupPhase{}
 			for _, b := range backups {
 				got[b.Name] = b.Status.Phase
-				if b.Status.CutTime == nil {
+				if b.Status.SnapshotTime == nil {
 					t.Errorf("%s is of no point in time", b.Name)
 				}
 			}
@@ -121,7 +121,7 @@ func TestWhatIsNotWhole(t *testing.T) {
 // TestTwinsAreOneBackup: of two snapshots of a claim in a region the older one counts.
 func TestTwinsAreOneBackup(t *testing.T) {
 	t.Parallel()
-	twin := snapshot(func(s *cloud.Snapshot) { s.Ref.ID = "snap-9"; s.CutAt = s.CutAt.Add(time.Minute) })
+	twin := snapshot(func(s *cloud.Snapshot) { s.Ref.ID = "snap-9"; s.TakenAt = s.TakenAt.Add(time.Minute) })
 	backups, _ := assemble(found{account: account(), snapshot: []cloud.Snapshot{twin, snapshot(nil)}, now: noon()})
 	if len(backups) != 1 || len(backups[0].Status.Snapshots) != 1 || backups[0].Status.Snapshots[0].ID != "snap-1" {
 		t.Errorf("found %+v", backups)
@@ -131,7 +131,7 @@ func TestTwinsAreOneBackup(t *testing.T) {
 // TestAnAttemptThatFailedIsNotTheBackup: of two attempts the good one counts, though it is younger.
 func TestAnAttemptThatFailedIsNotTheBackup(t *testing.T) {
 	t.Parallel()
-	good := snapshot(func(s *cloud.Snapshot) { s.Ref.ID = "snap-2"; s.CutAt = s.CutAt.Add(time.Minute) })
+	good := snapshot(func(s *cloud.Snapshot) { s.Ref.ID = "snap-2"; s.TakenAt = s.TakenAt.Add(time.Minute) })
 	failed := snapshot(func(s *cloud.Snapshot) { s.State = cloud.StateFailed })
 	backups, _ := assemble(found{account: account(), snapshot: []cloud.Snapshot{failed, good}, now: noon()})
 	if len(backups) != 1 || backups[0].Status.Phase != v1.BackupCompleted || backups[0].Status.Snapshots[0].ID != "snap-2" {

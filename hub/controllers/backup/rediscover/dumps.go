@@ -150,7 +150,7 @@ func whole(m logicalbackup.Manifest, there dumpStore, prefix string) bool {
 // sorted sorts Backups by namespace and name. Of those of one name the newest stays.
 func sorted(backups []v1.Backup) []v1.Backup {
 	slices.SortFunc(backups, func(a, b v1.Backup) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), b.Status.CutTime.Compare(a.Status.CutTime.Time))
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), b.Status.SnapshotTime.Compare(a.Status.SnapshotTime.Time))
 	})
 	return slices.CompactFunc(backups, func(a, b v1.Backup) bool { return a.Namespace == b.Namespace && a.Name == b.Name })
 }
@@ -166,8 +166,8 @@ func (f found) dump(m logicalbackup.Manifest, at v1.DumpObject, whole bool) v1.B
 			Phase: v1.BackupCompleted, Message: "Found again in the bucket",
 			AppUID: m.AppUID, Account: f.account.Name, Provider: m.Provider, Region: m.Region,
 			Engine: m.Engine, Version: m.Version, Consistency: v1.ConsistencyApplication,
-			Size:    resource.NewQuantity(m.Bytes, resource.BinarySI).String(),
-			CutTime: &metav1.Time{Time: m.CutTime}, CompletionTime: &metav1.Time{Time: m.CompletionTime},
+			Size:         resource.NewQuantity(m.Bytes, resource.BinarySI).String(),
+			SnapshotTime: &metav1.Time{Time: m.SnapshotTime}, CompletionTime: &metav1.Time{Time: m.CompletionTime},
 			Dump: &v1.DumpFile{Claim: m.Claim, File: m.File, Bytes: m.Bytes, SHA256: m.SHA256, Object: &at},
 		},
 	}

@@ -43,7 +43,7 @@ func stored(t *testing.T, store *bucket.Store, change func(*v1.Backup)) string {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-1", UID: "b-1"},
 		Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump, ScheduledTime: &scheduledTime},
 		Status: v1.BackupStatus{
-			AppUID: "uid", Provider: v1.ProviderLocal, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", CutTime: &scheduledTime,
+			AppUID: "uid", Provider: v1.ProviderLocal, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", SnapshotTime: &scheduledTime,
 			Dump: &v1.DumpFile{Claim: "shop-database-backup", Job: "j", File: "backup-20260301T020000Z.sql.gz", Bytes: 3, SHA256: strings.Repeat("a", 64)},
 		},
 	}
@@ -96,7 +96,7 @@ func TestADumpIsFound(t *testing.T) {
 		Status: v1.BackupStatus{
 			Phase: v1.BackupCompleted, Message: "Found again in the bucket", AppUID: "uid", Account: "prod",
 			Provider: v1.ProviderLocal, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", Size: "3",
-			Consistency: v1.ConsistencyApplication, CutTime: &scheduledTime, CompletionTime: &metav1.Time{Time: noon()},
+			Consistency: v1.ConsistencyApplication, SnapshotTime: &scheduledTime, CompletionTime: &metav1.Time{Time: noon()},
 			Conditions: []metav1.Condition{{
 				Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted,
 				Message: "Found again in the bucket", LastTransitionTime: metav1.NewTime(noon()),
@@ -172,7 +172,7 @@ func TestOfTwoDumpsOfANameTheNewestStays(t *testing.T) {
 	store := newStore()
 	stored(t, store, nil)
 	newer := stored(t, store, func(b *v1.Backup) {
-		b.UID, b.Status.CutTime = "b-2", &metav1.Time{Time: noon().Add(-time.Hour)}
+		b.UID, b.Status.SnapshotTime = "b-2", &metav1.Time{Time: noon().Add(-time.Hour)}
 	})
 	stored(t, store, func(b *v1.Backup) { b.Namespace, b.UID = "bakeries", "b-3" })
 	f := look(t, store, "hub")

@@ -102,8 +102,8 @@ func (in input) history(name string, mine []*v1.Backup) History {
 		default:
 		case v1.BackupCompleted:
 			s.Completed++
-			if b.DeletionTimestamp.IsZero() && b.Status.CutTime != nil && b.Status.CutTime.After(s.LastGood) {
-				s.LastGood = b.Status.CutTime.Time
+			if b.DeletionTimestamp.IsZero() && b.Status.SnapshotTime != nil && b.Status.SnapshotTime.After(s.LastGood) {
+				s.LastGood = b.Status.SnapshotTime.Time
 			}
 		case v1.BackupFailed:
 			if s.Failed == nil {
@@ -126,8 +126,8 @@ func reasonOf(b *v1.Backup) string {
 // pointInTime is what a Backup is of, and when it was asked for while that is not known:
 // one that was found again in the cloud is older than its object.
 func pointInTime(b *v1.Backup) time.Time {
-	if b.Status.CutTime != nil {
-		return b.Status.CutTime.Time
+	if b.Status.SnapshotTime != nil {
+		return b.Status.SnapshotTime.Time
 	}
 	return b.CreationTimestamp.Time
 }
@@ -151,8 +151,8 @@ func (in input) inventory(mine []*v1.Backup) schedule.Inventory {
 			Name: b.Name, CreatedAt: b.CreationTimestamp.Time, State: stateOf(b), Pinned: in.pinned(b),
 			Verified: b.Status.LastVerifiedTime != nil, Method: string(b.Spec.Method), Account: b.Status.Account,
 		}
-		if b.Status.CutTime != nil {
-			entry.CutAt = b.Status.CutTime.Time
+		if b.Status.SnapshotTime != nil {
+			entry.TakenAt = b.Status.SnapshotTime.Time
 		}
 		out.Backups = append(out.Backups, entry)
 	}
@@ -168,7 +168,7 @@ func stateOf(b *v1.Backup) schedule.State {
 	case b.Status.Phase == v1.BackupFailed:
 		return schedule.StateFailed
 	case b.Status.Phase == v1.BackupFinalizing:
-		return schedule.StateCut
+		return schedule.StateTaken
 	default:
 		return schedule.StateInProgress
 	}

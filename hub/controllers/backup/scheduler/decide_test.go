@@ -58,7 +58,7 @@ func backup(scheduledTime string, phase v1.BackupPhase) v1.Backup {
 	}
 	if phase == v1.BackupCompleted {
 		b.Status.StartTime = &metav1.Time{Time: when}
-		b.Status.CutTime = &metav1.Time{Time: when.Add(time.Minute)}
+		b.Status.SnapshotTime = &metav1.Time{Time: when.Add(time.Minute)}
 		b.Status.CompletionTime = &metav1.Time{Time: when.Add(2 * time.Minute)}
 	}
 	return b

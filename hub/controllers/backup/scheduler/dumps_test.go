@@ -17,7 +17,7 @@ func dumpOf(day string) v1.Backup {
 	b.Name, b.Spec.ScheduledTime, b.Spec.Method = "dump-"+day[:10], nil, v1.BackupDump
 	b.Status.Dump = &v1.DumpFile{Claim: "shop-database-backup"}
 	// The node's clock is its own.
-	b.Status.CutTime = &metav1.Time{Time: b.Status.CutTime.Add(-time.Hour)}
+	b.Status.SnapshotTime = &metav1.Time{Time: b.Status.SnapshotTime.Add(-time.Hour)}
 	return b
 }
 

@@ -58,7 +58,7 @@ func TestWhichSnapshotAndWhere(t *testing.T) {
 		Copies:        []v1.CloudSnapshot{{Region: "us-east-1", ID: "snap-2", State: "Ready"}},
 	}
 	check("the copy of the region", SnapshotIn("us-east-1", b, s), "snap-2")
-	s.Copies[0].State = string(cloud.StateCut)
+	s.Copies[0].State = string(cloud.StateTaken)
 	check("a copy that is not ready", SnapshotIn("us-east-1", b, s), "")
 	check("the snapshot itself", SnapshotIn("eu-west-1", b, s), "snap-1")
 	check("a snapshot without a region", SnapshotIn("asia-east1", &v1.BackupStatus{Provider: v1.ProviderGCP}, s), "snap-1")

@@ -61,8 +61,8 @@ func newStage(t *testing.T) *stage {
 			Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump},
 			Status: v1.BackupStatus{
 				Phase: v1.BackupCompleted, AppUID: "app-1", Account: "prod", Engine: v1.EnginePostgreSQL, Version: "15.4",
-				CutTime: &metav1.Time{Time: now()},
-				Dump:    &v1.DumpFile{Claim: "shop-database-backup", File: dump, Bytes: 1 << 20, SHA256: sum},
+				SnapshotTime: &metav1.Time{Time: now()},
+				Dump:         &v1.DumpFile{Claim: "shop-database-backup", File: dump, Bytes: 1 << 20, SHA256: sum},
 			},
 		},
 	}

@@ -35,11 +35,11 @@ const (
 )
 
 // cut asks for the snapshots that are missing and looks at the others.
-func (w *work) cut(ctx context.Context) (stepresult.Result, error) {
+func (w *work) takeSnapshots(ctx context.Context) (stepresult.Result, error) {
 	s := &w.backup.Status
 	session, err := w.options.Accounts.Session(ctx, s.Account, s.Region)
 	if err != nil {
-		return w.untilCut(stepresult.FromError(err, "connecting to the cloud")), nil
+		return w.untilTaken(stepresult.FromError(err, "connecting to the cloud")), nil
 	}
 	var asking []*v1.CloudSnapshot
 	for i := range s.Snapshots {
@@ -53,21 +53,21 @@ func (w *work) cut(ctx context.Context) (stepresult.Result, error) {
 	if err := w.intend(ctx, asking); err != nil {
 		return stepresult.Result{}, err
 	}
-	first := w.followAll(ctx, session, asking)
+	first := w.observeSnapshots(ctx, session, asking)
 	if first.Fatal {
 		return first, nil
 	}
 	if len(asking) > 0 && s.Consistency == v1.ConsistencyApplication {
-		if v := w.holdUntilCut(ctx, session); v.Fatal {
+		if v := w.holdUntilTaken(ctx, session); v.Fatal {
 			return v, nil
 		}
 	}
-	w.noteCut()
+	w.recordTaken()
 	if first.Stops() {
-		return w.untilCut(first), nil
+		return w.untilTaken(first), nil
 	}
-	if !w.allCut() {
-		return w.untilCut(stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
+	if !w.allTaken() {
+		return w.untilTaken(stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
 	}
 	if !w.allReady() {
 		return w.untilReady(stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonUploading, "the point in time is fixed; the provider stores the data")), nil
@@ -75,13 +75,13 @@ func (w *work) cut(ctx context.Context) (stepresult.Result, error) {
 	return stepresult.Result{}, nil
 }
 
-// followAll looks at each snapshot, and asks for those that may be asked for.
-func (w *work) followAll(ctx context.Context, session cloud.Session, asking []*v1.CloudSnapshot) stepresult.Result {
+// observeSnapshots looks at each snapshot, and asks for those that may be asked for.
+func (w *work) observeSnapshots(ctx context.Context, session cloud.Session, asking []*v1.CloudSnapshot) stepresult.Result {
 	first := stepresult.Result{}
 	for i := range w.backup.Status.Snapshots {
 		snapshot := &w.backup.Status.Snapshots[i]
 		may := slices.Contains(asking, &snapshot.CloudSnapshot)
-		v := w.follow(ctx, session, &snapshot.CloudSnapshot, w.ensure(session, snapshot, may))
+		v := w.observeSnapshot(ctx, session, &snapshot.CloudSnapshot, w.ensure(session, snapshot, may))
 		if v.Fatal {
 			return v
 		}
@@ -92,11 +92,11 @@ func (w *work) followAll(ctx context.Context, session cloud.Session, asking []*v
 	return first
 }
 
-// holdUntilCut waits, while the database is held, until the point in time is fixed: on
+// holdUntilTaken waits, while the database is held, until the point in time is fixed: on
 // Google Cloud and Azure that is later than the answer. What is not cut when the
 // database must go on is as consistent as a crash.
-func (w *work) holdUntilCut(ctx context.Context, session cloud.Session) stepresult.Result {
-	for !w.allCut() && w.options.Clock.Since(w.told) < holdLimit {
+func (w *work) holdUntilTaken(ctx context.Context, session cloud.Session) stepresult.Result {
+	for !w.allTaken() && w.options.Clock.Since(w.told) < holdLimit {
 		timer := w.options.Clock.NewTimer(holdPoll)
 		select {
 		case <-ctx.Done():
@@ -107,11 +107,11 @@ func (w *work) holdUntilCut(ctx context.Context, session cloud.Session) stepresu
 		if ctx.Err() != nil {
 			break
 		}
-		if v := w.followAll(ctx, session, nil); v.Fatal {
+		if v := w.observeSnapshots(ctx, session, nil); v.Fatal {
 			return v
 		}
 	}
-	if !w.allCut() || w.options.Clock.Since(w.told) > holdsItself {
+	if !w.allTaken() || w.options.Clock.Since(w.told) > holdsItself {
 		w.backup.Status.Consistency = v1.ConsistencyCrash
 	}
 	return stepresult.Result{}
@@ -127,7 +127,7 @@ func (w *work) intend(ctx context.Context, asking []*v1.CloudSnapshot) error {
 		store(c, intentOf(c).Sending(w.now))
 		c.Requests++
 	}
-	if !w.allCut() {
+	if !w.allTaken() {
 		w.backup.Status.Phase = v1.BackupInProgress
 	}
 	return w.writeIntent(ctx)
@@ -149,7 +149,7 @@ func (w *work) writeIntent(ctx context.Context) error {
 // prepare tells the database, and returns what lets it go on.
 func (w *work) prepare(ctx context.Context, asking bool) func() {
 	s := &w.backup.Status
-	if !asking || w.options.Prepare == nil || s.CutTime != nil {
+	if !asking || w.options.Prepare == nil || s.SnapshotTime != nil {
 		return func() {}
 	}
 	w.told = w.options.Clock.Now()
@@ -193,7 +193,7 @@ func (w *work) ensure(session cloud.Session, s *v1.VolumeSnapshot, may bool) fun
 
 // follow brings what is known of one snapshot up to date. It goes by the name until it
 // is ready, not by the ID: requests whose answers were lost may have made others.
-func (w *work) follow(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot, ensure func(context.Context) (cloud.Snapshot, error)) stepresult.Result {
+func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot, ensure func(context.Context) (cloud.Snapshot, error)) stepresult.Result {
 	if c.State == string(cloud.StateReady) && !w.mayHaveTwins(c) {
 		return stepresult.Result{}
 	}
@@ -258,28 +258,28 @@ func (w *work) take(c *v1.CloudSnapshot, found cloud.Snapshot) stepresult.Result
 	}
 	c.ID, c.State, c.Message = found.Ref.ID, string(found.State), ""
 	c.Progress = int32(min(max(found.Progress, 0), 100)) / 10 * 10 // In tenths: each change is a write.
-	if !found.CutAt.IsZero() && found.State != cloud.StateCreating {
-		if at := seconds(found.CutAt); w.backup.Status.CutTime == nil || w.backup.Status.CutTime.Before(at) {
-			w.cutAt(c, at)
+	if !found.TakenAt.IsZero() && found.State != cloud.StateCreating {
+		if at := seconds(found.TakenAt); w.backup.Status.SnapshotTime == nil || w.backup.Status.SnapshotTime.Before(at) {
+			w.takenAt(c, at)
 		}
 	}
 	return stepresult.Result{}
 }
 
-// cutAt moves the backup's point in time: that of the last of its own volumes, not of
+// takenAt moves the backup's point in time: that of the last of its own volumes, not of
 // copies, which are older than they look.
-func (w *work) cutAt(c *v1.CloudSnapshot, at *metav1.Time) {
+func (w *work) takenAt(c *v1.CloudSnapshot, at *metav1.Time) {
 	for i := range w.backup.Status.Snapshots {
 		if &w.backup.Status.Snapshots[i].CloudSnapshot == c {
-			w.backup.Status.CutTime = at
+			w.backup.Status.SnapshotTime = at
 		}
 	}
 }
 
-// noteCut gives a backup a point in time whose provider tells none.
-func (w *work) noteCut() {
-	if w.backup.Status.CutTime == nil && w.allCut() {
-		w.backup.Status.CutTime = seconds(w.now)
+// recordTaken gives a backup a point in time whose provider tells none.
+func (w *work) recordTaken() {
+	if w.backup.Status.SnapshotTime == nil && w.allTaken() {
+		w.backup.Status.SnapshotTime = seconds(w.now)
 	}
 }
 
