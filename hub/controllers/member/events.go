@@ -36,28 +36,28 @@ const (
 	actionRegister = "Register"
 )
 
-type happening struct {
+type transition struct {
 	kind, reason, action, note string
 }
 
 // transitions are the events that a change of status is worth.
-func transitions(before, after *v1.MemberClusterStatus) []happening {
+func transitions(before, after *v1.MemberClusterStatus) []transition {
 	was, is := condition(before, v1.ConditionReady), condition(after, v1.ConditionReady)
 	switch {
 	case is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue:
-		return []happening{{corev1.EventTypeNormal, EventConnected, actionConnect, is.Message}}
+		return []transition{{corev1.EventTypeNormal, EventConnected, actionConnect, is.Message}}
 	case is.Status != metav1.ConditionTrue && was.Status == metav1.ConditionTrue:
-		return []happening{{corev1.EventTypeWarning, EventDisconnected, actionConnect, is.Message}}
+		return []transition{{corev1.EventTypeWarning, EventDisconnected, actionConnect, is.Message}}
 	case is.Status == metav1.ConditionFalse && was.Reason != is.Reason:
-		return []happening{{corev1.EventTypeWarning, EventNotReady, actionConnect, is.Message}}
+		return []transition{{corev1.EventTypeWarning, EventNotReady, actionConnect, is.Message}}
 	}
 	was, is = condition(before, v1.ConditionCredentialsValid), condition(after, v1.ConditionCredentialsValid)
 	if is.Status == metav1.ConditionFalse && was.Reason != is.Reason {
-		return []happening{{corev1.EventTypeWarning, EventCredentialsRefused, actionConnect, is.Message}}
+		return []transition{{corev1.EventTypeWarning, EventCredentialsRefused, actionConnect, is.Message}}
 	}
 	was, is = condition(before, v1.ConditionAgentReady), condition(after, v1.ConditionAgentReady)
 	if is.Status == metav1.ConditionFalse && was.Reason != is.Reason {
-		return []happening{{corev1.EventTypeWarning, EventAgentNotReady, actionConnect, is.Message}}
+		return []transition{{corev1.EventTypeWarning, EventAgentNotReady, actionConnect, is.Message}}
 	}
 	return nil
 }
@@ -69,21 +69,21 @@ func condition(status *v1.MemberClusterStatus, kind string) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionUnknown}
 }
 
-func detachedEvent() happening {
-	return happening{corev1.EventTypeNormal, EventDetached, actionDetach,
+func detachedEvent() transition {
+	return transition{corev1.EventTypeNormal, EventDetached, actionDetach,
 		"the cluster was detached; what runs there was left alone"}
 }
 
-func invalidName() happening {
-	return happening{corev1.EventTypeWarning, EventInvalidName, actionRegister,
+func invalidName() transition {
+	return transition{corev1.EventTypeWarning, EventInvalidName, actionRegister,
 		"the Secret's name cannot be that of a MemberCluster: use at most 63 characters"}
 }
 
-func (r *Reconciler) record(about client.Object, h happening) {
+func (r *Reconciler) record(about client.Object, h transition) {
 	r.recorder.Eventf(about, nil, h.kind, h.reason, h.action, "%s", h.note)
 }
 
-func (r *Reconciler) recordSecret(key client.ObjectKey, h happening) {
+func (r *Reconciler) recordSecret(key client.ObjectKey, h transition) {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
