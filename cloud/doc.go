@@ -11,7 +11,7 @@
 //     over, and members put and get with requests that the hub signs for them.
 //   - Config is what a session is made from; a Connect of package cloud/aws, gcp, azure
 //     or local makes it. Registry says which provider has which. Buckets does so for
-//     Objects, which an Open of package cloud/aws/objects and its like makes.
+//     Objects, which an Open of package cloud/aws/objectstore and its like makes.
 //   - Error is what their errors are: a Class, on which callers decide, and what the
 //     provider said, for people.
 //   - Name and Tags are how our snapshots and volumes are called and marked, the same

@@ -55,14 +55,14 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 // yard is a fake EC2 and what is needed to talk to it.
 type yard struct {
 	clock  *testclock.FakeClock
-	world  *fake.World
+	world  *fake.Cloud
 	server *ec2.Server
 	script *faults.Script
 }
 
 func newYard(roles ...ec2.Role) *yard {
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
-	world := fake.NewWorld(clock)
+	world := fake.NewCloud(clock)
 	return &yard{clock: clock, world: world, script: &faults.Script{}, server: ec2.New(world, ec2.Options{
 		Clock: clock, Roles: roles,
 		Keys: []ec2.Key{
@@ -147,8 +147,8 @@ func (y *yard) stranger(testing.TB) cloud.SnapshotRef {
 	return cloud.SnapshotRef{Region: here, ID: made.ID}
 }
 
-func (y *yard) bench(m *model) *cloudtest.Bench {
-	b := &cloudtest.Bench{
+func (y *yard) bench(m *model) *cloudtest.Backend {
+	b := &cloudtest.Backend{
 		Provider: v1.ProviderAWS, Clock: y.clock, World: y.world, Script: y.script,
 		Regions: [2]string{here, there}, Zones: [2]string{here + "a", there + "a"},
 		Connect: y.session, Disk: y.disks(), Stranger: y.stranger, Refusal: refuse, VolumeRate: volumeRate,

@@ -10,7 +10,7 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	m := loadModel(t)
-	cloudtest.Run(t, func(t testing.TB) *cloudtest.Bench {
+	cloudtest.Run(t, func(t testing.TB) *cloudtest.Backend {
 		t.Helper()
 		return newYard().bench(m)
 	})

@@ -39,7 +39,7 @@ func TestMoto(t *testing.T) {
 	}
 	url, m := startMoto(t), loadModel(t)
 	var accounts atomic.Int64
-	cloudtest.Run(t, func(t testing.TB) *cloudtest.Bench {
+	cloudtest.Run(t, func(t testing.TB) *cloudtest.Backend {
 		t.Helper()
 		n := accounts.Add(2)
 		b := newMoto(t, url, n).bench(n)
@@ -116,10 +116,10 @@ func newMoto(t testing.TB, url string, n int64) *moto {
 	return m
 }
 
-func (m *moto) bench(n int64) *cloudtest.Bench {
+func (m *moto) bench(n int64) *cloudtest.Backend {
 	clock := testclock.NewFakeClock(m.began)
 	script := &faults.Script{}
-	return &cloudtest.Bench{
+	return &cloudtest.Backend{
 		Provider: v1.ProviderAWS, Clock: clock, Script: script, Store: m,
 		Regions: [2]string{here, there}, Zones: [2]string{here + "a", there + "a"},
 		Connect: func(t testing.TB, o cloudtest.Options) cloud.Session {

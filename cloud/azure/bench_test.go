@@ -42,7 +42,7 @@ func accounts() []arm.Account {
 // stage is a fake of the service with a script in front of it.
 type stage struct {
 	clock  *testclock.FakeClock
-	world  *fake.World
+	world  *fake.Cloud
 	script *faults.Script
 	server *arm.Server
 	http   *httptest.Server
@@ -51,7 +51,7 @@ type stage struct {
 func newStage(t testing.TB) *stage {
 	t.Helper()
 	s := &stage{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), script: &faults.Script{}}
-	s.world = fake.NewWorld(s.clock)
+	s.world = fake.NewCloud(s.clock)
 	s.server = arm.New(s.world, arm.Options{Clock: s.clock, Accounts: accounts()})
 	s.http = httptest.NewServer(s.server)
 	t.Cleanup(s.http.Close)
@@ -124,10 +124,10 @@ func classify(r *http.Request, body []byte) faults.Op {
 	return faults.OpOther
 }
 
-func newBench(t testing.TB) *cloudtest.Bench {
+func newBench(t testing.TB) *cloudtest.Backend {
 	t.Helper()
 	s := newStage(t)
-	return &cloudtest.Bench{
+	return &cloudtest.Backend{
 		Provider: v1.ProviderAzure, Clock: s.clock, World: s.world, Script: s.script,
 		Regions: [2]string{"eastus", "westeurope"}, Zones: [2]string{"1", "2"},
 		Connect: func(t testing.TB, o cloudtest.Options) cloud.Session {

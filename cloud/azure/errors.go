@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/azure/answers"
+	"github.com/shopfleet/shopfleet/cloud/azure/apierror"
 )
 
 // Codes of our own.
@@ -32,8 +32,8 @@ func (r request) permission() string { return "Microsoft.Compute/" + r.resource 
 func (r request) reading(resource string) request { return request{r.op, resource, "read"} }
 
 // question is the request as its errors are made from it.
-func (r request) question() answers.Question {
-	q := answers.Question{Op: r.op, Mutates: r.mutates(), Class: r.class}
+func (r request) question() apierror.Question {
+	q := apierror.Question{Op: r.op, Mutates: r.mutates(), Class: r.class}
 	if r.resource != "" {
 		q.Permission = r.permission()
 	}

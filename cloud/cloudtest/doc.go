@@ -17,7 +17,7 @@
 // # Not
 //
 // What needs no provider is tested in cloud/csi, where cases 19 and 20 have their
-// better half. Buckets have a suite of their own, in package objects.
+// better half. Buckets have a suite of their own, in package objectstore.
 //
 // # Trade-offs
 //

@@ -9,27 +9,27 @@ import (
 	"testing"
 
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/basics"
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/failures"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
 // Bench is what a provider's test makes for each case.
-type Bench = bench.Bench
+type Backend = fixture.Backend
 
 // Options are what a session of a Bench is made with.
-type Options = bench.Options
+type Options = fixture.Options
 
 // Store is the truth about a cloud that is not a fake.World.
-type Store = bench.Store
+type Store = fixture.Store
 
 // Run puts all cases to a provider, each as a subtest of its own with a bench of its
 // own, and then random faults.
-func Run(t *testing.T, build func(t testing.TB) *Bench) {
+func Run(t *testing.T, build func(t testing.TB) *Backend) {
 	t.Helper()
 	for _, c := range cases() {
 		t.Run(fmt.Sprintf("%02d %s", c.Number, c.Name), func(t *testing.T) {
 			t.Parallel()
-			s := bench.New(t, build)
+			s := fixture.New(t, build)
 			if reason := s.Spare[c.Number]; reason != "" {
 				t.Skip("spare: " + reason)
 			}
@@ -41,16 +41,16 @@ func Run(t *testing.T, build func(t testing.TB) *Bench) {
 		for seed := range seeds(t) {
 			t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 				t.Parallel()
-				failures.Random(bench.New(t, build), uint64(seed))
+				failures.Random(fixture.New(t, build), uint64(seed))
 			})
 		}
 	})
 }
 
 // cases are all of them, in their order.
-func cases() []bench.Case {
+func cases() []fixture.Case {
 	all := slices.Concat(basics.Cases(), failures.Cases())
-	slices.SortFunc(all, func(a, b bench.Case) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(all, func(a, b fixture.Case) int { return cmp.Compare(a.Number, b.Number) })
 	return all
 }
 

@@ -23,7 +23,7 @@ func TestContract(t *testing.T) {
 	for name, rules := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cloudtest.Run(t, func(t testing.TB) *cloudtest.Bench {
+			cloudtest.Run(t, func(t testing.TB) *cloudtest.Backend {
 				t.Helper()
 				return bench(t, rules)
 			})
@@ -32,11 +32,11 @@ func TestContract(t *testing.T) {
 }
 
 // bench is a cloud of a kind.
-func bench(t testing.TB, rules fake.Rules) *cloudtest.Bench {
+func bench(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
-	world, script := fake.NewWorld(clock), &faults.Script{}
-	b := &cloudtest.Bench{
+	world, script := fake.NewCloud(clock), &faults.Script{}
+	b := &cloudtest.Backend{
 		Provider: fake.ProviderMemory, Clock: clock, World: world, Script: script,
 		Regions: [2]string{"north", "south"}, Zones: [2]string{"north-a", "south-a"},
 		Refusal:  fake.Refusal,

@@ -38,7 +38,7 @@ type Options struct {
 }
 
 // Connect makes a session on a world. Its requests go wrong as a script says.
-func Connect(world *World, script *faults.Script, o Options) cloud.Session {
+func Connect(world *Cloud, script *faults.Script, o Options) cloud.Session {
 	if o.Rules == nil {
 		o.Rules = &Rules{}
 	}
@@ -49,7 +49,7 @@ func Connect(world *World, script *faults.Script, o Options) cloud.Session {
 // memory is what the parts of a session share.
 type memory struct {
 	Options
-	world  *World
+	world  *Cloud
 	script *faults.Script
 }
 

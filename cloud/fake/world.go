@@ -73,7 +73,7 @@ type Pace struct {
 }
 
 // World is the state of a cloud. Its methods may be called at the same time.
-type World struct {
+type Cloud struct {
 	clock clock.PassiveClock
 
 	mu        sync.Mutex
@@ -85,9 +85,9 @@ type World struct {
 	stuck     bool
 }
 
-// NewWorld makes an empty world whose snapshots are Cut at once and Ready after 30 s.
-func NewWorld(c clock.PassiveClock) *World {
-	return &World{
+// NewCloud makes an empty world whose snapshots are Cut at once and Ready after 30 s.
+func NewCloud(c clock.PassiveClock) *Cloud {
+	return &Cloud{
 		clock: c, pace: Pace{Ready: 30 * time.Second},
 		volumes: map[string]Volume{}, snapshots: map[string]Snapshot{},
 	}
@@ -95,31 +95,31 @@ func NewWorld(c clock.PassiveClock) *World {
 
 // SetPace changes how long things take, for what is made from now on and what is
 // under way.
-func (w *World) SetPace(p Pace) {
+func (w *Cloud) SetPace(p Pace) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pace = p
 }
 
 // FailNext lets the next snapshot fail after it was accepted.
-func (w *World) FailNext(message string) {
+func (w *Cloud) FailNext(message string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fate = message
 }
 
 // StickNext lets the next snapshot never be Cut.
-func (w *World) StickNext() {
+func (w *Cloud) StickNext() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stuck = true
 }
 
 // Now is what time it is in the cloud.
-func (w *World) Now() time.Time { return w.clock.Now() }
+func (w *Cloud) Now() time.Time { return w.clock.Now() }
 
 // Serial returns a number that is not returned again, for IDs.
-func (w *World) Serial() int {
+func (w *Cloud) Serial() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.made++
@@ -127,7 +127,7 @@ func (w *World) Serial() int {
 }
 
 // AddVolume adds a volume, in place of one with the same ID.
-func (w *World) AddVolume(v Volume) Volume {
+func (w *Cloud) AddVolume(v Volume) Volume {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.addVolume(v)
@@ -135,7 +135,7 @@ func (w *World) AddVolume(v Volume) Volume {
 
 // NewVolume adds a volume unless there is one with its ID, hidden or not, which it
 // then returns with false.
-func (w *World) NewVolume(v Volume) (Volume, bool) {
+func (w *Cloud) NewVolume(v Volume) (Volume, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if there, ok := w.volumes[v.ID]; ok {
@@ -145,7 +145,7 @@ func (w *World) NewVolume(v Volume) (Volume, bool) {
 	return w.addVolume(v), true
 }
 
-func (w *World) addVolume(v Volume) Volume {
+func (w *Cloud) addVolume(v Volume) Volume {
 	w.made++
 	if v.UID == "" {
 		v.UID = fmt.Sprintf("%d", 1_000_000_000_000_000_000+w.made)
@@ -158,7 +158,7 @@ func (w *World) addVolume(v Volume) Volume {
 }
 
 // Volume reads a volume that is visible by now.
-func (w *World) Volume(id string) (Volume, bool) {
+func (w *Cloud) Volume(id string) (Volume, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v, ok := w.volumes[id]
@@ -170,7 +170,7 @@ func (w *World) Volume(id string) (Volume, bool) {
 }
 
 // Volumes reads all volumes, hidden or not, sorted by ID.
-func (w *World) Volumes() []Volume {
+func (w *Cloud) Volumes() []Volume {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := sorted(w.volumes)
@@ -181,7 +181,7 @@ func (w *World) Volumes() []Volume {
 }
 
 // EditVolume changes a volume; false if there is none.
-func (w *World) EditVolume(id string, edit func(*Volume)) bool {
+func (w *Cloud) EditVolume(id string, edit func(*Volume)) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v, ok := w.volumes[id]
@@ -194,14 +194,14 @@ func (w *World) EditVolume(id string, edit func(*Volume)) bool {
 }
 
 // RemoveVolume removes a volume, whatever uses it.
-func (w *World) RemoveVolume(id string) {
+func (w *Cloud) RemoveVolume(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.volumes, id)
 }
 
 // AddSnapshot adds a snapshot made now. Two may differ in nothing but their ID.
-func (w *World) AddSnapshot(s Snapshot) Snapshot {
+func (w *Cloud) AddSnapshot(s Snapshot) Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.addSnapshot(s)
@@ -209,7 +209,7 @@ func (w *World) AddSnapshot(s Snapshot) Snapshot {
 
 // NewSnapshot adds a snapshot unless there is one with its ID, hidden or not, which it
 // then returns with false: for providers whose names are unique.
-func (w *World) NewSnapshot(s Snapshot) (Snapshot, bool) {
+func (w *Cloud) NewSnapshot(s Snapshot) (Snapshot, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if there, ok := w.snapshots[s.ID]; ok {
@@ -218,7 +218,7 @@ func (w *World) NewSnapshot(s Snapshot) (Snapshot, bool) {
 	return w.addSnapshot(s), true
 }
 
-func (w *World) addSnapshot(s Snapshot) Snapshot {
+func (w *Cloud) addSnapshot(s Snapshot) Snapshot {
 	s.Created, s.Tags, s.Locations = w.clock.Now(), maps.Clone(s.Tags), slices.Clone(s.Locations)
 	s.fate, s.stuck = w.fate, w.stuck
 	w.fate, w.stuck = "", false
@@ -227,7 +227,7 @@ func (w *World) addSnapshot(s Snapshot) Snapshot {
 }
 
 // Snapshot reads a snapshot that is visible by now.
-func (w *World) Snapshot(id string) (Snapshot, bool) {
+func (w *Cloud) Snapshot(id string) (Snapshot, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s, ok := w.snapshots[id]
@@ -238,7 +238,7 @@ func (w *World) Snapshot(id string) (Snapshot, bool) {
 }
 
 // Visible reads the snapshots that are visible by now, sorted by ID.
-func (w *World) Visible() []Snapshot {
+func (w *Cloud) Visible() []Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []Snapshot
@@ -251,7 +251,7 @@ func (w *World) Visible() []Snapshot {
 }
 
 // Snapshots reads all snapshots, hidden or not, sorted by ID: the truth.
-func (w *World) Snapshots() []Snapshot {
+func (w *Cloud) Snapshots() []Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := sorted(w.snapshots)
@@ -262,7 +262,7 @@ func (w *World) Snapshots() []Snapshot {
 }
 
 // EditSnapshot changes a snapshot; false if there is none.
-func (w *World) EditSnapshot(id string, edit func(*Snapshot)) bool {
+func (w *Cloud) EditSnapshot(id string, edit func(*Snapshot)) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s, ok := w.snapshots[id]
@@ -275,7 +275,7 @@ func (w *World) EditSnapshot(id string, edit func(*Snapshot)) bool {
 }
 
 // RemoveSnapshot removes a snapshot. Copies of it that are under way fail.
-func (w *World) RemoveSnapshot(id string) {
+func (w *Cloud) RemoveSnapshot(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.snapshots, id)
@@ -288,12 +288,12 @@ func (w *World) RemoveSnapshot(id string) {
 }
 
 // hidden tells whether what was made at a time is not shown yet.
-func (w *World) hidden(created time.Time) bool {
+func (w *Cloud) hidden(created time.Time) bool {
 	return w.clock.Since(created) < w.pace.Lag
 }
 
 // seen returns a snapshot as it is at this moment.
-func (w *World) seen(s Snapshot) Snapshot {
+func (w *Cloud) seen(s Snapshot) Snapshot {
 	age := w.clock.Since(s.Created)
 	s.Tags, s.Locations = maps.Clone(s.Tags), slices.Clone(s.Locations)
 	switch {

@@ -9,9 +9,9 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-func newWorld() (*World, *testclock.FakeClock) {
+func newWorld() (*Cloud, *testclock.FakeClock) {
 	c := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
-	return NewWorld(c), c
+	return NewCloud(c), c
 }
 
 func TestStates(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/gcp/answers"
+	"github.com/shopfleet/shopfleet/cloud/gcp/apierror"
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
 )
 
@@ -69,7 +69,7 @@ func parseEndpoint(config cloud.Config) (string, error) {
 
 // refuse is an error of ours: nothing was sent.
 func refuse(op string, class cloud.Class, format string, args ...any) *cloud.Error {
-	return answers.Refuse(op, class, format, args...)
+	return apierror.Refuse(op, class, format, args...)
 }
 
 // refuseCode is one with a code.

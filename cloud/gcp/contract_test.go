@@ -26,7 +26,7 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	api, keys := discover(t), newKeys(t)
-	cloudtest.Run(t, func(t testing.TB) *cloudtest.Bench {
+	cloudtest.Run(t, func(t testing.TB) *cloudtest.Backend {
 		t.Helper()
 		return newStage(t, api, keys, gce.Options{}).bench()
 	})
@@ -86,7 +86,7 @@ func (k key) secret(url string) map[string][]byte {
 // stage is a fake of Google's API and what sends requests to it.
 type stage struct {
 	clock  *testclock.FakeClock
-	world  *fake.World
+	world  *fake.Cloud
 	server *gce.Server
 	url    string
 	script *faults.Script
@@ -98,7 +98,7 @@ func newStage(t testing.TB, api *discovery.API, k keys, options gce.Options) *st
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 	options.Clock = clock
-	world := fake.NewWorld(clock)
+	world := fake.NewCloud(clock)
 	server := gce.New(world, options)
 	k.ours.add(server)
 	k.others.add(server)
@@ -156,9 +156,9 @@ func (s *stage) disk(_ testing.TB, name string, sizeBytes int64) cloud.VolumeRef
 	return cloud.VolumeRef{Region: region, Zone: zone, Handle: s.server.CSIDisk(project, zone, name, sizeBytes)}
 }
 
-func (s *stage) bench() *cloudtest.Bench {
+func (s *stage) bench() *cloudtest.Backend {
 	regions := [2]string{region, "us-central1"}
-	return &cloudtest.Bench{
+	return &cloudtest.Backend{
 		Provider: v1.ProviderGCP, Clock: s.clock, World: s.world, Script: s.script,
 		Regions: regions, Zones: [2]string{zone, "us-central1-a"},
 		Connect: func(t testing.TB, o cloudtest.Options) cloud.Session {

@@ -5,7 +5,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/gcp/answers"
+	"github.com/shopfleet/shopfleet/cloud/gcp/apierror"
 )
 
 // codeNotVisible is the code when nothing was found and nothing was sent.
@@ -18,9 +18,9 @@ func operationError(op string, done *computepb.Operation) *cloud.Error {
 	if len(failures) == 0 {
 		return nil
 	}
-	e := &cloud.Error{Provider: v1.ProviderGCP, Op: op, Code: failures[0].GetCode(), Message: answers.OneLine(failures[0].GetMessage())}
-	if e.Class = answers.ReasonClass(e.Code); e.Class == cloud.ClassThrottled {
-		e.RetryAfter = answers.ResourceWait
+	e := &cloud.Error{Provider: v1.ProviderGCP, Op: op, Code: failures[0].GetCode(), Message: apierror.OneLine(failures[0].GetMessage())}
+	if e.Class = apierror.ReasonClass(e.Code); e.Class == cloud.ClassThrottled {
+		e.RetryAfter = apierror.ResourceWait
 	}
 	return e
 }

@@ -20,7 +20,7 @@ func TestFakeIsAsDescribed(t *testing.T) {
 	t.Parallel()
 	api := discover(t)
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
-	world := fake.NewWorld(clock)
+	world := fake.NewCloud(clock)
 	server := gce.New(world, gce.Options{Clock: clock, Anonymous: true})
 	disk := server.CSIDisk(project, zone, "data", 20<<30)
 	world.EditVolume(disk, func(v *fake.Volume) { v.Attached, v.KMSKey = true, "projects/p/locations/l/keyRings/r/cryptoKeys/k" })

@@ -11,12 +11,12 @@ import (
 	"google.golang.org/api/iterator"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/gcp/answers"
+	"github.com/shopfleet/shopfleet/cloud/gcp/apierror"
 )
 
 // failed returns why an accepted change failed, and nil when it did not, or when that
 // cannot be told now. The place is where the operation is, none for a global one.
-func (s *session) failed(ctx context.Context, op string, at place, started *computepb.Operation) *cloud.Error {
+func (s *session) failed(ctx context.Context, op string, at location, started *computepb.Operation) *cloud.Error {
 	if e := operationError(op, started); e != nil {
 		return e
 	}
@@ -28,7 +28,7 @@ func (s *session) failed(ctx context.Context, op string, at place, started *comp
 }
 
 // operation reads an operation.
-func (s *session) operation(ctx context.Context, op string, at place, name string) (*computepb.Operation, error) {
+func (s *session) operation(ctx context.Context, op string, at location, name string) (*computepb.Operation, error) {
 	if at.zone == "" {
 		now, _, err := do(ctx, s, call[*compute.GlobalOperationsClient, *computepb.Operation]{
 			op: op, client: compute.NewGlobalOperationsRESTClient,
@@ -62,7 +62,7 @@ func (s *session) whyFailed(ctx context.Context, op string, id uint64) string {
 					return unknown, err
 				}
 				if failures := found.GetError().GetErrors(); len(failures) > 0 {
-					return answers.OneLine(failures[0].GetCode() + ": " + failures[0].GetMessage()), nil
+					return apierror.OneLine(failures[0].GetCode() + ": " + failures[0].GetMessage()), nil
 				}
 			}
 			return unknown, nil

@@ -28,12 +28,12 @@ const (
 )
 
 // place is where a disk is: in a zone, or in a region when zone is empty.
-type place struct {
+type location struct {
 	region, zone, name string
 }
 
 // path is the disk's, from projects/ on: the volume handle.
-func (p place) path(project string) string {
+func (p location) path(project string) string {
 	if p.zone == "" {
 		return "projects/" + project + "/regions/" + p.region + "/disks/" + p.name
 	}
@@ -50,17 +50,17 @@ func regionOf(zone string) string {
 
 // place reads a volume handle. Handles that were migrated from in-tree volumes leave
 // project and zone to be filled in.
-func (s *session) place(op string, ref cloud.VolumeRef) (place, error) {
+func (s *session) place(op string, ref cloud.VolumeRef) (location, error) {
 	parts := regexp.MustCompile(`^projects/([A-Za-z0-9.:_-]+)/(zones|regions)/([A-Za-z0-9_-]+)/disks/(` + namePattern + `)$`).FindStringSubmatch(ref.Handle)
 	if parts == nil {
-		return place{}, refuse(op, cloud.ClassInvalid, "%q is no handle of a disk of Google Cloud", ref.Handle)
+		return location{}, refuse(op, cloud.ClassInvalid, "%q is no handle of a disk of Google Cloud", ref.Handle)
 	}
 	project, kind, where, name := parts[1], parts[2], parts[3], parts[4]
 	switch {
 	case where == "multi-zone":
-		return place{}, refuse(op, cloud.ClassUnsupported, "%q stands for disks in several zones", ref.Handle)
+		return location{}, refuse(op, cloud.ClassUnsupported, "%q stands for disks in several zones", ref.Handle)
 	case project != s.project && project != unspecified:
-		return place{}, refuse(op, cloud.ClassInvalid, "%q is not in the account's project %q", ref.Handle, s.project)
+		return location{}, refuse(op, cloud.ClassInvalid, "%q is not in the account's project %q", ref.Handle, s.project)
 	case where == unspecified:
 		where = ref.Zone
 		if kind == "regions" {
@@ -68,12 +68,12 @@ func (s *session) place(op string, ref cloud.VolumeRef) (place, error) {
 		}
 	}
 	if !matches(`^`+namePattern+`$`, where) {
-		return place{}, refuse(op, cloud.ClassInvalid, "%q is in no known zone: %q", ref.Handle, where)
+		return location{}, refuse(op, cloud.ClassInvalid, "%q is in no known zone: %q", ref.Handle, where)
 	}
 	if kind == "regions" {
-		return place{region: where, name: name}, nil
+		return location{region: where, name: name}, nil
 	}
-	return place{region: regionOf(where), zone: where, name: name}, nil
+	return location{region: regionOf(where), zone: where, name: name}, nil
 }
 
 // snapshotName reads a snapshot's ID.

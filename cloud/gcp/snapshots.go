@@ -11,7 +11,7 @@ import (
 	"github.com/googleapis/gax-go/v2"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/gcp/answers"
+	"github.com/shopfleet/shopfleet/cloud/gcp/apierror"
 )
 
 // pageSize is how many items a page of a list has; Google gives no more.
@@ -33,7 +33,7 @@ func (p snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) 
 	if !spec.MaySend {
 		return cloud.Snapshot{}, refuseCode(op, cloud.ClassAmbiguous, codeNotVisible, "there is no snapshot %q yet, and none may be asked for", w.name)
 	}
-	disk, _, err := p.s.disk(ctx, op, w.place)
+	disk, _, err := p.s.disk(ctx, op, w.location)
 	if err != nil {
 		return cloud.Snapshot{}, err
 	}
@@ -61,7 +61,7 @@ func (p snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) 
 type wanted struct {
 	spec cloud.SnapshotSpec
 	name string
-	place
+	location
 	// path and uid are the disk's.
 	path, uid string
 }
@@ -72,10 +72,10 @@ func (p snapshots) want(op string, spec cloud.SnapshotSpec) (wanted, error) {
 	if w.name, err = attemptName(op, spec.Name, spec.Attempt); err != nil {
 		return w, err
 	}
-	if w.place, err = p.s.place(op, spec.Source); err != nil {
+	if w.location, err = p.s.place(op, spec.Source); err != nil {
 		return w, err
 	}
-	w.path = w.place.path(p.s.project)
+	w.path = w.location.path(p.s.project)
 	if spec.Tags[cloud.TagHub] == "" {
 		return w, refuse(op, cloud.ClassInvalid, "snapshot %q has no tag %s", w.name, cloud.TagHub)
 	}
@@ -147,7 +147,7 @@ func (p snapshots) inserted(ctx context.Context, op string, w wanted, started *c
 	if cloud.ClassOf(err) != cloud.ClassNotFound {
 		return made, nil
 	}
-	failed := p.s.failed(ctx, op, place{}, started)
+	failed := p.s.failed(ctx, op, location{}, started)
 	switch {
 	case failed == nil:
 		return made, nil
@@ -257,7 +257,7 @@ func (p snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Se
 }
 
 // page reads one page of a list.
-func (p snapshots) page(ctx context.Context, op, filter, token string) ([]*computepb.Snapshot, string, answers.Answer, error) {
+func (p snapshots) page(ctx context.Context, op, filter, token string) ([]*computepb.Snapshot, string, apierror.Answer, error) {
 	var items []*computepb.Snapshot
 	next, seen, err := do(ctx, p.s, call[*compute.SnapshotsClient, string]{
 		op: op, client: compute.NewSnapshotsRESTClient,

@@ -8,7 +8,7 @@ import (
 	"github.com/googleapis/gax-go/v2"
 	"google.golang.org/api/option"
 
-	"github.com/shopfleet/shopfleet/cloud/gcp/answers"
+	"github.com/shopfleet/shopfleet/cloud/gcp/apierror"
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
 )
 
@@ -24,11 +24,11 @@ type call[C, R any] struct {
 }
 
 // do sends one request. The error is a *cloud.Error.
-func do[C, R any](ctx context.Context, s *session, c call[C, R]) (R, answers.Answer, error) {
+func do[C, R any](ctx context.Context, s *session, c call[C, R]) (R, apierror.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, identity.RequestTimeout)
 	defer cancel()
-	var seen answers.Answer
-	bound := s.credentials.Client(ctx, s.http, func(r *http.Response) { seen = answers.Of(r) })
+	var seen apierror.Answer
+	bound := s.credentials.Client(ctx, s.http, func(r *http.Response) { seen = apierror.Of(r) })
 	client, err := c.client(ctx, option.WithHTTPClient(bound), option.WithEndpoint(s.endpoint), option.WithLogger(slog.New(slog.DiscardHandler)))
 	var result R
 	if err == nil {
@@ -36,7 +36,7 @@ func do[C, R any](ctx context.Context, s *session, c call[C, R]) (R, answers.Ans
 		result, err = c.send(ctx, client, gax.WithRetry(func() gax.Retryer { return nil }))
 	}
 	if err != nil {
-		return result, seen, answers.Classify(answers.Failure{Op: c.op, Mutates: c.mutates, Makes: c.makes, Answer: seen, Cause: err})
+		return result, seen, apierror.Classify(apierror.Failure{Op: c.op, Mutates: c.mutates, Makes: c.makes, Answer: seen, Cause: err})
 	}
 	return result, seen, nil
 }

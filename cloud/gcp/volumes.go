@@ -11,7 +11,7 @@ import (
 	"github.com/googleapis/gax-go/v2"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/gcp/answers"
+	"github.com/shopfleet/shopfleet/cloud/gcp/apierror"
 )
 
 type volumes struct{ s *session }
@@ -31,7 +31,7 @@ func (p volumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (cloud
 }
 
 // disk reads a disk.
-func (s *session) disk(ctx context.Context, op string, at place) (*computepb.Disk, answers.Answer, error) {
+func (s *session) disk(ctx context.Context, op string, at location) (*computepb.Disk, apierror.Answer, error) {
 	if at.zone == "" {
 		return do(ctx, s, call[*compute.RegionDisksClient, *computepb.Disk]{
 			op: op, client: compute.NewRegionDisksRESTClient,
@@ -73,7 +73,7 @@ func (p volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud
 	if err != nil {
 		return cloud.Volume{}, err
 	}
-	found, _, err := p.s.disk(ctx, op, w.place)
+	found, _, err := p.s.disk(ctx, op, w.location)
 	if cloud.ClassOf(err) != cloud.ClassNotFound {
 		return p.adopt(w, found, err)
 	}
@@ -94,7 +94,7 @@ func (p volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud
 	case "":
 		return p.inserted(ctx, op, w, started)
 	case cloud.ClassConflict:
-		found, _, err := p.s.disk(ctx, op, w.place)
+		found, _, err := p.s.disk(ctx, op, w.location)
 		if cloud.ClassOf(err) == cloud.ClassNotFound {
 			return cloud.Volume{}, refuseCode(op, cloud.ClassAmbiguous, codeNotVisible, "the name %q is taken by what is not shown yet", w.name)
 		}
@@ -107,7 +107,7 @@ func (p volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud
 // wantedDisk is a disk that there should be.
 type wantedDisk struct {
 	spec cloud.VolumeSpec
-	place
+	location
 	// snapshot is the name of the one that it is made from.
 	snapshot string
 	body     *computepb.Disk
@@ -134,7 +134,7 @@ func (p volumes) want(op string, spec cloud.VolumeSpec) (wantedDisk, error) {
 	case spec.Tags[cloud.TagHub] == "":
 		return w, refuse(op, cloud.ClassInvalid, "disk %q has no tag %s", name, cloud.TagHub)
 	}
-	w.place = place{region: p.s.region, zone: spec.Zone, name: name}
+	w.location = location{region: p.s.region, zone: spec.Zone, name: name}
 	labels, description, err := encode(op, spec.Tags.With(cloud.Tags{cloud.TagName: name}))
 	if err != nil {
 		return w, err
@@ -224,14 +224,14 @@ func (p volumes) inserted(ctx context.Context, op string, w wantedDisk, started 
 		Type: tail(w.body.GetType()), IOPS: w.body.GetProvisionedIops(), Throughput: w.body.GetProvisionedThroughput(),
 		Tags: w.spec.Tags.With(cloud.Tags{cloud.TagName: w.name}),
 	}
-	found, _, err := p.s.disk(ctx, op, w.place)
+	found, _, err := p.s.disk(ctx, op, w.location)
 	if err == nil {
 		return p.adopt(w, found, nil)
 	}
 	if cloud.ClassOf(err) != cloud.ClassNotFound {
 		return made, nil
 	}
-	failed := p.s.failed(ctx, op, w.place, started)
+	failed := p.s.failed(ctx, op, w.location, started)
 	switch {
 	case failed == nil:
 		return made, nil

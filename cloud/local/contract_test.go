@@ -39,7 +39,7 @@ func spare() map[int]string {
 }
 
 // bench is a directory. Requests go wrong around the operations on it.
-func bench(t testing.TB) *cloudtest.Bench {
+func bench(t testing.TB) *cloudtest.Backend {
 	t.Helper()
 	base := t.TempDir()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
@@ -51,7 +51,7 @@ func bench(t testing.TB) *cloudtest.Bench {
 		}
 	}
 	here := directory{t: t, root: roots[false]}
-	b := &cloudtest.Bench{
+	b := &cloudtest.Backend{
 		Provider: v1.ProviderLocal, Clock: clock, Script: script, Store: here,
 		Regions: [2]string{"desk", "shelf"}, Zones: [2]string{"desk-a", "shelf-a"},
 		Refusal: refusal, ClassVolume: cloud.Volume{Type: "directory"},

@@ -13,11 +13,11 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/aws"
-	awsobjects "github.com/shopfleet/shopfleet/cloud/aws/objects"
+	awsobjects "github.com/shopfleet/shopfleet/cloud/aws/objectstore"
 	"github.com/shopfleet/shopfleet/cloud/azure"
-	azureobjects "github.com/shopfleet/shopfleet/cloud/azure/objects"
+	azureobjects "github.com/shopfleet/shopfleet/cloud/azure/objectstore"
 	"github.com/shopfleet/shopfleet/cloud/gcp"
-	gcpobjects "github.com/shopfleet/shopfleet/cloud/gcp/objects"
+	gcpobjects "github.com/shopfleet/shopfleet/cloud/gcp/objectstore"
 	"github.com/shopfleet/shopfleet/hub/setup"
 )
 

@@ -1,4 +1,4 @@
-// Package bench measures what must not be asserted: how fast the hub is, as a ratio
+// Package fixture measures what must not be asserted: how fast the hub is, as a ratio
 // to a bare client that does the same without deciding anything. Both are measured
 // in one run on one machine, so that the ratio means the same on another.
 //

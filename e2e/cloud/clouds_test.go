@@ -43,7 +43,7 @@ type provider struct {
 	// region that copies go to.
 	member, region, other string
 
-	world *fake.World
+	world *fake.Cloud
 	// bucket is what the door's account has for dumps.
 	bucket *bucket.Store
 	script *faults.Script
@@ -86,7 +86,7 @@ func (p *provider) account() string { return string(p.name) }
 func newAWS(t *testing.T) *provider {
 	t.Helper()
 	const id, key = "shopfleet-test", "not-a-secret"
-	world := fake.NewWorld(clock.RealClock{})
+	world := fake.NewCloud(clock.RealClock{})
 	newServer := func() *ec2.Server {
 		return ec2.New(world, ec2.Options{
 			Clock: clock.RealClock{}, Keys: []ec2.Key{{ID: id, Secret: key, Account: awsAccount, Name: "shopfleet"}},
@@ -121,7 +121,7 @@ func newAWS(t *testing.T) *provider {
 
 func newGCP(t *testing.T) *provider {
 	t.Helper()
-	world := fake.NewWorld(clock.RealClock{})
+	world := fake.NewCloud(clock.RealClock{})
 	newServer := func() *gce.Server {
 		return gce.New(world, gce.Options{Clock: clock.RealClock{}, Regions: map[string][]string{
 			"europe-west1": {"europe-west1-a", "europe-west1-b", "europe-west1-c"},
@@ -167,7 +167,7 @@ func newGCP(t *testing.T) *provider {
 func newAzure(t *testing.T) *provider {
 	t.Helper()
 	const phrase = "s3cr~et.VALUE"
-	world := fake.NewWorld(clock.RealClock{})
+	world := fake.NewCloud(clock.RealClock{})
 	newServer := func() *arm.Server {
 		return arm.New(world, arm.Options{Clock: clock.RealClock{}, Accounts: []arm.Account{{
 			Subscription: subscription, Tenant: tenant, ClientID: application, ClientSecret: phrase, Groups: []string{hubGroup, nodeGroup},

@@ -28,7 +28,7 @@ type stage struct {
 
 func newStage() *stage {
 	s := &stage{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), requests: &faults.Script{}}
-	world := fake.NewWorld(s.clock)
+	world := fake.NewCloud(s.clock)
 	s.Accounts = New(Options{Clock: s.clock, Buckets: cloud.Buckets{v1.ProviderAWS: s.open}, Registry: cloud.Registry{
 		v1.ProviderAWS: func(_ context.Context, c cloud.Config) (cloud.Session, error) {
 			s.connected = append(s.connected, c)

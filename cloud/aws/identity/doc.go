@@ -10,7 +10,7 @@
 //
 // # Not
 //
-// Nothing of EC2 or S3: packages cloud/aws and cloud/aws/objects know the codes of theirs.
+// Nothing of EC2 or S3: packages cloud/aws and cloud/aws/objectstore know the codes of theirs.
 //
 // # Trade-offs
 //

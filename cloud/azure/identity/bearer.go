@@ -45,7 +45,7 @@ func Client(client *http.Client) *http.Client {
 
 // New makes the authorization that an account names. Its error names the field of the
 // CloudAccount that is wrong. The client must not follow redirects.
-func New(config cloud.Config, at Place, client *http.Client) (*Bearer, error) {
+func New(config cloud.Config, at Environment, client *http.Client) (*Bearer, error) {
 	credential, err := newCredential(config, at, client)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func New(config cloud.Config, at Place, client *http.Client) (*Bearer, error) {
 	return newBearer(credential, at, config.Clock), nil
 }
 
-func newBearer(credential azcore.TokenCredential, at Place, c clock.PassiveClock) *Bearer {
+func newBearer(credential azcore.TokenCredential, at Environment, c clock.PassiveClock) *Bearer {
 	b := &Bearer{credential: credential, scope: at.scope(), clock: c, turn: make(chan struct{}, 1)}
 	// Behind a private endpoint, the next page may be named by the public host.
 	for _, one := range []string{at.Endpoint(), azcloud.AzurePublic.Services[at.service].Endpoint} {

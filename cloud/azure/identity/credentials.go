@@ -31,7 +31,7 @@ const (
 )
 
 // newCredential makes the credentials that an account names, and no others.
-func newCredential(config cloud.Config, at Place, client *http.Client) (azcore.TokenCredential, error) {
+func newCredential(config cloud.Config, at Environment, client *http.Client) (azcore.TokenCredential, error) {
 	kind, azure := config.Spec.Credentials.Type, config.Spec.Azure
 	if kind == v1.CredentialsAmbient {
 		return newAmbient(config, at, client)
@@ -180,7 +180,7 @@ type ambient struct {
 
 // newAmbient is workload identity where the pod has been given that, and the managed
 // identity of the machine elsewhere. Only here the environment is read.
-func newAmbient(config cloud.Config, at Place, client *http.Client) (azcore.TokenCredential, error) {
+func newAmbient(config cloud.Config, at Environment, client *http.Client) (azcore.TokenCredential, error) {
 	options := azcore.ClientOptions{Transport: client, Retry: policy.RetryOptions{MaxRetries: -1}}
 	if at.named {
 		options.Cloud = at.Configuration

@@ -13,7 +13,7 @@ import (
 const Blobs azcloud.ServiceName = "shopfleet/blobs"
 
 // Place is where an API is, and where tokens for it are given out.
-type Place struct {
+type Environment struct {
 	azcloud.Configuration
 
 	service azcloud.ServiceName
@@ -22,9 +22,9 @@ type Place struct {
 }
 
 // Endpoint is the base URL of the API.
-func (p Place) Endpoint() string { return p.Services[p.service].Endpoint }
+func (p Environment) Endpoint() string { return p.Services[p.service].Endpoint }
 
-func (p Place) scope() string { return p.Services[p.service].Audience + "/.default" }
+func (p Environment) scope() string { return p.Services[p.service].Audience + "/.default" }
 
 // nation is a cloud of its own, with the domain of its storage.
 type nation struct {
@@ -43,23 +43,23 @@ func nations() []nation {
 
 // Locate finds out about an endpoint of Azure Resource Manager; empty is the public
 // cloud's. It must be https, or http on a loopback address.
-func Locate(endpoint string) (Place, error) {
+func Locate(endpoint string) (Environment, error) {
 	if endpoint == "" {
-		return Place{azcloud.AzurePublic, azcloud.ResourceManager, false}, nil
+		return Environment{azcloud.AzurePublic, azcloud.ResourceManager, false}, nil
 	}
 	u, loopback, err := parse(endpoint)
 	if err != nil {
-		return Place{}, err
+		return Environment{}, err
 	}
 	for _, known := range nations() {
 		of, err := url.Parse(known.Services[azcloud.ResourceManager].Endpoint)
 		if err == nil && u.Scheme == "https" && strings.EqualFold(u.Hostname(), of.Hostname()) {
-			return Place{known.Configuration, azcloud.ResourceManager, true}, nil
+			return Environment{known.Configuration, azcloud.ResourceManager, true}, nil
 		}
 	}
 	base := strings.TrimSuffix(endpoint, "/")
 	public := azcloud.AzurePublic.Services[azcloud.ResourceManager]
-	at := Place{azcloud.Configuration{
+	at := Environment{azcloud.Configuration{
 		ActiveDirectoryAuthorityHost: azcloud.AzurePublic.ActiveDirectoryAuthorityHost,
 		Services: map[azcloud.ServiceName]azcloud.ServiceConfiguration{
 			azcloud.ResourceManager: {Endpoint: base, Audience: public.Audience},
@@ -74,14 +74,14 @@ func Locate(endpoint string) (Place, error) {
 // Blobs finds out where the blobs of a storage account are in the same cloud: at an
 // endpoint, or where the cloud has them when that is empty. It must be https, or http on
 // a loopback address. Where no endpoint names the cloud, that of the blobs does.
-func (p Place) Blobs(storageAccount, endpoint string) (Place, error) {
+func (p Environment) Blobs(storageAccount, endpoint string) (Environment, error) {
 	authority, named, base := p.ActiveDirectoryAuthorityHost, p.named, ""
 	if endpoint == "" {
 		base = "https://" + storageAccount + ".blob." + p.storage()
 	} else {
 		u, loopback, err := parse(endpoint)
 		if err != nil {
-			return Place{}, err
+			return Environment{}, err
 		}
 		base = strings.TrimSuffix(endpoint, "/")
 		for _, known := range nations() {
@@ -93,7 +93,7 @@ func (p Place) Blobs(storageAccount, endpoint string) (Place, error) {
 			authority, named = base+"/", true
 		}
 	}
-	return Place{azcloud.Configuration{
+	return Environment{azcloud.Configuration{
 		ActiveDirectoryAuthorityHost: authority,
 		Services: map[azcloud.ServiceName]azcloud.ServiceConfiguration{
 			Blobs: {Endpoint: base, Audience: "https://storage.azure.com"}, // In all clouds.
@@ -102,7 +102,7 @@ func (p Place) Blobs(storageAccount, endpoint string) (Place, error) {
 }
 
 // storage is the domain of the cloud's storage.
-func (p Place) storage() string {
+func (p Environment) storage() string {
 	for _, known := range nations() {
 		if known.ActiveDirectoryAuthorityHost == p.ActiveDirectoryAuthorityHost {
 			return known.storage

@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-func basicCases() []bench.Case {
-	return []bench.Case{
+func basicCases() []fixture.Case {
+	return []fixture.Case{
 		{Number: 1, Name: "a snapshot becomes Cut, then Ready", Run: createAndFollow},
 		{Number: 2, Name: "ensuring twice makes one", Run: ensureTwice},
 		{Number: 3, Name: "ensuring from eight at once leaves one", Run: ensureAtOnce},
@@ -27,8 +27,8 @@ func basicCases() []bench.Case {
 	}
 }
 
-func createAndFollow(s *bench.Stand) {
-	session, volume := s.Session(bench.Options{}), s.Volume("data")
+func createAndFollow(s *fixture.Fixture) {
+	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	s.Pace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
 	began := s.Clock.Now()
 	got := s.Ensure(session, s.Spec(volume, "0"))
@@ -59,8 +59,8 @@ func createAndFollow(s *bench.Stand) {
 			s.Errorf("the point in time is %s after the request", cut.Sub(began))
 		}
 	}
-	if got.SizeBytes != 20*bench.GiB || got.Progress != 100 && got.Progress != -1 {
-		s.Errorf("size %d and progress %d when ready, want %d and 100 or unknown", got.SizeBytes, got.Progress, 20*bench.GiB)
+	if got.SizeBytes != 20*fixture.GiB || got.Progress != 100 && got.Progress != -1 {
+		s.Errorf("size %d and progress %d when ready, want %d and 100 or unknown", got.SizeBytes, got.Progress, 20*fixture.GiB)
 	}
 	if again := s.Ensure(session, s.Spec(volume, "0")); again.Ref != got.Ref || again.State != cloud.StateReady {
 		s.Errorf("ensured again: %q in state %q, want %q", again.Ref.ID, again.State, got.Ref.ID)
@@ -68,7 +68,7 @@ func createAndFollow(s *bench.Stand) {
 }
 
 // checkSnapshot checks what is true of a snapshot in every state.
-func checkSnapshot(s *bench.Stand, got cloud.Snapshot, volume cloud.VolumeRef) {
+func checkSnapshot(s *fixture.Fixture, got cloud.Snapshot, volume cloud.VolumeRef) {
 	s.Helper()
 	if got.Ref.ID == "" || got.Ref.Region != s.Regions[0] || !strings.EqualFold(got.SourceHandle, volume.Handle) {
 		s.Errorf("snapshot %q in %q of volume %q, want one in %q of %q", got.Ref.ID, got.Ref.Region, got.SourceHandle, s.Regions[0], volume.Handle)
@@ -81,11 +81,11 @@ func checkSnapshot(s *bench.Stand, got cloud.Snapshot, volume cloud.VolumeRef) {
 	}
 }
 
-func ensureTwice(s *bench.Stand) {
+func ensureTwice(s *fixture.Fixture) {
 	volume := s.Volume("data")
 	spec := s.Spec(volume, "0")
-	first := s.Ensure(s.Session(bench.Options{}), spec)
-	second := s.Ensure(s.Session(bench.Options{}), spec)
+	first := s.Ensure(s.Session(fixture.Options{}), spec)
+	second := s.Ensure(s.Session(fixture.Options{}), spec)
 	if first.Ref != second.Ref || first.Name != second.Name || len(second.Duplicates) > 0 {
 		s.Errorf("second %v (duplicates %v), want %v", second.Ref, second.Duplicates, first.Ref)
 	}
@@ -93,9 +93,9 @@ func ensureTwice(s *bench.Stand) {
 	s.WantCount(faults.OpCreateSnapshot, 1)
 }
 
-func ensureAtOnce(s *bench.Stand) {
+func ensureAtOnce(s *fixture.Fixture) {
 	volume := s.Volume("data")
-	sessions := []cloud.Session{s.Session(bench.Options{}), s.Session(bench.Options{})}
+	sessions := []cloud.Session{s.Session(fixture.Options{}), s.Session(fixture.Options{})}
 	spec := s.Spec(volume, "0")
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -120,8 +120,8 @@ func ensureAtOnce(s *bench.Stand) {
 	}
 }
 
-func nameTaken(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func nameTaken(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	spec := s.Spec(s.Volume("data"), "0")
 	s.Ensure(session, spec)
 	s.Clock.Step(10 * time.Minute)
@@ -131,8 +131,8 @@ func nameTaken(s *bench.Stand) {
 	s.One(spec.Name)
 }
 
-func volumeMadeAnew(s *bench.Stand) {
-	session, old := s.Session(bench.Options{}), s.Volume("data")
+func volumeMadeAnew(s *fixture.Fixture) {
+	session, old := s.Session(fixture.Options{}), s.Volume("data")
 	before, err := session.Volumes.DescribeVolume(s.Context(), old)
 	if err != nil || before.UID == "" {
 		s.Fatalf("describing the volume: UID %q, %v", before.UID, err)
@@ -161,8 +161,8 @@ func volumeMadeAnew(s *bench.Stand) {
 	s.WantCount(faults.OpCreateSnapshot, 1)
 }
 
-func volumeMissing(s *bench.Stand) {
-	session, volume := s.Session(bench.Options{}), s.Volume("data")
+func volumeMissing(s *fixture.Fixture) {
+	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	s.Store.RemoveVolume(volume.Handle)
 	_, err := session.Volumes.DescribeVolume(s.Context(), volume)
 	s.WantClass(err, cloud.ClassNotFound)
@@ -174,8 +174,8 @@ func volumeMissing(s *bench.Stand) {
 	}
 }
 
-func tagsComeBack(s *bench.Stand) {
-	session, volume := s.Session(bench.Options{}), s.Volume("data")
+func tagsComeBack(s *fixture.Fixture) {
+	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	described, err := session.Volumes.DescribeVolume(s.Context(), volume)
 	if err != nil {
 		s.Fatal(err)
@@ -194,7 +194,7 @@ func tagsComeBack(s *bench.Stand) {
 	made := s.Ensure(session, spec)
 	want[cloud.TagName] = spec.Name
 	s.Clock.Step(10 * time.Minute)
-	listed, err := s.List(s.Session(bench.Options{}), s.Owner)
+	listed, err := s.List(s.Session(fixture.Options{}), s.Owner)
 	if err != nil || len(listed) != 1 {
 		s.Fatalf("listed %d, %v", len(listed), err)
 	}
@@ -205,8 +205,8 @@ func tagsComeBack(s *bench.Stand) {
 	}
 }
 
-func namesAreTaken(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func namesAreTaken(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	seen := map[string]string{}
 	for _, app := range []string{"shop", "Ünïcode-店", strings.Repeat("long", 60), ""} {
 		for _, attempt := range []int{0, 1, 99} {

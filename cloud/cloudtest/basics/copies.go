@@ -7,21 +7,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-func copyCases() []bench.Case {
-	return []bench.Case{
+func copyCases() []fixture.Case {
+	return []fixture.Case{
 		{Number: 15, Name: "a copy in the second region has its own tags and states", Run: copyToRegion},
 		{Number: 16, Name: "a snapshot is stored in the locations asked for", Run: copyByLocation},
 		{Number: 33, Name: "a copy fails when its source goes", Run: copySourceGone},
 	}
 }
 
-func copyToRegion(s *bench.Stand) {
-	here := s.Session(bench.Options{})
+func copyToRegion(s *fixture.Fixture) {
+	here := s.Session(fixture.Options{})
 	volume := s.Volume("data")
 	s.Pace(fake.Pace{Taken: 10 * time.Second, Ready: 4 * time.Minute})
 	source := s.Ready(here, volume)
@@ -59,8 +59,8 @@ func copyToRegion(s *bench.Stand) {
 	s.WantClass(err, cloud.ClassNotFound)
 }
 
-func copyByLocation(s *bench.Stand) {
-	session, volume := s.Session(bench.Options{}), s.Volume("data")
+func copyByLocation(s *fixture.Fixture) {
+	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	spec := s.Spec(volume, "0")
 	spec.Locations = []string{s.Regions[1]}
 	made := s.Ensure(session, spec)
@@ -68,7 +68,7 @@ func copyByLocation(s *bench.Stand) {
 	if got := s.Get(session, made.Ref); !slices.Equal(got.Locations, spec.Locations) {
 		s.Errorf("stored in %v, want %v", got.Locations, spec.Locations)
 	}
-	if there := s.Get(s.Session(bench.Options{Region: 1}), made.Ref); there.State != cloud.StateReady {
+	if there := s.Get(s.Session(fixture.Options{Region: 1}), made.Ref); there.State != cloud.StateReady {
 		s.Errorf("state %q seen from the second region", there.State)
 	}
 	c := s.Copier(made.Ref)
@@ -77,8 +77,8 @@ func copyByLocation(s *bench.Stand) {
 	s.WantCount(faults.OpCopySnapshot, 0)
 }
 
-func copySourceGone(s *bench.Stand) {
-	here, volume := s.Session(bench.Options{}), s.Volume("data")
+func copySourceGone(s *fixture.Fixture) {
+	here, volume := s.Session(fixture.Options{}), s.Volume("data")
 	s.Pace(fake.Pace{Ready: 5 * time.Minute})
 	source := s.Ready(here, volume)
 	c := s.Copier(source.Ref)

@@ -8,10 +8,10 @@ package basics
 import (
 	"slices"
 
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
 // Cases returns them, in no order.
-func Cases() []bench.Case {
+func Cases() []fixture.Case {
 	return slices.Concat(basicCases(), listCases(), foreignCases(), copyCases(), volumeCases())
 }

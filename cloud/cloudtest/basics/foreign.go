@@ -6,13 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-func foreignCases() []bench.Case {
-	return []bench.Case{
+func foreignCases() []fixture.Case {
+	return []fixture.Case{
 		{Number: 12, Name: "deleting twice is nil", Run: deleteTwice},
 		{Number: 13, Name: "what is foreign is not deleted, and nothing is sent", Run: deleteForeign},
 		{Number: 14, Name: "what is used or locked is not deleted, without a loop", Run: deleteHeld},
@@ -21,8 +21,8 @@ func foreignCases() []bench.Case {
 	}
 }
 
-func deleteTwice(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func deleteTwice(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	made := s.Ready(session, s.Volume("data"))
 	for range 2 {
 		if err := session.Snapshots.DeleteSnapshot(s.Context(), made.Ref, s.Owner); err != nil {
@@ -46,8 +46,8 @@ func deleteTwice(s *bench.Stand) {
 	}
 }
 
-func deleteForeign(s *bench.Stand) {
-	session, volume := s.Session(bench.Options{}), s.Volume("data")
+func deleteForeign(s *fixture.Fixture) {
+	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	theirs := s.Ensure(session, s.SpecOf(s.OtherHub(), volume, "0"))
 	neighbour := cloud.Owner{Hub: s.Owner.Hub, App: "c0ffee00-0000-4000-8000-000000000001"}
 	s.Clock.Step(30 * time.Minute)
@@ -70,16 +70,16 @@ func deleteForeign(s *bench.Stand) {
 }
 
 // foreign fails unless an error says that something is not ours.
-func foreign(s *bench.Stand, err error) {
+func foreign(s *fixture.Fixture, err error) {
 	s.Helper()
 	s.WantClass(err, cloud.ClassDenied)
-	if code := bench.CodeOf(err); code != cloud.CodeForeign {
+	if code := fixture.CodeOf(err); code != cloud.CodeForeign {
 		s.Fatalf("code %q, want %q", code, cloud.CodeForeign)
 	}
 }
 
-func deleteHeld(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func deleteHeld(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	for name, hold := range map[string]func(*fake.Snapshot, bool){
 		"used":   func(snapshot *fake.Snapshot, held bool) { snapshot.Used = held },
 		"locked": func(snapshot *fake.Snapshot, held bool) { snapshot.Locked = held },
@@ -99,8 +99,8 @@ func deleteHeld(s *bench.Stand) {
 	}
 }
 
-func deletePending(s *bench.Stand) {
-	session, volume := s.Session(bench.Options{}), s.Volume("data")
+func deletePending(s *fixture.Fixture) {
+	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	s.Pace(fake.Pace{Taken: 20 * time.Second, Ready: 5 * time.Minute})
 	spec := s.Spec(volume, "0")
 	ref := s.Ensure(session, spec).Ref
@@ -117,8 +117,8 @@ func deletePending(s *bench.Stand) {
 	s.WantClass(err, cloud.ClassNotFound)
 }
 
-func tagsStripped(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func tagsStripped(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	stripped, kept := s.Ready(session, s.Volume("data")), s.Ready(session, s.Volume("other"))
 	s.Store.EditSnapshot(stripped.Ref.ID, func(snapshot *fake.Snapshot) { snapshot.Tags = nil })
 	if diff := cmp.Diff([]string{kept.Ref.ID}, s.IDs(session, s.Owner)); diff != "" {

@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
-func listCases() []bench.Case {
-	return []bench.Case{
+func listCases() []fixture.Case {
+	return []fixture.Case{
 		{Number: 9, Name: "a list of several pages is complete", Run: listPages},
 		{Number: 10, Name: "a list is right while things come and go", Run: listWhileChanging},
 		{Number: 11, Name: "what nobody knows is NotFound", Run: getUnknown},
@@ -23,8 +23,8 @@ func listCases() []bench.Case {
 	}
 }
 
-func listPages(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func listPages(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	s.Pages()
 	if got := s.IDs(session, s.Owner); len(got) != 0 {
 		s.Errorf("an empty cloud has %v", got)
@@ -53,8 +53,8 @@ func listPages(s *bench.Stand) {
 	}
 }
 
-func listWhileChanging(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func listWhileChanging(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	s.Pages()
 	stay := map[string]int{}
 	for _, id := range s.Several(session, s.Owner, 7) {
@@ -83,16 +83,16 @@ func listWhileChanging(s *bench.Stand) {
 	}
 }
 
-func getUnknown(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func getUnknown(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	ref := s.Ready(session, s.Volume("data")).Ref
 	s.Store.RemoveSnapshot(ref.ID)
 	_, err := session.Snapshots.GetSnapshot(s.Context(), ref)
 	s.WantClass(err, cloud.ClassNotFound)
 }
 
-func listIncomplete(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func listIncomplete(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	s.Pages()
 	want := s.Several(session, s.Owner, 5)
 	skip := 1
@@ -121,8 +121,8 @@ func listIncomplete(s *bench.Stand) {
 	}
 }
 
-func deletedByOthers(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func deletedByOthers(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	gone, stays := s.Ready(session, s.Volume("data")).Ref, s.Ready(session, s.Volume("other")).Ref
 	s.Store.RemoveSnapshot(gone.ID)
 	if diff := cmp.Diff([]string{stays.ID}, s.IDs(session, s.Owner)); diff != "" {
@@ -135,8 +135,8 @@ func deletedByOthers(s *bench.Stand) {
 	s.WantClass(err, cloud.ClassNotFound)
 }
 
-func twoHubs(s *bench.Stand) {
-	session, other, volume := s.Session(bench.Options{}), s.Session(bench.Options{}), s.Volume("data")
+func twoHubs(s *fixture.Fixture) {
+	session, other, volume := s.Session(fixture.Options{}), s.Session(fixture.Options{}), s.Volume("data")
 	ours := s.Ensure(session, s.Spec(volume, "0"))
 	s.Clock.Step(30 * time.Minute)
 	theirs := s.Ensure(other, s.SpecOf(s.OtherHub(), volume, "0"))

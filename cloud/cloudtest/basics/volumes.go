@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-func volumeCases() []bench.Case {
-	return []bench.Case{
+func volumeCases() []fixture.Case {
+	return []fixture.Case{
 		{Number: 17, Name: "ensuring a volume twice makes one, as its class says", Run: volumeTwice},
 		{Number: 18, Name: "a volume may be larger than its snapshot, not smaller", Run: volumeSizes},
 		{Number: 19, Name: "a handle comes back as it was", Run: handleComesBack},
@@ -20,7 +20,7 @@ func volumeCases() []bench.Case {
 }
 
 // restored are the volumes that the cloud has of a name.
-func restored(s *bench.Stand, name string) []fake.Volume {
+func restored(s *fixture.Fixture, name string) []fake.Volume {
 	var out []fake.Volume
 	for _, volume := range s.Store.Volumes() {
 		if volume.Tags[cloud.TagName] == name {
@@ -30,8 +30,8 @@ func restored(s *bench.Stand, name string) []fake.Volume {
 	return out
 }
 
-func volumeTwice(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func volumeTwice(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	from := s.Ready(session, s.Volume("data"))
 	spec := s.VolumeSpec(from.Ref, "twice")
 	s.Script.Add(faults.Fault{Op: faults.OpCreateVolume, Kind: faults.DropAfter})
@@ -40,7 +40,7 @@ func volumeTwice(s *bench.Stand) {
 		s.WantClass(err, cloud.ClassAmbiguous)
 	}
 	s.Clock.Step(20 * time.Second)
-	first, err := s.Session(bench.Options{}).Volumes.EnsureVolume(s.Context(), spec)
+	first, err := s.Session(fixture.Options{}).Volumes.EnsureVolume(s.Context(), spec)
 	if err != nil {
 		s.Fatalf("ensuring after a lost answer: %v", err)
 	}
@@ -53,7 +53,7 @@ func volumeTwice(s *bench.Stand) {
 		s.Fatalf("the cloud has %d volumes of one name: %v", len(all), all)
 	}
 	want := s.ClassVolume
-	if got.State != cloud.StateReady || got.Ref.Zone != s.Zones[0] || got.Ref.Region != s.Regions[0] || got.SizeBytes != 40*bench.GiB || got.UID == "" ||
+	if got.State != cloud.StateReady || got.Ref.Zone != s.Zones[0] || got.Ref.Region != s.Regions[0] || got.SizeBytes != 40*fixture.GiB || got.UID == "" ||
 		got.Type != want.Type || got.IOPS != want.IOPS || got.Throughput != want.Throughput || got.Encrypted != want.Encrypted {
 		s.Errorf("volume %+v, want it ready in zone %q with 40 GiB and as %+v", got, s.Zones[0], want)
 	}
@@ -64,7 +64,7 @@ func volumeTwice(s *bench.Stand) {
 }
 
 // deleteVolume deletes what was restored: not while it is attached, and twice after.
-func deleteVolume(s *bench.Stand, session cloud.Session, ref cloud.VolumeRef) {
+func deleteVolume(s *fixture.Fixture, session cloud.Session, ref cloud.VolumeRef) {
 	s.Helper()
 	s.Store.EditVolume(ref.Handle, func(v *fake.Volume) { v.Attached = true })
 	s.WantClass(session.Volumes.DeleteVolume(s.Context(), ref, s.Owner), cloud.ClassInUse)
@@ -80,24 +80,24 @@ func deleteVolume(s *bench.Stand, session cloud.Session, ref cloud.VolumeRef) {
 	s.WantClass(err, cloud.ClassNotFound)
 }
 
-func volumeSizes(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func volumeSizes(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	from := s.Ready(session, s.Volume("data"))
-	for kind, size := range map[string]int64{"same": 20 * bench.GiB, "larger": 64 * bench.GiB, "unsaid": 0} {
+	for kind, size := range map[string]int64{"same": 20 * fixture.GiB, "larger": 64 * fixture.GiB, "unsaid": 0} {
 		spec := s.VolumeSpec(from.Ref, kind)
 		spec.SizeBytes = size
 		got, err := session.Volumes.EnsureVolume(s.Context(), spec)
 		if err != nil {
 			s.Fatalf("%s: %v", kind, err)
 		}
-		if want := max(size, 20*bench.GiB); got.SizeBytes != want {
+		if want := max(size, 20*fixture.GiB); got.SizeBytes != want {
 			s.Errorf("%s: %d bytes, want %d", kind, got.SizeBytes, want)
 		}
 		s.Clock.Step(15 * time.Minute)
 	}
 	before := s.Script.Count(faults.OpCreateVolume)
 	spec := s.VolumeSpec(from.Ref, "smaller")
-	spec.SizeBytes = 19 * bench.GiB
+	spec.SizeBytes = 19 * fixture.GiB
 	_, err := session.Volumes.EnsureVolume(s.Context(), spec)
 	s.WantClass(err, cloud.ClassInvalid)
 	s.WantCount(faults.OpCreateVolume, before)
@@ -108,10 +108,10 @@ func volumeSizes(s *bench.Stand) {
 }
 
 // handleComesBack is the provider's half; what is in a PersistentVolume is cloud/csi's.
-func handleComesBack(s *bench.Stand) {
-	session, volume := s.Session(bench.Options{}), s.Volume("data")
+func handleComesBack(s *fixture.Fixture) {
+	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	got, err := session.Volumes.DescribeVolume(s.Context(), volume)
-	if err != nil || got.Ref != volume || got.SizeBytes != 20*bench.GiB || got.State != cloud.StateReady {
+	if err != nil || got.Ref != volume || got.SizeBytes != 20*fixture.GiB || got.State != cloud.StateReady {
 		s.Fatalf("described %+v, %v; want %+v ready with 20 GiB", got, err, volume)
 	}
 	from := s.Ready(session, volume)
@@ -126,6 +126,6 @@ func handleComesBack(s *bench.Stand) {
 	}
 }
 
-func classesElsewhere(s *bench.Stand) {
+func classesElsewhere(s *fixture.Fixture) {
 	s.Skip("spare: covered by cloud/csi, where no provider is needed")
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
-func accessCases() []bench.Case {
-	return []bench.Case{
+func accessCases() []fixture.Case {
+	return []fixture.Case{
 		{Number: 29, Name: "wrong credentials are refused with one request", Run: wrongCredentials},
 		{Number: 30, Name: "a missing permission is named", Run: permissionMissing},
 		{Number: 43, Name: "one account that hangs holds up no other", Run: oneAccountHangs},
@@ -24,9 +24,9 @@ func accessCases() []bench.Case {
 	}
 }
 
-func wrongCredentials(s *bench.Stand) {
+func wrongCredentials(s *fixture.Fixture) {
 	volume := s.Volume("data")
-	good := s.Session(bench.Options{})
+	good := s.Session(fixture.Options{})
 	ref := s.Ready(good, volume).Ref
 	for name, call := range map[string]func(cloud.Session) error{
 		"EnsureSnapshot": func(bad cloud.Session) error {
@@ -37,7 +37,7 @@ func wrongCredentials(s *bench.Stand) {
 		"DeleteSnapshot": func(bad cloud.Session) error { return bad.Snapshots.DeleteSnapshot(s.Context(), ref, s.Owner) },
 		"Identity":       func(bad cloud.Session) error { _, err := bad.Access.Identity(s.Context()); return err },
 	} {
-		bad := s.Session(bench.Options{BadCredentials: true})
+		bad := s.Session(fixture.Options{BadCredentials: true})
 		before := s.Script.Count(faults.OpAny)
 		err := call(bad)
 		s.WantClass(err, cloud.ClassAuthExpired, cloud.ClassDenied)
@@ -66,8 +66,8 @@ func wrongCredentials(s *bench.Stand) {
 	}
 }
 
-func permissionMissing(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func permissionMissing(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	made := s.Ready(session, s.Volume("data"))
 	s.Script.Add(faults.Fault{Op: faults.OpDeleteSnapshot, Times: -1, Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassDenied, faults.OpDeleteSnapshot, 0)})
 	err := session.Snapshots.DeleteSnapshot(s.Context(), made.Ref, s.Owner)
@@ -96,8 +96,8 @@ func permissionMissing(s *bench.Stand) {
 	}
 }
 
-func oneAccountHangs(s *bench.Stand) {
-	hangs, answers := s.Session(bench.Options{}), s.Session(bench.Options{OtherAccount: true})
+func oneAccountHangs(s *fixture.Fixture) {
+	hangs, answers := s.Session(fixture.Options{}), s.Session(fixture.Options{OtherAccount: true})
 	began := make(chan struct{})
 	var once sync.Once
 	s.Script.Chance(func(faults.Op) (faults.Fault, bool) {
@@ -130,8 +130,8 @@ func oneAccountHangs(s *bench.Stand) {
 	}
 }
 
-func timeIsTheProviders(s *bench.Stand) {
-	session, volume := s.Session(bench.Options{}), s.Volume("data")
+func timeIsTheProviders(s *fixture.Fixture) {
+	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	made := s.Ready(session, volume)
 	if made.ObservedAt.IsZero() {
 		s.Skip("spare: its answers do not tell the time")
@@ -147,7 +147,7 @@ func timeIsTheProviders(s *bench.Stand) {
 
 // requestsAndSecrets does everything, well and badly; what is wanted of all requests and
 // errors is looked at after every case, and after this one too.
-func requestsAndSecrets(s *bench.Stand) {
+func requestsAndSecrets(s *fixture.Fixture) {
 	kinds := []faults.Fault{
 		{Kind: faults.DropBefore}, {Kind: faults.DropAfter}, {Kind: faults.Truncate}, {Kind: faults.Garble},
 		{Kind: faults.Refuse}, {Kind: ""},
@@ -167,10 +167,10 @@ func requestsAndSecrets(s *bench.Stand) {
 			}
 			s.Script.Add(fault)
 		}
-		everything(s, s.Session(bench.Options{}), string(fault.Kind))
+		everything(s, s.Session(fixture.Options{}), string(fault.Kind))
 		s.Script.Clear()
 	}
-	everything(s, s.Session(bench.Options{BadCredentials: true}), "bad")
+	everything(s, s.Session(fixture.Options{BadCredentials: true}), "bad")
 	if s.Script.Count(faults.OpAny) == 0 {
 		s.Fatal("no request was recorded")
 	}
@@ -183,7 +183,7 @@ func requestsAndSecrets(s *bench.Stand) {
 }
 
 // everything calls all methods, whatever they answer.
-func everything(s *bench.Stand, session cloud.Session, name string) {
+func everything(s *fixture.Fixture, session cloud.Session, name string) {
 	s.Helper()
 	ctx, volume := s.Context(), s.Volume("data-"+strings.ToLower(name))
 	_, _ = session.Access.Identity(ctx)

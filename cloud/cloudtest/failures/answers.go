@@ -8,13 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-func answerCases() []bench.Case {
-	return []bench.Case{
+func answerCases() []fixture.Case {
+	return []fixture.Case{
 		{Number: 31, Name: "a snapshot that is stuck stays as it is", Run: stuck},
 		{Number: 32, Name: "what fails after it was accepted is Failed, with a message", Run: failsLater},
 		{Number: 39, Name: "answers that make no sense are Transient, or Ambiguous after a change", Run: senseless},
@@ -23,8 +23,8 @@ func answerCases() []bench.Case {
 	}
 }
 
-func stuck(s *bench.Stand) {
-	session, volume := s.Session(bench.Options{}), s.Volume("data")
+func stuck(s *fixture.Fixture) {
+	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	s.Pace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
 	s.World.StickNext()
 	c := s.Caller(session, volume, "0")
@@ -43,8 +43,8 @@ func stuck(s *bench.Stand) {
 	}
 }
 
-func failsLater(s *bench.Stand) {
-	session, volume := s.Session(bench.Options{}), s.Volume("data")
+func failsLater(s *fixture.Fixture) {
+	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	s.Pace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
 	s.World.FailNext("the key is disabled")
 	c := s.Caller(session, volume, "0")
@@ -69,8 +69,8 @@ func failsLater(s *bench.Stand) {
 	s.One(c.Spec.Name)
 }
 
-func senseless(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func senseless(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	made := s.Ready(session, s.Volume("data"))
 	for i, kind := range []faults.Kind{faults.Truncate, faults.Garble} {
 		s.Script.Add(faults.Fault{Op: faults.OpGetSnapshot, Kind: kind})
@@ -96,11 +96,11 @@ func senseless(s *bench.Stand) {
 	}
 }
 
-func unknownState(s *bench.Stand) {
+func unknownState(s *fixture.Fixture) {
 	if s.UnknownState == nil {
 		s.Fatal("Bench.UnknownState is not set; a provider without states has case 40 in Spare")
 	}
-	session := s.Session(bench.Options{})
+	session := s.Session(fixture.Options{})
 	made := s.Ready(session, s.Volume("data"))
 	s.Script.Add(faults.Fault{Op: faults.OpGetSnapshot, Kind: faults.Refuse, Answer: s.UnknownState(s, made.Ref)})
 	if got := s.Get(session, made.Ref); got.State != cloud.StateCreating {
@@ -111,8 +111,8 @@ func unknownState(s *bench.Stand) {
 	}
 }
 
-func cancelled(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func cancelled(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	made := s.Ready(session, s.Volume("data"))
 	c := s.Caller(session, s.Volume("other"), "0")
 	s.WantClass(cancelDuring(s, faults.OpGetSnapshot, func(ctx context.Context) error {
@@ -141,7 +141,7 @@ func cancelled(s *bench.Stand) {
 }
 
 // cancelDuring makes a call, and cancels it when a request of an operation hangs.
-func cancelDuring(s *bench.Stand, op faults.Op, call func(context.Context) error) error {
+func cancelDuring(s *fixture.Fixture, op faults.Op, call func(context.Context) error) error {
 	s.Helper()
 	began, ended := make(chan struct{}), make(chan error, 1)
 	hung := false

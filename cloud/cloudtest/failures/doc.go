@@ -7,10 +7,10 @@ package failures
 import (
 	"slices"
 
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
 // Cases returns them, in no order.
-func Cases() []bench.Case {
+func Cases() []fixture.Case {
 	return slices.Concat(throttleCases(), lostCases(), accessCases(), answerCases())
 }

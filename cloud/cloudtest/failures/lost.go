@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-func lostCases() []bench.Case {
-	return []bench.Case{
+func lostCases() []fixture.Case {
+	return []fixture.Case{
 		{Number: 23, Name: "errors before the effect leave one", Run: errorsBefore},
 		{Number: 24, Name: "effect, then the connection cut: no duplicate survives", Run: effectThenCut},
 		{Number: 25, Name: "effect, then a crash: it is adopted", Run: effectThenCrash},
@@ -20,8 +20,8 @@ func lostCases() []bench.Case {
 	}
 }
 
-func errorsBefore(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func errorsBefore(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	for i, op := range []faults.Op{faults.OpDescribeVolume, faults.OpGetSnapshot, faults.OpListSnapshots, faults.OpCreateSnapshot} {
 		for j, fault := range []faults.Fault{
 			{Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassTransient, op, 0)}, {Kind: faults.DropBefore}, {Kind: faults.Garble},
@@ -46,7 +46,7 @@ func errorsBefore(s *bench.Stand) {
 }
 
 // effectThenCut is what the protocol of Intent is for.
-func effectThenCut(s *bench.Stand) {
+func effectThenCut(s *fixture.Fixture) {
 	for _, kind := range []faults.Kind{faults.DropAfter, faults.Truncate} {
 		for _, lag := range []time.Duration{0, 30 * time.Second, cloud.VisibilityWindow - 5*time.Second} {
 			lostAnswer(s, kind, lag)
@@ -62,7 +62,7 @@ func effectThenCut(s *bench.Stand) {
 }
 
 // lostAnswer loses the answer to a request to create, and wants none other to be sent.
-func lostAnswer(s *bench.Stand, kind faults.Kind, lag time.Duration) {
+func lostAnswer(s *fixture.Fixture, kind faults.Kind, lag time.Duration) {
 	s.Helper()
 	s = s.Again()
 	if s.World == nil && lag > 0 {
@@ -70,7 +70,7 @@ func lostAnswer(s *bench.Stand, kind faults.Kind, lag time.Duration) {
 	}
 	volume := s.Volume("data")
 	s.Pace(fake.Pace{Ready: 30 * time.Second, Lag: lag})
-	c := s.Caller(s.Session(bench.Options{}), volume, "0")
+	c := s.Caller(s.Session(fixture.Options{}), volume, "0")
 	s.Script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: kind})
 	c.Step()
 	if c.Err != nil { // A session may have looked once more and found it.
@@ -89,12 +89,12 @@ func lostAnswer(s *bench.Stand, kind faults.Kind, lag time.Duration) {
 }
 
 // lostForLong hides what was made for longer than the window, so that a second is made.
-func lostForLong(s *bench.Stand) {
+func lostForLong(s *fixture.Fixture) {
 	s.Helper()
 	s = s.Again()
 	volume := s.Volume("data")
 	s.Pace(fake.Pace{Ready: 30 * time.Second, Lag: cloud.VisibilityWindow + time.Minute})
-	c := s.Caller(s.Session(bench.Options{}), volume, "0")
+	c := s.Caller(s.Session(fixture.Options{}), volume, "0")
 	s.Script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.DropAfter})
 	for end := s.Clock.Now().Add(cloud.VisibilityWindow); s.Clock.Now().Before(end); s.Clock.Step(5 * time.Second) {
 		c.Step()
@@ -109,10 +109,10 @@ func lostForLong(s *bench.Stand) {
 }
 
 // doubles makes duplicates by hand; the oldest survives, whoever asks.
-func doubles(s *bench.Stand) {
+func doubles(s *fixture.Fixture) {
 	s.Helper()
 	s = s.Again()
-	session, volume := s.Session(bench.Options{}), s.Volume("data")
+	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	oldest := s.Ready(session, volume)
 	for range 3 {
 		s.Double(s, oldest.Ref.ID)
@@ -123,7 +123,7 @@ func doubles(s *bench.Stand) {
 	if seen.Ref != oldest.Ref || len(seen.Duplicates) != 3 {
 		s.Errorf("kept %q with duplicates %v, want the oldest, %q, and three", seen.Ref.ID, seen.Duplicates, oldest.Ref.ID)
 	}
-	a, b := s.Caller(session, volume, "0"), s.Caller(s.Session(bench.Options{}), volume, "0")
+	a, b := s.Caller(session, volume, "0"), s.Caller(s.Session(fixture.Options{}), volume, "0")
 	a.Step()
 	b.Step()
 	a.Settle()
@@ -133,12 +133,12 @@ func doubles(s *bench.Stand) {
 	}
 }
 
-func lostCopy(s *bench.Stand) {
+func lostCopy(s *fixture.Fixture) {
 	s.Helper()
 	s = s.Again()
 	volume := s.Volume("data")
 	s.Pace(fake.Pace{Ready: time.Minute, Lag: 40 * time.Second})
-	source := s.Ready(s.Session(bench.Options{}), volume)
+	source := s.Ready(s.Session(fixture.Options{}), volume)
 	c := s.Copier(source.Ref)
 	s.Script.Add(faults.Fault{Op: faults.OpCopySnapshot, Kind: faults.DropAfter})
 	c.Step()
@@ -150,10 +150,10 @@ func lostCopy(s *bench.Stand) {
 	s.WantCount(faults.OpCopySnapshot, 1)
 }
 
-func effectThenCrash(s *bench.Stand) {
+func effectThenCrash(s *fixture.Fixture) {
 	volume := s.Volume("data")
 	s.Pace(fake.Pace{Ready: time.Minute, Lag: 45 * time.Second})
-	c := s.Caller(s.Session(bench.Options{}), volume, "0")
+	c := s.Caller(s.Session(fixture.Options{}), volume, "0")
 	c.StepAndCrash()
 	made := s.One(c.Spec.Name)
 	c.Step()
@@ -167,9 +167,9 @@ func effectThenCrash(s *bench.Stand) {
 	s.WantCount(faults.OpCreateSnapshot, 1)
 }
 
-func crashInGroup(s *bench.Stand) {
-	session := s.Session(bench.Options{})
-	group := make([]*bench.Caller, 0, 3)
+func crashInGroup(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
+	group := make([]*fixture.Client, 0, 3)
 	for i := range 3 {
 		group = append(group, s.Caller(session, s.Volume(fmt.Sprintf("data-%d", i)), "0"))
 	}
@@ -184,7 +184,7 @@ func crashInGroup(s *bench.Stand) {
 	s.WantCount(faults.OpCreateSnapshot, 3)
 
 	// A group that cannot be completed leaves nothing.
-	broken := make([]*bench.Caller, 0, 3)
+	broken := make([]*fixture.Client, 0, 3)
 	for i := range 3 {
 		broken = append(broken, s.Caller(session, s.Volume(fmt.Sprintf("more-%d", i)), "1"))
 	}
@@ -205,10 +205,10 @@ func crashInGroup(s *bench.Stand) {
 	}
 }
 
-func notVisibleYet(s *bench.Stand) {
+func notVisibleYet(s *fixture.Fixture) {
 	volume := s.Volume("data")
 	s.Pace(fake.Pace{Ready: time.Minute, Lag: 30 * time.Second})
-	c := s.Caller(s.Session(bench.Options{}), volume, "0")
+	c := s.Caller(s.Session(fixture.Options{}), volume, "0")
 	for range 24 {
 		c.Step()
 		if c.Err != nil {

@@ -7,27 +7,27 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
 // schedule is a run of random steps. The same seed makes the same run as long as
 // sessions send the same requests.
 type schedule struct {
-	*bench.Stand
+	*fixture.Fixture
 	rng     source
 	volumes []cloud.VolumeRef
-	callers []*bench.Caller
+	callers []*fixture.Client
 	// going are the callers whose snapshots are being deleted, gone those that are.
-	going, gone map[*bench.Caller]bool
+	going, gone map[*fixture.Client]bool
 	foreign     map[string]bool
 }
 
 // Random lets thirty random things happen, ends all faults, and looks whether
 // everything comes right.
-func Random(s *bench.Stand, seed uint64) {
-	r := &schedule{Stand: s, rng: source(seed), going: map[*bench.Caller]bool{}, gone: map[*bench.Caller]bool{}, foreign: map[string]bool{}}
+func Random(s *fixture.Fixture, seed uint64) {
+	r := &schedule{Fixture: s, rng: source(seed), going: map[*fixture.Client]bool{}, gone: map[*fixture.Client]bool{}, foreign: map[string]bool{}}
 	r.prepare()
 	for range 30 {
 		r.step()
@@ -58,7 +58,7 @@ func (r *schedule) prepare() {
 		r.volumes = append(r.volumes, r.Volume(fmt.Sprintf("data-%d", i)))
 	}
 	r.foreign[r.Stranger(r).ID] = true
-	r.foreign[r.Ensure(r.Session(bench.Options{}), r.SpecOf(r.OtherHub(), r.volumes[0], "0")).Ref.ID] = true
+	r.foreign[r.Ensure(r.Session(fixture.Options{}), r.SpecOf(r.OtherHub(), r.volumes[0], "0")).Ref.ID] = true
 	r.Clock.Step(30 * time.Minute)
 	r.Pace(fake.Pace{Taken: r.seconds(20), Ready: 20*time.Second + r.seconds(100), Lag: r.seconds(80)})
 	r.Script.Chance(r.chance())
@@ -88,7 +88,7 @@ func (r *schedule) chance() func(faults.Op) (faults.Fault, bool) {
 func (r *schedule) begin() {
 	r.Helper()
 	if n := len(r.callers); n < 8 {
-		r.callers = append(r.callers, r.Caller(r.Session(bench.Options{}), r.volumes[n%len(r.volumes)], strconv.Itoa(n)))
+		r.callers = append(r.callers, r.Caller(r.Session(fixture.Options{}), r.volumes[n%len(r.volumes)], strconv.Itoa(n)))
 	}
 }
 
@@ -120,7 +120,7 @@ func (r *schedule) step() {
 }
 
 // advance lets a caller do what it wants.
-func (r *schedule) advance(c *bench.Caller) {
+func (r *schedule) advance(c *fixture.Client) {
 	r.Helper()
 	switch {
 	case r.gone[c]:
@@ -169,7 +169,7 @@ func (r *schedule) check() {
 	for id := range r.foreign {
 		r.Errorf("%q, which is not ours, was deleted", id)
 	}
-	listed := r.IDs(r.Session(bench.Options{}), r.Owner)
+	listed := r.IDs(r.Session(fixture.Options{}), r.Owner)
 	for i, c := range r.callers {
 		if slices.Contains(listed, c.Snapshot.Ref.ID) == r.going[c] {
 			r.Errorf("scheduledTime %d: %q is in the list: %t, and deleted: %t", i, c.Snapshot.Ref.ID, r.going[c], r.going[c])

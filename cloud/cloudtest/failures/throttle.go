@@ -4,12 +4,12 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/bench"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
-func throttleCases() []bench.Case {
-	return []bench.Case{
+func throttleCases() []fixture.Case {
+	return []fixture.Case{
 		{Number: 21, Name: "throttled a few times, then served", Run: throttledThenServed},
 		{Number: 22, Name: "throttled for ever", Run: throttledForEver},
 		{Number: 35, Name: "a quota is a Quota, with long waits", Run: quota},
@@ -17,9 +17,9 @@ func throttleCases() []bench.Case {
 	}
 }
 
-func throttledThenServed(s *bench.Stand) {
+func throttledThenServed(s *fixture.Fixture) {
 	refusal := s.Refusal(cloud.ClassThrottled, faults.OpCreateSnapshot, 20*time.Second)
-	c := s.Caller(s.Session(bench.Options{}), s.Volume("data"), "0")
+	c := s.Caller(s.Session(fixture.Options{}), s.Volume("data"), "0")
 	s.Script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Times: 3, Kind: faults.Refuse, Answer: refusal})
 	for range 3 {
 		before := s.Clock.Now()
@@ -38,8 +38,8 @@ func throttledThenServed(s *bench.Stand) {
 	s.WantCount(faults.OpCreateSnapshot, 4)
 }
 
-func throttledForEver(s *bench.Stand) {
-	session := s.Session(bench.Options{})
+func throttledForEver(s *fixture.Fixture) {
+	session := s.Session(fixture.Options{})
 	// Where the provider does not say when to ask again, the session does.
 	says := map[faults.Op]time.Duration{faults.OpDescribeVolume: 30 * time.Second, faults.OpGetSnapshot: 0, faults.OpListSnapshots: 0, faults.OpCreateSnapshot: 0}
 	for op, after := range says {
@@ -63,8 +63,8 @@ func throttledForEver(s *bench.Stand) {
 	}
 }
 
-func quota(s *bench.Stand) {
-	c := s.Caller(s.Session(bench.Options{}), s.Volume("data"), "0")
+func quota(s *fixture.Fixture) {
+	c := s.Caller(s.Session(fixture.Options{}), s.Volume("data"), "0")
 	s.Script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Times: -1, Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassQuota, faults.OpCreateSnapshot, 0)})
 	for end := s.Clock.Now().Add(2 * time.Hour); s.Clock.Now().Before(end); s.Clock.Step(time.Minute) {
 		c.Step()
@@ -81,12 +81,12 @@ func quota(s *bench.Stand) {
 	s.One(c.Spec.Name)
 }
 
-func volumeRate(s *bench.Stand) {
+func volumeRate(s *fixture.Fixture) {
 	if s.VolumeRate == nil {
 		s.Fatal("Bench.VolumeRate is not set; a provider without such a rate has case 36 in Spare")
 	}
 	answer, least := s.VolumeRate()
-	c := s.Caller(s.Session(bench.Options{}), s.Volume("data"), "0")
+	c := s.Caller(s.Session(fixture.Options{}), s.Volume("data"), "0")
 	s.Script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.Refuse, Answer: answer})
 	c.Step()
 	s.WantClass(c.Err, cloud.ClassThrottled)

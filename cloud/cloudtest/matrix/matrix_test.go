@@ -22,8 +22,8 @@ const output = `{"Action":"run","Package":"m/cloud/aws","Test":"TestContract"}
 {"Action":"fail","Package":"m/cloud/fake","Test":"TestContract/tags/random_faults/seed_3"}
 {"Action":"pass","Package":"m/cloud/aws","Test":"TestContract/random_faults"}
 {"Action":"fail","Package":"m/cloud/aws","Test":"TestSomethingElse/01_one"}
-{"Action":"pass","Package":"m/cloud/aws/objects","Test":"TestContract/51_what_is_put_is_read"}
-{"Action":"pass","Package":"m/cloud/aws/objects","Test":"TestContractEndpoint/51_what_is_put_is_read"}
+{"Action":"pass","Package":"m/cloud/aws/objectstore","Test":"TestContract/51_what_is_put_is_read"}
+{"Action":"pass","Package":"m/cloud/aws/objectstore","Test":"TestContractEndpoint/51_what_is_put_is_read"}
 {"Action":"output","Package":"m/cloud/fake/bucket","Test":"TestContract/51_what_is_put_is_read","Output":"    run.go:1: spare: nobody reads\n"}
 {"Action":"skip","Package":"m/cloud/fake/bucket","Test":"TestContract/51_what_is_put_is_read"}
 `
@@ -73,7 +73,7 @@ func TestProblems(t *testing.T) {
 			[]string{"02 more: did not come to its end with memory tags"},
 		},
 		"a case about buckets failed": {
-			`{"Action":"fail","Package":"m/cloud/gcp/objects","Test":"TestContract/51_what_is_put_is_read"}`,
+			`{"Action":"fail","Package":"m/cloud/gcp/objectstore","Test":"TestContract/51_what_is_put_is_read"}`,
 			[]string{"51 what is put is read: failed with gcp"},
 		},
 		"a case that never ended": {
@@ -105,7 +105,7 @@ func TestProblems(t *testing.T) {
 			}
 		})
 	}
-	before, _, _ := strings.Cut(output, `{"Action":"pass","Package":"m/cloud/aws/objects"`)
+	before, _, _ := strings.Cut(output, `{"Action":"pass","Package":"m/cloud/aws/objectstore"`)
 	for _, text := range []string{"nothing\n", before} {
 		if _, err := Read(strings.NewReader(text)); !errors.Is(err, errNoCases) {
 			t.Errorf("error %v for no cases, want %v", err, errNoCases)

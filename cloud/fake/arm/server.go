@@ -49,7 +49,7 @@ type Limits struct {
 
 // Server is the API. Its methods may be called at the same time.
 type Server struct {
-	world   *fake.World
+	world   *fake.Cloud
 	options Options
 
 	// changes lets one change be decided and made before the next is looked at.
@@ -66,7 +66,7 @@ type Server struct {
 }
 
 // New makes a server in front of a world.
-func New(world *fake.World, options Options) *Server {
+func New(world *fake.Cloud, options Options) *Server {
 	if options.Life == 0 {
 		options.Life = time.Hour
 	}

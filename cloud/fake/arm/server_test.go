@@ -31,7 +31,7 @@ const (
 type stand struct {
 	*testing.T
 	clock  *testclock.FakeClock
-	world  *fake.World
+	world  *fake.Cloud
 	server *Server
 	http   *httptest.Server
 	token  string
@@ -40,7 +40,7 @@ type stand struct {
 func newStand(t *testing.T) *stand {
 	t.Helper()
 	s := &stand{T: t, clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))}
-	s.world = fake.NewWorld(s.clock)
+	s.world = fake.NewCloud(s.clock)
 	s.server = New(s.world, Options{Clock: s.clock, Accounts: []Account{
 		{Subscription: subscription, Tenant: tenant, ClientID: client, ClientSecret: phrase, Groups: []string{"g", "nodes"}, Subject: "me"},
 		{Subscription: "another", Tenant: tenant, ClientID: "another", ClientSecret: phrase, Groups: []string{"g"}},

@@ -74,7 +74,7 @@ func New(options Options) *Server {
 		})
 	}
 	return &Server{
-		options: options, issuer: arm.New(fake.NewWorld(options.Clock), issuing),
+		options: options, issuer: arm.New(fake.NewCloud(options.Clock), issuing),
 		pageSize: mostResults, denied: map[string]bool{}, tokens: map[string]grant{},
 	}
 }

@@ -207,7 +207,7 @@ func TestList(t *testing.T) {
 }
 
 // TestKeys asks for keys that are given out, and for others. What they sign is tested
-// with Microsoft's own clients, in cloud/azure/objects.
+// with Microsoft's own clients, in cloud/azure/objectstore.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -9,23 +9,23 @@ import (
 
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
-	"github.com/shopfleet/shopfleet/cloud/cloudtest/objects"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/objectstore"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 )
 
 // TestContract puts the contract to the bucket without a wire.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	objects.Run(t, func(t testing.TB) *objects.Bench {
+	objectstore.Run(t, func(t testing.TB) *objectstore.Backend {
 		t.Helper()
 		clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 		store, script, pages := bucket.NewStore(clock), &faults.Script{}, 0
 		store.SpillTo(t.TempDir())
 		server := httptest.NewServer(store)
 		t.Cleanup(server.Close)
-		return &objects.Bench{
+		return &objectstore.Backend{
 			Provider: bucket.ProviderMemory, Clock: clock, Store: store, Script: script,
-			Open: func(_ testing.TB, o objects.Options) (cloud.Objects, error) {
+			Open: func(_ testing.TB, o objectstore.Options) (cloud.Objects, error) {
 				return bucket.Connect(store, bucket.Options{
 					Prefix: o.Prefix, URL: server.URL, Script: script, BadCredentials: o.BadCredentials, Missing: o.Missing,
 					PageSize: func() int { return pages },

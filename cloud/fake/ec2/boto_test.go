@@ -28,9 +28,9 @@ const (
 )
 
 // newServer is a server with a key, a role and a snapshot of somebody else.
-func newServer() (*testclock.FakeClock, *fake.World, *ec2.Server) {
+func newServer() (*testclock.FakeClock, *fake.Cloud, *ec2.Server) {
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
-	world := fake.NewWorld(clock)
+	world := fake.NewCloud(clock)
 	world.AddSnapshot(fake.Snapshot{Account: others, Region: here, ID: strangerID, Source: strangerVolume, SizeBytes: gib})
 	return clock, world, ec2.New(world, ec2.Options{
 		Clock: clock, Keys: []ec2.Key{{ID: keyID, Secret: secret, Account: mine, Name: "boto"}},

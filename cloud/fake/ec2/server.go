@@ -51,7 +51,7 @@ func DefaultLimits() Limits {
 
 // Server is EC2 and STS. Its methods may be called at the same time.
 type Server struct {
-	world *fake.World
+	world *fake.Cloud
 	clock clock.PassiveClock
 	roles []Role
 
@@ -67,7 +67,7 @@ type Server struct {
 }
 
 // New makes a server in front of a world.
-func New(world *fake.World, o Options) *Server {
+func New(world *fake.Cloud, o Options) *Server {
 	s := &Server{
 		world: world, clock: o.Clock, roles: o.Roles, limits: o.Limits,
 		keys: map[string]principal{}, denied: map[string]bool{},

@@ -79,7 +79,7 @@ func (w *watch) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 // TestGcloud lets Google's client do with disks and snapshots what people do.
 func TestGcloud(t *testing.T) {
 	t.Parallel()
-	world := fake.NewWorld(clock.RealClock{})
+	world := fake.NewCloud(clock.RealClock{})
 	world.SetPace(fake.Pace{})
 	server := New(world, Options{Clock: clock.RealClock{}, Anonymous: true, PageSize: 2})
 	waited := &watch{next: server}

@@ -37,7 +37,7 @@ const maxBody = 1 << 20
 
 // Server is a Compute Engine. Its methods may be called at the same time.
 type Server struct {
-	world *fake.World
+	world *fake.Cloud
 	mux   *http.ServeMux
 	clock clock.PassiveClock
 
@@ -53,7 +53,7 @@ type Server struct {
 }
 
 // New makes a server in front of a world.
-func New(world *fake.World, options Options) *Server {
+func New(world *fake.Cloud, options Options) *Server {
 	if options.Regions == nil {
 		options.Regions = map[string][]string{
 			"europe-west1": {"europe-west1-b", "europe-west1-c", "europe-west1-d"},

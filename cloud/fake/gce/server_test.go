@@ -21,7 +21,7 @@ import (
 type bench struct {
 	*testing.T
 	clock  *testclock.FakeClock
-	world  *fake.World
+	world  *fake.Cloud
 	server *Server
 }
 
@@ -29,7 +29,7 @@ func newBench(t *testing.T, o Options) *bench {
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 	o.Clock, o.Anonymous = clock, true
-	world := fake.NewWorld(clock)
+	world := fake.NewCloud(clock)
 	return &bench{t, clock, world, New(world, o)}
 }
 

@@ -45,7 +45,7 @@ type google struct {
 func newGoogle(t *testing.T) *google {
 	t.Helper()
 	g := &google{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))}
-	g.server = gce.New(fake.NewWorld(g.clock), gce.Options{Clock: g.clock})
+	g.server = gce.New(fake.NewCloud(g.clock), gce.Options{Clock: g.clock})
 	http := httptest.NewServer(g.server)
 	t.Cleanup(http.Close)
 	g.url = http.URL

@@ -32,14 +32,14 @@ type saved struct {
 
 // keptWorld is a world with a copy in a file.
 type keptWorld struct {
-	world *fake.World
+	world *fake.Cloud
 	file  string
 	last  saved
 }
 
 // openWorld returns the world of the file, or an empty one.
 func openWorld(file string) (*keptWorld, error) {
-	k := &keptWorld{world: fake.NewWorld(clock.RealClock{}), file: file}
+	k := &keptWorld{world: fake.NewCloud(clock.RealClock{}), file: file}
 	k.world.SetPace(fake.Pace{Ready: ready})
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

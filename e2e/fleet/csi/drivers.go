@@ -20,7 +20,7 @@ const (
 type Driver struct {
 	// name is that of its CSIDriver, topology its label for zones.
 	name, topology string
-	world          *fake.World
+	world          *fake.Cloud
 	// provision makes a volume and returns its handle.
 	provision func(volume) (string, error)
 }
@@ -45,12 +45,12 @@ func (v volume) number(parameter string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-func newDriver(world *fake.World, name string, provision func(volume) (string, error)) Driver {
+func newDriver(world *fake.Cloud, name string, provision func(volume) (string, error)) Driver {
 	return Driver{name: name, topology: csi.TopologyKey(name), world: world, provision: provision}
 }
 
 // EBS is the driver of Amazon's volumes, in an account.
-func EBS(world *fake.World, server *ec2.Server, account string) Driver {
+func EBS(world *fake.Cloud, server *ec2.Server, account string) Driver {
 	return newDriver(world, csi.DriverEBS, func(v volume) (string, error) {
 		iops, err := v.number("iops")
 		if err != nil {
@@ -70,7 +70,7 @@ func EBS(world *fake.World, server *ec2.Server, account string) Driver {
 }
 
 // PD is the driver of Google's disks, in a project.
-func PD(world *fake.World, server *gce.Server, project string) Driver {
+func PD(world *fake.Cloud, server *gce.Server, project string) Driver {
 	return newDriver(world, csi.DriverPD, func(v volume) (string, error) {
 		handle := server.CSIDisk(project, v.zone, v.name, v.sizeBytes)
 		world.EditVolume(handle, func(made *fake.Volume) { made.Type = v.parameters["type"] })
@@ -79,7 +79,7 @@ func PD(world *fake.World, server *gce.Server, project string) Driver {
 }
 
 // AzureDisk is the driver of Azure's disks, in the resource group of a cluster's nodes.
-func AzureDisk(world *fake.World, server *arm.Server, group arm.Disk) Driver {
+func AzureDisk(world *fake.Cloud, server *arm.Server, group arm.Disk) Driver {
 	return newDriver(world, csi.DriverAzureDisk, func(v volume) (string, error) {
 		disk := group
 		disk.Name, disk.Zone, disk.SizeBytes, disk.SKU, disk.Tags = v.name, v.zone, v.sizeBytes, v.parameters["skuName"], v.tags

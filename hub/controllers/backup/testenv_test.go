@@ -56,7 +56,7 @@ const (
 type testenv struct {
 	client.Client
 	clock    *testclock.FakeClock
-	world    *fake.World
+	world    *fake.Cloud
 	store    *bucket.Store
 	accounts *accounts.Accounts
 	// away makes the member unreachable, and brokenDeletes is how many deletions of Backups fail.
@@ -81,7 +81,7 @@ func newTestenv(t *testing.T) *testenv {
 		t.Fatal(err)
 	}
 	clock := testclock.NewFakeClock(time.Now())
-	e := &testenv{Client: admin, clock: clock, world: fake.NewWorld(clock), store: bucket.NewStore(clock)}
+	e := &testenv{Client: admin, clock: clock, world: fake.NewCloud(clock), store: bucket.NewStore(clock)}
 	e.world.SetPace(fake.Pace{})
 	e.world.AddVolume(fake.Volume{Account: account, Region: region, Zone: region + "a", ID: volume, SizeBytes: 1 << 30})
 	e.accounts = accounts.New(accounts.Options{

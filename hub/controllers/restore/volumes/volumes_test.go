@@ -16,7 +16,7 @@ import (
 
 // bench is a cloud with a snapshot, and a Restore of it.
 type bench struct {
-	world  *fake.World
+	world  *fake.Cloud
 	script *faults.Script
 	maker  Maker
 	saved  []v1.RestoredVolume
@@ -27,7 +27,7 @@ type bench struct {
 
 func newBench() *bench {
 	b := &bench{
-		world:  fake.NewWorld(clocktesting.NewFakePassiveClock(time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC))),
+		world:  fake.NewCloud(clocktesting.NewFakePassiveClock(time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC))),
 		script: &faults.Script{}, all: []v1.RestoredVolume{{Claim: "data-0", Zone: "eu-1a"}},
 	}
 	b.world.SetPace(fake.Pace{})

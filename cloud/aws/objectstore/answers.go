@@ -1,0 +1,112 @@
+package objectstore
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/aws/identity"
+)
+
+// checkAnswer checks that an answer is one of S3's.
+func checkAnswer(response *http.Response, body []byte) error {
+	if response.StatusCode >= http.StatusMultipleChoices {
+		return wantRoot(body, "Error")
+	}
+	r := response.Request
+	good := false
+	switch {
+	case r == nil:
+	case r.Method == http.MethodDelete:
+		good = response.StatusCode == http.StatusNoContent
+	case r.Method == http.MethodGet && r.URL.Query().Get("list-type") != "":
+		return wantRoot(body, "ListBucketResult")
+	default:
+		good = response.Header.Get("Etag") != ""
+	}
+	if !good {
+		return identity.ErrAnswer
+	}
+	return nil
+}
+
+func wantRoot(body []byte, want string) error {
+	root, err := identity.Root(body)
+	if err == nil && root != want {
+		return identity.ErrAnswer
+	}
+	return err
+}
+
+// The codes on which something is decided here.
+const (
+	// codeExists is that of a PUT over what is there.
+	codeExists = "PreconditionFailed"
+	// codeEmpty is that of a GET of the first bytes of what has none.
+	codeEmpty = "InvalidRange"
+	// codeTooLarge and codeExistsOther are ours.
+	codeTooLarge    = "TooLarge"
+	codeExistsOther = "OtherContent"
+)
+
+// read and change are what a request does, for what it means when its answer is lost.
+const (
+	read   = false
+	change = true
+)
+
+// fail makes an error of what the SDK returned to a request.
+func (c *client) fail(op string, changes bool, err error) *cloud.Error {
+	out := identity.Failure{Op: op, Changes: changes, Err: err, ClassOf: classOf}.Classify()
+	switch {
+	case out.Class == cloud.ClassAuthExpired:
+		c.credentials.Forget()
+	case out.Class == cloud.ClassDenied && op == "DeleteObject" && strings.Contains(strings.ToLower(out.Message), "object lock"):
+		// S3 has no code for it, but words.
+		out.Class, out.Code = cloud.ClassLocked, "ObjectLocked"
+	case out.Code == "s3:ListObjectsV2":
+		out.Code = "s3:ListBucket"
+	}
+	return out
+}
+
+// classOf is the class of a code of S3, and "" for one that is not known. Those are listed
+// that our calls are documented to get, from S3 and from services that speak it.
+func classOf(code string) cloud.Class {
+	switch code {
+	case "NoSuchKey", "NoSuchBucket":
+		return cloud.ClassNotFound
+	case codeExists:
+		return cloud.ClassConflict
+	case "SlowDownRead", "SlowDownWrite", "TooManyRequests":
+		return cloud.ClassThrottled
+	case "ConditionalRequestConflict", "OperationAborted", "TemporaryRedirect", "BadDigest", "IncompleteBody", "RequestTimeout",
+		"XAmzContentSHA256Mismatch":
+		return cloud.ClassTransient // Refused: another request was under way, or this one came to harm.
+	case "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "XMinioStorageFull":
+		return cloud.ClassQuota
+	case "AllAccessDisabled", "AccountProblem", "NotSignedUp", "AccessForbidden":
+		return cloud.ClassDenied
+	case "InvalidToken", "TokenRefreshRequired", "RequestTimeTooSkewed":
+		return cloud.ClassAuthExpired
+	case "NotImplemented", "MethodNotAllowed":
+		return cloud.ClassUnsupported
+	case "ObjectLocked":
+		return cloud.ClassLocked
+	default:
+		return ""
+	}
+}
+
+// refusal is an error of our own.
+func refusal(op string, class cloud.Class, code, message string, cause error) error {
+	return &cloud.Error{Class: class, Provider: v1.ProviderAWS, Op: op, Code: code, Message: message, Err: cause}
+}
+
+// is tells whether an error has a code of S3's.
+func is(err error, code string) bool {
+	e, ok := errors.AsType[*cloud.Error](err)
+	return ok && e.Code == code
+}

@@ -1,0 +1,30 @@
+package objectstore_test
+
+import (
+	"testing"
+
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/objectstore"
+)
+
+// TestContract puts the contract to the real SDK in front of the fake S3, under its own
+// name and under an endpoint.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	m := loadModel(t)
+	objectstore.Run(t, func(t testing.TB) *objectstore.Backend {
+		t.Helper()
+		return newYard().bench(m)
+	})
+}
+
+// TestContractEndpoint is TestContract with the bucket in the path.
+func TestContractEndpoint(t *testing.T) {
+	t.Parallel()
+	m := loadModel(t)
+	objectstore.Run(t, func(t testing.TB) *objectstore.Backend {
+		t.Helper()
+		y := newYard()
+		y.endpoint = endpoint
+		return y.bench(m)
+	})
+}

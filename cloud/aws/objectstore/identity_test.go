@@ -1,0 +1,217 @@
+package objectstore_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	awsobjects "github.com/shopfleet/shopfleet/cloud/aws/objectstore"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+)
+
+// send is a stranger who sends a signed request; it returns the status.
+func (y *yard) send(t *testing.T, signed cloud.SignedRequest, content string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), signed.Method, signed.URL, strings.NewReader(content))
+	if err != nil {
+		t.Fatal("a signed request is none at all")
+	}
+	for name, value := range signed.Header {
+		r.Header.Set(name, value)
+	}
+	response, err := direct{y.server}.RoundTrip(r)
+	if err != nil {
+		t.Fatalf("sending: %v", err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+func sign(t *testing.T, objects cloud.Objects, key string) cloud.SignedRequest {
+	t.Helper()
+	signed, err := objects.SignRequests(t.Context(), []cloud.ObjectRequest{{Method: http.MethodPut, Key: key}}, time.Hour)
+	if err != nil {
+		t.Fatalf("signing: %v", err)
+	}
+	return signed[0]
+}
+
+// TestFederated: what is signed with credentials that end does not live longer than they
+// do, and they are got anew where that would be too short.
+func TestFederated(t *testing.T) {
+	t.Parallel()
+	y := newYard()
+	config := y.config()
+	y.federate(t, &config)
+	objects := open(t, config)
+	if n := len(y.script.Calls()); n > 0 {
+		t.Errorf("opening sent %d requests", n)
+	}
+	began := y.clock.Now()
+	for i, step := range []struct {
+		after, lives time.Duration
+		exchanged    int
+	}{
+		{0, time.Hour, 1},
+		{20 * time.Minute, 40 * time.Minute, 1},
+		{10 * time.Minute, 30 * time.Minute, 1},
+		{time.Minute, time.Hour, 2},
+	} {
+		y.clock.Step(step.after)
+		signed := sign(t, objects, "part")
+		if lives := signed.ExpiresAt.Sub(y.clock.Now()); lives != step.lives {
+			t.Errorf("step %d: it lives for %s, want %s", i, lives, step.lives)
+		}
+		if n := y.script.Count(faults.OpOther); n != step.exchanged {
+			t.Errorf("step %d: %d exchanges of tokens, want %d", i, n, step.exchanged)
+		}
+		if !strings.Contains(signed.URL, "X-Amz-Security-Token=") {
+			t.Errorf("step %d: the token is not in the URL, and in %v", i, signed.Header)
+		}
+	}
+	late := sign(t, objects, "late")
+	if status := y.send(t, sign(t, objects, "part"), "x"); status != http.StatusOK {
+		t.Errorf("status %d, want %d", status, http.StatusOK)
+	}
+	y.clock.Step(late.ExpiresAt.Sub(y.clock.Now()))
+	if status := y.send(t, late, "x"); status/100 != 4 {
+		t.Errorf("status %d for what has expired %s after the beginning", status, late.ExpiresAt.Sub(began))
+	}
+	if diff := cmp.Diff([]string{"part"}, y.store.Keys()); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
+func TestRole(t *testing.T) {
+	t.Parallel()
+	y := newYard()
+	config := y.config()
+	config.Spec.AWS.RoleARN, config.Spec.AWS.ExternalID = roleARN, "tenant-7"
+	if err := open(t, config).PutObject(t.Context(), "manifest", []byte("x")); err != nil {
+		t.Errorf("putting with a role: %v", err)
+	}
+	config.Spec.AWS.ExternalID = "tenant-8"
+	err := open(t, config).PutObject(t.Context(), "other", []byte("x"))
+	if got := codesOf(t, err); got != (codes{cloud.ClassDenied, "sts:AssumeRole"}) {
+		t.Errorf("%v with the wrong external ID", err)
+	}
+	// What was not sent is never ambiguous.
+	config.Spec.AWS.ExternalID = "tenant-7"
+	y.script.Add(faults.Fault{Op: faults.OpOther, Kind: faults.DropAfter})
+	if err := open(t, config).PutObject(t.Context(), "other", []byte("x")); cloud.ClassOf(err) != cloud.ClassTransient {
+		t.Errorf("class of %v, want %q", err, cloud.ClassTransient)
+	}
+	if diff := cmp.Diff([]string{"manifest"}, y.store.Keys()); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
+// TestAmbient must not run beside others: it sets variables.
+func TestAmbient(t *testing.T) {
+	for _, name := range []string{"AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", keyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", key)
+	for name, value := range map[string]string{
+		"AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": "https://nobody.example", "AWS_ENDPOINT_URL_S3": "https://nobody.example",
+		"AWS_MAX_ATTEMPTS": "5", "AWS_REQUEST_CHECKSUM_CALCULATION": "when_supported", "AWS_S3_DISABLE_MULTIREGION_ACCESS_POINTS": "true",
+	} {
+		t.Setenv(name, value)
+	}
+	y := newYard()
+	config := y.config()
+	config.Secret, config.Spec.Credentials.Type = nil, v1.CredentialsAmbient
+	if err := open(t, config).PutObject(t.Context(), "manifest", []byte("x")); err != nil {
+		t.Errorf("putting: %v", err)
+	}
+	if diff := cmp.Diff([]string{"manifest"}, y.store.Keys()); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
+// TestForgets: credentials that are refused are got anew the next time.
+func TestForgets(t *testing.T) {
+	t.Parallel()
+	y := newYard()
+	config := y.config()
+	y.federate(t, &config)
+	objects := open(t, config)
+	if err := objects.PutObject(t.Context(), "one", []byte("x")); err != nil {
+		t.Fatalf("putting: %v", err)
+	}
+	y.script.Add(faults.Fault{Op: faults.OpPutObject, Kind: faults.Refuse, Answer: refuse(cloud.ClassAuthExpired, faults.OpPutObject, 0)})
+	if err := objects.PutObject(t.Context(), "two", []byte("x")); cloud.ClassOf(err) != cloud.ClassAuthExpired {
+		t.Errorf("class of %v, want %q", err, cloud.ClassAuthExpired)
+	}
+	if err := objects.PutObject(t.Context(), "two", []byte("x")); err != nil {
+		t.Errorf("putting again: %v", err)
+	}
+	if n := y.script.Count(faults.OpOther); n != 2 {
+		t.Errorf("%d exchanges of tokens, want 2", n)
+	}
+}
+
+// TestSigned is what is signed, to the letter: what is not in the signature may be left
+// out by whoever holds it.
+func TestSigned(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ endpoint, begin string }{
+		"own name": {"", "https://" + bucketName + "." + ownHost + "/backups/app/part-00000?"},
+		"endpoint": {endpoint, endpoint + "/" + bucketName + "/backups/app/part-00000?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard()
+			y.endpoint = test.endpoint
+			config := y.config()
+			config.Spec.ObjectStorage.Prefix = "backups"
+			signed := sign(t, open(t, config), "app/part-00000")
+			if !strings.HasPrefix(signed.URL, test.begin) || !strings.Contains(signed.URL, "X-Amz-SignedHeaders=host%3Bif-none-match&") {
+				t.Errorf("%s, want it to begin with %s and to sign if-none-match", strings.Split(signed.URL, "X-Amz-Signature")[0], test.begin)
+			}
+			if diff := cmp.Diff(map[string]string{"If-None-Match": "*"}, signed.Header); diff != "" {
+				t.Errorf("headers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	for field, change := range map[string]func(*cloud.Config){
+		"HTTP client":                          func(c *cloud.Config) { c.HTTP = nil },
+		"clock":                                func(c *cloud.Config) { c.Clock = nil },
+		"spec.provider":                        func(c *cloud.Config) { c.Spec.Provider = v1.ProviderGCP },
+		"spec.aws":                             func(c *cloud.Config) { c.Spec.AWS = nil },
+		"spec.aws.accountID":                   func(c *cloud.Config) { c.Spec.AWS.AccountID = "1234" },
+		"secretAccessKey":                      func(c *cloud.Config) { c.Secret["secretAccessKey"] = nil },
+		"spec.objectStorage: required":         func(c *cloud.Config) { c.Spec.ObjectStorage = nil },
+		"spec.objectStorage.bucket":            func(c *cloud.Config) { c.Spec.ObjectStorage.Bucket = "a/b?c" },
+		"spec.objectStorage.region: required":  func(c *cloud.Config) { c.Spec.ObjectStorage.Region = "" },
+		"spec.objectStorage.region":            func(c *cloud.Config) { c.Spec.ObjectStorage.Region = "x.evil.example/" },
+		"spec.objectStorage.prefix":            func(c *cloud.Config) { c.Spec.ObjectStorage.Prefix = "a/../b" },
+		"spec.objectStorage.prefix: must":      func(c *cloud.Config) { c.Spec.ObjectStorage.Prefix = "a/" },
+		"spec.objectStorage.endpoint":          func(c *cloud.Config) { c.Spec.ObjectStorage.Endpoint = "http://s3.example" },
+		"spec.objectStorage.endpoint: must be": func(c *cloud.Config) { c.Spec.ObjectStorage.Endpoint = "https://user@s3.example" },
+		"spec.endpoint":                        func(c *cloud.Config) { c.Endpoint = "http://sts.example" },
+	} {
+		t.Run(field, func(t *testing.T) {
+			t.Parallel()
+			config := newYard().config()
+			change(&config)
+			_, err := awsobjects.Open(t.Context(), config)
+			if cloud.ClassOf(err) != cloud.ClassInvalid || !strings.Contains(err.Error(), field) {
+				t.Errorf("%v, want one of class %q that names %q", err, cloud.ClassInvalid, field)
+			}
+			if err != nil && strings.Contains(err.Error(), key) {
+				t.Error("the error tells the key")
+			}
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package objectstore
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/azure/apierror"
+)
+
+const (
+	// codeMissing is the service's code of a blob that is not there, and not of a
+	// container.
+	codeMissing = "BlobNotFound"
+	// blobs is what permissions on blobs begin with.
+	blobs = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/"
+	// delegate is the permission to get a user delegation key.
+	delegate = "Microsoft.Storage/storageAccounts/blobServices/generateUserDelegationKey/action"
+)
+
+// question is what is asked of the service for a method, with the verb of its permission.
+func question(op, verb string) apierror.Question {
+	q := apierror.Question{Op: op, Permission: blobs + verb, Mutates: verb != "read", Elsewhere: cloud.ClassInvalid}
+	q.Class = func(status int, code string) cloud.Class { return class(verb, status, code) }
+	return q
+}
+
+// fail turns an error of the SDK into one of package cloud; nil stays nil.
+func (b *box) fail(q apierror.Question, err error) error {
+	err = q.Fail(err, b.config.Clock.Now())
+	if out, ok := errors.AsType[*cloud.Error](err); ok && out.Class == cloud.ClassInvalid && out.Code == "" {
+		out.Code, out.Message = "NotStorage", "the endpoint does not answer as Azure Blob Storage does: "+out.Message
+	}
+	return err
+}
+
+// class decides what a refusal means.
+func class(verb string, status int, code string) cloud.Class {
+	switch {
+	case code == "AuthenticationFailed", code == "NoAuthenticationInformation":
+		return cloud.ClassAuthExpired
+	case code == "ContainerDisabled", code == "InvalidResourceName":
+		return cloud.ClassInvalid // The account is wrong, not what is asked for.
+	case code == "ContainerBeingDeleted", code == "AccountBeingCreated":
+		return cloud.ClassTransient
+	case code == "AccountIsDisabled":
+		return cloud.ClassDenied
+	case verb == "delete" && held(code):
+		return cloud.ClassLocked
+	case code == "BlobArchived", code == "BlobBeingRehydrated":
+		return cloud.ClassInvalid // Until somebody brings it back from the archive.
+	case verb == "write" && (taken(code) || held(code)):
+		return cloud.ClassConflict
+	}
+	switch status {
+	case http.StatusForbidden:
+		return cloud.ClassDenied
+	case http.StatusNotFound, http.StatusGone:
+		return cloud.ClassNotFound
+	case http.StatusConflict:
+		return cloud.ClassTransient // Something else is under way.
+	case http.StatusPreconditionFailed:
+		return cloud.ClassConflict
+	default:
+		return cloud.ClassInvalid
+	}
+}
+
+// taken tells whether a code says that there is a blob already.
+func taken(code string) bool {
+	return slices.Contains([]string{"BlobAlreadyExists", "ConditionNotMet", "UnauthorizedBlobOverwrite"}, code)
+}
+
+// held tells whether a code says that a blob must stay as it is: for a policy of the
+// container or the account, a legal hold, or a lease.
+func held(code string) bool {
+	return strings.HasPrefix(code, "BlobImmutableDueTo") ||
+		slices.Contains([]string{"LeaseIdMissing", "LeaseIdMismatchWithBlobOperation", "SnapshotsPresent", "ScopeLocked"}, code)
+}
+
+// codeOf is the code of an error of package cloud.
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*cloud.Error](err); ok {
+		return e.Code
+	}
+	return ""
+}

@@ -1,0 +1,173 @@
+package objectstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+)
+
+func failureCases() []Case {
+	return []Case{
+		{Number: 71, Name: "throttled a few times, then served", Run: throttledThenServed},
+		{Number: 72, Name: "throttled for ever", Run: throttledForEver},
+		{Number: 73, Name: "errors before the effect leave nothing", Run: errorsBefore},
+		{Number: 74, Name: "effect, then the connection cut: again is nil", Run: errorsAfter},
+		{Number: 75, Name: "a call that is cancelled returns, Ambiguous after a change", Run: cancelled},
+	}
+}
+
+// calls are all calls that send something, by what they ask for, about a key.
+func calls(objects cloud.Objects, key string) map[faults.Op]func(context.Context) error {
+	return map[faults.Op]func(context.Context) error{
+		faults.OpPutObject: func(ctx context.Context) error { return objects.PutObject(ctx, key, []byte("first")) },
+		faults.OpGetObject: func(ctx context.Context) error { _, err := objects.GetObject(ctx, key, mib); return err },
+		faults.OpListObjects: func(ctx context.Context) error {
+			for _, err := range objects.ListObjects(ctx, key) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		faults.OpDeleteObject: func(ctx context.Context) error { return objects.DeleteObject(ctx, key) },
+	}
+}
+
+// lost is the class of an answer to an operation that did not come.
+func lost(op faults.Op) cloud.Class {
+	if op.Mutates() {
+		return cloud.ClassAmbiguous
+	}
+	return cloud.ClassTransient
+}
+
+func throttledThenServed(s *Fixture) {
+	objects := s.Mine()
+	s.Put(objects, "there", "first")
+	for op, call := range calls(objects, "there") {
+		refusal := s.Refusal(cloud.ClassThrottled, op, 20*time.Second)
+		s.Script.Add(faults.Fault{Op: op, Times: 3, Kind: faults.Refuse, Answer: refusal})
+		for range 3 {
+			before := s.Clock.Now()
+			n := s.Sent(func() { s.throttled(op, call(s.Context()), refusal) })
+			if slept := s.Clock.Since(before); n != 1 || slept > 0 {
+				s.Errorf("%s: %d requests, and a sleep of %s; want one and none: waiting is the caller's", op, n, slept)
+			}
+		}
+		if err := call(s.Context()); err != nil {
+			s.Errorf("%s, throttled no more: %v", op, err)
+		}
+		s.Script.Clear()
+		s.Store.Put(prefix+"/there", []byte("first"))
+	}
+}
+
+// throttled fails unless an error says so, and when to come again.
+func (s *Fixture) throttled(op faults.Op, err error, refusal faults.Answer) {
+	s.Helper()
+	s.WantClass(err, cloud.ClassThrottled)
+	if after := cloud.RetryAfter(err); refusal.Header.Get("Retry-After") != "" && after != 20*time.Second {
+		s.Errorf("%s: retry after %s, the provider said 20 s", op, after)
+	}
+}
+
+func throttledForEver(s *Fixture) {
+	objects := s.Mine()
+	s.Store.Put(prefix+"/there", []byte("first"))
+	for op, call := range calls(objects, "there") {
+		s.Script.Add(faults.Fault{Op: op, Times: -1, Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassThrottled, op, 0)})
+		for range 30 {
+			// Where the provider does not say when to come again, the adapter does: that is
+			// looked at behind every case.
+			s.WantClass(call(s.Context()), cloud.ClassThrottled)
+			s.Clock.Step(10 * time.Second)
+		}
+		if n := s.Script.Count(op); n > 31 {
+			s.Errorf("%d requests of %s in 30 calls", n, op)
+		}
+		s.Script.Clear()
+	}
+	s.WantContent(prefix+"/there", "first")
+	s.WantKeys(prefix + "/there")
+}
+
+func errorsBefore(s *Fixture) {
+	objects := s.Mine()
+	for i, fault := range []faults.Fault{
+		{Kind: faults.DropBefore}, {Kind: faults.Refuse}, {Kind: faults.Garble},
+	} {
+		key := fmt.Sprintf("new-%d", i)
+		for _, op := range []faults.Op{faults.OpPutObject, faults.OpGetObject, faults.OpListObjects, faults.OpDeleteObject} {
+			fault.Op, fault.Times = op, 2
+			fault.Answer = s.Refusal(cloud.ClassTransient, op, 0)
+			s.Script.Add(fault)
+			call := calls(objects, key)[op]
+			for range 2 {
+				// That nothing happened is known to the provider, and not always to us.
+				s.WantClass(call(s.Context()), cloud.ClassTransient, lost(op))
+			}
+			if err := call(s.Context()); err != nil {
+				s.Errorf("%s after %s: %v", op, fault.Kind, err)
+			}
+			s.Script.Clear()
+		}
+	}
+	s.WantKeys()
+}
+
+func errorsAfter(s *Fixture) {
+	objects := s.Mine()
+	for _, kind := range []faults.Kind{faults.DropAfter, faults.Truncate} {
+		key := "new-" + map[faults.Kind]string{faults.DropAfter: "dropped", faults.Truncate: "truncated"}[kind]
+		s.Script.Add(faults.Fault{Op: faults.OpPutObject, Kind: kind})
+		// An answer whose body says nothing loses nothing with it.
+		if err := objects.PutObject(s.Context(), key, []byte("first")); err != nil || kind == faults.DropAfter {
+			s.WantClass(err, cloud.ClassAmbiguous)
+		}
+		s.Script.Clear()
+		s.WantContent(prefix+"/"+key, "first")
+		s.Put(objects, key, "first")
+
+		// The look at what is there may be lost, too; nothing came of the request before.
+		s.Script.Add(faults.Fault{Op: faults.OpGetObject, Kind: kind, Times: -1})
+		s.WantClass(objects.PutObject(s.Context(), key, []byte("other")), cloud.ClassTransient, cloud.ClassAmbiguous)
+		s.Script.Clear()
+		s.WantClass(objects.PutObject(s.Context(), key, []byte("other")), cloud.ClassConflict)
+		s.WantContent(prefix+"/"+key, "first")
+
+		s.Script.Add(faults.Fault{Op: faults.OpDeleteObject, Kind: kind})
+		if err := objects.DeleteObject(s.Context(), key); err != nil || kind == faults.DropAfter {
+			s.WantClass(err, cloud.ClassAmbiguous)
+		}
+		s.Script.Clear()
+		if err := objects.DeleteObject(s.Context(), key); err != nil {
+			s.Errorf("deleting again after a lost answer: %v", err)
+		}
+	}
+	s.WantKeys()
+}
+
+func cancelled(s *Fixture) {
+	objects := s.Mine()
+	s.Put(objects, "there", "first")
+	for op, call := range calls(objects, "there") {
+		s.WantClass(s.CancelDuring(op, call), lost(op))
+	}
+	ctx, cancel := context.WithCancel(s.Context())
+	cancel()
+	for op, call := range calls(objects, "there") {
+		s.WantClass(call(ctx), cloud.ClassTransient, lost(op))
+	}
+	s.WantContent(prefix+"/there", "first")
+	for op, call := range calls(objects, "there") {
+		if op == faults.OpDeleteObject {
+			continue
+		}
+		if err := call(s.Context()); err != nil {
+			s.Errorf("%s afterwards: %v", op, err)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package objectstore
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// Case is a case of the contract.
+type Case struct {
+	Number int
+	Name   string
+	Run    func(s *Fixture)
+}
+
+// Run puts all cases to a provider, each as a subtest of its own with a bench of its own.
+func Run(t *testing.T, build func(t testing.TB) *Backend) {
+	t.Helper()
+	for _, c := range cases() {
+		t.Run(fmt.Sprintf("%02d %s", c.Number, c.Name), func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t, build)
+			if reason := s.Spare[c.Number]; reason != "" {
+				t.Skip("spare: " + reason)
+			}
+			c.Run(s)
+		})
+	}
+}
+
+// cases are all of them, in their order.
+func cases() []Case {
+	return slices.Concat(contentCases(), listCases(), deletionCases(), signedCases(), failureCases(), refusalCases())
+}

@@ -1,0 +1,180 @@
+package objectstore
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+func signedCases() []Case {
+	return []Case{
+		{Number: 64, Name: "a stranger puts with a signed request", Run: signedPut},
+		{Number: 65, Name: "a signed request writes nothing over, whatever is left out of it", Run: signedOver},
+		{Number: 66, Name: "a signed request is for its key and its method alone", Run: signedElse},
+		{Number: 67, Name: "a stranger reads with a signed request, and is told what is missing", Run: signedGet},
+		{Number: 68, Name: "a request that has expired is refused", Run: expired},
+		{Number: 69, Name: "a life is a minute to an hour", Run: lives},
+		{Number: 70, Name: "signing costs at most one request besides the signatures", Run: signingCosts},
+	}
+}
+
+func signedPut(s *Fixture) {
+	objects := s.Mine()
+	for key, content := range map[string]string{
+		"dump/part-00000": strings.Repeat(oddContent, 300_000), "dump/part-00001": "x", "empty": "",
+	} {
+		s.WantDone(s.Sign(objects, http.MethodPut, key), content)
+		s.WantContent(prefix+"/"+key, content)
+	}
+	s.WantList(objects, "", "dump/part-00000", "dump/part-00001", "empty")
+}
+
+func signedOver(s *Fixture) {
+	objects := s.Mine()
+	s.Put(objects, "part", "first")
+	signed := s.Sign(objects, http.MethodPut, "part")
+	s.WantRefused(signed, "other", "over what is there")
+	s.WantRefused(signed, "first", "the same again")
+	for name := range signed.Header {
+		less := signed
+		less.Header = maps.Clone(signed.Header)
+		delete(less.Header, name)
+		s.WantRefused(less, "other", "without "+name)
+		less.Header[name] = "something-else"
+		s.WantRefused(less, "other", "with another "+name)
+	}
+	signed.Header = nil
+	s.WantRefused(signed, "other", "without any header")
+	s.WantContent(prefix+"/part", "first")
+	s.WantKeys(prefix + "/part")
+
+	// Its own success is no licence either: a request that is good for longer than the
+	// object is there makes it again, and nothing else.
+	again := s.Sign(objects, http.MethodPut, "again")
+	s.WantDone(again, "first")
+	s.WantRefused(again, "other", "a second time")
+	s.WantContent(prefix+"/again", "first")
+}
+
+func signedElse(s *Fixture) {
+	objects := s.Mine()
+	s.Put(objects, "there", "first")
+	s.Put(objects, "other", "other")
+	put, get := s.Sign(objects, http.MethodPut, "mine"), s.Sign(objects, http.MethodGet, "there")
+	for _, key := range []string{"other", "new", "mine-too", "mine/more"} {
+		bent := put
+		bent.URL = strings.Replace(put.URL, "/mine", "/"+key, 1)
+		s.WantRefused(bent, "bent", "the key is "+key)
+	}
+	bent := get
+	bent.URL = strings.Replace(get.URL, "/there", "/other", 1)
+	s.WantRefused(bent, "", "the key is other")
+	for _, method := range []string{http.MethodPut, http.MethodDelete} {
+		bent = get
+		bent.Method = method
+		s.WantRefused(bent, "bent", "signed for GET")
+	}
+	bent = s.Sign(objects, http.MethodPut, "there")
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		bent.Method = method
+		s.WantRefused(bent, "bent", "signed for PUT")
+	}
+	bare := get
+	bare.URL, _, _ = strings.Cut(get.URL, "?")
+	bare.Header = nil
+	// Whoever has no signature is told to bring one, in whichever way.
+	if status, _ := s.Do(bare, ""); status/100 != 4 {
+		s.Errorf("status %d without a signature", status)
+	}
+	s.WantContent(prefix+"/there", "first")
+	s.WantContent(prefix+"/other", "other")
+	s.WantKeys(prefix+"/other", prefix+"/there")
+}
+
+func signedGet(s *Fixture) {
+	objects := s.Mine()
+	content := strings.Repeat(oddContent, 300_000)
+	s.Store.Put(prefix+"/dump/part-00000", []byte(content))
+	signed := s.Sign(objects, http.MethodGet, "dump/part-00000")
+	for range 2 {
+		if got := s.WantDone(signed, ""); got != content {
+			s.Errorf("%d bytes, want %d, or they differ", len(got), len(content))
+		}
+	}
+	if status, answer := s.Do(s.Sign(objects, http.MethodGet, "dump/part-00001"), ""); status != http.StatusNotFound {
+		s.Errorf("status %d for what is not there, want %d: %s", status, http.StatusNotFound, answer)
+	}
+}
+
+func expired(s *Fixture) {
+	objects := s.Mine()
+	s.Put(objects, "there", "first")
+	signed, err := objects.SignRequests(s.Context(), []cloud.ObjectRequest{
+		{Method: http.MethodGet, Key: "there"}, {Method: http.MethodPut, Key: "early"}, {Method: http.MethodPut, Key: "late"},
+	}, 10*time.Minute)
+	if err != nil {
+		s.Fatalf("signing: %v", err)
+	}
+	s.Clock.Step(9 * time.Minute)
+	s.WantDone(signed[0], "")
+	s.WantDone(signed[1], "x")
+	s.Clock.Step(time.Minute + time.Second)
+	s.WantRefused(signed[0], "", "it has expired")
+	s.WantRefused(signed[2], "x", "it has expired")
+	s.WantKeys(prefix+"/early", prefix+"/there")
+	// Nothing was wrong but the time.
+	s.WantDone(s.Sign(objects, http.MethodPut, "late"), "x")
+}
+
+func lives(s *Fixture) {
+	objects := s.Mine()
+	wanted := []cloud.ObjectRequest{{Method: http.MethodPut, Key: "b"}, {Method: http.MethodGet, Key: "a"}, {Method: http.MethodPut, Key: "a"}}
+	for _, life := range []time.Duration{time.Minute, 17*time.Minute + 500*time.Millisecond, cloud.MaxLife} {
+		began := s.Clock.Now()
+		signed, err := objects.SignRequests(s.Context(), wanted, life)
+		if err != nil || len(signed) != len(wanted) {
+			s.Fatalf("%d requests for %s, %v; want %d", len(signed), life, err, len(wanted))
+		}
+		for i, r := range signed {
+			lives := r.ExpiresAt.Sub(began)
+			if r.Method != wanted[i].Method || !strings.Contains(r.URL, prefix+"/"+wanted[i].Key) || lives > life || lives < life-time.Minute || lives <= 0 {
+				s.Errorf("request %d is a %s that lives for %s; want the %s of %s for %s", i, r.Method, lives, wanted[i].Method, wanted[i].Key, life)
+			}
+		}
+	}
+	for _, life := range []time.Duration{0, -time.Hour, time.Minute - 1, cloud.MaxLife + 1} {
+		_, err := objects.SignRequests(s.Context(), wanted, life)
+		s.WantClass(err, cloud.ClassInvalid)
+	}
+	for _, method := range []string{"", "put", http.MethodDelete, http.MethodPost} {
+		_, err := objects.SignRequests(s.Context(), []cloud.ObjectRequest{{Method: method, Key: "a"}}, time.Minute)
+		s.WantClass(err, cloud.ClassInvalid)
+	}
+	if none, err := objects.SignRequests(s.Context(), nil, time.Minute); err != nil || len(none) > 0 {
+		s.Errorf("%d requests of none wanted, %v", len(none), err)
+	}
+}
+
+func signingCosts(s *Fixture) {
+	objects := s.Mine()
+	s.WantList(objects, "") // It has credentials now.
+	wanted := make([]cloud.ObjectRequest, 20)
+	for i := range wanted {
+		wanted[i] = cloud.ObjectRequest{Method: http.MethodPut, Key: fmt.Sprintf("part-%05d", i)}
+	}
+	for range 2 {
+		n := s.Sent(func() {
+			if _, err := objects.SignRequests(s.Context(), wanted, cloud.MaxLife); err != nil {
+				s.Fatalf("signing: %v", err)
+			}
+		})
+		if most := 1 + len(wanted)*s.SigningRequests; n > most {
+			s.Errorf("%d requests to sign %d, want at most %d", n, len(wanted), most)
+		}
+	}
+	s.WantKeys()
+}

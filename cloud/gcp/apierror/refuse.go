@@ -1,0 +1,31 @@
+package apierror
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+// Refuse is an error of ours: nothing was sent.
+func Refuse(op string, class cloud.Class, format string, args ...any) *cloud.Error {
+	return &cloud.Error{Class: class, Provider: v1.ProviderGCP, Op: op, Message: OneLine(fmt.Sprintf(format, args...))}
+}
+
+// OneLine returns a text in one line of at most 1024 characters, without what looks
+// like a token or a signed URL's query.
+func OneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	text = regexp.MustCompile(`(?:ya29\.|eyJ)[A-Za-z0-9_.~+/=-]+|\?[^\s"]*=[^\s"]*|[A-Za-z0-9_.~+=-]{128,}`).ReplaceAllString(text, "[...]")
+	const most = 1024
+	if len(text) > most {
+		text = text[:most]
+		for !utf8.ValidString(text) {
+			text = text[:len(text)-1]
+		}
+	}
+	return strings.ToValidUTF8(text, "")
+}

@@ -1,0 +1,247 @@
+package objectstore
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	suite "github.com/shopfleet/shopfleet/cloud/cloudtest/objectstore"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+	"github.com/shopfleet/shopfleet/cloud/fake/gce"
+	"github.com/shopfleet/shopfleet/cloud/fake/gcs"
+	"github.com/shopfleet/shopfleet/cloud/gcp/discovery"
+	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
+)
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	shared := prepare(t)
+	suite.Run(t, func(t testing.TB) *suite.Backend {
+		t.Helper()
+		return newStage(t, shared, gcs.Options{}).bench()
+	})
+}
+
+const (
+	project = "shop-prod"
+	email   = "hub@shop-prod.iam.gserviceaccount.com"
+	dumps   = "shop-dumps"
+	// elsewhere is where the token service is in a key that was made before the server.
+	elsewhere = "http://127.0.0.1:1/token"
+)
+
+// preparation is made once: that takes longer than most cases.
+type preparation struct {
+	api *discovery.API
+	// ours is the key of the service account, wrong another that it never had.
+	ours, wrong []byte
+	add         func(*gce.Server)
+}
+
+func prepare(t testing.TB) preparation {
+	t.Helper()
+	api, err := discovery.Load(t.Context(), "storage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := preparation{api: api}
+	for _, file := range []*[]byte{&p.wrong, &p.ours} {
+		made, public, err := gce.NewKey(email, project, elsewhere)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*file = made
+		p.add = func(s *gce.Server) { s.AddServiceAccount(email, public, project) }
+	}
+	return p
+}
+
+// stage is a fake of Cloud Storage and what sends requests to it.
+type stage struct {
+	preparation
+
+	clock  *testclock.FakeClock
+	store  *bucket.Store
+	tokens *gce.Server
+	server *gcs.Server
+	url    string
+	script *faults.Script
+}
+
+func newStage(t testing.TB, p preparation, options gcs.Options) *stage {
+	t.Helper()
+	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
+	s := &stage{preparation: p, clock: clock, store: bucket.NewStore(clock), script: &faults.Script{}}
+	s.tokens = gce.New(fake.NewCloud(clock), gce.Options{Clock: clock})
+	p.add(s.tokens)
+	options.Clock, options.Bucket, options.Tokens = clock, dumps, s.tokens
+	s.server = gcs.New(s.store, options)
+	http := httptest.NewServer(s.server)
+	t.Cleanup(http.Close)
+	s.url = http.URL
+	return s
+}
+
+// transport sends requests as the script wants it. What the server answers is compared
+// with Google's description.
+func (s *stage) transport(t testing.TB, next http.RoundTripper) http.RoundTripper {
+	t.Helper()
+	checked := identity.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(r.URL.Path, "/storage/v1/") || r.URL.Query().Get("alt") == "media" {
+			return response, err
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		if err := s.api.Answer(r.Method, r.URL.EscapedPath(), body); err != nil {
+			t.Errorf("%s %s: the fake's answer is not as Google describes it: %v\n%s", r.Method, r.URL.Path, err, body)
+		}
+		response.Body = io.NopCloser(bytes.NewReader(body))
+		return response, nil
+	})
+	return &faults.Transport{Next: checked, Classify: classifyRequest, Script: s.script, Clock: s.clock}
+}
+
+// config is an account's, with the key of a service account.
+func (s *stage) config(t testing.TB) cloud.Config {
+	t.Helper()
+	return cloud.Config{
+		Account: "google", Secret: s.secret(s.ours),
+		Spec: v1.CloudAccountSpec{
+			Provider: v1.ProviderGCP, GCP: &v1.GCPAccount{Project: project},
+			Credentials:   v1.CloudCredentials{Type: v1.CredentialsSecret},
+			ObjectStorage: &v1.ObjectStorage{Bucket: dumps, Endpoint: s.url},
+		},
+		HTTP: &http.Client{Transport: s.transport(t, http.DefaultTransport)}, Clock: s.clock,
+	}
+}
+
+// secret is what the Secret of an account has.
+func (s *stage) secret(key []byte) map[string][]byte {
+	return map[string][]byte{"serviceAccountKey": bytes.ReplaceAll(key, []byte(elsewhere), []byte(s.url+"/token"))}
+}
+
+func open(t testing.TB, config cloud.Config) cloud.Objects {
+	t.Helper()
+	objects, err := Open(t.Context(), config)
+	if err != nil {
+		t.Fatalf("opening: %v", err)
+	}
+	return objects
+}
+
+func (s *stage) bench() *suite.Backend {
+	return &suite.Backend{
+		Provider: v1.ProviderGCP, Clock: s.clock, Store: s.store, Script: s.script,
+		Open:     s.open,
+		Send:     http.DefaultTransport.RoundTrip,
+		Refusal:  refusal,
+		PageSize: s.server.SetPageSize,
+		Validate: func(call faults.Call) error { return s.api.Request(call.Request) },
+		Secrets:  []string{"PRIVATE KEY", "ya29.", "eyJ"},
+		Spare: map[int]string{
+			68: "Google alone says how long its tokens are good, up to an hour: see TestTokensExpire",
+		},
+	}
+}
+
+// open makes Objects as a case wants them.
+func (s *stage) open(t testing.TB, o suite.Options) (cloud.Objects, error) {
+	t.Helper()
+	config := s.config(t)
+	storage := config.Spec.ObjectStorage
+	storage.Prefix = o.Prefix
+	if o.BadCredentials {
+		config.Secret = s.secret(s.wrong)
+	}
+	if o.Missing {
+		storage.Bucket = "shop-none"
+	}
+	if o.TLS {
+		server := httptest.NewTLSServer(s.server)
+		t.Cleanup(server.Close)
+		storage.Endpoint = server.URL
+		trusted := x509.NewCertPool()
+		if o.Trusted {
+			trusted.AddCert(server.Certificate())
+		}
+		config.HTTP.Transport = s.transport(t, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}})
+	}
+	if !o.Elsewhere {
+		return Open(t.Context(), config)
+	}
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	storage.Endpoint = server.URL
+	made, err := Open(t.Context(), config)
+	if err == nil { // It has a token, which costs a request of its own.
+		_ = made.DeleteObject(t.Context(), "none")
+	}
+	return made, err
+}
+
+// classifyRequest says which operation of the suite a request is.
+func classifyRequest(r *http.Request, _ []byte) faults.Op {
+	path := r.URL.EscapedPath()
+	_, object, named := strings.Cut(path, "/o/")
+	switch {
+	case !strings.Contains(path, "/storage/v1/b/"):
+		return faults.OpOther
+	case r.Method == http.MethodPost:
+		return faults.OpPutObject
+	case r.Method == http.MethodDelete && named && object != "":
+		return faults.OpDeleteObject
+	case r.Method == http.MethodGet && named:
+		return faults.OpGetObject
+	case r.Method == http.MethodGet:
+		return faults.OpListObjects
+	default:
+		return faults.OpOther
+	}
+}
+
+func refused(status int, reason, message string, after time.Duration) faults.Answer {
+	answer := faults.Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: gcs.ErrorBody(status, reason, message)}
+	if after > 0 {
+		answer.Header.Set("Retry-After", strconv.Itoa(int(after.Seconds())))
+	}
+	return answer
+}
+
+// refusal is Google's answer of a class.
+func refusal(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
+	permission := map[faults.Op]string{
+		faults.OpPutObject: "storage.objects.create", faults.OpGetObject: "storage.objects.get",
+		faults.OpListObjects: "storage.objects.list", faults.OpDeleteObject: "storage.objects.delete",
+	}[op]
+	switch class {
+	case cloud.ClassThrottled:
+		return refused(http.StatusTooManyRequests, "rateLimitExceeded", "The object dumps/o exceeded the rate limit for object mutation operations.", after)
+	case cloud.ClassDenied:
+		return refused(http.StatusForbidden, "forbidden", "hub does not have "+permission+" access to the Google Cloud Storage object. Permission '"+permission+"' denied on resource (or it may not exist).", after)
+	case cloud.ClassAuthExpired:
+		return refused(http.StatusUnauthorized, "authError", "Invalid Credentials", after)
+	case cloud.ClassNotFound:
+		return refused(http.StatusNotFound, "notFound", "No such object: shop-dumps/o", after)
+	case cloud.ClassInvalid:
+		return refused(http.StatusBadRequest, "invalid", "Invalid argument.", after)
+	default:
+		return refused(http.StatusServiceUnavailable, "backendError", "We encountered an internal error. Please try again.", after)
+	}
+}

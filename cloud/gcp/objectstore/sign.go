@@ -1,0 +1,95 @@
+package objectstore
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/gcp/apierror"
+	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
+)
+
+// conditionHeader lets an upload make an object and never write over one.
+const conditionHeader = "x-goog-if-generation-match"
+
+// SignRequests returns requests with a token that is good for their objects alone.
+func (o *objects) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
+	const op = "SignRequests"
+	if err := cloud.CheckRequests(wanted, life); err != nil {
+		return nil, apierror.Refuse(op, cloud.ClassInvalid, "%v", err)
+	}
+	latest := o.clock.Now().Add(life)
+	tokens := map[string]identity.Token{}
+	for method, role := range map[string]string{http.MethodPut: "roles/storage.objectCreator", http.MethodGet: "roles/storage.objectViewer"} {
+		condition := o.condition(wanted, method)
+		if condition == "" {
+			continue
+		}
+		token, err := o.narrow(ctx, identity.Boundary{
+			Resource: "//storage.googleapis.com/projects/_/buckets/" + o.bucket, Role: role, Condition: condition,
+		}, life)
+		if err != nil {
+			return nil, apierror.Classify(apierror.Failure{Op: op, Cause: err})
+		}
+		if token.ExpiresAt.After(latest) {
+			token.ExpiresAt = latest
+		}
+		tokens[method] = token
+	}
+	out := make([]cloud.SignedRequest, 0, len(wanted))
+	for _, w := range wanted {
+		signed := cloud.SignedRequest{
+			Method: w.Method, URL: o.endpoint + "/" + o.bucket + "/" + o.prefix + w.Key, ExpiresAt: tokens[w.Method].ExpiresAt,
+			Header: map[string]string{"Authorization": "Bearer " + tokens[w.Method].Value},
+		}
+		if w.Method == http.MethodPut {
+			signed.Header[conditionHeader] = "0"
+		}
+		out = append(out, signed)
+	}
+	return out, nil
+}
+
+// narrow asks for a token, in the time of a request.
+func (o *objects) narrow(ctx context.Context, b identity.Boundary, life time.Duration) (identity.Token, error) {
+	ctx, cancel := context.WithTimeout(ctx, identity.RequestTimeout)
+	defer cancel()
+	return o.credentials.Narrow(ctx, b, life)
+}
+
+// condition is an expression that is true for the wanted objects of a method, and for as
+// few others as it can be told in one; empty when there is none. Keys have no quotes.
+func (o *objects) condition(wanted []cloud.ObjectRequest, method string) string {
+	first, shared := "", ""
+	one := true
+	for _, w := range wanted {
+		switch {
+		case w.Method != method:
+		case first == "":
+			first, shared = w.Key, w.Key
+		default:
+			one = one && w.Key == first
+			shared = common(shared, w.Key)
+		}
+	}
+	name := "projects/_/buckets/" + o.bucket + "/objects/" + o.prefix
+	switch {
+	case first == "":
+		return ""
+	case one:
+		return fmt.Sprintf("resource.name == '%s'", name+first)
+	default:
+		return fmt.Sprintf("resource.name.startsWith('%s')", name+shared)
+	}
+}
+
+// common is what two keys begin with.
+func common(a, b string) string {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return a[:n]
+}
