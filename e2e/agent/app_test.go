@@ -27,7 +27,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // edit changes the shop on the hub, as a person would.
@@ -54,7 +54,7 @@ func (s *story) await(t *testing.T, app *v1.EcommerceApp, what string, check fun
 			return errors.New("not observed yet")
 		}
 		if err := check(&app.Status); err != nil {
-			return fmt.Errorf("%w; status is %s", err, witness.Brief(app))
+			return fmt.Errorf("%w; status is %s", err, framework.Brief(app))
 		}
 		return nil
 	})
@@ -63,7 +63,7 @@ func (s *story) await(t *testing.T, app *v1.EcommerceApp, what string, check fun
 // awaitRunning waits until the shop runs, at its current generation, in regions.
 func (s *story) awaitRunning(t *testing.T, regions ...string) {
 	t.Helper()
-	s.await(t, s.shop, "to run", func(status *v1.EcommerceAppStatus) error { return witness.Runs(status, regions...) })
+	s.await(t, s.shop, "to run", func(status *v1.EcommerceAppStatus) error { return framework.Runs(status, regions...) })
 }
 
 // gone checks that an object does not exist.

@@ -13,7 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // silenced stops the agent, and starts it again.
@@ -28,12 +28,12 @@ func (s *story) silenced(t *testing.T) {
 		return nil
 	})
 	s.await(t, s.shop, "to be Unknown in the region", func(status *v1.EcommerceAppStatus) error {
-		entry := witness.Cluster(status, us)
+		entry := framework.Cluster(status, us)
 		switch {
-		case witness.Region(status, usRegion).Phase != v1.PhaseUnknown, !entry.Stale, entry.Ready:
-			return fmt.Errorf("the region is %s", witness.Region(status, usRegion).Phase)
-		case witness.Region(status, euRegion).Phase != v1.PhaseRunning:
-			return fmt.Errorf("the other region is %s", witness.Region(status, euRegion).Phase)
+		case framework.Region(status, usRegion).Phase != v1.PhaseUnknown, !entry.Stale, entry.Ready:
+			return fmt.Errorf("the region is %s", framework.Region(status, usRegion).Phase)
+		case framework.Region(status, euRegion).Phase != v1.PhaseRunning:
+			return fmt.Errorf("the other region is %s", framework.Region(status, euRegion).Phase)
 		case !strings.Contains(entry.Message, v1.ReasonAgentSilent):
 			return fmt.Errorf("says %q", entry.Message)
 		case entry.LastObservedTime == nil, entry.LastObservedTime.After(stopped):

@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	hubsetup "github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/operator"
 	spokesetup "github.com/shopfleet/shopfleet/spoke/setup"
@@ -66,9 +66,9 @@ func newStage(t *testing.T) *stage {
 			{Name: us, Provider: fleet.GCP, Region: usRegion, Nodes: 2},
 		},
 	})
-	s.hub = witness.Admin(t, s.fleet.Hub())
+	s.hub = framework.Admin(t, s.fleet.Hub())
 	for _, name := range []string{eu, us} {
-		s.members[name] = witness.Admin(t, s.fleet.Member(name))
+		s.members[name] = framework.Admin(t, s.fleet.Member(name))
 	}
 	s.grant(t, s.fleet.Hub(), "crd/bases", "rbac/hub")
 	t.Cleanup(func() {
@@ -131,7 +131,7 @@ func (s *stage) startAgent(t *testing.T, name string) {
 
 func options(t *testing.T) operator.Options {
 	t.Helper()
-	return operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: witness.Log(t)}
+	return operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: framework.Log(t)}
 }
 
 // run runs a process until it is stopped. One that ends by itself may have lost its
@@ -190,7 +190,7 @@ func (s *stage) awaitMember(t *testing.T, name, what string, check func(ready, a
 		if err := s.hub.Get(ctx, client.ObjectKey{Name: name}, m); err != nil {
 			return err
 		}
-		ready, agent := witness.Condition(m.Status.Conditions, v1.ConditionReady), witness.Condition(m.Status.Conditions, v1.ConditionAgentReady)
+		ready, agent := framework.Condition(m.Status.Conditions, v1.ConditionReady), framework.Condition(m.Status.Conditions, v1.ConditionAgentReady)
 		if err := check(ready, agent); err != nil {
 			return fmt.Errorf("%w; Ready is %s %s (%s), AgentReady %q %s (%s)", err,
 				ready.Status, ready.Reason, ready.Message, agent.Status, agent.Reason, agent.Message)
@@ -211,20 +211,20 @@ func (s *stage) awaitReady(t *testing.T, name string, mode v1.Mode) {
 	})
 }
 
-func (s *stage) mark(t *testing.T) witness.Marks {
+func (s *stage) mark(t *testing.T) framework.Marks {
 	t.Helper()
-	return witness.Mark(t, s.fleet)
+	return framework.Mark(t, s.fleet)
 }
 
 // since returns what an account asked of a cluster since a mark.
-func (s *stage) since(t *testing.T, m witness.Marks, c *fleet.Cluster, account string) audit.Log {
+func (s *stage) since(t *testing.T, m framework.Marks, c *fleet.Cluster, account string) audit.Log {
 	t.Helper()
 	return m.Since(t, c).ByServiceAccount(config.Namespace, account)
 }
 
 // ours returns what hub and agent wrote in a member since a mark, but for events and
 // the agent's lease.
-func (s *stage) ours(t *testing.T, m witness.Marks, name string) audit.Log {
+func (s *stage) ours(t *testing.T, m framework.Marks, name string) audit.Log {
 	t.Helper()
 	c := s.fleet.Member(name)
 	all := append(s.since(t, m, c, config.HubServiceAccount), s.since(t, m, c, config.SpokeServiceAccount)...)

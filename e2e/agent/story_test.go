@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // story is what the chapters share: the stage, and the seed's shop on it.
@@ -98,7 +98,7 @@ func (s *story) created(t *testing.T) {
 
 // reserved looks at every request that the hub made of a member with an agent.
 func (s *story) reserved(t *testing.T) {
-	log := s.since(t, witness.Marks{}, s.fleet.Member(us), config.HubServiceAccount)
+	log := s.since(t, framework.Marks{}, s.fleet.Member(us), config.HubServiceAccount)
 	allowed := map[string]string{
 		"ecommerceapps":             "get list watch create patch delete",
 		"namespaces":                "get create",
@@ -164,7 +164,7 @@ func (s *story) restarted(t *testing.T) {
 }
 
 // unwritten checks that nobody of ours wrote anything about the shop in a member.
-func (s *story) unwritten(t *testing.T, before witness.Marks) {
+func (s *story) unwritten(t *testing.T, before framework.Marks) {
 	t.Helper()
 	for _, name := range []string{eu, us} {
 		if writes := s.ours(t, before, name).In(s.shop.Namespace); len(writes) > 0 {
@@ -185,7 +185,7 @@ func (s *story) canary(t *testing.T) {
 	if err := s.hub.Create(t.Context(), canary); err != nil {
 		t.Fatal(err)
 	}
-	s.await(t, canary, "to run", func(status *v1.EcommerceAppStatus) error { return witness.Runs(status, euRegion, usRegion) })
+	s.await(t, canary, "to run", func(status *v1.EcommerceAppStatus) error { return framework.Runs(status, euRegion, usRegion) })
 	if err := s.hub.Delete(t.Context(), canary); err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func (s *story) awaitHome(t *testing.T, home v1.ManagedByMode, app *v1.Ecommerce
 }
 
 // handedOver checks that a switch took one write, of the copy, by the hub.
-func (s *story) handedOver(t *testing.T, before witness.Marks, mode v1.Mode) {
+func (s *story) handedOver(t *testing.T, before framework.Marks, mode v1.Mode) {
 	t.Helper()
 	writes := s.ours(t, before, eu).In(s.shop.Namespace)
 	byHub := s.since(t, before, s.fleet.Member(eu), config.HubServiceAccount).Writes().In(s.shop.Namespace).Of("ecommerceapps")

@@ -16,7 +16,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
@@ -176,7 +176,7 @@ func (s *story) kept(t *testing.T) {
 		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(s.often), s.often); err != nil {
 			return err
 		}
-		if c := witness.Condition(s.often.Status.Conditions, v1.ConditionBackupReady); c.Type != "" || len(s.often.Status.Backups) > 0 {
+		if c := framework.Condition(s.often.Status.Conditions, v1.ConditionBackupReady); c.Type != "" || len(s.often.Status.Backups) > 0 {
 			return fmt.Errorf("%s: %v", c.Reason, s.often.Status.Backups)
 		}
 		return nil
@@ -186,7 +186,7 @@ func (s *story) kept(t *testing.T) {
 // standing checks what a status says of backups that one cluster gets and the other,
 // whose provider takes none each minute, does not.
 func standing(status *v1.EcommerceAppStatus) error {
-	c := witness.Condition(status.Conditions, v1.ConditionBackupReady)
+	c := framework.Condition(status.Conditions, v1.ConditionBackupReady)
 	if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "gcp-eu: spec.database.backup.schedule") || strings.Contains(c.Message, second) {
 		return fmt.Errorf("%s because of %s: %s", c.Status, c.Reason, c.Message)
 	}

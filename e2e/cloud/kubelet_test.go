@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/transfer"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
@@ -63,7 +63,7 @@ type kubelet struct {
 func playJobs(t *testing.T, c *fleet.Cluster) *kubelet {
 	t.Helper()
 	k := &kubelet{
-		client: witness.Admin(t, c), disk: t.TempDir(), ended: map[types.UID]corev1.PodStatus{}, told: map[types.UID]bool{},
+		client: framework.Admin(t, c), disk: t.TempDir(), ended: map[types.UID]corev1.PodStatus{}, told: map[types.UID]bool{},
 
 		databases: map[string]string{}, wrong: map[string][]ending{},
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // quietPeriod is for how long nothing is done: longer than any wait of a controller
@@ -24,7 +24,7 @@ const (
 // quiet sees that neither clusters nor clouds are written to while nothing happens.
 func (s *story) quiet(t *testing.T) {
 	s.settle(t)
-	before, asked := witness.Mark(t, s.fleet), map[string]int{}
+	before, asked := framework.Mark(t, s.fleet), map[string]int{}
 	for _, p := range s.providers {
 		asked[p.account()] = p.changes()
 	}
@@ -46,7 +46,7 @@ func (s *story) quiet(t *testing.T) {
 func (s *story) settle(t *testing.T) {
 	t.Helper()
 	for range settlings { // After the last, quiet says what is still written.
-		before := witness.Mark(t, s.fleet)
+		before := framework.Mark(t, s.fleet)
 		select {
 		case <-t.Context().Done():
 		case <-time.After(settling):
@@ -58,7 +58,7 @@ func (s *story) settle(t *testing.T) {
 }
 
 // written says what the hub has written since a mark.
-func (s *story) written(t *testing.T, since witness.Marks) string {
+func (s *story) written(t *testing.T, since framework.Marks) string {
 	t.Helper()
 	var all strings.Builder
 	for _, c := range s.fleet.Clusters() {

@@ -31,7 +31,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	shared "github.com/shopfleet/shopfleet/spoke/operator"
 )
@@ -115,14 +115,14 @@ func newStage(t *testing.T) *stage {
 		})
 	}
 	group.Wait()
-	s.hub = witness.Admin(t, s.fleet.Hub())
+	s.hub = framework.Admin(t, s.fleet.Hub())
 	s.kubeconfig = filepath.Join(t.TempDir(), "hub.kubeconfig")
 	if err := os.WriteFile(s.kubeconfig, serviceAccount(t, s.fleet.Hub()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	drivers := s.drivers()
 	for _, m := range members() {
-		s.members[m.Name] = witness.Admin(t, s.fleet.Member(m.Name))
+		s.members[m.Name] = framework.Admin(t, s.fleet.Member(m.Name))
 		s.kubelets[m.Name] = playJobs(t, s.fleet.Member(m.Name))
 		if driver, has := drivers[m.Name]; has {
 			play(t, s.fleet.Member(m.Name), driver)
@@ -167,7 +167,7 @@ func (s *stage) start(t *testing.T) {
 	done := make(chan error, 1)
 	options := setup.Options{
 		Kubeconfig: s.kubeconfig, Namespace: config.Namespace, Version: "test",
-		Options: shared.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: witness.Log(t)},
+		Options: shared.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: framework.Log(t)},
 		Clouds: cloud.Registry{
 			v1.ProviderAWS: aws.Connect, v1.ProviderGCP: gcp.Connect, v1.ProviderAzure: azure.Connect,
 		},
@@ -290,7 +290,7 @@ func (s *stage) awaitCondition(t *testing.T, o client.Object, kind string, statu
 		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 			return err
 		}
-		found = witness.Condition(conditionsOf(o), kind)
+		found = framework.Condition(conditionsOf(o), kind)
 		if found.Status != status || found.Reason != reason {
 			return fmt.Errorf("it is %s=%s because of %s: %s", kind, found.Status, found.Reason, found.Message)
 		}

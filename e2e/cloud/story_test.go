@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -123,8 +123,8 @@ func (s *stage) awaitRunning(t *testing.T, app *v1.EcommerceApp, regions ...stri
 		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
 			return err
 		}
-		if err := witness.Runs(&app.Status, regions...); err != nil {
-			return fmt.Errorf("%w; status is %s", err, witness.Brief(app))
+		if err := framework.Runs(&app.Status, regions...); err != nil {
+			return fmt.Errorf("%w; status is %s", err, framework.Brief(app))
 		}
 		return nil
 	})

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/e2e/kind/lab"
+	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
 const (
@@ -72,22 +72,22 @@ End everything: make demo-down KIND=1
 
 // kindDemo is the demo on kind clusters, with real containers.
 type kindDemo struct {
-	options lab.Options
-	lab     *lab.Lab
+	options testenv.Options
+	lab     *testenv.Environment
 	screen  *steps
 	begin   time.Time
 }
 
 func newKindDemo(d *demo) *kindDemo {
 	return &kindDemo{
-		options: lab.Options{Root: d.root, Dir: filepath.Join(d.root, kindDir), Prefix: kindPrefix},
+		options: testenv.Options{Root: d.root, Dir: filepath.Join(d.root, kindDir), Prefix: kindPrefix},
 		screen:  d.screen, begin: d.begin,
 	}
 }
 
 // up brings the demo up. An interruption removes what this run has started.
 func (k *kindDemo) up(ctx context.Context) error {
-	existed := lab.Exists(k.options)
+	existed := testenv.Exists(k.options)
 	if err := k.steps(ctx); err != nil {
 		return k.screen.stopped(ctx, err, ending{existed: existed, command: "make demo-down KIND=1", remove: func() error { return k.down(context.WithoutCancel(ctx)) }})
 	}
@@ -96,7 +96,7 @@ func (k *kindDemo) up(ctx context.Context) error {
 
 func (k *kindDemo) down(ctx context.Context) error {
 	k.options.Progress = &indented{steps: k.screen}
-	return lab.Down(ctx, k.options)
+	return testenv.Down(ctx, k.options)
 }
 
 func (k *kindDemo) steps(ctx context.Context) error {
@@ -113,12 +113,12 @@ func (k *kindDemo) steps(ctx context.Context) error {
 
 func (k *kindDemo) start(ctx context.Context, progress io.Writer) (err error) {
 	k.options.Progress = progress
-	k.lab, err = lab.Up(ctx, k.options)
+	k.lab, err = testenv.Up(ctx, k.options)
 	return err
 }
 
 func (k *kindDemo) install(ctx context.Context, _ io.Writer) error {
-	_, err := lab.Run(k.lab.Command(ctx, "kubectl-shopfleet", "install", "hub", "--image", k.lab.Images.Hub))
+	_, err := testenv.Run(k.lab.Command(ctx, "kubectl-shopfleet", "install", "hub", "--image", k.lab.Images.Hub))
 	return err
 }
 
@@ -129,7 +129,7 @@ func (k *kindDemo) join(ctx context.Context, progress io.Writer) error {
 	for i, m := range k.lab.Members {
 		group.Go(func() {
 			args := append([]string{"join", m.MemberName, "--member-kubeconfig", m.Kubeconfig, "--member-server", m.InternalServer}, more[i]...)
-			said[i], failed[i] = lab.Run(k.lab.Command(ctx, "kubectl-shopfleet", args...))
+			said[i], failed[i] = testenv.Run(k.lab.Command(ctx, "kubectl-shopfleet", args...))
 		})
 	}
 	group.Wait()
@@ -157,7 +157,7 @@ func (k *kindDemo) apply(ctx context.Context, _ io.Writer) error {
 		return err
 	}
 	for _, m := range k.lab.Members {
-		if err := k.pipe(ctx, m.Kubeconfig, space+"\n---\n"+fmt.Sprintf(page, namespace, shop, lab.PagePort)); err != nil {
+		if err := k.pipe(ctx, m.Kubeconfig, space+"\n---\n"+fmt.Sprintf(page, namespace, shop, testenv.PagePort)); err != nil {
 			return err
 		}
 	}
@@ -168,7 +168,7 @@ func (k *kindDemo) apply(ctx context.Context, _ io.Writer) error {
 func (k *kindDemo) pipe(ctx context.Context, kubeconfig, manifests string) error {
 	cmd := k.lab.Command(ctx, "kubectl", "--kubeconfig", kubeconfig, "apply", "--server-side", "--filename", "-")
 	cmd.Stdin = bytes.NewBufferString(manifests)
-	_, err := lab.Run(cmd)
+	_, err := testenv.Run(cmd)
 	return err
 }
 
@@ -185,7 +185,7 @@ func (k *kindDemo) watch(ctx context.Context) error {
 func (k *kindDemo) next(ctx context.Context) error {
 	var pages []string
 	for _, m := range k.lab.Members {
-		address, err := m.Address(ctx, lab.PagePort)
+		address, err := m.Address(ctx, testenv.PagePort)
 		if err != nil {
 			return err
 		}

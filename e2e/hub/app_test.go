@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // seed returns the seed documents' shop.
@@ -74,7 +74,7 @@ func (s *stage) await(t *testing.T, app *v1.EcommerceApp, what string, check fun
 			return err
 		}
 		if err := check(&app.Status); err != nil {
-			return fmt.Errorf("%w; status is %s", err, witness.Brief(app))
+			return fmt.Errorf("%w; status is %s", err, framework.Brief(app))
 		}
 		return nil
 	})
@@ -87,7 +87,7 @@ func (s *stage) awaitRunning(t *testing.T, app *v1.EcommerceApp, regions ...stri
 		if status.ObservedGeneration != app.Generation {
 			return fmt.Errorf("generation %d is observed, want %d", status.ObservedGeneration, app.Generation)
 		}
-		return witness.Runs(status, regions...)
+		return framework.Runs(status, regions...)
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // unchanged counts the writes of a restart, of applying the same again, and of
@@ -213,7 +213,7 @@ func (s *story) contested(t *testing.T) {
 	app := small("contested", "asia-1")
 	s.create(t, app)
 	s.await(t, app, "the conflict to show", func(status *v1.EcommerceAppStatus) error {
-		if c := witness.Cluster(status, "asia-1"); status.Phase != v1.PhaseFailed || c.Reason != v1.ReasonConflict {
+		if c := framework.Cluster(status, "asia-1"); status.Phase != v1.PhaseFailed || c.Reason != v1.ReasonConflict {
 			return errors.New("no conflict")
 		}
 		return nil
@@ -279,7 +279,7 @@ func (s *story) blocked(t *testing.T) {
 	}
 	s.create(t, s.patient)
 	s.await(t, s.patient, "the namespace to be blamed", func(status *v1.EcommerceAppStatus) error {
-		if c := witness.Cluster(status, "eu-1"); c.Reason != v1.ReasonNamespaceTerminating || status.Phase != v1.PhaseCreating {
+		if c := framework.Cluster(status, "eu-1"); c.Reason != v1.ReasonNamespaceTerminating || status.Phase != v1.PhaseCreating {
 			return errors.New("not yet")
 		}
 		return nil

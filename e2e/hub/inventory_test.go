@@ -13,7 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // TestInventory is about copies that the status of no application lists. Nothing runs in
@@ -58,14 +58,14 @@ func (s *stage) recovered(t *testing.T) {
 	s.awaitCopies(t, app, "us-1")
 	s.freeze(t, "us-1")
 	s.await(t, app, "us-1 to be stale", func(status *v1.EcommerceAppStatus) error {
-		if !witness.Cluster(status, "us-1").Stale {
+		if !framework.Cluster(status, "us-1").Stale {
 			return errors.New("not yet")
 		}
 		return nil
 	})
 	s.wipe(t, app)
 	s.await(t, app, "the inventory to list us-1 again", func(status *v1.EcommerceAppStatus) error {
-		if c := witness.Cluster(status, "us-1"); !c.Stale || c.Phase != v1.PhaseUnknown || status.Phase != v1.PhaseUnknown {
+		if c := framework.Cluster(status, "us-1"); !c.Stale || c.Phase != v1.PhaseUnknown || status.Phase != v1.PhaseUnknown {
 			return fmt.Errorf("us-1 is %+v", c)
 		}
 		return nil
@@ -87,7 +87,7 @@ func (s *stage) createdDuringOutage(t *testing.T) {
 		if err := s.hub.Get(ctx, client.ObjectKey{Name: "us-1"}, m); err != nil {
 			return err
 		}
-		if c := witness.Condition(m.Status.Conditions, v1.ConditionReady); c.Status == metav1.ConditionTrue {
+		if c := framework.Condition(m.Status.Conditions, v1.ConditionReady); c.Status == metav1.ConditionTrue {
 			return errors.New("it is Ready")
 		}
 		return nil
@@ -150,8 +150,8 @@ func (s *stage) awaitCopies(t *testing.T, app *v1.EcommerceApp, members ...strin
 func (s *stage) awaitHeld(t *testing.T, app *v1.EcommerceApp, member string) {
 	t.Helper()
 	s.await(t, app, "the deletion to wait for "+member, func(status *v1.EcommerceAppStatus) error {
-		ready := witness.Condition(status.Conditions, v1.ConditionReady)
-		if status.Phase != v1.PhaseDeleting || len(status.Clusters) != 1 || !witness.Cluster(status, member).Stale ||
+		ready := framework.Condition(status.Conditions, v1.ConditionReady)
+		if status.Phase != v1.PhaseDeleting || len(status.Clusters) != 1 || !framework.Cluster(status, member).Stale ||
 			ready.Reason != v1.ReasonClusterUnreachable || !strings.Contains(ready.Message, member) {
 			return errors.New("not yet")
 		}

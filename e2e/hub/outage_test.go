@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // detection is how soon a member that stopped answering must be known to have.
@@ -33,8 +33,8 @@ func (s *story) lost(t *testing.T) {
 			return err
 		}
 		for _, name := range []string{us, asia} {
-			if r := witness.Region(&s.shop.Status, name); r.Phase != v1.PhaseUnknown || r.ReadyClusters != 0 || r.ReadyReplicas != 0 {
-				return fmt.Errorf("region %s: %+v; %s", name, r, witness.Brief(s.shop))
+			if r := framework.Region(&s.shop.Status, name); r.Phase != v1.PhaseUnknown || r.ReadyClusters != 0 || r.ReadyReplicas != 0 {
+				return fmt.Errorf("region %s: %+v; %s", name, r, framework.Brief(s.shop))
 			}
 		}
 		return nil
@@ -48,7 +48,7 @@ func (s *story) lost(t *testing.T) {
 		app.Spec.Ingress.Annotations = map[string]string{"example.com/edited": "meanwhile"}
 	})
 	s.await(t, s.shop, "the edit to reach the member that works", func(status *v1.EcommerceAppStatus) error {
-		if c := witness.Cluster(status, "eu-1"); !c.Ready || c.AppliedGeneration != s.shop.Generation {
+		if c := framework.Cluster(status, "eu-1"); !c.Ready || c.AppliedGeneration != s.shop.Generation {
 			return fmt.Errorf("eu-1 is at generation %d", c.AppliedGeneration)
 		}
 		return nil
@@ -69,17 +69,17 @@ func (s *story) lost(t *testing.T) {
 func (s *story) checkLost(t *testing.T, began time.Time) {
 	t.Helper()
 	status := &s.shop.Status
-	if r := witness.Region(status, eu); r.Phase != v1.PhaseRunning || r.ReadyClusters != 1 {
+	if r := framework.Region(status, eu); r.Phase != v1.PhaseRunning || r.ReadyClusters != 1 {
 		t.Errorf("the region that works is %+v", r)
 	}
-	c := witness.Cluster(status, "us-1")
+	c := framework.Cluster(status, "us-1")
 	if !c.Stale || c.Reason != v1.ReasonClusterUnreachable || c.LastObservedTime == nil || c.LastObservedTime.After(began.Add(time.Second)) {
 		t.Errorf("us-1 is %+v, last observed %s, frozen at %s", c, c.LastObservedTime, began)
 	}
-	ready := witness.Condition(status.Conditions, v1.ConditionReady)
+	ready := framework.Condition(status.Conditions, v1.ConditionReady)
 	if status.Phase != v1.PhaseUnknown || ready.Reason != v1.ReasonClusterUnreachable ||
-		witness.Condition(status.Conditions, v1.ConditionDegraded).Status != "True" {
-		t.Errorf("the shop is %s", witness.Brief(s.shop))
+		framework.Condition(status.Conditions, v1.ConditionDegraded).Status != "True" {
+		t.Errorf("the shop is %s", framework.Brief(s.shop))
 	}
 }
 
@@ -94,8 +94,8 @@ func (s *story) deleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.await(t, s.shop, "the deletion to wait for us-1 alone", func(status *v1.EcommerceAppStatus) error {
-		c := witness.Cluster(status, "us-1")
-		ready := witness.Condition(status.Conditions, v1.ConditionReady)
+		c := framework.Cluster(status, "us-1")
+		ready := framework.Condition(status.Conditions, v1.ConditionReady)
 		if status.Phase != v1.PhaseDeleting || len(status.Clusters) != 1 || !c.Stale ||
 			c.Reason != v1.ReasonClusterUnreachable || ready.Reason != v1.ReasonClusterUnreachable {
 			return errors.New("not yet")

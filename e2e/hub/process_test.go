@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	shared "github.com/shopfleet/shopfleet/spoke/operator"
 )
@@ -33,7 +33,7 @@ func TestProcess(t *testing.T) {
 	if err := f.Hub().ApplyFolder(t.Context(), "../../config/rbac/hub"); err != nil {
 		t.Fatal(err)
 	}
-	p := &process{fleet: f, hub: witness.Admin(t, f.Hub()), address: freeAddress(t)}
+	p := &process{fleet: f, hub: framework.Admin(t, f.Hub()), address: freeAddress(t)}
 	p.kubeconfig = filepath.Join(t.TempDir(), "hub.kubeconfig")
 	if err := os.WriteFile(p.kubeconfig, serviceAccount(t, f.Hub()), 0o600); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func (p *process) run(t *testing.T) (stop context.CancelFunc, ended <-chan error
 		done <- setup.Run(ctx, setup.Options{
 			Kubeconfig: p.kubeconfig, Namespace: config.Namespace, Version: "test",
 			Options: shared.Options{
-				MetricsBindAddress: "0", HealthProbeBindAddress: p.address, LeaderElect: true, Logger: witness.Log(t),
+				MetricsBindAddress: "0", HealthProbeBindAddress: p.address, LeaderElect: true, Logger: framework.Log(t),
 				Lease: shared.Lease{Duration: 6 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second},
 			},
 		})
@@ -68,7 +68,7 @@ func (p *process) run(t *testing.T) (stop context.CancelFunc, ended <-chan error
 
 // probe asks for /healthz or /readyz.
 func (p *process) probe(ctx context.Context, path string) (int, error) {
-	return witness.Probe(ctx, "http://"+p.address+path)
+	return framework.Probe(ctx, "http://"+p.address+path)
 }
 
 func (p *process) awaitProbe(t *testing.T, path string, want int) {
@@ -95,7 +95,7 @@ func (p *process) waitsForKinds(t *testing.T) {
 	app := small("waiting")
 	s.create(t, app)
 	s.await(t, app, "the hub to say that there is no cluster", func(status *v1.EcommerceAppStatus) error {
-		placed := witness.Condition(status.Conditions, v1.ConditionPlaced)
+		placed := framework.Condition(status.Conditions, v1.ConditionPlaced)
 		if status.Phase != v1.PhasePending || placed.Status != metav1.ConditionFalse || placed.Reason != v1.ReasonNoReadyCluster {
 			return fmt.Errorf("placed is %+v", placed)
 		}

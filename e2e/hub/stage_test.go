@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	shared "github.com/shopfleet/shopfleet/spoke/operator"
 )
@@ -61,13 +61,13 @@ func newStage(t *testing.T, members ...fleet.ClusterSpec) *stage {
 		})
 	}
 	group.Wait()
-	s.hub = witness.Admin(t, s.fleet.Hub())
+	s.hub = framework.Admin(t, s.fleet.Hub())
 	s.kubeconfig = filepath.Join(t.TempDir(), "hub.kubeconfig")
 	if err := os.WriteFile(s.kubeconfig, serviceAccount(t, s.fleet.Hub()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range members {
-		s.members[m.Name] = witness.Admin(t, s.fleet.Member(m.Name))
+		s.members[m.Name] = framework.Admin(t, s.fleet.Member(m.Name))
 	}
 	t.Cleanup(func() { s.stop() })
 	return s
@@ -90,7 +90,7 @@ func (s *stage) start(t *testing.T) {
 	done := make(chan error, 1)
 	options := setup.Options{
 		Kubeconfig: s.kubeconfig, Namespace: config.Namespace, Version: "test",
-		Options: shared.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: witness.Log(t)},
+		Options: shared.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: framework.Log(t)},
 	}
 	go func() { done <- setup.Run(ctx, options) }()
 	var once sync.Once
@@ -135,7 +135,7 @@ func (s *stage) awaitMembers(t *testing.T, names ...string) {
 			if err := s.hub.Get(ctx, client.ObjectKey{Name: name}, m); err != nil {
 				return err
 			}
-			if c := witness.Condition(m.Status.Conditions, v1.ConditionReady); c.Status != metav1.ConditionTrue {
+			if c := framework.Condition(m.Status.Conditions, v1.ConditionReady); c.Status != metav1.ConditionTrue {
 				return fmt.Errorf("%s is not Ready: %s: %s", name, c.Reason, c.Message)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 const (
@@ -58,13 +58,13 @@ func TestHub(t *testing.T) {
 		t.Run("deletion goes in order and waits for who is away", s.deleted)
 }
 
-func (s *stage) mark(t *testing.T) witness.Marks {
+func (s *stage) mark(t *testing.T) framework.Marks {
 	t.Helper()
-	return witness.Mark(t, s.fleet)
+	return framework.Mark(t, s.fleet)
 }
 
 // since returns what the hub asked of a cluster since a mark.
-func (s *stage) since(t *testing.T, m witness.Marks, c *fleet.Cluster) audit.Log {
+func (s *stage) since(t *testing.T, m framework.Marks, c *fleet.Cluster) audit.Log {
 	t.Helper()
 	return m.Since(t, c).ByServiceAccount(config.Namespace, config.HubServiceAccount)
 }
@@ -119,7 +119,7 @@ func (s *story) awaitEvent(t *testing.T, reason, note string) {
 }
 
 // countMemberWrites checks that each object was written once at most, status aside.
-func (s *story) countMemberWrites(t *testing.T, before witness.Marks, name string) {
+func (s *story) countMemberWrites(t *testing.T, before framework.Marks, name string) {
 	t.Helper()
 	log := s.since(t, before, s.fleet.Member(name)).Writes()
 	counts := map[string]int{}

@@ -16,7 +16,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/kind/lab"
+	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
 // bucketAccount is the name of the CloudAccount with the bucket, and of its Secret.
@@ -133,7 +133,7 @@ func (w *world) dumpAndLoad(t *testing.T, app string, from, to *region) {
 // dump asks for a backup as people do, and waits until it is complete.
 func (w *world) dump(t *testing.T, app string, r *region) *v1.Backup {
 	t.Helper()
-	out, err := lab.Run(w.lab.Command(t.Context(), "kubectl", "shopfleet", "backup", app, "--namespace", namespace, "--cluster", r.name))
+	out, err := testenv.Run(w.lab.Command(t.Context(), "kubectl", "shopfleet", "backup", app, "--namespace", namespace, "--cluster", r.name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/kind/lab"
+	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
 // shortest is the length from which a value in a Secret is taken for a secret.
@@ -182,12 +182,12 @@ func (w *world) kustomize(t *testing.T) {
 // runHelm runs the pinned helm on the hub; make builds it once.
 func (w *world) runHelm(t *testing.T, args ...string) {
 	t.Helper()
-	path, err := lab.Run(w.lab.Command(t.Context(), "make", "--silent", "--no-print-directory", "helm"))
+	path, err := testenv.Run(w.lab.Command(t.Context(), "make", "--silent", "--no-print-directory", "helm"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(path), "\n")
-	if _, err := lab.Run(w.lab.Command(t.Context(), lines[len(lines)-1], args...)); err != nil {
+	if _, err := testenv.Run(w.lab.Command(t.Context(), lines[len(lines)-1], args...)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/shopfleet/shopfleet/e2e/kind/lab"
+	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if os.Getenv(enabled) != "" && os.Getenv(keep) == "" {
-		if err := lab.Down(context.Background(), options()); err != nil {
+		if err := testenv.Down(context.Background(), options()); err != nil {
 			fmt.Fprintln(os.Stderr, "deleting the clusters:", err)
 			code = max(code, 1)
 		}
@@ -30,12 +30,12 @@ func TestMain(m *testing.M) {
 }
 
 // options say where the lab is.
-func options() lab.Options {
+func options() testenv.Options {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		panic(err)
 	}
-	return lab.ForTests(root, os.Stderr)
+	return testenv.ForTests(root, os.Stderr)
 }
 
 // TestKind tells the story. The first chapters are what the others build on.
@@ -72,7 +72,7 @@ func TestKind(t *testing.T) {
 func open(t *testing.T) *world {
 	t.Helper()
 	o := options()
-	l, err := lab.Up(t.Context(), o)
+	l, err := testenv.Up(t.Context(), o)
 	if err != nil {
 		t.Fatalf("bringing the clusters up: %v", err)
 	}

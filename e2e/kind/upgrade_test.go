@@ -10,7 +10,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/kind/lab"
+	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
 // upgrade goes back to the previous build of the hub and the agent, and then follows
@@ -78,7 +78,7 @@ func (w *world) previous(t *testing.T) string {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "git", args...)
 		cmd.Dir = w.lab.Root
-		out, err := lab.Run(cmd)
+		out, err := testenv.Run(cmd)
 		return strings.TrimSpace(out), err
 	}
 	product := []string{
@@ -111,7 +111,7 @@ func (w *world) previous(t *testing.T) string {
 	if _, err := git("archive", "--output", archive, commit); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lab.Run(exec.CommandContext(t.Context(), "tar", "--extract", "--file", archive, "--directory", dir)); err != nil {
+	if _, err := testenv.Run(exec.CommandContext(t.Context(), "tar", "--extract", "--file", archive, "--directory", dir)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -133,7 +133,7 @@ func (v *view) runFrom(t *testing.T, root string, args ...string) {
 	cmd := v.lab.Command(t.Context(), "go", append([]string{"run", "./cmd/kubectl-shopfleet"}, args...)...)
 	cmd.Dir = root
 	cmd.Env = append(cmd.Env, "KUBECONFIG="+v.Kubeconfig)
-	if _, err := lab.Run(cmd); err != nil {
+	if _, err := testenv.Run(cmd); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/kind/clusters"
-	"github.com/shopfleet/shopfleet/e2e/kind/lab"
+	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
 const (
@@ -42,7 +42,7 @@ const (
 
 // world is the lab as tests see it.
 type world struct {
-	lab     *lab.Lab
+	lab     *testenv.Environment
 	hub     *view
 	regions []*region
 	// credentials are all that were seen, with where they were.
@@ -55,7 +55,7 @@ type world struct {
 type view struct {
 	*clusters.Cluster
 	client.Client
-	lab *lab.Lab
+	lab *testenv.Environment
 }
 
 // region is a member and the mode that it is in.
@@ -65,7 +65,7 @@ type region struct {
 	mode v1.Mode
 }
 
-func newWorld(t *testing.T, l *lab.Lab) *world {
+func newWorld(t *testing.T, l *testenv.Environment) *world {
 	t.Helper()
 	w := &world{lab: l, hub: newView(t, l, l.Hub), credentials: map[string]string{}, followed: map[string]bool{}}
 	modes := []v1.Mode{v1.ModeAgentless, v1.ModeAgent}
@@ -75,7 +75,7 @@ func newWorld(t *testing.T, l *lab.Lab) *world {
 	return w
 }
 
-func newView(t *testing.T, l *lab.Lab, c *clusters.Cluster) *view {
+func newView(t *testing.T, l *testenv.Environment, c *clusters.Cluster) *view {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
@@ -147,7 +147,7 @@ func (v *view) release(t *testing.T, kind string) {
 
 // kubectl runs kubectl on the cluster.
 func (v *view) kubectl(ctx context.Context, args ...string) (string, error) {
-	return lab.Run(v.lab.Command(ctx, "kubectl", append([]string{"--kubeconfig", v.Kubeconfig}, args...)...))
+	return testenv.Run(v.lab.Command(ctx, "kubectl", append([]string{"--kubeconfig", v.Kubeconfig}, args...)...))
 }
 
 // must runs kubectl on the cluster, successfully.

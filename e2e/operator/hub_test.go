@@ -21,7 +21,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // takeover is when a standby should lead after its leader was killed: the lease lasts
@@ -68,13 +68,13 @@ func newHubStory(t *testing.T) *hubStory {
 		},
 	})
 	install(t, s.fleet.Hub(), "hub", "crd/bases", "rbac/hub")
-	s.home = witness.Admin(t, s.fleet.Hub())
+	s.home = framework.Admin(t, s.fleet.Hub())
 	s.who = newTokens(t, s.home)
 	for _, c := range s.fleet.Clusters()[1:] {
 		if err := c.ApplyFolder(t.Context(), "../../config/rbac/member"); err != nil {
 			t.Fatal(err)
 		}
-		s.members[c.Name()] = witness.Admin(t, c)
+		s.members[c.Name()] = framework.Admin(t, c)
 		s.register(t, c)
 	}
 	s.args = []string{"--kubeconfig", kubeconfigOf(t, s.fleet.Hub(), s.account), "-v", "4"}
@@ -266,7 +266,7 @@ func (s *hubStory) isKilledAtWork(t *testing.T) {
 	second := shop(t, "second")
 	create(t, s.home, second)
 	s.awaitHalf(t, second)
-	var midway witness.Marks
+	var midway framework.Marks
 	took := s.succeed(t, func(p *program) {
 		p.signal(t, syscall.SIGKILL)
 		<-p.ended

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 const (
@@ -128,7 +128,7 @@ func (p *program) endWell(t *testing.T) {
 
 // probe asks for /healthz or /readyz.
 func (p *program) probe(ctx context.Context, path string) (int, error) {
-	return witness.Probe(ctx, "http://"+p.health+path)
+	return framework.Probe(ctx, "http://"+p.health+path)
 }
 
 func (p *program) awaitReady(t *testing.T) {

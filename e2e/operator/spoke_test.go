@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // spokeStory is two spokes in one cluster, without any hub.
@@ -50,7 +50,7 @@ func newSpokeStory(t *testing.T) *spokeStory {
 	})
 	solo := s.fleet.Member("solo")
 	install(t, solo, "spoke", "crd/bases", "rbac/spoke")
-	s.home = witness.Admin(t, solo)
+	s.home = framework.Admin(t, solo)
 	s.who = newTokens(t, s.home)
 	s.args = []string{"--kubeconfig", kubeconfigOf(t, solo, s.account), "--leader-elect", "-v", "4"}
 	t.Cleanup(func() { s.end(t) })

@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/witness"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // stage is a fleet with two processes of the same kind: a leader, and a standby.
@@ -143,7 +143,7 @@ func (s *stage) handsOver(t *testing.T) {
 }
 
 // unchanged wants the new leader to have written nothing about what had not changed.
-func (s *stage) unchanged(t *testing.T, before witness.Marks) {
+func (s *stage) unchanged(t *testing.T, before framework.Marks) {
 	t.Helper()
 	comeAndGo(t, s.home, "small")
 	for _, c := range s.fleet.Clusters() {
@@ -183,7 +183,7 @@ func (s *stage) tells(t *testing.T) map[string][]string {
 func (s *stage) keepsSecrets(t *testing.T) {
 	secrets := map[string][]string{"the tokens of readers": {s.who.nobody, s.who.prometheus, s.who.debugger, wrongToken}}
 	for _, c := range s.fleet.Clusters() {
-		for name, values := range secretsOf(t, witness.Admin(t, c)) {
+		for name, values := range secretsOf(t, framework.Admin(t, c)) {
 			secrets[c.Name()+" "+name] = values
 		}
 	}
@@ -217,13 +217,13 @@ func (s *stage) succeed(t *testing.T, end func(*program)) time.Duration {
 	return took
 }
 
-func (s *stage) mark(t *testing.T) witness.Marks {
+func (s *stage) mark(t *testing.T) framework.Marks {
 	t.Helper()
-	return witness.Mark(t, s.fleet)
+	return framework.Mark(t, s.fleet)
 }
 
 // writes returns what the processes wrote in a cluster since a mark.
-func (s *stage) writes(t *testing.T, m witness.Marks, c *fleet.Cluster) audit.Log {
+func (s *stage) writes(t *testing.T, m framework.Marks, c *fleet.Cluster) audit.Log {
 	t.Helper()
 	return m.Since(t, c).ByServiceAccount(config.Namespace, s.account).Writes()
 }

@@ -5,7 +5,7 @@
 //   - EBS, PD and AzureDisk are the drivers of the three clouds: a claim becomes a volume
 //     in the provider's fake, and a PersistentVolume with the handle, the node affinity
 //     and the reclaim policy that the real driver writes.
-//   - StandIn makes volumes as soon as the volume controller asks for them, grows them,
+//   - SimulatedDriver makes volumes as soon as the volume controller asks for them, grows them,
 //     deletes those that are released and not to be kept, and attaches them to nodes.
 //   - New leaves in the cluster what the installation of the driver does: its CSIDriver,
 //     its label on each node, and CSINodes.

@@ -23,8 +23,8 @@ import (
 // kubelet says so of itself.
 const attachedByController = "volumes.kubernetes.io/controller-managed-attach-detach"
 
-// StandIn plays a driver in one cluster.
-type StandIn struct {
+// SimulatedDriver plays a driver in one cluster.
+type SimulatedDriver struct {
 	driver Driver
 	mgr    ctrl.Manager
 	client client.Client
@@ -32,7 +32,7 @@ type StandIn struct {
 
 // New installs a driver in a cluster that an administrator's configuration leads to. It
 // provides once Run runs.
-func New(ctx context.Context, admin *rest.Config, driver Driver) (*StandIn, error) {
+func New(ctx context.Context, admin *rest.Config, driver Driver) (*SimulatedDriver, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
@@ -45,7 +45,7 @@ func New(ctx context.Context, admin *rest.Config, driver Driver) (*StandIn, erro
 	if err != nil {
 		return nil, fmt.Errorf("making a manager: %w", err)
 	}
-	s := &StandIn{driver: driver, mgr: mgr, client: mgr.GetClient()}
+	s := &SimulatedDriver{driver: driver, mgr: mgr, client: mgr.GetClient()}
 	if err := s.install(ctx); err != nil {
 		return nil, err
 	}
@@ -53,14 +53,14 @@ func New(ctx context.Context, admin *rest.Config, driver Driver) (*StandIn, erro
 }
 
 // Run provides volumes until the context ends.
-func (s *StandIn) Run(ctx context.Context) error {
+func (s *SimulatedDriver) Run(ctx context.Context) error {
 	if err := s.mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the stand-in for %s: %w", s.driver.name, err)
 	}
 	return nil
 }
 
-func (s *StandIn) watch() error {
+func (s *SimulatedDriver) watch() error {
 	for name, one := range map[string]struct {
 		object client.Object
 		work   func(context.Context, reconcile.Request) error
@@ -85,7 +85,7 @@ func (s *StandIn) watch() error {
 }
 
 // install leaves what the installation of the driver does.
-func (s *StandIn) install(ctx context.Context) error {
+func (s *SimulatedDriver) install(ctx context.Context) error {
 	reader := s.mgr.GetAPIReader()
 	driver := &storagev1.CSIDriver{
 		ObjectMeta: metav1.ObjectMeta{Name: s.driver.name},
@@ -106,7 +106,7 @@ func (s *StandIn) install(ctx context.Context) error {
 	return nil
 }
 
-func (s *StandIn) installOn(ctx context.Context, node *corev1.Node) error {
+func (s *SimulatedDriver) installOn(ctx context.Context, node *corev1.Node) error {
 	before := node.DeepCopy()
 	node.Labels[s.driver.topology] = node.Labels[corev1.LabelTopologyZone]
 	metav1.SetMetaDataAnnotation(&node.ObjectMeta, attachedByController, "true")

@@ -27,7 +27,7 @@ const (
 )
 
 // provide makes the volume of a claim, or a larger one of it.
-func (s *StandIn) provide(ctx context.Context, request reconcile.Request) error {
+func (s *SimulatedDriver) provide(ctx context.Context, request reconcile.Request) error {
 	claim := &corev1.PersistentVolumeClaim{}
 	if err := s.client.Get(ctx, request.NamespacedName, claim); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (s *StandIn) provide(ctx context.Context, request reconcile.Request) error 
 }
 
 // volumeOf completes the PersistentVolume of a claim.
-func (s *StandIn) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, spec corev1.PersistentVolumeSpec) *corev1.PersistentVolume {
+func (s *SimulatedDriver) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, spec corev1.PersistentVolumeSpec) *corev1.PersistentVolume {
 	spec.AccessModes, spec.VolumeMode = claim.Spec.AccessModes, claim.Spec.VolumeMode
 	spec.StorageClassName, spec.PersistentVolumeReclaimPolicy = class.Name, *class.ReclaimPolicy
 	spec.ClaimRef = &corev1.ObjectReference{
@@ -88,7 +88,7 @@ func (s *StandIn) volumeOf(claim *corev1.PersistentVolumeClaim, class *storagev1
 
 // zone returns where the volume of a claim is to be: that of the node that the scheduler
 // chose, else of any.
-func (s *StandIn) zone(ctx context.Context, claim *corev1.PersistentVolumeClaim) (string, error) {
+func (s *SimulatedDriver) zone(ctx context.Context, claim *corev1.PersistentVolumeClaim) (string, error) {
 	nodes := &corev1.NodeList{}
 	if err := s.client.List(ctx, nodes); err != nil {
 		return "", fmt.Errorf("listing nodes: %w", err)
@@ -103,7 +103,7 @@ func (s *StandIn) zone(ctx context.Context, claim *corev1.PersistentVolumeClaim)
 }
 
 // grow gives a bound claim what it asks for.
-func (s *StandIn) grow(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+func (s *SimulatedDriver) grow(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	asked, has := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
 	if claim.Status.Phase != corev1.ClaimBound || asked.Cmp(has) <= 0 {
 		return nil
@@ -128,7 +128,7 @@ func (s *StandIn) grow(ctx context.Context, claim *corev1.PersistentVolumeClaim)
 }
 
 // reclaim deletes a volume that is released and not to be kept.
-func (s *StandIn) reclaim(ctx context.Context, request reconcile.Request) error {
+func (s *SimulatedDriver) reclaim(ctx context.Context, request reconcile.Request) error {
 	pv := &corev1.PersistentVolume{}
 	if err := s.client.Get(ctx, request.NamespacedName, pv); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (s *StandIn) reclaim(ctx context.Context, request reconcile.Request) error 
 }
 
 // attach attaches a volume to a node, or detaches it.
-func (s *StandIn) attach(ctx context.Context, request reconcile.Request) error {
+func (s *SimulatedDriver) attach(ctx context.Context, request reconcile.Request) error {
 	attachment := &storagev1.VolumeAttachment{}
 	if err := s.client.Get(ctx, request.NamespacedName, attachment); err != nil {
 		return err

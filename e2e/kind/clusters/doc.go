@@ -9,7 +9,7 @@
 // KIND_NODE_IMAGE and KIND_CONFIG choose the image of the nodes and the
 // configuration that clusters start from, where kind's own defaults do not serve.
 //
-// Not: nothing of Shopfleet is installed; see package lab.
+// Not: nothing of Shopfleet is installed; see package testenv.
 //
 // Trade-offs: one node a cluster, so that several fit on a small machine. The
 // kubelet's own limits are the machine's: workloads must ask for little. Audit logs

@@ -1,4 +1,4 @@
-package lab
+package testenv
 
 import (
 	"bytes"
@@ -16,13 +16,13 @@ import (
 const stopTimeout = 30 * time.Second
 
 // Path returns a path in the lab's folder.
-func (l *Lab) Path(names ...string) string {
+func (l *Environment) Path(names ...string) string {
 	return filepath.Join(append([]string{l.Dir}, names...)...)
 }
 
 // Command returns a program that runs in the repository against the hub, with the
 // lab's programs first in its path. An interruption is passed on.
-func (l *Lab) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
+func (l *Environment) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	path := l.Path("bin") + string(filepath.ListSeparator) + os.Getenv("PATH")
 	// The program is looked for where it will look for others.
 	if found, err := exec.LookPath(filepath.Join(l.Path("bin"), program)); err == nil {
@@ -38,7 +38,7 @@ func (l *Lab) Command(ctx context.Context, program string, args ...string) *exec
 }
 
 // variables are those that the commands of hub/README.md use.
-func (l *Lab) variables() []string {
+func (l *Environment) variables() []string {
 	eu, us := l.Members[0], l.Members[1]
 	return []string{
 		"HUB_IMAGE=" + l.Images.Hub, "SPOKE_IMAGE=" + l.Images.Spoke,
@@ -58,12 +58,12 @@ func Run(cmd *exec.Cmd) (string, error) {
 	return out.String(), nil
 }
 
-func (l *Lab) say(format string, args ...any) {
+func (l *Environment) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(l.Progress, format+"\n", args...)
 }
 
 // named returns a writer of whole lines that begin with a cluster's name.
-func (l *Lab) named(name string) io.Writer {
+func (l *Environment) named(name string) io.Writer {
 	return &lines{prefix: name + ": ", out: l.Progress}
 }
 

@@ -1,4 +1,4 @@
-package house
+package archtest
 
 import (
 	"strings"
@@ -166,16 +166,16 @@ func TestCheckSource(t *testing.T) {
 		expression string
 		want       string
 	}{
-		"clock in a decision":    {floorDecisions, `time.Now()`, "reads the clock"},
-		"timer in a decision":    {floorDecisions, `time.After(1)`, "reads the clock"},
-		"API clock":              {floorDecisions, `metav1.Now()`, "reads the clock"},
-		"duration in a decision": {floorDecisions, `5 * time.Second`, ""},
-		"clock in an adapter":    {floorAdapters, `time.NewTimer(1)`, ""}, // What is wrong there, forbidigo says.
-		"text of an error":       {floorControl, `strings.Contains(err.Error(), "not found")`, "text of an error"},
-		"prefix of an error":     {floorControl, `strings.HasPrefix(errors.Unwrap(err).Error(), "x")`, "text of an error"},
-		"equal text":             {floorControl, `err.Error() == "x"`, "text of an error"},
-		"text shown":             {floorControl, `fmt.Sprint(err.Error())`, ""},
-		"other text":             {floorControl, `strings.Contains(name, "x")`, ""},
+		"clock in a decision":    {layerDecisions, `time.Now()`, "reads the clock"},
+		"timer in a decision":    {layerDecisions, `time.After(1)`, "reads the clock"},
+		"API clock":              {layerDecisions, `metav1.Now()`, "reads the clock"},
+		"duration in a decision": {layerDecisions, `5 * time.Second`, ""},
+		"clock in an adapter":    {layerAdapters, `time.NewTimer(1)`, ""}, // What is wrong there, forbidigo says.
+		"text of an error":       {layerControllers, `strings.Contains(err.Error(), "not found")`, "text of an error"},
+		"prefix of an error":     {layerControllers, `strings.HasPrefix(errors.Unwrap(err).Error(), "x")`, "text of an error"},
+		"equal text":             {layerControllers, `err.Error() == "x"`, "text of an error"},
+		"text shown":             {layerControllers, `fmt.Sprint(err.Error())`, ""},
+		"other text":             {layerControllers, `strings.Contains(name, "x")`, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package house
+package archtest
 
 import (
 	"fmt"
@@ -16,11 +16,11 @@ func TestSource(t *testing.T) {
 		if !f.isGo() || f.isTest() {
 			continue
 		}
-		r, ok := roomOf(module + "/" + path.Dir(f.path))
-		if !ok || r.floor == floorTests {
+		r, ok := packageOf(module + "/" + path.Dir(f.path))
+		if !ok || r.layer == layerTests {
 			continue
 		}
-		problems, err := checkSource(f, r.floor)
+		problems, err := checkSource(f, r.layer)
 		if err != nil {
 			t.Error(err)
 		}
@@ -40,7 +40,7 @@ func checkSource(f file, floor int) ([]string, error) {
 	}
 	var problems []string
 	ast.Inspect(tree, func(n ast.Node) bool {
-		if floor <= floorDecisions && readsClock(n) {
+		if floor <= layerDecisions && readsClock(n) {
 			problems = append(problems, fmt.Sprintf("%s reads the clock: time is an argument on floor %d", set.Position(n.Pos()), floor))
 		}
 		if matchesErrorText(n) {

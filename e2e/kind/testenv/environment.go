@@ -1,4 +1,4 @@
-package lab
+package testenv
 
 import (
 	"context"
@@ -50,7 +50,7 @@ func ForTests(root string, progress io.Writer) Options {
 }
 
 // Lab is a hub and its members.
-type Lab struct {
+type Environment struct {
 	Options
 	Hub     *clusters.Cluster
 	Members []*Member
@@ -67,11 +67,11 @@ type Member struct {
 
 // Up brings a lab up, or finds the one that runs. After an error the clusters that
 // were made stay, for Down.
-func Up(ctx context.Context, o Options) (*Lab, error) {
+func Up(ctx context.Context, o Options) (*Environment, error) {
 	if err := clusters.Usable(ctx); err != nil {
 		return nil, err
 	}
-	l := &Lab{Options: o, builder: &images.Builder{
+	l := &Environment{Options: o, builder: &images.Builder{
 		Root: o.Root, Dir: filepath.Join(o.Dir, "images"), Progress: o.Progress,
 		Debian: os.Getenv("DEBIAN_IMAGE"), Node: os.Getenv("KIND_NODE_IMAGE"),
 	}}
@@ -93,7 +93,7 @@ func Up(ctx context.Context, o Options) (*Lab, error) {
 }
 
 // startClusters starts all clusters at the same time.
-func (l *Lab) startClusters(ctx context.Context) error {
+func (l *Environment) startClusters(ctx context.Context) error {
 	var group sync.WaitGroup
 	failed := make([]error, 1+len(places()))
 	group.Go(func() {
@@ -112,7 +112,7 @@ func (l *Lab) startClusters(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-func (l *Lab) load(ctx context.Context) error {
+func (l *Environment) load(ctx context.Context) error {
 	if err := l.builder.Load(ctx, []string{l.Images.Hub}, l.Hub); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (l *Lab) load(ctx context.Context) error {
 
 // LoadProduct builds the product from another tree of sources and gives its images
 // to the clusters.
-func (l *Lab) LoadProduct(ctx context.Context, root string) (hubImage, spokeImage string, err error) {
+func (l *Environment) LoadProduct(ctx context.Context, root string) (hubImage, spokeImage string, err error) {
 	hubImage, spokeImage, err = l.builder.Product(ctx, root)
 	if err != nil {
 		return "", "", err
@@ -183,7 +183,7 @@ func memberNames() []string {
 }
 
 // buildPrograms builds the administrator's programs, and finds kubectl.
-func (l *Lab) buildPrograms(ctx context.Context) error {
+func (l *Environment) buildPrograms(ctx context.Context) error {
 	bin := l.Path("bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return fmt.Errorf("making the folder of programs: %w", err)

@@ -1,4 +1,4 @@
-// Package witness sees for tests what happened to fleets and to the shops on them.
+// Package framework sees for tests what happened to fleets and to the shops on them.
 //
 // What: Admin is an administrator's client of a cluster, Marks are places in the audit
 // logs of a fleet, Log is where hubs in a test write to, Probe asks a process how it
@@ -7,4 +7,4 @@
 // Not: nothing waits, and nothing is started; see package fleettest.
 //
 // Trade-offs: what only one suite looks at stays in that suite.
-package witness
+package framework

@@ -1,4 +1,4 @@
-package house
+package archtest
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func TestLinked(t *testing.T) {
 		}
 	}
 	// The hub has them, so that the prefixes are right.
-	for _, r := range rooms() {
+	for _, r := range archPackages() {
 		ours := func(path string) bool { return strings.HasPrefix(path, r.sdk) }
 		if r.sdk != "" && !slices.ContainsFunc(linked[module+"/cmd/hub"].Deps, ours) {
 			t.Errorf("cmd/hub links nothing of %s", r.sdk)
@@ -36,11 +36,11 @@ func TestLinked(t *testing.T) {
 // of. The hub has them all, an adapter its own, and end-to-end tests what they test.
 func checkLinked(p pkg) []string {
 	path, _, _ := strings.Cut(p.ImportPath, " ") // As in hub/setup [hub/setup.test].
-	r, _ := roomOf(strings.TrimSuffix(strings.TrimSuffix(path, ".test"), "_test"))
+	r, _ := packageOf(strings.TrimSuffix(strings.TrimSuffix(path, ".test"), "_test"))
 	if r.path == "cmd/hub" || r.path == "e2e" {
 		return nil
 	}
-	for _, owner := range rooms() {
+	for _, owner := range archPackages() {
 		if owner.sdk == "" || owner.path == r.path {
 			continue
 		}

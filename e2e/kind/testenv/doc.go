@@ -1,4 +1,4 @@
-// Package lab brings up what the tests and the demo on kind work with: a hub and
+// Package testenv brings up what the tests and the demo on kind work with: a hub and
 // two members as kind clusters that have all images, and the programs of an
 // administrator.
 //
@@ -10,4 +10,4 @@
 //
 // Trade-offs: names of clusters are the machine's, hence a prefix for each lab. Members
 // are in regions that their nodes' labels say, on no cloud.
-package lab
+package testenv

@@ -1,4 +1,4 @@
-package lab
+package testenv
 
 import (
 	"context"
@@ -39,7 +39,7 @@ type Objects struct {
 
 // StartObjects starts an empty object store in the containers' network, in place of one
 // that runs.
-func (l *Lab) StartObjects(ctx context.Context) (*Objects, error) {
+func (l *Environment) StartObjects(ctx context.Context) (*Objects, error) {
 	image, err := l.builder.Objects(ctx)
 	if err != nil {
 		return nil, err

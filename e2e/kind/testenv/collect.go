@@ -1,4 +1,4 @@
-package lab
+package testenv
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // Collect writes the logs of all nodes and pods, the events and all other objects
 // but Secrets of all clusters below the folder. It goes on after errors.
-func (l *Lab) Collect(ctx context.Context, dir string) error {
+func (l *Environment) Collect(ctx context.Context, dir string) error {
 	all := map[string]*clusters.Cluster{hub: l.Hub}
 	for _, m := range l.Members {
 		if m != nil {
@@ -35,7 +35,7 @@ func (l *Lab) Collect(ctx context.Context, dir string) error {
 	return errors.Join(failed...)
 }
 
-func (l *Lab) objects(ctx context.Context, c *clusters.Cluster, folder string) error {
+func (l *Environment) objects(ctx context.Context, c *clusters.Cluster, folder string) error {
 	kubectl := func(args ...string) (string, error) {
 		return Run(l.Command(ctx, "kubectl", append([]string{"--kubeconfig", c.Kubeconfig}, args...)...))
 	}

@@ -6,4 +6,4 @@
 // Not: the demo's clusters are the demo's.
 //
 // Trade-offs: none; the work is that of packages clusters and lab.
-package main
+package testenv

@@ -1,4 +1,4 @@
-package main
+package testenv
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"os/signal"
 
 	"github.com/shopfleet/shopfleet/e2e/kind/clusters"
-	"github.com/shopfleet/shopfleet/e2e/kind/lab"
+	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
 var errUsage = errors.New("usage: lab check | lab down")
@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return fmt.Errorf("finding the working folder: %w", err)
 		}
-		return lab.Down(ctx, lab.ForTests(root, os.Stderr))
+		return testenv.Down(ctx, testenv.ForTests(root, os.Stderr))
 	}
 	return errUsage
 }

@@ -1,4 +1,4 @@
-package house
+package archtest
 
 import (
 	"bytes"
@@ -34,8 +34,8 @@ func TestLayers(t *testing.T) {
 	t.Run("linter", func(t *testing.T) {
 		config := readFile(t, ".golangci.yml")
 		for _, p := range pkgs {
-			r, ok := roomOf(p.ImportPath)
-			if ok && r.floor != floorTests && !r.free && !linterNames(config, r.path) {
+			r, ok := packageOf(p.ImportPath)
+			if ok && r.layer != layerTests && !r.free && !linterNames(config, r.path) {
 				t.Errorf("no depguard rule in .golangci.yml is for %s", r.path)
 			}
 		}
@@ -58,13 +58,13 @@ func linterNames(config, path string) bool {
 
 // checkLayers lists what is wrong with the imports of one package.
 func checkLayers(p pkg) []string {
-	r, ok := roomOf(p.ImportPath)
+	r, ok := packageOf(p.ImportPath)
 	if !ok {
 		return []string{fmt.Sprintf("%s is in no room: the plan in rooms_test.go names every one", p.ImportPath)}
 	}
 	problems := checkOurs(p, r)
 	problems = append(problems, checkSDKs(p, r)...)
-	if r.floor <= floorDecisions {
+	if r.layer <= layerDecisions {
 		problems = append(problems, checkPure(p, r)...)
 	}
 	return problems
@@ -72,31 +72,31 @@ func checkLayers(p pkg) []string {
 
 // checkOurs compares the imports of our own packages with the plan. Tests may
 // import what they like: only product code has a floor.
-func checkOurs(p pkg, from room) []string {
+func checkOurs(p pkg, from archPackage) []string {
 	var problems []string
 	for _, path := range p.Imports {
 		if !strings.HasPrefix(path, module+"/") {
 			continue
 		}
-		to, ok := roomOf(path)
+		to, ok := packageOf(path)
 		switch {
 		case !ok: // Reported for that package itself.
 		case from.mayImport(to):
-		case to.floor == floorTests:
+		case to.layer == layerTests:
 			problems = append(problems, fmt.Sprintf("%s imports %s, which is for tests only", p.ImportPath, path))
 		default:
 			problems = append(problems, fmt.Sprintf("%s (floor %d) must not import %s (floor %d)",
-				p.ImportPath, from.floor, path, to.floor))
+				p.ImportPath, from.layer, path, to.layer))
 		}
 	}
 	return problems
 }
 
 // checkSDKs keeps each cloud's SDK in that cloud's adapter, in tests too.
-func checkSDKs(p pkg, from room) []string {
+func checkSDKs(p pkg, from archPackage) []string {
 	var problems []string
 	for _, path := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
-		for _, owner := range rooms() {
+		for _, owner := range archPackages() {
 			if owner.sdk != "" && owner.path != from.path && strings.HasPrefix(path, owner.sdk) {
 				problems = append(problems, fmt.Sprintf("%s imports %s: only %s may", p.ImportPath, path, owner.path))
 			}
@@ -107,11 +107,11 @@ func checkSDKs(p pkg, from room) []string {
 
 // checkPure holds contract and decisions to values: the standard library
 // without contexts, apimachinery and k8s.io/api, and no client even indirectly.
-func checkPure(p pkg, from room) []string {
+func checkPure(p pkg, from archPackage) []string {
 	var problems []string
 	for _, path := range p.Imports {
-		if !allowedInPure(path, from.floor) {
-			problems = append(problems, fmt.Sprintf("%s imports %s: floor %d is values and functions", p.ImportPath, path, from.floor))
+		if !allowedInPure(path, from.layer) {
+			problems = append(problems, fmt.Sprintf("%s imports %s: floor %d is values and functions", p.ImportPath, path, from.layer))
 		}
 	}
 	for _, path := range p.Deps {
@@ -126,7 +126,7 @@ func checkPure(p pkg, from room) []string {
 func allowedInPure(path string, floor int) bool {
 	switch {
 	case path == "context":
-		return floor == floorContract
+		return floor == layerAPI
 	case isStandard(path):
 		return true
 	default:

@@ -1,4 +1,4 @@
-// Package house tests the code base itself: the rules that keep it readable,
+// Package archtest tests the code base itself: the rules that keep it readable,
 // checked where no linter exclusion hides anything.
 //
 // # What
@@ -23,4 +23,4 @@
 // The table stands twice, here and in .golangci.yml: the linter answers in the
 // editor, the test answers for the whole graph, also for a package that no rule
 // of the linter names. A room that the linter does not know fails the test.
-package house
+package archtest

@@ -1,0 +1,124 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+)
+
+// module is the path of the module under test.
+const module = "github.com/shopfleet/shopfleet"
+
+// The floors of the house. A room imports rooms on lower floors only.
+const (
+	layerAPI         = 0
+	layerDecisions   = 1
+	layerPorts       = 2
+	layerAdapters    = 3
+	layerControllers = 4
+	layerSetup       = 5
+	layerMain        = 6   // Above setup, because a main calls its setup.
+	layerTests       = 100 // Test support: above everything, below nothing.
+)
+
+// room is a folder and everything below it.
+type archPackage struct {
+	path  string
+	layer int
+	// also lists rooms on the same floor that this one may import.
+	also []string
+	// only, if set, lists all rooms that this one may import.
+	only []string
+	// free says that the linter has no rule for the room: it may import
+	// whatever is below.
+	free bool
+	// sdk is the prefix of the packages that no other room may import.
+	sdk string
+}
+
+// rooms is the plan of the house.
+func archPackages() []archPackage {
+	return []archPackage{
+		{path: "api/v1", layer: layerAPI},
+		// The older groups share value types with ecommerce.io.
+		{path: "api/webapp/v1", layer: layerAPI, also: []string{"api/v1"}},
+		{path: "api/mysql/v1", layer: layerAPI, also: []string{"api/v1"}},
+
+		{path: "hub/placement", layer: layerDecisions},
+		{path: "hub/overrides", layer: layerDecisions},
+		{path: "hub/rollout", layer: layerDecisions},
+		{path: "hub/aggregate", layer: layerDecisions},
+		{path: "hub/schedule", layer: layerDecisions},
+		{path: "spoke/component", layer: layerDecisions},
+		// The arguments of transfer Jobs, shared by the hub and the Job.
+		{path: "spoke/transfer/order", layer: layerDecisions},
+		// Defines the components that rendering returns.
+		{path: "spoke/render", layer: layerDecisions, also: []string{"spoke/component", "spoke/transfer/order"}},
+
+		{path: "cloud", layer: layerPorts},
+		{path: "config", layer: layerPorts},
+
+		{path: "cloud/aws", layer: layerAdapters, sdk: "github.com/aws/"},
+		{path: "cloud/gcp", layer: layerAdapters, sdk: "cloud.google.com/"},
+		{path: "cloud/azure", layer: layerAdapters, sdk: "github.com/Azure/"},
+		{path: "cloud/local", layer: layerAdapters},
+		{path: "hub/members", layer: layerAdapters},
+		{path: "hub/accounts", layer: layerAdapters},
+		{path: "hub/quiesce", layer: layerAdapters},
+		// Errors of buckets are classified by the accounts.
+		{path: "hub/logicalbackup", layer: layerAdapters, also: []string{"hub/accounts"}},
+		// Queues and rate limiters of controllers.
+		{path: "hub/queues", layer: layerAdapters},
+		{path: "spoke/apply", layer: layerAdapters},
+		{path: "spoke/transfer", layer: layerAdapters},
+		// Shared by both processes; imports no other package.
+		{path: "spoke/operator", layer: layerAdapters},
+
+		{path: "hub/controllers/app", layer: layerControllers},
+		{path: "hub/controllers/member", layer: layerControllers},
+		{path: "hub/controllers/account", layer: layerControllers},
+		{path: "hub/controllers/storage", layer: layerControllers},
+		{path: "hub/controllers/backup", layer: layerControllers},
+		{path: "hub/controllers/restore", layer: layerControllers},
+		{path: "hub/webhook", layer: layerControllers},
+		{path: "spoke/controller", layer: layerControllers},
+
+		{path: "hub/setup", layer: layerSetup},
+		{path: "spoke/setup", layer: layerSetup},
+
+		// The providers are linked into this binary alone.
+		{path: "cmd/hub", layer: layerMain, only: []string{"api/v1", "cloud", "cloud/aws", "cloud/gcp", "cloud/azure", "hub/setup"}},
+		{path: "cmd/spoke", layer: layerMain, only: []string{"spoke/setup", "spoke/transfer"}},
+		{path: "cmd/kubectl-shopfleet", layer: layerMain, free: true},
+
+		{path: "api/apitest", layer: layerTests},
+		{path: "cloud/cloudtest", layer: layerTests},
+		{path: "cloud/fake", layer: layerTests},
+		{path: "e2e", layer: layerTests},
+	}
+}
+
+// packageOf finds the innermost room of a package of this module.
+func packageOf(importPath string) (archPackage, bool) {
+	path := strings.TrimPrefix(importPath, module+"/")
+	var found archPackage
+	for _, r := range archPackages() {
+		if (path == r.path || strings.HasPrefix(path, r.path+"/")) && len(r.path) > len(found.path) {
+			found = r
+		}
+	}
+	return found, found.path != ""
+}
+
+// mayImport says whether product code of one room may import another room.
+func (r archPackage) mayImport(other archPackage) bool {
+	switch {
+	case r.path == other.path, r.layer == layerTests:
+		return true
+	case r.only != nil:
+		return slices.Contains(r.only, other.path)
+	case slices.Contains(r.also, other.path):
+		return true
+	default:
+		return other.layer < r.layer
+	}
+}
