@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet"
 )
 
 // proc returns the path of what the kernel says about a process; systems other than
@@ -25,8 +27,17 @@ func proc(t *testing.T, pid int, name string) string {
 	return filepath.Join("/proc", strconv.Itoa(pid), name)
 }
 
+// testSockets checks the sockets of all processes of the fleet.
+func testSockets(f *fleet.Fleet) func(*testing.T) {
+	return func(t *testing.T) {
+		for _, id := range processes(t, f.Dir()) {
+			checkSockets(t, id.PID)
+		}
+	}
+}
+
 // checkCommandLine fails the test if an argument of the process names a host that is
-// not a loopback address.
+// not a loopback address, or if an API server may look up the host names of nodes.
 func checkCommandLine(t *testing.T, pid int) {
 	t.Helper()
 	raw, err := os.ReadFile(proc(t, pid, "cmdline"))
@@ -34,6 +45,10 @@ func checkCommandLine(t *testing.T, pid int) {
 		t.Fatal(err)
 	}
 	program, arguments, _ := strings.Cut(string(raw), "\x00")
+	const internalOnly = "--kubelet-preferred-address-types=InternalIP"
+	if filepath.Base(program) == string(fleet.APIServer) && !strings.Contains(arguments, internalOnly+"\x00") {
+		t.Errorf("%s runs without %s", filepath.Base(program), internalOnly)
+	}
 	for argument := range strings.SplitSeq(arguments, "\x00") {
 		for _, host := range flagHosts(argument) {
 			if !isLoopback(host) {
