@@ -42,9 +42,28 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	next.ClusterCount, next.RegionCount, next.Replicas = s.total, s.regions, s.replicas
 	next.Selector = selectorOf(in)
 	setConditions(&next.Conditions, s)
+	setBackups(in, next)
 
 	stamp(in, next)
 	return *next
+}
+
+// setBackups takes over the report of the backup scheduler. An application that is being
+// deleted keeps what is stored.
+func setBackups(in Input, next *v1.EcommerceAppStatus) {
+	if in.Backups == nil || in.Deleting {
+		return
+	}
+	if !in.Backups.KeepClusters {
+		next.Backups = in.Backups.Clusters
+	}
+	if in.Backups.Condition == nil {
+		meta.RemoveStatusCondition(&next.Conditions, v1.ConditionBackupReady)
+		return
+	}
+	c := *in.Backups.Condition
+	c.Type, c.LastTransitionTime = v1.ConditionBackupReady, in.Now
+	meta.SetStatusCondition(&next.Conditions, c)
 }
 
 // undecided returns the status of an application whose inventory was lost and cannot

@@ -199,3 +199,38 @@ func TestHindered(t *testing.T) {
 		})
 	}
 }
+
+func TestBackupsAreThoseOfTheReport(t *testing.T) {
+	t.Parallel()
+	entry := []v1.ClusterBackups{{Cluster: "a"}}
+	report := &BackupReport{Condition: &metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent}, Clusters: entry}
+	stored := after(everywhere(), 1)
+	stored.Backups = report
+	stored = after(stored, 1)
+	tests := map[string]struct {
+		report   *BackupReport
+		deleting bool
+		clusters []v1.ClusterBackups
+		ready    bool
+	}{
+		"there is no report yet":        {nil, false, entry, true},
+		"the same report":               {report, false, entry, true},
+		"backups are off":               {&BackupReport{}, false, nil, false},
+		"the schedule cannot be parsed": {&BackupReport{Condition: &metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonInvalidSpec}, KeepClusters: true}, false, entry, false},
+		"the application is deleted":    {&BackupReport{}, true, entry, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := stored
+			in.Backups, in.Deleting = tt.report, tt.deleting
+			next := Compute(in)
+			if diff := cmp.Diff(tt.clusters, next.Backups); diff != "" {
+				t.Errorf("backups (-want +got):\n%s", diff)
+			}
+			if got := meta.IsStatusConditionTrue(next.Conditions, v1.ConditionBackupReady); got != tt.ready {
+				t.Errorf("BackupReady is %t, want %t", got, tt.ready)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -44,10 +45,26 @@ type Input struct {
 	// Chosen or by the previous status and is missing here counts as detached.
 	Clusters []Cluster
 
+	// Backups is the last report of the backup scheduler; nil if there is none yet, which
+	// leaves what is stored.
+	Backups *BackupReport
+
 	// Previous is the status as it is stored.
 	Previous v1.EcommerceAppStatus
 	// Now is the current time, in whole seconds as the API stores it.
 	Now metav1.Time
+}
+
+// BackupReport is what the backup scheduler says about an application.
+type BackupReport struct {
+	// App is the UID of the application.
+	App types.UID
+	// Condition is BackupReady without its times; nil where backups are off.
+	Condition *metav1.Condition
+	// Clusters replace status.backups, unless KeepClusters is set: a schedule that cannot
+	// be parsed says nothing about them.
+	Clusters     []v1.ClusterBackups
+	KeepClusters bool
 }
 
 // Cluster is what is known of one member, and of the application there.

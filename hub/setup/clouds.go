@@ -20,6 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/controllers/account"
+	"github.com/shopfleet/shopfleet/hub/controllers/app"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/rediscover"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
@@ -45,9 +46,11 @@ type clouds struct {
 	// cache has one selector for all Secrets.
 	secrets cache.Cache
 	metrics *scheduler.Metrics
+	// apps writes the status of applications.
+	apps *app.Controller
 }
 
-func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder) (*clouds, error) {
+func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder, apps *app.Controller) (*clouds, error) {
 	local := h.mgr.GetLocalManager()
 	secrets, err := cache.New(cfg, cache.Options{
 		Scheme: local.GetScheme(), Mapper: local.GetRESTMapper(),
@@ -76,7 +79,7 @@ func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder) (*cloud
 		return nil, err
 	}
 	return &clouds{
-		hub: h, recorder: recorder, secrets: secrets, metrics: planned,
+		hub: h, recorder: recorder, secrets: secrets, metrics: planned, apps: apps,
 		storage: storage.New(local.GetClient(), storage.Options{Recorder: recorder, Logger: h.options.Logger.WithName("storage")}),
 		accounts: accounts.New(accounts.Options{
 			Registry: h.options.Clouds, Buckets: h.options.Buckets, Token: tokens, Requests: requests,
@@ -114,7 +117,7 @@ func (c *clouds) setup(ctx context.Context) error {
 			})
 		},
 		func(mgr ctrl.Manager) error {
-			return scheduler.Setup(ctx, mgr, scheduler.Options{Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew})
+			return scheduler.Setup(ctx, mgr, scheduler.Options{Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew, Report: c.apps.ReportBackups})
 		},
 		func(mgr ctrl.Manager) error {
 			return backup.Setup(mgr, backup.Options{

@@ -190,16 +190,16 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	distributor := app.NewDistributor(h.mgr.GetLocalManager().GetClient(), app.Options{
+	apps := app.New(h.mgr.GetLocalManager().GetClient(), app.Options{
 		Logger: h.options.Logger.WithName("apps"), Recorder: recorder, Metrics: appMetrics,
 		ManagedByMode: func(name string) v1.ManagedByMode { return h.fleet.Mode(name).ManagedBy() },
 	})
-	clouds, err := h.newClouds(cfg, recorder)
+	clouds, err := h.newClouds(cfg, recorder, apps)
 	if err != nil {
 		return err
 	}
 	orphans := member.NewOrphans()
-	for _, r := range []mcmanager.Runnable{distributor, spokes, clouds.storage, orphans} {
+	for _, r := range []mcmanager.Runnable{apps.Dispatcher(), spokes, clouds.storage, orphans} {
 		if err := h.mgr.Add(r); err != nil {
 			return fmt.Errorf("adding what engages with members: %w", err)
 		}
@@ -213,7 +213,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		if err := clouds.setup(ctx); err != nil {
 			return err
 		}
-		return distributor.Setup(h.mgr)
+		return apps.Setup(h.mgr)
 	})
 	if err != nil {
 		return err

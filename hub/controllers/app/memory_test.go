@@ -22,35 +22,6 @@ func shop(generation, observed int64, members ...string) *v1.EcommerceApp {
 	return app
 }
 
-func TestWrittenWaitsForTheWatch(t *testing.T) {
-	t.Parallel()
-	w := newWritten()
-	at := func(version string) *v1.EcommerceApp {
-		app := shop(1, 1)
-		app.ResourceVersion = version
-		return app
-	}
-	if w.pending(at("1")) {
-		t.Error("something is pending before anything was written")
-	}
-	// A finalizer over 1, then a status over 2.
-	w.note(at("2"), "1")
-	w.note(at("3"), "2")
-	for _, version := range []string{"1", "2", "1"} {
-		if !w.pending(at(version)) {
-			t.Errorf("version %s is behind and counts as current", version)
-		}
-	}
-	if w.pending(at("3")) {
-		t.Error("what was written arrived and counts as behind")
-	}
-	// A write that changed nothing makes no version to wait for.
-	w.note(at("3"), "3")
-	if w.pending(at("3")) {
-		t.Error("waits for a version that will never come")
-	}
-}
-
 func TestMetricsGoWithTheirObjects(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()

@@ -28,6 +28,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 		Generation:  app.Generation,
 		Deleting:    app.DeletionTimestamp != nil,
 		ReconcileAt: app.Annotations[v1.ReconcileAtAnnotation],
+		Backups:     r.backups.about(keyOf(app), app.UID),
 		Previous:    *app.Status.DeepCopy(),
 		Now:         metav1.NewTime(r.clock.Now()).Rfc3339Copy(),
 	}

@@ -64,45 +64,50 @@ func (o *Options) applyDefaults() {
 	}
 }
 
-// Distributor writes copies in the members. It must be engaged with each member
-// that is connected, which adding it to a multicluster manager does; the Setup
-// of the controller may come later.
-type Distributor struct {
-	*dispatch.Dispatcher
-	options Options
+// Controller decides about applications and dispatches their copies to the members.
+type Controller struct {
+	options    Options
+	dispatcher *dispatch.Dispatcher
+	backups    *backupReports
 }
 
-// NewDistributor makes a distributor. Its hub reads applications from a cache.
-func NewDistributor(hub client.Reader, o Options) *Distributor {
+// New returns a controller that is not set up. Its hub reads applications from a cache.
+func New(hub client.Reader, o Options) *Controller {
 	o.applyDefaults()
-	return &Distributor{options: o, Dispatcher: dispatch.New(hub, dispatch.Options{
+	return &Controller{options: o, backups: newBackupReports(), dispatcher: dispatch.New(hub, dispatch.Options{
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode,
 	})}
 }
 
+// Dispatcher returns what writes copies in the members. It must be engaged with each
+// member that is connected, which adding it to a multicluster manager does; Setup may
+// come later.
+func (c *Controller) Dispatcher() *dispatch.Dispatcher { return c.dispatcher }
+
 // Setup adds the reconciler of applications to a manager. The kinds EcommerceApp
 // and MemberCluster must be served by then.
-func (d *Distributor) Setup(mgr mcmanager.Manager) error {
+func (c *Controller) Setup(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
 		client:     local.GetClient(),
-		dispatcher: d.Dispatcher,
-		clock:      d.options.Clock,
-		recorder:   d.options.Recorder,
-		metrics:    d.options.Metrics,
-		written:    newWritten(),
+		dispatcher: c.dispatcher,
+		backups:    c.backups,
+		clock:      c.options.Clock,
+		recorder:   c.options.Recorder,
+		metrics:    c.options.Metrics,
 		unplaced:   newUnplaced(),
 	}
 	err := builder.ControllerManagedBy(local).
 		Named(controllerName).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: d.options.Workers,
+			MaxConcurrentReconciles: c.options.Workers,
 			RateLimiter:             queues.NewRateLimiter[reconcile.Request](time.Second, 5*time.Minute),
 		}).
-		Watches(&v1.EcommerceApp{}, d.onApp()).
-		Watches(&v1.MemberCluster{}, d.onMember(r), builder.WithPredicates(memberChanged())).
-		WatchesRawSource(d.News()).
+		Watches(&v1.EcommerceApp{}, c.onApp()).
+		Watches(&v1.MemberCluster{}, c.onMember(r), builder.WithPredicates(memberChanged())).
+		WatchesRawSource(c.dispatcher.News()).
+		WatchesRawSource(c.backups.changed.Source()).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the controller of applications: %w", err)
@@ -110,42 +115,38 @@ func (d *Distributor) Setup(mgr mcmanager.Manager) error {
 	return nil
 }
 
-// onApp wakes the reconciler for each change of an application, its own writes
-// included: they carry the version that the next decision needs. The same change
-// goes to the lanes of the members that it is about.
-func (d *Distributor) onApp() handler.EventHandler {
+// onApp enqueues an application for each of its changes, the hub's own writes included:
+// they carry the version that the next decision needs.
+func (c *Controller) onApp() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			if app, ok := e.Object.(*v1.EcommerceApp); ok {
-				d.Dispatch(nil, app)
+				c.dispatcher.See(nil, app)
 			}
 			q.Add(requestFor(e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, _ := e.ObjectOld.(*v1.EcommerceApp)
 			if app, ok := e.ObjectNew.(*v1.EcommerceApp); ok {
-				d.Dispatch(before, app)
+				c.dispatcher.See(before, app)
 			}
 			q.Add(requestFor(e.ObjectNew))
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			if app, ok := e.Object.(*v1.EcommerceApp); ok {
-				d.Dispatch(nil, app)
-			}
 			q.Add(requestFor(e.Object))
 		},
 	}
 }
 
 // onMember wakes the reconciler for all applications, since any of them may be placed
-// otherwise now, and the member's lane, since its copies say where they are.
-func (d *Distributor) onMember(r *Reconciler) handler.EventHandler {
+// otherwise now, and the member's queue, since its copies say where they are.
+func (c *Controller) onMember(r *Reconciler) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, member client.Object) []reconcile.Request {
 		if member.GetDeletionTimestamp() != nil {
-			d.options.Metrics.forgetMember(member.GetName())
+			c.options.Metrics.forgetMember(member.GetName())
 		}
-		d.Revisit(ctx, member.GetName())
+		c.dispatcher.Revisit(ctx, member.GetName())
 		return r.allApps(ctx)
 	})
 }

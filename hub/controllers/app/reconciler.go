@@ -31,7 +31,7 @@ type Reconciler struct {
 	clock      clock.PassiveClock
 	recorder   events.EventRecorder
 	metrics    *Metrics
-	written    *written
+	backups    *backupReports
 	unplaced   *unplaced
 }
 
@@ -44,8 +44,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.written.pending(app) {
-		// The watch will bring what was written, and with it the next decision.
+	if _, ahead := r.dispatcher.Newest(app); ahead {
+		// The watch will deliver what was written, and with it comes the next decision.
 		return reconcile.Result{}, nil
 	}
 	result, err := r.reconcile(ctx, app)
@@ -80,6 +80,11 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	if lost && err == nil && !app.InventoryLost() {
 		r.dispatcher.ForgetLookups(keyOf(app))
 	}
+	if err == nil {
+		// What is stored, and not what is yet to be written: no copy is applied before the
+		// inventory has it.
+		r.dispatcher.Dispatch(app)
+	}
 	return result, err
 }
 
@@ -87,7 +92,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 func (r *Reconciler) forget(request reconcile.Request) {
 	r.metrics.forgetApp(request.NamespacedName)
 	r.dispatcher.Forget(request.NamespacedName)
-	r.written.forget(request.NamespacedName)
+	r.backups.forget(request.NamespacedName)
 	r.unplaced.forget(request.NamespacedName)
 }
 
@@ -126,6 +131,6 @@ func (r *Reconciler) patch(ctx context.Context, before, app *v1.EcommerceApp) er
 	if err := r.client.Patch(ctx, app, lock); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.written.note(app, version)
+	r.dispatcher.Written(app, version)
 	return nil
 }

@@ -37,7 +37,7 @@ func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in aggreg
 		}
 		return reconcile.Result{}, fmt.Errorf("writing the status: %w", err)
 	}
-	r.written.note(app, before.ResourceVersion)
+	r.dispatcher.Written(app, before.ResourceVersion)
 	r.recordEvents(app, in, last)
 	return reconcile.Result{}, nil
 }

@@ -31,6 +31,9 @@ type Dispatcher struct {
 	hub  client.Reader
 	wake *queues.Wakeup
 	seen *generations
+	// written and decisions are what the reconciler of applications handed over.
+	written   *written
+	decisions *decisions
 
 	running sync.WaitGroup
 
@@ -43,6 +46,7 @@ func New(hub client.Reader, o Options) *Dispatcher {
 	o.applyDefaults()
 	return &Dispatcher{
 		options: o, hub: hub, wake: &queues.Wakeup{}, seen: newGenerations(o.Clock),
+		written: newWritten(), decisions: newDecisions(),
 		byName: map[string]*MemberQueue{},
 	}
 }
@@ -53,6 +57,8 @@ func (l *Dispatcher) News() source.Source { return l.wake.Source() }
 // Forget drops what is remembered of an application that is gone.
 func (l *Dispatcher) Forget(app types.NamespacedName) {
 	l.seen.forget(app)
+	l.written.forget(app)
+	l.decisions.forget(app)
 	l.ForgetLookups(app)
 }
 
@@ -68,7 +74,7 @@ func (l *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	logger := l.options.Logger.WithValues("cluster", name)
 	lane := &MemberQueue{
 		name: name.String(), managedBy: l.options.ManagedByMode(name.String()), options: l.options, hub: l.hub, cluster: cl, wake: l.wake, seen: l.seen,
-		reports: newReports(), lookups: newLookups(), queue: &queues.Wakeup{},
+		reports: newReports(), written: l.written, lookups: newLookups(), queue: &queues.Wakeup{},
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(),
 			FieldManager: v1.HubFieldManager, Timeout: l.options.CallTimeout,
@@ -194,15 +200,28 @@ func (l *Dispatcher) Revisit(ctx context.Context, member string) {
 	}
 }
 
-// Dispatch hands a change of an application to the lanes of its members. Before is
-// nil when it is new.
-func (l *Dispatcher) Dispatch(before, app *v1.EcommerceApp) {
-	l.seen.see(before, app)
+// See records when a generation of an application reached the hub, to measure how long
+// it takes to reach the members. Before is nil for an application that is new.
+func (l *Dispatcher) See(before, app *v1.EcommerceApp) { l.seen.see(before, app) }
+
+// Newest returns the newer of an application in the hub's cache and what the hub wrote
+// last, and whether the cache has yet to catch up.
+func (l *Dispatcher) Newest(cached *v1.EcommerceApp) (app *v1.EcommerceApp, ahead bool) {
+	return l.written.newest(cached)
+}
+
+// Written hands over an application as the API server returned it after a write that
+// replaced a version. The queues work with it before the hub's cache has it.
+func (l *Dispatcher) Written(app *v1.EcommerceApp, replaced string) { l.written.record(app, replaced) }
+
+// Dispatch enqueues an application in the queues of the members whose copies its stored
+// status and spec change. It costs nothing for the others.
+func (l *Dispatcher) Dispatch(app *v1.EcommerceApp) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	for _, entry := range app.Status.Clusters {
-		if lane := l.byName[entry.Name]; lane != nil {
-			lane.queue.Add(requestFor(app))
+	for _, name := range l.decisions.replace(app) {
+		if q := l.byName[name]; q != nil {
+			q.queue.Add(requestFor(app))
 		}
 	}
 }

@@ -35,6 +35,7 @@ type MemberQueue struct {
 	queue     *queues.Wakeup
 	reports   *reports
 	lookups   *lookups
+	written   *written
 }
 
 // Reconcile makes the copy of one application follow, and reports what came of it.
@@ -45,6 +46,9 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	if err := l.hub.Get(ctx, key, app); client.IgnoreNotFound(err) != nil {
 		l.reports.end(key, nil)
 		return reconcile.Result{}, fmt.Errorf("reading the application: %w", err)
+	}
+	if app.UID != "" {
+		app, _ = l.written.newest(app)
 	}
 	entry := EntryOf(app, l.name)
 	if entry == nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -49,6 +49,9 @@ type Options struct {
 	// Skew returns how far the clock of a CloudAccount's provider is ahead of the hub's, if
 	// that is known. Required.
 	Skew func(account string) (ahead time.Duration, known bool)
+	// Report hands over what the status of an application says about its backups to the
+	// controller that writes it, and returns the report before, if there was one. Required.
+	Report func(app client.ObjectKey, next aggregate.BackupReport) (last aggregate.BackupReport, known bool)
 	// Clock tells the time; the default is the real one.
 	Clock clock.PassiveClock
 }
@@ -149,7 +152,8 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if !app.DeletionTimestamp.IsZero() || !enabled(app) {
 		r.options.Metrics.forget(request.NamespacedName)
-		return reconcile.Result{}, r.clear(ctx, app)
+		r.clear(app)
+		return reconcile.Result{}, nil
 	}
 	in, err := r.observe(ctx, app)
 	if err != nil {
@@ -161,12 +165,11 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if len(plan.Clusters) == 0 && plan.Condition.Status != metav1.ConditionFalse {
-		// Of nothing that could be planned nothing is said, and nothing written.
-		return reconcile.Result{RequeueAfter: lookAgain}, r.clear(ctx, app)
+		// There is nothing to report about clusters that have no backups.
+		r.clear(app)
+		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	}
-	if err := r.say(ctx, app, plan); err != nil {
-		return reconcile.Result{}, err
-	}
+	r.report(app, plan)
 	return reconcile.Result{RequeueAfter: min(max(plan.Again.Sub(in.now), time.Second), lookAgain)}, nil
 }
 
@@ -288,45 +291,27 @@ func (r *Reconciler) mark(ctx context.Context, b *v1.Backup, deletion v1.Deletio
 	return nil
 }
 
-// say writes how it stands if it changed.
-func (r *Reconciler) say(ctx context.Context, app *v1.EcommerceApp, plan Plan) error {
-	before, c := app.DeepCopy(), plan.Condition
-	c.Type, c.ObservedGeneration = v1.ConditionBackupReady, app.Generation
-	c.LastTransitionTime = metav1.NewTime(r.options.Clock.Now())
-	meta.SetStatusCondition(&app.Status.Conditions, c)
+// report hands over the condition and the backups of each cluster, and records an event
+// when the condition becomes False or its reason changes.
+func (r *Reconciler) report(app *v1.EcommerceApp, plan Plan) {
+	c := plan.Condition
+	c.ObservedGeneration = app.Generation
+	next := aggregate.BackupReport{App: app.UID, Condition: &c, KeepClusters: plan.Invalid}
 	if !plan.Invalid {
-		app.Status.Backups = entries(plan.Clusters)
+		next.Clusters = entries(plan.Clusters)
 	}
-	if equality.Semantic.DeepEqual(before.Status, app.Status) {
-		return nil
+	before := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionBackupReady)
+	if last, known := r.options.Report(client.ObjectKeyFromObject(app), next); known && last.App == app.UID {
+		before = last.Condition
 	}
-	last := meta.FindStatusCondition(before.Status.Conditions, v1.ConditionBackupReady)
-	if err := r.patch(ctx, before, app); err != nil {
-		return err
-	}
-	if c.Status == metav1.ConditionFalse && (last == nil || last.Status != c.Status || last.Reason != c.Reason) {
+	if c.Status == metav1.ConditionFalse && (before == nil || before.Status != c.Status || before.Reason != c.Reason) {
 		r.options.Recorder.Eventf(app, nil, corev1.EventTypeWarning, c.Reason, "BackUp", "%s", c.Message)
 	}
-	return nil
 }
 
-// clear takes it away when backups are off.
-func (r *Reconciler) clear(ctx context.Context, app *v1.EcommerceApp) error {
-	before := app.DeepCopy()
-	removed := meta.RemoveStatusCondition(&app.Status.Conditions, v1.ConditionBackupReady)
-	if !app.DeletionTimestamp.IsZero() || !removed && len(app.Status.Backups) == 0 {
-		return nil
-	}
-	app.Status.Backups = nil
-	return r.patch(ctx, before, app)
-}
-
-func (r *Reconciler) patch(ctx context.Context, before, app *v1.EcommerceApp) error {
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, app, lock); err != nil {
-		return fmt.Errorf("writing the condition %s: %w", v1.ConditionBackupReady, err)
-	}
-	return nil
+// clear reports that backups are off.
+func (r *Reconciler) clear(app *v1.EcommerceApp) {
+	r.options.Report(client.ObjectKeyFromObject(app), aggregate.BackupReport{App: app.UID})
 }
 
 func enabled(app *v1.EcommerceApp) bool {

@@ -1,0 +1,58 @@
+package dispatch
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// written remembers the last object that the hub wrote for each application, until the
+// watch delivers it. It is safe for concurrent use.
+type written struct {
+	mu     sync.Mutex
+	writes map[types.NamespacedName]write
+}
+
+// write is an application as the API server returned it, and the versions that it and
+// the writes before it replaced.
+type write struct {
+	app      *v1.EcommerceApp
+	replaced []string
+}
+
+func newWritten() *written {
+	return &written{writes: map[types.NamespacedName]write{}}
+}
+
+// record remembers that app replaced a version. A write that changed nothing creates no
+// version, and no watch event follows it.
+func (w *written) record(app *v1.EcommerceApp, replaced string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if app.ResourceVersion != replaced {
+		last := w.writes[keyOf(app)]
+		w.writes[keyOf(app)] = write{app: app.DeepCopy(), replaced: append(last.replaced, replaced)}
+	}
+}
+
+// newest returns the newer of the cached application and the last one written, and
+// whether it is the one written. Versions are only compared for equality.
+func (w *written) newest(cached *v1.EcommerceApp) (app *v1.EcommerceApp, ahead bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last, exists := w.writes[keyOf(cached)]
+	if exists && last.app.UID == cached.UID && slices.Contains(last.replaced, cached.ResourceVersion) {
+		return last.app, true
+	}
+	delete(w.writes, keyOf(cached))
+	return cached, false
+}
+
+func (w *written) forget(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.writes, key)
+}
