@@ -9,8 +9,8 @@
 //     its name and by the tags of its owner.
 //   - Objects is the bucket of one account, for dumps: what is put there is never written
 //     over, and members put and get with requests that the hub signs for them.
-//   - Config is what a session is made from; a Connect of package cloud/aws, gcp, azure
-//     or local makes it. Registry says which provider has which. Buckets does so for
+//   - Config is what a session is made from; a Connect of package cloud/aws, gcp or
+//     azure makes it. Registry says which provider has which. Buckets does so for
 //     Objects, which an Open of package cloud/aws/objectstore and its like makes.
 //   - Error is what their errors are: a Class, on which callers decide, and what the
 //     provider said, for people.

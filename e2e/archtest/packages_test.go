@@ -60,7 +60,6 @@ func archPackages() []archPackage {
 		{path: "cloud/aws", layer: layerAdapters, sdk: "github.com/aws/"},
 		{path: "cloud/gcp", layer: layerAdapters, sdk: "cloud.google.com/"},
 		{path: "cloud/azure", layer: layerAdapters, sdk: "github.com/Azure/"},
-		{path: "cloud/local", layer: layerAdapters},
 		{path: "hub/members", layer: layerAdapters},
 		{path: "hub/accounts", layer: layerAdapters},
 		{path: "hub/quiesce", layer: layerAdapters},
