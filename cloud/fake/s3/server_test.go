@@ -1,7 +1,6 @@
 package s3_test
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -73,59 +72,5 @@ func TestPublishedSignatures(t *testing.T) {
 				t.Errorf("status %d, %s; want %d and %q", w.Code, w.Body, test.status, test.body)
 			}
 		})
-	}
-}
-
-func TestUnsigned(t *testing.T) {
-	t.Parallel()
-	const scope = "/20260301/eu-central-1/s3/aws4_request, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature=00"
-	at := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
-	for about, test := range map[string]struct {
-		authorization, payload, code string
-		status                       int
-	}{
-		"nothing":           {"", "", "AccessDenied", http.StatusForbidden},
-		"bearer":            {"Bearer x", "", "InvalidRequest", http.StatusBadRequest},
-		"half":              {"AWS4-HMAC-SHA256 Credential=x", "UNSIGNED-PAYLOAD", "AuthorizationHeaderMalformed", http.StatusBadRequest},
-		"no checksum":       {"AWS4-HMAC-SHA256 Credential=" + keyID + scope, "", "InvalidRequest", http.StatusBadRequest},
-		"in chunks":         {"AWS4-HMAC-SHA256 Credential=" + keyID + scope, "STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "NotImplemented", http.StatusNotImplemented},
-		"nobody":            {"AWS4-HMAC-SHA256 Credential=AKIANOBODY" + scope, "UNSIGNED-PAYLOAD", "InvalidAccessKeyId", http.StatusForbidden},
-		"not by them":       {"AWS4-HMAC-SHA256 Credential=" + keyID + scope, "UNSIGNED-PAYLOAD", "SignatureDoesNotMatch", http.StatusForbidden},
-		"for another":       {"AWS4-HMAC-SHA256 Credential=" + keyID + strings.Replace(scope, "s3", "ec2", 1), "UNSIGNED-PAYLOAD", "AuthorizationHeaderMalformed", http.StatusBadRequest},
-		"in another region": {"AWS4-HMAC-SHA256 Credential=" + keyID + strings.Replace(scope, "eu-central", "us-east", 1), "UNSIGNED-PAYLOAD", "AuthorizationHeaderMalformed", http.StatusBadRequest},
-		"without the host":  {"AWS4-HMAC-SHA256 Credential=" + keyID + strings.Replace(scope, "host;", "", 1), "UNSIGNED-PAYLOAD", "AccessDenied", http.StatusForbidden},
-		"without a header":  {"AWS4-HMAC-SHA256 Credential=" + keyID + strings.Replace(scope, ";x-amz-date", "", 1), "UNSIGNED-PAYLOAD", "AccessDenied", http.StatusForbidden},
-	} {
-		t.Run(about, func(t *testing.T) {
-			t.Parallel()
-			_, store, server := newServer(at)
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "https://"+name+"."+host+"/key", strings.NewReader("x"))
-			r.Header.Set("X-Amz-Date", "20260301T020000Z")
-			if test.payload != "" {
-				r.Header.Set("X-Amz-Content-Sha256", test.payload)
-			}
-			if test.authorization != "" {
-				r.Header.Set("Authorization", test.authorization)
-			}
-			w := httptest.NewRecorder()
-			server.ServeHTTP(w, r)
-			if w.Code != test.status || !strings.Contains(w.Body.String(), "<Code>"+test.code+"</Code>") {
-				t.Errorf("status %d, %s; want %d and %s", w.Code, w.Body, test.status, test.code)
-			}
-			if keys := store.Keys(); len(keys) > 0 {
-				t.Errorf("%q were made", keys)
-			}
-			if rest, err := io.ReadAll(r.Body); err != nil || len(rest) > 0 {
-				t.Errorf("%d bytes were not read, %v", len(rest), err)
-			}
-		})
-	}
-}
-
-func TestErrorBody(t *testing.T) {
-	t.Parallel()
-	const want = "<Error><Code>A&amp;B</Code><Message>&lt;no&gt;</Message>"
-	if got := s3.ErrorBody("A&B", "<no>"); !strings.Contains(got, want) {
-		t.Errorf("%s, want %s in it", got, want)
 	}
 }
