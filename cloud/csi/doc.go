@@ -22,7 +22,8 @@
 //
 // # Not
 //
-// No client, context, clock or log. Nothing here asks a cloud or a cluster anything.
+// No client, context, clock or log. Nothing here asks a cloud or a cluster anything. Disks of
+// in-tree plugins are migrated by k8s.io/csi-translation-lib, as Kubernetes does.
 //
 // # Trade-offs
 //

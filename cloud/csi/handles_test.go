@@ -104,7 +104,7 @@ func awsVolumes() map[string]parseCase {
 		"no region":              {pv: persistent(ofDriver(DriverEBS, "vol-0abc"), nil), says: "the region of its volume \"vol-0abc\" is not known"},
 		"of a node":              {pv: persistent(ofDriver(DriverEBS, "local-ebs://vol-0abc"), nil), defaults: west, says: "belongs to its node"},
 		"a snapshot":             {pv: persistent(ofDriver(DriverEBS, "snap-0abc"), nil), defaults: west, says: `its volume "snap-0abc" is not of the form vol-`},
-		"a path":                 {pv: persistent(inTreeEBS("aws://us-west-2b/vol-0abc/vol-1"), nil), defaults: west, says: "is not of the form vol-"},
+		"a path":                 {pv: persistent(inTreeEBS("aws://us-west-2b/vol-0abc/vol-1"), nil), defaults: west, says: "Invalid format for AWS volume"},
 	}
 }
 
@@ -136,7 +136,7 @@ func gcpVolumes() map[string]parseCase {
 		"in-tree":              {pv: persistent(inTreePD(), nil, betaZoneLabel, "us-central1-a"), want: ref(inZone)},
 		"in-tree, affinity":    {pv: persistent(inTreePD(), zonal(zoneLabel, "us-central1-a")), want: ref(inZone)},
 		"in-tree, two zones":   {pv: persistent(inTreePD(), nil, zoneLabel, "us-central1-a__us-central1-b"), want: regional("projects/UNSPECIFIED/regions/us-central1/disks/d")},
-		"in-tree, two regions": {pv: persistent(inTreePD(), nil, zoneLabel, "us-central1-a__us-east1-b"), says: "are not of one region"},
+		"in-tree, two regions": {pv: persistent(inTreePD(), nil, zoneLabel, "us-central1-a__us-east1-b"), says: "multiple or no regions"},
 		"several zones":        {pv: persistent(ofDriver(DriverPD, "projects/p/zones/multi-zone/disks/d"), nil), says: "a disk in each of several zones"},
 		"a snapshot":           {pv: persistent(ofDriver(DriverPD, "projects/p/global/snapshots/d"), nil), says: "is not of the form projects/P/zones/Z/disks/N"},
 		"a part missing":       {pv: persistent(ofDriver(DriverPD, "projects//zones/us-central1-a/disks/d"), nil), says: "has characters in project"},
@@ -159,7 +159,7 @@ func azureVolumes() map[string]parseCase {
 		"in-tree":         {pv: persistent(inTreeAzure(azureDisk, corev1.AzureManagedDisk), nil, zoneLabel, "eastus-2"), want: ref("2")},
 		"fault domain":    {pv: persistent(inTreeAzure(azureDisk, corev1.AzureManagedDisk), nil, zoneLabel, "0"), defaults: east, want: ref("")},
 		"no region":       {pv: persistent(ofDriver(DriverAzureDisk, azureDisk), zonal(key, "")), says: "the region of its volume"},
-		"a blob":          {pv: persistent(inTreeAzure("https://a/vhds/d", corev1.AzureDedicatedBlobDisk), nil), defaults: east, says: "only managed disks have snapshots"},
+		"a blob":          {pv: persistent(inTreeAzure("https://a/vhds/d", corev1.AzureDedicatedBlobDisk), nil), defaults: east, says: "not supported in csi migration"},
 		"a blob's URL":    {pv: persistent(ofDriver(DriverAzureDisk, "https://a/vhds/d"), nil), defaults: east, says: "is not of the form /subscriptions/"},
 		"a snapshot":      {pv: persistent(ofDriver(DriverAzureDisk, "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/snapshots/d"), nil), says: "is not of the form"},
 		"no name":         {pv: persistent(ofDriver(DriverAzureDisk, "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/"), nil), says: "is not of the form"},

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	csitranslation "k8s.io/csi-translation-lib"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -26,9 +28,22 @@ type source struct {
 	zone string
 }
 
+// sourceOf reads a PersistentVolume. A disk of an in-tree plugin is read as Kubernetes
+// reads it, which migrates it to the plugin's CSI driver.
 func sourceOf(pv *corev1.PersistentVolume) (source, error) {
 	if pv == nil {
 		return source{}, errors.New("there is no PersistentVolume")
+	}
+	zone := ""
+	if ebs := pv.Spec.AWSElasticBlockStore; ebs != nil {
+		_, zone = fromAWSURL(ebs.VolumeID) // Migration leaves it out.
+	}
+	if migration := csitranslation.New(); migration.IsPVMigratable(pv) {
+		migrated, err := migration.TranslateInTreePVToCSI(logr.Discard(), pv)
+		if err != nil {
+			return source{}, fmt.Errorf("migrating it to CSI: %w", err)
+		}
+		pv = migrated
 	}
 	switch spec := pv.Spec.PersistentVolumeSource; {
 	case spec.CSI != nil:
@@ -36,22 +51,11 @@ func sourceOf(pv *corev1.PersistentVolume) (source, error) {
 		if !known || spec.CSI.Driver == "" {
 			return source{}, fmt.Errorf("its driver %q is none of a cloud that is known", spec.CSI.Driver)
 		}
-		s := source{provider: provider, driver: spec.CSI.Driver, handle: spec.CSI.VolumeHandle}
-		if provider == v1.ProviderAWS {
+		s := source{provider: provider, driver: spec.CSI.Driver, handle: spec.CSI.VolumeHandle, zone: zone}
+		if provider == v1.ProviderAWS && zone == "" {
 			s.handle, s.zone = fromAWSURL(s.handle)
 		}
 		return s, nil
-	case spec.AWSElasticBlockStore != nil:
-		handle, zone := fromAWSURL(spec.AWSElasticBlockStore.VolumeID)
-		return source{provider: v1.ProviderAWS, driver: DriverEBS, handle: handle, zone: zone}, nil
-	case spec.GCEPersistentDisk != nil:
-		handle, err := migratedPD(pv)
-		return source{provider: v1.ProviderGCP, driver: DriverPD, handle: handle}, err
-	case spec.AzureDisk != nil:
-		if kind := spec.AzureDisk.Kind; kind != nil && !strings.EqualFold(string(*kind), string(corev1.AzureManagedDisk)) {
-			return source{}, fmt.Errorf("its disk is a blob of kind %q: only managed disks have snapshots", *kind)
-		}
-		return source{provider: v1.ProviderAzure, driver: DriverAzureDisk, handle: spec.AzureDisk.DataDiskURI}, nil
 	case spec.Local != nil:
 		return source{provider: v1.ProviderLocal, handle: spec.Local.Path}, nil
 	case spec.HostPath != nil:
@@ -70,31 +74,6 @@ func fromAWSURL(id string) (handle, zone string) {
 	}
 	zone, handle, _ = strings.Cut(rest, "/")
 	return strings.Trim(handle, "/"), zone
-}
-
-// migratedPD returns the handle that migration gives to a disk of the in-tree plugin:
-// the zone, or the region of several zones, is that of the labels.
-func migratedPD(pv *corev1.PersistentVolume) (string, error) {
-	name := pv.Spec.GCEPersistentDisk.PDName
-	label := pv.Labels[corev1.LabelFailureDomainBetaZone]
-	if label == "" {
-		label = pv.Labels[corev1.LabelTopologyZone]
-	}
-	zones := strings.Split(label, between)
-	if len(zones) == 1 {
-		zone := unspecified
-		if label != "" {
-			zone = label
-		}
-		return "projects/" + unspecified + "/zones/" + zone + "/disks/" + name, nil
-	}
-	region := gcpRegion(zones[0])
-	for _, zone := range zones {
-		if region == "" || gcpRegion(zone) != region {
-			return "", fmt.Errorf("the zones %s in its labels are not of one region", strings.Join(zones, ", "))
-		}
-	}
-	return "projects/" + unspecified + "/regions/" + region + "/disks/" + name, nil
 }
 
 // zonesOf returns the zones that a PersistentVolume is said to be in, sorted: those of
