@@ -1,11 +1,13 @@
 package schedule
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/robfig/cron/v3"
 )
 
 // readings are what a clock on the wall shows when a schedule is due: one bit for
@@ -17,98 +19,32 @@ type cronSpec struct {
 	anyDay, anyWeekday bool
 }
 
-// field is one of the five fields.
-type field struct {
-	name     string
-	min, max int
-}
+// starBit is how package cron marks a field that is a star.
+const starBit = 1 << 63
 
 // parseCronSpec reads the five fields of cron as Kubernetes does, in numbers alone:
-// neither names nor macros, and no seconds.
+// neither names nor macros, time zones, question marks, and no seconds.
 func parseCronSpec(expression string) (cronSpec, error) {
-	texts := strings.Fields(expression)
-	fields := []field{
-		{"minute", 0, 59}, {"hour", 0, 23}, {"day of the month", 1, 31}, {"month", 1, 12}, {"day of the week", 0, 6},
+	if strings.Trim(expression, "0123456789*,-/ \t") != "" {
+		return cronSpec{}, errors.New("only numbers and * , - / are known")
 	}
-	if len(texts) != len(fields) {
-		return cronSpec{}, fmt.Errorf("%d fields instead of %d", len(texts), len(fields))
+	parsed, err := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(expression)
+	if err != nil {
+		return cronSpec{}, err
 	}
-	var (
-		masks [5]uint64
-		stars [5]bool
-	)
-	for i, f := range fields {
-		var err error
-		if masks[i], stars[i], err = f.parse(texts[i]); err != nil {
-			return cronSpec{}, fmt.Errorf("%s: %w", f.name, err)
-		}
+	spec, ok := parsed.(*cron.SpecSchedule)
+	if !ok {
+		return cronSpec{}, fmt.Errorf("%T has no fields", parsed)
 	}
 	r := cronSpec{
-		minutes: masks[0], hours: masks[1], days: masks[2], months: masks[3], weekdays: masks[4],
-		anyDay: stars[2], anyWeekday: stars[4],
+		minutes: spec.Minute &^ starBit, hours: spec.Hour &^ starBit, days: spec.Dom &^ starBit,
+		months: spec.Month &^ starBit, weekdays: spec.Dow &^ starBit,
+		anyDay: spec.Dom&starBit != 0, anyWeekday: spec.Dow&starBit != 0,
 	}
 	if r.never() {
 		return cronSpec{}, ErrNever
 	}
 	return r, nil
-}
-
-// parse reads a list such as 1-5,10-50/10. A star is one only where it takes all:
-// of */2 only the numbers count.
-func (f field) parse(text string) (mask uint64, star bool, err error) {
-	for item := range strings.SplitSeq(text, ",") {
-		span, stepText, stepped := strings.Cut(item, "/")
-		step := 1
-		if stepped {
-			if step, err = number(stepText); err != nil {
-				return 0, false, err
-			}
-			if step == 0 {
-				return 0, false, fmt.Errorf("the step in %q is 0", item)
-			}
-		}
-		low, high, err := f.span(span, stepped)
-		if err != nil {
-			return 0, false, err
-		}
-		for v := low; v <= high; v += step {
-			mask |= 1 << v
-		}
-		star = star || span == "*" && step == 1
-	}
-	return mask, star, nil
-}
-
-// span reads *, 5 and 1-5. With a step, 5 goes on to the end of the field.
-func (f field) span(text string, stepped bool) (low, high int, err error) {
-	if text == "*" {
-		return f.min, f.max, nil
-	}
-	lowText, highText, ranged := strings.Cut(text, "-")
-	if low, err = number(lowText); err != nil {
-		return 0, 0, err
-	}
-	high = low
-	switch {
-	case ranged:
-		if high, err = number(highText); err != nil {
-			return 0, 0, err
-		}
-	case stepped:
-		high = f.max
-	}
-	if low < f.min || high > f.max || low > high {
-		return 0, 0, fmt.Errorf("%q is not within %d-%d, from low to high", text, f.min, f.max)
-	}
-	return low, high, nil
-}
-
-// number reads one or two digits.
-func number(text string) (int, error) {
-	if len(text) < 1 || len(text) > 2 || strings.Trim(text, "0123456789") != "" {
-		return 0, fmt.Errorf("%q is not a number of one or two digits", text)
-	}
-	return strconv.Atoi(text)
 }
 
 // never tells whether no day of any year matches, as with the 31st of February.

@@ -35,9 +35,9 @@
 //
 // # Trade-offs
 //
-//   - The parser is our own, and its tests compare it with the one of Kubernetes,
-//     which runs the dumps: that one skips what the clock skips, knows macros and
-//     names that the API does not take, and brings timers and a logger along.
+//   - Fields are parsed by robfig/cron, as Kubernetes parses the schedules of the dumps, and
+//     scheduled times are computed here: its Next skips what the clock skips, and runs twice what the
+//     clock shows twice.
 //   - However many scheduled times were missed, one is made up for. Ten backups of the same
 //     hour are worth no more than one.
 //   - A name has a hash when an application has a dash, not only when it is long:
