@@ -2,15 +2,14 @@ package identity
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 	"k8s.io/utils/clock"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -48,7 +47,7 @@ func Connect(config cloud.Config) (*Credentials, error) {
 	if role == "" {
 		return cached(config, base), nil
 	}
-	return cached(config, assumed{client: NewSTS(config, cached(config, base)), config: config}), nil
+	return cached(config, assumed(config, cached(config, base))), nil
 }
 
 // expiryWindow is how long before they expire credentials are not used any more, so that
@@ -119,49 +118,32 @@ type federated struct {
 }
 
 func (f federated) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	token, err := f.config.Token(ctx, audience)
-	if err != nil {
-		return aws.Credentials{}, fmt.Errorf("making a token for %q: %w", audience, err)
-	}
-	out, err := f.client.AssumeRoleWithWebIdentity(ctx, &sts.AssumeRoleWithWebIdentityInput{
-		RoleArn: aws.String(f.role), RoleSessionName: sessionName(f.config), WebIdentityToken: aws.String(token),
+	token := tokenFunc(func() ([]byte, error) {
+		token, err := f.config.Token(ctx, audience)
+		return []byte(token), err
 	})
-	if err != nil {
-		return aws.Credentials{}, err
-	}
-	return lent(out.Credentials)
+	return stscreds.NewWebIdentityRoleProvider(f.client, f.role, token, func(o *stscreds.WebIdentityRoleOptions) {
+		o.RoleSessionName = sessionName(f.config)
+	}).Retrieve(ctx)
 }
+
+// tokenFunc is a token for one exchange: the SDK asks for it without a context.
+type tokenFunc func() ([]byte, error)
+
+func (f tokenFunc) GetIdentityToken() ([]byte, error) { return f() }
 
 // assumed takes a role on top of other credentials.
-type assumed struct {
-	client *sts.Client
-	config cloud.Config
-}
-
-func (a assumed) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	in := &sts.AssumeRoleInput{RoleArn: aws.String(a.config.Spec.AWS.RoleARN), RoleSessionName: sessionName(a.config)}
-	if id := a.config.Spec.AWS.ExternalID; id != "" {
-		in.ExternalId = aws.String(id)
-	}
-	out, err := a.client.AssumeRole(ctx, in)
-	if err != nil {
-		return aws.Credentials{}, err
-	}
-	return lent(out.Credentials)
+func assumed(config cloud.Config, base aws.CredentialsProvider) aws.CredentialsProvider {
+	return stscreds.NewAssumeRoleProvider(NewSTS(config, base), config.Spec.AWS.RoleARN, func(o *stscreds.AssumeRoleOptions) {
+		o.RoleSessionName, o.Duration = sessionName(config), time.Hour
+		if id := config.Spec.AWS.ExternalID; id != "" {
+			o.ExternalID = &id
+		}
+	})
 }
 
 // sessionName is what the account's trail calls us: at most 64 characters.
-func sessionName(config cloud.Config) *string {
+func sessionName(config cloud.Config) string {
 	name := "shopfleet-" + config.Account
-	return aws.String(name[:min(len(name), 64)])
-}
-
-func lent(c *types.Credentials) (aws.Credentials, error) {
-	if c == nil || aws.ToString(c.AccessKeyId) == "" || aws.ToString(c.SecretAccessKey) == "" {
-		return aws.Credentials{}, ErrAnswer
-	}
-	return aws.Credentials{
-		AccessKeyID: *c.AccessKeyId, SecretAccessKey: *c.SecretAccessKey, SessionToken: aws.ToString(c.SessionToken),
-		CanExpire: c.Expiration != nil, Expires: aws.ToTime(c.Expiration), Source: "shopfleet",
-	}, nil
+	return name[:min(len(name), 64)]
 }

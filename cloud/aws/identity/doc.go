@@ -17,8 +17,9 @@
 //   - Ambient is found here and not by the SDK's own chain, which does not take our HTTP
 //     client where AWS_CA_BUNDLE is set. Shared files and single sign-on are left out: a
 //     pod has none.
-//   - Credentials are kept here too: in the SDK's cache one exchange that hangs holds
-//     up everybody who needs it after.
+//   - Roles are taken by the SDK's stscreds. What it returns is kept here and not in
+//     aws.CredentialsCache, which tells the time by the machine's clock alone, and in which
+//     one exchange that hangs holds up everybody who needs it after.
 //   - A configured endpoint serves STS as well as EC2, told apart by what is asked. That of
 //     a bucket is another.
 package identity
