@@ -100,45 +100,6 @@ func (s *Server) getDisk(r request) (any, error) {
 	return describeDisk(v), nil
 }
 
-// disks returns the disks whose path begins so and that are visible.
-func (s *Server) disks(prefix string) []map[string]any {
-	var items []map[string]any
-	for _, v := range s.world.Volumes() {
-		if _, visible := s.world.Volume(v.ID); visible && strings.HasPrefix(v.ID, prefix) {
-			items = append(items, describeDisk(v))
-		}
-	}
-	return items
-}
-
-func (s *Server) listDisks(r request) (any, error) {
-	return s.page(r, "diskList", s.disks("projects/"+r.project+"/"+r.scope+"/disks/"))
-}
-
-// aggregateDisks lists the disks of all zones and regions, by place.
-func (s *Server) aggregateDisks(r request) (any, error) {
-	page, next, err := s.cut(r, s.disks("projects/"+r.project+"/"))
-	if err != nil {
-		return nil, err
-	}
-	byPlace := map[string][]map[string]any{}
-	for _, item := range page {
-		path := resourcePath(r.project, fmt.Sprint(item["selfLink"]))
-		place := strings.TrimPrefix(path[:strings.LastIndex(path, "/disks/")], "projects/"+r.project+"/")
-		byPlace[place] = append(byPlace[place], item)
-	}
-	items := map[string]any{}
-	for place, disks := range byPlace {
-		items[place] = map[string]any{"disks": disks}
-	}
-	path := "projects/" + r.project + "/aggregated/disks"
-	out := map[string]any{"kind": "compute#diskAggregatedList", "id": path, "selfLink": link(path), "items": items}
-	if next != "" {
-		out["nextPageToken"] = next
-	}
-	return out, nil
-}
-
 func (s *Server) insertDisk(r request) (any, error) {
 	var in diskBody
 	if err := r.decode(&in); err != nil {

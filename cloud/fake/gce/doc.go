@@ -4,7 +4,7 @@
 // # What
 //
 //   - Server speaks the REST API in JSON: snapshots, disks of zones and regions, their
-//     operations, zones, regions and projects, with paging, filters, request IDs, batches
+//     operations, zones, regions and projects, with paging, filters, request IDs
 //     and Google's bodies of errors. Unknown fields and parameters are refused.
 //   - The endpoints that tokens come from are there too, under the same address: /token
 //     for keys of service accounts, whose signature is checked, /v1/token for tokens of

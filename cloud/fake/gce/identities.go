@@ -94,9 +94,6 @@ func (s *Server) grant(who string, projects []string) {
 // authenticate tells who sent a request.
 func (s *Server) authenticate(r *http.Request) (string, error) {
 	header := r.Header.Get("Authorization")
-	if header == "" && s.options.Anonymous {
-		return "", nil
-	}
 	token, bearer := strings.CutPrefix(header, "Bearer ")
 	if who, known := s.tokens[token]; bearer && known {
 		return who, nil
@@ -109,7 +106,7 @@ func (s *Server) authenticate(r *http.Request) (string, error) {
 
 // authorize tells whether who sent a request may do it.
 func (s *Server) authorize(r request, permission string) error {
-	if (r.who == "" || s.grants[r.who][r.project]) && !s.forbidden[permission] {
+	if s.grants[r.who][r.project] && !s.forbidden[permission] {
 		return nil
 	}
 	if permission == "" {

@@ -70,52 +70,31 @@ func (s *Server) cut(r request, items []map[string]any) (page []map[string]any, 
 
 func itemName(item map[string]any) string { return fmt.Sprint(item["name"]) }
 
-// term is one comparison of a filter: field, operator, and a value with or without quotes.
-const term = `^\s*\(?\s*([A-Za-z][A-Za-z0-9_.-]*?)\s*(!=|=|:|\seq\s|\sne\s)\s*("(?:[^"\\]|\\.)*"|[^\s()]+)\s*\)?\s*(?:AND\s)?`
+// term is one comparison of a filter: a field and a value, with or without quotes.
+const term = `^\s*\(?\s*([A-Za-z][A-Za-z0-9_.-]*?)\s*=\s*("(?:[^"\\]|\\.)*"|[^\s()]+)\s*\)?\s*(?:AND\s)?`
 
 // parseFilter understands comparisons for equality, joined by AND or in brackets.
 func parseFilter(text string) (func(map[string]any) bool, error) {
 	comparison := regexp.MustCompile(term)
-	var all []func(map[string]any) bool
+	wanted := map[string]string{}
 	for rest := text; strings.TrimSpace(rest) != ""; {
 		m := comparison.FindStringSubmatch(rest)
 		if m == nil {
 			return nil, invalid("Invalid value for field 'filter': '%s'. Invalid list filter expression.", text)
 		}
-		rest = rest[len(m[0]):]
-		field, operator, value := m[1], strings.TrimSpace(m[2]), m[3]
-		if strings.HasPrefix(value, `"`) {
-			// Other backslashes belong to regular expressions.
-			value = strings.ReplaceAll(value[1:len(value)-1], `\"`, `"`)
-		}
-		all = append(all, compare(field, operator, value))
+		rest, wanted[m[1]] = rest[len(m[0]):], strings.Trim(m[2], `"`)
 	}
 	return func(item map[string]any) bool {
-		return !slices.ContainsFunc(all, func(f func(map[string]any) bool) bool { return !f(item) })
-	}, nil
-}
-
-func compare(field, operator, value string) func(map[string]any) bool {
-	return func(item map[string]any) bool {
-		var got any
-		if label, ok := strings.CutPrefix(field, "labels."); ok {
-			if labels, ok := item["labels"].(map[string]string); ok && labels[label] != "" {
+		for field, value := range wanted {
+			got := item[field]
+			if label, ok := strings.CutPrefix(field, "labels."); ok {
+				labels, _ := item["labels"].(map[string]string)
 				got = labels[label]
 			}
-		} else {
-			got = item[field]
+			if fmt.Sprint(got) != value {
+				return false
+			}
 		}
-		there := got != nil
-		switch {
-		case operator == ":" && value == "*":
-			return there
-		case operator == "eq" || operator == "ne":
-			// These two take regular expressions of the whole value.
-			return (there && matches("^(?:"+value+")$", fmt.Sprint(got))) == (operator == "eq")
-		case operator == "!=":
-			return !there || fmt.Sprint(got) != value
-		default:
-			return there && fmt.Sprint(got) == value
-		}
-	}
+		return true
+	}, nil
 }

@@ -49,44 +49,15 @@ func (s *Server) getProject(r request) (any, error) {
 	}, nil
 }
 
-func (s *Server) place(project, kind, name string) map[string]any {
-	out := map[string]any{
-		"kind": "compute#" + strings.TrimSuffix(kind, "s"), "id": "1", "name": name, "status": "UP",
-		"selfLink": link("projects/" + project + "/" + kind + "/" + name), "creationTimestamp": timestamp(time.Unix(0, 0)),
-	}
-	if kind == "zones" {
-		out["region"] = link("projects/" + project + "/regions/" + regionOf("zones/"+name))
-		return out
-	}
-	zones := []string{}
-	for _, zone := range s.options.Regions[name] {
-		zones = append(zones, link("projects/"+project+"/zones/"+zone))
-	}
-	out["zones"] = zones
-	return out
-}
-
-func (s *Server) getPlace(kind string) handler {
-	return func(r request) (any, error) {
-		_, name, _ := strings.Cut(r.scope, "/")
-		return s.place(r.project, kind, name), nil
-	}
-}
-
-func (s *Server) listPlaces(kind string) handler {
-	return func(r request) (any, error) {
-		var names []string
-		for region, zones := range s.options.Regions {
-			if kind == "regions" {
-				zones = []string{region}
-			}
-			names = append(names, zones...)
+func (s *Server) listZones(r request) (any, error) {
+	var items []map[string]any
+	for region, zones := range s.options.Regions {
+		for _, zone := range zones {
+			items = append(items, map[string]any{
+				"kind": "compute#zone", "id": "1", "name": zone, "status": "UP", "region": link("projects/" + r.project + "/regions/" + region),
+				"selfLink": link("projects/" + r.project + "/zones/" + zone), "creationTimestamp": timestamp(time.Unix(0, 0)),
+			})
 		}
-		slices.Sort(names)
-		items := make([]map[string]any, 0, len(names))
-		for _, name := range names {
-			items = append(items, s.place(r.project, kind, name))
-		}
-		return s.page(r, strings.TrimSuffix(kind, "s")+"List", items)
 	}
+	return s.page(r, "zoneList", items)
 }

@@ -22,9 +22,6 @@ type Options struct {
 	Regions map[string][]string
 	// PageSize is how many items a page has at most; 0 is Google's 500.
 	PageSize int
-	// Anonymous takes requests without a token too, with all rights: for clients that
-	// have none. A wrong token is refused all the same.
-	Anonymous bool
 	// LimitSnapshots enforces one snapshot of a disk in ten minutes and six in an hour.
 	LimitSnapshots bool
 	// ForgetFailed lets snapshots disappear when they fail, so that only the
@@ -100,44 +97,33 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("POST /token", s.keyToken)
 	s.mux.HandleFunc("POST /v1/token", s.exchange)
 	s.mux.HandleFunc("POST /v1/projects/-/serviceAccounts/{account}", s.actAs)
-	s.mux.HandleFunc("POST /batch/compute/v1", s.batch)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, problem{http.StatusNotFound, "notFound", "The requested URL was not found on this server."})
 	})
 	s.handle("GET "+base, "compute.projects.get", nil, s.getProject)
-	for kind, plural := range map[string]string{"zones": "zone", "regions": "region"} {
-		s.handle("GET "+base+"/"+kind, "compute."+kind+".list", listing(), s.listPlaces(kind))
-		s.handle("GET "+base+"/"+kind+"/{"+plural+"}", "compute."+kind+".get", nil, s.getPlace(kind))
-	}
+	s.handle("GET "+base+"/zones", "compute.zones.list", listing(), s.listZones)
 	snapshots := base + "/global/snapshots"
 	s.handle("GET "+snapshots, "compute.snapshots.list", listing(), s.listSnapshots)
 	s.handle("POST "+snapshots, "compute.snapshots.create", []string{"requestId"}, s.insertSnapshot)
 	s.handle("GET "+snapshots+"/{resource}", "compute.snapshots.get", nil, s.getSnapshot)
 	s.handle("DELETE "+snapshots+"/{resource}", "compute.snapshots.delete", []string{"requestId"}, s.deleteSnapshot)
-	s.handle("POST "+snapshots+"/{resource}/setLabels", "compute.snapshots.setLabels", nil, s.labelSnapshot)
 	s.handle("POST "+snapshots+"/{resource}/testIamPermissions", "", nil, s.testPermissions)
-	s.handle("GET "+base+"/aggregated/disks", "compute.disks.list", listing("includeAllScopes"), s.aggregateDisks)
 	for _, place := range []string{"/zones/{zone}", "/regions/{region}"} {
 		disks := base + place + "/disks"
-		s.handle("GET "+disks, "compute.disks.list", listing(), s.listDisks)
 		s.handle("POST "+disks, "compute.disks.create", []string{"requestId", "sourceImage"}, s.insertDisk)
 		s.handle("GET "+disks+"/{resource}", "compute.disks.get", nil, s.getDisk)
 		s.handle("DELETE "+disks+"/{resource}", "compute.disks.delete", []string{"requestId"}, s.deleteDisk)
-		s.handle("POST "+disks+"/{resource}/createSnapshot", "compute.snapshots.create", []string{"requestId", "guestFlush"}, s.snapshotDisk)
 		s.handle("POST "+disks+"/{resource}/testIamPermissions", "", nil, s.testPermissions)
 	}
 	for place, kind := range map[string]string{"/global": "global", "/zones/{zone}": "zone", "/regions/{region}": "region"} {
 		operations, may := base+place+"/operations", "compute."+kind+"Operations."
 		s.handle("GET "+operations, may+"list", listing(), s.listOperations)
 		s.handle("GET "+operations+"/{operation}", may+"get", nil, s.getOperation)
-		s.handle("POST "+operations+"/{operation}/wait", may+"get", nil, s.getOperation)
 	}
 }
 
 // listing are the parameters of a method that lists.
-func listing(more ...string) []string {
-	return append([]string{"filter", "maxResults", "orderBy", "pageToken", "returnPartialSuccess"}, more...)
-}
+func listing() []string { return []string{"filter", "maxResults", "pageToken"} }
 
 // request is one that was let in.
 type request struct {

@@ -150,18 +150,6 @@ func (s *Server) insertSnapshot(r request) (any, error) {
 	return s.takeSnapshot(r, in, resourcePath(r.project, in.SourceDisk))
 }
 
-// snapshotDisk is the older way, which belongs to the disk.
-func (s *Server) snapshotDisk(r request) (any, error) {
-	var in snapshotBody
-	if err := r.decode(&in); err != nil {
-		return nil, err
-	}
-	if in.SourceDisk != "" {
-		return nil, invalid("Invalid value for field 'resource.sourceDisk': '%s'. It is told by the URL.", in.SourceDisk)
-	}
-	return s.takeSnapshot(r, in, "projects/"+r.project+"/"+r.scope+"/disks/"+r.name())
-}
-
 func (s *Server) takeSnapshot(r request, in snapshotBody, disk string) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -234,32 +222,6 @@ func (s *Server) deleteSnapshot(r request) (any, error) {
 		}
 		op.targetID = numericID(id, v.Created)
 		s.world.RemoveSnapshot(id)
-		return nil
-	})
-}
-
-func (s *Server) labelSnapshot(r request) (any, error) {
-	var in struct {
-		Labels      map[string]string `json:"labels"`
-		Fingerprint string            `json:"labelFingerprint"`
-	}
-	if err := r.decode(&in); err != nil {
-		return nil, err
-	}
-	if err := checkNames("any", "", in.Labels); err != nil {
-		return nil, err
-	}
-	id := s.snapshotID(r, r.name())
-	return s.begin(r, operation{kind: "setLabels", target: id}, func(op *operation) error {
-		v, found := s.shown(id)
-		if !found {
-			return notFound(id)
-		}
-		if in.Fingerprint == "" {
-			return problem{http.StatusPreconditionFailed, "conditionNotMet", "Labels fingerprint either invalid or resource labels have changed"}
-		}
-		op.targetID = numericID(id, v.Created)
-		s.world.EditSnapshot(id, func(v *fake.Snapshot) { v.Tags = in.Labels })
 		return nil
 	})
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/cloud/fake/s3"
 )
 
@@ -18,7 +21,8 @@ const publishedKey = "AKIAIOSFODNN7EXAMPLE" //nolint:gosec // Amazon publishes i
 
 // published is a server with the key and the bucket of Amazon's examples.
 func published() *s3.Server {
-	clock, store, _ := newServer(example())
+	clock := testclock.NewFakeClock(example())
+	store := bucket.NewStore(clock)
 	store.Put("test.txt", []byte("published"))
 	return s3.New(store, s3.Options{
 		Clock: clock, Bucket: "examplebucket", Region: "us-east-1", Host: "s3.amazonaws.com",
