@@ -105,7 +105,7 @@ func column(pkg string, before []string) string {
 	switch name {
 	case "fake", "bucket":
 		name = "memory" // The provider without a wire lives with the fakes.
-	case "objects":
+	case "objectstore":
 		name = path.Base(path.Dir(pkg))
 	}
 	words := append([]string{name, strings.ToLower(strings.TrimPrefix(before[0], "TestContract"))}, before[1:]...)
