@@ -31,8 +31,8 @@ type Fleet struct {
 	complete bool
 }
 
-// Start builds what is missing, starts all clusters at the same time, and returns
-// when each accepts pods. The fleet ends with Stop, or with the calling process. The
+// Start provides the programs (see package binaries), starts all clusters at the same
+// time, and returns when each accepts pods. The fleet ends with Stop, or with the calling process. The
 // context bounds the start only. After an error nothing runs; the error shows the
 // end of the log of what failed.
 func Start(ctx context.Context, options Options) (*Fleet, error) {

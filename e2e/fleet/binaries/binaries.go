@@ -2,21 +2,18 @@ package binaries
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet/internal/filelock"
 )
 
-// AssetsVariable is the environment variable that may name a folder with all
-// programs. Nothing is built then.
-const AssetsVariable = "SHOPFLEET_ASSETS"
+// AssetsVariable is the environment variable with a folder of programs that exist
+// already. Other tools that test against a control plane read it as well.
+const AssetsVariable = "KUBEBUILDER_ASSETS"
 
 // The programs of a fleet.
 const (
@@ -28,115 +25,101 @@ const (
 	Kwok              = "kwok"
 )
 
-const (
-	controlPlaneModule = "e2e/fleet/controlplane"
-	kwokModule         = "e2e/fleet/kwok"
-	// hashLength is how many hex digits tell two versions of the pins apart.
-	hashLength = 12
-)
-
 // Dir is a folder with all programs in it.
 type Dir string
 
 // Path returns the file of the program.
 func (d Dir) Path(program string) string { return filepath.Join(string(d), program) }
 
-// missing lists the programs that the folder lacks.
+// has reports whether the folder contains the program.
+func (d Dir) has(program string) bool {
+	info, err := os.Stat(d.Path(program))
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o100 != 0
+}
+
+// missing returns the programs that the folder lacks.
 func (d Dir) missing() []program {
 	var lacking []program
 	for _, p := range programs() {
-		info, err := os.Stat(d.Path(p.name))
-		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o100 == 0 {
+		if !d.has(p.name) {
 			lacking = append(lacking, p)
 		}
 	}
 	return lacking
 }
 
-// Ensure returns a folder with all programs. The first call for a version builds
-// them, which takes minutes, and reports to progress; it may be nil. Processes
-// that call at the same time build once. A cancelled context ends the build
-// without leaving partial files.
-//
-// The working folder must lie inside the repository, unless SHOPFLEET_ASSETS
-// names a complete folder.
+// Provider returns folders with all programs. The zero value builds them.
+type Provider struct {
+	// Assets is a folder with some or all of the programs; empty means none.
+	Assets string
+	// Progress receives a line now and then; nil discards them.
+	Progress io.Writer
+}
+
+// Ensure returns a folder with all programs, as the environment variables say where
+// to take them from.
 func Ensure(ctx context.Context, progress io.Writer) (Dir, error) {
-	if progress == nil {
-		progress = io.Discard
+	return Provider{Assets: os.Getenv(AssetsVariable), Progress: progress}.Ensure(ctx)
+}
+
+// Ensure returns a folder with all programs. The first call for a set of pins
+// builds them, which may take minutes. Processes that call at the same
+// time do it once. A cancelled context ends it without leaving partial files.
+//
+// The working folder must lie inside the repository, unless Assets is complete.
+func (p Provider) Ensure(ctx context.Context) (Dir, error) {
+	if p.Progress == nil {
+		p.Progress = io.Discard
 	}
-	if assets := os.Getenv(AssetsVariable); assets != "" {
-		dir := Dir(assets)
-		lacking := dir.missing()
-		if len(lacking) == 0 {
-			return dir, nil
+	assets := Dir(p.Assets)
+	if p.Assets != "" && len(assets.missing()) == 0 {
+		return assets, nil
+	}
+	pins, err := readPins()
+	if err != nil {
+		return "", err
+	}
+	cache, err := pins.cacheDir()
+	if err != nil {
+		return "", err
+	}
+	if p.Assets == "" || !p.usable(ctx, assets, pins) {
+		if len(cache.missing()) == 0 {
+			return cache, nil
 		}
-		_, _ = fmt.Fprintf(progress, "%s=%s has no %s: building instead\n", AssetsVariable, assets, lacking[0].name)
+		return cache, p.locked(ctx, cache, func() error { return p.provide(ctx, pins, cache) })
 	}
-	root, err := repositoryRoot()
+	dir, err := cache.beside(assets)
 	if err != nil {
 		return "", err
 	}
-	dir, err := cacheDir(root)
-	if err != nil {
-		return "", err
-	}
-	if len(dir.missing()) == 0 {
-		return dir, nil
-	}
+	return dir, p.locked(ctx, dir, func() error {
+		if err := dir.link(assets, cache); err != nil {
+			return err
+		}
+		return p.provide(ctx, pins, dir)
+	})
+}
+
+// locked creates the folder and runs do while no other process changes it.
+func (p Provider) locked(ctx context.Context, dir Dir, do func() error) error {
 	if err := os.MkdirAll(string(dir), 0o700); err != nil {
-		return "", fmt.Errorf("creating the folder of binaries: %w", err)
+		return fmt.Errorf("creating the folder of binaries: %w", err)
 	}
 	lock, err := filelock.Acquire(ctx, dir.Path(".lock"), func() {
-		_, _ = fmt.Fprintln(progress, "waiting for another process that builds the same programs")
+		_, _ = fmt.Fprintln(p.Progress, "waiting for another process that provides the same programs")
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
-	return dir, errors.Join(build(ctx, root, dir, progress), lock.Release())
+	return errors.Join(do(), lock.Release())
 }
 
-// repositoryRoot walks up from the working folder: tests run in their package's.
-func repositoryRoot() (string, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("finding the working folder: %w", err)
+// provide builds the programs that the folder lacks. The caller holds the
+// lock; another process may have provided them while this one waited for it.
+func (p Provider) provide(ctx context.Context, pins pins, dir Dir) error {
+	if lacking := dir.missing(); len(lacking) > 0 {
+		return build(ctx, order{programs: lacking, pins: pins, dir: dir, progress: p.Progress})
 	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, controlPlaneModule, "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("finding %q in a folder above %q: run inside the repository, or set %s: %w",
-				controlPlaneModule, start, AssetsVariable, os.ErrNotExist)
-		}
-	}
-}
-
-// cacheDir names the folder after everything that decides what is in it.
-func cacheDir(root string) (Dir, error) {
-	cache := os.Getenv("XDG_CACHE_HOME")
-	if cache == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("finding the cache folder: %w", err)
-		}
-		cache = filepath.Join(home, ".cache")
-	}
-	sum := sha256.New()
-	_, _ = fmt.Fprintln(sum, runtime.GOOS, runtime.GOARCH, linkerFlags("VERSION"))
-	for _, module := range []string{controlPlaneModule, kwokModule} {
-		for _, name := range []string{"go.mod", "go.sum"} {
-			raw, err := os.ReadFile(filepath.Join(root, module, name))
-			if err != nil {
-				return "", fmt.Errorf("reading the pins: %w", err)
-			}
-			_, _ = sum.Write(raw)
-		}
-	}
-	version, err := kubernetesVersion(root)
-	if err != nil {
-		return "", err
-	}
-	key := hex.EncodeToString(sum.Sum(nil))[:hashLength]
-	return Dir(filepath.Join(cache, "shopfleet", version+"-"+key)), nil
+	return nil
 }

@@ -3,6 +3,7 @@ package binaries_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,47 +23,92 @@ func all() []string {
 }
 
 // fakeGo puts a go command first in the path that runs the script, with the output
-// file as $out, and empties the cache. It returns the file that the script counts in.
-func fakeGo(t *testing.T, script string) (count string) {
+// folder as $out and the packages as arguments, and empties the cache. It returns the
+// file with a line for each package that was to be built.
+func fakeGo(t *testing.T, script string) (built string) {
 	t.Helper()
 	bin := t.TempDir()
-	count = filepath.Join(bin, "count")
-	text := "#!/bin/sh\n" + `while [ "$1" != -o ]; do shift; done; out=$2` + "\necho x >>" + count + "\n" + script + "\n"
-	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	built = filepath.Join(bin, "built")
+	text := "#!/bin/sh\n" + `while [ "$1" != -o ]; do shift; done; out=$2; shift 2; printf '%s\n' "$@" >>` + built + "\n" + script + "\n"
+	write(t, filepath.Join(bin, "go"), text)
+	write(t, built, "")
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv(binaries.AssetsVariable, "")
-	return count
+	return built
 }
 
-func lines(t *testing.T, file string) int {
+// succeed creates programs under the names that the go command gives them.
+const succeed = `for p; do
+  case $p in */server/v3) p=server;; esac
+  echo '#!/bin/sh' >"$out${p##*/}"; chmod +x "$out${p##*/}"
+done`
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, file string) string {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Count(string(raw), "\n")
+	return string(raw)
 }
 
-const succeed = `echo '#!/bin/sh' >"$out"; chmod +x "$out"`
+// leftBehind lists what is in the cache and is no program.
+func leftBehind(t *testing.T) []string {
+	t.Helper()
+	var left []string
+	err := filepath.WalkDir(os.Getenv("XDG_CACHE_HOME"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".lock" {
+			left = append(left, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+// pin returns the pinned version of a module.
+func pin(t *testing.T, module string) string {
+	t.Helper()
+	for line := range strings.Lines(read(t, filepath.Join("..", "controlplane", "go.mod"))) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == module {
+			return fields[1]
+		}
+	}
+	t.Fatalf("%s is not pinned", module)
+	return ""
+}
 
 func TestEnsureBuildsOnce(t *testing.T) {
-	count := fakeGo(t, succeed)
+	built := fakeGo(t, succeed)
 	dirs := make([]binaries.Dir, 4)
 	var group sync.WaitGroup
 	for i := range dirs {
 		group.Go(func() {
 			var err error
-			if dirs[i], err = binaries.Ensure(t.Context(), nil); err != nil {
+			if dirs[i], err = (binaries.Provider{}).Ensure(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	group.Wait()
-	if diff := cmp.Diff(len(all()), lines(t, count)); diff != "" {
-		t.Errorf("builds: %s", diff)
+	want := `go.etcd.io/etcd/server/v3
+k8s.io/kubernetes/cmd/kube-apiserver
+k8s.io/kubernetes/cmd/kube-controller-manager
+k8s.io/kubernetes/cmd/kube-scheduler
+k8s.io/kubernetes/cmd/kubectl
+sigs.k8s.io/kwok/cmd/kwok
+`
+	if diff := cmp.Diff(want, read(t, built)); diff != "" {
+		t.Errorf("built (-want +got):\n%s", diff)
 	}
 	for _, name := range all() {
 		if info, err := os.Stat(dirs[0].Path(name)); err != nil || info.Mode()&0o100 == 0 {
@@ -72,27 +118,31 @@ func TestEnsureBuildsOnce(t *testing.T) {
 	if dirs[0] != dirs[3] || !strings.HasPrefix(filepath.Base(string(dirs[0])), "v1.") {
 		t.Errorf("folders %q", dirs)
 	}
+	if left := leftBehind(t); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
 }
 
 func TestEnsureShowsWhatFails(t *testing.T) {
-	count := fakeGo(t, "echo the compiler has a reason; exit 1")
+	fakeGo(t, `echo some/package; echo "go: downloading some/module v1.0.0"; echo the compiler has a reason; exit 1`)
 	var progress strings.Builder
-	_, err := binaries.Ensure(t.Context(), &progress)
-	if err == nil || !strings.Contains(err.Error(), "the compiler has a reason") {
+	_, err := binaries.Provider{Progress: &progress}.Ensure(t.Context())
+	if err == nil || !strings.HasSuffix(err.Error(), "\nthe compiler has a reason") {
 		t.Errorf("got %v, want the compiler's reason", err)
 	}
-	if lines(t, count) != 1 {
-		t.Error("it went on after a failure")
+	const want = "building etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, kwok: 1 packages compiled"
+	if !strings.Contains(progress.String(), want) {
+		t.Errorf("progress %q does not contain %q", progress.String(), want)
 	}
-	if !strings.Contains(progress.String(), "etcd (1 of 6)") {
-		t.Errorf("no progress: %q", progress.String())
+	if left := leftBehind(t); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
 	}
 }
 
 func TestEnsureIsCancelled(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	// The sleep is a child of the command, as a compiler is.
-	fakeGo(t, `: >"$out"; : >`+started+`; sleep 600`)
+	fakeGo(t, `: >"$out"etcd; : >`+started+`; sleep 600`)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
@@ -103,49 +153,108 @@ func TestEnsureIsCancelled(t *testing.T) {
 			<-time.After(time.Millisecond)
 		}
 	}()
-	if _, err := binaries.Ensure(ctx, nil); !errors.Is(err, context.Canceled) {
+	if _, err := (binaries.Provider{}).Ensure(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the cancellation", err)
 	}
-	left, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "shopfleet", "*", "*etcd*"))
-	if err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+	if left := leftBehind(t); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
 	}
 }
 
-func TestEnsureTakesWhatIsGiven(t *testing.T) {
-	count := fakeGo(t, succeed)
+func TestEnsureUsesAssets(t *testing.T) {
+	pinned := pin(t, "k8s.io/kubernetes")
+	for _, test := range []struct {
+		name, version string
+		given, built  []string
+		progress      string
+	}{
+		{name: "complete", version: "v1.2.3", given: all()},
+		{
+			name: "kubebuilder's", version: pinned, given: []string{binaries.Etcd, binaries.APIServer, binaries.Kubectl},
+			built: []string{binaries.ControllerManager, binaries.Scheduler, binaries.Kwok},
+		},
+		{
+			name: "without an API server", given: []string{binaries.Kubectl},
+			built: []string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager, binaries.Scheduler, binaries.Kwok},
+		},
+		{name: "empty", built: all()},
+		{
+			name: "another version", version: "v1.2.3", given: []string{binaries.Etcd, binaries.APIServer, binaries.Kubectl}, built: all(),
+			progress: `is not used: its kube-apiserver must be of Kubernetes ` + pinned[:strings.LastIndex(pinned, ".")] + ` to run with other components, and is of "v1.2.3"`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			built := fakeGo(t, succeed)
+			assets := t.TempDir()
+			for _, name := range test.given {
+				write(t, filepath.Join(assets, name), "#!/bin/sh\necho Kubernetes "+test.version+"\n")
+			}
+			var progress strings.Builder
+			var dir binaries.Dir
+			for range 2 { // The second time, everything is there.
+				var err error
+				if dir, err = (binaries.Provider{Assets: assets, Progress: &progress}).Ensure(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := len(strings.Fields(read(t, built))); got != len(test.built) {
+				t.Errorf("built %s, want %q", read(t, built), test.built)
+			}
+			for _, name := range all() {
+				file, err := filepath.EvalSymlinks(dir.Path(name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				own := !strings.HasPrefix(file, assets)
+				want := false
+				for _, b := range test.built {
+					want = want || b == name
+				}
+				if own != want {
+					t.Errorf("%s is %s", name, file)
+				}
+			}
+			if !strings.Contains(progress.String(), test.progress) {
+				t.Errorf("progress %q does not contain %q", progress.String(), test.progress)
+			}
+		})
+	}
+}
+
+// TestEnsureSharesPinnedPrograms expects that programs of the cache complete a folder.
+func TestEnsureSharesPinnedPrograms(t *testing.T) {
+	built := fakeGo(t, succeed)
+	if _, err := (binaries.Provider{}).Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	assets := t.TempDir()
+	write(t, filepath.Join(assets, binaries.Kubectl), "")
+	before := read(t, built)
+	if _, err := (binaries.Provider{Assets: assets}).Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, read(t, built)); diff != "" {
+		t.Errorf("built again (-before +after):\n%s", diff)
+	}
+}
+
+func TestEnsureReadsTheEnvironment(t *testing.T) {
+	fakeGo(t, succeed)
+	assets := t.TempDir()
+	write(t, filepath.Join(assets, binaries.Kubectl), "")
 	t.Setenv(binaries.AssetsVariable, assets)
-	for _, name := range all()[1:] {
-		if err := os.WriteFile(filepath.Join(assets, name), nil, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var progress strings.Builder
-	dir, err := binaries.Ensure(t.Context(), &progress)
+	dir, err := binaries.Ensure(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(dir) == assets || !strings.Contains(progress.String(), "has no etcd") {
-		t.Errorf("an incomplete folder: got %q, progress %q", dir, progress.String())
-	}
-	built := lines(t, count)
-	if err := os.WriteFile(filepath.Join(assets, binaries.Etcd), nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	dir, err = binaries.Ensure(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(dir) != assets || lines(t, count) != built {
-		t.Errorf("a complete folder: got %q", dir)
+	if target, err := os.Readlink(dir.Path(binaries.Kubectl)); err != nil || target != filepath.Join(assets, binaries.Kubectl) {
+		t.Errorf("kubectl is %q, %v", target, err)
 	}
 }
 
 func TestEnsureNeedsTheRepository(t *testing.T) {
-	t.Setenv(binaries.AssetsVariable, "")
 	t.Chdir(t.TempDir())
-	if _, err := binaries.Ensure(t.Context(), nil); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), binaries.AssetsVariable) {
+	if _, err := (binaries.Provider{}).Ensure(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), binaries.AssetsVariable) {
 		t.Errorf("got %v, want advice", err)
 	}
 }

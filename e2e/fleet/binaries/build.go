@@ -10,33 +10,34 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
 const (
-	// reportInterval is how often a running build shows that it lives.
-	reportInterval = 10 * time.Second
+	// buildInterval is the time between two lines about a build.
+	buildInterval = 10 * time.Second
 	// cancelDelay is how long a cancelled build may take to end.
 	cancelDelay = 5 * time.Second
 )
 
 type program struct {
-	name    string
-	module  string
-	source  string
-	flagged bool
+	name   string
+	source string
+	// output is the name that the go command gives the program; empty means its name.
+	output string
 }
 
 func programs() []program {
-	const kubernetes = "k8s.io/kubernetes/cmd/"
+	const commands = kubernetesModule + "/cmd/"
 	return []program{
-		{name: Etcd, module: controlPlaneModule, source: "go.etcd.io/etcd/server/v3", flagged: true},
-		{name: APIServer, module: controlPlaneModule, source: kubernetes + APIServer, flagged: true},
-		{name: ControllerManager, module: controlPlaneModule, source: kubernetes + ControllerManager, flagged: true},
-		{name: Scheduler, module: controlPlaneModule, source: kubernetes + Scheduler, flagged: true},
-		{name: Kubectl, module: controlPlaneModule, source: kubernetes + Kubectl, flagged: true},
-		{name: Kwok, module: kwokModule, source: "sigs.k8s.io/kwok/cmd/kwok"},
+		{name: Etcd, source: etcdModule, output: "server"},
+		{name: APIServer, source: commands + APIServer},
+		{name: ControllerManager, source: commands + ControllerManager},
+		{name: Scheduler, source: commands + Scheduler},
+		{name: Kubectl, source: commands + Kubectl},
+		{name: Kwok, source: kwokModule + "/cmd/" + Kwok},
 	}
 }
 
@@ -52,103 +53,83 @@ func linkerFlags(version string) string {
 		base, version, number[0], number[1])
 }
 
-func kubernetesVersion(root string) (string, error) {
-	file := filepath.Join(root, controlPlaneModule, "go.mod")
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("reading the pinned version: %w", err)
-	}
-	for line := range strings.Lines(string(raw)) {
-		fields := strings.Fields(line)
-		if len(fields) >= 2 && fields[0] == "k8s.io/kubernetes" {
-			return fields[1], nil
-		}
-	}
-	return "", fmt.Errorf("%q pins no k8s.io/kubernetes", file)
+// order is a build of programs into a folder.
+type order struct {
+	programs []program
+	pins     pins
+	dir      Dir
+	progress io.Writer
 }
 
-// build is called with the lock held. It looks again what is missing: another
-// process may have built it while this one waited.
-func build(ctx context.Context, root string, dir Dir, progress io.Writer) error {
-	version, err := kubernetesVersion(root)
+// build compiles all programs in one run of the go command, which compiles what they
+// share once and links one program while it compiles another.
+func build(ctx context.Context, o order) error {
+	partial, err := os.MkdirTemp(string(o.dir), ".build-")
 	if err != nil {
-		return err
+		return fmt.Errorf("creating the folder of a build: %w", err)
 	}
-	lacking := dir.missing()
-	if len(lacking) == 0 {
-		return nil
+	defer func() { _ = os.RemoveAll(partial) }()
+	var output buildOutput
+	t := task{what: "building " + names(o.programs), every: buildInterval, detail: func() string {
+		return fmt.Sprintf("%d packages compiled", output.compiled.Load())
+	}}
+	finish := t.report(o.progress)
+	err = o.command(ctx, partial, &output).Run()
+	finish()
+	if err != nil {
+		return fmt.Errorf("building %s: %w\n%s", names(o.programs), errors.Join(err, ctx.Err()), bytes.TrimSpace(output.text.Bytes()))
 	}
-	_, _ = fmt.Fprintf(progress, "building %d programs of a control plane into %s: once, some minutes\n", len(lacking), dir)
-	for i, p := range lacking {
-		flags := "-s -w"
-		if p.flagged {
-			flags = linkerFlags(version)
+	for _, p := range o.programs {
+		output := p.output
+		if output == "" {
+			output = p.name
 		}
-		step := fmt.Sprintf("%s (%d of %d)", p.name, i+1, len(lacking))
-		if err := buildOne(ctx, order{program: p, root: root, dir: dir, flags: flags, step: step}, progress); err != nil {
-			return err
+		if err := os.Rename(filepath.Join(partial, output), o.dir.Path(p.name)); err != nil {
+			return fmt.Errorf("putting %q in place: %w", p.name, err)
 		}
 	}
 	return nil
 }
 
-type order struct {
-	program program
-	root    string
-	dir     Dir
-	flags   string
-	step    string
-}
-
-func buildOne(ctx context.Context, o order, progress io.Writer) error {
-	partial := o.dir.Path("." + o.program.name + ".partial")
-	var output bytes.Buffer
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", o.flags, "-o", partial, o.program.source)
-	cmd.Dir = filepath.Join(o.root, o.program.module)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
-	cmd.Stdout, cmd.Stderr = &output, &output
+func (o order) command(ctx context.Context, folder string, output io.Writer) *exec.Cmd {
+	// Neither -trimpath nor CGO_ENABLED: what go run, go test and go build have compiled
+	// of the same packages serves here, and the other way round.
+	args := []string{"build", "-v", "-ldflags", linkerFlags(o.pins.versions[kubernetesModule]), "-o", folder + string(filepath.Separator)}
+	for _, p := range o.programs {
+		args = append(args, p.source)
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = o.pins.folder
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	cmd.Stdout, cmd.Stderr = output, output
 	// The compilers run as children of the go command: end them with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = cancelDelay
-
-	finish := report(progress, "building "+o.step)
-	err := cmd.Run()
-	finish()
-	if err != nil {
-		err = errors.Join(fmt.Errorf("building %q: %w", o.program.name, err), ctx.Err())
-		_ = os.Remove(partial)
-		return fmt.Errorf("%w\n%s", err, bytes.TrimSpace(output.Bytes()))
-	}
-	if err := os.Rename(partial, o.dir.Path(o.program.name)); err != nil {
-		return fmt.Errorf("putting %q in place: %w", o.program.name, err)
-	}
-	return nil
+	return cmd
 }
 
-// report writes a line now and then until the returned function is called, which
-// writes how long it took.
-func report(progress io.Writer, what string) func() {
-	start := time.Now()
-	elapsed := func() time.Duration { return time.Since(start).Round(time.Second) }
-	done, ended := make(chan struct{}), make(chan struct{})
-	_, _ = fmt.Fprintln(progress, what)
-	go func() {
-		defer close(ended)
-		ticker := time.NewTicker(reportInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				_, _ = fmt.Fprintf(progress, "%s: took %s\n", what, elapsed())
-				return
-			case <-ticker.C:
-				_, _ = fmt.Fprintf(progress, "%s: %s so far\n", what, elapsed())
-			}
+// buildOutput counts the packages that go build -v names, and keeps the other lines.
+type buildOutput struct {
+	compiled atomic.Int64
+	text     bytes.Buffer
+	rest     []byte
+}
+
+func (b *buildOutput) Write(p []byte) (int, error) {
+	b.rest = append(b.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(b.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
 		}
-	}()
-	return func() {
-		close(done)
-		<-ended
+		b.rest = rest
+		switch {
+		case bytes.HasPrefix(line, []byte("go: downloading ")):
+		case len(line) > 0 && !bytes.ContainsAny(line, " \t"):
+			b.compiled.Add(1)
+		default:
+			b.text.Write(append(line, '\n'))
+		}
 	}
 }

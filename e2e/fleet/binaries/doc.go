@@ -1,13 +1,14 @@
-// Package binaries provides the programs that a fleet runs.
+// Package binaries provides the programs that a fleet runs: etcd, the Kubernetes
+// control plane, kubectl and KWOK.
 //
-// What: Ensure returns a folder with etcd, the Kubernetes control plane, kubectl
-// and KWOK. It builds what is missing from the pinned modules next to it, once
-// per machine and version, and shows how that goes.
+// Purpose: Ensure returns a folder with all of them. It uses the programs in the
+// folder that KUBEBUILDER_ASSETS names, and builds the others from source. This
+// happens once per machine and set of pins, and reports progress.
 //
-// Not: nothing is downloaded but Go modules, through the ordinary go command.
-// Old versions are not removed from the cache.
+// Non-goals: nothing is downloaded but Go modules, and old versions stay in the cache.
 //
-// Trade-offs: building takes minutes where a download takes seconds, but needs
-// only a Go toolchain, works behind any module proxy, and runs exactly the source
-// that the go.sum files pin.
+// Trade-offs: building takes minutes, but needs only a Go module proxy. A build has the
+// versions of dependencies that Shopfleet itself has, not those of the release: the go
+// command then compiles each package once for the control plane, the product and its
+// tests. For the same reason it uses the go command's default settings.
 package binaries
