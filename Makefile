@@ -44,7 +44,7 @@ SHOP := e2e/shop
 # each failure as it happens, and ends with the skipped tests and their reasons. The
 # outcome of every test is in a JSON file under RESULTS, where .ci/run reads the skips.
 RESULTS := $(CURDIR)/.results
-runTests = mkdir -p $(RESULTS) && $(GOTESTSUM) --format $(2) --format-hide-empty-pkg --format-icons text --jsonfile-timing-events $(RESULTS)/$(1).json --
+runTests = mkdir -p $(RESULTS) && SHOPFLEET_NO_DOWNLOAD=1 $(GOTESTSUM) --format $(2) --format-hide-empty-pkg --format-icons text --jsonfile-timing-events $(RESULTS)/$(1).json --
 
 FLEET := go run ./e2e/fleet/cmd/fleet
 DEMO := go run ./e2e/demo
@@ -156,10 +156,11 @@ cloud-contract: ## Run the contract tests of every cloud provider and print a ta
 
 .PHONY: bench
 bench: binaries ## Run the benchmarks; BENCH=<regexp> selects some.
-	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(GOTEST_FLAGS) ./e2e/bench/...
+	SHOPFLEET_NO_DOWNLOAD=1 go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(GOTEST_FLAGS) ./e2e/bench/...
 
+# KUBEBUILDER_ASSETS names a folder with programs to use; SHOPFLEET_NO_DOWNLOAD=1 disables downloads.
 .PHONY: binaries
-binaries: ## Build the control plane for the tests and the demo; it is kept for later runs.
+binaries: ## Download or build the control plane for the tests and the demo, once.
 	$(FLEET) binaries
 
 .PHONY: fleet

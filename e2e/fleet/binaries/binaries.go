@@ -11,9 +11,14 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/internal/filelock"
 )
 
-// AssetsVariable is the environment variable with a folder of programs that exist
-// already. Other tools that test against a control plane read it as well.
-const AssetsVariable = "KUBEBUILDER_ASSETS"
+const (
+	// AssetsVariable is the environment variable with a folder of programs that exist
+	// already. Other tools that test against a control plane read it as well.
+	AssetsVariable = "KUBEBUILDER_ASSETS"
+	// NoDownloadVariable is the environment variable that disables downloads of
+	// released programs, whatever its value.
+	NoDownloadVariable = "SHOPFLEET_NO_DOWNLOAD"
+)
 
 // The programs of a fleet.
 const (
@@ -52,6 +57,9 @@ func (d Dir) missing() []program {
 type Provider struct {
 	// Assets is a folder with some or all of the programs; empty means none.
 	Assets string
+	// Releases names the servers to download released programs from; nil disables
+	// downloads.
+	Releases *Releases
 	// Progress receives a line now and then; nil discards them.
 	Progress io.Writer
 }
@@ -59,11 +67,15 @@ type Provider struct {
 // Ensure returns a folder with all programs, as the environment variables say where
 // to take them from.
 func Ensure(ctx context.Context, progress io.Writer) (Dir, error) {
-	return Provider{Assets: os.Getenv(AssetsVariable), Progress: progress}.Ensure(ctx)
+	p := Provider{Assets: os.Getenv(AssetsVariable), Progress: progress}
+	if os.Getenv(NoDownloadVariable) == "" {
+		p.Releases = PublicReleases()
+	}
+	return p.Ensure(ctx)
 }
 
 // Ensure returns a folder with all programs. The first call for a set of pins
-// builds them, which may take minutes. Processes that call at the same
+// downloads or builds them, which may take minutes. Processes that call at the same
 // time do it once. A cancelled context ends it without leaving partial files.
 //
 // The working folder must lie inside the repository, unless Assets is complete.
@@ -115,9 +127,15 @@ func (p Provider) locked(ctx context.Context, dir Dir, do func() error) error {
 	return errors.Join(do(), lock.Release())
 }
 
-// provide builds the programs that the folder lacks. The caller holds the
+// provide downloads or builds the programs that the folder lacks. The caller holds the
 // lock; another process may have provided them while this one waited for it.
 func (p Provider) provide(ctx context.Context, pins pins, dir Dir) error {
+	if lacking := dir.missing(); p.Releases != nil && len(lacking) > 0 {
+		t := transfer{Releases: *p.Releases, pins: pins, dir: dir, progress: p.Progress}
+		if err := t.download(ctx, lacking); err != nil {
+			return err
+		}
+	}
 	if lacking := dir.missing(); len(lacking) > 0 {
 		return build(ctx, order{programs: lacking, pins: pins, dir: dir, progress: p.Progress})
 	}

@@ -75,18 +75,6 @@ func leftBehind(t *testing.T) []string {
 	return left
 }
 
-// pin returns the pinned version of a module.
-func pin(t *testing.T, module string) string {
-	t.Helper()
-	for line := range strings.Lines(read(t, filepath.Join("..", "controlplane", "go.mod"))) {
-		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == module {
-			return fields[1]
-		}
-	}
-	t.Fatalf("%s is not pinned", module)
-	return ""
-}
-
 func TestEnsureBuildsOnce(t *testing.T) {
 	built := fakeGo(t, succeed)
 	dirs := make([]binaries.Dir, 4)
@@ -243,12 +231,17 @@ func TestEnsureReadsTheEnvironment(t *testing.T) {
 	assets := t.TempDir()
 	write(t, filepath.Join(assets, binaries.Kubectl), "")
 	t.Setenv(binaries.AssetsVariable, assets)
-	dir, err := binaries.Ensure(t.Context(), nil)
+	t.Setenv(binaries.NoDownloadVariable, "1")
+	var progress strings.Builder
+	dir, err := binaries.Ensure(t.Context(), &progress)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if target, err := os.Readlink(dir.Path(binaries.Kubectl)); err != nil || target != filepath.Join(assets, binaries.Kubectl) {
 		t.Errorf("kubectl is %q, %v", target, err)
+	}
+	if strings.Contains(progress.String(), "download") {
+		t.Errorf("progress %q speaks of downloads", progress.String())
 	}
 }
 

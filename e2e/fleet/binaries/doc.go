@@ -2,13 +2,18 @@
 // control plane, kubectl and KWOK.
 //
 // Purpose: Ensure returns a folder with all of them. It uses the programs in the
-// folder that KUBEBUILDER_ASSETS names, and builds the others from source. This
-// happens once per machine and set of pins, and reports progress.
+// folder that KUBEBUILDER_ASSETS names, downloads the released ones of the pinned
+// versions and compares them with their published checksums, and builds the others
+// from source. This happens once per machine and set of pins, and reports progress.
 //
-// Non-goals: nothing is downloaded but Go modules, and old versions stay in the cache.
+// Non-goals: old versions stay in the cache. Releases are downloaded for Linux only,
+// because there are none of the control plane for other systems. Signatures are not
+// verified, only checksums from the same publisher.
 //
-// Trade-offs: building takes minutes, but needs only a Go module proxy. A build has the
-// versions of dependencies that Shopfleet itself has, not those of the release: the go
-// command then compiles each package once for the control plane, the product and its
-// tests. For the same reason it uses the go command's default settings.
+// Trade-offs: a download takes seconds where a build takes minutes, but needs the
+// release servers; a machine without them notices within five seconds and builds,
+// which needs only a Go module proxy. A build has the versions of dependencies that
+// Shopfleet itself has, not those of the release: the go command then compiles
+// each package once for the control plane, the product and its tests. For the same
+// reason it uses the go command's default settings.
 package binaries

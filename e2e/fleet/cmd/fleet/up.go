@@ -256,7 +256,7 @@ func open(dir string) (*fleet.Fleet, error) {
 func newBinaries() *cobra.Command {
 	return &cobra.Command{
 		Use:   "binaries",
-		Short: "Print the folder with etcd, kube-apiserver, kubectl and the others; build them first if needed",
+		Short: "Print the folder with etcd, kube-apiserver, kubectl and the others; download or build them first if needed",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			// The folder goes to standard output alone: scripts read it.

@@ -1,0 +1,192 @@
+package binaries
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// downloadInterval is the time between two lines about a download.
+	downloadInterval = 3 * time.Second
+	// downloadTimeout bounds a download that makes progress: building takes as long.
+	downloadTimeout = 10 * time.Minute
+	// patience is how long a server may be silent.
+	patience = 5 * time.Second
+	// maxChecksums bounds a document with checksums.
+	maxChecksums = 4 << 20
+	mebibyte     = 1 << 20
+)
+
+var (
+	errSilent     = errors.New("the server is silent")
+	errChecksum   = errors.New("its checksum is not the published one")
+	errNoChecksum = errors.New("no checksum is published")
+	errStatus     = errors.New("the server answered")
+)
+
+// transfer downloads released programs into a folder.
+type transfer struct {
+	Releases
+
+	pins     pins
+	dir      Dir
+	progress io.Writer
+
+	received, expected atomic.Int64
+}
+
+// download downloads the programs at the same time, and reports those that it does
+// not get. It returns an error only if the context ends.
+func (t *transfer) download(ctx context.Context, programs []program) error {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, downloadTimeout)
+	defer cancel()
+	finish := task{what: "downloading " + names(programs), every: downloadInterval, detail: func() string {
+		return fmt.Sprintf("%d of %d MiB", t.received.Load()/mebibyte, t.expected.Load()/mebibyte)
+	}}.report(t.progress)
+	failed := make([]error, len(programs))
+	var group sync.WaitGroup
+	for i, p := range programs {
+		group.Go(func() { failed[i] = t.one(bounded, p) })
+	}
+	group.Wait()
+	finish()
+	if err := context.Cause(ctx); err != nil {
+		return fmt.Errorf("downloading %s: %w", names(programs), err)
+	}
+	for i, err := range failed {
+		if err != nil {
+			_, _ = fmt.Fprintf(t.progress, "cannot download %s, building it instead: %v\n", programs[i].name, err)
+		}
+	}
+	return nil
+}
+
+// one downloads a program, and puts it in place if its checksum is right.
+func (t *transfer) one(ctx context.Context, p program) error {
+	from := t.release(p.name, t.pins)
+	published, err := t.checksum(ctx, from)
+	if err != nil {
+		return err
+	}
+	downloaded, unpacked := t.dir.Path("."+p.name+".download"), t.dir.Path("."+p.name+".partial")
+	defer func() { _, _ = os.Remove(downloaded), os.Remove(unpacked) }()
+	sum, err := t.save(ctx, from.file, downloaded)
+	if err != nil {
+		return err
+	}
+	if sum != published {
+		return fmt.Errorf("verifying %s: %w: %s instead of %s", from.file, errChecksum, sum, published)
+	}
+	if from.member == "" {
+		unpacked = downloaded
+	} else if err := extract(downloaded, from.member, unpacked); err != nil {
+		return err
+	}
+	if err := os.Chmod(unpacked, 0o700); err != nil {
+		return fmt.Errorf("making %q executable: %w", p.name, err)
+	}
+	if err := os.Rename(unpacked, t.dir.Path(p.name)); err != nil {
+		return fmt.Errorf("putting %q in place: %w", p.name, err)
+	}
+	return nil
+}
+
+// checksum returns the published SHA-256 of a file.
+func (t *transfer) checksum(ctx context.Context, from release) (string, error) {
+	var raw []byte
+	err := t.get(ctx, from.checksums, func(answer io.Reader, _ int64) (err error) {
+		raw, err = io.ReadAll(io.LimitReader(answer, maxChecksums))
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	sum := from.find(raw, path.Base(from.file))
+	if sum == "" {
+		return "", fmt.Errorf("reading %s: %w", from.checksums, errNoChecksum)
+	}
+	return sum, nil
+}
+
+// save writes the answer to a file and returns its SHA-256.
+func (t *transfer) save(ctx context.Context, url, name string) (string, error) {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("creating %q: %w", name, err)
+	}
+	sum := sha256.New()
+	err = t.get(ctx, url, func(answer io.Reader, length int64) error {
+		t.expected.Add(max(length, 0))
+		_, err := io.Copy(io.MultiWriter(file, sum, (*counter)(&t.received)), answer)
+		return err
+	})
+	if err := errors.Join(err, file.Close()); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// get hands the body of an answer and its length over. It gives up when the server is
+// silent for too long.
+func (t *transfer) get(ctx context.Context, url string, read func(answer io.Reader, length int64) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(t.Patience, func() { cancel(fmt.Errorf("%w for %s", errSilent, t.Patience)) })
+	defer silence.Stop()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("making a request for %s: %w", url, err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err == nil {
+		if answer.StatusCode == http.StatusOK {
+			err = read(&attentive{Reader: answer.Body, silence: silence, patience: t.Patience}, answer.ContentLength)
+		} else {
+			err = fmt.Errorf("%w %s", errStatus, answer.Status)
+		}
+		err = errors.Join(err, answer.Body.Close())
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("getting %s: %w", url, err)
+	}
+	return nil
+}
+
+// attentive restarts the time of silence with each read.
+type attentive struct {
+	io.Reader
+
+	silence  *time.Timer
+	patience time.Duration
+}
+
+func (a *attentive) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	a.silence.Reset(a.patience)
+	return n, err
+}
+
+// counter counts the bytes written to it.
+type counter atomic.Int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	(*atomic.Int64)(c).Add(int64(len(p)))
+	return len(p), nil
+}
