@@ -10,10 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/shopfleet/shopfleet/e2e/demo/background"
+	"github.com/shopfleet/shopfleet/e2e/fleet/binaries"
 )
 
 // graceful is how long a program has to end after an interruption.
@@ -44,16 +45,40 @@ func quiet(cmd *exec.Cmd) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// build builds the programs into the demo's folder. Go does nothing for those that
-// are up to date.
-func (d *demo) build(ctx context.Context) error {
+// build builds the programs into the demo's folder, while those of the control planes
+// are downloaded. The go command does nothing for programs that are up to date.
+func (d *demo) build(ctx context.Context, progress io.Writer) error {
 	if err := os.MkdirAll(d.path("bin"), 0o700); err != nil {
-		return fmt.Errorf("making the folder: %w", err)
+		return fmt.Errorf("creating the folder: %w", err)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	built := make(chan struct{})
+	provider := binaries.FromEnvironment(progress)
+	provider.BuildAfter = built
+	var controlPlane binaries.Dir
+	var group sync.WaitGroup
+	var failed error
+	group.Go(func() { controlPlane, failed = provider.Ensure(ctx) })
 	// With the settings of go run and go test, so that what those have compiled serves here.
 	_, err := quiet(d.command(ctx, "go", "build", "-o", d.path("bin")+string(filepath.Separator),
 		"./cmd/hub", "./cmd/kubectl-shopfleet", "./e2e/fleet/cmd/fleet"))
 	if err != nil {
+		cancel()
+	}
+	close(built)
+	group.Wait()
+	if err != nil {
+		return err
+	}
+	if failed != nil {
+		return fmt.Errorf("providing the control plane: %w", failed)
+	}
+	// kubectl, for users who have none.
+	if err := link(controlPlane.Path(binaries.Kubectl), d.path("bin", binaries.Kubectl)); err != nil {
+		return err
+	}
+	if err := link("kubectl-shopfleet", d.path("bin", "kubectl_complete-shopfleet")); err != nil {
 		return err
 	}
 	return d.keepProgram()
@@ -82,21 +107,7 @@ func (d *demo) keepProgram() error {
 }
 
 // fleet brings the control planes up, or what is not running of them.
-func (d *demo) fleet(ctx context.Context, progress io.Writer) error {
-	// The folder alone is printed; progress of a first build goes elsewhere.
-	binaries := d.command(ctx, d.path("bin", "fleet"), "binaries")
-	var folder bytes.Buffer
-	binaries.Stdout, binaries.Stderr = &folder, progress
-	if err := binaries.Run(); err != nil {
-		return fmt.Errorf("building the control plane: %w", err)
-	}
-	// kubectl, for whoever has none.
-	if err := link(filepath.Join(strings.TrimSpace(folder.String()), "kubectl"), d.path("bin", "kubectl")); err != nil {
-		return err
-	}
-	if err := link("kubectl-shopfleet", d.path("bin", "kubectl_complete-shopfleet")); err != nil {
-		return err
-	}
+func (d *demo) fleet(ctx context.Context, _ io.Writer) error {
 	_, err := quiet(d.command(ctx, d.path("bin", "fleet"), "--dir", d.dir, "up", "--driverless", home))
 	return err
 }

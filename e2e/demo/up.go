@@ -53,7 +53,7 @@ func (d *demo) up(ctx context.Context) error {
 
 func (d *demo) steps(ctx context.Context) error {
 	if err := d.screen.all(ctx, []step{
-		{"Building the hub and kubectl-shopfleet", func(ctx context.Context, _ io.Writer) error { return d.build(ctx) }},
+		{"Building the hub and getting a control plane", d.build},
 		{"Starting four control planes", d.fleet},
 		{"Installing definitions and permissions", func(ctx context.Context, _ io.Writer) error {
 			return d.kubectl(ctx, "apply", "-f", "config/crd/bases", "-f", "config/rbac/hub")

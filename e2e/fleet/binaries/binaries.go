@@ -60,18 +60,26 @@ type Provider struct {
 	// Releases names the servers to download released programs from; nil disables
 	// downloads.
 	Releases *Releases
+	// BuildAfter delays a build until it is closed, unless it is nil: builds that run at
+	// the same time both compile what they have in common.
+	BuildAfter <-chan struct{}
 	// Progress receives a line now and then; nil discards them.
 	Progress io.Writer
 }
 
-// Ensure returns a folder with all programs, as the environment variables say where
-// to take them from.
-func Ensure(ctx context.Context, progress io.Writer) (Dir, error) {
+// FromEnvironment returns the Provider that the environment variables describe.
+func FromEnvironment(progress io.Writer) Provider {
 	p := Provider{Assets: os.Getenv(AssetsVariable), Progress: progress}
 	if os.Getenv(NoDownloadVariable) == "" {
 		p.Releases = PublicReleases()
 	}
-	return p.Ensure(ctx)
+	return p
+}
+
+// Ensure returns a folder with all programs, taken from where the environment
+// variables say.
+func Ensure(ctx context.Context, progress io.Writer) (Dir, error) {
+	return FromEnvironment(progress).Ensure(ctx)
 }
 
 // Ensure returns a folder with all programs. The first call for a set of pins
@@ -136,8 +144,16 @@ func (p Provider) provide(ctx context.Context, pins pins, dir Dir) error {
 			return err
 		}
 	}
-	if lacking := dir.missing(); len(lacking) > 0 {
-		return build(ctx, order{programs: lacking, pins: pins, dir: dir, progress: p.Progress})
+	lacking := dir.missing()
+	if len(lacking) == 0 {
+		return nil
 	}
-	return nil
+	if p.BuildAfter != nil {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for another build: %w", context.Cause(ctx))
+		case <-p.BuildAfter:
+		}
+	}
+	return build(ctx, order{programs: lacking, pins: pins, dir: dir, progress: p.Progress})
 }

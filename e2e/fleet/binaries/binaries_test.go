@@ -149,6 +149,28 @@ func TestEnsureIsCancelled(t *testing.T) {
 	}
 }
 
+func TestEnsureBuildsAfterAnotherBuild(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "other")
+	fakeGo(t, "[ -e "+other+" ] || exit 1\n"+succeed)
+	after := make(chan struct{})
+	go func() {
+		if err := os.WriteFile(other, nil, 0o600); err != nil {
+			t.Error(err)
+		}
+		close(after)
+	}()
+	if _, err := (binaries.Provider{BuildAfter: after}).Ensure(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	if _, err := (binaries.Provider{BuildAfter: make(chan struct{})}).Ensure(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the cancellation", err)
+	}
+}
+
 func TestEnsureUsesAssets(t *testing.T) {
 	pinned := pin(t, "k8s.io/kubernetes")
 	for _, test := range []struct {
