@@ -60,8 +60,9 @@ func (d *demo) build(ctx context.Context, progress io.Writer) error {
 	var group sync.WaitGroup
 	var failed error
 	group.Go(func() { controlPlane, failed = provider.Ensure(ctx) })
-	// With the settings of go run and go test, so that what those have compiled serves here.
-	_, err := quiet(d.command(ctx, "go", "build", "-o", d.path("bin")+string(filepath.Separator),
+	// With the compiler settings of go run and go test, so that what those have compiled
+	// serves here. Nobody debugs these programs.
+	_, err := quiet(d.command(ctx, "go", "build", "-ldflags", "-s -w", "-o", d.path("bin")+string(filepath.Separator),
 		"./cmd/hub", "./cmd/kubectl-shopfleet", "./e2e/fleet/cmd/fleet"))
 	if err != nil {
 		cancel()
