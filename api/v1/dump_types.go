@@ -116,9 +116,9 @@ type DumpObject struct {
 	// +kubebuilder:validation:Minimum=0
 	Attempt int32 `json:"attempt,omitempty"`
 
-	// expireTime is when the requests of the Job that is under way expire.
+	// expirationTime is when the requests of the Job that is under way expire.
 	// +optional
-	ExpireTime *metav1.Time `json:"expireTime,omitempty"`
+	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
 }
 
 // DumpObjectState is how far a dump is on its way to a bucket.

@@ -176,9 +176,9 @@ type RegionStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 
-	// oldestObservation is the time of the oldest observation behind this entry.
+	// oldestObservationTime is the time of the oldest observation behind this entry.
 	// +optional
-	OldestObservation *metav1.Time `json:"oldestObservation,omitempty"`
+	OldestObservationTime *metav1.Time `json:"oldestObservationTime,omitempty"`
 }
 
 // ClusterStatus is the shop in one cluster.

@@ -214,9 +214,9 @@ type MemberClusterStatus struct {
 	// +kubebuilder:validation:MaxItems=3
 	StorageClasses []ProfileClass `json:"storageClasses,omitempty"`
 
-	// credentialsExpireAt is when the credentials of the kubeconfig expire, when they say so.
+	// credentialsExpirationTime is when the credentials of the kubeconfig expire, when they say so.
 	// +optional
-	CredentialsExpireAt *metav1.Time `json:"credentialsExpireAt,omitempty"`
+	CredentialsExpirationTime *metav1.Time `json:"credentialsExpirationTime,omitempty"`
 
 	// lastObservedTime is when the rest of this status was observed. While the
 	// cluster is connected it moves only with a change; when the cluster is

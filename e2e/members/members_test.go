@@ -85,7 +85,7 @@ func (e *suite) testRegister(t *testing.T) {
 	got := summary{
 		UID: m.Status.ClusterUID, Region: m.Status.Region, Provider: m.Status.Provider,
 		Nodes: m.Status.Nodes, Ready: m.Status.ReadyNodes, Zones: len(m.Status.Zones),
-		Version: m.Status.KubernetesVersion != "", Expires: m.Status.CredentialsExpireAt != nil,
+		Version: m.Status.KubernetesVersion != "", Expires: m.Status.CredentialsExpirationTime != nil,
 		CPU: m.Status.Allocatable.Cpu().String(),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

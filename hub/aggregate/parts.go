@@ -51,7 +51,7 @@ func regionEntries(clusters []v1.ClusterStatus) []v1.RegionStatus {
 	out := make([]v1.RegionStatus, 0, len(regions))
 	for _, r := range regions {
 		if len(regions) > maxDetailed {
-			r.Replicas, r.ReadyReplicas, r.OldestObservation = 0, 0, nil
+			r.Replicas, r.ReadyReplicas, r.OldestObservationTime = 0, 0, nil
 		}
 		out = append(out, *r)
 	}
@@ -72,8 +72,8 @@ func addToRegion(r *v1.RegionStatus, c v1.ClusterStatus) {
 	if !c.Stale {
 		r.ReadyReplicas += c.ReadyReplicas
 	}
-	if r.OldestObservation == nil || c.LastObservedTime.Before(r.OldestObservation) {
-		r.OldestObservation = c.LastObservedTime.DeepCopy()
+	if r.OldestObservationTime == nil || c.LastObservedTime.Before(r.OldestObservationTime) {
+		r.OldestObservationTime = c.LastObservedTime.DeepCopy()
 	}
 }
 

@@ -25,8 +25,8 @@ func TestComputeSumsUpRegionsAndComponents(t *testing.T) {
 	got := Compute(in)
 
 	wantRegions := []v1.RegionStatus{
-		{Name: "unknown", Phase: v1.PhaseRunning, Clusters: 1, ReadyClusters: 1, Replicas: 3, ReadyReplicas: 3, OldestObservation: new(at(0))},
-		{Name: "west", Phase: v1.PhaseUnknown, Clusters: 2, ReadyClusters: 1, Replicas: 6, ReadyReplicas: 3, OldestObservation: new(at(0))},
+		{Name: "unknown", Phase: v1.PhaseRunning, Clusters: 1, ReadyClusters: 1, Replicas: 3, ReadyReplicas: 3, OldestObservationTime: new(at(0))},
+		{Name: "west", Phase: v1.PhaseUnknown, Clusters: 2, ReadyClusters: 1, Replicas: 6, ReadyReplicas: 3, OldestObservationTime: new(at(0))},
 	}
 	if diff := cmp.Diff(wantRegions, got.Regions); diff != "" {
 		t.Errorf("regions (-want +got):\n%s", diff)

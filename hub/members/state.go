@@ -106,7 +106,7 @@ type Info struct {
 	Allocatable corev1.ResourceList
 	// Capabilities are the optional APIs, sorted.
 	Capabilities []string
-	// CredentialsExpireAt is when the credentials in use expire; zero if they do not say.
+	// CredentialsExpirationTime is when the credentials in use expire; zero if they do not say.
 	CredentialsExpireAt time.Time
 }
 

@@ -82,7 +82,7 @@ func newWork(store *bucket.Store) *work {
 func (w *work) sending() {
 	w.backup.Status.Account = "prod"
 	w.backup.Status.Dump.Object = &v1.DumpObject{
-		Bucket: "dumps", Prefix: "shopfleet/hub-1/app-1/shop-eu-1-20260302-0200-0123", State: v1.DumpSending, ExpireTime: &metav1.Time{Time: now().Add(time.Hour)},
+		Bucket: "dumps", Prefix: "shopfleet/hub-1/app-1/shop-eu-1-20260302-0200-0123", State: v1.DumpSending, ExpirationTime: &metav1.Time{Time: now().Add(time.Hour)},
 	}
 }
 
@@ -164,7 +164,7 @@ func TestWhatOfADumpIsDeleted(t *testing.T) {
 	t.Parallel()
 	sent := func(w *work) {
 		w.sending()
-		w.backup.Status.Dump.Object.State, w.backup.Status.Dump.Object.ExpireTime = v1.DumpSent, nil
+		w.backup.Status.Dump.Object.State, w.backup.Status.Dump.Object.ExpirationTime = v1.DumpSent, nil
 	}
 	for name, tt := range map[string]struct {
 		change func(*work)

@@ -93,7 +93,7 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 		next.Nodes, next.ReadyNodes = info.Nodes, info.ReadyNodes
 		next.Allocatable = info.Allocatable
 		next.Capabilities = info.Capabilities
-		next.CredentialsExpireAt = moment(info.CredentialsExpireAt)
+		next.CredentialsExpirationTime = moment(info.CredentialsExpireAt)
 	}
 	// A cluster without nodes is still where it was.
 	next.Provider = cmp.Or(spec.Provider, info.Provider, next.Provider)

@@ -82,7 +82,7 @@ func TestDecideConnected(t *testing.T) {
 		ObservedGeneration: 4, KubernetesVersion: "v1.36.3", ClusterUID: "u", Provider: v1.ProviderAWS, Region: "eu-west-1",
 		Zones: []string{"a", "b"}, Nodes: 3, ReadyNodes: 2,
 		Allocatable:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
-		Capabilities: []string{"ingress"}, CredentialsExpireAt: &metav1.Time{Time: at(59).Add(time.Hour)},
+		Capabilities: []string{"ingress"}, CredentialsExpirationTime: &metav1.Time{Time: at(59).Add(time.Hour)},
 		LastObservedTime: stamp(10), Apps: 2,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

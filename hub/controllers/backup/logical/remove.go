@@ -61,7 +61,7 @@ func (r Removal) Advance(ctx context.Context) stepresult.Result {
 // more: the requests have expired, or the Job that has them is gone.
 func (r Removal) stillSent(ctx context.Context) time.Duration {
 	o := r.Backup.Status.Dump.Object
-	if o.ExpireTime == nil || !r.Now.Before(o.ExpireTime.Time) {
+	if o.ExpirationTime == nil || !r.Now.Before(o.ExpirationTime.Time) {
 		if r.Writer != nil && o.State == v1.DumpSending {
 			// What is left of an attempt that nobody followed to its end is worth nothing.
 			asking, cancel := context.WithTimeout(ctx, memberTimeout)
@@ -73,7 +73,7 @@ func (r Removal) stillSent(ctx context.Context) time.Duration {
 	if r.Reader != nil && r.stopped(ctx) {
 		return 0
 	}
-	return o.ExpireTime.Sub(r.Now)
+	return o.ExpirationTime.Sub(r.Now)
 }
 
 // stopped has the Job deleted, and tells whether it is gone with all of its pods.

@@ -64,7 +64,7 @@ func (s Send) Advance(ctx context.Context) (stepresult.Result, error) {
 	case !s.Bucket.Has(o):
 		return stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady,
 			"parts of the dump are in %s, and the CloudAccount %q has another bucket or prefix now", cmp.Or(o.Location, o.Bucket), s.Backup.Status.Account), nil
-	case o.ExpireTime == nil:
+	case o.ExpirationTime == nil:
 		return s.attempt(ctx)
 	}
 	asking, cancel := context.WithTimeout(ctx, memberTimeout)
@@ -84,7 +84,7 @@ func (s Send) Advance(ctx context.Context) (stepresult.Result, error) {
 	if err != nil {
 		return s.trouble(err), nil
 	}
-	if !out.Ended && s.Now.Before(o.ExpireTime.Add(late)) {
+	if !out.Ended && s.Now.Before(o.ExpirationTime.Add(late)) {
 		return s.sending(job.Name, out.Why), nil
 	}
 	if err := logicalbackup.Withdraw(asking, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
@@ -108,12 +108,12 @@ func (s Send) settle(ctx context.Context, job string, out logicalbackup.Outcome)
 		}
 		if sealed {
 			o := s.Backup.Status.Dump.Object
-			o.State, o.ExpireTime = v1.DumpSent, nil
+			o.State, o.ExpirationTime = v1.DumpSent, nil
 			return stepresult.Result{}
 		}
 		return s.again("the Job %s sent the dump, and not all of it is in the bucket", job)
 	case out.Ended && (out.ExitCode == order.ExitFinal || out.ExitCode == order.ExitGone):
-		s.Backup.Status.Dump.Object.ExpireTime = nil
+		s.Backup.Status.Dump.Object.ExpirationTime = nil
 		return stepresult.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: %s", job, cmp.Or(out.Said, out.Why))
 	case !out.Ended:
 		return s.again("the Job %s has not sent the dump in time: %s", job, cmp.Or(out.Why, "it has not ended"))
@@ -130,11 +130,11 @@ func (s Send) again(format string, args ...any) stepresult.Result {
 	if o.Attempt < 8 {
 		wait = min(stepresult.Transient<<o.Attempt, againLast)
 	}
-	if o.ExpireTime != nil && s.Now.After(o.ExpireTime.Add(-late)) {
+	if o.ExpirationTime != nil && s.Now.After(o.ExpirationTime.Add(-late)) {
 		wait = stepresult.PollFirst
 	}
 	o.Attempt++
-	o.ExpireTime = nil
+	o.ExpirationTime = nil
 	return stepresult.Hold(wait, v1.ReasonRetrying, format, args...)
 }
 
@@ -146,7 +146,7 @@ func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	if v.Stops() {
 		return v, nil
 	}
-	o.ExpireTime = nil
+	o.ExpirationTime = nil
 	what, _, err := logicalbackup.ToSend(ctx, s.Bucket, s.Backup.Status.Dump, s.Bucket.CABundle, s.Now)
 	if err != nil {
 		return s.classify(err, "preparing to send the dump"), nil
@@ -157,7 +157,7 @@ func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	}
 	// Nobody has the requests yet who could send them.
 	o.State = v1.DumpSending
-	o.ExpireTime = &metav1.Time{Time: s.Now.Add(cloud.MaxLife).Truncate(time.Second)}
+	o.ExpirationTime = &metav1.Time{Time: s.Now.Add(cloud.MaxLife).Truncate(time.Second)}
 	if err := s.Intend(ctx); err != nil {
 		return stepresult.Result{}, err
 	}
@@ -219,7 +219,7 @@ func sendKey(b *v1.Backup) client.ObjectKey {
 }
 
 func (s Send) sending(job, why string) stepresult.Result {
-	age := s.Now.Sub(s.Backup.Status.Dump.Object.ExpireTime.Add(-cloud.MaxLife))
+	age := s.Now.Sub(s.Backup.Status.Dump.Object.ExpirationTime.Add(-cloud.MaxLife))
 	if why != "" {
 		return stepresult.Hold(stepresult.Poll(age), v1.ReasonSending, "the Job %s is to send the dump, and waits: %s", job, why)
 	}

@@ -37,13 +37,13 @@ func TestADumpIsSent(t *testing.T) {
 	if diff := cmp.Diff(want, w.log); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
 	}
-	object := v1.DumpObject{Bucket: "dumps", Prefix: testFacts, State: v1.DumpSending, ExpireTime: &metav1.Time{Time: now().Add(time.Hour)}}
+	object := v1.DumpObject{Bucket: "dumps", Prefix: testFacts, State: v1.DumpSending, ExpirationTime: &metav1.Time{Time: now().Add(time.Hour)}}
 	if diff := cmp.Diff(object, *w.stored.Dump.Object); diff != "" {
 		t.Errorf("written before anything was made (-want +got):\n%s", diff)
 	}
 	secret, _ := w.objects["*v1.Secret "+sendJob].(*corev1.Secret)
 	o, err := order.Read(secret.Data[order.FileName])
-	if err != nil || o.Parts[0].Request == nil || o.ExpiresAt.After(object.ExpireTime.Time) {
+	if err != nil || o.Parts[0].Request == nil || o.ExpiresAt.After(object.ExpirationTime.Time) {
 		t.Errorf("order %v, expires %s", err, o.ExpiresAt)
 	}
 	owners := []metav1.OwnerReference{{APIVersion: "ecommerce.io/v1", Kind: "EcommerceApp", Name: "shop", UID: "copy-1"}}
@@ -119,7 +119,7 @@ func TestHowAnAttemptEnds(t *testing.T) {
 				t.Error("there is a manifest")
 			}
 			under := tt.want.Reason == v1.ReasonSending
-			if _, order := w.objects["*v1.Secret "+sendJob]; order != under || (w.object().ExpireTime != nil) != under {
+			if _, order := w.objects["*v1.Secret "+sendJob]; order != under || (w.object().ExpirationTime != nil) != under {
 				t.Errorf("the order is there: %t; %+v", order, w.object())
 			}
 			if tt.want.Reason == v1.ReasonRetrying {
@@ -174,7 +174,7 @@ func TestAHubThatForgot(t *testing.T) {
 	w.backup.Status = w.stored
 	delete(w.refuses, "create")
 	w.clock.Step(time.Minute)
-	if v := w.pass(); v.Reason != v1.ReasonSending || w.object().Attempt != 0 || !w.object().ExpireTime.Time.Equal(now().Add(61*time.Minute)) {
+	if v := w.pass(); v.Reason != v1.ReasonSending || w.object().Attempt != 0 || !w.object().ExpirationTime.Time.Equal(now().Add(61*time.Minute)) {
 		t.Fatalf("verdict %+v, object %+v", v, w.object())
 	}
 	// It ends, and is taken away before it is seen: nobody knows that the file was as it should.
