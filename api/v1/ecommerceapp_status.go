@@ -91,7 +91,7 @@ type EcommerceAppStatus struct {
 	// cluster. At most 500.
 	// +optional
 	// +listType=map
-	// +listMapKey=cluster
+	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=500
 	Backups []ClusterBackups `json:"backups,omitempty"`
 
@@ -278,7 +278,7 @@ type PlacementStatus struct {
 	// are counted in rejectedCount alone.
 	// +optional
 	// +listType=map
-	// +listMapKey=cluster
+	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=100
 	Rejected []RejectedCluster `json:"rejected,omitempty"`
 
@@ -290,10 +290,10 @@ type PlacementStatus struct {
 
 // RejectedCluster is a cluster that was not taken, and why.
 type RejectedCluster struct {
-	// cluster is the MemberCluster. At most 63 characters.
+	// name is the name of the MemberCluster. At most 63 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
-	Cluster string `json:"cluster"`
+	Name string `json:"name"`
 
 	// reason is a CamelCase word for why. At most 1024 characters.
 	// +kubebuilder:validation:MaxLength=1024
@@ -307,10 +307,10 @@ type RejectedCluster struct {
 
 // ClusterBackups is how it stands with the backups of one cluster.
 type ClusterBackups struct {
-	// cluster is the name of the MemberCluster. At most 63 characters.
+	// name is the name of the MemberCluster. At most 63 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
-	Cluster string `json:"cluster"`
+	Name string `json:"name"`
 
 	// lastScheduledTime is the time of the schedule that was last answered with a Backup.
 	// +optional
@@ -348,7 +348,7 @@ type ClusterBackups struct {
 // unless an upgrade waits for a backup there. The application must have a database.
 func (a *EcommerceApp) DatabaseVersion(cluster string) string {
 	for _, b := range a.Status.Backups {
-		if b.Cluster == cluster && b.Version != "" {
+		if b.Name == cluster && b.Version != "" {
 			return b.Version
 		}
 	}

@@ -234,7 +234,7 @@ func restoredVolumes(n int) []v1.RestoredVolume {
 func clusterBackups(n int) []v1.ClusterBackups {
 	all := make([]v1.ClusterBackups, n)
 	for i := range all {
-		all[i].Cluster = numbered("cluster", i)
+		all[i].Name = numbered("cluster", i)
 	}
 	return all
 }

@@ -191,7 +191,7 @@ func standing(status *v1.EcommerceAppStatus) error {
 		return fmt.Errorf("%s because of %s: %s", c.Status, c.Reason, c.Message)
 	}
 	for _, entry := range status.Backups {
-		if entry.Cluster == second && entry.LastScheduledTime != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
+		if entry.Name == second && entry.LastScheduledTime != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
 			return nil
 		}
 	}

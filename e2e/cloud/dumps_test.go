@@ -331,7 +331,7 @@ func (s *story) followed(t *testing.T) {
 			return err
 		}
 		for _, entry := range s.daybook.Status.Backups {
-			if entry.Cluster == p.member && entry.LastScheduledTime != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
+			if entry.Name == p.member && entry.LastScheduledTime != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
 				return nil
 			}
 		}

@@ -185,7 +185,7 @@ func (s *story) moved(t *testing.T) {
 	})
 	s.awaitRunning(t, s.shop, eu, us)
 	rejected := s.shop.Status.Placement.Rejected
-	if len(rejected) != 1 || rejected[0].Cluster != "asia-1" || rejected[0].Reason != v1.ReasonRegionNotListed {
+	if len(rejected) != 1 || rejected[0].Name != "asia-1" || rejected[0].Reason != v1.ReasonRegionNotListed {
 		t.Errorf("rejected is %v, want asia-1 for its region", rejected)
 	}
 	deployments := &appsv1.DeploymentList{}
@@ -254,7 +254,7 @@ func (s *story) detached(t *testing.T) {
 		}
 		return nil
 	})
-	if r := s.shop.Status.Placement.Rejected[0]; r.Cluster != "asia-1" || r.Reason != v1.ReasonClusterDetached {
+	if r := s.shop.Status.Placement.Rejected[0]; r.Name != "asia-1" || r.Reason != v1.ReasonClusterDetached {
 		t.Errorf("rejected is %v, want asia-1 because it is detached", r)
 	}
 	s.awaitRunning(t, s.shop, eu, us)

@@ -122,7 +122,7 @@ func TestFiveHundredClustersFit(t *testing.T) {
 		in.Clusters = append(in.Clusters, c)
 		in.Chosen = append(in.Chosen, c.Name)
 		in.Rejected = append(in.Rejected, v1.RejectedCluster{
-			Cluster: fmt.Sprintf("%s%03d", long, i+500), Reason: v1.ReasonMaxClustersReached, Message: strings.Repeat("no", 200),
+			Name: fmt.Sprintf("%s%03d", long, i+500), Reason: v1.ReasonMaxClustersReached, Message: strings.Repeat("no", 200),
 		})
 	}
 	in.Previous = Compute(with(in, in.Chosen[0]))

@@ -82,7 +82,7 @@ func Decide(spec v1.Placement, clusters []Cluster, current []string) (Decision, 
 	}
 	slices.Sort(decision.Chosen)
 	slices.SortFunc(decision.Rejected, func(a, b v1.RejectedCluster) int {
-		return strings.Compare(a.Cluster, b.Cluster)
+		return strings.Compare(a.Name, b.Name)
 	})
 	return decision, nil
 }
@@ -99,7 +99,7 @@ func (d *Decision) stay(clusters []Cluster, placed map[string]bool) {
 		return
 	}
 	d.Unmatched = "no cluster matches the placement, so the application stays where it is: correct spec.placement, or delete the application"
-	d.Rejected = slices.DeleteFunc(d.Rejected, func(r v1.RejectedCluster) bool { return slices.Contains(d.Chosen, r.Cluster) })
+	d.Rejected = slices.DeleteFunc(d.Rejected, func(r v1.RejectedCluster) bool { return slices.Contains(d.Chosen, r.Name) })
 }
 
 // candidate is a cluster that qualifies.
@@ -137,7 +137,7 @@ func first(a, b bool) int {
 }
 
 func (d *Decision) reject(cluster, reason, message string) {
-	d.Rejected = append(d.Rejected, v1.RejectedCluster{Cluster: cluster, Reason: reason, Message: message})
+	d.Rejected = append(d.Rejected, v1.RejectedCluster{Name: cluster, Reason: reason, Message: message})
 }
 
 // criteria is a placement, prepared for many clusters.

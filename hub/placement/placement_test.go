@@ -38,7 +38,7 @@ func selector(key, value string) *metav1.LabelSelector {
 }
 
 func rejected(cluster, reason, message string) v1.RejectedCluster {
-	return v1.RejectedCluster{Cluster: cluster, Reason: reason, Message: message}
+	return v1.RejectedCluster{Name: cluster, Reason: reason, Message: message}
 }
 
 // decision is one row of a table.

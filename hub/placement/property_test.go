@@ -103,9 +103,9 @@ func (w world) complete(_ *rand.Rand, d Decision) string {
 	got = append(got, d.Chosen...)
 	for _, x := range d.Rejected {
 		if x.Reason == "" || x.Message == "" {
-			return "rejected without a reason: " + x.Cluster
+			return "rejected without a reason: " + x.Name
 		}
-		got = append(got, x.Cluster)
+		got = append(got, x.Name)
 	}
 	for _, c := range w.clusters {
 		want = append(want, c.Name)
@@ -130,16 +130,16 @@ func (w world) bounded(_ *rand.Rand, d Decision) string {
 // sticky: whoever was placed is given up for the bound only to others that were placed.
 func (w world) sticky(_ *rand.Rand, d Decision) string {
 	for _, x := range d.Rejected {
-		if !slices.Contains(w.current, x.Cluster) {
+		if !slices.Contains(w.current, x.Name) {
 			continue
 		}
 		switch x.Reason {
 		case v1.ReasonClusterNotReady:
-			return "a placed cluster was given up because it is not ready: " + x.Cluster
+			return "a placed cluster was given up because it is not ready: " + x.Name
 		case v1.ReasonMaxClustersReached:
 			for _, chosen := range d.Chosen {
 				if !slices.Contains(w.current, chosen) {
-					return fmt.Sprintf("%s replaced %s, which was placed", chosen, x.Cluster)
+					return fmt.Sprintf("%s replaced %s, which was placed", chosen, x.Name)
 				}
 			}
 		}

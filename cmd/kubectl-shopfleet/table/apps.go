@@ -131,7 +131,7 @@ func Rejected(app *v1.EcommerceApp) Table {
 		return t
 	}
 	for _, r := range app.Status.Placement.Rejected {
-		t.add(r.Cluster, r.Reason, r.Message)
+		t.add(r.Name, r.Reason, r.Message)
 	}
 	return t
 }

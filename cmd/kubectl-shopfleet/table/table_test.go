@@ -190,7 +190,7 @@ production   shop   Updating   1/2     2          2         5m    waiting for cl
 
 func TestRejected(t *testing.T) {
 	a := app(func(a *v1.EcommerceApp) {
-		a.Status.Placement = &v1.PlacementStatus{Rejected: []v1.RejectedCluster{{Cluster: "us-2", Reason: v1.ReasonRegionNotListed}}}
+		a.Status.Placement = &v1.PlacementStatus{Rejected: []v1.RejectedCluster{{Name: "us-2", Reason: v1.ReasonRegionNotListed}}}
 	})
 	check(t, Rejected(&a), `
 NOT TAKEN   REASON            MESSAGE

@@ -67,7 +67,7 @@ func TestDecideKnowsMembersByTheirStatus(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, r := range in.Rejected {
-		got[r.Cluster] = r.Reason
+		got[r.Name] = r.Reason
 	}
 	want := map[string]string{
 		"lost": v1.ReasonClusterNotReady, "new": v1.ReasonClusterNotReady,

@@ -72,7 +72,7 @@ func undecided(in aggregate.Input, uncertain map[string]bool) []string {
 	}
 	dropped := slices.ContainsFunc(in.Rejected, func(r v1.RejectedCluster) bool {
 		return r.Reason == v1.ReasonMaxClustersReached && slices.ContainsFunc(in.Previous.Clusters, func(c v1.ClusterStatus) bool {
-			return c.Name == r.Cluster && c.Phase != v1.PhaseDeleting
+			return c.Name == r.Name && c.Phase != v1.PhaseDeleting
 		})
 	})
 	if !dropped {

@@ -46,7 +46,7 @@ func (in input) lastScheduledTime(cluster string, mine []*v1.Backup) time.Time {
 	// One of a clock that was wrong, or that somebody made up, silences no schedule.
 	future := in.now.Add(schedule.MaxClockSkew)
 	for _, s := range in.app.Status.Backups {
-		if s.Cluster == cluster && s.LastScheduledTime != nil && s.LastScheduledTime.After(last) && s.LastScheduledTime.Time.Before(future) {
+		if s.Name == cluster && s.LastScheduledTime != nil && s.LastScheduledTime.After(last) && s.LastScheduledTime.Time.Before(future) {
 			last = s.LastScheduledTime.Time
 		}
 	}
@@ -60,7 +60,7 @@ func (in input) lastScheduledTime(cluster string, mine []*v1.Backup) time.Time {
 
 // known tells whether a cluster was planned before.
 func (in input) known(cluster string) bool {
-	return slices.ContainsFunc(in.app.Status.Backups, func(b v1.ClusterBackups) bool { return b.Cluster == cluster })
+	return slices.ContainsFunc(in.app.Status.Backups, func(b v1.ClusterBackups) bool { return b.Name == cluster })
 }
 
 // busy tells whether a Backup is under way whose point in time is not fixed yet: a second one
@@ -85,12 +85,12 @@ func entries(standings []History) []v1.ClusterBackups {
 	}
 	for _, s := range standings {
 		out = append(out, v1.ClusterBackups{
-			Cluster: s.Cluster, LastScheduledTime: at(s.LastScheduledTime), LastBackupTime: at(s.LastGood), NextBackupTime: at(s.Next),
+			Name: s.Cluster, LastScheduledTime: at(s.LastScheduledTime), LastBackupTime: at(s.LastGood), NextBackupTime: at(s.Next),
 			Version: s.Version, UpgradeTime: at(s.UpgradeTime),
 			LastVerifyScheduledTime: at(s.LastVerifyScheduledTime), LastVerifiedTime: at(s.LastVerified),
 		})
 	}
-	slices.SortFunc(out, func(a, b v1.ClusterBackups) int { return strings.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(out, func(a, b v1.ClusterBackups) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

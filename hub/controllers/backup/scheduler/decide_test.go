@@ -79,7 +79,7 @@ func TestWhatIsMade(t *testing.T) {
 		"one still travels":   {"2026-03-03T02:10:00Z", func(in *input) { in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupFinalizing)} }, []string{"shop-eu-1-20260303-0200"}},
 		"the last one failed": {"2026-03-03T02:10:00Z", func(in *input) { in.backups = []v1.Backup{backup("2026-03-02T02:00:00Z", v1.BackupFailed)} }, []string{"shop-eu-1-20260303-0200"}},
 		"a person deleted it": {"2026-03-02T09:00:00Z", func(in *input) {
-			in.app.Status.Backups = []v1.ClusterBackups{{Cluster: "eu-1", LastScheduledTime: &metav1.Time{Time: at("2026-03-02T02:00:00Z")}}}
+			in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", LastScheduledTime: &metav1.Time{Time: at("2026-03-02T02:00:00Z")}}}
 		}, nil},
 		"the cluster is left":       {"2026-03-02T02:10:00Z", func(in *input) { in.app.Status.Clusters[0].Phase = v1.PhaseDeleting }, nil},
 		"the member has no account": {"2026-03-02T02:10:00Z", func(in *input) { in.members["eu-1"].Spec.CloudAccountRef = nil }, []string{"shop-eu-1-20260302-0200"}},
@@ -126,7 +126,7 @@ func TestEachClusterIsBackedUpBeforeAnUpgrade(t *testing.T) {
 	in := situation("2026-03-01T18:00:00Z")
 	in.app.Status.Clusters = append(in.app.Status.Clusters, v1.ClusterStatus{Name: "eu-2"})
 	in.members["eu-2"] = in.members["eu-1"]
-	in.app.Status.Backups = []v1.ClusterBackups{{Cluster: "eu-1", Version: "13.4"}, {Cluster: "eu-2", Version: "13.4"}}
+	in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: "13.4"}, {Name: "eu-2", Version: "13.4"}}
 	in.app.Spec.Database.Version = "13.5"
 	if made := decide(in).Make; len(made) != 2 || made[0].Spec.ClusterName == made[1].Spec.ClusterName {
 		t.Errorf("made %v, want one for each cluster", made)

@@ -220,7 +220,7 @@ func TestScheduledTimeInTheFuture(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-05-20T03:00:00Z")
 	in.backups = []v1.Backup{backup("2099-01-01T02:00:00Z", v1.BackupCompleted)}
-	in.app.Status.Backups = []v1.ClusterBackups{{Cluster: "eu-1", LastScheduledTime: &metav1.Time{Time: at("2098-01-01T02:00:00Z")}}}
+	in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", LastScheduledTime: &metav1.Time{Time: at("2098-01-01T02:00:00Z")}}}
 	plan := decide(in)
 	if len(plan.Make) != 1 || !plan.Make[0].Spec.ScheduledTime.Time.Equal(at("2026-05-20T02:00:00Z")) {
 		t.Errorf("made are %+v", plan.Make)

@@ -70,7 +70,7 @@ func (p *Plan) makes(cluster string) bool {
 // upgradeTime is when another version was first asked for in a cluster.
 func (in input) upgradeTime(cluster string) time.Time {
 	for _, b := range in.app.Status.Backups {
-		if b.Cluster == cluster && b.UpgradeTime != nil {
+		if b.Name == cluster && b.UpgradeTime != nil {
 			return b.UpgradeTime.Time
 		}
 	}

@@ -83,7 +83,7 @@ func finished(r *v1.Restore) bool {
 // lastVerifyScheduledTime returns the scheduled time that was last answered; else when the application was made.
 func (in input) lastVerifyScheduledTime(cluster string) time.Time {
 	for _, b := range in.app.Status.Backups {
-		if b.Cluster == cluster && b.LastVerifyScheduledTime != nil && b.LastVerifyScheduledTime.Time.Before(in.now.Add(schedule.MaxClockSkew)) {
+		if b.Name == cluster && b.LastVerifyScheduledTime != nil && b.LastVerifyScheduledTime.Time.Before(in.now.Add(schedule.MaxClockSkew)) {
 			return b.LastVerifyScheduledTime.Time
 		}
 	}
