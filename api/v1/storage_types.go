@@ -83,11 +83,11 @@ type EBSConfig struct {
 
 // GCPConfig is what Google Cloud's storage should be.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.provisionedIOPS) || (has(self.pdType) && self.pdType in ['pd-extreme', 'hyperdisk-balanced', 'hyperdisk-extreme'])",fieldPath=".provisionedIOPS",reason="FieldValueForbidden",message="provisionedIOPS must be absent unless pdType is pd-extreme, hyperdisk-balanced or hyperdisk-extreme"
-// +kubebuilder:validation:XValidation:rule="!has(self.provisionedIOPS) || !has(self.pdType) || self.pdType != 'hyperdisk-balanced' || (self.provisionedIOPS >= 3000 && self.provisionedIOPS <= 160000)",fieldPath=".provisionedIOPS",message="provisionedIOPS of hyperdisk-balanced must be 3000 to 160000"
-// +kubebuilder:validation:XValidation:rule="!has(self.provisionedIOPS) || !has(self.pdType) || self.pdType != 'pd-extreme' || (self.provisionedIOPS >= 10000 && self.provisionedIOPS <= 120000)",fieldPath=".provisionedIOPS",message="provisionedIOPS of pd-extreme must be 10000 to 120000"
-// +kubebuilder:validation:XValidation:rule="!has(self.provisionedThroughput) || (has(self.pdType) && self.pdType in ['hyperdisk-balanced', 'hyperdisk-throughput'])",fieldPath=".provisionedThroughput",reason="FieldValueForbidden",message="provisionedThroughput must be absent unless pdType is hyperdisk-balanced or hyperdisk-throughput"
-// +kubebuilder:validation:XValidation:rule="!has(self.provisionedThroughput) || !has(self.pdType) || self.pdType != 'hyperdisk-balanced' || self.provisionedThroughput >= 140",fieldPath=".provisionedThroughput",message="provisionedThroughput of hyperdisk-balanced must be at least 140"
+// +kubebuilder:validation:XValidation:rule="!has(self.iops) || (has(self.pdType) && self.pdType in ['pd-extreme', 'hyperdisk-balanced', 'hyperdisk-extreme'])",fieldPath=".iops",reason="FieldValueForbidden",message="iops must be absent unless pdType is pd-extreme, hyperdisk-balanced or hyperdisk-extreme"
+// +kubebuilder:validation:XValidation:rule="!has(self.iops) || !has(self.pdType) || self.pdType != 'hyperdisk-balanced' || (self.iops >= 3000 && self.iops <= 160000)",fieldPath=".iops",message="iops of hyperdisk-balanced must be 3000 to 160000"
+// +kubebuilder:validation:XValidation:rule="!has(self.iops) || !has(self.pdType) || self.pdType != 'pd-extreme' || (self.iops >= 10000 && self.iops <= 120000)",fieldPath=".iops",message="iops of pd-extreme must be 10000 to 120000"
+// +kubebuilder:validation:XValidation:rule="!has(self.throughput) || (has(self.pdType) && self.pdType in ['hyperdisk-balanced', 'hyperdisk-throughput'])",fieldPath=".throughput",reason="FieldValueForbidden",message="throughput must be absent unless pdType is hyperdisk-balanced or hyperdisk-throughput"
+// +kubebuilder:validation:XValidation:rule="!has(self.throughput) || !has(self.pdType) || self.pdType != 'hyperdisk-balanced' || self.throughput >= 140",fieldPath=".throughput",message="throughput of hyperdisk-balanced must be at least 140"
 type GCPConfig struct {
 	// pdType is the disk type: pd-standard, pd-balanced, pd-ssd, pd-extreme,
 	// hyperdisk-balanced, hyperdisk-extreme or hyperdisk-throughput. The default is
@@ -96,29 +96,29 @@ type GCPConfig struct {
 	// +kubebuilder:validation:Enum=pd-standard;pd-balanced;pd-ssd;pd-extreme;hyperdisk-balanced;hyperdisk-extreme;hyperdisk-throughput
 	PDType string `json:"pdType,omitempty"`
 
-	// provisionedIOPS is the number of operations a second: 10000 to 120000 with
+	// iops is the number of operations a second: 10000 to 120000 with
 	// pd-extreme, 3000 to 160000 with hyperdisk-balanced, 128 to 350000 with
 	// hyperdisk-extreme. Absent: the type's default. The other types take none.
 	// +optional
 	// +kubebuilder:validation:Minimum=128
 	// +kubebuilder:validation:Maximum=350000
-	ProvisionedIOPS *int32 `json:"provisionedIOPS,omitempty"`
+	IOPS *int32 `json:"iops,omitempty"`
 
-	// provisionedThroughput is in MiB a second: 140 to 2400 with hyperdisk-balanced, 20
+	// throughput is in MiB a second: 140 to 2400 with hyperdisk-balanced, 20
 	// to 2400 with hyperdisk-throughput. Absent: the type's default. The other types
 	// take none.
 	// +optional
 	// +kubebuilder:validation:Minimum=20
 	// +kubebuilder:validation:Maximum=2400
-	ProvisionedThroughput *int32 `json:"provisionedThroughput,omitempty"`
+	Throughput *int32 `json:"throughput,omitempty"`
 
-	// kmsKey is the key to encrypt with:
+	// kmsKeyID is the key to encrypt with:
 	// projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>. Absent:
 	// Google's own key. At most 512 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^projects/[A-Za-z0-9.:_-]+/locations/[A-Za-z0-9-]+/keyRings/[A-Za-z0-9_-]+/cryptoKeys/[A-Za-z0-9_-]+$`
-	KMSKey string `json:"kmsKey,omitempty"`
+	KMSKeyID string `json:"kmsKeyID,omitempty"`
 }
 
 // AzureConfig is what Azure's storage should be.

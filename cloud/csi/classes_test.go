@@ -21,8 +21,8 @@ func everything() v1.CloudConfig {
 			Type: "io2", IOPS: new(int32(16000)), Encrypted: new(true), KMSKeyID: "arn:aws:kms:eu-west-1:123456789012:key/1234abcd",
 		}},
 		GCP: &v1.GCPConfig{
-			PDType: "hyperdisk-balanced", ProvisionedIOPS: new(int32(6000)), ProvisionedThroughput: new(int32(250)),
-			KMSKey: "projects/p/locations/europe-west1/keyRings/r/cryptoKeys/k",
+			PDType: "hyperdisk-balanced", IOPS: new(int32(6000)), Throughput: new(int32(250)),
+			KMSKeyID: "projects/p/locations/europe-west1/keyRings/r/cryptoKeys/k",
 		},
 		Azure: &v1.AzureConfig{
 			DiskSKU: "PremiumV2_LRS", IOPS: new(int32(6000)), Throughput: new(int32(250)),

@@ -40,9 +40,9 @@ func configured(p v1.Provider, config v1.CloudConfig) (disk, bool) {
 	case p == v1.ProviderGCP && config.GCP != nil:
 		gcp := config.GCP
 		return disk{
-			provider: p, kind: cmp.Or(gcp.PDType, "pd-balanced"), iops: gcp.ProvisionedIOPS, throughput: gcp.ProvisionedThroughput,
-			key:    gcp.KMSKey,
-			fields: fields{"spec.cloudConfig.gcp.pdType", "spec.cloudConfig.gcp.provisionedIOPS", "spec.cloudConfig.gcp.provisionedThroughput"},
+			provider: p, kind: cmp.Or(gcp.PDType, "pd-balanced"), iops: gcp.IOPS, throughput: gcp.Throughput,
+			key:    gcp.KMSKeyID,
+			fields: fields{"spec.cloudConfig.gcp.pdType", "spec.cloudConfig.gcp.iops", "spec.cloudConfig.gcp.throughput"},
 		}, true
 	case p == v1.ProviderAzure && config.Azure != nil:
 		azure := config.Azure

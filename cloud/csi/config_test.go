@@ -16,7 +16,7 @@ func ebs(kind string, iops, throughput *int32) v1.CloudConfig {
 }
 
 func pd(kind string, iops, throughput *int32) v1.CloudConfig {
-	return v1.CloudConfig{GCP: &v1.GCPConfig{PDType: kind, ProvisionedIOPS: iops, ProvisionedThroughput: throughput}}
+	return v1.CloudConfig{GCP: &v1.GCPConfig{PDType: kind, IOPS: iops, Throughput: throughput}}
 }
 
 func managed(sku string, iops, throughput *int32) v1.CloudConfig {
@@ -53,18 +53,18 @@ func TestConfigs(t *testing.T) {
 		"sc1":                        {ebs("sc1", nil, nil), ""},
 		"unknown type":               {ebs("gp4", nil, nil), awsField + `type is "gp4": give one of gp2, gp3`},
 		"pd-ssd":                     {pd("pd-ssd", nil, nil), ""},
-		"pd-ssd with iops":           {pd("pd-ssd", n(3000), nil), gcpField + "provisionedIOPS is 3000: leave it out"},
-		"default with throughput":    {pd("", nil, n(140)), gcpField + "provisionedThroughput is 140: leave it out, pd-balanced"},
+		"pd-ssd with iops":           {pd("pd-ssd", n(3000), nil), gcpField + "iops is 3000: leave it out"},
+		"default with throughput":    {pd("", nil, n(140)), gcpField + "throughput is 140: leave it out, pd-balanced"},
 		"balanced most":              {pd("hyperdisk-balanced", n(160000), n(2400)), ""},
-		"balanced iops too few":      {pd("hyperdisk-balanced", n(2999), nil), gcpField + "provisionedIOPS is 2999"},
-		"balanced throughput":        {pd("hyperdisk-balanced", nil, n(139)), gcpField + "provisionedThroughput is 139"},
-		"balanced throughput over":   {pd("hyperdisk-balanced", n(3000), n(751)), gcpField + "provisionedThroughput is 751: hyperdisk-balanced with 3000 IOPS takes at most 750"},
-		"balanced throughput under":  {pd("hyperdisk-balanced", n(160000), n(624)), gcpField + "provisionedThroughput is 624: hyperdisk-balanced with 160000 IOPS needs at least 625"},
+		"balanced iops too few":      {pd("hyperdisk-balanced", n(2999), nil), gcpField + "iops is 2999"},
+		"balanced throughput":        {pd("hyperdisk-balanced", nil, n(139)), gcpField + "throughput is 139"},
+		"balanced throughput over":   {pd("hyperdisk-balanced", n(3000), n(751)), gcpField + "throughput is 751: hyperdisk-balanced with 3000 IOPS takes at most 750"},
+		"balanced throughput under":  {pd("hyperdisk-balanced", n(160000), n(624)), gcpField + "throughput is 624: hyperdisk-balanced with 160000 IOPS needs at least 625"},
 		"extreme hyperdisk":          {pd("hyperdisk-extreme", n(350000), nil), ""},
-		"extreme, throughput":        {pd("hyperdisk-extreme", nil, n(140)), gcpField + "provisionedThroughput is 140: leave it out"},
+		"extreme, throughput":        {pd("hyperdisk-extreme", nil, n(140)), gcpField + "throughput is 140: leave it out"},
 		"throughput hyperdisk":       {pd("hyperdisk-throughput", nil, n(20)), ""},
-		"throughput, iops":           {pd("hyperdisk-throughput", n(3000), nil), gcpField + "provisionedIOPS is 3000: leave it out"},
-		"pd-extreme":                 {pd("pd-extreme", n(9999), nil), gcpField + "provisionedIOPS is 9999: pd-extreme takes 10000 to 120000"},
+		"throughput, iops":           {pd("hyperdisk-throughput", n(3000), nil), gcpField + "iops is 3000: leave it out"},
+		"pd-extreme":                 {pd("pd-extreme", n(9999), nil), gcpField + "iops is 9999: pd-extreme takes 10000 to 120000"},
 		"Premium":                    {managed("Premium_LRS", nil, nil), ""},
 		"Premium with iops":          {managed("Premium_LRS", n(3000), nil), azureField + "iops is 3000: leave it out"},
 		"default with throughput az": {managed("", nil, n(125)), azureField + "throughput is 125: leave it out, StandardSSD_LRS"},

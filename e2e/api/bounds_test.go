@@ -62,8 +62,8 @@ func numbers() map[string]map[string]limits {
 			"spec.placement.maxClusters":              {0, 500},
 			ebsBlock + ".iops":                        {100, 256000},
 			ebsBlock + ".throughput":                  {125, 2000},
-			gcpBlock + ".provisionedIOPS":             {128, 350000},
-			gcpBlock + ".provisionedThroughput":       {20, 2400},
+			gcpBlock + ".iops":                        {128, 350000},
+			gcpBlock + ".throughput":                  {20, 2400},
 			azureBlock + ".iops":                      {100, 400000},
 			azureBlock + ".throughput":                {1, 10000},
 		}, workloads(map[string]limits{
@@ -120,7 +120,7 @@ func texts() map[string]map[string]text {
 			"spec.placement.clusterNames[]":               short,
 			"spec.placement.regions[]":                    short,
 			ebsBlock + ".kmsKeyID":                        {limits: limits{0, 2048}, make: startingWith("alias/")},
-			gcpBlock + ".kmsKey":                          {limits: limits{0, 512}, make: startingWith("projects/p/locations/l/keyRings/r/cryptoKeys/k")},
+			gcpBlock + ".kmsKeyID":                        {limits: limits{0, 512}, make: startingWith("projects/p/locations/l/keyRings/r/cryptoKeys/k")},
 			azureBlock + ".diskEncryptionSetID":           {limits: limits{0, 512}, make: startingWith(azureKeys)},
 		}, workloads(map[string]text{"image": image})),
 		"MemberCluster": {

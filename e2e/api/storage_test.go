@@ -110,7 +110,7 @@ func ebsCases() []testCase {
 
 func gcpCases() []testCase {
 	with := func(fields ...any) edits { return block(gcpBlock, fields...) }
-	const iops, throughput = "provisionedIOPS", "provisionedThroughput"
+	const iops, throughput = "iops", "throughput"
 	var cases []testCase
 	for _, b := range []edits{
 		with("pdType", "pd-ssd"), with("pdType", "pd-extreme", iops, 10000), with("pdType", "pd-extreme", iops, 120000),
@@ -120,15 +120,15 @@ func gcpCases() []testCase {
 		cases = append(cases, testCase{name: fmt.Sprint(b[gcpBlock]), edits: b})
 	}
 	return slices.Concat(cases,
-		refusedFields(gcpBlock, iops, "provisionedIOPS must be absent unless pdType is pd-extreme, hyperdisk-balanced or hyperdisk-extreme",
+		refusedFields(gcpBlock, iops, "iops must be absent unless pdType is pd-extreme, hyperdisk-balanced or hyperdisk-extreme",
 			with(iops, 3000), with("pdType", "pd-ssd", iops, 3000), with("pdType", "hyperdisk-throughput", iops, 3000)),
-		refusedFields(gcpBlock, iops, "provisionedIOPS of hyperdisk-balanced must be 3000 to 160000",
+		refusedFields(gcpBlock, iops, "iops of hyperdisk-balanced must be 3000 to 160000",
 			with("pdType", "hyperdisk-balanced", iops, 2999), with("pdType", "hyperdisk-balanced", iops, 160001)),
-		refusedFields(gcpBlock, iops, "provisionedIOPS of pd-extreme must be 10000 to 120000",
+		refusedFields(gcpBlock, iops, "iops of pd-extreme must be 10000 to 120000",
 			with("pdType", "pd-extreme", iops, 9999), with("pdType", "pd-extreme", iops, 120001)),
-		refusedFields(gcpBlock, throughput, "provisionedThroughput must be absent unless pdType is hyperdisk-balanced or hyperdisk-throughput",
+		refusedFields(gcpBlock, throughput, "throughput must be absent unless pdType is hyperdisk-balanced or hyperdisk-throughput",
 			with(throughput, 140), with("pdType", "pd-ssd", throughput, 140), with("pdType", "hyperdisk-extreme", throughput, 140)),
-		refusedFields(gcpBlock, throughput, "provisionedThroughput of hyperdisk-balanced must be at least 140",
+		refusedFields(gcpBlock, throughput, "throughput of hyperdisk-balanced must be at least 140",
 			with("pdType", "hyperdisk-balanced", throughput, 139)),
 	)
 }
@@ -166,7 +166,7 @@ func keyCases() []testCase {
 			{"alias/shop", "arn:aws:kms:eu-west-1:123456789012:key/mrk-0a", "arn:aws-us-gov:kms:us-gov-east-1:123456789012:alias/team/shop"},
 			{"", "shop", "arn:aws:kms:eu-west-1:1234:key/a", "arn:aws:ec2:eu-west-1:123456789012:key/a", "alias/shop key"},
 		},
-		gcpBlock + ".kmsKey": {
+		gcpBlock + ".kmsKeyID": {
 			{"projects/p/locations/europe-west1/keyRings/r/cryptoKeys/k", "projects/example.com:p/locations/eu/keyRings/r/cryptoKeys/k"},
 			{"", "k", "projects/p/locations/l/keyRings/r", "projects/p/locations/l/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1"},
 		},
@@ -193,9 +193,9 @@ func roomFor(path string) edits {
 		return block(ebsBlock, "type", "io2")
 	case ebsBlock + ".throughput":
 		return block(ebsBlock, "type", "gp3", "iops", 80000)
-	case gcpBlock + ".provisionedIOPS":
+	case gcpBlock + ".iops":
 		return block(gcpBlock, "pdType", "hyperdisk-extreme")
-	case gcpBlock + ".provisionedThroughput":
+	case gcpBlock + ".throughput":
 		return block(gcpBlock, "pdType", "hyperdisk-throughput")
 	case azureBlock + ".iops":
 		return block(azureBlock, "diskSku", "UltraSSD_LRS")
