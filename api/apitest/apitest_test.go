@@ -24,7 +24,7 @@ func TestSeeds(t *testing.T) {
 		t.Errorf("the account is %+v", account)
 	}
 	backup, restore := apitest.SeedBackup(), apitest.SeedRestore()
-	if backup.Spec.AppName != apitest.Seed().Name || restore.Spec.BackupName != backup.Name || restore.Namespace != backup.Namespace {
+	if backup.Spec.AppRef.Name != apitest.Seed().Name || restore.Spec.BackupRef.Name != backup.Name || restore.Namespace != backup.Namespace {
 		t.Errorf("the backup is %+v, the restore %+v", backup, restore)
 	}
 }
@@ -56,7 +56,7 @@ func TestBackupsFitTogether(t *testing.T) {
 		t.Errorf("the backups are %+v and %+v", first, second)
 	}
 	restore := apitest.Restore("tuesday").Namespace("shops").From("monday").To("us-1").Overwrite().Obj()
-	want := v1.RestoreSpec{BackupName: "monday", ClusterName: "us-1", Overwrite: true}
+	want := v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "monday"}, ClusterRef: v1.ObjectReference{Name: "us-1"}, Overwrite: true}
 	if diff := cmp.Diff(want, restore.Spec); diff != "" {
 		t.Errorf("restore (-want +got):\n%s", diff)
 	}

@@ -44,7 +44,7 @@ func (b *BackupBuilder) UID(uid types.UID) *BackupBuilder {
 
 // Of sets whose database is backed up, and where.
 func (b *BackupBuilder) Of(app, cluster string) *BackupBuilder {
-	b.backup.Spec.AppName, b.backup.Spec.ClusterName = app, cluster
+	b.backup.Spec.AppRef.Name, b.backup.Spec.ClusterRef.Name = app, cluster
 	return b
 }
 
@@ -85,13 +85,13 @@ func (b *RestoreBuilder) Namespace(namespace string) *RestoreBuilder {
 
 // From sets the backup.
 func (b *RestoreBuilder) From(backup string) *RestoreBuilder {
-	b.restore.Spec.BackupName = backup
+	b.restore.Spec.BackupRef.Name = backup
 	return b
 }
 
 // To sets the cluster.
 func (b *RestoreBuilder) To(cluster string) *RestoreBuilder {
-	b.restore.Spec.ClusterName = cluster
+	b.restore.Spec.ClusterRef.Name = cluster
 	return b
 }
 

@@ -20,10 +20,10 @@ const (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=ebk,categories=shopfleet
-// +kubebuilder:selectablefield:JSONPath=`.spec.appName`
-// +kubebuilder:selectablefield:JSONPath=`.spec.clusterName`
-// +kubebuilder:printcolumn:name="App",type=string,JSONPath=`.spec.appName`
-// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterName`
+// +kubebuilder:selectablefield:JSONPath=`.spec.appRef.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.clusterRef.name`
+// +kubebuilder:printcolumn:name="App",type=string,JSONPath=`.spec.appRef.name`
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterRef.name`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Size",type=string,JSONPath=`.status.size`
 // +kubebuilder:printcolumn:name="Taken",type=date,JSONPath=`.status.snapshotTime`
@@ -59,28 +59,21 @@ type BackupList struct {
 
 // BackupSpec is what to back up.
 //
-// +kubebuilder:validation:XValidation:rule="self.appName == oldSelf.appName",fieldPath=".appName",message="appName cannot be changed: make another Backup"
-// +kubebuilder:validation:XValidation:rule="self.clusterName == oldSelf.clusterName",fieldPath=".clusterName",message="clusterName cannot be changed: make another Backup"
+// +kubebuilder:validation:XValidation:rule="self.appRef == oldSelf.appRef",fieldPath=".appRef",message="appRef cannot be changed: make another Backup"
+// +kubebuilder:validation:XValidation:rule="self.clusterRef == oldSelf.clusterRef",fieldPath=".clusterRef",message="clusterRef cannot be changed: make another Backup"
 // +kubebuilder:validation:XValidation:rule="self.method == oldSelf.method",fieldPath=".method",message="method cannot be changed: make another Backup"
 // +kubebuilder:validation:XValidation:rule="has(self.scheduledTime) == has(oldSelf.scheduledTime) && (!has(self.scheduledTime) || self.scheduledTime == oldSelf.scheduledTime)",fieldPath=".scheduledTime",message="scheduledTime cannot be changed: make another Backup"
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !has(self.deletion) || self.deletion != 'Delete'",optionalOldSelf=true,fieldPath=".deletion",message="deletion must be Retain when a Backup is created: to delete its data as well, set Delete on the existing Backup just before you delete it"
 // +kubebuilder:validation:XValidation:rule="has(self.copyToRegions) == has(oldSelf.copyToRegions) && (!has(self.copyToRegions) || self.copyToRegions == oldSelf.copyToRegions)",fieldPath=".copyToRegions",message="copyToRegions cannot be changed: make another Backup"
 type BackupSpec struct {
-	// appName is the name of the EcommerceApp in the same namespace. It cannot be
-	// changed. 1 to 63 characters.
+	// appRef refers to the EcommerceApp in the same namespace. It cannot be changed.
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
-	AppName string `json:"appName"`
+	AppRef ObjectReference `json:"appRef"`
 
-	// clusterName is the name of the MemberCluster whose database is backed up. It
-	// cannot be changed. 1 to 63 characters.
+	// clusterRef refers to the MemberCluster whose database is backed up. It cannot be
+	// changed.
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
-	ClusterName string `json:"clusterName"`
+	ClusterRef ObjectReference `json:"clusterRef"`
 
 	// method is how: Snapshot, the default, or Dump, which runs the cluster's CronJob once
 	// and needs it to be there. It cannot be changed.
@@ -310,7 +303,7 @@ type CloudSnapshot struct {
 	// +kubebuilder:validation:MaxLength=512
 	ID string `json:"id,omitempty"`
 
-	// state is how far it is: Creating, Cut, Ready, Failed or Deleting. Empty: not
+	// state is how far it is: Creating, Taken, Ready, Failed or Deleting. Empty: not
 	// known to exist. At most 16 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16

@@ -186,13 +186,3 @@ type Retention struct {
 	// +kubebuilder:validation:Maximum=3650
 	KeepDays *int32 `json:"keepDays,omitempty"`
 }
-
-// LocalSecretReference names a Secret in the same namespace.
-type LocalSecretReference struct {
-	// name is the name of the Secret. At most 253 characters.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
-	Name string `json:"name"`
-}

@@ -71,7 +71,7 @@ type MemberClusterSpec struct {
 	// cloudAccountRef names the CloudAccount that the cluster's volumes are in. With it
 	// databases are backed up by snapshots. Absent: by dumps.
 	// +optional
-	CloudAccountRef *CloudAccountReference `json:"cloudAccountRef,omitempty"`
+	CloudAccountRef *ObjectReference `json:"cloudAccountRef,omitempty"`
 
 	// mode says where the shops of the cluster are turned into workloads: in the
 	// hub's own process (Agentless), or by an agent in the cluster, which goes on
@@ -100,16 +100,6 @@ type KubeconfigSecretReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
 	Key string `json:"key,omitempty"`
-}
-
-// CloudAccountReference names a CloudAccount.
-type CloudAccountReference struct {
-	// name is the name of the CloudAccount. 1 to 63 characters.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
-	Name string `json:"name"`
 }
 
 // Health is how a cluster is probed. With the defaults a cluster that stops

@@ -9,8 +9,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=erst,categories=shopfleet
-// +kubebuilder:printcolumn:name="Backup",type=string,JSONPath=`.spec.backupName`
-// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterName`
+// +kubebuilder:printcolumn:name="Backup",type=string,JSONPath=`.spec.backupRef.name`
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.clusterRef.name`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.message`
@@ -43,20 +43,14 @@ type RestoreList struct {
 
 // RestoreSpec is what to restore, and where.
 type RestoreSpec struct {
-	// backupName is the name of the Backup in the same namespace. 1 to 63 characters.
+	// backupRef refers to the Backup in the same namespace.
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
-	BackupName string `json:"backupName"`
+	BackupRef ObjectReference `json:"backupRef"`
 
-	// clusterName is the MemberCluster to restore to. The default is the one that was
-	// backed up. 1 to 63 characters.
+	// clusterRef refers to the MemberCluster to restore to. The default is the cluster that
+	// was backed up.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
-	ClusterName string `json:"clusterName,omitempty"`
+	ClusterRef ObjectReference `json:"clusterRef,omitempty,omitzero"`
 
 	// zone is where the volumes are to be. The default is the zone of the volume that
 	// is replaced, else the first of the cluster's. 1 to 63 characters.

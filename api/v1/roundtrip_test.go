@@ -81,11 +81,11 @@ func TestEmpty(t *testing.T) {
 	for want, object := range map[string]any{
 		`{"metadata":{},"spec":{}}`: &v1.EcommerceApp{},
 		`{"metadata":{}}`:           &v1.MemberCluster{},
-		`{"metadata":{},"spec":{"appName":"","clusterName":""}}`:           &v1.Backup{},
-		`{"metadata":{},"spec":{"backupName":""}}`:                         &v1.Restore{},
-		`{"metadata":{},"spec":{"provider":"","credentials":{"type":""}}}`: &v1.CloudAccount{},
-		`{"metadata":{},"spec":{"image":""}}`:                              &webappv1.WebApp{},
-		`{"metadata":{},"spec":{"version":"","storage":{"size":""}}}`:      &mysqlv1.MySQLCluster{},
+		`{"metadata":{},"spec":{"appRef":{"name":""},"clusterRef":{"name":""}}}`: &v1.Backup{},
+		`{"metadata":{},"spec":{"backupRef":{"name":""}}}`:                       &v1.Restore{},
+		`{"metadata":{},"spec":{"provider":"","credentials":{"type":""}}}`:       &v1.CloudAccount{},
+		`{"metadata":{},"spec":{"image":""}}`:                                    &webappv1.WebApp{},
+		`{"metadata":{},"spec":{"version":"","storage":{"size":""}}}`:            &mysqlv1.MySQLCluster{},
 	} {
 		if got, err := json.Marshal(object); err != nil || string(got) != want {
 			t.Errorf("%T is written as %s, %v; want %s", object, got, err, want)

@@ -166,25 +166,22 @@ type Security struct {
 
 // TLS is the encryption of the ingress.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.issuerRef) || !has(self.secretName)",fieldPath=".secretName",reason="FieldValueForbidden",message="only one of issuerRef and secretName may be set"
+// +kubebuilder:validation:XValidation:rule="!has(self.issuerRef) || !has(self.secretRef)",fieldPath=".secretRef",reason="FieldValueForbidden",message="only one of issuerRef and secretRef may be set"
 type TLS struct {
-	// enabled switches TLS on; the default is false. Without issuerRef and
-	// secretName each cluster makes a self-signed pair.
+	// enabled turns TLS on. The default is false: issuerRef and secretRef have no effect.
+	// Without either of them each cluster creates a self-signed pair.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
 	// issuerRef names the cert-manager issuer of the certificate. It needs
-	// ingress.host, and excludes secretName.
+	// ingress.host, and excludes secretRef.
 	// +optional
 	IssuerRef *IssuerReference `json:"issuerRef,omitempty"`
 
-	// secretName names an existing Secret of type kubernetes.io/tls. At most 253
-	// characters; excludes issuerRef.
+	// secretRef refers to an existing Secret of type kubernetes.io/tls in the same namespace.
+	// Excludes issuerRef.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
-	SecretName string `json:"secretName,omitempty"`
+	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
 }
 
 // IssuerReference names a cert-manager issuer.

@@ -49,9 +49,12 @@ func regionCases(field string) []testCase {
 	return cases
 }
 
+// named is a reference to an object.
+func named(name string) map[string]any { return map[string]any{"name": name} }
+
 func (s *server) testBackup(t *testing.T) {
 	cases := []testCase{
-		{name: "smallest", edits: edits{"spec": map[string]any{"appName": "shop", "clusterName": "eu-1"}}},
+		{name: "smallest", edits: edits{"spec": map[string]any{"appRef": named("shop"), "clusterRef": named("eu-1")}}},
 		{name: "of a schedule", edits: edits{"spec.scheduledTime": "2026-03-01T02:00:00Z"}},
 		{name: "scheduledTime in words", edits: edits{"spec.scheduledTime": "at night"}, field: "spec.scheduledTime", says: "must be of type date-time"},
 		{
@@ -59,24 +62,24 @@ func (s *server) testBackup(t *testing.T) {
 			field: "spec.method", says: "method must be Snapshot or Dump",
 		},
 	}
-	for _, field := range []string{"spec", "spec.appName", "spec.clusterName"} {
+	for _, field := range []string{"spec", "spec.appRef", "spec.appRef.name", "spec.clusterRef", "spec.clusterRef.name"} {
 		cases = append(cases, testCase{name: "no " + field, edits: edits{field: absent()}, field: field, says: "Required value"})
 	}
-	s.check(t, backups(), slices.Concat(cases, referenceCases("spec.appName", nil), referenceCases("spec.clusterName", nil),
+	s.check(t, backups(), slices.Concat(cases, referenceCases("spec.appRef.name", nil), referenceCases("spec.clusterRef.name", nil),
 		regionCases("spec.copyToRegions")))
 }
 
 func (s *server) testRestore(t *testing.T) {
 	cases := []testCase{
-		{name: "smallest", edits: edits{"spec": map[string]any{"backupName": "monday"}}},
+		{name: "smallest", edits: edits{"spec": map[string]any{"backupRef": named("monday")}}},
 		{name: "in a zone", edits: edits{"spec.zone": "eu-west-1a"}},
 		{name: "zone by its number", edits: edits{"spec.zone": "1"}},
 		{name: "overwriting in words", edits: edits{"spec.overwrite": "yes"}, field: "spec.overwrite", says: "must be of type boolean"},
 	}
-	for _, field := range []string{"spec", "spec.backupName"} {
+	for _, field := range []string{"spec", "spec.backupRef", "spec.backupRef.name", "spec.clusterRef.name"} {
 		cases = append(cases, testCase{name: "no " + field, edits: edits{field: absent()}, field: field, says: "Required value"})
 	}
-	s.check(t, restores(), slices.Concat(cases, referenceCases("spec.backupName", nil), referenceCases("spec.clusterName", nil)))
+	s.check(t, restores(), slices.Concat(cases, referenceCases("spec.backupRef.name", nil), referenceCases("spec.clusterRef.name", nil)))
 }
 
 // kept is a case of a field that cannot be changed.
@@ -98,8 +101,8 @@ func (s *server) testBackupUpdates(t *testing.T) {
 		{name: "deleted in the cloud", edits: edits{"spec.deletion": "Delete"}},
 		{name: "deletion by default", edits: edits{"spec.deletion": absent()}},
 		{name: "method by default", edits: edits{"spec.method": absent()}},
-		kept("spec.appName", "bakery"),
-		kept("spec.clusterName", "us-1"),
+		kept("spec.appRef", named("bakery")),
+		kept("spec.clusterRef", named("us-1")),
 		kept("spec.method", "Dump"),
 		kept(scheduledTime, "2026-03-01T02:00:00Z"),
 		kept(copies, []any{"us-east-1"}),
@@ -121,12 +124,12 @@ func (s *server) testRestoreUpdates(t *testing.T) {
 	stored := s.create(t.Context(), t, k, edits{"metadata.namespace": "updates"})
 	cases := []testCase{{name: "nothing"}, {name: "a label", edits: edits{"metadata.labels": map[string]any{"a": "b"}}}}
 	for field, value := range map[string]any{
-		"spec.backupName": "other", "spec.clusterName": "other", "spec.zone": "other", "spec.overwrite": false,
+		"spec.backupRef.name": "other", "spec.clusterRef.name": "other", "spec.zone": "other", "spec.overwrite": false,
 	} {
 		cases = append(cases, testCase{name: "other " + field, edits: edits{field: value}, field: "spec", says: says})
 	}
 	s.checkUpdates(t, k, stored, append(cases, testCase{
-		name: "no cluster", edits: edits{"spec.clusterName": absent()}, field: "spec", says: says,
+		name: "no cluster", edits: edits{"spec.clusterRef": absent()}, field: "spec", says: says,
 	}))
 }
 

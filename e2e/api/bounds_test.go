@@ -114,7 +114,7 @@ func texts() map[string]map[string]text {
 			"spec.database.backup.copyToRegions[]":        short,
 			"spec.ingress.host":                           {limits: limits{0, 253}, make: letters},
 			"spec.ingress.className":                      name,
-			"spec.security.tls.secretName":                name,
+			"spec.security.tls.secretRef.name":            name,
 			"spec.security.tls.issuerRef.name":            {limits: name.limits, make: letters, with: host},
 			"spec.security.authentication.secretRef.name": name,
 			"spec.placement.clusterNames[]":               short,
@@ -131,14 +131,14 @@ func texts() map[string]map[string]text {
 		},
 		"CloudAccount": accountTexts(),
 		"Backup": {
-			"spec.appName":         short,
-			"spec.clusterName":     short,
+			"spec.appRef.name":     short,
+			"spec.clusterRef.name": short,
 			"spec.copyToRegions[]": short,
 		},
 		"Restore": {
-			"spec.backupName":  short,
-			"spec.clusterName": short,
-			"spec.zone":        short,
+			"spec.backupRef.name":  short,
+			"spec.clusterRef.name": short,
+			"spec.zone":            short,
 		},
 		"WebApp": {
 			"spec.image": {limits: limits{1, 512}, make: tagged},

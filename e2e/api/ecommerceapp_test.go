@@ -150,10 +150,10 @@ func securityCases() []testCase {
 			name: "issuer without a host", edits: issuer,
 			field: "spec.ingress", says: "ingress.host must be set when security.tls.issuerRef is",
 		},
-		{name: "secret without a host", edits: edits{"spec.security.tls.secretName": "shop-tls"}},
+		{name: "secret without a host", edits: edits{"spec.security.tls.secretRef": named("shop-tls")}},
 		{
-			name: "issuer and secret", edits: join(host, issuer, edits{"spec.security.tls.secretName": "shop-tls"}),
-			field: "spec.security.tls.secretName", says: "only one of issuerRef and secretName may be set",
+			name: "issuer and secret", edits: join(host, issuer, edits{"spec.security.tls.secretRef": named("shop-tls")}),
+			field: "spec.security.tls.secretRef", says: "only one of issuerRef and secretRef may be set",
 		},
 		{
 			name: "issuer without a name", edits: join(host, edits{"spec.security.tls.issuerRef": map[string]any{"kind": "Issuer"}}),
@@ -172,7 +172,7 @@ func securityCases() []testCase {
 			field: "spec.security.tls.enabled", says: "must be of type boolean",
 		},
 	},
-		referenceCases("spec.security.tls.secretName", nil),
+		referenceCases("spec.security.tls.secretRef.name", nil),
 		referenceCases("spec.security.tls.issuerRef.name", host),
 		referenceCases("spec.security.authentication.secretRef.name", nil),
 	)

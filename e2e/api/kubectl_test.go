@@ -66,15 +66,15 @@ func (s *server) testSelectors(t *testing.T) {
 		"a": {"shop", "eu-1"}, "b": {"shop", "us-1"}, "c": {"bakery", "eu-1"},
 	} {
 		s.create(t.Context(), t, backups(), edits{
-			"metadata.namespace": "selectors", "metadata.name": name, "spec.appName": of[0], "spec.clusterName": of[1],
+			"metadata.namespace": "selectors", "metadata.name": name, "spec.appRef.name": of[0], "spec.clusterRef.name": of[1],
 		})
 	}
 	for selector, want := range map[string]string{
-		"spec.appName=shop":                        "a b",
-		"spec.clusterName=eu-1":                    "a c",
-		"spec.appName=shop,spec.clusterName=eu-1":  "a",
-		"spec.appName!=shop":                       "c",
-		"spec.appName=shop,metadata.namespace=all": "",
+		"spec.appRef.name=shop":                           "a b",
+		"spec.clusterRef.name=eu-1":                       "a c",
+		"spec.appRef.name=shop,spec.clusterRef.name=eu-1": "a",
+		"spec.appRef.name!=shop":                          "c",
+		"spec.appRef.name=shop,metadata.namespace=all":    "",
 	} {
 		got, err := s.kubectl(t, "get", "ebk", "-n", "selectors", "--field-selector", selector, "-o", "jsonpath={.items[*].metadata.name}")
 		if err != nil || got != want {

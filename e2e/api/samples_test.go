@@ -153,14 +153,14 @@ func defaultCases() map[string]defaultCase {
 		},
 		"Backup": {
 			kind:         backups(),
-			given:        m{"appName": "shop", "clusterName": "eu-1"},
-			want:         m{"appName": "shop", "clusterName": "eu-1", "method": "Snapshot", "deletion": "Retain"},
+			given:        m{"appRef": named("shop"), "clusterRef": named("eu-1")},
+			want:         m{"appRef": named("shop"), "clusterRef": named("eu-1"), "method": "Snapshot", "deletion": "Retain"},
 			wantedStatus: pending,
 		},
 		"Restore": {
 			kind:         restores(),
-			given:        m{"backupName": "monday"},
-			want:         m{"backupName": "monday"},
+			given:        m{"backupRef": named("monday")},
+			want:         m{"backupRef": named("monday")},
 			wantedStatus: pending,
 		},
 		"WebApp": {

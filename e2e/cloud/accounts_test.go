@@ -53,7 +53,7 @@ func (s *story) introduced(t *testing.T) {
 func (s *stage) refer(t *testing.T, member, account string) {
 	t.Helper()
 	edit(t, s.hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: member}}, func(m *v1.MemberCluster) {
-		m.Spec.CloudAccountRef = &v1.CloudAccountReference{Name: account}
+		m.Spec.CloudAccountRef = &v1.ObjectReference{Name: account}
 	})
 }
 

@@ -25,7 +25,7 @@ func (s *stage) backup(t *testing.T, p *provider, name string, copyTo ...string)
 	t.Helper()
 	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-" + p.account()},
-		Spec:       v1.BackupSpec{AppName: shop, ClusterName: p.member, CopyToRegions: copyTo},
+		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: shop}, ClusterRef: v1.ObjectReference{Name: p.member}, CopyToRegions: copyTo},
 	}
 	s.create(t, b)
 	return b
@@ -108,11 +108,11 @@ func (s *story) impossible(t *testing.T) {
 		spec   v1.BackupSpec
 		reason string
 	}{
-		"no-such-app":     {v1.BackupSpec{AppName: "nobody", ClusterName: p.member}, v1.ReasonApplicationNotFound},
-		"no-such-cluster": {v1.BackupSpec{AppName: shop, ClusterName: "nowhere"}, v1.ReasonClusterDetached},
-		"no-snapshots":    {v1.BackupSpec{AppName: shop, ClusterName: "local-1"}, v1.ReasonCloudRefused},
-		"no-claim":        {v1.BackupSpec{AppName: shop, ClusterName: second}, v1.ReasonClaimNotFound},
-		"no-such-region":  {v1.BackupSpec{AppName: shop, ClusterName: p.member, CopyToRegions: []string{"eu-central-1"}}, v1.ReasonRegionNotAllowed},
+		"no-such-app":     {v1.BackupSpec{AppRef: v1.ObjectReference{Name: "nobody"}, ClusterRef: v1.ObjectReference{Name: p.member}}, v1.ReasonApplicationNotFound},
+		"no-such-cluster": {v1.BackupSpec{AppRef: v1.ObjectReference{Name: shop}, ClusterRef: v1.ObjectReference{Name: "nowhere"}}, v1.ReasonClusterDetached},
+		"no-snapshots":    {v1.BackupSpec{AppRef: v1.ObjectReference{Name: shop}, ClusterRef: v1.ObjectReference{Name: "local-1"}}, v1.ReasonCloudRefused},
+		"no-claim":        {v1.BackupSpec{AppRef: v1.ObjectReference{Name: shop}, ClusterRef: v1.ObjectReference{Name: second}}, v1.ReasonClaimNotFound},
+		"no-such-region":  {v1.BackupSpec{AppRef: v1.ObjectReference{Name: shop}, ClusterRef: v1.ObjectReference{Name: p.member}, CopyToRegions: []string{"eu-central-1"}}, v1.ReasonRegionNotAllowed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if one.reason == v1.ReasonRegionNotAllowed {

@@ -87,7 +87,7 @@ func (s *story) dump(t *testing.T, app, member, name string) *v1.Backup {
 	t.Helper()
 	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       v1.BackupSpec{AppName: app, ClusterName: member, Method: v1.BackupDump},
+		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: app}, ClusterRef: v1.ObjectReference{Name: member}, Method: v1.BackupDump},
 	}
 	s.create(t, b)
 	return b
@@ -194,12 +194,12 @@ func (s *story) loaded(t *testing.T) {
 		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "sent-" + p.account()}, b); err != nil {
 			t.Fatal(err)
 		}
-		here := s.restore(t, "loaded-"+p.account(), v1.RestoreSpec{BackupName: b.Name})
+		here := s.restore(t, "loaded-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: b.Name}})
 		s.awaitCondition(t, here, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 		if here.Status.Dump.From != v1.DumpFromClaim || s.kubelets[p.member].books() != b.Status.Dump.SHA256 {
 			t.Errorf("loaded from the %s, and the database has another dump", here.Status.Dump.From)
 		}
-		again := s.restore(t, "refused-"+p.account(), v1.RestoreSpec{BackupName: b.Name})
+		again := s.restore(t, "refused-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: b.Name}})
 		s.awaitCondition(t, again, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDatabaseNotEmpty)
 	})
 	s.awaitRunning(t, s.books, "eu-west-1", "europe-west1", "westeurope")
@@ -210,10 +210,10 @@ func (s *story) loaded(t *testing.T) {
 		if p.name == v1.ProviderGCP {
 			s.kubelets[next[p.name]].goWrong(jobs.FetchContainer, ending{4, "the requests have expired"})
 		}
-		r := s.restore(t, "brought-"+p.account(), v1.RestoreSpec{BackupName: "sent-" + p.account(), ClusterName: next[p.name], Overwrite: true})
+		r := s.restore(t, "brought-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-" + p.account()}, ClusterRef: v1.ObjectReference{Name: next[p.name]}, Overwrite: true})
 		s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 		b := &v1.Backup{}
-		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupName}, b); err != nil {
+		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupRef.Name}, b); err != nil {
 			t.Fatal(err)
 		}
 		if r.Status.Dump.From != v1.DumpFromBucket || s.kubelets[next[p.name]].books() != b.Status.Dump.SHA256 {
@@ -242,7 +242,7 @@ func (s *story) nothingOf(t *testing.T, member, label string) {
 
 // unplaced asks for a dump to be loaded where the application is not placed yet.
 func (s *story) unplaced(t *testing.T) {
-	r := s.restore(t, "unplaced", v1.RestoreSpec{BackupName: "sent-aws", ClusterName: second})
+	r := s.restore(t, "unplaced", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-aws"}, ClusterRef: v1.ObjectReference{Name: second}})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonNoDatabase)
 	edit(t, s.hub, s.books, func(app *v1.EcommerceApp) {
 		app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, second)
@@ -259,7 +259,7 @@ func (s *story) dumpProven(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		before, had := len(p.world.Volumes()), s.kubelets[p.member].books()
-		r := s.restore(t, "dump-proven-"+p.account(), v1.RestoreSpec{BackupName: "sent-" + p.account(), Verify: true})
+		r := s.restore(t, "dump-proven-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-" + p.account()}, Verify: true})
 		s.awaitVerified(t, r)
 		if after := len(p.world.Volumes()); after != before {
 			t.Errorf("there are %d volumes in the cloud, and %d before", after, before)
@@ -292,7 +292,7 @@ func (s *story) dumpFound(t *testing.T) {
 		if found.Status.Dump.SHA256 != lost.Status.Dump.SHA256 || found.Status.Dump.Object.Prefix != lost.Status.Dump.Object.Prefix || found.UID == lost.UID {
 			t.Errorf("lost %+v, found %+v", lost.Status.Dump, found.Status.Dump)
 		}
-		r := s.restore(t, "found-"+p.account(), v1.RestoreSpec{BackupName: found.Name, Overwrite: true})
+		r := s.restore(t, "found-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: found.Name}, Overwrite: true})
 		s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 		s.remove(t, r)
 

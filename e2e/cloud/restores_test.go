@@ -34,10 +34,10 @@ func (s *story) unrestorable(t *testing.T) {
 		spec   v1.RestoreSpec
 		reason string
 	}{
-		"no-such-backup":   {v1.RestoreSpec{BackupName: "nothing"}, v1.ReasonBackupNotFound},
-		"no-overwrite":     {v1.RestoreSpec{BackupName: plain}, v1.ReasonVolumeInUse},
-		"another-provider": {v1.RestoreSpec{BackupName: plain, ClusterName: "gcp-eu", Overwrite: true}, v1.ReasonProviderMismatch},
-		"no-copy-there":    {v1.RestoreSpec{BackupName: plain, ClusterName: second}, v1.ReasonSnapshotMissing},
+		"no-such-backup":   {v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "nothing"}}, v1.ReasonBackupNotFound},
+		"no-overwrite":     {v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: plain}}, v1.ReasonVolumeInUse},
+		"another-provider": {v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: plain}, ClusterRef: v1.ObjectReference{Name: "gcp-eu"}, Overwrite: true}, v1.ReasonProviderMismatch},
+		"no-copy-there":    {v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: plain}, ClusterRef: v1.ObjectReference{Name: second}}, v1.ReasonSnapshotMissing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := s.restore(t, name, one.spec)
@@ -59,7 +59,7 @@ func (s *story) restored(t *testing.T) {
 		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "plain-" + p.account()}, backup); err != nil {
 			t.Fatal(err)
 		}
-		r := s.restore(t, "restored-"+p.account(), v1.RestoreSpec{BackupName: backup.Name, Overwrite: true})
+		r := s.restore(t, "restored-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, Overwrite: true})
 		s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 		claim := s.claim(t, p.member)
 		pv := s.volume(t, p.member, claim.Spec.VolumeName)
@@ -97,7 +97,7 @@ func (s *story) checkPod(t *testing.T, member string) {
 // moved brings the data to another region before the shop comes there.
 func (s *story) moved(t *testing.T) {
 	p := s.aws()
-	r := s.restore(t, "moved", v1.RestoreSpec{BackupName: "copied-" + p.account(), ClusterName: second})
+	r := s.restore(t, "moved", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "copied-" + p.account()}, ClusterRef: v1.ObjectReference{Name: second}})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 	claim := s.claim(t, second)
 	pv := s.volume(t, second, claim.Spec.VolumeName)
@@ -129,7 +129,7 @@ func (s *story) proven(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		before := len(p.world.Volumes())
-		r := s.restore(t, "proven-"+p.account(), v1.RestoreSpec{BackupName: "plain-" + p.account(), Verify: true})
+		r := s.restore(t, "proven-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "plain-" + p.account()}, Verify: true})
 		s.awaitVerified(t, r)
 		s.nothingInDrills(t, p.member)
 		if after := len(p.world.Volumes()); after != before {
@@ -153,7 +153,7 @@ func (s *story) awaitVerified(t *testing.T, r *v1.Restore) {
 		return nil
 	})
 	backup := &v1.Backup{}
-	if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupName}, backup); err != nil {
+	if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupRef.Name}, backup); err != nil {
 		t.Fatal(err)
 	}
 	if backup.Status.LastVerifiedTime == nil {

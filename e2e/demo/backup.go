@@ -35,7 +35,7 @@ func (d *demo) latestBackup(ctx context.Context) (*v1.Backup, error) {
 	var latest *v1.Backup
 	for i := range list.Items {
 		b := &list.Items[i]
-		complete := b.Spec.AppName == shop && b.Spec.ClusterName == home && b.Status.Phase == v1.BackupCompleted &&
+		complete := b.Spec.AppRef.Name == shop && b.Spec.ClusterRef.Name == home && b.Status.Phase == v1.BackupCompleted &&
 			meta.IsStatusConditionTrue(b.Status.Conditions, v1.ConditionCopied)
 		if complete && (latest == nil || latest.Status.SnapshotTime.Before(b.Status.SnapshotTime)) {
 			latest = b

@@ -151,7 +151,7 @@ func (d *demo) latestRestore(ctx context.Context) (*v1.Restore, error) {
 		return nil, fmt.Errorf("listing restores: %w", err)
 	}
 	for i := range list.Items {
-		if r := &list.Items[i]; r.Spec.ClusterName == refuge && r.Status.Phase == v1.RestoreCompleted {
+		if r := &list.Items[i]; r.Spec.ClusterRef.Name == refuge && r.Status.Phase == v1.RestoreCompleted {
 			return r, nil
 		}
 	}

@@ -103,20 +103,20 @@ func (w *world) dumpAndLoad(t *testing.T, app string, from, to *region) {
 	}
 	lost := from.order(t, app)
 
-	refused := w.load(t, "refused", v1.RestoreSpec{BackupName: backup.Name})
+	refused := w.load(t, "refused", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}})
 	w.awaitRestore(t, refused, v1.RestoreFailed, v1.ReasonDatabaseNotEmpty)
 	if ids := from.inDatabase(t, app); !slices.Contains(ids, lost) || !slices.Contains(ids, kept) {
 		t.Errorf("a restore that was refused has changed the orders: %v", ids)
 	}
 
-	here := w.load(t, "here", v1.RestoreSpec{BackupName: backup.Name, Overwrite: true})
+	here := w.load(t, "here", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, Overwrite: true})
 	w.awaitRestore(t, here, v1.RestoreCompleted, v1.ReasonCompleted)
 	if here.Status.Dump.From != v1.DumpFromClaim {
 		t.Errorf("it was loaded from the %s, and the claim is nearer", here.Status.Dump.From)
 	}
 	from.same(t, app, before)
 
-	there := w.load(t, "there", v1.RestoreSpec{BackupName: backup.Name, ClusterName: to.name, Overwrite: true})
+	there := w.load(t, "there", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, ClusterRef: v1.ObjectReference{Name: to.name}, Overwrite: true})
 	w.awaitRestore(t, there, v1.RestoreCompleted, v1.ReasonCompleted)
 	if there.Status.Dump.From != v1.DumpFromBucket {
 		t.Errorf("it was loaded from the %s", there.Status.Dump.From)
@@ -141,7 +141,7 @@ func (w *world) dump(t *testing.T, app string, r *region) *v1.Backup {
 	if err := w.hub.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(list.Items, func(b v1.Backup) bool { return b.Spec.AppName == app && strings.Contains(out, b.Name) })
+	i := slices.IndexFunc(list.Items, func(b v1.Backup) bool { return b.Spec.AppRef.Name == app && strings.Contains(out, b.Name) })
 	if i < 0 {
 		t.Fatalf("no Backup is called what was said: %s", out)
 	}

@@ -68,7 +68,7 @@ func ManifestOf(hub string, b *v1.Backup) Manifest {
 	s := &b.Status
 	m := Manifest{
 		Format: Format, Hub: hub, AppUID: s.AppUID,
-		Namespace: b.Namespace, App: b.Spec.AppName, Cluster: b.Spec.ClusterName, Backup: b.Name,
+		Namespace: b.Namespace, App: b.Spec.AppRef.Name, Cluster: b.Spec.ClusterRef.Name, Backup: b.Name,
 		Provider: s.Provider, Region: s.Region, Engine: s.Engine, Version: s.Version,
 	}
 	if b.Spec.ScheduledTime != nil {

@@ -26,7 +26,7 @@ func TestCertificates(t *testing.T) {
 		note        string
 	}{
 		"self-signed":               {func(*v1.EcommerceApp) {}, true, "my-ecommerce-app-tls", "Secret", ""},
-		"given":                     {func(a *v1.EcommerceApp) { a.Spec.Security.TLS.SecretName = "mine" }, true, "mine", "", ""},
+		"given":                     {func(a *v1.EcommerceApp) { a.Spec.Security.TLS.SecretRef = &v1.LocalSecretReference{Name: "mine"} }, true, "mine", "", ""},
 		"issued":                    {issuer, true, "my-ecommerce-app-certificate", "Certificate", ""},
 		"issued where nobody could": {issuer, false, "my-ecommerce-app-tls", "Secret", noteSelfSigned},
 	}

@@ -54,8 +54,8 @@ func (s *shop) ingress() (component.Component, error) {
 // that gets cert-manager later does not have two writers of one Secret.
 func (s *shop) certificate() (string, []component.Object, string, error) {
 	tls := s.app.Spec.Security.TLS
-	if tls.SecretName != "" {
-		return tls.SecretName, nil, "", nil
+	if tls.SecretRef != nil {
+		return tls.SecretRef.Name, nil, "", nil
 	}
 	host := s.app.Spec.Ingress.Host
 	if tls.IssuerRef == nil || !s.cluster.Certificates {

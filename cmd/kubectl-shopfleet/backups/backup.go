@@ -135,7 +135,7 @@ func requested(app *v1.EcommerceApp, member *v1.MemberCluster, now time.Time) *v
 			Labels: map[string]string{v1.InstanceLabel: app.Name, v1.ClusterLabel: member.Name},
 		},
 		Spec: v1.BackupSpec{
-			AppName: app.Name, ClusterName: member.Name, Method: v1.BackupSnapshot,
+			AppRef: v1.ObjectReference{Name: app.Name}, ClusterRef: v1.ObjectReference{Name: member.Name}, Method: v1.BackupSnapshot,
 			CopyToRegions: policy.CopyToRegions, Deletion: v1.DeletionRetain,
 		},
 	}

@@ -13,9 +13,9 @@ import (
 // The method is that of the cluster, and dumps are copied nowhere.
 func TestMethodOfTheCluster(t *testing.T) {
 	t.Parallel()
-	account := &v1.CloudAccountReference{Name: "prod"}
+	account := &v1.ObjectReference{Name: "prod"}
 	tests := map[string]struct {
-		account  *v1.CloudAccountReference
+		account  *v1.ObjectReference
 		provider v1.Provider
 		policy   v1.BackupMethod
 		want     v1.BackupMethod
@@ -39,7 +39,7 @@ func TestMethodOfTheCluster(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "eu-1"},
 				Spec:       v1.MemberClusterSpec{CloudAccountRef: tt.account}, Status: v1.MemberClusterStatus{Provider: tt.provider},
 			}
-			want := v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: tt.want, Deletion: v1.DeletionRetain}
+			want := v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: tt.want, Deletion: v1.DeletionRetain}
 			if tt.want == v1.BackupSnapshot {
 				want.CopyToRegions = []string{"us-east-1"}
 			}

@@ -78,7 +78,7 @@ func (c *listing) run(ctx context.Context, args []string) error {
 	if err := at.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("listing backups: %w", err)
 	}
-	items := slices.DeleteFunc(list.Items, func(b v1.Backup) bool { return len(args) == 1 && b.Spec.AppName != args[0] })
+	items := slices.DeleteFunc(list.Items, func(b v1.Backup) bool { return len(args) == 1 && b.Spec.AppRef.Name != args[0] })
 	if len(items) == 0 {
 		c.say("No backups: spec.database.backup of an application has them made, or kubectl shopfleet backup APP")
 		return nil

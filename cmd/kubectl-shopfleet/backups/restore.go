@@ -43,7 +43,7 @@ kubectl shopfleet backups --wide shows where backups are.`,
 		Args: s.Usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
-	cmd.Flags().StringVar(&c.spec.ClusterName, "cluster", "", "Cluster to restore to; default: the one that was backed up")
+	cmd.Flags().StringVar(&c.spec.ClusterRef.Name, "cluster", "", "Cluster to restore to; default: the one that was backed up")
 	cmd.Flags().StringVar(&c.spec.Zone, "zone", "", "Zone of volumes made from snapshots; default: that of the volume that is replaced, else the cluster's first")
 	cmd.Flags().BoolVar(&c.spec.Overwrite, "overwrite", false, "Put the restored volume in the place of the one that the database has, or a dump in the place of its data")
 	cmd.Flags().DurationVar(&c.wait, "wait", patience, "How long to wait until the database runs on the restored data; 0 does not wait")
@@ -63,7 +63,7 @@ func (c *restoring) run(ctx context.Context, backup string) error {
 	if err := at.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: backup}, &v1.Backup{}); err != nil {
 		return fmt.Errorf("getting backup %q: %w", backup, err)
 	}
-	c.spec.BackupName = backup
+	c.spec.BackupRef.Name = backup
 	r := &v1.Restore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: restoreName(backup, c.Clock.Now())},
 		Spec:       c.spec,

@@ -27,7 +27,7 @@ func Backups(backups []v1.Backup, o Options) Table {
 	for i := range backups {
 		b := &backups[i]
 		row := []string{
-			b.Name, b.Spec.AppName, b.Spec.ClusterName, string(b.Status.Phase), b.Status.Size, age(o.Now, pointInTime(b)), b.Status.Message,
+			b.Name, b.Spec.AppRef.Name, b.Spec.ClusterRef.Name, string(b.Status.Phase), b.Status.Size, age(o.Now, pointInTime(b)), b.Status.Message,
 		}
 		if o.AllNamespaces {
 			row = append([]string{b.Namespace}, row...)

@@ -13,7 +13,7 @@ import (
 func backup(name string, hours int, change func(*v1.BackupStatus)) v1.Backup {
 	b := v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "production", Name: name},
-		Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1"},
+		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}},
 		Status:     v1.BackupStatus{Phase: v1.BackupCompleted, SnapshotTime: ago(time.Duration(hours) * time.Hour)},
 	}
 	change(&b.Status)

@@ -34,7 +34,7 @@ func (w *work) begin(ctx context.Context) (stepresult.Result, error) {
 		return stepresult.Result{}, nil
 	}
 	app := &v1.EcommerceApp{}
-	key := client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppName}
+	key := client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}
 	if err := w.client.Get(ctx, key, app); err != nil {
 		if apierrors.IsNotFound(err) {
 			return stepresult.Fail(v1.ReasonApplicationNotFound, "there is no EcommerceApp %q", key.Name), nil
@@ -42,9 +42,9 @@ func (w *work) begin(ctx context.Context) (stepresult.Result, error) {
 		return stepresult.Result{}, fmt.Errorf("getting the application: %w", err)
 	}
 	member := &v1.MemberCluster{}
-	if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Spec.ClusterName}, member); err != nil {
+	if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Spec.ClusterRef.Name}, member); err != nil {
 		if apierrors.IsNotFound(err) {
-			return stepresult.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q", w.backup.Spec.ClusterName), nil
+			return stepresult.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q", w.backup.Spec.ClusterRef.Name), nil
 		}
 		return stepresult.Result{}, fmt.Errorf("getting the member: %w", err)
 	}
@@ -56,7 +56,7 @@ func (w *work) begin(ctx context.Context) (stepresult.Result, error) {
 		s.Account = member.Spec.CloudAccountRef.Name
 	}
 	s.Provider, s.Region = member.Status.Provider, member.Status.Region
-	s.Engine, s.Version = app.Spec.Database.Engine, app.DatabaseVersion(w.backup.Spec.ClusterName)
+	s.Engine, s.Version = app.Spec.Database.Engine, app.DatabaseVersion(w.backup.Spec.ClusterRef.Name)
 	s.StartTime = seconds(w.now)
 	return stepresult.Result{}, nil
 }
@@ -123,12 +123,12 @@ func (w *work) findVolumes(ctx context.Context) stepresult.Result {
 func (w *work) restored(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
 		return w.memberTrouble(err)
 	}
 	copied := &v1.EcommerceApp{}
-	err = in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppName}, copied)
+	err = in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}, copied)
 	if client.IgnoreNotFound(err) != nil {
 		return w.memberTrouble(err)
 	}
@@ -145,12 +145,12 @@ type claim struct {
 func (w *work) claims(ctx context.Context) ([]claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
 		return nil, err
 	}
 	var out []claim
-	for _, name := range render.DatabaseClaims(w.backup.Spec.AppName) {
+	for _, name := range render.DatabaseClaims(w.backup.Spec.AppRef.Name) {
 		pvc := &corev1.PersistentVolumeClaim{}
 		if err := in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: name}, pvc); err != nil {
 			return nil, fmt.Errorf("getting the claim %s: %w", name, err)
@@ -187,15 +187,15 @@ func (w *work) memberTrouble(err error) stepresult.Result {
 	case errors.As(err, &unusable):
 		return stepresult.Fail(v1.ReasonCloudRefused, "%s", unusable.Error())
 	case errors.Is(err, multicluster.ErrClusterNotFound):
-		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.backup.Spec.ClusterName)
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.backup.Spec.ClusterRef.Name)
 	case errors.Is(err, errUnbound):
-		return stepresult.Hold(stepresult.Member, v1.ReasonWaitingForStorage, "the database's claim in %s has no volume yet", w.backup.Spec.ClusterName)
+		return stepresult.Hold(stepresult.Member, v1.ReasonWaitingForStorage, "the database's claim in %s has no volume yet", w.backup.Spec.ClusterRef.Name)
 	case apierrors.IsNotFound(err):
-		return stepresult.Fail(v1.ReasonClaimNotFound, "the database has no claim in %s", w.backup.Spec.ClusterName)
+		return stepresult.Fail(v1.ReasonClaimNotFound, "the database has no claim in %s", w.backup.Spec.ClusterRef.Name)
 	case apierrors.IsForbidden(err):
-		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not read claims and volumes in %s", w.backup.Spec.ClusterName)
+		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not read claims and volumes in %s", w.backup.Spec.ClusterRef.Name)
 	default:
-		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.backup.Spec.ClusterName)
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.backup.Spec.ClusterRef.Name)
 	}
 }
 

@@ -59,7 +59,7 @@ func (w *work) dump(ctx context.Context) (stepresult.Result, error) {
 func (w *work) runDump(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
 		return w.memberTrouble(err)
 	}
@@ -73,9 +73,9 @@ func (w *work) sendDump(ctx context.Context) (stepresult.Result, error) {
 	account := s.Account
 	if s.Dump.Object == nil {
 		member := &v1.MemberCluster{}
-		if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Spec.ClusterName}, member); err != nil {
+		if err := w.client.Get(ctx, client.ObjectKey{Name: w.backup.Spec.ClusterRef.Name}, member); err != nil {
 			if apierrors.IsNotFound(err) {
-				return stepresult.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q any more", w.backup.Spec.ClusterName), nil
+				return stepresult.Fail(v1.ReasonClusterDetached, "there is no MemberCluster %q any more", w.backup.Spec.ClusterRef.Name), nil
 			}
 			return stepresult.Result{}, fmt.Errorf("getting the member: %w", err)
 		}
@@ -103,7 +103,7 @@ func (w *work) sendDump(ctx context.Context) (stepresult.Result, error) {
 		w.note = "The dump can be restored to its cluster. It stays there: the hub has no --spoke-image to send it with"
 		return stepresult.Result{}, nil
 	}
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
 		return w.memberTrouble(err), nil
 	}
@@ -142,7 +142,7 @@ func (w *work) deleteDump(ctx context.Context) stepresult.Result {
 		return patient(stepresult.FromError(err, "connecting to the bucket"))
 	}
 	r := logical.Removal{Backup: w.backup, Bucket: bucket, Now: w.now}
-	if in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName)); err == nil {
+	if in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name)); err == nil {
 		r.Reader, r.Writer = in.GetAPIReader(), in.GetClient()
 	}
 	return patient(r.Advance(ctx))

@@ -57,7 +57,7 @@ func newWork(store *bucket.Store) *work {
 	return &work{
 		Reconciler: &Reconciler{
 			client: hub{member: &v1.MemberCluster{
-				ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: v1.MemberClusterSpec{CloudAccountRef: &v1.CloudAccountReference{Name: "prod"}},
+				ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: v1.MemberClusterSpec{CloudAccountRef: &v1.ObjectReference{Name: "prod"}},
 			}},
 			options: Options{
 				HubUID: "hub-1", Accounts: all, SpokeImage: "spoke:1", Recorder: events.NewFakeRecorder(10), Clock: testclock.NewFakeClock(now()),
@@ -68,7 +68,7 @@ func newWork(store *bucket.Store) *work {
 		},
 		backup: &v1.Backup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-eu-1-20260302-0200", UID: "b-1"},
-			Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump},
+			Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump},
 			Status: v1.BackupStatus{
 				AppUID: "app-1", StartTime: &metav1.Time{Time: now()}, SnapshotTime: &metav1.Time{Time: now()}, Phase: v1.BackupInProgress,
 				Dump: &v1.DumpFile{Claim: "c", Job: "j", File: "backup-20260302T020000Z.dump", Bytes: 5, SHA256: "aa"},
@@ -90,7 +90,7 @@ func (w *work) sending() {
 func TestWhetherADumpIsSent(t *testing.T) {
 	t.Parallel()
 	account := func(name string) func(*work) {
-		return func(w *work) { w.client.(hub).member.Spec.CloudAccountRef = &v1.CloudAccountReference{Name: name} }
+		return func(w *work) { w.client.(hub).member.Spec.CloudAccountRef = &v1.ObjectReference{Name: name} }
 	}
 	const complete = "The backup can be restored"
 	for name, tt := range map[string]struct {
@@ -108,7 +108,7 @@ func TestWhetherADumpIsSent(t *testing.T) {
 		"an account that nobody knows": {account("nobody"), v1.BackupFinalizing, v1.ReasonAccountNotFound, `there is no CloudAccount "nobody"`},
 		"an account that is wrong": {account("unbuilt"), v1.BackupFinalizing, v1.ReasonAccountNotReady,
 			"connecting to the bucket: this hub was built without the buckets of the provider gcp"},
-		"a member that is gone": {func(w *work) { w.backup.Spec.ClusterName = "us-1" }, v1.BackupFailed, v1.ReasonClusterDetached,
+		"a member that is gone": {func(w *work) { w.backup.Spec.ClusterRef.Name = "us-1" }, v1.BackupFailed, v1.ReasonClusterDetached,
 			`there is no MemberCluster "us-1" any more`},
 		"the account has changed since": {func(w *work) { w.sending(); w.client.(hub).member.Spec.CloudAccountRef = nil },
 			v1.BackupFinalizing, v1.ReasonClusterUnreachable, "eu-1 is not connected"},

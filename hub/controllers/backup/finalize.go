@@ -223,7 +223,7 @@ func (w *work) restoring(ctx context.Context) (string, error) {
 	}
 	for i := range restores.Items {
 		r := &restores.Items[i]
-		if r.Spec.BackupName == w.backup.Name && r.Status.Phase != v1.RestoreCompleted && r.Status.Phase != v1.RestoreFailed {
+		if r.Spec.BackupRef.Name == w.backup.Name && r.Status.Phase != v1.RestoreCompleted && r.Status.Phase != v1.RestoreFailed {
 			return r.Name, nil
 		}
 	}

@@ -82,5 +82,5 @@ func (r *Reconciler) clusterOf(ctx context.Context, request reconcile.Request) (
 		}
 		return "", fmt.Errorf("getting the backup: %w", err)
 	}
-	return queues.OfMember(ctx, r.client, backup.Spec.ClusterName)
+	return queues.OfMember(ctx, r.client, backup.Spec.ClusterRef.Name)
 }

@@ -155,10 +155,10 @@ func (w *work) prepare(ctx context.Context, asking bool) func() {
 	w.told = w.options.Clock.Now()
 	s.Consistency = v1.ConsistencyCrash
 	app := &v1.EcommerceApp{}
-	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppName}, app); err != nil {
+	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}, app); err != nil {
 		return func() {}
 	}
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
 		return func() {}
 	}
@@ -167,7 +167,7 @@ func (w *work) prepare(ctx context.Context, asking bool) func() {
 		// The snapshot is good without, and the level says so.
 		log.FromContext(ctx).Info("The database could not be told", "cause", err.Error())
 		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "PrepareFailed", "BackUp",
-			"The database in %s could not be told; the backup is crash consistent", w.backup.Spec.ClusterName)
+			"The database in %s could not be told; the backup is crash consistent", w.backup.Spec.ClusterRef.Name)
 		return func() {}
 	}
 	s.Consistency = v1.ConsistencyApplication
@@ -308,7 +308,7 @@ func (w *work) tags(s *v1.VolumeSnapshot) cloud.Tags {
 	}
 	tags := cloud.Tags{
 		cloud.TagHub: w.options.HubUID, cloud.TagApp: b.Status.AppUID,
-		cloud.TagNamespace: b.Namespace, cloud.TagAppName: b.Spec.AppName, cloud.TagCluster: b.Spec.ClusterName,
+		cloud.TagNamespace: b.Namespace, cloud.TagAppName: b.Spec.AppRef.Name, cloud.TagCluster: b.Spec.ClusterRef.Name,
 		cloud.TagBackup: b.Name, cloud.TagClaim: s.Claim, cloud.TagScheduledTime: scheduledTime.UTC().Format(time.RFC3339),
 		cloud.TagEngine: string(b.Status.Engine), cloud.TagVersion: b.Status.Version,
 		cloud.TagOf: strconv.Itoa(len(b.Status.Snapshots)),

@@ -179,7 +179,7 @@ func (e *testenv) createShop(t *testing.T) {
 			a.Spec.Database.Backup.Retention = v1.Retention{KeepLast: new(int32(1)), KeepDays: new(int32(1))}
 		}).Obj()
 	target := apitest.MemberCluster(member).With(func(m *v1.MemberCluster) {
-		m.Spec.CloudAccountRef = &v1.CloudAccountReference{Name: account}
+		m.Spec.CloudAccountRef = &v1.ObjectReference{Name: account}
 	}).Obj()
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: render.DatabaseClaims("shop")[0]},

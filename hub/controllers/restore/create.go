@@ -37,7 +37,7 @@ func (w *work) volumeSpec(v *v1.RestoredVolume) cloud.VolumeSpec {
 		SizeBytes: compatibility.Size(wanted, &w.backup.Status, v.Claim), Class: w.targetFacts.class.Parameters, Attempt: int(v.Attempt),
 		Tags: cloud.Tags{
 			cloud.TagHub: w.options.HubUID, cloud.TagApp: w.backup.Status.AppUID,
-			cloud.TagNamespace: w.restore.Namespace, cloud.TagAppName: w.backup.Spec.AppName,
+			cloud.TagNamespace: w.restore.Namespace, cloud.TagAppName: w.backup.Spec.AppRef.Name,
 			cloud.TagCluster: w.member.Name, cloud.TagClaim: v.Claim, cloud.TagBackup: w.backup.Name,
 		},
 	}

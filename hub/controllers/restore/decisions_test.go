@@ -18,10 +18,10 @@ import (
 func situation() *work {
 	return &work{
 		Reconciler: &Reconciler{},
-		restore:    &v1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "r-uid"}, Spec: v1.RestoreSpec{BackupName: "b", ClusterName: "us-1"}},
+		restore:    &v1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "r-uid"}, Spec: v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "b"}, ClusterRef: v1.ObjectReference{Name: "us-1"}}},
 		backup: &v1.Backup{
 			ObjectMeta: metav1.ObjectMeta{Name: "b"},
-			Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, CopyToRegions: []string{"us-east-1"}},
+			Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupSnapshot, CopyToRegions: []string{"us-east-1"}},
 			Status: v1.BackupStatus{
 				Phase: v1.BackupCompleted, Provider: v1.ProviderAWS, Account: "prod", Engine: v1.EnginePostgreSQL, Version: "13.4",
 				Snapshots: []v1.VolumeSnapshot{{
@@ -33,7 +33,7 @@ func situation() *work {
 		},
 		member: &v1.MemberCluster{
 			ObjectMeta: metav1.ObjectMeta{Name: "us-1"},
-			Spec:       v1.MemberClusterSpec{CloudAccountRef: &v1.CloudAccountReference{Name: "prod"}},
+			Spec:       v1.MemberClusterSpec{CloudAccountRef: &v1.ObjectReference{Name: "prod"}},
 			Status:     v1.MemberClusterStatus{Provider: v1.ProviderAWS, Region: "us-east-1", Zones: []string{"us-east-1a", "us-east-1b"}},
 		},
 		app: &v1.EcommerceApp{Spec: v1.EcommerceAppSpec{Database: &v1.Database{Engine: v1.EnginePostgreSQL, Version: "13.9"}}},

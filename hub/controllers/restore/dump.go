@@ -64,8 +64,8 @@ func (w *work) run() logical.Run {
 // shop is the way into the application's database.
 func (w *work) shop() logical.Shop {
 	s := logical.Shop{Run: w.run(), Copy: w.targetFacts.copy}
-	s.Overwrite, s.Here = w.restore.Spec.Overwrite, w.member.Name == w.backup.Spec.ClusterName
-	s.Into.Owner = manifest.Owner{Name: w.backup.Spec.AppName, Namespace: w.restore.Namespace}
+	s.Overwrite, s.Here = w.restore.Spec.Overwrite, w.member.Name == w.backup.Spec.ClusterRef.Name
+	s.Into.Owner = manifest.Owner{Name: w.backup.Spec.AppRef.Name, Namespace: w.restore.Namespace}
 	if s.Copy != nil {
 		s.Owners = []metav1.OwnerReference{{
 			APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: s.Copy.Name, UID: s.Copy.UID,

@@ -28,9 +28,9 @@ func (w *work) find(ctx context.Context) (stepresult.Result, error) {
 // get reads what a Restore works on from the hub. Backup or member may be no more.
 func (w *work) get(ctx context.Context) (stepresult.Result, error) {
 	w.backup, w.member, w.app = &v1.Backup{}, &v1.MemberCluster{}, &v1.EcommerceApp{}
-	err := w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.restore.Spec.BackupName}, w.backup)
+	err := w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.restore.Spec.BackupRef.Name}, w.backup)
 	if apierrors.IsNotFound(err) {
-		return stepresult.Fail(v1.ReasonBackupNotFound, "there is no Backup %q", w.restore.Spec.BackupName), nil
+		return stepresult.Fail(v1.ReasonBackupNotFound, "there is no Backup %q", w.restore.Spec.BackupRef.Name), nil
 	}
 	if err != nil {
 		return stepresult.Result{}, fmt.Errorf("getting the backup: %w", err)
@@ -42,7 +42,7 @@ func (w *work) get(ctx context.Context) (stepresult.Result, error) {
 	if err != nil {
 		return stepresult.Result{}, fmt.Errorf("getting the member: %w", err)
 	}
-	err = w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppName}, w.app)
+	err = w.client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppRef.Name}, w.app)
 	if apierrors.IsNotFound(err) {
 		w.app = nil
 	} else if err != nil {
@@ -60,10 +60,10 @@ func (w *work) database() *v1.Database {
 }
 
 func (w *work) clusterName() string {
-	if w.restore.Spec.ClusterName != "" {
-		return w.restore.Spec.ClusterName
+	if w.restore.Spec.ClusterRef.Name != "" {
+		return w.restore.Spec.ClusterRef.Name
 	}
-	return w.backup.Spec.ClusterName
+	return w.backup.Spec.ClusterRef.Name
 }
 
 // possible tells whether the backup can be restored there.
@@ -151,7 +151,7 @@ func (w *work) replaceable(ctx context.Context) stepresult.Result {
 		return stepresult.Fail(v1.ReasonInUse, "the database in %s has %d pods, and all but the first would keep the data that they have: "+
 			"set spec.database.replicas to 1, and delete the claims of the others before there are more again", w.member.Name, *n)
 	}
-	if w.member.Name == w.backup.Spec.ClusterName {
+	if w.member.Name == w.backup.Spec.ClusterRef.Name {
 		return stepresult.Result{}
 	}
 	return w.samePasswords(ctx)

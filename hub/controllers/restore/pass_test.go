@@ -137,10 +137,10 @@ func newDumpBench() *dumpBench {
 	}}
 	b := &dumpBench{
 		hub: newServer(
-			&v1.Restore{ObjectMeta: named("r"), Spec: v1.RestoreSpec{BackupName: "b"}},
+			&v1.Restore{ObjectMeta: named("r"), Spec: v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "b"}}},
 			&v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}, app.DeepCopy(),
 			&v1.Backup{
-				ObjectMeta: named("b"), Spec: v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump},
+				ObjectMeta: named("b"), Spec: v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump},
 				Status: v1.BackupStatus{
 					Phase: v1.BackupCompleted, Engine: v1.EnginePostgreSQL, Version: "15.4",
 					Dump: &v1.DumpFile{Claim: "dumps", File: "backup-20260302T020000Z.dump", Bytes: 7, SHA256: strings.Repeat("0", 64)},

@@ -77,7 +77,7 @@ func (w *work) read(ctx context.Context) (*targetFacts, error) {
 	found := &targetFacts{cluster: in, claims: map[string]*claim{}}
 	reader := in.GetAPIReader()
 	copied := &v1.EcommerceApp{}
-	err = reader.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppName}, copied)
+	err = reader.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppRef.Name}, copied)
 	switch {
 	case err == nil && !w.restore.Spec.Verify:
 		found.copy = copied

@@ -30,7 +30,7 @@ func (w *work) stopDatabase(ctx context.Context) stepresult.Result {
 		return w.memberTrouble(err)
 	}
 	pod := &corev1.Pod{}
-	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppName)}
+	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
 	err := w.targetFacts.cluster.GetAPIReader().Get(ctx, key, pod)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -162,7 +162,7 @@ func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
 			return fmt.Errorf("making the namespace: %w", err)
 		}
 	}
-	claim := render.DatabaseClaim(w.backup.Spec.AppName, w.namespace(), w.backup.Status.Engine)
+	claim := render.DatabaseClaim(w.backup.Spec.AppRef.Name, w.namespace(), w.backup.Status.Engine)
 	claim.Name = v.Claim
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
 		AccessModes: pv.Spec.AccessModes, VolumeName: pv.Name, StorageClassName: new(w.targetFacts.class.Name),
@@ -191,7 +191,7 @@ func (w *work) startDatabase(ctx context.Context) stepresult.Result {
 		return w.memberTrouble(err)
 	}
 	pod := &corev1.Pod{}
-	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppName)}
+	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
 	err = w.targetFacts.cluster.GetAPIReader().Get(ctx, key, pod)
 	if client.IgnoreNotFound(err) != nil {
 		return w.memberTrouble(err)

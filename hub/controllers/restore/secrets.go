@@ -14,7 +14,7 @@ import (
 // carrySecrets brings the passwords that are in the data to a cluster that has never had
 // the database.
 func (w *work) carrySecrets(ctx context.Context) stepresult.Result {
-	if w.targetFacts.copy != nil || w.member.Name == w.backup.Spec.ClusterName {
+	if w.targetFacts.copy != nil || w.member.Name == w.backup.Spec.ClusterRef.Name {
 		return stepresult.Result{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
@@ -36,9 +36,9 @@ func (w *work) samePasswords(ctx context.Context) stepresult.Result {
 func (w *work) move() credentials.Move {
 	return credentials.Move{
 		Source: func(ctx context.Context) (cluster.Cluster, error) {
-			return w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterName))
+			return w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 		},
-		Target: w.targetFacts.cluster, From: w.backup.Spec.ClusterName, To: w.member.Name,
-		App: client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppName},
+		Target: w.targetFacts.cluster, From: w.backup.Spec.ClusterRef.Name, To: w.member.Name,
+		App: client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppRef.Name},
 	}
 }

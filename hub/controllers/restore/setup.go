@@ -77,7 +77,7 @@ func (r *Reconciler) restoresOf(ctx context.Context, backup client.Object) []rec
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {
-		if list.Items[i].Spec.BackupName == backup.GetName() && !done(&list.Items[i]) {
+		if list.Items[i].Spec.BackupRef.Name == backup.GetName() && !done(&list.Items[i]) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}
@@ -93,14 +93,14 @@ func (r *Reconciler) clusterOf(ctx context.Context, request reconcile.Request) (
 		}
 		return "", fmt.Errorf("getting the restore: %w", err)
 	}
-	name := restore.Spec.ClusterName
+	name := restore.Spec.ClusterRef.Name
 	if name == "" {
 		backup := &v1.Backup{}
-		key := client.ObjectKey{Namespace: restore.Namespace, Name: restore.Spec.BackupName}
+		key := client.ObjectKey{Namespace: restore.Namespace, Name: restore.Spec.BackupRef.Name}
 		if err := r.client.Get(ctx, key, backup, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
 			return "", fmt.Errorf("getting the backup: %w", err)
 		}
-		name = backup.Spec.ClusterName
+		name = backup.Spec.ClusterRef.Name
 	}
 	return queues.OfMember(ctx, r.client, name)
 }

@@ -48,7 +48,7 @@ func (w *work) verification() verification.Verification {
 	sum := sha256.Sum256([]byte(w.restore.UID))
 	d := verification.Verification{
 		Name: "v-" + hex.EncodeToString(sum[:8]), Engine: w.backup.Status.Engine, Version: w.backup.Status.Version,
-		Credentials: client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabaseCredentials(w.backup.Spec.AppName)},
+		Credentials: client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabaseCredentials(w.backup.Spec.AppRef.Name)},
 		Storage:     resource.MustParse("1Gi"), // The claim is there already, and nobody reads this.
 	}
 	db := w.database()

@@ -102,7 +102,7 @@ func TestWhatAMemberCannotHave(t *testing.T) {
 func TestTheMethodOfACopy(t *testing.T) {
 	t.Parallel()
 	withAccount := awsMember(csi.DriverEBS)
-	withAccount.Spec.CloudAccountRef = &v1.CloudAccountReference{Name: "prod"}
+	withAccount.Spec.CloudAccountRef = &v1.ObjectReference{Name: "prod"}
 	tests := map[string]struct {
 		member       *v1.MemberCluster
 		method, want v1.BackupMethod

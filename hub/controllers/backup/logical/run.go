@@ -59,7 +59,7 @@ func (r Run) Advance(ctx context.Context) stepresult.Result {
 // jobName is the same from whoever asks, and another for each Backup. That of a scheduled time is
 // the name that the CronJob's controller gives to its Job: whoever comes second finds it there.
 func (r Run) jobName() string {
-	cronJob := render.DatabaseCronJob(r.Backup.Spec.AppName)
+	cronJob := render.DatabaseCronJob(r.Backup.Spec.AppRef.Name)
 	if scheduledTime := r.Backup.Spec.ScheduledTime; scheduledTime != nil {
 		return cronJob + "-" + strconv.FormatInt(scheduledTime.Unix()/60, 10)
 	}
@@ -74,21 +74,21 @@ func (r Run) ours(job *batchv1.Job) bool {
 	}
 	owner := metav1.GetControllerOf(job)
 	return r.Backup.Spec.ScheduledTime != nil && owner != nil &&
-		owner.Kind == "CronJob" && owner.Name == render.DatabaseCronJob(r.Backup.Spec.AppName)
+		owner.Kind == "CronJob" && owner.Name == render.DatabaseCronJob(r.Backup.Spec.AppRef.Name)
 }
 
 // begin makes the Job.
 func (r Run) begin(ctx context.Context) stepresult.Result {
 	from := &batchv1.CronJob{}
-	name := render.DatabaseCronJob(r.Backup.Spec.AppName)
+	name := render.DatabaseCronJob(r.Backup.Spec.AppRef.Name)
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: name}, from)
 	switch {
 	case apierrors.IsNotFound(err):
-		return stepresult.Hold(stepresult.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", r.Backup.Spec.ClusterName, name)
+		return stepresult.Hold(stepresult.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", r.Backup.Spec.ClusterRef.Name, name)
 	case err != nil:
 		return r.trouble(err)
-	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != manifest.LabelValue(r.Backup.Spec.AppName):
-		return stepresult.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, r.Backup.Spec.ClusterName)
+	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != manifest.LabelValue(r.Backup.Spec.AppRef.Name):
+		return stepresult.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, r.Backup.Spec.ClusterRef.Name)
 	}
 	if v := r.serves(ctx); v.Stops() {
 		return v
@@ -97,7 +97,7 @@ func (r Run) begin(ctx context.Context) stepresult.Result {
 	err = r.Writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager))
 	switch {
 	case apierrors.IsInvalid(err):
-		return stepresult.Fail(v1.ReasonDumpFailed, "%s does not accept the Job %s: %s", r.Backup.Spec.ClusterName, job.Name, logicalbackup.Said(err.Error()))
+		return stepresult.Fail(v1.ReasonDumpFailed, "%s does not accept the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, logicalbackup.Said(err.Error()))
 	case apierrors.IsAlreadyExists(err):
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
 	case err != nil:
@@ -111,7 +111,7 @@ func (r Run) begin(ctx context.Context) stepresult.Result {
 // being restored, is waited for instead of being dumped in vain.
 func (r Run) serves(ctx context.Context) stepresult.Result {
 	copied := &v1.EcommerceApp{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.Backup.Spec.AppName}, copied)
+	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.Backup.Spec.AppRef.Name}, copied)
 	if client.IgnoreNotFound(err) != nil {
 		return r.trouble(err)
 	}
@@ -119,7 +119,7 @@ func (r Run) serves(ctx context.Context) stepresult.Result {
 		return v
 	}
 	pod := &corev1.Pod{}
-	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: render.DatabasePod(r.Backup.Spec.AppName)}, pod)
+	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: render.DatabasePod(r.Backup.Spec.AppRef.Name)}, pod)
 	if client.IgnoreNotFound(err) != nil {
 		return r.trouble(err)
 	}
@@ -128,7 +128,7 @@ func (r Run) serves(ctx context.Context) stepresult.Result {
 			return stepresult.Result{}
 		}
 	}
-	return stepresult.Hold(stepresult.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterName)
+	return stepresult.Hold(stepresult.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterRef.Name)
 }
 
 // Restored tells whether a Restore works on the database of a copy: what it has until then
@@ -138,7 +138,7 @@ func Restored(b *v1.Backup, copied *v1.EcommerceApp) stepresult.Result {
 	if name == "" {
 		return stepresult.Result{}
 	}
-	return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "the Restore %s works on the database in %s", name, b.Spec.ClusterName)
+	return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "the Restore %s works on the database in %s", name, b.Spec.ClusterRef.Name)
 }
 
 // job returns the Job that runs a CronJob once.
@@ -241,7 +241,7 @@ func (r Run) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
 }
 
 func (r Run) trouble(err error) stepresult.Result {
-	return trouble(r.Backup.Spec.ClusterName, "Jobs", err)
+	return trouble(r.Backup.Spec.ClusterRef.Name, "Jobs", err)
 }
 
 // trouble is what an error of a member means that was asked for some objects.

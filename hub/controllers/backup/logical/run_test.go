@@ -143,7 +143,7 @@ func newMember() *member {
 func newBackup() *v1.Backup {
 	return &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-eu-1-manual", UID: "backup-1"},
-		Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump},
+		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump},
 		Status:     v1.BackupStatus{StartTime: &metav1.Time{Time: now()}},
 	}
 }

@@ -166,7 +166,7 @@ func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	err = logicalbackup.Deliver(writing, s.Writer, job, secret)
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsRequestEntityTooLargeError(err):
-		return stepresult.Fail(v1.ReasonSendFailed, "%s does not accept the Job %s: %s", s.Backup.Spec.ClusterName, job.Name, apierrors.ReasonForError(err)), nil
+		return stepresult.Fail(v1.ReasonSendFailed, "%s does not accept the Job %s: %s", s.Backup.Spec.ClusterRef.Name, job.Name, apierrors.ReasonForError(err)), nil
 	case err != nil:
 		return s.trouble(err), nil
 	}
@@ -183,7 +183,7 @@ func (s Send) job(owner metav1.OwnerReference, what order.Order) (*batchv1.Job, 
 		Job: jobs.Job{
 			Namespace: s.Backup.Namespace, Name: s.key().Name, Owners: []metav1.OwnerReference{owner},
 			Labels: map[string]string{
-				v1.BackupLabel: manifest.LabelValue(s.Backup.Name), v1.InstanceLabel: manifest.LabelValue(s.Backup.Spec.AppName),
+				v1.BackupLabel: manifest.LabelValue(s.Backup.Name), v1.InstanceLabel: manifest.LabelValue(s.Backup.Spec.AppRef.Name),
 			},
 		},
 		Image: s.Image, Order: text, Claim: s.Backup.Status.Dump.Claim,
@@ -195,10 +195,10 @@ func (s Send) copyInMember(ctx context.Context) (metav1.OwnerReference, stepresu
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	app := &v1.EcommerceApp{}
-	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Backup.Namespace, Name: s.Backup.Spec.AppName}, app)
+	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Backup.Namespace, Name: s.Backup.Spec.AppRef.Name}, app)
 	switch {
 	case apierrors.IsNotFound(err):
-		return metav1.OwnerReference{}, stepresult.Fail(v1.ReasonSendFailed, "the application is not in %s any more", s.Backup.Spec.ClusterName)
+		return metav1.OwnerReference{}, stepresult.Fail(v1.ReasonSendFailed, "the application is not in %s any more", s.Backup.Spec.ClusterRef.Name)
 	case err != nil:
 		return metav1.OwnerReference{}, s.trouble(err)
 	}
@@ -227,7 +227,7 @@ func (s Send) sending(job, why string) stepresult.Result {
 }
 
 func (s Send) trouble(err error) stepresult.Result {
-	return trouble(s.Backup.Spec.ClusterName, "Jobs and Secrets", err)
+	return trouble(s.Backup.Spec.ClusterRef.Name, "Jobs and Secrets", err)
 }
 
 // judge returns what an error of the bucket means. That there is no bucket may be put right.

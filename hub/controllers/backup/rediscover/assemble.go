@@ -64,7 +64,7 @@ func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 	b := v1.Backup{
 		ObjectMeta: f.meta(tags[cloud.TagNamespace], tags[cloud.TagBackup], labels{tags[cloud.TagAppName], tags[cloud.TagCluster]}),
 		Spec: v1.BackupSpec{
-			AppName: tags[cloud.TagAppName], ClusterName: tags[cloud.TagCluster],
+			AppRef: v1.ObjectReference{Name: tags[cloud.TagAppName]}, ClusterRef: v1.ObjectReference{Name: tags[cloud.TagCluster]},
 			Method: v1.BackupSnapshot, Deletion: v1.DeletionRetain,
 		},
 		Status: v1.BackupStatus{

@@ -57,7 +57,7 @@ func TestABackupIsFoundWhole(t *testing.T) {
 			Labels:      map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: "shop", v1.ClusterLabel: "eu-1"},
 		},
 		Spec: v1.BackupSpec{
-			AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, Deletion: v1.DeletionRetain,
+			AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupSnapshot, Deletion: v1.DeletionRetain,
 			ScheduledTime: &metav1.Time{Time: noon().Add(-10 * time.Hour)},
 		},
 		Status: v1.BackupStatus{

@@ -160,7 +160,7 @@ func (f found) dump(m logicalbackup.Manifest, at v1.DumpObject, whole bool) v1.B
 	b := v1.Backup{
 		ObjectMeta: f.meta(m.Namespace, m.Backup, labels{m.App, m.Cluster}),
 		Spec: v1.BackupSpec{
-			AppName: m.App, ClusterName: m.Cluster, Method: v1.BackupDump, Deletion: v1.DeletionRetain,
+			AppRef: v1.ObjectReference{Name: m.App}, ClusterRef: v1.ObjectReference{Name: m.Cluster}, Method: v1.BackupDump, Deletion: v1.DeletionRetain,
 		},
 		Status: v1.BackupStatus{
 			Phase: v1.BackupCompleted, Message: "Found again in the bucket",

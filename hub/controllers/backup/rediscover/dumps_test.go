@@ -41,7 +41,7 @@ func stored(t *testing.T, store *bucket.Store, change func(*v1.Backup)) string {
 	scheduledTime := metav1.NewTime(noon().Add(-10 * time.Hour))
 	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-1", UID: "b-1"},
-		Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump, ScheduledTime: &scheduledTime},
+		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump, ScheduledTime: &scheduledTime},
 		Status: v1.BackupStatus{
 			AppUID: "uid", Provider: v1.ProviderLocal, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", SnapshotTime: &scheduledTime,
 			Dump: &v1.DumpFile{Claim: "shop-database-backup", Job: "j", File: "backup-20260301T020000Z.sql.gz", Bytes: 3, SHA256: strings.Repeat("a", 64)},
@@ -92,7 +92,7 @@ func TestADumpIsFound(t *testing.T) {
 			Annotations: map[string]string{v1.RediscoveredAnnotation: "prod"},
 			Labels:      map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: "shop", v1.ClusterLabel: "eu-1"},
 		},
-		Spec: v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump, Deletion: v1.DeletionRetain, ScheduledTime: &scheduledTime},
+		Spec: v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump, Deletion: v1.DeletionRetain, ScheduledTime: &scheduledTime},
 		Status: v1.BackupStatus{
 			Phase: v1.BackupCompleted, Message: "Found again in the bucket", AppUID: "uid", Account: "prod",
 			Provider: v1.ProviderLocal, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", Size: "3",

@@ -21,7 +21,7 @@ func (in input) by(method v1.BackupMethod, cluster string) []*v1.Backup {
 		if b.Status.AppUID != "" && b.Status.AppUID != string(in.app.UID) {
 			continue // Of an application of the same name that is no more: they are kept.
 		}
-		if b.Spec.ClusterName == cluster && (b.Spec.Method == v1.BackupDump) == (method == v1.BackupDump) {
+		if b.Spec.ClusterRef.Name == cluster && (b.Spec.Method == v1.BackupDump) == (method == v1.BackupDump) {
 			out = append(out, b)
 		}
 	}
@@ -178,7 +178,7 @@ func stateOf(b *v1.Backup) schedule.State {
 func (in input) pinned(b *v1.Backup) string {
 	for i := range in.restores {
 		r := &in.restores[i]
-		if r.Spec.BackupName == b.Name && r.Status.Phase != v1.RestoreCompleted && r.Status.Phase != v1.RestoreFailed {
+		if r.Spec.BackupRef.Name == b.Name && r.Status.Phase != v1.RestoreCompleted && r.Status.Phase != v1.RestoreFailed {
 			return fmt.Sprintf("being restored by %s", r.Name)
 		}
 	}

@@ -318,7 +318,7 @@ func (in input) backupFor(p memberFacts, scheduledTime time.Time) *v1.Backup {
 			},
 		},
 		Spec: v1.BackupSpec{
-			AppName: in.app.Name, ClusterName: p.name, Method: p.method, ScheduledTime: &metav1.Time{Time: scheduledTime},
+			AppRef: v1.ObjectReference{Name: in.app.Name}, ClusterRef: v1.ObjectReference{Name: p.name}, Method: p.method, ScheduledTime: &metav1.Time{Time: scheduledTime},
 			Deletion: v1.DeletionRetain,
 		},
 	}

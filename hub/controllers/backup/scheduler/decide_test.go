@@ -36,7 +36,7 @@ func situation(now string) input {
 	}
 	member := &v1.MemberCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "eu-1"},
-		Spec:       v1.MemberClusterSpec{CloudAccountRef: &v1.CloudAccountReference{Name: "prod"}},
+		Spec:       v1.MemberClusterSpec{CloudAccountRef: &v1.ObjectReference{Name: "prod"}},
 		Status:     v1.MemberClusterStatus{Provider: v1.ProviderAWS, Region: "eu-west-1"},
 	}
 	return input{app: app, members: map[string]*v1.MemberCluster{"eu-1": member}, now: at(now)}
@@ -53,7 +53,7 @@ func backup(scheduledTime string, phase v1.BackupPhase) v1.Backup {
 	when := at(scheduledTime)
 	b := v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-eu-1-" + when.Format("20060102-1504"), CreationTimestamp: metav1.NewTime(when)},
-		Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, ScheduledTime: &metav1.Time{Time: when}},
+		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupSnapshot, ScheduledTime: &metav1.Time{Time: when}},
 		Status:     v1.BackupStatus{Phase: phase, Message: "the cloud said no"},
 	}
 	if phase == v1.BackupCompleted {
@@ -128,7 +128,7 @@ func TestEachClusterIsBackedUpBeforeAnUpgrade(t *testing.T) {
 	in.members["eu-2"] = in.members["eu-1"]
 	in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: "13.4"}, {Name: "eu-2", Version: "13.4"}}
 	in.app.Spec.Database.Version = "13.5"
-	if made := decide(in).Make; len(made) != 2 || made[0].Spec.ClusterName == made[1].Spec.ClusterName {
+	if made := decide(in).Make; len(made) != 2 || made[0].Spec.ClusterRef.Name == made[1].Spec.ClusterRef.Name {
 		t.Errorf("made %v, want one for each cluster", made)
 	}
 }
@@ -140,7 +140,7 @@ func TestBackupForScheduledTime(t *testing.T) {
 		t.Fatalf("made %d", len(made))
 	}
 	want := v1.BackupSpec{
-		AppName: "shop", ClusterName: "eu-1", Method: v1.BackupSnapshot, ScheduledTime: &metav1.Time{Time: at("2026-03-02T02:00:00Z")},
+		AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupSnapshot, ScheduledTime: &metav1.Time{Time: at("2026-03-02T02:00:00Z")},
 		CopyToRegions: []string{"us-east-1"}, Deletion: v1.DeletionRetain,
 	}
 	if diff := cmp.Diff(want, made[0].Spec); diff != "" {
@@ -294,7 +294,7 @@ func TestWhatIsDeleted(t *testing.T) {
 		in.backups = append(in.backups, old(days))
 	}
 	pinned := in.backups[8].Name
-	in.restores = []v1.Restore{{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Spec: v1.RestoreSpec{BackupName: pinned}}}
+	in.restores = []v1.Restore{{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Spec: v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: pinned}}}}
 	names := func() []string {
 		var out []string
 		for _, d := range decide(in).Delete {

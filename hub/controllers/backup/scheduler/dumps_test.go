@@ -56,8 +56,8 @@ func TestDumpsAreNoSnapshots(t *testing.T) {
 				t.Fatalf("%d are to be proven, want %d", len(plan.Verify), proven)
 			}
 			for _, r := range plan.Verify {
-				if r.Spec.BackupName != "shop-eu-1-20260302-0200" {
-					t.Errorf("%s is to be proven", r.Spec.BackupName)
+				if r.Spec.BackupRef.Name != "shop-eu-1-20260302-0200" {
+					t.Errorf("%s is to be proven", r.Spec.BackupRef.Name)
 				}
 			}
 		})
@@ -88,7 +88,7 @@ func TestDumpForScheduledTime(t *testing.T) {
 		t.Fatalf("made %d", len(made))
 	}
 	want := v1.BackupSpec{
-		AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump, ScheduledTime: &metav1.Time{Time: at("2026-03-02T02:00:00Z")},
+		AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump, ScheduledTime: &metav1.Time{Time: at("2026-03-02T02:00:00Z")},
 		Deletion: v1.DeletionRetain,
 	}
 	if diff := cmp.Diff(want, made[0].Spec); diff != "" || made[0].Name != "shop-eu-1-20260302-0200" {
@@ -99,10 +99,10 @@ func TestDumpForScheduledTime(t *testing.T) {
 // TestHowAClusterIsBackedUp, by the method, the account and the provider.
 func TestHowAClusterIsBackedUp(t *testing.T) {
 	t.Parallel()
-	account := &v1.CloudAccountReference{Name: "prod"}
+	account := &v1.ObjectReference{Name: "prod"}
 	for name, tt := range map[string]struct {
 		method   v1.BackupMethod
-		account  *v1.CloudAccountReference
+		account  *v1.ObjectReference
 		provider v1.Provider
 		want     v1.BackupMethod
 	}{
@@ -173,7 +173,7 @@ func TestDumpsAreProven(t *testing.T) {
 			in.members["eu-1"].Spec.Mode = tt.mode
 			plan, got := decide(in), ""
 			for _, r := range plan.Verify {
-				got += r.Spec.BackupName
+				got += r.Spec.BackupRef.Name
 			}
 			if got != tt.want || plan.Condition.Message != tt.message {
 				t.Errorf("to be proven %q, want %q; %s", got, tt.want, plan.Condition.Message)

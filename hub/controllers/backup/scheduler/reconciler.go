@@ -29,7 +29,7 @@ import (
 const (
 	controllerName = "backup-plan"
 	// backupsByApp indexes Backups by the name of their application.
-	backupsByApp = "plan/spec.appName"
+	backupsByApp = "plan/spec.appRef.name"
 
 	conflictDelay = 200 * time.Millisecond
 	retryFirst    = time.Second
@@ -73,7 +73,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	r := &Reconciler{client: mgr.GetClient(), options: options, started: sync.OnceValue(options.Clock.Now)}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.Backup{}, backupsByApp, func(o client.Object) []string {
 		if b, ok := o.(*v1.Backup); ok {
-			return []string{b.Spec.AppName}
+			return []string{b.Spec.AppRef.Name}
 		}
 		return nil
 	}); err != nil {
@@ -98,7 +98,7 @@ func appOf(_ context.Context, o client.Object) []reconcile.Request {
 	if !ok {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.AppName}}}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.AppRef.Name}}}
 }
 
 // appOfRestore asks for the application whose backup is proven.
@@ -176,7 +176,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 // act makes and deletes what a plan says.
 func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, plan Plan) error {
 	for _, b := range plan.Make {
-		if err := r.make(ctx, app, b, plan.Missed[b.Spec.ClusterName]); err != nil {
+		if err := r.make(ctx, app, b, plan.Missed[b.Spec.ClusterRef.Name]); err != nil {
 			return err
 		}
 	}
@@ -246,10 +246,10 @@ func (r *Reconciler) make(ctx context.Context, app *v1.EcommerceApp, b *v1.Backu
 	if err != nil {
 		return fmt.Errorf("making backup %q: %w", b.Name, err)
 	}
-	r.options.Recorder.Eventf(app, b, corev1.EventTypeNormal, "BackupStarted", "BackUp", "Backing up %s as %s", b.Spec.ClusterName, b.Name)
+	r.options.Recorder.Eventf(app, b, corev1.EventTypeNormal, "BackupStarted", "BackUp", "Backing up %s as %s", b.Spec.ClusterRef.Name, b.Name)
 	if missed > 0 {
 		r.options.Recorder.Eventf(app, b, corev1.EventTypeWarning, "BackupsMissed", "BackUp", "%d runs of the schedule were missed in %s; %s makes up for them",
-			missed, b.Spec.ClusterName, b.Name)
+			missed, b.Spec.ClusterRef.Name, b.Name)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func begun(b *v1.Backup) time.Time {
 
 // makes tells whether a Backup of a cluster is to be made.
 func (p *Plan) makes(cluster string) bool {
-	return slices.ContainsFunc(p.Make, func(b *v1.Backup) bool { return b.Spec.ClusterName == cluster })
+	return slices.ContainsFunc(p.Make, func(b *v1.Backup) bool { return b.Spec.ClusterRef.Name == cluster })
 }
 
 // upgradeTime is when another version was first asked for in a cluster.

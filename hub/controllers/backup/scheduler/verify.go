@@ -50,7 +50,7 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) trouble {
 	}
 	if failed {
 		last := tried[len(tried)-1]
-		return trouble{v1.ReasonVerificationFailed, fmt.Sprintf("%s: backup %s could not be verified: %s", s.Cluster, last.Spec.BackupName, last.Status.Message)}
+		return trouble{v1.ReasonVerificationFailed, fmt.Sprintf("%s: backup %s could not be verified: %s", s.Cluster, last.Spec.BackupRef.Name, last.Status.Message)}
 	}
 	return trouble{}
 }
@@ -68,7 +68,7 @@ func (in input) verifications(cluster string) []*v1.Restore {
 	var out []*v1.Restore
 	for i := range in.restores {
 		r := &in.restores[i]
-		if r.Spec.Verify && r.Spec.ClusterName == cluster && r.Labels[v1.InstanceLabel] == in.app.Name && r.DeletionTimestamp.IsZero() {
+		if r.Spec.Verify && r.Spec.ClusterRef.Name == cluster && r.Labels[v1.InstanceLabel] == in.app.Name && r.DeletionTimestamp.IsZero() {
 			out = append(out, r)
 		}
 	}
@@ -97,6 +97,6 @@ func (in input) verification(cluster, backup string, scheduledTime time.Time) *v
 			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, cluster, scheduledTime) + "-verify",
 			Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: in.app.Name, v1.ClusterLabel: cluster},
 		},
-		Spec: v1.RestoreSpec{BackupName: backup, ClusterName: cluster, Verify: true},
+		Spec: v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup}, ClusterRef: v1.ObjectReference{Name: cluster}, Verify: true},
 	}
 }

@@ -32,7 +32,7 @@ func TestBackupsAreProven(t *testing.T) {
 	if len(plan.Verify) != 1 {
 		t.Fatalf("%d verifications are due, want one", len(plan.Verify))
 	}
-	want := v1.RestoreSpec{BackupName: "shop-eu-1-20260303-0200", ClusterName: "eu-1", Verify: true}
+	want := v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "shop-eu-1-20260303-0200"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Verify: true}
 	if diff := cmp.Diff(want, plan.Verify[0].Spec); diff != "" || plan.Verify[0].Name != "shop-eu-1-20260303-0400-verify" {
 		t.Errorf("%s (-want +got):\n%s", plan.Verify[0].Name, diff)
 	}

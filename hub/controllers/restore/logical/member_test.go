@@ -58,7 +58,7 @@ func newStage(t *testing.T) *stage {
 		restore: &v1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "monday", UID: "r-1"}},
 		backup: &v1.Backup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "nightly", UID: "b-1"},
-			Spec:       v1.BackupSpec{AppName: "shop", ClusterName: "eu-1", Method: v1.BackupDump},
+			Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump},
 			Status: v1.BackupStatus{
 				Phase: v1.BackupCompleted, AppUID: "app-1", Account: "prod", Engine: v1.EnginePostgreSQL, Version: "15.4",
 				SnapshotTime: &metav1.Time{Time: now()},
@@ -158,7 +158,7 @@ func (s *stage) ends(t *testing.T, container string, code int32) {
 // shop is what a pass of the hub works with.
 func (s *stage) shop() Shop {
 	shop := Shop{Run: Run{
-		Restore: s.restore, Backup: s.backup, Cluster: s.cluster, Here: s.cluster == s.backup.Spec.ClusterName, Overwrite: s.restore.Spec.Overwrite,
+		Restore: s.restore, Backup: s.backup, Cluster: s.cluster, Here: s.cluster == s.backup.Spec.ClusterRef.Name, Overwrite: s.restore.Spec.Overwrite,
 		Reader: s, Writer: s, Image: s.image, Now: now(),
 		Bucket: func(context.Context, string) (accounts.Bucket, error) {
 			return accounts.Bucket{Objects: s.bucket, Name: s.bucket.name, CABundle: []byte("ca")}, nil

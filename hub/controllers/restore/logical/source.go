@@ -29,9 +29,9 @@ func Source(b *v1.Backup, at Target) (v1.DumpSource, stepresult.Result) {
 		return "", stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "the dump of Backup %q is on its way to the bucket", b.Name)
 	case at.Here:
 		return "", stepresult.Fail(v1.ReasonDumpMissing, "the dump %s is not on the claim %s of %s any more, and in no bucket: "+
-			"give the CloudAccount of %s spec.objectStorage for dumps to come", d.File, d.Claim, b.Spec.ClusterName, b.Spec.ClusterName)
+			"give the CloudAccount of %s spec.objectStorage for dumps to come", d.File, d.Claim, b.Spec.ClusterRef.Name, b.Spec.ClusterRef.Name)
 	default:
-		return "", stepresult.Fail(v1.ReasonDumpMissing, "the dump is only in %s: give its CloudAccount spec.objectStorage for dumps to come", b.Spec.ClusterName)
+		return "", stepresult.Fail(v1.ReasonDumpMissing, "the dump is only in %s: give its CloudAccount spec.objectStorage for dumps to come", b.Spec.ClusterRef.Name)
 	}
 }
 
