@@ -202,7 +202,7 @@ func TestHindered(t *testing.T) {
 
 func TestBackupsAreThoseOfTheReport(t *testing.T) {
 	t.Parallel()
-	entry := []v1.ClusterBackups{{Cluster: "a"}}
+	entry := []v1.ClusterBackups{{Name: "a"}}
 	report := &BackupReport{Condition: &metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent}, Clusters: entry}
 	stored := after(everywhere(), 1)
 	stored.Backups = report

@@ -14,7 +14,7 @@ func TestDispatchConcernsOnlyChangedCopies(t *testing.T) {
 	database := func(a *v1.EcommerceApp) { a.Spec.Database = &v1.Database{Version: "14.5"} }
 	held := func(a *v1.EcommerceApp) {
 		database(a)
-		a.Status.Backups = []v1.ClusterBackups{{Cluster: "b", Version: "13.4"}}
+		a.Status.Backups = []v1.ClusterBackups{{Name: "b", Version: "13.4"}}
 	}
 	tests := map[string]struct {
 		before, after func(*v1.EcommerceApp)
