@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"runtime"
@@ -123,13 +124,13 @@ func (t *transfer) checksum(ctx context.Context, from release) (string, error) {
 }
 
 // save writes the answer to a file and returns its SHA-256.
-func (t *transfer) save(ctx context.Context, url, name string) (string, error) {
+func (t *transfer) save(ctx context.Context, address, name string) (string, error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("creating %q: %w", name, err)
 	}
 	sum := sha256.New()
-	err = t.get(ctx, url, func(answer io.Reader, length int64) error {
+	err = t.get(ctx, address, func(answer io.Reader, length int64) error {
 		t.expected.Add(max(length, 0))
 		_, err := io.Copy(io.MultiWriter(file, sum, (*counter)(&t.received)), answer)
 		return err
@@ -142,14 +143,14 @@ func (t *transfer) save(ctx context.Context, url, name string) (string, error) {
 
 // get hands the body of an answer and its length over. It gives up when the server is
 // silent for too long.
-func (t *transfer) get(ctx context.Context, url string, read func(answer io.Reader, length int64) error) error {
+func (t *transfer) get(ctx context.Context, address string, read func(answer io.Reader, length int64) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(t.Patience, func() { cancel(fmt.Errorf("%w for %s", errSilent, t.Patience)) })
 	defer silence.Stop()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return fmt.Errorf("making a request for %s: %w", url, err)
+		return fmt.Errorf("making a request for %s: %w", address, err)
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err == nil {
@@ -160,11 +161,15 @@ func (t *transfer) get(ctx context.Context, url string, read func(answer io.Read
 		}
 		err = errors.Join(err, answer.Body.Close())
 	}
+	// The client's error repeats the address.
+	if client := (*url.Error)(nil); errors.As(err, &client) {
+		err = client.Err
+	}
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("getting %s: %w", url, err)
+		return fmt.Errorf("getting %s: %w", address, err)
 	}
 	return nil
 }
