@@ -16,6 +16,8 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 GOTEST_FLAGS ?=
 # The limit for the tests of one package. A test that hangs ends with a stack trace.
 GOTEST_TIMEOUT ?= 20m
+# The packages that make test-unit tests.
+PACKAGES ?= ./...
 # The regular expression of the benchmarks that make bench runs.
 BENCH ?= .
 # KIND=1: make demo uses kind. KEEP=1: make e2e-kind does not delete its clusters.
@@ -136,8 +138,8 @@ test: binaries $(GOTESTSUM) ## Run all tests, on real control planes and databas
 
 # The tests of a package need a fleet if they link the package that builds control planes.
 .PHONY: test-unit
-test-unit: $(GOTESTSUM) ## Run the tests that need no control plane.
-	@packages="$$(go list -test -f '{{.ImportPath}}{{range .Deps}} {{.}}{{end}}' ./... | awk ' \
+test-unit: $(GOTESTSUM) ## Run the tests that need no control plane; PACKAGES=<patterns> selects some.
+	@packages="$$(go list -test -f '{{.ImportPath}}{{range .Deps}} {{.}}{{end}}' $(PACKAGES) | awk ' \
 	  $$1 !~ /\.test$$/ { next } \
 	  { for (i = 2; i <= NF; i++) if ($$i == "$(MODULE)/e2e/fleet/binaries") next } \
 	  { sub(/\.test$$/, "", $$1); print $$1 }')"; \
