@@ -102,7 +102,7 @@ const (
 	// StateCreating means that the point in time is not fixed yet.
 	StateCreating State = "Creating"
 	// StateTaken means that the point in time is fixed and the data still travels.
-	StateTaken State = "Cut"
+	StateTaken State = "Taken"
 	// StateReady means that it can be used.
 	StateReady State = "Ready"
 	// StateFailed means that it will never be ready.

@@ -70,7 +70,7 @@ type Database struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
-	// storageProfile is what the volumes are to be good at: standard, fast or archive.
+	// storageProfile is what the volumes are to be good at: Standard, Fast or Archive.
 	// Each cluster gets a class for it that fits its provider; clusters of the provider
 	// local use their default class. It cannot be changed, and not be given together
 	// with storageClassName.

@@ -231,7 +231,7 @@ type MemberClusterStatus struct {
 
 // ProfileClass is the StorageClass that a profile stands for in a cluster.
 type ProfileClass struct {
-	// profile is standard, fast or archive.
+	// profile is Standard, Fast or Archive.
 	// +required
 	// +kubebuilder:validation:MaxLength=16
 	Profile StorageProfile `json:"profile"`

@@ -2,17 +2,17 @@ package v1
 
 // StorageProfile is what storage is to be good at.
 //
-// +kubebuilder:validation:Enum=standard;fast;archive
+// +kubebuilder:validation:Enum=Standard;Fast;Archive
 type StorageProfile string
 
 // The storage profiles.
 const (
 	// StorageStandard is good for most databases.
-	StorageStandard StorageProfile = "standard"
+	StorageStandard StorageProfile = "Standard"
 	// StorageFast is for busy ones.
-	StorageFast StorageProfile = "fast"
+	StorageFast StorageProfile = "Fast"
 	// StorageArchive is for what is kept and seldom asked.
-	StorageArchive StorageProfile = "archive"
+	StorageArchive StorageProfile = "Archive"
 )
 
 // CloudConfig is what a provider's storage should be, used on clusters of that

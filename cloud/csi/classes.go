@@ -29,7 +29,7 @@ type ProfileClass struct {
 type ClassSet struct {
 	// Driver makes the volumes.
 	Driver string
-	// Profiles are the classes of the profiles standard, fast and archive, in that order.
+	// Profiles are the classes of the profiles Standard, Fast and Archive, in that order.
 	Profiles []ProfileClass
 	// Snapshots is the VolumeSnapshotClass, for clusters that have the kind.
 	Snapshots *unstructured.Unstructured
@@ -48,7 +48,7 @@ func Classes(c Cluster) (ClassSet, error) {
 		if err != nil {
 			return ClassSet{}, err
 		}
-		class := storageClass(driver, string(profile), d.parameters())
+		class := storageClass(driver, strings.ToLower(string(profile)), d.parameters())
 		class.Annotations[descriptionAnnotation] = "Shopfleet's profile " + string(profile) + ": " + d.describe()
 		set.Profiles = append(set.Profiles, ProfileClass{Profile: profile, Class: class})
 	}
@@ -64,7 +64,7 @@ func profiled(p v1.Provider, profile v1.StorageProfile) (disk, error) {
 	}
 	kind, known := kinds[p][profile]
 	if !known {
-		return disk{}, fmt.Errorf("the storage profile %q does not exist: give standard, fast or archive", profile)
+		return disk{}, fmt.Errorf("the storage profile %q does not exist: set Standard, Fast or Archive", profile)
 	}
 	d := disk{provider: p, kind: kind}
 	if p == v1.ProviderAWS && profile == v1.StorageFast {

@@ -179,9 +179,9 @@ func (s *server) testBackupStatus(t *testing.T) {
 			{"status.backups", tooMany + "501: must have at most 500 items", v1.EcommerceAppStatus{Backups: clusterBackups(501)}},
 			{"status.backups[1]", twice, v1.EcommerceAppStatus{Backups: append(clusterBackups(1), clusterBackups(1)...)}},
 		}},
-		{memberClusters(), []any{m{"storageClasses": []any{m{"profile": "standard"}, m{"profile": "fast", "className": "gp3"}, m{"profile": "archive"}}}}, []refusal{
-			{"status.storageClasses[1]", twice, m{"storageClasses": []any{m{"profile": "fast"}, m{"profile": "fast"}}}},
-			{"status.storageClasses[0].profile", unsupported, m{"storageClasses": []any{m{"profile": "slow"}}}},
+		{memberClusters(), []any{m{"storageClasses": []any{m{"profile": "Standard"}, m{"profile": "Fast", "className": "gp3"}, m{"profile": "Archive"}}}}, []refusal{
+			{"status.storageClasses[1]", twice, m{"storageClasses": []any{m{"profile": "Fast"}, m{"profile": "Fast"}}}},
+			{"status.storageClasses[0].profile", unsupported, m{"storageClasses": []any{m{"profile": "fast"}}}},
 		}},
 	} {
 		object := s.create(t.Context(), t, row.kind, edits{"metadata.name": "backup-status"}, inNamespace(row.kind, "status"))

@@ -205,7 +205,7 @@ func enums() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"EcommerceApp": {
 			"spec.database.engine":         {"mysql", "postgresql"},
-			"spec.database.storageProfile": {"archive", "fast", "standard"},
+			"spec.database.storageProfile": {"Archive", "Fast", "Standard"},
 			"spec.database.backup.method":  {"Auto", "Dump", "Snapshot"},
 			ebsBlock + ".type":             {"gp2", "gp3", "io1", "io2", "sc1", "st1"},
 			gcpBlock + ".pdType": {

@@ -26,13 +26,13 @@ func (s *server) testStorage(t *testing.T) {
 	at := edits{"metadata.namespace": "storage"}
 	bare := s.create(t.Context(), t, k, at)
 	s.checkUpdates(t, k, bare, []testCase{
-		{name: "profile given later", edits: edits{profile: "fast"}, field: profile, says: keep},
+		{name: "profile given later", edits: edits{profile: "Fast"}, field: profile, says: keep},
 		{name: "block given later", edits: block(azureBlock, "diskSku", "Premium_LRS")},
 	})
-	stored := s.create(t.Context(), t, k, at, edits{"metadata.name": "profiled", profile: "fast"}, block(ebsBlock, "type", "gp3"))
+	stored := s.create(t.Context(), t, k, at, edits{"metadata.name": "profiled", profile: "Fast"}, block(ebsBlock, "type", "gp3"))
 	s.checkUpdates(t, k, stored, []testCase{
 		{name: "nothing"},
-		{name: "other profile", edits: edits{profile: "standard"}, field: profile, says: keep},
+		{name: "other profile", edits: edits{profile: "Standard"}, field: profile, says: keep},
 		{name: "profile removed", edits: edits{profile: absent()}, field: profile, says: keep},
 		{
 			name: "class in place of the profile", edits: edits{profile: absent(), class: "gp3"}, field: profile, says: keep,
@@ -58,11 +58,11 @@ func block(path string, fields ...any) edits {
 func profileCases() []testCase {
 	const profile, class = "spec.database.storageProfile", "spec.database.storageClassName"
 	return []testCase{
-		{name: "profile", edits: edits{profile: "archive"}},
-		{name: "profile and block", edits: join(edits{profile: "fast"}, block(gcpBlock, "pdType", "pd-ssd"))},
+		{name: "profile", edits: edits{profile: "Archive"}},
+		{name: "profile and block", edits: join(edits{profile: "Fast"}, block(gcpBlock, "pdType", "pd-ssd"))},
 		{name: "class and block", edits: join(edits{class: "gp3"}, block(gcpBlock, "pdType", "pd-ssd"))},
 		{
-			name: "profile and class", edits: edits{profile: "fast", class: "gp3"},
+			name: "profile and class", edits: edits{profile: "Fast", class: "gp3"},
 			field: profile, says: "storageProfile must be absent when storageClassName is set: give one",
 		},
 		{name: "empty blocks", edits: edits{"spec.cloudConfig": map[string]any{"aws": map[string]any{}, "gcp": map[string]any{}, "azure": map[string]any{}}}},

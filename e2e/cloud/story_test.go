@@ -18,7 +18,7 @@ const (
 	namespace = "shop"
 	// shop is the application that runs on one member of each cloud and a local one.
 	shop = "shop"
-	// least is enough for the operations that the profile fast asks for everywhere, and
+	// least is enough for the operations that the profile Fast asks for everywhere, and
 	// storage is what it grows to.
 	least, storage = "16Gi", "20Gi"
 )

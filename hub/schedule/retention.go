@@ -29,7 +29,7 @@ const (
 	StatePending    State = "Pending"
 	StateInProgress State = "InProgress"
 	// StateTaken means that the point in time is fixed and the data still travels.
-	StateTaken     State = "Cut"
+	StateTaken     State = "Taken"
 	StateCompleted State = "Completed"
 	StateFailed    State = "Failed"
 	StateDeleting  State = "Deleting"

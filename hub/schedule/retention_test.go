@@ -71,7 +71,7 @@ func TestPruneOne(t *testing.T) {
 		"locked":                    {old(t, "x", 400, locked), "locked against deletion"},
 		"pending":                   {old(t, "x", 400, in(StatePending)), `neither completed nor failed: "Pending"`},
 		"in progress":               {old(t, "x", 400, in(StateInProgress)), `neither completed nor failed: "InProgress"`},
-		"cut":                       {old(t, "x", 400, in(StateTaken)), `neither completed nor failed: "Cut"`},
+		"taken":                     {old(t, "x", 400, in(StateTaken)), `neither completed nor failed: "Taken"`},
 		"on its way out":            {old(t, "x", 400, in(StateDeleting)), `neither completed nor failed: "Deleting"`},
 		"a state we do not know":    {old(t, "x", 400, in("Archived")), `neither completed nor failed: "Archived"`},
 		"no state":                  {old(t, "x", 400, in("")), `neither completed nor failed: ""`},

@@ -2,7 +2,7 @@
 //
 // # What
 //
-//   - The profiles standard, fast and archive, the classes that the cloudConfig of
+//   - The profiles Standard, Fast and Archive, the classes that the cloudConfig of
 //     applications asks for, and a VolumeSnapshotClass where the cluster has the kind.
 //     What they are is package cloud/csi's decision.
 //   - The condition StorageReady of a MemberCluster says whether they are there, and
