@@ -24,7 +24,7 @@ func (s *server) testColumns(t *testing.T) {
 		{ecommerceApps(), "eapp", both, "Name Phase Ready Clusters Regions Age", "Image Message"},
 		{memberClusters(), "mcl", ours, "Name Ready Reason Provider Region Version Age", "Mode Nodes Apps Orphans Message"},
 		{cloudAccounts(), "cacc", ours, "Name Ready Reason Provider Identity Bucket Age", "Message"},
-		{backups(), "ebk", ours, "Name App Cluster Phase Size Cut Age", "Consistency Verified Message"},
+		{backups(), "ebk", ours, "Name App Cluster Phase Size Taken Age", "Consistency Verified Message"},
 		{restores(), "erst", ours, "Name Backup Cluster Phase Age", "Message"},
 		{webApps(), "wa", both, "Name Phase Desired Available Age", "Image"},
 		{mySQLClusters(), "myc", both, "Name Phase Ready Version Storage Age", "Message"},

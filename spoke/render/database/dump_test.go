@@ -55,7 +55,7 @@ func (p *pod) dumped(t *testing.T, suffix string, want dumpManifest) string {
 	content := readFile(t, path)
 	sum := sha256.Sum256([]byte(content))
 	want.File, want.Bytes, want.SHA256 = base+suffix, int64(len(content)), hex.EncodeToString(sum[:])
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(dumpManifest{}, "CutTime", "CompletionTime")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(dumpManifest{}, "SnapshotTime", "CompletionTime")); diff != "" {
 		t.Errorf("manifest (-want +got):\n%s", diff)
 	}
 	if begun := got.SnapshotTime.Format("backup-20060102T150405Z"); begun != base || got.CompletionTime.Before(got.SnapshotTime) {
