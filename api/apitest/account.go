@@ -11,8 +11,8 @@ type AccountBuilder struct {
 	account v1.CloudAccount
 }
 
-// CloudAccount begins an account with the identity of the hub's own machine. Which
-// account it is has to be said.
+// CloudAccount returns a builder for an account with ambient credentials. Call AWS, GCP or
+// Azure on it.
 func CloudAccount(name string) *AccountBuilder {
 	b := &AccountBuilder{}
 	b.account.SetGroupVersionKind(v1.GroupVersion.WithKind("CloudAccount"))
@@ -21,35 +21,35 @@ func CloudAccount(name string) *AccountBuilder {
 	return b
 }
 
-// Obj returns a copy of what was built.
+// Obj returns a copy of the object.
 func (b *AccountBuilder) Obj() *v1.CloudAccount { return b.account.DeepCopy() }
 
-// With changes what no other method does.
+// With applies f to the object.
 func (b *AccountBuilder) With(change func(*v1.CloudAccount)) *AccountBuilder {
 	change(&b.account)
 	return b
 }
 
-// AWS makes it an account of Amazon Web Services.
+// AWS sets an account of Amazon Web Services.
 func (b *AccountBuilder) AWS(id string) *AccountBuilder {
 	b.account.Spec.Provider, b.account.Spec.AWS = v1.ProviderAWS, &v1.AWSAccount{AccountID: id}
 	return b
 }
 
-// GCP makes it a project of Google Cloud.
+// GCP sets a project of Google Cloud.
 func (b *AccountBuilder) GCP(project string) *AccountBuilder {
 	b.account.Spec.Provider, b.account.Spec.GCP = v1.ProviderGCP, &v1.GCPAccount{Project: project}
 	return b
 }
 
-// Azure makes it a resource group of Azure.
+// Azure sets a resource group of Azure.
 func (b *AccountBuilder) Azure(subscription, group string) *AccountBuilder {
 	b.account.Spec.Provider = v1.ProviderAzure
 	b.account.Spec.Azure = &v1.AzureAccount{SubscriptionID: subscription, ResourceGroup: group}
 	return b
 }
 
-// Secret gives it keys in a Secret.
+// Secret sets credentials in a Secret.
 func (b *AccountBuilder) Secret(name string) *AccountBuilder {
 	b.account.Spec.Credentials = v1.CloudCredentials{Type: v1.CredentialsSecret, SecretRef: &v1.LocalSecretReference{Name: name}}
 	return b

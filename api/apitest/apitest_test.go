@@ -62,7 +62,7 @@ func TestBackupsFitTogether(t *testing.T) {
 	}
 }
 
-// TestConditionsReplace makes a cluster ready that was not.
+// TestConditionsReplace replaces the condition of a cluster that was not ready.
 func TestConditionsReplace(t *testing.T) {
 	member := apitest.MemberCluster("eu-1").NotReady(v1.ReasonProbeFailed).Ready().Obj()
 	if got := len(member.Status.Conditions); got != 1 || member.Status.Conditions[0].Reason != v1.ReasonConnected {

@@ -7,7 +7,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Image is the image that builders give to what needs one.
+// Image is the image of builders that need one.
 const Image = "registry.example.com/shop:v1"
 
 // AppBuilder builds an EcommerceApp.
@@ -15,7 +15,7 @@ type AppBuilder struct {
 	app v1.EcommerceApp
 }
 
-// App begins a shop in the namespace default that has a frontend and nothing else.
+// App returns a builder for an application in the namespace default with only a frontend.
 func App(name string) *AppBuilder {
 	b := &AppBuilder{}
 	b.app.SetGroupVersionKind(v1.GroupVersion.WithKind("EcommerceApp"))
@@ -24,10 +24,10 @@ func App(name string) *AppBuilder {
 	return b
 }
 
-// Obj returns a copy of what was built.
+// Obj returns a copy of the object.
 func (b *AppBuilder) Obj() *v1.EcommerceApp { return b.app.DeepCopy() }
 
-// With changes what no other method does.
+// With applies f to the object.
 func (b *AppBuilder) With(change func(*v1.EcommerceApp)) *AppBuilder {
 	change(&b.app)
 	return b
@@ -39,13 +39,13 @@ func (b *AppBuilder) Namespace(namespace string) *AppBuilder {
 	return b
 }
 
-// UID sets the UID, which an API server would.
+// UID sets the UID, as an API server does.
 func (b *AppBuilder) UID(uid types.UID) *AppBuilder {
 	b.app.UID = uid
 	return b
 }
 
-// Generation sets the generation, which an API server would.
+// Generation sets the generation, as an API server does.
 func (b *AppBuilder) Generation(generation int64) *AppBuilder {
 	b.app.Generation = generation
 	return b
@@ -69,7 +69,7 @@ func (b *AppBuilder) Finalizers(finalizers ...string) *AppBuilder {
 	return b
 }
 
-// Deleting marks the shop as being deleted since the given time.
+// Deleting marks the application as being deleted since the given time.
 func (b *AppBuilder) Deleting(since metav1.Time) *AppBuilder {
 	b.app.DeletionTimestamp = &since
 	return b
@@ -87,7 +87,7 @@ func (b *AppBuilder) Replicas(replicas int32) *AppBuilder {
 	return b
 }
 
-// Database adds a database of one pod.
+// Database adds a database with one pod.
 func (b *AppBuilder) Database(engine v1.Engine, version, storage string) *AppBuilder {
 	one := int32(1)
 	b.app.Spec.Database = &v1.Database{Engine: engine, Version: version, Storage: storage, Replicas: &one}
@@ -100,7 +100,7 @@ func (b *AppBuilder) DatabaseReplicas(replicas int32) *AppBuilder {
 	return b
 }
 
-// Backup switches backups of the database on. Call Database first.
+// Backup enables backups of the database. Call Database first.
 func (b *AppBuilder) Backup(schedule string) *AppBuilder {
 	b.app.Spec.Database.Backup = v1.BackupPolicy{Enabled: true, Schedule: schedule}
 	return b
@@ -118,25 +118,25 @@ func (b *AppBuilder) Frontend(image string, replicas int32) *AppBuilder {
 	return b
 }
 
-// Host sets the name under which the shop is reached.
+// Host sets the DNS name of the application.
 func (b *AppBuilder) Host(host string) *AppBuilder {
 	b.app.Spec.Ingress.Host = host
 	return b
 }
 
-// Monitoring switches all of the monitoring on.
+// Monitoring enables all parts of the monitoring.
 func (b *AppBuilder) Monitoring() *AppBuilder {
 	b.app.Spec.Monitoring = v1.Monitoring{Enabled: true, Prometheus: true, Grafana: true}
 	return b
 }
 
-// TLS switches TLS on.
+// TLS enables TLS.
 func (b *AppBuilder) TLS() *AppBuilder {
 	b.app.Spec.Security.TLS.Enabled = true
 	return b
 }
 
-// Authentication puts a login in front of the shop.
+// Authentication enables the login.
 func (b *AppBuilder) Authentication() *AppBuilder {
 	b.app.Spec.Security.Authentication = v1.Authentication{Enabled: true, Provider: "oauth2"}
 	return b

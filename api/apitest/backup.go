@@ -12,8 +12,8 @@ type BackupBuilder struct {
 	backup v1.Backup
 }
 
-// Backup begins a backup in the namespace default, of the shop and the cluster "shop" and
-// "eu-1".
+// Backup returns a builder for a backup in the namespace default, of the application shop
+// in the cluster eu-1.
 func Backup(name string) *BackupBuilder {
 	b := &BackupBuilder{}
 	b.backup.SetGroupVersionKind(v1.GroupVersion.WithKind("Backup"))
@@ -21,10 +21,10 @@ func Backup(name string) *BackupBuilder {
 	return b.Of("shop", "eu-1")
 }
 
-// Obj returns a copy of what was built.
+// Obj returns a copy of the object.
 func (b *BackupBuilder) Obj() *v1.Backup { return b.backup.DeepCopy() }
 
-// With changes what no other method does.
+// With applies f to the object.
 func (b *BackupBuilder) With(change func(*v1.Backup)) *BackupBuilder {
 	change(&b.backup)
 	return b
@@ -36,13 +36,13 @@ func (b *BackupBuilder) Namespace(namespace string) *BackupBuilder {
 	return b
 }
 
-// UID sets the UID, which an API server would.
+// UID sets the UID, as an API server does.
 func (b *BackupBuilder) UID(uid types.UID) *BackupBuilder {
 	b.backup.UID = uid
 	return b
 }
 
-// Of sets whose database is backed up, and where.
+// Of sets the application and the cluster whose database is backed up.
 func (b *BackupBuilder) Of(app, cluster string) *BackupBuilder {
 	b.backup.Spec.AppRef.Name, b.backup.Spec.ClusterRef.Name = app, cluster
 	return b
@@ -59,8 +59,8 @@ type RestoreBuilder struct {
 	restore v1.Restore
 }
 
-// Restore begins a restore in the namespace default, of the backup "backup" to where it
-// was made.
+// Restore returns a builder for a restore in the namespace default, of the backup named
+// backup to its own cluster.
 func Restore(name string) *RestoreBuilder {
 	b := &RestoreBuilder{}
 	b.restore.SetGroupVersionKind(v1.GroupVersion.WithKind("Restore"))
@@ -68,10 +68,10 @@ func Restore(name string) *RestoreBuilder {
 	return b.From("backup")
 }
 
-// Obj returns a copy of what was built.
+// Obj returns a copy of the object.
 func (b *RestoreBuilder) Obj() *v1.Restore { return b.restore.DeepCopy() }
 
-// With changes what no other method does.
+// With applies f to the object.
 func (b *RestoreBuilder) With(change func(*v1.Restore)) *RestoreBuilder {
 	change(&b.restore)
 	return b
@@ -95,7 +95,7 @@ func (b *RestoreBuilder) To(cluster string) *RestoreBuilder {
 	return b
 }
 
-// Overwrite allows to take the place of a volume.
+// Overwrite allows the restore to replace a volume.
 func (b *RestoreBuilder) Overwrite() *RestoreBuilder {
 	b.restore.Spec.Overwrite = true
 	return b

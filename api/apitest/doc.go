@@ -1,17 +1,23 @@
 // Package apitest builds objects of the API for tests.
 //
-// What: a fluent builder for each kind, and the samples as objects. A builder
-// starts from the smallest object that an API server accepts, so that a test
-// names only what it is about:
+// # Purpose
+//
+// The package has a builder for each kind, and returns the samples as objects. A builder
+// starts with the smallest object that an API server accepts, so that a test sets only the
+// fields that it is about:
 //
 //	app := apitest.App("my-ecommerce-app").
 //		Namespace("production").
 //		Database(v1.EnginePostgreSQL, "13.4", "100Gi").
 //		Obj()
 //
-// Not: only tests import this. It fills in no defaults of the schema: those are
-// the API server's, and a test of code that reads them should see both.
+// # Non-goals
 //
-// Trade-offs: a builder has methods for what many tests set; With sets the rest.
-// Obj returns a copy, so one builder may serve as the base of several objects.
+// Only tests import the package. It sets no defaults of the schema: the API server sets
+// them, and tests of code that reads such fields cover both cases.
+//
+// # Trade-offs
+//
+// A builder has methods for the fields that many tests set; With sets the others. Obj
+// returns a copy, so that one builder can be the base of several objects.
 package apitest

@@ -12,7 +12,7 @@ type MemberBuilder struct {
 	member v1.MemberCluster
 }
 
-// MemberCluster begins a cluster that nothing is known about yet.
+// MemberCluster returns a builder for a cluster without a status.
 func MemberCluster(name string) *MemberBuilder {
 	b := &MemberBuilder{}
 	b.member.SetGroupVersionKind(v1.GroupVersion.WithKind("MemberCluster"))
@@ -20,16 +20,16 @@ func MemberCluster(name string) *MemberBuilder {
 	return b
 }
 
-// Obj returns a copy of what was built.
+// Obj returns a copy of the object.
 func (b *MemberBuilder) Obj() *v1.MemberCluster { return b.member.DeepCopy() }
 
-// With changes what no other method does.
+// With applies f to the object.
 func (b *MemberBuilder) With(change func(*v1.MemberCluster)) *MemberBuilder {
 	change(&b.member)
 	return b
 }
 
-// UID sets the UID, which an API server would.
+// UID sets the UID, as an API server does.
 func (b *MemberBuilder) UID(uid types.UID) *MemberBuilder {
 	b.member.UID = uid
 	return b
@@ -59,7 +59,7 @@ func (b *MemberBuilder) Detected(provider v1.Provider, region string) *MemberBui
 	return b
 }
 
-// ClusterUID pins the identity of the cluster in the status.
+// ClusterUID sets the UID of the cluster in the status.
 func (b *MemberBuilder) ClusterUID(uid string) *MemberBuilder {
 	b.member.Status.ClusterUID = uid
 	return b

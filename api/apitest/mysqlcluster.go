@@ -13,7 +13,7 @@ type MySQLBuilder struct {
 	cluster mysqlv1.MySQLCluster
 }
 
-// MySQLCluster begins a database of 10Gi in the namespace default.
+// MySQLCluster returns a builder for a database of 10Gi in the namespace default.
 func MySQLCluster(name string) *MySQLBuilder {
 	b := &MySQLBuilder{}
 	b.cluster.SetGroupVersionKind(mysqlv1.GroupVersion.WithKind("MySQLCluster"))
@@ -23,10 +23,10 @@ func MySQLCluster(name string) *MySQLBuilder {
 	return b
 }
 
-// Obj returns a copy of what was built.
+// Obj returns a copy of the object.
 func (b *MySQLBuilder) Obj() *mysqlv1.MySQLCluster { return b.cluster.DeepCopy() }
 
-// With changes what no other method does.
+// With applies f to the object.
 func (b *MySQLBuilder) With(change func(*mysqlv1.MySQLCluster)) *MySQLBuilder {
 	change(&b.cluster)
 	return b
@@ -38,7 +38,7 @@ func (b *MySQLBuilder) Namespace(namespace string) *MySQLBuilder {
 	return b
 }
 
-// UID sets the UID, which an API server would.
+// UID sets the UID, as an API server does.
 func (b *MySQLBuilder) UID(uid types.UID) *MySQLBuilder {
 	b.cluster.UID = uid
 	return b
@@ -62,13 +62,13 @@ func (b *MySQLBuilder) StorageClass(name string, parameters map[string]string) *
 	return b
 }
 
-// Backup switches backups on.
+// Backup enables backups.
 func (b *MySQLBuilder) Backup(schedule string) *MySQLBuilder {
 	b.cluster.Spec.Backup.Schedule = schedule
 	return b
 }
 
-// Cloud sets where the database runs.
+// Cloud sets the provider and the region.
 func (b *MySQLBuilder) Cloud(provider v1.Provider, region string) *MySQLBuilder {
 	b.cluster.Spec.Cloud = mysqlv1.Cloud{Provider: provider, Region: region}
 	return b

@@ -11,8 +11,8 @@ import (
 	"github.com/shopfleet/shopfleet/config/samples"
 )
 
-// Seed returns config/samples/ecommerceapp.yaml: a shop with all five
-// components, as people apply it, without the API server's defaults.
+// Seed returns config/samples/ecommerceapp.yaml: an application with all five components,
+// without the API server's defaults.
 func Seed() *v1.EcommerceApp { return decode[v1.EcommerceApp](samples.EcommerceApp()) }
 
 // SeedWebApp returns config/samples/webapp.yaml.
@@ -32,8 +32,8 @@ func SeedBackup() *v1.Backup { return decode[v1.Backup](samples.Backup()) }
 // SeedRestore returns config/samples/restore.yaml.
 func SeedRestore() *v1.Restore { return decode[v1.Restore](samples.Restore()) }
 
-// decode panics on a sample that does not fit its type: each test that uses the
-// sample should fail, and there is nobody to handle the error.
+// decode panics on a sample that does not fit its type, because every test that uses the
+// sample should fail.
 func decode[T any](document []byte) *T {
 	object := new(T)
 	if err := yaml.UnmarshalStrict(document, object); err != nil {

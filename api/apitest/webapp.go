@@ -12,7 +12,7 @@ type WebAppBuilder struct {
 	app webappv1.WebApp
 }
 
-// WebApp begins a web application in the namespace default.
+// WebApp returns a builder for a web application in the namespace default.
 func WebApp(name string) *WebAppBuilder {
 	b := &WebAppBuilder{}
 	b.app.SetGroupVersionKind(webappv1.GroupVersion.WithKind("WebApp"))
@@ -21,10 +21,10 @@ func WebApp(name string) *WebAppBuilder {
 	return b
 }
 
-// Obj returns a copy of what was built.
+// Obj returns a copy of the object.
 func (b *WebAppBuilder) Obj() *webappv1.WebApp { return b.app.DeepCopy() }
 
-// With changes what no other method does.
+// With applies f to the object.
 func (b *WebAppBuilder) With(change func(*webappv1.WebApp)) *WebAppBuilder {
 	change(&b.app)
 	return b
@@ -36,7 +36,7 @@ func (b *WebAppBuilder) Namespace(namespace string) *WebAppBuilder {
 	return b
 }
 
-// UID sets the UID, which an API server would.
+// UID sets the UID, as an API server does.
 func (b *WebAppBuilder) UID(uid types.UID) *WebAppBuilder {
 	b.app.UID = uid
 	return b
@@ -54,7 +54,7 @@ func (b *WebAppBuilder) Replicas(replicas int32) *WebAppBuilder {
 	return b
 }
 
-// Port sets where the container listens.
+// Port sets the port that the container listens on.
 func (b *WebAppBuilder) Port(port int32) *WebAppBuilder {
 	b.app.Spec.Port = port
 	return b

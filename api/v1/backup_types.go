@@ -2,20 +2,21 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// BackupMethod is how a database is backed up.
+// BackupMethod is the way a database is backed up.
 //
 // +kubebuilder:validation:Enum=Auto;Snapshot;Dump
 type BackupMethod string
 
-// The methods.
+// Backup methods.
 const (
 	BackupAuto     BackupMethod = "Auto"
 	BackupSnapshot BackupMethod = "Snapshot"
 	BackupDump     BackupMethod = "Dump"
 )
 
-// Backup is one backup of the database of one application in one cluster. The hub makes
-// them by the application's schedule; one that a person makes is taken at once.
+// Backup represents one backup of the database of one application in one cluster. The hub
+// creates Backups by the application's schedule. A Backup that a user creates starts at
+// once.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -38,11 +39,11 @@ type Backup struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what to back up. It cannot be changed, but for deletion.
+	// spec defines what is backed up. It is immutable except for deletion.
 	// +required
 	Spec BackupSpec `json:"spec"`
 
-	// status is what came of it.
+	// status is the observed state of the backup.
 	// +optional
 	// +kubebuilder:default={phase: "Pending"}
 	Status BackupStatus `json:"status,omitempty,omitzero"`
@@ -57,14 +58,14 @@ type BackupList struct {
 	Items           []Backup `json:"items"`
 }
 
-// BackupSpec is what to back up.
+// BackupSpec defines what is backed up.
 //
-// +kubebuilder:validation:XValidation:rule="self.appRef == oldSelf.appRef",fieldPath=".appRef",message="appRef cannot be changed: make another Backup"
-// +kubebuilder:validation:XValidation:rule="self.clusterRef == oldSelf.clusterRef",fieldPath=".clusterRef",message="clusterRef cannot be changed: make another Backup"
-// +kubebuilder:validation:XValidation:rule="self.method == oldSelf.method",fieldPath=".method",message="method cannot be changed: make another Backup"
-// +kubebuilder:validation:XValidation:rule="has(self.scheduledTime) == has(oldSelf.scheduledTime) && (!has(self.scheduledTime) || self.scheduledTime == oldSelf.scheduledTime)",fieldPath=".scheduledTime",message="scheduledTime cannot be changed: make another Backup"
+// +kubebuilder:validation:XValidation:rule="self.appRef == oldSelf.appRef",fieldPath=".appRef",message="appRef cannot be changed: create another Backup"
+// +kubebuilder:validation:XValidation:rule="self.clusterRef == oldSelf.clusterRef",fieldPath=".clusterRef",message="clusterRef cannot be changed: create another Backup"
+// +kubebuilder:validation:XValidation:rule="self.method == oldSelf.method",fieldPath=".method",message="method cannot be changed: create another Backup"
+// +kubebuilder:validation:XValidation:rule="has(self.scheduledTime) == has(oldSelf.scheduledTime) && (!has(self.scheduledTime) || self.scheduledTime == oldSelf.scheduledTime)",fieldPath=".scheduledTime",message="scheduledTime cannot be changed: create another Backup"
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !has(self.deletion) || self.deletion != 'Delete'",optionalOldSelf=true,fieldPath=".deletion",message="deletion must be Retain when a Backup is created: to delete its data as well, set Delete on the existing Backup just before you delete it"
-// +kubebuilder:validation:XValidation:rule="has(self.copyToRegions) == has(oldSelf.copyToRegions) && (!has(self.copyToRegions) || self.copyToRegions == oldSelf.copyToRegions)",fieldPath=".copyToRegions",message="copyToRegions cannot be changed: make another Backup"
+// +kubebuilder:validation:XValidation:rule="has(self.copyToRegions) == has(oldSelf.copyToRegions) && (!has(self.copyToRegions) || self.copyToRegions == oldSelf.copyToRegions)",fieldPath=".copyToRegions",message="copyToRegions cannot be changed: create another Backup"
 type BackupSpec struct {
 	// appRef refers to the EcommerceApp in the same namespace. It cannot be changed.
 	// +required
@@ -75,21 +76,22 @@ type BackupSpec struct {
 	// +required
 	ClusterRef ObjectReference `json:"clusterRef"`
 
-	// method is how: Snapshot, the default, or Dump, which runs the cluster's CronJob once
-	// and needs it to be there. It cannot be changed.
+	// method is Snapshot or Dump. The default is Snapshot. Dump runs the cluster's dump
+	// CronJob once, which must exist. It cannot be changed.
 	// +optional
 	// +default="Snapshot"
 	// +kubebuilder:default=Snapshot
 	// +kubebuilder:validation:XValidation:rule="self != 'Auto'",message="method must be Snapshot or Dump"
 	Method BackupMethod `json:"method,omitempty"`
 
-	// scheduledTime is when the schedule wanted it; absent for one that a person asked for. It
-	// cannot be changed.
+	// scheduledTime is the time of the schedule that the Backup was created for. It is
+	// absent for a Backup that a user created. It cannot be changed.
 	// +optional
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
 
-	// copyToRegions are the regions that the snapshots are copied to, as in the
-	// application's policy. It cannot be changed. At most 8, of 1 to 63 characters.
+	// copyToRegions lists the regions that the snapshots are copied to, as in
+	// spec.database.backup of an EcommerceApp. It cannot be changed. At most 8, of 1 to 63
+	// characters.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
@@ -98,153 +100,160 @@ type BackupSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	CopyToRegions []string `json:"copyToRegions,omitempty"`
 
-	// deletion says whether the snapshots and the dump in the bucket are deleted together
-	// with the Backup. Retain, the default, keeps them for kubectl shopfleet backups
-	// --rediscover, whatever deletes the Backup: a person, its namespace or the
-	// CustomResourceDefinition. Delete deletes them. It is refused when a Backup is created;
-	// set it on the existing Backup just before you delete it. The retention of the
-	// application does the same. The file of a dump in the cluster stays in either case: the
-	// CronJob there removes it.
+	// deletion decides whether the snapshots, and the dump in the bucket, are deleted
+	// together with the Backup. Retain, the default, keeps them, whatever deletes the
+	// Backup: a user, the deletion of its namespace, or the deletion of the
+	// CustomResourceDefinition. kubectl shopfleet backups --rediscover finds them again.
+	// Delete deletes them. Delete is refused when a Backup is created; set it on the
+	// existing Backup just before you delete it. Retention does the same. In either case
+	// the dump's file in the cluster stays until the CronJob there removes it.
 	// +optional
 	// +default="Retain"
 	// +kubebuilder:default=Retain
 	Deletion DeletionPolicy `json:"deletion,omitempty"`
 }
 
-// DeletionPolicy is whether data goes with the object that stands for it.
+// DeletionPolicy decides whether data is deleted together with the object that represents
+// it.
 //
 // +kubebuilder:validation:Enum=Delete;Retain
 type DeletionPolicy string
 
-// The policies.
+// Deletion policies.
 const (
 	DeletionDelete DeletionPolicy = "Delete"
 	DeletionRetain DeletionPolicy = "Retain"
 )
 
-// BackupPhase is how far a backup is.
+// BackupPhase is the progress of a backup.
 //
 // +kubebuilder:validation:Enum=Pending;InProgress;Finalizing;Completed;Failed;Deleting
 type BackupPhase string
 
-// The phases of a backup.
+// Phases of a backup.
 const (
-	// BackupPending means that nothing has been asked of the cloud yet.
+	// BackupPending means that nothing has been requested from the cloud yet.
 	BackupPending BackupPhase = "Pending"
-	// BackupInProgress means that the point in time is not fixed yet.
+	// BackupInProgress means that the snapshots or the dump are not taken yet.
 	BackupInProgress BackupPhase = "InProgress"
-	// BackupFinalizing means that the point in time is fixed and data still travels.
+	// BackupFinalizing means that the snapshots or the dump are taken, and data is still
+	// being uploaded or copied.
 	BackupFinalizing BackupPhase = "Finalizing"
-	// BackupCompleted means that it can be restored, and all copies are made.
+	// BackupCompleted means that the backup can be restored and that all copies exist.
 	BackupCompleted BackupPhase = "Completed"
-	// BackupFailed means that it will never be complete.
+	// BackupFailed means that the backup will never complete.
 	BackupFailed BackupPhase = "Failed"
-	// BackupDeleting means that its snapshots are being deleted.
+	// BackupDeleting means that the snapshots of the backup are being deleted.
 	BackupDeleting BackupPhase = "Deleting"
 )
 
-// Consistency is what a backup is consistent with.
+// Consistency is the consistency level of a backup.
 //
 // +kubebuilder:validation:Enum=Crash;Application
 type Consistency string
 
-// The levels of consistency.
+// Consistency levels.
 const (
-	// ConsistencyCrash is that of a machine that lost its power: the engine recovers
-	// from its log when it starts.
+	// ConsistencyCrash is the state after a power failure: the engine recovers from its log
+	// when it starts.
 	ConsistencyCrash Consistency = "Crash"
-	// ConsistencyApplication means that the engine was told before the cut: what it
-	// had in memory was written, and recovery has next to nothing to do.
+	// ConsistencyApplication means that the engine was quiesced before the snapshot: it
+	// wrote what it held in memory, so that recovery has next to nothing to do.
 	ConsistencyApplication Consistency = "Application"
 )
 
-// BackupStatus is what came of a backup.
+// BackupStatus is the observed state of a backup.
 type BackupStatus struct {
-	// phase is how far it is.
+	// phase is the progress of the backup: Pending, InProgress, Finalizing, Completed,
+	// Failed or Deleting. Schema default: Pending.
 	// +optional
 	Phase BackupPhase `json:"phase,omitempty"`
 
-	// message says more, for people. At most 1024 characters.
+	// message is a human-readable explanation of the phase. At most 1024 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 
-	// conditions are the facts about the backup. Known types are Ready and Copied. At most 16.
+	// conditions are the latest observations of the backup. Known types are Ready and
+	// Copied. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status is about.
+	// observedGeneration is the generation of the spec that this status reflects.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// appUID is the UID of the application, by which snapshots are tagged. At most 64 characters.
+	// appUID is the UID of the application, which the snapshots are tagged with. At most 64
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	AppUID string `json:"appUID,omitempty"`
 
-	// account is the CloudAccount that the snapshots are in, or whose bucket a dump is sent
-	// to. At most 63 characters.
+	// account is the name of the CloudAccount that owns the snapshots or the bucket of the
+	// dump. At most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Account string `json:"account,omitempty"`
 
-	// provider is that of the cluster at the time.
+	// provider is the cloud provider of the cluster when the backup was taken.
 	// +optional
 	Provider Provider `json:"provider,omitempty"`
 
-	// region is that of the cluster at the time. At most 63 characters.
+	// region is the region of the cluster when the backup was taken. At most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Region string `json:"region,omitempty"`
 
-	// engine is that of the database.
+	// engine is the engine of the database.
 	// +optional
 	Engine Engine `json:"engine,omitempty"`
 
-	// version is that of the engine. At most 64 characters.
+	// version is the version of the engine. At most 64 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
-	// size is the size of the volumes together, for example 100Gi, or of the dump. At most 32 characters.
+	// size is the total size of the volumes, for example 100Gi, or the size of the dump. At
+	// most 32 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Size string `json:"size,omitempty"`
 
-	// consistency is the level that was achieved.
+	// consistency is the consistency level that was achieved: Crash or Application.
 	// +optional
 	Consistency Consistency `json:"consistency,omitempty"`
 
-	// startTime is when work began.
+	// startTime is the time at which work on the backup began.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// snapshotTime is the point in time that the backup is of: when the last volume was cut, or
-	// the dump began.
+	// snapshotTime is the point in time that the backup represents: the time at which the
+	// last volume snapshot was taken, or at which the dump began.
 	// +optional
 	SnapshotTime *metav1.Time `json:"snapshotTime,omitempty"`
 
-	// completionTime is when it was complete, or had failed.
+	// completionTime is the time at which the backup completed or failed.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// lastVerifiedTime is when a database was last started from it and checked.
+	// lastVerifiedTime is the time at which a database was last started from the backup and
+	// checked.
 	// +optional
 	LastVerifiedTime *metav1.Time `json:"lastVerifiedTime,omitempty"`
 
-	// snapshots are those of the volumes, by claim. At most 16.
+	// snapshots are the snapshots of the volumes, by claim. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=claim
 	// +kubebuilder:validation:MaxItems=16
 	Snapshots []VolumeSnapshot `json:"snapshots,omitempty"`
 
-	// dump is the file of the method Dump, as it was when it was made: the retention of
-	// the application removes it from the cluster, also while this Backup is there.
+	// dump is the file of the method Dump, as it was when it was written. Retention removes
+	// the file from the cluster, also while this Backup exists.
 	// +optional
 	Dump *DumpFile `json:"dump,omitempty"`
 }
@@ -256,29 +265,30 @@ type VolumeSnapshot struct {
 	// +kubebuilder:validation:MaxLength=253
 	Claim string `json:"claim"`
 
-	// volume is the volume's handle in the cloud. At most 512 characters.
+	// volume is the ID of the volume in the cloud. At most 512 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Volume string `json:"volume,omitempty"`
 
-	// volumeUID tells volumes apart that bore the same handle one after the other. At most 128 characters.
+	// volumeUID distinguishes volumes that had the same ID one after the other. At most 128
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	VolumeUID string `json:"volumeUID,omitempty"`
 
-	// zone is where the volume is. At most 63 characters.
+	// zone is the zone of the volume. At most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Zone string `json:"zone,omitempty"`
 
-	// size is the volume's, for example 100Gi. At most 32 characters.
+	// size is the size of the volume, for example 100Gi. At most 32 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Size string `json:"size,omitempty"`
 
 	CloudSnapshot `json:",inline"`
 
-	// copies are those in other regions. At most 8.
+	// copies are the copies of the snapshot in other regions. At most 8.
 	// +optional
 	// +listType=map
 	// +listMapKey=region
@@ -286,51 +296,51 @@ type VolumeSnapshot struct {
 	Copies []CloudSnapshot `json:"copies,omitempty"`
 }
 
-// CloudSnapshot is a snapshot in a cloud, or what is known of the attempt to make it.
+// CloudSnapshot is a snapshot in a cloud, or the state of the attempt to create it.
 type CloudSnapshot struct {
-	// region is where it is. At most 63 characters.
+	// region is the region of the snapshot. At most 63 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Region string `json:"region"`
 
-	// name is what it is called in the cloud. At most 128 characters.
+	// name is the name of the snapshot in the cloud. At most 128 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name,omitempty"`
 
-	// id is the snapshot's handle in the cloud. At most 512 characters.
+	// id is the ID of the snapshot in the cloud. At most 512 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ID string `json:"id,omitempty"`
 
-	// state is how far it is: Creating, Taken, Ready, Failed or Deleting. Empty: not
-	// known to exist. At most 16 characters.
+	// state is the progress of the snapshot: Creating, Taken, Ready, Failed or Deleting.
+	// Empty means that the snapshot is not known to exist. At most 16 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	State string `json:"state,omitempty"`
 
-	// progress is in percent. 0 to 100.
+	// progress is the progress of the snapshot in percent. 0 to 100.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Progress int32 `json:"progress,omitempty"`
 
-	// attempt counts the attempts that failed after the cloud had accepted them.
+	// attempt is the number of attempts that failed after the cloud had accepted them.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Attempt int32 `json:"attempt,omitempty"`
 
-	// requests counts the requests to make it that were sent and not refused.
+	// requests is the number of create requests that were sent and not refused.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Requests int32 `json:"requests,omitempty"`
 
-	// sentTime is when the last of them was sent. Until what it made must be visible, no
-	// other is sent.
+	// sentTime is the time at which the last of these requests was sent. No other is sent
+	// until the result of this one must be visible.
 	// +optional
 	SentTime *metav1.MicroTime `json:"sentTime,omitempty"`
 
-	// message is what the cloud says to a failure. At most 1024 characters.
+	// message is the cloud's error message. At most 1024 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`

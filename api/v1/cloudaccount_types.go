@@ -2,8 +2,9 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// CloudAccount is an account, project or subscription of a cloud provider, and who the
-// hub is there. Members refer to it; their volumes are backed up with it.
+// CloudAccount represents an account, project or subscription of a cloud provider and the
+// identity that the hub has in it. MemberClusters refer to it; the hub backs up their
+// volumes with it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -22,11 +23,11 @@ type CloudAccount struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is which account, and who the hub is there.
+	// spec defines the account and the identity of the hub in it.
 	// +required
 	Spec CloudAccountSpec `json:"spec"`
 
-	// status is what the provider said to that.
+	// status is the observed state of the account.
 	// +optional
 	Status CloudAccountStatus `json:"status,omitempty,omitzero"`
 }
@@ -40,14 +41,14 @@ type CloudAccountList struct {
 	Items           []CloudAccount `json:"items"`
 }
 
-// CloudAccountSpec is an account and who the hub is there.
+// CloudAccountSpec defines an account and the identity of the hub in it.
 //
-// +kubebuilder:validation:XValidation:rule="self.provider == oldSelf.provider",fieldPath=".provider",message="provider cannot be changed: make another CloudAccount"
+// +kubebuilder:validation:XValidation:rule="self.provider == oldSelf.provider",fieldPath=".provider",message="provider cannot be changed: create another CloudAccount"
 // +kubebuilder:validation:XValidation:rule="(self.provider == 'aws') == has(self.aws)",fieldPath=".aws",message="aws must be set when provider is aws, and only then"
 // +kubebuilder:validation:XValidation:rule="(self.provider == 'gcp') == has(self.gcp)",fieldPath=".gcp",message="gcp must be set when provider is gcp, and only then"
 // +kubebuilder:validation:XValidation:rule="(self.provider == 'azure') == has(self.azure)",fieldPath=".azure",message="azure must be set when provider is azure, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.aws) || self.credentials.type != 'Federated' || has(self.aws.roleARN)",fieldPath=".aws.roleARN",reason="FieldValueRequired",message="aws.roleARN must be set when credentials.type is Federated: it is the role that the hub's token is exchanged for"
-// +kubebuilder:validation:XValidation:rule="!has(self.gcp) || self.credentials.type != 'Federated' || has(self.gcp.workloadIdentityProvider)",fieldPath=".gcp.workloadIdentityProvider",reason="FieldValueRequired",message="gcp.workloadIdentityProvider must be set when credentials.type is Federated: it is what takes the hub's token"
+// +kubebuilder:validation:XValidation:rule="!has(self.gcp) || self.credentials.type != 'Federated' || has(self.gcp.workloadIdentityProvider)",fieldPath=".gcp.workloadIdentityProvider",reason="FieldValueRequired",message="gcp.workloadIdentityProvider must be set when credentials.type is Federated: it accepts the hub's token"
 // +kubebuilder:validation:XValidation:rule="!has(self.azure) || self.credentials.type == 'Ambient' || (has(self.azure.tenantID) && has(self.azure.clientID))",fieldPath=".azure",reason="FieldValueRequired",message="azure.tenantID and azure.clientID must be set unless credentials.type is Ambient"
 // +kubebuilder:validation:XValidation:rule="!has(self.objectStorage) || (self.provider == 'aws') == has(self.objectStorage.region)",fieldPath=".objectStorage.region",message="objectStorage.region must be set when provider is aws, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.objectStorage) || (self.provider == 'azure') == has(self.objectStorage.storageAccount)",fieldPath=".objectStorage.storageAccount",message="objectStorage.storageAccount must be set when provider is azure, and only then"
@@ -57,24 +58,27 @@ type CloudAccountSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self != 'local'",message="provider must be aws, gcp or azure: local clusters need no account"
 	Provider Provider `json:"provider"`
 
-	// credentials are how the hub proves who it is.
+	// credentials define how the hub authenticates.
 	// +required
 	Credentials CloudCredentials `json:"credentials"`
 
-	// aws is the account of Amazon Web Services.
+	// aws is the account of Amazon Web Services. Required when provider is aws, else
+	// forbidden.
 	// +optional
 	AWS *AWSAccount `json:"aws,omitempty"`
 
-	// gcp is the project of Google Cloud.
+	// gcp is the project of Google Cloud. Required when provider is gcp, else forbidden.
 	// +optional
 	GCP *GCPAccount `json:"gcp,omitempty"`
 
-	// azure is the resource group of Azure.
+	// azure is the resource group of Azure. Required when provider is azure, else
+	// forbidden.
 	// +optional
 	Azure *AzureAccount `json:"azure,omitempty"`
 
-	// regions are the regions that may be used: backups of members elsewhere, and
-	// copies to elsewhere, are refused. Absent: all. At most 50, of 1 to 63 characters.
+	// regions lists the regions that may be used. Backups of members in other regions, and
+	// copies to other regions, are refused. Absent: all regions. At most 50, of 1 to 63
+	// characters.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50
@@ -83,81 +87,85 @@ type CloudAccountSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Regions []string `json:"regions,omitempty"`
 
-	// endpoint is the base URL of the provider's compute API, instead of the
-	// provider's own: a private endpoint or a sovereign cloud. It must be https, or
-	// http on a loopback address. 8 to 512 characters.
+	// endpoint is the base URL of the provider's compute API, in place of the provider's
+	// own, for a private endpoint or a sovereign cloud. It must be https, or http on a
+	// loopback address. 8 to 512 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=8
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(https://[A-Za-z0-9]|http://(127[.]0[.]0[.]1|localhost|[[]::1[]])(:|/|$))[^[:space:]?#@]*$')",message="endpoint must be an https URL without user, query or fragment, or http on a loopback address"
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// objectStorage is a bucket that the dumps of the clusters with this account are sent
-	// to. Absent: dumps stay in their clusters.
+	// objectStorage is the bucket that clusters with this account upload dumps to. Absent:
+	// dumps stay in their clusters.
 	// +optional
 	ObjectStorage *ObjectStorage `json:"objectStorage,omitempty"`
 }
 
-// CredentialsType is how the hub proves who it is.
+// CredentialsType is the way the hub authenticates to a cloud.
 //
 // +kubebuilder:validation:Enum=Ambient;Federated;Secret
 type CredentialsType string
 
-// How the hub proves who it is.
+// Credentials types.
 const (
-	// CredentialsAmbient is the identity that the machine or pod of the hub has.
+	// CredentialsAmbient is the identity of the machine or pod of the hub.
 	CredentialsAmbient CredentialsType = "Ambient"
-	// CredentialsFederated is a short-lived token of the hub's ServiceAccount, which
-	// the provider exchanges.
+	// CredentialsFederated is a short-lived token of the hub's ServiceAccount, which the
+	// provider exchanges for its own.
 	CredentialsFederated CredentialsType = "Federated"
-	// CredentialsSecret are keys in a Secret.
+	// CredentialsSecret are static keys in a Secret.
 	CredentialsSecret CredentialsType = "Secret"
 )
 
-// CloudCredentials are how the hub proves who it is.
+// CloudCredentials define how the hub authenticates to a cloud.
 //
 // +kubebuilder:validation:XValidation:rule="(self.type == 'Secret') == has(self.secretRef)",fieldPath=".secretRef",message="secretRef must be set when type is Secret, and only then"
 type CloudCredentials struct {
-	// type is how: Ambient is the identity that the hub's pod or machine has there,
-	// which is never used unless named here; Federated exchanges a short-lived token
-	// of the hub's ServiceAccount; Secret uses the keys of secretRef.
+	// type is Ambient, Federated or Secret. Ambient uses the identity of the hub's pod or
+	// machine, which is never used otherwise. Federated exchanges a short-lived token of
+	// the hub's ServiceAccount. Secret uses the keys of secretRef.
 	// +required
 	Type CredentialsType `json:"type"`
 
-	// secretRef names a Secret in the hub's namespace with the label
-	// ecommerce.io/cloud-account: "true". Its keys are for aws accessKeyID,
-	// secretAccessKey and optionally sessionToken; for gcp serviceAccountKey, a key
-	// file as JSON; for azure clientSecret. A change of the Secret is used at once.
+	// secretRef refers to a Secret in the hub's namespace with the label
+	// ecommerce.io/cloud-account: "true". Required when type is Secret, else forbidden. Its
+	// keys are accessKeyID, secretAccessKey and optionally sessionToken for aws;
+	// serviceAccountKey, a key file as JSON, for gcp; clientSecret for azure. A change of
+	// the Secret takes effect at once.
 	// +optional
 	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
 }
 
 // AWSAccount is an account of Amazon Web Services.
 type AWSAccount struct {
-	// accountID is the account's number of twelve digits. Credentials of another
-	// account are refused.
+	// accountID is the ID of the account, 12 digits. Credentials of another account are
+	// refused.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[0-9]{12}$`
 	// +kubebuilder:validation:MaxLength=12
 	AccountID string `json:"accountID"`
 
-	// roleARN is the role to take. With Ambient and Secret it is taken on top of the
-	// identity that they are; absent: that identity itself. At most 2048 characters.
+	// roleARN is the role to assume. With Federated it is required: the hub's token is
+	// exchanged for it. With Ambient and Secret the hub assumes it with the identity that
+	// it has, and uses that identity itself when roleARN is absent. At most 2048
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:Pattern=`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$`
 	RoleARN string `json:"roleARN,omitempty"`
 
-	// externalID is what the role's trust policy asks for. 2 to 1224 characters.
+	// externalID is the external ID that the trust policy of the role requires. 2 to 1224
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=1224
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+=,.@:/-]+$`
 	ExternalID string `json:"externalID,omitempty"`
 
-	// kmsKeyIDs are the keys that copies in other regions and volumes made from backups are
-	// encrypted with, by region: ARNs or aliases. Absent: the account's default key. At
-	// most 50, with regions of at most 63 and keys of at most 2048 characters.
+	// kmsKeyIDs are the keys that encrypt copies in other regions and volumes created from
+	// backups, by region: ARNs or aliases. Absent: the account's default key. At most 50,
+	// with regions of at most 63 and keys of at most 2048 characters.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=50
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 63 && self[k].size() <= 2048)",message="kmsKeyIDs must have regions of at most 63 and keys of at most 2048 characters"
@@ -166,13 +174,14 @@ type AWSAccount struct {
 
 // GCPAccount is a project of Google Cloud.
 type GCPAccount struct {
-	// project is the project's ID. 6 to 30 characters.
+	// project is the ID of the project. 6 to 30 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=30
 	// +kubebuilder:validation:Pattern=`^[a-z][-a-z0-9]{4,28}[a-z0-9]$`
 	Project string `json:"project"`
 
-	// workloadIdentityProvider is the provider that takes the hub's token:
+	// workloadIdentityProvider is the provider that accepts the hub's token, required with
+	// Federated:
 	// projects/<number>/locations/global/workloadIdentityPools/<pool>/providers/<provider>.
 	// At most 256 characters.
 	// +optional
@@ -180,8 +189,8 @@ type GCPAccount struct {
 	// +kubebuilder:validation:Pattern=`^projects/[0-9]+/locations/global/workloadIdentityPools/[a-z0-9-]{4,32}/providers/[a-z0-9-]{4,32}$`
 	WorkloadIdentityProvider string `json:"workloadIdentityProvider,omitempty"`
 
-	// serviceAccount is the e-mail address of the service account to act as. Absent:
-	// the identity itself. At most 128 characters.
+	// serviceAccount is the e-mail address of the service account to impersonate. Absent:
+	// the hub's identity is used directly. At most 128 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com$`
@@ -190,35 +199,36 @@ type GCPAccount struct {
 
 // AzureAccount is a resource group of Azure.
 type AzureAccount struct {
-	// subscriptionID is the subscription's UUID.
+	// subscriptionID is the UUID of the subscription.
 	// +required
 	// +kubebuilder:validation:MaxLength=36
 	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 	SubscriptionID string `json:"subscriptionID"`
 
-	// resourceGroup is the group that snapshots and volumes are made in: one for
-	// this hub alone, since it is listed whole. At most 90 characters.
+	// resourceGroup is the group that snapshots and volumes are created in. Use a group for
+	// this hub alone, because the hub lists all of it. At most 90 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=90
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_().-]*[A-Za-z0-9_()-]$`
 	ResourceGroup string `json:"resourceGroup"`
 
-	// tenantID is the directory's UUID.
+	// tenantID is the UUID of the directory. Required unless credentials.type is Ambient.
 	// +optional
 	// +kubebuilder:validation:MaxLength=36
 	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 	TenantID string `json:"tenantID,omitempty"`
 
-	// clientID is the UUID of the application or managed identity.
+	// clientID is the UUID of the application or managed identity. Required unless
+	// credentials.type is Ambient.
 	// +optional
 	// +kubebuilder:validation:MaxLength=36
 	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 	ClientID string `json:"clientID,omitempty"`
 }
 
-// CloudAccountStatus is what a provider said.
+// CloudAccountStatus is the observed state of an account.
 type CloudAccountStatus struct {
-	// conditions are the facts about the account. Known types are Ready,
+	// conditions are the latest observations of the account. Known types are Ready,
 	// CredentialsValid, Authorized and, with spec.objectStorage, ObjectStorageReady. At
 	// most 16.
 	// +optional
@@ -227,28 +237,30 @@ type CloudAccountStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status is about.
+	// observedGeneration is the generation of the spec that this status reflects.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// identity is who the provider says that the hub is there. At most 2048 characters.
+	// identity is the identity of the hub as the provider reports it. At most 2048
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Identity string `json:"identity,omitempty"`
 
-	// lastVerifiedTime is when the provider said so. It moves with a change, and
-	// once an hour.
+	// lastVerifiedTime is the time at which the provider last confirmed the identity. It is
+	// updated when the identity changes, and once an hour.
 	// +optional
 	LastVerifiedTime *metav1.Time `json:"lastVerifiedTime,omitempty"`
 
-	// lastHandledRediscoverAt is the value of ecommerce.io/rediscover-at that was last
-	// answered. At most 256 characters.
+	// lastHandledRediscoverAt is the value of the annotation ecommerce.io/rediscover-at
+	// that was last handled. At most 256 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	LastHandledRediscoverAt string `json:"lastHandledRediscoverAt,omitempty"`
 
-	// rediscovered says what came of it, for people. At most 1024 characters.
+	// rediscovered is a human-readable result of the last rediscovery. At most 1024
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Rediscovered string `json:"rediscovered,omitempty"`

@@ -1,89 +1,91 @@
 package v1
 
-// Phase is a summary of the conditions for people. It is derived from what is
-// observed and never read back.
+// Phase is a human-readable summary of the conditions. It is derived from observations and
+// never read back.
 //
 // +kubebuilder:validation:Enum=Pending;Creating;Running;Updating;Scaling;Failed;Deleting;Disabled;Unknown
 type Phase string
 
-// The phases of an application and of its components.
+// Phases of an application and of its components.
 const (
-	// PhasePending means that no work has begun: no cluster is chosen, or a
-	// component waits for another.
+	// PhasePending means that no work has begun: no cluster is chosen, or a component waits
+	// for another.
 	PhasePending Phase = "Pending"
-	// PhaseCreating means that the first rollout is under way.
+	// PhaseCreating means that the first rollout is in progress.
 	PhaseCreating Phase = "Creating"
-	// PhaseRunning means that everything wanted is observed ready.
+	// PhaseRunning means that the desired state is observed to be ready.
 	PhaseRunning Phase = "Running"
-	// PhaseUpdating means that a change is being rolled out, or that something
-	// that was ready is being brought back.
+	// PhaseUpdating means that a change is being rolled out, or that something that was
+	// ready is recovering.
 	PhaseUpdating Phase = "Updating"
 	// PhaseScaling means that only the number of replicas is changing.
 	PhaseScaling Phase = "Scaling"
-	// PhaseFailed means that it will not become ready without a change, or did
-	// not within its deadline. It leaves this phase by itself when repaired.
+	// PhaseFailed means that the object cannot become ready without a change, or did not
+	// within its deadline. It leaves this phase when the cause is removed.
 	PhaseFailed Phase = "Failed"
-	// PhaseDeleting means that it is being cleaned up.
+	// PhaseDeleting means that the object is being deleted.
 	PhaseDeleting Phase = "Deleting"
-	// PhaseDisabled is the phase of a component that the spec switches off.
+	// PhaseDisabled is the phase of a component that the spec disables.
 	PhaseDisabled Phase = "Disabled"
-	// PhaseUnknown is the phase of a cluster that does not answer, and with it of
-	// its region and of the application.
+	// PhaseUnknown is the phase of a cluster that does not respond, of its region and of
+	// the application.
 	PhaseUnknown Phase = "Unknown"
 )
 
-// Condition types of EcommerceApp and of the other kinds that the spoke runs.
+// Condition types of EcommerceApp, WebApp and MySQLCluster.
 const (
-	// ConditionReady is True when everything wanted is observed ready.
+	// ConditionReady is True when the desired state is observed to be ready.
 	ConditionReady = "Ready"
 	// ConditionPlaced is True when the placement chose at least one cluster (hub only).
 	ConditionPlaced = "Placed"
 	// ConditionApplied is True when every chosen cluster has the current spec.
 	ConditionApplied = "Applied"
-	// ConditionProgressing is True while a rollout is under way.
+	// ConditionProgressing is True while a rollout is in progress.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is True while something is failed or cannot be observed.
+	// ConditionDegraded is True while something has failed or cannot be observed.
 	ConditionDegraded = "Degraded"
-	// ConditionInitialized becomes True with the first readiness and stays; it
-	// tells Creating from Updating.
+	// ConditionInitialized becomes True when the object is ready for the first time, and
+	// stays True. It distinguishes Creating from Updating.
 	ConditionInitialized = "Initialized"
 )
 
 // Condition types of MemberCluster.
 const (
-	// ConditionConnected is True while the probes of the cluster succeed.
+	// ConditionConnected is True while probes of the cluster succeed.
 	ConditionConnected = "Connected"
-	// ConditionAuthorized is True when the credentials allow all that is needed.
+	// ConditionAuthorized is True when the credentials grant every permission that the hub
+	// needs.
 	ConditionAuthorized = "Authorized"
-	// ConditionIdentityVerified is True when the cluster is the one first
-	// registered under this name, and under no other name.
+	// ConditionIdentityVerified is True when the cluster is the one that was first
+	// registered under this name, and is registered under no other name.
 	ConditionIdentityVerified = "IdentityVerified"
-	// ConditionCredentialsValid is True when the kubeconfig is safe and complete
-	// and the cluster accepts it.
+	// ConditionCredentialsValid is True when the kubeconfig is safe and complete and the
+	// cluster accepts it.
 	ConditionCredentialsValid = "CredentialsValid"
-	// ConditionStorageReady is True when the cluster has the storage classes that fit
-	// its provider.
+	// ConditionStorageReady is True when the cluster has the StorageClasses of the storage
+	// profiles.
 	ConditionStorageReady = "StorageReady"
-	// ConditionAgentReady is True while the agent of a member in mode Agent gives
-	// signs of life. Members in mode Agentless do not have it.
+	// ConditionAgentReady is True while the agent of a member in mode Agent renews its
+	// Lease. Members in mode Agentless do not have it.
 	ConditionAgentReady = "AgentReady"
 )
 
-// Condition types of backups, restores and what they are made with. CloudAccount has
-// CredentialsValid and Authorized as well.
+// Condition types of Backup, Restore and CloudAccount, and the condition of an EcommerceApp
+// that is about backups. CloudAccount also has CredentialsValid and Authorized.
 const (
-	// ConditionBackupReady is True, on an application, while each of its clusters has
-	// a good backup that is not older than spec.database.backup.maxRPO. It is Unknown while
-	// a cluster has had none yet and is younger than that.
+	// ConditionBackupReady is True, on an EcommerceApp, while each of its clusters has a
+	// completed backup that is not older than spec.database.backup.maxRPO. It is Unknown
+	// while a cluster that is younger than that has no backup yet.
 	ConditionBackupReady = "BackupReady"
-	// ConditionObjectStorageReady is True, on a CloudAccount, when the hub can list what
-	// is in the bucket of spec.objectStorage. Accounts without one do not have it.
+	// ConditionObjectStorageReady is True, on a CloudAccount, when the hub can list the
+	// bucket of spec.objectStorage. Accounts without a bucket do not have it.
 	ConditionObjectStorageReady = "ObjectStorageReady"
-	// ConditionCopied is True, on a Backup, when all copies in other regions are made.
+	// ConditionCopied is True, on a Backup, when all copies in other regions exist.
 	ConditionCopied = "Copied"
 )
 
-// Reasons of backups, restores, storage and accounts.
+// Reasons of the conditions of Backup, Restore and CloudAccount, and of BackupReady and
+// StorageReady.
 const (
 	ReasonCompleted           = "Completed"
 	ReasonCreatingSnapshots   = "CreatingSnapshots"
@@ -139,7 +141,8 @@ const (
 	ReasonInUse               = "InUse"
 )
 
-// Reasons of conditions, components and clusters.
+// Reasons of the conditions of EcommerceApp, WebApp, MySQLCluster and MemberCluster, and of
+// components and clusters.
 const (
 	ReasonRunning              = "Running"
 	ReasonProgressing          = "Progressing"
@@ -167,7 +170,7 @@ const (
 	ReasonClusterDetached    = "ClusterDetached"
 	ReasonWaitingForClusters = "WaitingForClusters"
 
-	// Why a cluster was not taken.
+	// Reasons why the placement rejects a cluster.
 	ReasonNotSelected        = "NotSelected"
 	ReasonNameNotListed      = "NameNotListed"
 	ReasonRegionNotListed    = "RegionNotListed"
@@ -194,7 +197,7 @@ const (
 	ReasonValid                  = "Valid"
 	ReasonExpired                = "Expired"
 
-	// How the agent of a member is.
+	// Reasons of AgentReady.
 	ReasonAgentAlive   = "AgentAlive"
 	ReasonAgentSilent  = "AgentSilent"
 	ReasonAgentMissing = "AgentMissing"

@@ -1,31 +1,33 @@
 package v1
 
-// Home is who turns a copy into workloads. It is written in the copy itself, so that
-// one write hands it over, and whoever it does not name leaves the copy alone.
+// ManagedByMode names the controller that turns a copy into workloads. The copy itself
+// carries it, so that one write hands the copy over. A controller that the copy does not
+// name leaves it alone.
 type ManagedByMode string
 
-// The homes.
+// Values of the annotation ecommerce.io/managed-by-mode.
 const (
-	// ManagedByHub is the hub's own process, which reaches into the member.
+	// ManagedByHub is the hub, which writes the workloads through the member's API server.
 	ManagedByHub ManagedByMode = "hub"
-	// ManagedByAgent is the spoke that runs in the member.
+	// ManagedByAgent is the agent that runs in the member.
 	ManagedByAgent ManagedByMode = "agent"
 )
 
-// Mode says where the copies of a member are turned into workloads.
+// Mode decides whether the hub or an agent turns the copies of a member into workloads.
 //
 // +kubebuilder:validation:Enum=Agentless;Agent
 type Mode string
 
-// The modes. An absent mode is ModeAgentless.
+// Modes of a member. The default is ModeAgentless.
 const (
-	// ModeAgentless has the hub do it: a kubeconfig is all that a member needs.
+	// ModeAgentless needs nothing in the member except a kubeconfig: the hub writes the
+	// workloads.
 	ModeAgentless Mode = "Agentless"
-	// ModeAgent has a spoke in the member do it, which goes on while the hub is away.
+	// ModeAgent needs an agent in the member, which continues while the hub is down.
 	ModeAgent Mode = "Agent"
 )
 
-// Home returns who has the copies of a member in the mode.
+// ManagedBy returns the controller that manages the copies of a member in mode m.
 func (m Mode) ManagedBy() ManagedByMode {
 	if m == ModeAgent {
 		return ManagedByAgent
@@ -33,15 +35,16 @@ func (m Mode) ManagedBy() ManagedByMode {
 	return ManagedByHub
 }
 
-// IsCopy tells whether an application in a member is a copy that a hub made, and
-// not one that people run there by themselves. Either mark is enough: a copy that
-// is stripped of one is put right, not left behind.
+// IsCopy reports whether an application in a member is a copy that a hub wrote, and not one
+// that a user applied there. Either mark is enough: a copy that lost one of them is
+// repaired and not orphaned.
 func (a *EcommerceApp) IsCopy() bool {
 	return a.Annotations[HubAppUIDAnnotation] != "" || a.Labels[ManagedByLabel] == ManagedBy
 }
 
-// Home returns who turns an application in a member into workloads. A copy that does
-// not name the agent is the hub's; what people run there by themselves never is.
+// ManagedByMode returns the controller that turns an application in a member into
+// workloads. The hub manages copies that do not name the agent. It never manages an
+// application that a user applied in the member.
 func (a *EcommerceApp) ManagedByMode() ManagedByMode {
 	if a.IsCopy() && a.Annotations[ManagedByModeAnnotation] != string(ManagedByAgent) {
 		return ManagedByHub
@@ -49,10 +52,10 @@ func (a *EcommerceApp) ManagedByMode() ManagedByMode {
 	return ManagedByAgent
 }
 
-// InventoryLost reports whether the status of an application on the hub does not say
-// where its copies are. The hub observes a generation with the first inventory that it
-// writes, and counts the clusters in it: a status without either was wiped, or was
-// never written.
+// InventoryLost reports whether the status of an application on the hub does not list the
+// clusters of its copies. The hub observes a generation with the first inventory that it
+// writes, and counts the clusters in it: a status without either was wiped, or never
+// written.
 func (a *EcommerceApp) InventoryLost() bool {
 	return a.Status.ObservedGeneration == 0 || len(a.Status.Clusters) == 0 && a.Status.ClusterCount > 0
 }

@@ -2,7 +2,8 @@ package v1
 
 import "testing"
 
-// TestManagedByMode: of hub and agent exactly one has an application, whatever it says.
+// TestManagedByMode checks that exactly one of hub and agent manages an application,
+// whatever its marks.
 func TestManagedByMode(t *testing.T) {
 	t.Parallel()
 	type m = map[string]string

@@ -10,36 +10,37 @@ import (
 // +kubebuilder:validation:Enum=postgresql;mysql
 type Engine string
 
-// The database engines.
+// Database engines.
 const (
 	EnginePostgreSQL Engine = "postgresql"
 	EngineMySQL      Engine = "mysql"
 )
 
-// Database is the shop's database.
+// Database defines the database of an application.
 //
 // +kubebuilder:validation:XValidation:rule="self.engine == oldSelf.engine",fieldPath=".engine",message="engine cannot be changed: the data would not be readable"
 // +kubebuilder:validation:XValidation:rule="!isQuantity(self.storage) || quantity(self.storage).compareTo(quantity(oldSelf.storage)) >= 0",fieldPath=".storage",message="storage cannot shrink: volumes only grow"
 // +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",fieldPath=".storageClassName",message="storageClassName cannot be changed: existing volumes keep their class"
 // +kubebuilder:validation:XValidation:rule="has(self.storageProfile) == has(oldSelf.storageProfile) && (!has(self.storageProfile) || self.storageProfile == oldSelf.storageProfile)",fieldPath=".storageProfile",message="storageProfile cannot be changed: existing volumes keep their class"
-// +kubebuilder:validation:XValidation:rule="!has(self.storageProfile) || !has(self.storageClassName)",fieldPath=".storageProfile",reason="FieldValueForbidden",message="storageProfile must be absent when storageClassName is set: give one"
+// +kubebuilder:validation:XValidation:rule="!has(self.storageProfile) || !has(self.storageClassName)",fieldPath=".storageProfile",reason="FieldValueForbidden",message="storageProfile must be absent when storageClassName is set"
 //
-// +kubebuilder:validation:XValidation:rule="self.engine != 'postgresql' || !self.version.matches('^[0-9]{1,9}([.-]|$)') || !oldSelf.version.matches('^[0-9]{1,9}([.-]|$)') || int(self.version.find('^[0-9]{1,9}')) == int(oldSelf.version.find('^[0-9]{1,9}'))",fieldPath=".version",message="version must keep its first number: PostgreSQL cannot read the files of another major version. Restore a dump into a new application"
-// +kubebuilder:validation:XValidation:rule="!self.version.matches('^[0-9]{1,9}[.][0-9]{1,9}([.-]|$)') || !oldSelf.version.matches('^[0-9]{1,9}[.][0-9]{1,9}([.-]|$)') || int(self.version.split('.')[0]) > int(oldSelf.version.split('.')[0]) || (int(self.version.split('.')[0]) == int(oldSelf.version.split('.')[0]) && int(self.version.split('.')[1].find('^[0-9]{1,9}')) >= int(oldSelf.version.split('.')[1].find('^[0-9]{1,9}')))",fieldPath=".version",message="version cannot go back: a database does not read the files of a newer version"
+// +kubebuilder:validation:XValidation:rule="self.engine != 'postgresql' || !self.version.matches('^[0-9]{1,9}([.-]|$)') || !oldSelf.version.matches('^[0-9]{1,9}([.-]|$)') || int(self.version.find('^[0-9]{1,9}')) == int(oldSelf.version.find('^[0-9]{1,9}'))",fieldPath=".version",message="version must keep its major version, because PostgreSQL cannot read the files of another one: restore a dump into a new application"
+// +kubebuilder:validation:XValidation:rule="!self.version.matches('^[0-9]{1,9}[.][0-9]{1,9}([.-]|$)') || !oldSelf.version.matches('^[0-9]{1,9}[.][0-9]{1,9}([.-]|$)') || int(self.version.split('.')[0]) > int(oldSelf.version.split('.')[0]) || (int(self.version.split('.')[0]) == int(oldSelf.version.split('.')[0]) && int(self.version.split('.')[1].find('^[0-9]{1,9}')) >= int(oldSelf.version.split('.')[1].find('^[0-9]{1,9}')))",fieldPath=".version",message="version cannot be lowered: a database cannot read the files of a newer version"
 type Database struct {
 	// engine is the database engine: postgresql or mysql. It cannot be changed.
 	// +required
 	Engine Engine `json:"engine"`
 
-	// version is the version of the engine, and the tag of its official image,
-	// for example "13.4". At most 64 characters.
+	// version is the version of the engine and the tag of its official image, for example
+	// "13.4". 1 to 64 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)*([-.][A-Za-z0-9.-]+)?$')",message="version must begin with a number, for example 13.4 or 8.0.36-debian"
 	Version string `json:"version"`
 
-	// image overrides the engine's official image at that version. At most 512 characters.
+	// image replaces the engine's official image. Absent: the official image with the tag
+	// version. 1 to 512 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -54,66 +55,67 @@ type Database struct {
 	// +kubebuilder:validation:Maximum=9
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// storage is the size of each pod's volume, in Ki, Mi, Gi or Ti, for example
-	// 100Gi. It grows and never shrinks.
+	// storage is the size of each pod's volume, in Ki, Mi, Gi or Ti, for example 100Gi. It
+	// can grow but not shrink. At most 16 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti)$')",message="storage must be a whole number of Ki, Mi, Gi or Ti, for example 100Gi"
 	Storage string `json:"storage"`
 
-	// storageClassName is the class of the volumes, which each cluster must have.
-	// Absent: what cloudConfig says for the cluster's provider, else storageProfile,
-	// else the cluster's default class. It cannot be changed. At most 253 characters.
+	// storageClassName is the StorageClass of the volumes, which must exist in each
+	// cluster. Absent: the block of cloudConfig for the cluster's provider, else
+	// storageProfile, else the cluster's default class. It cannot be changed. 1 to 253
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
-	// storageProfile is what the volumes are to be good at: Standard, Fast or Archive.
-	// Each cluster gets a class for it that fits its provider; clusters of the provider
-	// local use their default class. It cannot be changed, and not be given together
-	// with storageClassName.
+	// storageProfile is Standard, Fast or Archive. The hub creates a StorageClass for it
+	// that suits the provider of each cluster; clusters of the provider local use their
+	// default class. It cannot be changed, and excludes storageClassName.
 	// +optional
 	StorageProfile StorageProfile `json:"storageProfile,omitempty"`
 
-	// credentialsSecretRef names a Secret in the same namespace with the keys
-	// username, password and database. Absent: generated once in each cluster
-	// and never overwritten.
+	// credentialsSecretRef refers to a Secret in the same namespace with the keys username,
+	// password and database. Absent: credentials are generated once in each cluster and
+	// never overwritten.
 	// +optional
 	CredentialsSecretRef *LocalSecretReference `json:"credentialsSecretRef,omitempty"`
 
-	// backup is how the data is kept safe.
+	// backup is the backup policy. Absent: no backups.
 	// +optional
 	Backup BackupPolicy `json:"backup,omitempty,omitzero"`
 }
 
-// StorageQuantity returns the size of each volume. The error says what is wrong
-// with a size that the schema did not check.
+// StorageQuantity returns the size of each volume. It returns an error for a size that the
+// schema did not validate.
 func (d *Database) StorageQuantity() (resource.Quantity, error) {
 	return resource.ParseQuantity(d.Storage)
 }
 
-// BackupPolicy is how often the database is backed up, how, and how long backups are kept.
+// BackupPolicy defines when and how the database is backed up, and how long backups are
+// kept.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.copyToRegions) || !has(self.method) || self.method != 'Dump'",fieldPath=".copyToRegions",reason="FieldValueForbidden",message="copyToRegions must be absent when method is Dump: dumps go to the one bucket of their account"
 // +kubebuilder:validation:XValidation:rule="!has(self.enabled) || !self.enabled || has(self.schedule)",fieldPath=".schedule",reason="FieldValueRequired",message="schedule must be set when backup is enabled"
 type BackupPolicy struct {
-	// enabled switches backups on; the default is false. Switching them off
-	// keeps the existing ones.
+	// enabled turns backups on. The default is false: schedule has no effect, and existing
+	// backups are kept.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
-	// schedule is when backups begin, in the five fields of cron: minute, hour,
-	// day, month, weekday. Names and macros are not accepted. At most 128
-	// characters; required when enabled is true.
+	// schedule is a cron expression with five fields: minute, hour, day, month, weekday.
+	// Names and macros are not accepted. At most 128 characters; required when enabled is
+	// true.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)(,([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)* (([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)(,([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)* (([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)(,([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)*$')",message="schedule must be five fields of cron, for example 0 2 * * *: minute 0-59, hour 0-23, day of month 1-31, month 1-12, day of week 0-6"
 	// +kubebuilder:validation:XValidation:rule="self.findAll('[0-9]{1,2}-[0-9]{1,2}').all(r, int(r.split('-')[0]) <= int(r.split('-')[1]))",message="schedule must have its ranges from low to high, for example 1-5"
 	Schedule string `json:"schedule,omitempty"`
 
-	// timeZone is the IANA time zone of the schedule, for example
+	// timeZone is the IANA time zone of schedule and verify.schedule, for example
 	// Europe/Dublin. The default is UTC. At most 64 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -121,16 +123,16 @@ type BackupPolicy struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+/-]*$`
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// method is how: Snapshot takes snapshots of the volumes through the cloud's API,
-	// which needs a CloudAccount; Dump writes dumps to a volume of their own in the
-	// cluster. The default, Auto, is Snapshot on members that have a cloudAccountRef,
-	// and Dump on the others.
+	// method is Auto, Snapshot or Dump. Snapshot takes volume snapshots through the cloud's
+	// API, which requires a CloudAccount. Dump writes logical backups to a separate volume
+	// in the cluster, and to the bucket of the CloudAccount if it has one. The default,
+	// Auto, is Snapshot on members with a cloudAccountRef and Dump on others.
 	// +optional
 	Method BackupMethod `json:"method,omitempty"`
 
-	// copyToRegions are regions of the same provider that each snapshot is copied to.
-	// Where snapshots have no region, as on Google Cloud, the first is where they are
-	// stored, and they can be restored anywhere. At most 8, of 1 to 63 characters.
+	// copyToRegions lists regions of the same provider that each snapshot is copied to.
+	// Where snapshots have no region, as on Google Cloud, the first one is their storage
+	// location, and they can be restored in any region. At most 8, of 1 to 63 characters.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
@@ -139,31 +141,32 @@ type BackupPolicy struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	CopyToRegions []string `json:"copyToRegions,omitempty"`
 
-	// maxRPO is how old the newest good backup may be before the condition
-	// BackupReady is False, in hours, minutes and seconds, for example 26h. 1m to
-	// 87600h; the default is one and a half times the time between two backups.
+	// maxRPO is the maximum age of the newest completed backup before the condition
+	// BackupReady becomes False, in hours, minutes and seconds, for example 26h. 1m to
+	// 87600h; the default is 1.5 times the interval of schedule.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self != '' && self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && duration(self) >= duration('1m') && duration(self) <= duration('87600h')",message="maxRPO must be a duration of at least 1m and at most 87600h, for example 26h"
 	MaxRPO *metav1.Duration `json:"maxRPO,omitempty"`
 
-	// verify is how backups are proven: the newest is restored beside the database.
+	// verify defines when backups are verified by restoring them.
 	// +optional
 	Verify VerifyPolicy `json:"verify,omitempty,omitzero"`
 
-	// retention is how long backups are kept. The newest is always kept.
+	// retention defines how long backups are kept. The newest one is always kept.
 	// +optional
 	Retention Retention `json:"retention,omitempty,omitzero"`
 }
 
-// VerifyPolicy is how often backups are proven.
+// VerifyPolicy defines when backups are verified.
 type VerifyPolicy struct {
-	// schedule is when the newest good backup of each cluster is restored into a
-	// namespace of its own there, shopfleet-verify, and the engine started on it; what
-	// was made for it is deleted again. In the five fields of cron, as that of backups,
-	// in their time zone. Members in mode Agent are left out: the hub may start nothing
-	// there. At most 128 characters. Absent: never.
+	// schedule is a cron expression, in the same form and time zone as that of backups. At
+	// each of its times the newest completed backup of each cluster is restored into the
+	// namespace shopfleet-verify of that cluster, the engine is started on it, and
+	// everything created for it is deleted. Members in mode Agent are skipped, because the
+	// hub may not start anything there. At most 128 characters. Absent: backups are not
+	// verified.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)(,([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)* (([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)(,([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)* (([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)(,([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)*$')",message="schedule must be five fields of cron, for example 0 2 * * *: minute 0-59, hour 0-23, day of month 1-31, month 1-12, day of week 0-6"
@@ -171,16 +174,18 @@ type VerifyPolicy struct {
 	Schedule string `json:"schedule,omitempty"`
 }
 
-// Retention is how long backups are kept: a backup is pruned when it is both
-// older than keepDays and not among the keepLast newest.
+// Retention defines how long backups are kept. A backup is deleted when it is both older
+// than keepDays and not among the keepLast newest.
 type Retention struct {
-	// keepLast is how many of the newest backups are always kept. 1 to 1000; the default is 7.
+	// keepLast is the number of newest backups that are always kept. 1 to 1000; the default
+	// is 7.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	KeepLast *int32 `json:"keepLast,omitempty"`
 
-	// keepDays is for how many days every backup is kept. 1 to 3650; the default is 30.
+	// keepDays is the number of days for which every backup is kept. 1 to 3650; the default
+	// is 30.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3650

@@ -5,9 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MemberCluster is a cluster that the hub runs shops on. A registration Secret
-// makes one of the same name; deleting it, or its Secret, detaches the cluster
-// and leaves what runs there alone.
+// MemberCluster represents a cluster that the hub runs applications on. The hub creates one
+// for each registration Secret, with the same name. Deleting the MemberCluster or its
+// Secret detaches the cluster and does not affect what runs there.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -30,11 +30,11 @@ type MemberCluster struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is how the cluster is reached and what it is.
+	// spec defines the connection to the cluster and its location.
 	// +optional
 	Spec MemberClusterSpec `json:"spec,omitempty,omitzero"`
 
-	// status is what the cluster is observed to be.
+	// status is the observed state of the cluster.
 	// +optional
 	Status MemberClusterStatus `json:"status,omitempty,omitzero"`
 }
@@ -48,46 +48,46 @@ type MemberClusterList struct {
 	Items           []MemberCluster `json:"items"`
 }
 
-// MemberClusterSpec is how a cluster is reached and what it is.
+// MemberClusterSpec defines the connection to a cluster and its location.
 type MemberClusterSpec struct {
-	// kubeconfigSecretRef names the Secret, in the hub's namespace, with the
-	// cluster's kubeconfig. The default is the Secret of the same name.
+	// kubeconfigSecretRef refers to the Secret, in the hub's namespace, with the kubeconfig
+	// of the cluster. The default is the Secret with the name of the MemberCluster.
 	// +optional
 	KubeconfigSecretRef KubeconfigSecretReference `json:"kubeconfigSecretRef,omitempty,omitzero"`
 
-	// provider is the cloud provider: aws, gcp, azure or local. Absent:
-	// detected from the nodes.
+	// provider is the cloud provider: aws, gcp, azure or local. Absent: detected from the
+	// nodes.
 	// +optional
 	Provider Provider `json:"provider,omitempty"`
 
-	// region is the cluster's region, for example eu-west-1. Absent: detected
-	// from the nodes. At most 63 characters.
+	// region is the region of the cluster, for example eu-west-1. Absent: detected from the
+	// nodes. 1 to 63 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
 	Region string `json:"region,omitempty"`
 
-	// cloudAccountRef names the CloudAccount that the cluster's volumes are in. With it
-	// databases are backed up by snapshots. Absent: by dumps.
+	// cloudAccountRef refers to the CloudAccount that owns the volumes of the cluster. With
+	// it databases are backed up by volume snapshots by default, without it by dumps.
 	// +optional
 	CloudAccountRef *ObjectReference `json:"cloudAccountRef,omitempty"`
 
-	// mode says where the shops of the cluster are turned into workloads: in the
-	// hub's own process (Agentless), or by an agent in the cluster, which goes on
-	// while the hub is away (Agent; see kubectl shopfleet join --mode agent). The
-	// default is Agentless. A change moves the shops over and restarts none of them.
+	// mode is Agentless or Agent. With Agentless the hub turns the copies in the cluster
+	// into workloads. With Agent an agent in the cluster does, which continues while the
+	// hub is down; see kubectl shopfleet join --mode agent. The default is Agentless. A
+	// change hands the copies over and does not restart a pod.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
 
-	// health is how the cluster is probed.
+	// health defines how the cluster is probed.
 	// +optional
 	Health Health `json:"health,omitempty,omitzero"`
 }
 
-// KubeconfigSecretReference names the Secret with a kubeconfig.
+// KubeconfigSecretReference refers to a Secret with a kubeconfig.
 type KubeconfigSecretReference struct {
-	// name is the name of the Secret. The default is the cluster's name. At most
+	// name is the name of the Secret. The default is the name of the MemberCluster. 1 to
 	// 253 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -102,42 +102,43 @@ type KubeconfigSecretReference struct {
 	Key string `json:"key,omitempty"`
 }
 
-// Health is how a cluster is probed. With the defaults a cluster that stops
-// answering is known to be gone after at most 25 seconds.
+// Health defines how a cluster is probed. With the defaults the hub notices within 25
+// seconds that a cluster stopped responding.
 type Health struct {
-	// probePeriodSeconds is the time between probes, in seconds. 1 to 60; the default is 5.
+	// probePeriodSeconds is the interval between probes, in seconds. 1 to 60; the default
+	// is 5.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=60
 	ProbePeriodSeconds *int32 `json:"probePeriodSeconds,omitempty"`
 
-	// failureThreshold is how many probes in a row must fail before the cluster
-	// is taken as not connected. 1 to 20; the default is 3.
+	// failureThreshold is the number of consecutive failed probes after which the cluster
+	// is not connected. 1 to 20; the default is 3.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=20
 	FailureThreshold *int32 `json:"failureThreshold,omitempty"`
 
-	// successThreshold is how many probes in a row must succeed before a
-	// cluster that was lost is taken as connected. 1 to 20; the default is 2.
+	// successThreshold is the number of consecutive successful probes after which a cluster
+	// that was not connected is connected again. 1 to 20; the default is 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=20
 	SuccessThreshold *int32 `json:"successThreshold,omitempty"`
 }
 
-// MemberClusterStatus is what a cluster is observed to be.
+// MemberClusterStatus is the observed state of a cluster.
 type MemberClusterStatus struct {
-	// conditions are the facts about the cluster. Known types are Ready,
-	// Connected, Authorized, IdentityVerified, CredentialsValid, StorageReady and, in
-	// mode Agent, AgentReady. At most 16.
+	// conditions are the latest observations of the cluster. Known types are Ready,
+	// Connected, Authorized, IdentityVerified, CredentialsValid, StorageReady and, in mode
+	// Agent, AgentReady. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status is about.
+	// observedGeneration is the generation of the spec that this status reflects.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -148,18 +149,18 @@ type MemberClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 
-	// clusterUID is the UID of the cluster's kube-system namespace, which tells
-	// clusters apart. It is kept from the first connection on; another one
-	// behind the same name is refused. At most 128 characters.
+	// clusterUID is the UID of the kube-system namespace, which identifies the cluster. It
+	// is recorded at the first connection. A cluster with another UID under the same name
+	// is refused. At most 128 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	ClusterUID string `json:"clusterUID,omitempty"`
 
-	// provider is the cloud provider, given or detected.
+	// provider is the cloud provider, from the spec or detected.
 	// +optional
 	Provider Provider `json:"provider,omitempty"`
 
-	// region is the region, given or detected. At most 63 characters.
+	// region is the region, from the spec or detected. At most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Region string `json:"region,omitempty"`
@@ -181,63 +182,62 @@ type MemberClusterStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ReadyNodes int32 `json:"readyNodes,omitempty"`
 
-	// allocatable is the sum of what the nodes offer to pods: cpu, memory and pods.
-	// At most 16 resources.
+	// allocatable is the sum of the allocatable cpu, memory and pods of the nodes. At most
+	// 16 resources.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.size() <= 16",message="allocatable must have at most 16 resources"
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
 
-	// capabilities are the optional APIs that the cluster serves, sorted: for
-	// example cert-manager, prometheus-operator, snapshots. At most 50, of at most
-	// 128 characters.
+	// capabilities are the optional APIs that the cluster serves, sorted, for example
+	// cert-manager, prometheus-operator, snapshots. At most 50, of at most 128 characters.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=128
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	// storageClasses are the classes that the profiles stand for in the cluster, sorted
-	// by profile. At most 3.
+	// storageClasses are the StorageClasses of the storage profiles in the cluster, by
+	// profile. At most 3.
 	// +optional
 	// +listType=map
 	// +listMapKey=profile
 	// +kubebuilder:validation:MaxItems=3
 	StorageClasses []ProfileClass `json:"storageClasses,omitempty"`
 
-	// credentialsExpirationTime is when the credentials of the kubeconfig expire, when they say so.
+	// credentialsExpirationTime is the time at which the credentials of the kubeconfig
+	// expire, if they have one.
 	// +optional
 	CredentialsExpirationTime *metav1.Time `json:"credentialsExpirationTime,omitempty"`
 
-	// lastObservedTime is when the rest of this status was observed. While the
-	// cluster is connected it moves only with a change; when the cluster is
-	// lost it is the time of the last probe that succeeded, and while its agent is
-	// silent the time of the agent's last sign of life.
+	// lastObservedTime is the time at which this status was observed. While the cluster is
+	// connected it changes only with another field. Otherwise it is the time of the last
+	// successful probe and, while an agent is silent, of the last renewal of its Lease.
 	// +optional
 	LastObservedTime *metav1.Time `json:"lastObservedTime,omitempty"`
 
-	// apps is the number of shops placed on the cluster.
+	// apps is the number of applications placed on the cluster.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Apps int32 `json:"apps,omitempty"`
 
-	// orphanCount is the number of copies in the cluster that no application on the
-	// hub owns: their application is gone, was made anew, or does not list the
-	// cluster. They go on running and nothing deletes them. While the cluster is not
-	// connected it is the number that was last counted.
+	// orphanCount is the number of copies in the cluster that no application on the hub
+	// owns, because their application was deleted or recreated, or does not list the
+	// cluster. They continue to run, and nothing deletes them. While the cluster is not
+	// connected it is the last count.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	OrphanCount int32 `json:"orphanCount,omitempty"`
 }
 
-// ProfileClass is the StorageClass that a profile stands for in a cluster.
+// ProfileClass is the StorageClass of a storage profile in a cluster.
 type ProfileClass struct {
 	// profile is Standard, Fast or Archive.
 	// +required
 	// +kubebuilder:validation:MaxLength=16
 	Profile StorageProfile `json:"profile"`
 
-	// className is the name of the StorageClass; empty is the cluster's default class.
-	// At most 253 characters.
+	// className is the name of the StorageClass; empty for the cluster's default class. At
+	// most 253 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	ClassName string `json:"className,omitempty"`

@@ -18,8 +18,8 @@ import (
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 )
 
-// rounds is how many objects of each kind are tried. The seeds are their numbers,
-// so a failure repeats.
+// rounds is the number of random objects of each kind. The seeds are the numbers of the
+// rounds, so that a failure can be reproduced.
 const rounds = 300
 
 func filler(seed int64) *randfill.Filler {
@@ -35,8 +35,8 @@ func filler(seed int64) *randfill.Filler {
 	)
 }
 
-// TestRoundTrip writes random objects as JSON and reads them back: a field without
-// a name, with another's name, or left out although it is set, shows up here.
+// TestRoundTrip encodes random objects as JSON and decodes them: it finds a field without a
+// name, with the name of another, or omitted although it is set.
 func TestRoundTrip(t *testing.T) {
 	for name, fresh := range map[string]func() runtime.Object{
 		"EcommerceApp":      func() runtime.Object { return &v1.EcommerceApp{} },
@@ -75,8 +75,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestEmpty shows that what is not set is not written: server-side apply would
-// take it as wanted.
+// TestEmpty checks that unset fields are not encoded, because server-side apply would take
+// them as desired.
 func TestEmpty(t *testing.T) {
 	for want, object := range map[string]any{
 		`{"metadata":{},"spec":{}}`: &v1.EcommerceApp{},

@@ -5,30 +5,30 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Workload is a stateless part of the shop: its backend or its frontend.
+// Workload defines the backend or the frontend of an application.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.replicas)",fieldPath=".replicas",reason="FieldValueForbidden",message="replicas must be absent when autoscaling is set: two would decide"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.replicas)",fieldPath=".replicas",reason="FieldValueForbidden",message="replicas must be absent when autoscaling is set"
 type Workload struct {
-	// replicas is the number of pods. 0 to 1000; the default of the backend is
-	// 1, that of the frontend is spec.replicas.
+	// replicas is the number of pods in each cluster. 0 to 1000; the default is 1 for the
+	// backend and spec.replicas for the frontend. It excludes autoscaling.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// image is the container image. The default of the frontend is spec.image.
-	// At most 512 characters.
+	// image is the container image. The default of the frontend is spec.image. 1 to 512
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._/:@-]*$')",message="image must be a reference such as registry.example.com/shop:v1"
 	Image string `json:"image,omitempty"`
 
-	// resources is what each pod asks for and may use.
+	// resources are the requests and limits of each pod.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
-	// port is where the container listens. 1 to 65535; the default is 8080.
+	// port is the port that the container listens on. 1 to 65535; the default is 8080.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -60,65 +60,65 @@ type Workload struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(e, !has(e.prefix) || e.prefix.size() <= 253)",message="envFrom must have prefixes of at most 253 characters"
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
 
-	// autoscaling lets the load decide the number of pods.
+	// autoscaling creates a HorizontalPodAutoscaler. It excludes replicas.
 	// +optional
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
 }
 
-// Resources is what a container asks for and may use.
+// Resources are the requests and limits of a container.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || quantity(string(self.requests[k])).compareTo(quantity(string(self.limits[k]))) <= 0)",fieldPath=".requests",message="requests must not exceed limits"
 type Resources struct {
-	// requests is what is set aside for the container. At most 6 resources.
+	// requests are the resources that are reserved for the container. At most 6.
 	// +optional
 	Requests Amounts `json:"requests,omitempty"`
 
-	// limits is what the container may use at most. At most 6 resources.
+	// limits are the maximum resources of the container. At most 6.
 	// +optional
 	Limits Amounts `json:"limits,omitempty"`
 }
 
-// Amounts are quantities by the name of the resource, for example cpu: 500m.
+// Amounts are quantities by name of the resource, for example cpu: 500m.
 //
 // +kubebuilder:validation:MaxProperties=6
 // +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 253 && (k in ['cpu', 'memory', 'ephemeral-storage'] || k.startsWith('hugepages-') || k.contains('/')))",message="resources must be cpu, memory, ephemeral-storage, hugepages-<size> or have a domain, for example nvidia.com/gpu"
 // +kubebuilder:validation:XValidation:rule="self.all(k, !string(self[k]).startsWith('-'))",message="resources must not be negative"
 type Amounts map[corev1.ResourceName]resource.Quantity
 
-// Autoscaling lets a HorizontalPodAutoscaler decide the number of pods.
+// Autoscaling defines a HorizontalPodAutoscaler.
 //
 // +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",fieldPath=".minReplicas",message="minReplicas must not exceed maxReplicas"
 type Autoscaling struct {
-	// minReplicas is the lower bound. 1 to 1000.
+	// minReplicas is the minimum number of pods. 1 to 1000.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MinReplicas int32 `json:"minReplicas"`
 
-	// maxReplicas is the upper bound. 1 to 1000.
+	// maxReplicas is the maximum number of pods. 1 to 1000.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxReplicas int32 `json:"maxReplicas"`
 
-	// targetCPUUtilizationPercent is the share of the requested CPU that is
-	// aimed at. 1 to 100; the default is 80.
+	// targetCPUUtilizationPercent is the target for the average CPU utilization, in percent
+	// of the requested CPU. 1 to 100; the default is 80.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	TargetCPUUtilizationPercent *int32 `json:"targetCPUUtilizationPercent,omitempty"`
 }
 
-// Ingress is how the shop is reached from outside.
+// Ingress defines the access to an application from outside the cluster.
 type Ingress struct {
-	// host is the DNS name of the shop, for example shop.example.com. Absent: any
+	// host is the DNS name of the application, for example shop.example.com. Absent: any
 	// name. At most 253 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="host must be a DNS name in lower case, for example shop.example.com, without scheme, port or path"
 	Host string `json:"host,omitempty"`
 
-	// className is the IngressClass. Absent: the cluster's default. At most 253
+	// className is the name of the IngressClass. Absent: the cluster's default. 1 to 253
 	// characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -131,40 +131,41 @@ type Ingress struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=50
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && self[k].size() <= 4096)",message="annotations must have keys of at most 317 and values of at most 4096 characters"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('ecommerce.io/'))",message="annotations must not be of ecommerce.io: those are Shopfleet's own"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('ecommerce.io/'))",message="annotations must not begin with ecommerce.io/: the prefix is reserved"
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Monitoring is how the shop is watched.
+// Monitoring defines metrics, alerts and dashboards of an application.
 type Monitoring struct {
-	// enabled switches the monitoring component on. The default is false.
+	// enabled turns the monitoring component on. The default is false: prometheus and
+	// grafana have no effect.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
-	// prometheus adds what Prometheus needs: a ServiceMonitor and alert rules
-	// where the cluster has the Prometheus operator, else scrape annotations.
-	// The default is false.
+	// prometheus creates a ServiceMonitor and alert rules where the cluster has the
+	// Prometheus operator, else scrape annotations. The default is false. It has no effect
+	// unless enabled is true.
 	// +optional
 	Prometheus bool `json:"prometheus,omitempty"`
 
-	// grafana adds a dashboard in a ConfigMap that Grafana's sidecar finds. The
-	// default is false.
+	// grafana creates a ConfigMap with a dashboard for Grafana's sidecar. The default is
+	// false. It has no effect unless enabled is true.
 	// +optional
 	Grafana bool `json:"grafana,omitempty"`
 }
 
-// Security is how the shop is protected.
+// Security defines TLS and authentication of an application.
 type Security struct {
-	// tls is the encryption of the ingress.
+	// tls defines the encryption of the ingress.
 	// +optional
 	TLS TLS `json:"tls,omitempty,omitzero"`
 
-	// authentication is the login in front of the shop.
+	// authentication defines the login in front of the application.
 	// +optional
 	Authentication Authentication `json:"authentication,omitempty,omitzero"`
 }
 
-// TLS is the encryption of the ingress.
+// TLS defines the encryption of the ingress.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.issuerRef) || !has(self.secretRef)",fieldPath=".secretRef",reason="FieldValueForbidden",message="only one of issuerRef and secretRef may be set"
 type TLS struct {
@@ -173,8 +174,8 @@ type TLS struct {
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
-	// issuerRef names the cert-manager issuer of the certificate. It needs
-	// ingress.host, and excludes secretRef.
+	// issuerRef refers to the cert-manager issuer of the certificate. It requires
+	// ingress.host and excludes secretRef.
 	// +optional
 	IssuerRef *IssuerReference `json:"issuerRef,omitempty"`
 
@@ -184,9 +185,9 @@ type TLS struct {
 	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
 }
 
-// IssuerReference names a cert-manager issuer.
+// IssuerReference refers to a cert-manager issuer.
 type IssuerReference struct {
-	// name is the name of the issuer. At most 253 characters.
+	// name is the name of the issuer. 1 to 253 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -199,20 +200,21 @@ type IssuerReference struct {
 	Kind string `json:"kind,omitempty"`
 }
 
-// Authentication is the login in front of the shop.
+// Authentication defines the login in front of an application.
 type Authentication struct {
-	// enabled puts a login in front of the shop. The default is false.
+	// enabled requires a login. The default is false: provider and secretRef have no
+	// effect.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
-	// provider is the kind of login. The only one is oauth2, the default.
+	// provider is the type of login. The only type, and the default, is oauth2.
 	// +optional
 	// +kubebuilder:validation:Enum=oauth2
 	Provider string `json:"provider,omitempty"`
 
-	// secretRef names a Secret with the keys client-id, client-secret and
-	// issuer-url of the OpenID Connect provider. Absent: placeholders are
-	// generated, and nobody can log in until it is given.
+	// secretRef refers to a Secret with the keys client-id, client-secret and issuer-url of
+	// the OpenID Connect provider. Absent: placeholders are generated, and no user can log
+	// in.
 	// +optional
 	SecretRef *LocalSecretReference `json:"secretRef,omitempty"`
 }

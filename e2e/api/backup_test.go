@@ -86,7 +86,7 @@ func (s *server) testRestore(t *testing.T) {
 func kept(field string, value any) testCase {
 	name := split(field)[1]
 	return testCase{
-		name: "other " + name, edits: edits{field: value}, field: field, says: name + " cannot be changed: make another Backup",
+		name: "other " + name, edits: edits{field: value}, field: field, says: name + " cannot be changed: create another Backup",
 	}
 }
 
@@ -120,7 +120,7 @@ func (s *server) testBackupUpdates(t *testing.T) {
 
 func (s *server) testRestoreUpdates(t *testing.T) {
 	k := restores()
-	const says = "spec cannot be changed: make another Restore"
+	const says = "spec cannot be changed: create another Restore"
 	stored := s.create(t.Context(), t, k, edits{"metadata.namespace": "updates"})
 	cases := []testCase{{name: "nothing"}, {name: "a label", edits: edits{"metadata.labels": map[string]any{"a": "b"}}}}
 	for field, value := range map[string]any{

@@ -155,7 +155,7 @@ func credentialsCases() []testCase {
 		},
 		{
 			name: "token without a pool", edits: join(on("gcp"), edits{provider: absent()}),
-			field: provider, says: "gcp.workloadIdentityProvider must be set when credentials.type is Federated: it is what takes the hub's token",
+			field: provider, says: "gcp.workloadIdentityProvider must be set when credentials.type is Federated: it accepts the hub's token",
 		},
 	}
 	for _, with := range []edits{nil, withSecret()} {
@@ -261,7 +261,7 @@ func badRegions() []string {
 func (s *server) testAccountUpdates(t *testing.T) {
 	k := cloudAccounts()
 	stored := s.create(t.Context(), t, k, edits{"metadata.name": "updates"})
-	const says = "provider cannot be changed: make another CloudAccount"
+	const says = "provider cannot be changed: create another CloudAccount"
 	s.checkUpdates(t, k, stored, []testCase{
 		{name: "nothing"},
 		{name: "other provider", edits: on("gcp"), field: "spec.provider", says: says},

@@ -127,7 +127,7 @@ func ingressCases() []testCase {
 		},
 		{
 			name: "annotation of ours", edits: edits{annotations: map[string]any{"ecommerce.io/adopt": "true"}},
-			field: annotations, says: "annotations must not be of ecommerce.io",
+			field: annotations, says: "annotations must not begin with ecommerce.io",
 		},
 	}
 	for _, host := range []string{"shop.example.com", "localhost", "a-b.c"} {

@@ -44,7 +44,7 @@ func encoded(n int) string { return letters((n + 3) / 4 * 4) }
 func bucketCases() []testCase {
 	const region = "objectStorage.region must be set when provider is aws, and only then"
 	const account = "objectStorage.storageAccount must be set when provider is azure, and only then"
-	const bundle = "caBundle is for an endpoint: set endpoint, or leave caBundle out"
+	const bundle = "caBundle requires endpoint"
 	const pem = "LS0tLS1CRUdJTg=="
 	cases := []testCase{
 		{name: "bucket on aws", edits: withBucket("aws")},

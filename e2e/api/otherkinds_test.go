@@ -69,7 +69,7 @@ func (s *server) testMySQLCluster(t *testing.T) {
 		{name: "version latest", edits: edits{"spec.version": "latest"}, field: "spec.version", says: "version must begin with a number, for example 8.0 or 8.0.36-debian"},
 		{name: "class by its other name", edits: edits{class: absent(), alias: "gp3"}},
 		{name: "class by both names", edits: edits{alias: "gp3"}},
-		{name: "two classes", edits: edits{alias: "gp2"}, field: alias, says: "storageClass and storageClassName are the same: give one"},
+		{name: "two classes", edits: edits{alias: "gp2"}, field: alias, says: "storageClass and storageClassName are aliases and must not differ"},
 		{name: "parameters as text", edits: edits{"spec.storage.parameters": m{"iops": int64(3000)}}, field: "spec.storage.parameters.iops", says: `must be of type string: "integer"`},
 		{name: "largest parameter", edits: edits{"spec.storage.parameters": m{strings.Repeat("k", 253): strings.Repeat("v", 1024)}}},
 		{

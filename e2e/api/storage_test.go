@@ -63,7 +63,7 @@ func profileCases() []testCase {
 		{name: "class and block", edits: join(edits{class: "gp3"}, block(gcpBlock, "pdType", "pd-ssd"))},
 		{
 			name: "profile and class", edits: edits{profile: "Fast", class: "gp3"},
-			field: profile, says: "storageProfile must be absent when storageClassName is set: give one",
+			field: profile, says: "storageProfile must be absent when storageClassName is set",
 		},
 		{name: "empty blocks", edits: edits{"spec.cloudConfig": map[string]any{"aws": map[string]any{}, "gcp": map[string]any{}, "azure": map[string]any{}}}},
 		{name: "as documented", edits: join(
@@ -97,7 +97,7 @@ func ebsCases() []testCase {
 			with("iops", 2999), with("type", "gp3", "iops", 80001)),
 		refusedFields(ebsBlock, "iops", "iops of io1 must be at most 64000", with("type", "io1", "iops", 64001)),
 		refusedFields(ebsBlock, "iops", "iops must be set when type is io1 or io2", with("type", "io1"), with("type", "io2")),
-		refusedFields(ebsBlock, "iops", "iops must be absent when type is gp2, st1 or sc1: their size decides",
+		refusedFields(ebsBlock, "iops", "iops must be absent when type is gp2, st1 or sc1: the size determines it",
 			with("type", "gp2", "iops", 3000), with("type", "st1", "iops", 3000), with("type", "sc1", "iops", 3000)),
 		refusedFields(ebsBlock, "throughput", "throughput must be absent unless type is gp3",
 			with("type", "io2", "iops", 5000, "throughput", 125), with("type", "st1", "throughput", 125)),

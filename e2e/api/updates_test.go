@@ -35,10 +35,10 @@ func (s *server) testAppUpdates(t *testing.T) {
 		{name: "database removed", edits: edits{"spec.database": absent()}, field: "spec.database", says: "database cannot be removed"},
 		{name: "a later version", edits: edits{"spec.database.version": "13.5"}},
 		{name: "a later version of another kind", edits: edits{"spec.database.version": "13.10-bookworm"}},
-		{name: "an earlier version", edits: edits{"spec.database.version": "13.3"}, field: "spec.database.version", says: "version cannot go back"},
+		{name: "an earlier version", edits: edits{"spec.database.version": "13.3"}, field: "spec.database.version", says: "version cannot be lowered"},
 		{
 			name: "another major version", edits: edits{"spec.database.version": "14.1"},
-			field: "spec.database.version", says: "version must keep its first number: PostgreSQL",
+			field: "spec.database.version", says: "version must keep its major version, because PostgreSQL",
 		},
 		{name: "more replicas", edits: edits{"spec.database.replicas": int64(3)}},
 		{name: "class given later", edits: edits{class: "gp3"}, field: class, says: keep},

@@ -1,26 +1,27 @@
-// Package v1 is version v1 of the API group mysql.example.com: MySQLCluster, a
-// database on its own, with the storage of the cloud that it runs in.
+// Package v1 contains version v1 of the API group mysql.example.com.
 //
-// # What
+// # Purpose
 //
-// A MySQLCluster is the database component of a shop without the shop, and a
-// StorageClass made from storage.parameters or from the provider's block of
-// cloudConfig.
+// The package defines MySQLCluster: the database component of an application without the
+// application. Its StorageClass is created from storage.parameters or from the provider's
+// block of cloudConfig.
 //
-// # Not
+// # Non-goals
 //
-// Nothing of the hub: a MySQLCluster lives in one cluster. No managed database
-// service is called: cloudConfig.aws.rds says what size of node the database
-// wants and how long backups are kept.
+// The hub does not manage a MySQLCluster: it lives in one cluster. No managed database
+// service is called: cloudConfig.aws.rds determines the preferred instance type of the
+// nodes and the retention of dumps.
 //
 // # Trade-offs
 //
-// There is no further kind for the smallest of databases, of a version and a
-// storage size alone: that is a MySQLCluster that leaves the rest out.
+// There is no separate kind for a minimal database with only a version and a storage size:
+// that is a MySQLCluster without the other fields.
 //
-// storageClass and storageClassName are two names for one thing, because the
-// documents that people start from use both; giving two different values is
-// refused.
+// storageClass and storageClassName are aliases, because existing manifests use both. Two
+// different values are refused.
+//
+// backup.retention is a number of days, because existing manifests have it. In an
+// EcommerceApp it is an object with keepLast and keepDays.
 //
 // +kubebuilder:object:generate=true
 // +groupName=mysql.example.com

@@ -18,7 +18,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// MySQLCluster is a MySQL database on its own.
+// MySQLCluster represents a standalone MySQL database.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -37,11 +37,11 @@ type MySQLCluster struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the database should be.
+	// spec is the desired state of the database.
 	// +required
 	Spec MySQLClusterSpec `json:"spec"`
 
-	// status is what the database is observed to be.
+	// status is the observed state of the database.
 	// +optional
 	// +kubebuilder:default={phase: "Pending"}
 	Status MySQLClusterStatus `json:"status,omitempty,omitzero"`
@@ -56,7 +56,7 @@ type MySQLClusterList struct {
 	Items           []MySQLCluster `json:"items"`
 }
 
-// MySQLClusterSpec is what a database should be.
+// MySQLClusterSpec is the desired state of a database.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.cloudConfig) || !has(self.cloud) || !has(self.cloud.provider) || (!has(self.cloudConfig.aws) || self.cloud.provider == 'aws')",fieldPath=".cloudConfig.aws",reason="FieldValueForbidden",message="cloudConfig.aws needs cloud.provider aws"
 // +kubebuilder:validation:XValidation:rule="!has(self.cloudConfig) || !has(self.cloud) || !has(self.cloud.provider) || (!has(self.cloudConfig.gcp) || self.cloud.provider == 'gcp')",fieldPath=".cloudConfig.gcp",reason="FieldValueForbidden",message="cloudConfig.gcp needs cloud.provider gcp"
@@ -70,55 +70,55 @@ type MySQLClusterSpec struct {
 	// +kubebuilder:validation:Maximum=9
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// version is the version of MySQL, and the tag of its official image, for
-	// example "8.0". At most 64 characters.
+	// version is the version of MySQL and the tag of its official image, for example "8.0".
+	// 1 to 64 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)*([-.][A-Za-z0-9.-]+)?$')",message="version must begin with a number, for example 8.0 or 8.0.36-debian"
 	Version string `json:"version"`
 
-	// storage is what each pod keeps its data on.
+	// storage defines the volume of each pod.
 	// +required
 	Storage Storage `json:"storage"`
 
-	// backup is how the data is kept safe. A schedule switches backups on.
+	// backup defines when the database is dumped. Backups are on when a schedule is set.
 	// +optional
 	Backup Backup `json:"backup,omitempty,omitzero"`
 
-	// cloud is where the database runs.
+	// cloud is the provider and the region of the database.
 	// +optional
 	Cloud Cloud `json:"cloud,omitempty,omitzero"`
 
-	// cloudConfig is what a provider's resources should be. The block of
-	// cloud.provider is used; another provider's is refused.
+	// cloudConfig defines volumes and nodes by provider. The block of cloud.provider
+	// applies; a block of another provider is refused.
 	// +optional
 	CloudConfig CloudConfig `json:"cloudConfig,omitempty,omitzero"`
 }
 
-// Storage is what each pod keeps its data on.
+// Storage defines the volume of each pod.
 //
 // +kubebuilder:validation:XValidation:rule="!isQuantity(self.size) || quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",fieldPath=".size",message="size cannot shrink: volumes only grow"
 // +kubebuilder:validation:XValidation:rule="(has(self.storageClass) ? self.storageClass : has(self.storageClassName) ? self.storageClassName : '-') == (has(oldSelf.storageClass) ? oldSelf.storageClass : has(oldSelf.storageClassName) ? oldSelf.storageClassName : '-')",fieldPath=".storageClass",message="storageClass cannot be changed: existing volumes keep their class"
-// +kubebuilder:validation:XValidation:rule="!has(self.storageClass) || !has(self.storageClassName) || self.storageClass == self.storageClassName",fieldPath=".storageClassName",message="storageClass and storageClassName are the same: give one"
+// +kubebuilder:validation:XValidation:rule="!has(self.storageClass) || !has(self.storageClassName) || self.storageClass == self.storageClassName",fieldPath=".storageClassName",message="storageClass and storageClassName are aliases and must not differ"
 type Storage struct {
-	// size is the size of each volume, in Ki, Mi, Gi or Ti, for example 100Gi. It
-	// grows and never shrinks.
+	// size is the size of each volume, in Ki, Mi, Gi or Ti, for example 100Gi. It can grow
+	// but not shrink. At most 16 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,11}(Ki|Mi|Gi|Ti)$')",message="size must be a whole number of Ki, Mi, Gi or Ti, for example 100Gi"
 	Size string `json:"size"`
 
-	// storageClass is the class of the volumes. Without parameters it must
-	// exist; with parameters, or a block of cloudConfig, it is made under a name
-	// that begins with this one. It cannot be changed. At most 63 characters.
+	// storageClass is the StorageClass of the volumes. Without parameters and without a
+	// block of cloudConfig it must exist; with them a class is created whose name begins
+	// with this one. It cannot be changed. 1 to 63 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	StorageClass string `json:"storageClass,omitempty"`
 
-	// storageClassName is another name of storageClass. At most 63 characters.
+	// storageClassName is an alias of storageClass. 1 to 63 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -133,33 +133,33 @@ type Storage struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 }
 
-// Backup is how often the database is dumped and how long dumps are kept.
+// Backup defines when the database is dumped, and how long dumps are kept.
 type Backup struct {
-	// schedule is when backups begin, in the five fields of cron: minute, hour,
-	// day, month, weekday, in UTC. Names and macros are not accepted. At most 128
-	// characters.
+	// schedule is a cron expression in UTC with five fields: minute, hour, day, month,
+	// weekday. Names and macros are not accepted. At most 128 characters. Absent: no
+	// backups.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)(,([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)* (([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)(,([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)* (([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)(,([*]|(0?[1-9]|1[0-2])(-(0?[1-9]|1[0-2]))?)(/[1-9][0-9]?)?)* (([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)(,([*]|[0-6](-[0-6])?)(/[1-9][0-9]?)?)*$')",message="schedule must be five fields of cron, for example 0 2 * * *: minute 0-59, hour 0-23, day of month 1-31, month 1-12, day of week 0-6"
 	// +kubebuilder:validation:XValidation:rule="self.findAll('[0-9]{1,2}-[0-9]{1,2}').all(r, int(r.split('-')[0]) <= int(r.split('-')[1]))",message="schedule must have its ranges from low to high, for example 1-5"
 	Schedule string `json:"schedule,omitempty"`
 
-	// retention is for how many days backups are kept. 1 to 3650; the default
-	// is cloudConfig.aws.rds.backupRetention, else 30. The newest is always kept.
+	// retention is the number of days for which dumps are kept. 1 to 3650; the default is
+	// cloudConfig.aws.rds.backupRetention, else 30. The newest is always kept.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3650
 	Retention *int32 `json:"retention,omitempty"`
 }
 
-// Cloud is where a database runs.
+// Cloud is the provider and the region of a database.
 type Cloud struct {
-	// provider is aws, gcp, azure or local. It decides the driver of the
-	// volumes; local, the default, uses the cluster's default class.
+	// provider is aws, gcp, azure or local. It determines the CSI driver of the volumes;
+	// local, the default, uses the cluster's default class.
 	// +optional
 	Provider ecommercev1.Provider `json:"provider,omitempty"`
 
-	// region keeps the database on nodes of this region. At most 63 characters.
+	// region restricts the database to nodes of this region. 1 to 63 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -167,38 +167,37 @@ type Cloud struct {
 	Region string `json:"region,omitempty"`
 }
 
-// CloudConfig is what a provider's resources should be.
+// CloudConfig defines volumes and nodes by provider.
 type CloudConfig struct {
-	// aws is used when cloud.provider is aws.
+	// aws applies when cloud.provider is aws.
 	// +optional
 	AWS *AWSConfig `json:"aws,omitempty"`
 
-	// gcp is used when cloud.provider is gcp.
+	// gcp applies when cloud.provider is gcp.
 	// +optional
 	GCP *GCPConfig `json:"gcp,omitempty"`
 
-	// azure is used when cloud.provider is azure.
+	// azure applies when cloud.provider is azure.
 	// +optional
 	Azure *AzureConfig `json:"azure,omitempty"`
 }
 
-// AWSConfig is what Amazon's resources should be.
+// AWSConfig defines volumes and nodes on AWS.
 type AWSConfig struct {
-	// rds is what a managed database would be: here the size of node that is
-	// preferred, and for how long backups are kept.
+	// rds describes a managed database. It determines the preferred instance type of the
+	// nodes and the retention of dumps; no managed database is created.
 	// +optional
 	RDS RDSConfig `json:"rds,omitempty,omitzero"`
 
-	// ebs is what the volumes should be.
+	// ebs defines the EBS volumes.
 	// +optional
 	EBS EBSConfig `json:"ebs,omitempty,omitzero"`
 }
 
-// RDSConfig is the size of a database server.
+// RDSConfig describes a managed database.
 type RDSConfig struct {
-	// instanceClass is an instance type with the prefix db., for example
-	// db.r6g.2xlarge: nodes of type r6g.2xlarge are preferred. At most 63
-	// characters.
+	// instanceClass is an instance type with the prefix db., for example db.r6g.2xlarge:
+	// nodes of the type r6g.2xlarge are preferred. At most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^db\.[a-z0-9-]+\.[a-z0-9]+$`
@@ -211,71 +210,72 @@ type RDSConfig struct {
 	BackupRetention *int32 `json:"backupRetention,omitempty"`
 }
 
-// EBSConfig is what Amazon's volumes should be.
+// EBSConfig defines EBS volumes.
 type EBSConfig struct {
-	// type is the volume type: gp2, gp3, io1, io2, st1 or sc1. Absent: the
-	// driver's default.
+	// type is the volume type: gp2, gp3, io1, io2, st1 or sc1. Absent: the default of the
+	// CSI driver.
 	// +optional
 	// +kubebuilder:validation:Enum=gp2;gp3;io1;io2;st1;sc1
 	Type string `json:"type,omitempty"`
 
-	// iops is the number of operations a second. 100 to 256000.
+	// iops is the number of I/O operations per second. 100 to 256000.
 	// +optional
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=256000
 	IOPS *int32 `json:"iops,omitempty"`
 }
 
-// GCPConfig is what Google Cloud's resources should be.
+// GCPConfig defines disks and nodes on Google Cloud.
 type GCPConfig struct {
 	// pdType is the disk type: pd-standard, pd-balanced, pd-ssd, pd-extreme or
-	// hyperdisk-balanced. Absent: the driver's default.
+	// hyperdisk-balanced. Absent: the default of the CSI driver.
 	// +optional
 	// +kubebuilder:validation:Enum=pd-standard;pd-balanced;pd-ssd;pd-extreme;hyperdisk-balanced
 	PDType string `json:"pdType,omitempty"`
 
-	// gkeMachineType is the machine type of the nodes that are preferred, for
-	// example n2-standard-4. At most 63 characters.
+	// gkeMachineType is the preferred machine type of the nodes, for example n2-standard-4.
+	// At most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]+(-[a-z0-9]+)*$`
 	GKEMachineType string `json:"gkeMachineType,omitempty"`
 }
 
-// AzureConfig is what Azure's resources should be.
+// AzureConfig defines disks and nodes on Azure.
 type AzureConfig struct {
-	// diskSku is the SKU of the disks: Standard_LRS, StandardSSD_LRS,
-	// StandardSSD_ZRS, Premium_LRS, Premium_ZRS, PremiumV2_LRS or UltraSSD_LRS.
-	// Absent: the driver's default.
+	// diskSku is the SKU of the disks: Standard_LRS, StandardSSD_LRS, StandardSSD_ZRS,
+	// Premium_LRS, Premium_ZRS, PremiumV2_LRS or UltraSSD_LRS. Absent: the default of the
+	// CSI driver.
 	// +optional
 	// +kubebuilder:validation:Enum=Standard_LRS;StandardSSD_LRS;StandardSSD_ZRS;Premium_LRS;Premium_ZRS;PremiumV2_LRS;UltraSSD_LRS
 	DiskSKU string `json:"diskSku,omitempty"`
 
-	// aksNodePool is the size of the nodes that are preferred, for example
-	// Standard_D4s_v5. At most 63 characters.
+	// aksNodePool is the preferred VM size of the nodes, for example Standard_D4s_v5. At
+	// most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
 	AKSNodePool string `json:"aksNodePool,omitempty"`
 }
 
-// MySQLClusterStatus is what a database is observed to be.
+// MySQLClusterStatus is the observed state of a database.
 type MySQLClusterStatus struct {
-	// phase is a summary of the conditions for people.
+	// phase is a human-readable summary of the conditions.
 	// +optional
 	Phase ecommercev1.Phase `json:"phase,omitempty"`
 
-	// message says in one sentence what the phase is due to. At most 32768 characters.
+	// message explains the phase in one sentence. At most 32768 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status is about.
+	// observedGeneration is the generation of the spec that this status reflects.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// ready counts the pods that are ready, for example 3/3. At most 32 characters.
+	// ready is the number of ready pods and their total, for example 3/3. At most 32
+	// characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Ready string `json:"ready,omitempty"`
@@ -285,25 +285,25 @@ type MySQLClusterStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// readyReplicas is the number of pods that are ready.
+	// readyReplicas is the number of ready pods.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 
-	// storageProvisioned tells whether every claim is bound.
+	// storageProvisioned is true when every claim is bound.
 	// +optional
 	StorageProvisioned bool `json:"storageProvisioned,omitempty"`
 
-	// selector selects the pods, for /scale. At most 2048 characters.
+	// selector is the label selector of the pods, for /scale. At most 2048 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Selector string `json:"selector,omitempty"`
 
-	// lastUpdated is when something else in this status last changed.
+	// lastUpdated is the time at which another field of this status last changed.
 	// +optional
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 
-	// conditions are the facts that the phase is derived from. At most 16.
+	// conditions are the latest observations, which the phase is derived from. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

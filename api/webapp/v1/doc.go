@@ -1,19 +1,19 @@
-// Package v1 is version v1 of the API group example.com: WebApp, the smallest
-// application that the spoke runs.
+// Package v1 contains version v1 of the API group example.com.
 //
-// # What
+// # Purpose
 //
-// A WebApp is a Deployment and a Service. It shows what a further kind costs:
-// a type here and a pure function from object to components in spoke/render.
+// The package defines WebApp: a Deployment and a Service, and the smallest application that
+// the spoke runs. It shows what another kind takes: a type in this package and a pure
+// function from the object to its components in spoke/render.
 //
-// # Not
+// # Non-goals
 //
-// Nothing of the hub: a WebApp lives in one cluster.
+// The hub does not manage a WebApp: it lives in one cluster.
 //
 // # Trade-offs
 //
-// An image without a tag, or with the tag latest, is refused by a CEL rule: what
-// runs must be what was written.
+// A CEL rule refuses images without a tag or with the tag latest, so that the pods run the
+// version that the spec names.
 //
 // +kubebuilder:object:generate=true
 // +groupName=example.com

@@ -18,7 +18,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// WebApp is a web application: one Deployment and one Service on port 80.
+// WebApp represents a web application: one Deployment, and one Service on port 80.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -36,11 +36,11 @@ type WebApp struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the application should be.
+	// spec is the desired state of the web application.
 	// +required
 	Spec WebAppSpec `json:"spec"`
 
-	// status is what the application is observed to be.
+	// status is the observed state of the web application.
 	// +optional
 	// +kubebuilder:default={phase: "Pending"}
 	Status WebAppStatus `json:"status,omitempty,omitzero"`
@@ -55,7 +55,7 @@ type WebAppList struct {
 	Items           []WebApp `json:"items"`
 }
 
-// WebAppSpec is what a web application should be.
+// WebAppSpec is the desired state of a web application.
 type WebAppSpec struct {
 	// image is the container image, with a tag other than latest or with a
 	// digest, for example nginx:1.25. At most 512 characters.
@@ -73,7 +73,7 @@ type WebAppSpec struct {
 	// +kubebuilder:validation:Maximum=1000
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// port is where the container listens. 1 to 65535; the default is 80.
+	// port is the port that the container listens on. 1 to 65535; the default is 80.
 	// +optional
 	// +default=80
 	// +kubebuilder:default=80
@@ -82,18 +82,18 @@ type WebAppSpec struct {
 	Port int32 `json:"port,omitempty"`
 }
 
-// WebAppStatus is what a web application is observed to be.
+// WebAppStatus is the observed state of a web application.
 type WebAppStatus struct {
-	// phase is a summary of the conditions for people.
+	// phase is a human-readable summary of the conditions.
 	// +optional
 	Phase ecommercev1.Phase `json:"phase,omitempty"`
 
-	// message says in one sentence what the phase is due to. At most 32768 characters.
+	// message explains the phase in one sentence. At most 32768 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status is about.
+	// observedGeneration is the generation of the spec that this status reflects.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -103,21 +103,21 @@ type WebAppStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// availableReplicas is the number of pods that are ready.
+	// availableReplicas is the number of ready pods.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	AvailableReplicas int32 `json:"availableReplicas,omitempty"`
 
-	// selector selects the pods, for /scale. At most 2048 characters.
+	// selector is the label selector of the pods, for /scale. At most 2048 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Selector string `json:"selector,omitempty"`
 
-	// lastUpdated is when something else in this status last changed.
+	// lastUpdated is the time at which another field of this status last changed.
 	// +optional
 	LastUpdated *metav1.Time `json:"lastUpdated,omitempty"`
 
-	// conditions are the facts that the phase is derived from. At most 16.
+	// conditions are the latest observations, which the phase is derived from. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
