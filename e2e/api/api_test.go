@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 )
 
-// definitions is the folder of what is tested here.
+// definitions is the folder of the CustomResourceDefinitions under test.
 const definitions = "../../config/crd/bases"
 
 // server is the API server that all tests share.
@@ -21,7 +21,7 @@ type server struct {
 	client    dynamic.Interface
 	discovery discovery.DiscoveryInterface
 
-	// refused collects all refusals, as field and message, by kind.
+	// refused holds every fault that a case provoked, as field and message, by kind.
 	refused map[string]map[string]bool
 }
 
@@ -47,7 +47,7 @@ func TestAPI(t *testing.T) {
 	t.Run("MySQLCluster", s.testMySQLCluster)
 	t.Run("Bounds", s.testBounds)
 	t.Run("Updates", s.testUpdates)
-	// The last one, because it looks at what the others refused.
+	// This test is the last one because it checks the faults of the others.
 	t.Run("EveryRuleRefuses", s.testEveryRuleRefuses)
 }
 
@@ -71,7 +71,7 @@ func start(t *testing.T) *server {
 	return s
 }
 
-// namespace creates a namespace, so that tests that write do not meet.
+// namespace creates a namespace, so that tests that write do not affect each other.
 func (s *server) namespace(t *testing.T, name string) {
 	t.Helper()
 	if err := s.cluster.Apply(t.Context(), []byte("{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}")); err != nil {
@@ -87,7 +87,7 @@ func (s *server) resource(k kind, namespace string) dynamic.ResourceInterface {
 	return s.client.Resource(k.resource).Namespace(namespace)
 }
 
-// valueAt returns what stands at a dotted path, or nil.
+// valueAt returns the value at a dotted path, or nil.
 func valueAt(t *testing.T, object *unstructured.Unstructured, path string) any {
 	t.Helper()
 	value, _, err := unstructured.NestedFieldNoCopy(object.Object, split(path)...)

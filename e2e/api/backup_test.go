@@ -7,7 +7,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// policyCases are about how a shop's database is backed up.
+// policyCases test the backup policy of an application.
 func policyCases() []testCase {
 	const backup = "spec.database.backup"
 	const copies, rpo = backup + ".copyToRegions", backup + ".maxRPO"
@@ -38,7 +38,7 @@ func policyCases() []testCase {
 	return append(cases, regionCases(copies)...)
 }
 
-// regionCases are about a list of regions.
+// regionCases test a list of regions.
 func regionCases(field string) []testCase {
 	cases := []testCase{{name: field, edits: edits{field: []any{"eu-west-1", "westeurope", "eu", "1"}}}}
 	for _, region := range badRegions() {
@@ -49,7 +49,7 @@ func regionCases(field string) []testCase {
 	return cases
 }
 
-// named is a reference to an object.
+// named returns a reference to an object.
 func named(name string) map[string]any { return map[string]any{"name": name} }
 
 func (s *server) testBackup(t *testing.T) {
@@ -82,7 +82,7 @@ func (s *server) testRestore(t *testing.T) {
 	s.check(t, restores(), slices.Concat(cases, referenceCases("spec.backupRef.name", nil), referenceCases("spec.clusterRef.name", nil)))
 }
 
-// kept is a case of a field that cannot be changed.
+// kept returns the case of an immutable field.
 func kept(field string, value any) testCase {
 	name := split(field)[1]
 	return testCase{
@@ -133,7 +133,7 @@ func (s *server) testRestoreUpdates(t *testing.T) {
 	}))
 }
 
-// volumeSnapshots returns snapshots of n volumes, each with as many copies.
+// volumeSnapshots returns snapshots of n volumes, each with the given number of copies.
 func volumeSnapshots(n, copies int) []v1.VolumeSnapshot {
 	all := make([]v1.VolumeSnapshot, n)
 	for i := range all {
@@ -145,7 +145,7 @@ func volumeSnapshots(n, copies int) []v1.VolumeSnapshot {
 	return all
 }
 
-// testBackupStatus writes statuses of the kinds and fields that are about backups.
+// testBackupStatus writes statuses of kinds and fields of backups.
 func (s *server) testBackupStatus(t *testing.T) {
 	const tooMany, unsupported, twice = "Too many: ", "Unsupported value", "Duplicate value"
 	type m = map[string]any
@@ -191,18 +191,19 @@ func (s *server) testBackupStatus(t *testing.T) {
 			}
 		}
 		for _, r := range row.refused {
-			s.judge(t, row.kind, testCase{field: r.field, says: r.says}, s.patchStatus(t, row.kind, object, r.status))
+			s.checkAnswer(t, row.kind, testCase{field: r.field, says: r.says}, s.patchStatus(t, row.kind, object, r.status))
 		}
 	}
 }
 
-// refusal is a status that controllers must not write.
+// refusal is a status that the API server must refuse.
 type refusal struct {
 	field, says string
 	status      any
 }
 
-// backupStatuses are of all phases and levels that the code knows, and of full size.
+// backupStatuses returns statuses with every phase and consistency level, and one of
+// maximum size.
 func backupStatuses() []any {
 	all := []any{v1.BackupStatus{Snapshots: volumeSnapshots(16, 8)}}
 	for _, phase := range []v1.BackupPhase{

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// testBounds tries each bound from both sides.
+// testBounds sends values at each bound and just outside it.
 func (s *server) testBounds(t *testing.T) {
 	ranges, lengths, counts, values := numbers(), texts(), sizes(), enums()
 	for _, k := range kinds() {
@@ -59,7 +59,7 @@ func numberCases(k kind, path string, bounds limits) []testCase {
 	}
 }
 
-// besides returns what else is refused when a number is too small or too large.
+// besides returns the other fault that a number outside its bounds causes.
 func besides(k kind, path string, bounds limits) (small, large string) {
 	switch {
 	case strings.HasSuffix(path, ".minReplicas"):
@@ -67,13 +67,14 @@ func besides(k kind, path string, bounds limits) (small, large string) {
 	case strings.HasSuffix(path, ".maxReplicas"):
 		return strings.Replace(path, ".maxReplicas", ".minReplicas", 1), ""
 	case path == k.scaled && bounds.Min == 0:
-		// A number that /scale changes is checked once more not to be negative.
+		// A string of digits that fills the maximum length is not a valid size of a disk or
+		// age of a backup.
 		return "." + path, ""
 	}
 	return "", ""
 }
 
-// nest sets a value inside of what other edits set as a whole.
+// nest sets a value within a value that other edits set as a whole.
 func nest(with edits, path string, value any) edits {
 	all := join(with)
 	for outer, whole := range with {
@@ -114,7 +115,8 @@ func textCases(path string, row text) []testCase {
 			says: fmt.Sprintf("should be at least %d chars long", row.Min), also: also,
 		})
 	}
-	// A number that fills a size is none that a disk has, nor is it the age of a backup.
+	// A string of digits that fills the maximum length is not a valid size of a disk or age
+	// of a backup.
 	if !strings.HasSuffix(path, ".storage") && !strings.HasSuffix(path, ".size") && !strings.HasSuffix(path, ".maxRPO") {
 		cases = append(cases, testCase{name: path + " longest", edits: at(row.Max)})
 	}
@@ -138,7 +140,7 @@ func sizeCases(path string, highest int64) []testCase {
 	}
 }
 
-// filled returns a list or a map of the given size that is right but for its size.
+// filled returns a list or a map of the given size whose entries are valid.
 func filled(path string, size int64) any {
 	var list []any
 	m := map[string]any{}

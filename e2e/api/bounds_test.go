@@ -22,7 +22,8 @@ func numbered(text string, i int) string {
 // limits are a lower and an upper bound.
 type limits struct{ Min, Max int64 }
 
-// text is a string field: its bounds, and how a value of some length looks.
+// text is a string field: its bounds, and a function that returns a value of a given
+// length.
 type text struct {
 	limits
 	make func(n int) string
@@ -35,7 +36,7 @@ func startingWith(start string) func(int) string {
 	return func(n int) string { return start + strings.Repeat("0", n-len(start)) }
 }
 
-// workloads repeats what holds for frontend and backend alike.
+// workloads returns the bounds of frontend and backend, which are the same.
 func workloads[T any](bounds map[string]T) map[string]T {
 	all := map[string]T{}
 	for path, b := range bounds {
@@ -165,20 +166,20 @@ func only(provider string) edits {
 // sized returns a size in Gi, of which at most 14 characters are a valid number.
 func sized(n int) string { return startingWith("1")(max(n, 3)-2) + "Gi" }
 
-// schedule returns a cron expression that is as long as asked.
+// schedule returns a cron expression of the given length.
 func schedule(n int) string {
 	const rest = " 2 * * *"
 	minutes := strings.Repeat("0,", (n-len(rest)-1)/2)
 	return minutes + startingWith("0")(n-len(rest)-len(minutes)) + rest
 }
 
-// hours returns a duration, which is none that is accepted when it is long.
+// hours returns a duration, which is refused when it is long.
 func hours(n int) string { return startingWith("1")(n-1) + "h" }
 
 // tagged returns an image with a tag.
 func tagged(n int) string { return letters(n-3) + ":v1" }
 
-// sizes are the bounds of lists, and of maps, from above.
+// sizes are the maximum sizes of lists and maps.
 func sizes() map[string]map[string]int64 {
 	return map[string]map[string]int64{
 		"EcommerceApp": merge(map[string]int64{
@@ -234,7 +235,7 @@ func enums() map[string]map[string][]string {
 	}
 }
 
-// bounds are those of one kind's spec, by path.
+// bounds are the bounds of one kind's spec, by path.
 type bounds struct {
 	Numbers, Texts map[string]limits
 	Sizes          map[string]int64

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// edits are changes to an object: values by dotted path. The value absent removes
-// what is there. A path that ends in [] is a list of that one value.
+// edits are changes to an object: values by dotted path. The value absent removes a field.
+// A path that ends in [] is a list of one item.
 type edits map[string]any
 
 type removal struct{}
@@ -51,17 +51,17 @@ func (e edits) apply(t *testing.T, object *unstructured.Unstructured) {
 	}
 }
 
-// testCase is an object that is sent: the kind's sample with changes.
+// testCase is an object to send: the kind's sample with edits.
 type testCase struct {
 	name  string
 	edits edits
 
-	// field and says are the only fault that is reported: the path of the field
-	// and a part of the message. An empty field means that the object is accepted.
+	// field and says are the only fault that is expected: the path of the field and a part
+	// of the message. Without a field the object must be accepted.
 	field string
 	says  string
 
-	// also is the path of a second fault that the first brings along.
+	// also is the path of a second fault that the first one causes.
 	also string
 }
 
@@ -78,7 +78,7 @@ func (s *server) check(t *testing.T, k kind, cases []testCase) {
 				DryRun:          []string{metav1.DryRunAll},
 				FieldValidation: metav1.FieldValidationStrict,
 			})
-			s.judge(t, k, tc, err)
+			s.checkAnswer(t, k, tc, err)
 		})
 	}
 }
@@ -94,7 +94,7 @@ func (s *server) checkUpdates(t *testing.T, k kind, stored *unstructured.Unstruc
 				DryRun:          []string{metav1.DryRunAll},
 				FieldValidation: metav1.FieldValidationStrict,
 			})
-			s.judge(t, k, tc, err)
+			s.checkAnswer(t, k, tc, err)
 		})
 	}
 }
@@ -110,8 +110,8 @@ func (s *server) create(ctx context.Context, t *testing.T, k kind, changes ...ed
 	return stored
 }
 
-// judge compares the API server's answer with what the case expects.
-func (s *server) judge(t *testing.T, k kind, tc testCase, err error) {
+// checkAnswer compares the API server's answer with the expectation of the case.
+func (s *server) checkAnswer(t *testing.T, k kind, tc testCase, err error) {
 	t.Helper()
 	if tc.field == "" {
 		if err != nil {
@@ -142,8 +142,8 @@ func (s *server) judge(t *testing.T, k kind, tc testCase, err error) {
 	}
 }
 
-// faultsIn returns what the API server finds wrong with an object, without the
-// remark that a schema fault keeps rules from being checked.
+// faultsIn returns the faults that the API server reports, without the note that rules were
+// not checked because of a schema fault.
 func faultsIn(err error) ([]metav1.StatusCause, error) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsInvalid(err) {

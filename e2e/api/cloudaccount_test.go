@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// Names in accounts that are as long as providers make them.
+// Names with the maximum length that providers use.
 const (
 	pool         = "projects/123456789012/locations/global/workloadIdentityPools/shopfleet/providers/hub-cluster"
 	subscription = "00000000-0000-0000-0000-00000000000a"
 )
 
-// on moves the sample, whose credentials are Federated, to another provider.
+// on changes the provider of the sample, whose credentials are Federated.
 func on(provider string) edits {
 	switch provider {
 	case "gcp":
@@ -31,7 +31,7 @@ func on(provider string) edits {
 	}
 }
 
-// withSecret gives the account keys instead of a token.
+// withSecret sets credentials of type Secret.
 func withSecret() edits {
 	return edits{"spec.credentials.type": "Secret", "spec.credentials.secretRef.name": "keys"}
 }
@@ -64,8 +64,8 @@ func accountTexts() map[string]text {
 	})
 }
 
-// cloudEnumCase is the case of a value that needs others beside it, or that a rule
-// refuses although the kind knows it.
+// cloudEnumCase returns the case of a value that requires other fields, or that a rule
+// refuses although the enum has it.
 func cloudEnumCase(k kind, path, value string) (testCase, bool) {
 	tc := testCase{name: path + " " + value}
 	switch {
@@ -94,7 +94,7 @@ func (s *server) testCloudAccount(t *testing.T) {
 		accountPatternCases(), bucketCases(), referenceCases("spec.credentials.secretRef.name", withSecret())))
 }
 
-// blockCases are about the block that each provider needs, and no other.
+// blockCases test the block that each provider requires.
 func blockCases() []testCase {
 	providers := []string{"aws", "gcp", "azure"}
 	blocks := map[string]map[string]any{
@@ -128,7 +128,8 @@ func blockCases() []testCase {
 	return cases
 }
 
-// credentialsCases are about what each type of credentials needs of each provider.
+// credentialsCases test the fields that each type of credentials requires for each
+// provider.
 func credentialsCases() []testCase {
 	const secret, role, provider = "spec.credentials.secretRef", "spec.aws.roleARN", "spec.gcp.workloadIdentityProvider"
 	const onlyThen = "secretRef must be set when type is Secret, and only then"
@@ -178,7 +179,7 @@ func keyMapCases() []testCase {
 	}
 }
 
-// urlCases are about the base URL of an API.
+// urlCases test the base URL of an API.
 func urlCases(field string, with edits) []testCase {
 	var cases []testCase
 	for _, url := range []string{
@@ -200,7 +201,7 @@ func urlCases(field string, with edits) []testCase {
 	return cases
 }
 
-// patternRow is a field with a pattern: values that match, and some that do not.
+// patternRow is a field with a pattern, values that match it, and values that do not.
 type patternRow struct {
 	field string
 	with  edits
@@ -208,7 +209,7 @@ type patternRow struct {
 	bad   []string
 }
 
-// accountPatternCases are about the names that providers give.
+// accountPatternCases test names that providers assign.
 func accountPatternCases() []testCase {
 	return patternCases([]patternRow{
 		{"spec.aws.accountID", nil, []string{"000000000000"}, []string{"12345678901", "12345678901a", ""}},
@@ -253,7 +254,7 @@ func patternCases(rows []patternRow) []testCase {
 	return cases
 }
 
-// badRegions are names that would lead elsewhere if they became part of a host's name.
+// badRegions are names that would change the host if they became part of a host name.
 func badRegions() []string {
 	return []string{"EU-west-1", "eu west", "-eu", "eu-", "eu.example.com", "eu/west", "eu#"}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// testColumns is about what kubectl get and kubectl api-resources show.
+// testColumns tests the output of kubectl get and kubectl api-resources.
 func (s *server) testColumns(t *testing.T) {
 	type row struct {
 		kind       kind
@@ -55,7 +55,7 @@ func (s *server) testColumns(t *testing.T) {
 	t.Run("cells", s.testCells)
 }
 
-// testCells shows the row of a shop that runs.
+// testCells tests the row of a running application.
 func (s *server) testCells(t *testing.T) {
 	k := ecommerceApps()
 	s.namespace(t, "columns")

@@ -82,7 +82,7 @@ func databaseCases() []testCase {
 		referenceCases("spec.database.credentialsSecretRef.name", nil))
 }
 
-// imageCases are about an image that may have any tag.
+// imageCases test an image that may have any tag.
 func imageCases(field string) []testCase {
 	const says = "image must be a reference such as registry.example.com/shop:v1"
 	var cases []testCase
@@ -97,7 +97,7 @@ func imageCases(field string) []testCase {
 	return cases
 }
 
-// referenceCases are about a field that names another object.
+// referenceCases test the name in a reference to another object.
 func referenceCases(field string, with edits) []testCase {
 	var cases []testCase
 	for _, name := range []string{"a", "shop-tls", "shop.example.com", "0"} {

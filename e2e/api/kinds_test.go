@@ -13,24 +13,24 @@ import (
 	"github.com/shopfleet/shopfleet/config/samples"
 )
 
-// kind is a kind of the API with an object of it that is accepted.
+// kind is a kind of the API with a valid object of it.
 type kind struct {
 	name          string
 	resource      schema.GroupVersionResource
 	sample        []byte
 	clusterScoped bool
 
-	// scaled is the path of the number that /scale changes, if there is one.
+	// scaled is the path of the number that /scale changes, if any.
 	scaled string
 
-	// changed is a change of the spec that is accepted; nil if none is.
+	// changed is a valid change of the spec; nil if the spec is immutable.
 	changed edits
 
-	// named is what the object's name becomes elsewhere, which bounds it.
+	// named is the use of the object's name that bounds its length.
 	named string
 }
 
-// What names become.
+// Uses of names.
 const (
 	labelValue = "the value of a label"
 	cloudTag   = "a tag in the cloud"
@@ -79,7 +79,7 @@ func backups() kind {
 	}
 }
 
-// restores are what they are from their creation on.
+// The spec of a Restore is immutable.
 func restores() kind {
 	return kind{
 		name:     "Restore",

@@ -13,10 +13,10 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/binaries"
 )
 
-// decodeJSON keeps whole numbers whole.
+// decodeJSON decodes integers as integers.
 func decodeJSON(raw []byte, into any) error { return utiljson.Unmarshal(raw, into) }
 
-// kubectl runs kubectl as an administrator, and returns what it said.
+// kubectl runs kubectl as an administrator and returns its output.
 func (s *server) kubectl(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
 	programs, err := binaries.Ensure(t.Context(), os.Stderr)
@@ -28,10 +28,10 @@ func (s *server) kubectl(t *testing.T, arguments ...string) (string, error) {
 	return strings.TrimSpace(string(output)), err
 }
 
-// testKubectl uses the samples as people do.
+// testKubectl applies the samples with kubectl.
 func (s *server) testKubectl(t *testing.T) {
 	s.namespace(t, "kubectl")
-	// The samples name their namespace; here they move to one of their own.
+	// The samples set a namespace; this test uses one of its own.
 	file := filepath.Join(t.TempDir(), "app.yaml")
 	moved := bytes.Replace(ecommerceApps().sample, []byte("namespace: production"), []byte("namespace: kubectl"), 1)
 	if err := os.WriteFile(file, moved, 0o600); err != nil {
@@ -59,7 +59,7 @@ func (s *server) testKubectl(t *testing.T) {
 	}
 }
 
-// testSelectors finds backups by what they are of, without reading the others.
+// testSelectors selects backups by application and cluster on the API server.
 func (s *server) testSelectors(t *testing.T) {
 	s.namespace(t, "selectors")
 	for name, of := range map[string][2]string{

@@ -11,7 +11,7 @@ import (
 
 const bucket = "spec.objectStorage"
 
-// withBucket gives the account of a provider a bucket, with what the provider needs.
+// withBucket sets a bucket with the fields that the provider requires.
 func withBucket(provider string, more ...edits) edits {
 	storage := edits{bucket + ".bucket": "shop-dumps"}
 	switch provider {
@@ -37,10 +37,10 @@ func bucketTexts() map[string]text {
 	}
 }
 
-// encoded returns as many characters of base64, which come in fours.
+// encoded returns n characters of base64; n is a multiple of four.
 func encoded(n int) string { return letters((n + 3) / 4 * 4) }
 
-// bucketCases are about what the bucket of each provider needs, and no other.
+// bucketCases test the fields of a bucket that each provider requires.
 func bucketCases() []testCase {
 	const region = "objectStorage.region must be set when provider is aws, and only then"
 	const account = "objectStorage.storageAccount must be set when provider is azure, and only then"
@@ -80,7 +80,7 @@ func bucketCases() []testCase {
 	}))
 }
 
-// dumpStatuses are of all states that the code knows, and of full size.
+// dumpStatuses returns statuses with every state of an upload, and one of maximum size.
 func dumpStatuses() []any {
 	dump := func(object *v1.DumpObject) v1.BackupStatus {
 		return v1.BackupStatus{Dump: &v1.DumpFile{
@@ -94,7 +94,7 @@ func dumpStatuses() []any {
 	return all
 }
 
-// refusedDumps are statuses of a backup that controllers must not write.
+// refusedDumps returns statuses of a backup that the API server must refuse.
 func refusedDumps() []refusal {
 	type m = map[string]any
 	dump := func(more m) m {
@@ -121,7 +121,7 @@ func refusedDumps() []refusal {
 	}
 }
 
-// restoredDumps are of all sources that the code knows, and of full size.
+// restoredDumps returns statuses with every source of a dump, and one of maximum size.
 func restoredDumps() []any {
 	var all []any
 	for _, from := range []v1.DumpSource{v1.DumpFromClaim, v1.DumpFromBucket} {
@@ -142,7 +142,7 @@ func refusedRestoredDumps() []refusal {
 	}
 }
 
-// testBucketUpdates: a bucket may come, change and go.
+// testBucketUpdates adds, changes and removes a bucket.
 func (s *server) testBucketUpdates(t *testing.T) {
 	k := cloudAccounts()
 	stored := s.create(t.Context(), t, k, edits{"metadata.name": "bucket-updates"}, withBucket("aws"))

@@ -103,7 +103,7 @@ func (s *server) testMySQLCluster(t *testing.T) {
 		referenceCases(alias, edits{class: absent()})))
 }
 
-// crossProviderCases give each provider's block to each other provider.
+// crossProviderCases set the block of each provider for each other provider.
 func crossProviderCases() []testCase {
 	var cases []testCase
 	providers := []string{"aws", "gcp", "azure"}
@@ -123,7 +123,7 @@ func crossProviderCases() []testCase {
 	return cases
 }
 
-// testNames is about the names of the objects themselves, which become something else too.
+// testNames tests the bounds of the names of objects.
 func (s *server) testNames(t *testing.T) {
 	for _, k := range kinds() {
 		named := func(name string) edits { return edits{"metadata.name": name} }

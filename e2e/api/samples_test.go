@@ -15,7 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/config/samples"
 )
 
-// testSamples applies the files as they are: no decoding stands between.
+// testSamples applies the files unchanged.
 func (s *server) testSamples(t *testing.T) {
 	t.Run("account with keys", s.testAccountWithKeys)
 	t.Run("account with a bucket", func(t *testing.T) {
@@ -29,7 +29,8 @@ func (s *server) testSamples(t *testing.T) {
 	}
 }
 
-// testSample applies the kind's sample, and expects that once is enough.
+// testSample applies the kind's sample twice and expects that the second time changes
+// nothing.
 func (s *server) testSample(t *testing.T, k kind) {
 	t.Helper()
 	created := s.apply(t, k)
@@ -52,7 +53,7 @@ func (s *server) testSample(t *testing.T, k kind) {
 	}
 }
 
-// testUnknownField expects that a misspelt field is refused by its name.
+// testUnknownField expects that a misspelled field is refused by name.
 func (s *server) testUnknownField(t *testing.T, k kind) {
 	t.Helper()
 	object := k.object(t, edits{"metadata.name": "unknown", "spec.databse": map[string]any{}})
@@ -66,7 +67,7 @@ func (s *server) testUnknownField(t *testing.T, k kind) {
 	}
 }
 
-// testAccountWithKeys applies the sample of a Secret and an account that uses it.
+// testAccountWithKeys applies the sample of a Secret and an account that refers to it.
 func (s *server) testAccountWithKeys(t *testing.T) {
 	s.namespace(t, config.Namespace)
 	if err := s.cluster.Apply(t.Context(), samples.CloudAccountSecret()); err != nil {
@@ -91,10 +92,9 @@ func (s *server) testAccountWithKeys(t *testing.T) {
 	}
 }
 
-// settle updates an object without a change and returns it. The default of the
-// status is stored by the first write after the creation, whoever's that is: it
-// moves the resource version once, and nothing else. In a cluster with a hub or a
-// spoke that write is the one that adds the finalizer.
+// settle updates an object without a change and returns it. The first write after the
+// creation stores the default of the status, whoever sends it, and changes the resource
+// version once. In a cluster with a hub or a spoke that write adds the finalizer.
 func (s *server) settle(t *testing.T, k kind, created *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	settled, err := s.resource(k, created.GetNamespace()).Update(t.Context(), created, metav1.UpdateOptions{})
@@ -109,7 +109,7 @@ func (s *server) settle(t *testing.T, k kind, created *unstructured.Unstructured
 	return settled
 }
 
-// apply sends the kind's sample, byte for byte, under strict validation.
+// apply sends the kind's sample unchanged under strict validation.
 func (s *server) apply(t *testing.T, k kind, dryRun ...string) *unstructured.Unstructured {
 	t.Helper()
 	object := k.object(t)
@@ -121,14 +121,14 @@ func (s *server) apply(t *testing.T, k kind, dryRun ...string) *unstructured.Uns
 	return applied
 }
 
-// defaultCase is the spec of an object, and what became of it.
+// defaultCase is the spec of an object before and after defaulting.
 type defaultCase struct {
 	kind         kind
 	given, want  map[string]any
 	wantedStatus any
 }
 
-// defaultCases are the smallest objects.
+// defaultCases have the smallest valid objects.
 func defaultCases() map[string]defaultCase {
 	type m = map[string]any
 	pending := m{"phase": "Pending"}
@@ -178,7 +178,7 @@ func defaultCases() map[string]defaultCase {
 	}
 }
 
-// testDefaults compares the whole spec of the smallest object with what it became.
+// testDefaults compares the whole spec of the smallest objects with the stored one.
 func (s *server) testDefaults(t *testing.T) {
 	for name, test := range defaultCases() {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func (s *server) testDefaults(t *testing.T) {
 	}
 }
 
-// inNamespace moves objects that have a namespace.
+// inNamespace sets the namespace of objects of namespaced kinds.
 func inNamespace(k kind, namespace string) edits {
 	if k.clusterScoped {
 		return nil

@@ -26,7 +26,7 @@ func (s *server) scales(t *testing.T) scale.ScalesGetter {
 	return client
 }
 
-// testScale scales each kind, at the field that decides.
+// testScale scales each kind at the field that decides the number of pods.
 func (s *server) testScale(t *testing.T) {
 	s.namespace(t, "scale")
 	for _, k := range []kind{ecommerceApps(), webApps(), mySQLClusters()} {
@@ -72,7 +72,7 @@ func (s *server) checkScale(t *testing.T, k kind) {
 	}
 }
 
-// testScaleOfDefault scales a frontend whose number is so far that of the shop.
+// testScaleOfDefault scales a frontend whose number of pods is the default, spec.replicas.
 func (s *server) testScaleOfDefault(t *testing.T) {
 	k := ecommerceApps()
 	created := s.create(t.Context(), t, k, edits{
@@ -100,7 +100,7 @@ func (s *server) scaleByHand(t *testing.T, k kind, name string) error {
 	return err
 }
 
-// testScaleOfAutoscaled shows that a number by hand does not fight the autoscaler.
+// testScaleOfAutoscaled checks that /scale is refused while autoscaling is set.
 func (s *server) testScaleOfAutoscaled(t *testing.T) {
 	k := ecommerceApps()
 	created := s.create(t.Context(), t, k, edits{

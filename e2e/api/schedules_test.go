@@ -2,7 +2,7 @@ package api_test
 
 import "testing"
 
-// schedules are what the API accepts of cron, and what it does not.
+// schedules are cron expressions that the API accepts or refuses.
 func schedules() (accepted, outOfBounds, upsideDown []string) {
 	accepted = []string{
 		"0 2 * * *",

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// schemas returns the schema of each kind, as it stands in the definitions.
+// schemas returns the schema of each kind from the definitions.
 func schemas(t *testing.T) map[string]apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(definitions, "*.yaml"))
@@ -37,8 +37,8 @@ func schemas(t *testing.T) map[string]apiextensionsv1.JSONSchemaProps {
 	return found
 }
 
-// visit calls the function for the schema and all below it, with dotted paths.
-// Items of lists have [] at the end, values of maps {}.
+// visit calls the function for the schema and every schema below it, with dotted paths.
+// Items of lists end in [], values of maps in {}.
 func visit(path string, schema apiextensionsv1.JSONSchemaProps, f func(string, apiextensionsv1.JSONSchemaProps)) {
 	f(path, schema)
 	for name, property := range schema.Properties {
@@ -52,8 +52,8 @@ func visit(path string, schema apiextensionsv1.JSONSchemaProps, f func(string, a
 	}
 }
 
-// foreign tells whether a path is below a type that Kubernetes defines. Those of
-// the spec are bounded by rules on the field that holds them.
+// foreign reports whether a path is below a type of Kubernetes. Rules on the field that
+// holds such a type bound it.
 func foreign(path string) bool {
 	for _, part := range []string{".env[]", ".envFrom[]", ".clusterSelector.", "conditions[]"} {
 		if strings.Contains(path, part) {
@@ -63,7 +63,7 @@ func foreign(path string) bool {
 	return !strings.HasPrefix(path, "spec") && !strings.HasPrefix(path, "status")
 }
 
-// bounded lists what has no bound in the schema but one in a rule.
+// bounded lists fields that a rule bounds and the schema does not.
 func bounded(path string) bool {
 	switch path {
 	case "spec.ingress.annotations{}", "spec.storage.parameters{}", "spec.aws.kmsKeyIDs{}", "status.allocatable",
@@ -74,7 +74,7 @@ func bounded(path string) bool {
 	return false
 }
 
-// TestConventions holds for each field that is ours, without a server.
+// TestConventions checks the conventions of every field, without a server.
 func TestConventions(t *testing.T) {
 	for kind, schema := range schemas(t) {
 		visit("", schema, func(path string, field apiextensionsv1.JSONSchemaProps) {
@@ -106,8 +106,7 @@ func unbounded(field apiextensionsv1.JSONSchemaProps) string {
 	return ""
 }
 
-// testEveryRuleRefuses finds rules, patterns and required fields that no case tried
-// to break.
+// testEveryRuleRefuses finds rules, patterns and required fields that no case violated.
 func (s *server) testEveryRuleRefuses(t *testing.T) {
 	for kind, schema := range schemas(t) {
 		visit("", schema, func(path string, field apiextensionsv1.JSONSchemaProps) {
@@ -123,8 +122,8 @@ func (s *server) testEveryRuleRefuses(t *testing.T) {
 	}
 }
 
-// checkTried checks that some case broke the field's pattern, and that for each
-// required field below it some case left it out.
+// checkTried checks that a case violated the field's pattern, and that for each required
+// field below it a case omitted it.
 func (s *server) checkTried(t *testing.T, kind, path string, field apiextensionsv1.JSONSchemaProps) {
 	t.Helper()
 	if field.Pattern != "" && !s.hasRefused(kind, item(strings.TrimSuffix(path, "{}")), "should match '"+field.Pattern) {
@@ -137,7 +136,7 @@ func (s *server) checkTried(t *testing.T, kind, path string, field apiextensions
 	}
 }
 
-// hasRefused tells whether a refusal of the field, or of any, had the message.
+// hasRefused reports whether a fault of the field, or of any field, had the message.
 func (s *server) hasRefused(kind, field, message string) bool {
 	for refusal := range s.refused[kind] {
 		if strings.HasPrefix(refusal, field) && strings.Contains(refusal, message) {

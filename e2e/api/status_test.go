@@ -13,8 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// testStatus is about /status: what people write does not touch it, and what
-// controllers write there touches nothing else.
+// testStatus checks that writes of the spec and of /status do not affect each other.
 func (s *server) testStatus(t *testing.T) {
 	s.namespace(t, "status")
 	for _, k := range kinds() {
@@ -32,7 +31,7 @@ func (s *server) testStatus(t *testing.T) {
 	t.Run("Bounds of backups", s.testBackupStatus)
 }
 
-// checkPut checks that writing the object leaves the status alone.
+// checkPut checks that writing the object does not change the status.
 func (s *server) checkPut(t *testing.T, k kind, live *unstructured.Unstructured) {
 	t.Helper()
 	written := live.DeepCopy()
@@ -46,7 +45,7 @@ func (s *server) checkPut(t *testing.T, k kind, live *unstructured.Unstructured)
 	}
 }
 
-// checkStatusPatch checks that writing the status leaves the object alone.
+// checkStatusPatch checks that writing the status does not change the object.
 func (s *server) checkStatusPatch(t *testing.T, k kind, live *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	patch := []byte(`{"metadata":{"labels":{"a":"b"}},"spec":{"replicas":9,"region":"r"},"status":{"observedGeneration":1}}`)
@@ -66,7 +65,7 @@ func (s *server) checkStatusPatch(t *testing.T, k kind, live *unstructured.Unstr
 	return patched
 }
 
-// checkGeneration checks that a change of the spec raises the generation.
+// checkGeneration checks that a change of the spec increases the generation.
 func (s *server) checkGeneration(t *testing.T, k kind, live *unstructured.Unstructured) {
 	t.Helper()
 	k.changed.apply(t, live)
@@ -79,7 +78,7 @@ func (s *server) checkGeneration(t *testing.T, k kind, live *unstructured.Unstru
 	}
 }
 
-// phases are all that the code knows.
+// phases are all phases of the package v1.
 func phases() []v1.Phase {
 	return []v1.Phase{
 		v1.PhasePending, v1.PhaseCreating, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseScaling,
@@ -87,7 +86,7 @@ func phases() []v1.Phase {
 	}
 }
 
-// testStatusBounds writes statuses that controllers may write, and some they must not.
+// testStatusBounds writes valid and invalid statuses.
 func (s *server) testStatusBounds(t *testing.T) {
 	k := ecommerceApps()
 	app := s.create(t.Context(), t, k, edits{"metadata.name": "bounds", "metadata.namespace": "status"})
@@ -117,7 +116,7 @@ func (s *server) testStatusBounds(t *testing.T) {
 		{"status.clusters[1]", "Duplicate value", map[string]any{"clusters": append(clusters(1), clusters(1)...)}},
 		{"status.clusterCount", "should be greater than or equal to 0", map[string]any{"clusterCount": -1}},
 	} {
-		s.judge(t, k, testCase{field: test.field, says: test.says}, s.patchStatus(t, k, app, test.status))
+		s.checkAnswer(t, k, testCase{field: test.field, says: test.says}, s.patchStatus(t, k, app, test.status))
 	}
 
 	members := memberClusters()
@@ -125,9 +124,9 @@ func (s *server) testStatusBounds(t *testing.T) {
 	if err := s.patchStatus(t, members, member, map[string]any{"allocatable": resources(16)}); err != nil {
 		t.Errorf("16 resources are refused: %v", err)
 	}
-	s.judge(t, members, testCase{field: "status.allocatable", says: "allocatable must have at most 16 resources"},
+	s.checkAnswer(t, members, testCase{field: "status.allocatable", says: "allocatable must have at most 16 resources"},
 		s.patchStatus(t, members, member, map[string]any{"allocatable": resources(17)}))
-	s.judge(t, members, testCase{field: "status.orphanCount", says: "should be greater than or equal to 0"},
+	s.checkAnswer(t, members, testCase{field: "status.orphanCount", says: "should be greater than or equal to 0"},
 		s.patchStatus(t, members, member, map[string]any{"orphanCount": -1}))
 }
 
@@ -153,7 +152,7 @@ func (s *server) patchStatus(t *testing.T, k kind, object *unstructured.Unstruct
 	return err
 }
 
-// resources returns amounts of n different resources.
+// resources returns quantities of n resources.
 func resources(n int) map[string]any {
 	all := map[string]any{}
 	for i := range n {
@@ -162,7 +161,7 @@ func resources(n int) map[string]any {
 	return all
 }
 
-// clusters returns entries for n clusters of different names.
+// clusters returns entries for n clusters.
 func clusters(n int) []v1.ClusterStatus {
 	all := make([]v1.ClusterStatus, n)
 	for i := range all {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The blocks of cloudConfig.
+// Blocks of cloudConfig.
 const (
 	ebsBlock   = "spec.cloudConfig.aws.ebs"
 	gcpBlock   = "spec.cloudConfig.gcp"
@@ -16,7 +16,7 @@ const (
 	azureKeys = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/g/providers/Microsoft.Compute/diskEncryptionSets/d"
 )
 
-// testStorage is about what the volumes of a shop's database should be.
+// testStorage tests the definition of the database's volumes.
 func (s *server) testStorage(t *testing.T) {
 	s.check(t, ecommerceApps(), slices.Concat(profileCases(), ebsCases(), gcpCases(), azureCases(), keyCases()))
 	s.namespace(t, "storage")
@@ -73,7 +73,7 @@ func profileCases() []testCase {
 	}
 }
 
-// refusedFields are blocks that are refused for one field, with one message.
+// refusedFields returns cases whose blocks are refused for one field, with one message.
 func refusedFields(path, field, says string, blocks ...edits) []testCase {
 	var cases []testCase
 	for _, b := range blocks {
@@ -158,7 +158,7 @@ func azureCases() []testCase {
 	)
 }
 
-// keyCases are about the names of keys.
+// keyCases test the IDs of encryption keys.
 func keyCases() []testCase {
 	var cases []testCase
 	for field, names := range map[string][2][]string{
@@ -185,8 +185,8 @@ func keyCases() []testCase {
 	return cases
 }
 
-// roomFor returns what lets a number of cloudConfig take all values within its bounds;
-// nothing for other fields.
+// roomFor returns the edits with which a number of cloudConfig may have any value within
+// its bounds; nothing for other fields.
 func roomFor(path string) edits {
 	switch path {
 	case ebsBlock + ".iops":

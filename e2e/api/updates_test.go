@@ -2,7 +2,7 @@ package api_test
 
 import "testing"
 
-// testUpdates is about rules that compare an object with what it was.
+// testUpdates tests rules that compare an object with its previous state.
 func (s *server) testUpdates(t *testing.T) {
 	s.namespace(t, "updates")
 	t.Run("EcommerceApp", s.testAppUpdates)

@@ -34,8 +34,8 @@ func workloadCases(workload string) []testCase {
 	}, imageCases(at+".image"))
 }
 
-// resourceCases are about requests and limits, of which an API server checks the
-// same in frontend and backend.
+// resourceCases test requests and limits, which have the same schema in frontend and
+// backend.
 func resourceCases() []testCase {
 	const exceeds = "requests must not exceed limits"
 	const unknown = "resources must be cpu, memory, ephemeral-storage, hugepages-<size> or have a domain, for example nvidia.com/gpu"
@@ -81,7 +81,7 @@ func env(workload string, variable map[string]any) edits {
 	return edits{"spec." + workload + ".env": []any{variable}}
 }
 
-// from returns a variable whose value comes from elsewhere.
+// from returns a variable with valueFrom.
 func from(source string, fields map[string]any) map[string]any {
 	return map[string]any{"name": "A", "valueFrom": map[string]any{source: fields}}
 }
