@@ -160,6 +160,10 @@ func securityCases() []testCase {
 			field: "spec.security.tls.issuerRef.name", says: "Required value",
 		},
 		{
+			name: "certificate without the name of its secret", edits: edits{"spec.security.tls.secretRef": map[string]any{}},
+			field: "spec.security.tls.secretRef.name", says: "Required value",
+		},
+		{
 			name: "login without the name of its secret", edits: edits{"spec.security.authentication.secretRef": map[string]any{}},
 			field: "spec.security.authentication.secretRef.name", says: "Required value",
 		},
