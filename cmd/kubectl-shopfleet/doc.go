@@ -1,7 +1,7 @@
 // Command kubectl-shopfleet is the plugin that makes `kubectl shopfleet` work.
 //
 // What: joins clusters to the fleet and takes them out, and shows the fleet and the
-// shops on it. Package cli is the command line, join what happens on hub and
+// shops on it. Package commands is the command line, join what happens on hub and
 // member, table what people read, follow and screen what moves, advice what errors
 // say to do.
 //

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/cli"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/commands"
 )
 
 // version is what the linker says; see the Makefile.
@@ -16,7 +16,7 @@ var version = "v0.0.0-dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	program := cli.New(cli.Invocation{
+	program := commands.New(commands.Invocation{
 		Args:    os.Args,
 		Version: version,
 		Streams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	program "github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/cli"
+	program "github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/commands"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"

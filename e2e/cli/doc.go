@@ -1,4 +1,4 @@
-// Package cli tests kubectl-shopfleet against a real fleet and a running hub.
+// Package commands tests kubectl-shopfleet against a real fleet and a running hub.
 //
 // What: the life of a member from join to unjoin, the status of a shop on it, and
 // what people are told when a member cannot be reached.

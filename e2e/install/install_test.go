@@ -19,7 +19,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/cli"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/commands"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
@@ -77,7 +77,7 @@ type outcome struct {
 func (s *suite) run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	code := cli.New(cli.Invocation{
+	code := commands.New(commands.Invocation{
 		Args:    append([]string{"kubectl-shopfleet", "--kubeconfig", s.cluster.AdminKubeconfig()}, args...),
 		Version: "v1.2.3",
 		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut},

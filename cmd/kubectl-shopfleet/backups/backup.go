@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
@@ -102,7 +102,7 @@ func (c *backingUp) run(ctx context.Context, name string) error {
 // chosen returns the clusters to back up: those that were named, else all.
 func chosen(app *v1.EcommerceApp, named []string) ([]string, error) {
 	if app.Spec.Database == nil {
-		return nil, advice.With(fmt.Errorf("application %q has no database: %w", app.Name, errNowhere),
+		return nil, hint.With(fmt.Errorf("application %q has no database: %w", app.Name, errNowhere),
 			"Backups are of databases: there is nothing to back up without spec.database.")
 	}
 	var runs []string
@@ -112,12 +112,12 @@ func chosen(app *v1.EcommerceApp, named []string) ([]string, error) {
 		}
 	}
 	if len(runs) == 0 {
-		return nil, advice.With(fmt.Errorf("application %q: %w", app.Name, errNowhere),
+		return nil, hint.With(fmt.Errorf("application %q: %w", app.Name, errNowhere),
 			"It is placed on no cluster: kubectl shopfleet status "+app.Name+" says why.")
 	}
 	for _, name := range named {
 		if !slices.Contains(runs, name) {
-			return nil, advice.With(fmt.Errorf("cluster %q: %w", name, errNotThere), "It runs in "+strings.Join(runs, ", ")+".")
+			return nil, hint.With(fmt.Errorf("cluster %q: %w", name, errNotThere), "It runs in "+strings.Join(runs, ", ")+".")
 		}
 	}
 	if len(named) > 0 {

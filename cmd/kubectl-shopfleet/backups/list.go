@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/table"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
 )
 
 // errNoAccount tells that there is no account to look in.
@@ -83,7 +83,7 @@ func (c *listing) run(ctx context.Context, args []string) error {
 		c.say("No backups: spec.database.backup of an application has them made, or kubectl shopfleet backup APP")
 		return nil
 	}
-	text := table.Backups(items, table.Options{Now: c.Clock.Now(), Wide: c.wide, AllNamespaces: c.all}).Text()
+	text := printers.Backups(items, printers.Options{Now: c.Clock.Now(), Wide: c.wide, AllNamespaces: c.all}).Text()
 	if _, err := fmt.Fprint(c.Streams.Out, text); err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
@@ -97,7 +97,7 @@ func (c *listing) find(ctx context.Context, at Target) error {
 		return fmt.Errorf("listing cloud accounts: %w", err)
 	}
 	if len(accounts.Items) == 0 {
-		return advice.With(errNoAccount, "Backups are found in the accounts that the hub knows: make a CloudAccount first.")
+		return hint.With(errNoAccount, "Backups are found in the accounts that the hub knows: make a CloudAccount first.")
 	}
 	token := c.Clock.Now().UTC().Format(time.RFC3339Nano)
 	names := map[string]bool{}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/follow"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
 )
 
 // ErrNotInTime tells that what was waited for did not come to an end.
@@ -27,7 +27,7 @@ type Target struct {
 	// Client has a deadline for each request.
 	Client client.Client
 	// Query follows objects of the hub; what to list is filled in.
-	Query follow.Query
+	Query watch.Query
 }
 
 // Session is what the program shares with its commands.
@@ -72,7 +72,7 @@ type state struct {
 
 // following is what is followed until it is done.
 type following struct {
-	query follow.Query
+	query watch.Query
 	list  client.ObjectList
 	// names are those to follow, in one namespace.
 	namespace string

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/follow"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/install"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -38,21 +38,21 @@ type Agent struct {
 	// Default where there is no agent yet.
 	Image, Default string
 	// Query follows objects of the member.
-	Query follow.Query
+	Query watch.Query
 	// Say is told, line by line, what is done.
 	Say func(format string, args ...any)
 }
 
-func (a Agent) plan(image string) (install.Plan, error) {
+func (a Agent) plan(image string) (manifests.Plan, error) {
 	objects, err := config.Spoke.Install(config.Installation{Image: image})
 	if err != nil {
-		return install.Plan{}, fmt.Errorf("reading the manifests of the agent: %w", err)
+		return manifests.Plan{}, fmt.Errorf("reading the manifests of the agent: %w", err)
 	}
-	return install.Plan{Objects: objects}, nil
+	return manifests.Plan{Objects: objects}, nil
 }
 
-func (a Agent) tell(done install.Done) {
-	if done.Action != install.Unchanged {
+func (a Agent) tell(done manifests.Result) {
+	if done.Action != manifests.Unchanged {
 		a.Say("  %s", done)
 	}
 }
@@ -89,7 +89,7 @@ func (a Agent) Install(ctx context.Context) error {
 	if err := plan.Apply(ctx, a.Member.Client, a.tell); err != nil {
 		return err
 	}
-	return install.Rollout{
+	return manifests.Rollout{
 		Query: a.Query, Namespace: config.Namespace, Name: config.SpokeServiceAccount,
 		Report: func(progress string) { a.Say("  %s", progress) },
 	}.Wait(ctx)
@@ -102,7 +102,7 @@ func (a Agent) Unneeded(ctx context.Context) error {
 	if err != nil || len(copies) == 0 {
 		return err
 	}
-	return advice.With(fmt.Errorf("removing the agent: %w: %d, for example %s/%s", errAgentNeeded, len(copies), copies[0].Namespace, copies[0].Name),
+	return hint.With(fmt.Errorf("removing the agent: %w: %d, for example %s/%s", errAgentNeeded, len(copies), copies[0].Namespace, copies[0].Name),
 		"Nothing was changed. Move the shops away by their placement first, or join with --mode agentless, or leave --remove-agent out.")
 }
 
@@ -112,7 +112,7 @@ func (a Agent) Remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range []install.Plan{plan.Deployments(), plan.Surroundings()} {
+	for _, part := range []manifests.Plan{plan.Deployments(), plan.Surroundings()} {
 		if err := part.Remove(ctx, a.Member.Client, a.tell); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (m Member) Narrow(ctx context.Context, mode v1.Mode) error {
 		return err == nil, err
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return advice.With(fmt.Errorf("removing the agent's part: %w", errNotHandedOver),
+		return hint.With(fmt.Errorf("removing the agent's part: %w", errNotHandedOver),
 			"The hub goes on with it. Do not remove the agent until this command succeeds.")
 	}
 	if err != nil {

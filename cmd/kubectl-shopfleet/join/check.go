@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 )
 
 // maxName is how long a member's name may be: it becomes a label's value.
@@ -42,7 +42,7 @@ func CheckName(name string) error {
 		problems = append(problems, fmt.Sprintf("must be no more than %d characters", maxName))
 	}
 	if len(problems) > 0 {
-		return advice.With(fmt.Errorf("%q: %w: %s", name, errName, problems[0]), "Choose a name such as eu-1.")
+		return hint.With(fmt.Errorf("%q: %w: %s", name, errName, problems[0]), "Choose a name such as eu-1.")
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (k Known) Mode(name string, asked v1.Mode) v1.Mode {
 // cluster's.
 func (k Known) Check(name, uid string, at Endpoint, overwrite bool) error {
 	if uid == k.HubUID {
-		return advice.With(fmt.Errorf("joining %q: %w", name, errHubItself),
+		return hint.With(fmt.Errorf("joining %q: %w", name, errHubItself),
 			"Give the member's kubeconfig to --member-kubeconfig; --kubeconfig and --context choose the hub.")
 	}
 	known := false
@@ -80,15 +80,15 @@ func (k Known) Check(name, uid string, at Endpoint, overwrite bool) error {
 		member := &k.Members[i]
 		switch {
 		case member.Name != name && member.Status.ClusterUID == uid:
-			return advice.With(fmt.Errorf("joining %q: %w under the name %q", name, errAlready, member.Name),
+			return hint.With(fmt.Errorf("joining %q: %w under the name %q", name, errAlready, member.Name),
 				"Use that name, or run first: kubectl shopfleet unjoin "+member.Name)
 		case member.Name != name:
 		case !member.DeletionTimestamp.IsZero():
-			return advice.With(fmt.Errorf("joining %q: %w", name, errLeaving), "Try again in a few seconds.")
+			return hint.With(fmt.Errorf("joining %q: %w", name, errLeaving), "Try again in a few seconds.")
 		case member.Status.ClusterUID == uid:
 			known = true
 		case member.Status.ClusterUID != "":
-			return advice.With(fmt.Errorf("joining %q: %w", name, errAnother),
+			return hint.With(fmt.Errorf("joining %q: %w", name, errAnother),
 				"Choose another name, or take that cluster out of the fleet first: kubectl shopfleet unjoin "+name)
 		}
 	}
@@ -101,12 +101,12 @@ func (k Known) Check(name, uid string, at Endpoint, overwrite bool) error {
 func (k Known) checkSecret(name string, at Endpoint) error {
 	secret := k.Secret.Namespace + "/" + k.Secret.Name
 	if _, ours := k.Secret.Labels[v1.MemberClusterLabel]; !ours {
-		return advice.With(fmt.Errorf("joining %q: %w: %s is no registration", name, errSecretTaken, secret),
+		return hint.With(fmt.Errorf("joining %q: %w: %s is no registration", name, errSecretTaken, secret),
 			"Choose another name, or replace the Secret with --overwrite.")
 	}
 	if stored, ok := endpointIn(k.Secret.Data[v1.KubeconfigKey]); ok && stored.Same(at) {
 		return nil
 	}
-	return advice.With(fmt.Errorf("joining %q: %w: %s registers another cluster, or this one at another address", name, errSecretTaken, secret),
+	return hint.With(fmt.Errorf("joining %q: %w: %s registers another cluster, or this one at another address", name, errSecretTaken, secret),
 		"If this is the cluster that should have the name, repeat the command with --overwrite.")
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 )
 
@@ -33,7 +33,7 @@ type Endpoint struct {
 func EndpointOf(caller *rest.Config, server string) (Endpoint, error) {
 	inline := rest.CopyConfig(caller)
 	if inline.Insecure {
-		return Endpoint{}, advice.With(errInsecure, "The hub sends its token only to a server that it can verify: "+
+		return Endpoint{}, hint.With(errInsecure, "The hub sends its token only to a server that it can verify: "+
 			"give a kubeconfig with certificate-authority-data.")
 	}
 	if err := rest.LoadTLSFiles(inline); err != nil {

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/install"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -99,7 +99,7 @@ func (h Hub) Register(ctx context.Context, r Registration) error {
 	}
 	err := apply(ctx, h.Client, r.secret(h.Namespace))
 	if apierrors.IsNotFound(err) {
-		return advice.With(err, "The hub has no namespace "+h.Namespace+": kubectl apply -f config/rbac/hub, "+
+		return hint.With(err, "The hub has no namespace "+h.Namespace+": kubectl apply -f config/rbac/hub, "+
 			"or name the one that cmd/hub was started with by --hub-namespace.")
 	}
 	return err
@@ -122,7 +122,7 @@ func (h Hub) setMode(ctx context.Context, r Registration) error {
 	}
 	before := member.DeepCopy()
 	member.Spec.Mode = r.Mode
-	if err := h.Client.Patch(ctx, member, client.MergeFrom(before), client.FieldOwner(install.FieldManager)); err != nil {
+	if err := h.Client.Patch(ctx, member, client.MergeFrom(before), client.FieldOwner(manifests.FieldManager)); err != nil {
 		return fmt.Errorf("setting the mode of MemberCluster %q: %w", r.Name, err)
 	}
 	return nil
@@ -198,7 +198,7 @@ func (l Leaving) Verify(hubUID, uid string, at Endpoint) error {
 	if uid != hubUID && (l.UID == uid || l.UID == "" && l.secret && l.at.Same(at)) {
 		return nil
 	}
-	return advice.With(fmt.Errorf("revoking on %q: %w", l.Name, errOtherCluster),
+	return hint.With(fmt.Errorf("revoking on %q: %w", l.Name, errOtherCluster),
 		"Nothing was changed. Give the kubeconfig of "+l.Name+", or leave --revoke out.")
 }
 
@@ -221,7 +221,7 @@ func (h Hub) Find(ctx context.Context, name string) (Leaving, error) {
 		return l, fmt.Errorf("reading Secret %q: %w", h.Namespace+"/"+name, err)
 	}
 	if !l.member && !l.secret {
-		return l, advice.With(fmt.Errorf("%q: %w", name, errNotMember), "See the members: kubectl shopfleet clusters.")
+		return l, hint.With(fmt.Errorf("%q: %w", name, errNotMember), "See the members: kubectl shopfleet clusters.")
 	}
 	return l, nil
 }

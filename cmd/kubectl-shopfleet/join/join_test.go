@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 )
 
@@ -97,7 +97,7 @@ func TestCheck(t *testing.T) {
 			if !errors.Is(err, test.want) {
 				t.Fatalf("got %v, want %v", err, test.want)
 			}
-			if todo := advice.For(err); !strings.Contains(todo, test.todo) {
+			if todo := hint.For(err); !strings.Contains(todo, test.todo) {
 				t.Errorf("advice %q, want %q in it", todo, test.todo)
 			}
 		})
@@ -257,7 +257,7 @@ func TestRemedies(t *testing.T) {
 		if !errors.Is(err, ErrNotReady) {
 			t.Errorf("%s: %v, want %v", reason, err, ErrNotReady)
 		}
-		if todo := advice.For(err); !strings.Contains(todo, want) {
+		if todo := hint.For(err); !strings.Contains(todo, want) {
 			t.Errorf("%s: advice %q, want %q in it", reason, todo, want)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/install"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -74,7 +74,7 @@ func (m Member) Grant(ctx context.Context, mode v1.Mode) error {
 	for _, object := range objects {
 		err := apply(ctx, m.Client, object)
 		if apierrors.IsForbidden(err) {
-			return advice.With(err, "The kubeconfig of the member must be an administrator's: it grants the hub permissions, "+
+			return hint.With(err, "The kubeconfig of the member must be an administrator's: it grants the hub permissions, "+
 				"and nobody may grant more than they have.")
 		}
 		if err != nil {
@@ -108,7 +108,7 @@ func (m Member) Revoke(ctx context.Context) error {
 
 // apply writes the whole intent; fields of other managers in it are taken over.
 func apply(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
-	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner(install.FieldManager), client.ForceOwnership)
+	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner(manifests.FieldManager), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("applying %s %q: %w", object.GetKind(), object.GetName(), err)
 	}

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/follow"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/table"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -27,7 +27,7 @@ var (
 // Waiting is a wait for one member.
 type Waiting struct {
 	// Query follows MemberClusters; what to list is filled in.
-	Query follow.Query
+	Query watch.Query
 	Name  string
 	// Mode is the one that the hub should have taken; empty is any.
 	Mode v1.Mode
@@ -38,7 +38,7 @@ type Waiting struct {
 }
 
 // only narrows the query to the member.
-func (w Waiting) only() follow.Query {
+func (w Waiting) only() watch.Query {
 	q := w.Query
 	q.List = &v1.MemberClusterList{}
 	q.Options = []client.ListOption{client.MatchingFields{"metadata.name": w.Name}}
@@ -79,7 +79,7 @@ const reasonSwitching = "Switching"
 // hub holds on to what was before, because what is new is no good, the member is ready
 // and not what was asked for.
 func (w Waiting) state(member *v1.MemberCluster) metav1.Condition {
-	ready := table.Readiness(member)
+	ready := printers.Readiness(member)
 	if ready.Status != metav1.ConditionTrue {
 		return ready
 	}
@@ -97,13 +97,13 @@ func (w Waiting) state(member *v1.MemberCluster) metav1.Condition {
 
 func (w Waiting) notReady(member *v1.MemberCluster, last metav1.Condition) error {
 	if member == nil {
-		return advice.With(fmt.Errorf("member %q: %w: the hub made no MemberCluster", w.Name, ErrNotReady),
+		return hint.With(fmt.Errorf("member %q: %w: the hub made no MemberCluster", w.Name, ErrNotReady),
 			"Is cmd/hub running, on this cluster and with this --namespace? The registration stays: it is taken up when the hub runs.")
 	}
 	if last.Message == "" {
-		return advice.With(fmt.Errorf("member %q: %w: %s", w.Name, ErrNotReady, last.Reason), w.remedy(last.Reason))
+		return hint.With(fmt.Errorf("member %q: %w: %s", w.Name, ErrNotReady, last.Reason), w.remedy(last.Reason))
 	}
-	return advice.With(fmt.Errorf("member %q: %w: %s: %s", w.Name, ErrNotReady, last.Reason, last.Message), w.remedy(last.Reason))
+	return hint.With(fmt.Errorf("member %q: %w: %s: %s", w.Name, ErrNotReady, last.Reason, last.Message), w.remedy(last.Reason))
 }
 
 // remedy says what to do about a member that is not ready for a reason.
@@ -138,7 +138,7 @@ func (w Waiting) remedy(reason string) string {
 func (w Waiting) Gone(ctx context.Context) error {
 	err := w.only().Run(ctx, func(objects []client.Object) (bool, error) { return len(objects) == 0, nil })
 	if errors.Is(err, context.DeadlineExceeded) {
-		return advice.With(fmt.Errorf("member %q: %w", w.Name, ErrNotGone),
+		return hint.With(fmt.Errorf("member %q: %w", w.Name, ErrNotGone),
 			"Is cmd/hub running? Its finalizer on the MemberCluster goes as soon as it runs; nothing else is needed.")
 	}
 	return err

@@ -2,7 +2,7 @@
 // them out: install and uninstall.
 //
 // What: their flags, what they say, and the order of their steps. What is installed
-// is in package config, how in package install.
+// is in package config, how in package manifests.
 //
 // Not: it makes no connection; the program hands one in.
 //

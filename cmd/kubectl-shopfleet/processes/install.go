@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/advice"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/install"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -97,7 +97,7 @@ func (c *installing) run(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("reading the manifests of the %s: %w", name, err)
 	}
-	plan := install.Plan{Objects: objects, DryRun: c.dryRun == dryRunServer}
+	plan := manifests.Plan{Objects: objects, DryRun: c.dryRun == dryRunServer}
 	if c.dryRun == dryRunClient {
 		return c.show(plan)
 	}
@@ -118,20 +118,20 @@ func (c *installing) run(ctx context.Context, name string) error {
 }
 
 // show prints the plan for kubectl apply.
-func (c *installing) show(plan install.Plan) error {
+func (c *installing) show(plan manifests.Plan) error {
 	for _, object := range plan.Objects {
 		raw, err := yaml.Marshal(object.Object)
 		if err != nil {
-			return fmt.Errorf("printing %s: %w", install.Name(object), err)
+			return fmt.Errorf("printing %s: %w", manifests.Name(object), err)
 		}
 		if _, err := fmt.Fprintf(c.Streams.Out, "---\n%s", raw); err != nil {
-			return fmt.Errorf("printing %s: %w", install.Name(object), err)
+			return fmt.Errorf("printing %s: %w", manifests.Name(object), err)
 		}
 	}
 	return nil
 }
 
-func (c *installing) apply(ctx context.Context, at Target, plan install.Plan) error {
+func (c *installing) apply(ctx context.Context, at Target, plan manifests.Plan) error {
 	return c.During("installing in "+at.Host, func() error {
 		return plan.Apply(ctx, at.Client, c.report)
 	})
@@ -159,7 +159,7 @@ func (p process) alone(ctx context.Context, c client.Client) error {
 			return fmt.Errorf("looking for a %s: %w", name, err)
 		}
 		if err == nil {
-			return advice.With(fmt.Errorf("deployment %q: %w", key, errOther),
+			return hint.With(fmt.Errorf("deployment %q: %w", key, errOther),
 				"A hub gives its shops to members, a spoke runs them where it is: beside each other both would act on the same objects. "+
 					"Choose another cluster with --context or --kubeconfig, or uninstall the other one first.")
 		}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/follow"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/install"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -21,7 +21,7 @@ type Target struct {
 	// Client has a deadline for each request.
 	Client client.Client
 	// Query follows objects of the cluster; what to list is filled in.
-	Query follow.Query
+	Query watch.Query
 }
 
 // Session is what the program shares with its commands.
@@ -48,7 +48,7 @@ func (s Session) say(format string, args ...any) {
 }
 
 // report writes what was done to an object.
-func (s Session) report(done install.Done) { _, _ = fmt.Fprintln(s.Streams.Out, done) }
+func (s Session) report(done manifests.Result) { _, _ = fmt.Fprintln(s.Streams.Out, done) }
 
 // UsageError tells that the command line is wrong.
 type UsageError struct{ Err error }
@@ -92,8 +92,8 @@ func (p process) place() string {
 }
 
 // follow is a wait for the process's Deployment.
-func (p process) follow(at Target) install.Rollout {
-	return install.Rollout{
+func (p process) follow(at Target) manifests.Rollout {
+	return manifests.Rollout{
 		Query: at.Query, Namespace: p.place(), Name: p.name(),
 		Report: func(progress string) { p.say("%s: %s", p.name(), progress) },
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/install"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
 	"github.com/shopfleet/shopfleet/config"
 )
 
@@ -57,7 +57,7 @@ func (c *uninstalling) run(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("reading the manifests of the %s: %w", name, err)
 	}
-	plan := install.Plan{Objects: append(objects, p.lease()), DryRun: c.dryRun == dryRunServer}
+	plan := manifests.Plan{Objects: append(objects, p.lease()), DryRun: c.dryRun == dryRunServer}
 	at, err := c.Connect()
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (c *uninstalling) run(ctx context.Context, name string) error {
 }
 
 // remove stops the process and then takes its permissions away.
-func (c *uninstalling) remove(ctx context.Context, p process, at Target, plan install.Plan) error {
+func (c *uninstalling) remove(ctx context.Context, p process, at Target, plan manifests.Plan) error {
 	if err := c.delete(ctx, at, plan.Deployments()); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (c *uninstalling) remove(ctx context.Context, p process, at Target, plan in
 	return c.During("waiting for the definitions to go", func() error { return plan.Definitions().Gone(ctx, at.Client) })
 }
 
-func (c *uninstalling) delete(ctx context.Context, at Target, plan install.Plan) error {
+func (c *uninstalling) delete(ctx context.Context, at Target, plan manifests.Plan) error {
 	return c.During("deleting in "+at.Host, func() error {
 		return plan.Remove(ctx, at.Client, c.report)
 	})
@@ -109,9 +109,9 @@ func (c *uninstalling) await(ctx context.Context, p process, at Target) error {
 // lease is what the process leaves behind on its own.
 func (p process) lease() *unstructured.Unstructured {
 	if p.set == config.Spoke {
-		return install.Lease(p.place(), config.SpokeLease)
+		return manifests.Lease(p.place(), config.SpokeLease)
 	}
-	return install.Lease(p.place(), p.name())
+	return manifests.Lease(p.place(), p.name())
 }
 
 // remains says what is left in the cluster, and what that means.

@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/table"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
 )
 
 // Report is what `version` reports.
@@ -64,8 +64,8 @@ func (v Report) Write(w io.Writer, format string) error {
 	return nil
 }
 
-func (v Report) table(wide bool) table.Table {
-	t := table.Table{Header: []string{"WHAT", "VERSION"}}
+func (v Report) table(wide bool) printers.Table {
+	t := printers.Table{Header: []string{"WHAT", "VERSION"}}
 	client := v.Client.Version
 	if wide {
 		client += " (" + v.Client.Go + ", " + v.Client.Platform + ")"

@@ -1,0 +1,216 @@
+package commands
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// nowhere writes a kubeconfig of a server that does not exist.
+func nowhere(t *testing.T) string {
+	t.Helper()
+	file := clientcmdapi.NewConfig()
+	file.CurrentContext = "c"
+	file.Clusters["c"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
+	file.AuthInfos["c"] = &clientcmdapi.AuthInfo{Token: "hush"}
+	file.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "c"}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*file, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// run runs the program as a shell would.
+func run(t *testing.T, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	return runAs(t, program, args...)
+}
+
+func runAs(t *testing.T, name string, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
+	code = New(Invocation{Args: append([]string{"/usr/bin/" + name}, args...), Version: "v9", Streams: streams}).Run(t.Context())
+	return code, stdout.String(), stderr.String()
+}
+
+func TestExitCodes(t *testing.T) {
+	hub := nowhere(t)
+	tests := map[string]struct {
+		args []string
+		code int
+		say  string
+	}{
+		"help":                    {nil, exitDone, ""},
+		"client version":          {[]string{"version", "--client"}, exitDone, ""},
+		"unknown command":         {[]string{"joni"}, exitUsage, "unknown command"},
+		"unknown flag":            {[]string{"clusters", "--colour"}, exitUsage, "unknown flag: --colour"},
+		"unknown format":          {[]string{"clusters", "-o", "xml"}, exitUsage, "must be one of json, yaml"},
+		"join without a name":     {[]string{"join"}, exitUsage, "accepts 1 arg"},
+		"join without a member":   {[]string{"join", "eu-1"}, exitUsage, "--member-kubeconfig is required"},
+		"join with a bad name":    {[]string{"join", "EU", "--member-kubeconfig", hub}, exitUsage, "not a name for a member"},
+		"join with a bad cloud":   {[]string{"join", "eu-1", "--member-kubeconfig", hub, "--provider", "ibm"}, exitUsage, "must be aws, gcp, azure or local"},
+		"join with a short token": {[]string{"join", "eu-1", "--member-kubeconfig", hub, "--token-ttl", "1m"}, exitUsage, "at least 10m"},
+		"join without the file":   {[]string{"join", "eu-1", "--member-kubeconfig", hub + ".no"}, exitFailed, "no such file"},
+		"unjoin half revoked":     {[]string{"unjoin", "eu-1", "--revoke"}, exitUsage, "belong together"},
+		"install what":            {[]string{"install"}, exitUsage, "accepts 1 arg"},
+		"install the unknown":     {[]string{"install", "spork"}, exitUsage, "must be one of hub, spoke"},
+		"install none":            {[]string{"install", "hub", "--replicas", "0"}, exitUsage, "at least 1"},
+		"install with no image":   {[]string{"install", "hub", "--image", "a b"}, exitUsage, "must not contain spaces"},
+		"install as a trial":      {[]string{"install", "hub", "--dry-run=maybe"}, exitUsage, "must be one of none, client, server"},
+		"install, only printed":   {[]string{"install", "spoke", "--dry-run=client"}, exitDone, ""},
+		"uninstall on paper":      {[]string{"uninstall", "hub", "--dry-run=client"}, exitUsage, "must be one of none, server"},
+		"install does not answer": {[]string{"install", "hub"}, exitFailed, "The cluster does not answer"},
+		"bad selector":            {[]string{"clusters", "-l", "a=b=c"}, exitUsage, "--selector"},
+		"until ready, but what":   {[]string{"status", "--until-ready"}, exitUsage, "name of a shop"},
+		"hub does not answer":     {[]string{"clusters"}, exitFailed, "The cluster does not answer"},
+		"nor for a watch":         {[]string{"status", "-w"}, exitFailed, "The cluster does not answer"},
+		"nor for a join":          {[]string{"join", "eu-1", "--member-kubeconfig", hub}, exitFailed, "The cluster does not answer"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, out, errOut := run(t, append([]string{"--kubeconfig", hub}, test.args...)...)
+			if code != test.code {
+				t.Errorf("exit code %d, want %d; it says %q", code, test.code, errOut)
+			}
+			if !strings.Contains(errOut, test.say) {
+				t.Errorf("it says %q, want %q in it", errOut, test.say)
+			}
+			if strings.Contains(out+errOut, "hush") {
+				t.Error("it shows a credential")
+			}
+		})
+	}
+}
+
+func TestVersionWithoutHub(t *testing.T) {
+	code, out, errOut := run(t, "--kubeconfig", nowhere(t), "version")
+	if code != exitFailed || !strings.Contains(out, "v9") || !strings.Contains(errOut, "does not answer") {
+		t.Errorf("exit code %d, %q, %q; want 1, what is known, and why not more", code, out, errOut)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	_, plain, _ := run(t, "__complete", "join", "eu-1", "--provider", "")
+	_, renamed, _ := runAs(t, completer, "join", "eu-1", "--provider", "")
+	if want := "aws\ngcp\nazure\nlocal\n"; !strings.HasPrefix(plain, want) {
+		t.Errorf("completed %q, want %q", plain, want)
+	}
+	if diff := cmp.Diff(plain, renamed); diff != "" {
+		t.Errorf("kubectl's completer differs (-plain +renamed):\n%s", diff)
+	}
+	_, names, _ := run(t, "--kubeconfig", nowhere(t), "__complete", "clusters", "")
+	if !strings.Contains(names, ":1") {
+		t.Errorf("completed %q, want an error and no names: the hub does not answer", names)
+	}
+}
+
+func TestPrint(t *testing.T) {
+	kinds, err := scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
+	other := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "us-1"}}
+	list := &v1.MemberClusterList{Items: []v1.MemberCluster{member, other}}
+	tests := map[string]struct {
+		format string
+		object client.ObjectList
+		want   []string
+	}{
+		"name":     {"name", list, []string{"membercluster.ecommerce.io/eu-1\nmembercluster.ecommerce.io/us-1\n"}},
+		"json":     {"json", list, []string{`"kind": "MemberClusterList"`, `"kind": "MemberCluster",`}},
+		"yaml":     {"yaml", list, []string{"kind: MemberClusterList", "- apiVersion: ecommerce.io/v1"}},
+		"an empty": {"json", &v1.MemberClusterList{Items: []v1.MemberCluster{}}, []string{`"items": []`}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			streams, _, out, _ := genericiooptions.NewTestIOStreams()
+			s := &session{streams: streams}
+			o := newOutput(&cobra.Command{}, "")
+			*o.flags.OutputFormat = test.format
+			if err := o.print(s, test.object, kinds); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("printed %q, want %q in it", out, want)
+				}
+			}
+		})
+	}
+}
+
+// lines is a writer that hands over what is written.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+func TestDuringSpeaksWhenItTakesLong(t *testing.T) {
+	streams, _, _, errOut := genericiooptions.NewTestIOStreams()
+	clock := testclock.NewFakeClock(time.Unix(0, 0))
+	s := &session{streams: streams, clock: clock}
+	errBoom := errors.New("boom")
+
+	if err := s.during("quick", func() error { return errBoom }); !errors.Is(err, errBoom) {
+		t.Errorf("got %v, want the step's error", err)
+	}
+	if errOut.Len() > 0 {
+		t.Errorf("a quick step says %q", errOut)
+	}
+	said := make(chan string, 1)
+	s.streams.ErrOut = lines(said)
+	var line string
+	err := s.during("slow", func() error {
+		clock.Step(patience)
+		line = <-said
+		return nil
+	})
+	if err != nil || line != "slow ... (2s)\n" {
+		t.Errorf("a slow step says %q, %v", line, err)
+	}
+}
+
+func TestReady(t *testing.T) {
+	shop := func(observed int64, status metav1.ConditionStatus) client.Object {
+		return &v1.EcommerceApp{
+			ObjectMeta: metav1.ObjectMeta{Generation: 2},
+			Status: v1.EcommerceAppStatus{
+				ObservedGeneration: observed, Conditions: []metav1.Condition{{Type: v1.ConditionReady, Status: status}},
+			},
+		}
+	}
+	tests := map[string]struct {
+		objects []client.Object
+		want    bool
+	}{
+		"none":     {nil, false},
+		"ready":    {[]client.Object{shop(2, metav1.ConditionTrue)}, true},
+		"outdated": {[]client.Object{shop(1, metav1.ConditionTrue)}, false},
+		"not":      {[]client.Object{shop(2, metav1.ConditionFalse)}, false},
+		"unnamed":  {[]client.Object{&v1.EcommerceApp{}}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := ready(test.objects); got != test.want {
+				t.Errorf("ready %v, want %v", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package hint
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+func TestFor(t *testing.T) {
+	errBoom := errors.New("boom")
+	refused := &url.Error{Op: "Get", URL: "https://hub", Err: &net.OpError{Op: "dial", Err: errBoom}}
+	resource := schema.GroupResource{Resource: "secrets"}
+	tests := map[string]struct {
+		err  error
+		want string
+	}{
+		"nothing":          {nil, ""},
+		"unknown":          {errBoom, ""},
+		"does not answer":  {fmt.Errorf("listing: %w", refused), "does not answer"},
+		"not installed":    {fmt.Errorf("listing: %w", &meta.NoKindMatchError{}), "kubectl apply -f config/crd/bases"},
+		"unauthorized":     {apierrors.NewUnauthorized(""), "refuses these credentials"},
+		"forbidden":        {apierrors.NewForbidden(resource, "eu-1", errBoom), "lack the permission"},
+		"no kubeconfig":    {clientcmd.ErrEmptyConfig, "--kubeconfig"},
+		"of its own":       {fmt.Errorf("joining: %w", With(errBoom, "do this")), "do this"},
+		"own before kinds": {With(refused, "do this"), "do this"},
+		"outermost wins":   {With(fmt.Errorf("a: %w", With(errBoom, "inner")), "outer"), "outer"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := For(test.err)
+			if test.want == "" && got != "" || !strings.Contains(got, test.want) {
+				t.Errorf("advice %q, want %q in it", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWithKeepsTheError(t *testing.T) {
+	errBoom := errors.New("boom")
+	err := With(errBoom, "do this")
+	if !errors.Is(err, errBoom) || err.Error() != "boom" {
+		t.Errorf("got %v, want the error itself", err)
+	}
+	if With(nil, "do this") != nil {
+		t.Error("advice for nil is an error")
+	}
+}

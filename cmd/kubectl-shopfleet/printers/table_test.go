@@ -1,0 +1,201 @@
+package printers
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+func now() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+func ago(d time.Duration) *metav1.Time { return new(metav1.NewTime(now().Add(-d))) }
+
+// check compares what a table looks like, without the first line break of want.
+func check(t *testing.T, table Table, want string) {
+	t.Helper()
+	var b strings.Builder
+	if err := table.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), b.String()); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func cluster(name string, change func(*v1.MemberCluster)) v1.MemberCluster {
+	c := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: *ago(26 * time.Hour)}}
+	c.Status = v1.MemberClusterStatus{
+		Conditions:        []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonConnected, Message: "the cluster answers"}},
+		KubernetesVersion: "v1.36.3", Provider: v1.ProviderAWS, Region: "eu-west-1", Zones: []string{"eu-west-1a", "eu-west-1b"},
+		Nodes: 3, ReadyNodes: 2, Apps: 1, OrphanCount: 2, Capabilities: []string{"ingress", "metrics"}, LastObservedTime: ago(90 * time.Second),
+		Allocatable: corev1.ResourceList{
+			corev1.ResourceMemory: resource.MustParse("48Gi"), corev1.ResourceCPU: resource.MustParse("12"),
+		},
+	}
+	change(&c)
+	return c
+}
+
+func TestClusters(t *testing.T) {
+	clusters := []v1.MemberCluster{
+		cluster("eu-1", func(*v1.MemberCluster) {}),
+		cluster("new", func(c *v1.MemberCluster) { c.Status = v1.MemberClusterStatus{} }),
+		cluster("lost-cluster", func(c *v1.MemberCluster) {
+			c.Status.Conditions[0].Status, c.Status.Conditions[0].Reason = metav1.ConditionFalse, v1.ReasonProbeFailed
+			c.CreationTimestamp = *ago(-time.Hour) // A server whose clock is ahead.
+		}),
+	}
+	t.Run("narrow", func(t *testing.T) {
+		check(t, Clusters(clusters, Options{Now: now()}), `
+NAME           READY     REASON        PROVIDER   REGION      VERSION   NODES   APPS   AGE
+eu-1           True      Connected     aws        eu-west-1   v1.36.3   2/3     1      26h
+new            Unknown   NotChecked    -          -           -         0/0     0      26h
+lost-cluster   False     ProbeFailed   aws        eu-west-1   v1.36.3   2/3     1      0s
+`)
+	})
+	t.Run("wide", func(t *testing.T) {
+		check(t, Clusters(clusters[:1], Options{Now: now(), Wide: true}), `
+NAME   READY   REASON      PROVIDER   REGION      VERSION   NODES   APPS   AGE   MODE        ORPHANS   ZONES                   ALLOCATABLE          CAPABILITIES      OBSERVED   MESSAGE
+eu-1   True    Connected   aws        eu-west-1   v1.36.3   2/3     1      26h   Agentless   2         eu-west-1a,eu-west-1b   cpu=12,memory=48Gi   ingress,metrics   90s        the cluster answers
+`)
+	})
+	t.Run("none", func(t *testing.T) { check(t, Clusters(nil, Options{Now: now()}), "") })
+}
+
+func app(change func(*v1.EcommerceApp)) v1.EcommerceApp {
+	a := v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "production", Generation: 2, CreationTimestamp: *ago(5 * time.Minute)},
+		Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
+	}
+	a.Status = v1.EcommerceAppStatus{
+		Phase: v1.PhaseUpdating, Message: "waiting for clusters us-1", Ready: "1/2", ObservedGeneration: 2, ClusterCount: 2, RegionCount: 2,
+		Clusters: []v1.ClusterStatus{
+			{
+				Name: "eu-1", Region: "eu-west-1", Provider: v1.ProviderAWS, Phase: v1.PhaseRunning, Ready: true,
+				Reason: v1.ReasonRunning, Replicas: 3, ReadyReplicas: 3, LastObservedTime: ago(time.Minute),
+				Components: []v1.ClusterComponentStatus{
+					{Name: "database", Phase: v1.PhaseRunning, Ready: true}, {Name: "frontend", Phase: v1.PhaseUpdating},
+				},
+			},
+			{
+				Name: "us-1", Region: "us-central1", Provider: v1.ProviderGCP, Phase: v1.PhaseUnknown, Stale: true,
+				Reason: v1.ReasonClusterUnreachable, Message: "the cluster does not answer", Replicas: 3, ReadyReplicas: 3,
+				LastObservedTime: ago(42 * time.Second),
+				Components:       []v1.ClusterComponentStatus{{Name: "database", Phase: v1.PhaseRunning, Ready: true}},
+			},
+			{Name: "asia-1", Phase: v1.PhasePending, Reason: v1.ReasonWaitingForClusters},
+		},
+	}
+	change(&a)
+	return a
+}
+
+func TestApp(t *testing.T) {
+	tests := map[string]struct {
+		app     v1.EcommerceApp
+		options Options
+		want    string
+	}{
+		"across the fleet, nothing stale is ready": {
+			app: app(func(*v1.EcommerceApp) {}),
+			want: `
+REGION        CLUSTER   COMPONENT   READY   PHASE      AGE
+-             asia-1    -           False   Pending    -
+eu-west-1     eu-1      database    True    Running    60s
+eu-west-1     eu-1      frontend    False   Updating   60s
+us-central1   us-1      database    False   Unknown    42s (stale)
+`,
+		},
+		"wide": {
+			app:     app(func(a *v1.EcommerceApp) { a.Status.Clusters = a.Status.Clusters[1:2] }),
+			options: Options{Wide: true},
+			want: `
+REGION        CLUSTER   COMPONENT   READY   PHASE     AGE           PROVIDER   REPLICAS   REASON               MESSAGE
+us-central1   us-1      database    False   Unknown   42s (stale)   gcp        3/3        ClusterUnreachable   the cluster does not answer
+`,
+		},
+		"in one cluster": {
+			app: app(func(a *v1.EcommerceApp) {
+				a.Status.Clusters = nil
+				a.Status.LastUpdated = ago(3 * time.Hour)
+				a.Status.Components = []v1.ComponentStatus{
+					{Name: "backend", Phase: v1.PhaseCreating, Reason: v1.ReasonWaitingForReplicas, Replicas: 2, ReadyReplicas: 1},
+				}
+			}),
+			want: `
+COMPONENT   READY   PHASE      REPLICAS   AGE   REASON
+backend     False   Creating   1/2        3h    WaitingForReplicas
+`,
+		},
+		"nothing observed": {app: app(func(a *v1.EcommerceApp) { a.Status = v1.EcommerceAppStatus{} })},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test.options.Now = now()
+			check(t, App(&test.app, test.options), test.want)
+		})
+	}
+}
+
+func TestHeadline(t *testing.T) {
+	tests := map[string]struct {
+		change func(*v1.EcommerceApp)
+		want   string
+	}{
+		"on the hub": {
+			change: func(*v1.EcommerceApp) {},
+			want:   "production/shop: Updating, 1/2 clusters ready (waiting for clusters us-1)",
+		},
+		"newer spec": {
+			change: func(a *v1.EcommerceApp) { a.Generation = 3; a.Status.Message = "" },
+			want:   "production/shop: Updating, 1/2 clusters ready, change not yet observed",
+		},
+		"in one cluster": {
+			change: func(a *v1.EcommerceApp) { a.Status.Clusters, a.Status.Ready, a.Status.Message = nil, "4/5", "" },
+			want:   "production/shop: Updating, 4/5 ready",
+		},
+		"new": {
+			change: func(a *v1.EcommerceApp) { a.Status = v1.EcommerceAppStatus{Phase: v1.PhasePending} },
+			want:   "production/shop: Pending",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := app(test.change)
+			if got := Headline(&a); got != test.want {
+				t.Errorf("headline %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestApps(t *testing.T) {
+	apps := []v1.EcommerceApp{app(func(*v1.EcommerceApp) {})}
+	check(t, Apps(apps, Options{Now: now()}), `
+NAME   PHASE      READY   CLUSTERS   REGIONS   AGE   MESSAGE
+shop   Updating   1/2     2          2         5m    waiting for clusters us-1
+`)
+	check(t, Apps(apps, Options{Now: now(), AllNamespaces: true, Wide: true}), `
+NAMESPACE    NAME   PHASE      READY   CLUSTERS   REGIONS   AGE   MESSAGE                     IMAGE
+production   shop   Updating   1/2     2          2         5m    waiting for clusters us-1   shop:v1
+`)
+}
+
+func TestRejected(t *testing.T) {
+	a := app(func(a *v1.EcommerceApp) {
+		a.Status.Placement = &v1.PlacementStatus{Rejected: []v1.RejectedCluster{{Name: "us-2", Reason: v1.ReasonRegionNotListed}}}
+	})
+	check(t, Rejected(&a), `
+NOT TAKEN   REASON            MESSAGE
+us-2        RegionNotListed   -
+`)
+	b := app(func(*v1.EcommerceApp) {})
+	check(t, Rejected(&b), "")
+}
