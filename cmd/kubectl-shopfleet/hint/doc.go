@@ -1,11 +1,11 @@
-// Package hint gives errors a second sentence: what to do about them.
+// Package hint attaches a hint to an error: a second sentence that says what the user can do.
 //
-// What: an error that carries its advice, and advice for errors that carry none,
-// by what they are: a server that does not answer, a kind that is not installed,
-// credentials that are refused.
+// What: an error that carries its hint, and hints for well-known errors that carry
+// none: a server that does not answer, a kind that is not installed, credentials
+// that are rejected.
 //
 // Not: it does not print, and never looks at the text of an error.
 //
-// Trade-offs: the outermost advice wins, since who is nearer to the person knows
-// more of what they wanted.
+// Trade-offs: the outermost hint wins, because the code closer to the user knows
+// more about what they wanted.
 package hint

@@ -11,27 +11,27 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// advised is an error that knows what to do about it.
-type advised struct {
+// hinted is an error with a hint.
+type hinted struct {
 	error
-	todo string
+	hint string
 }
 
-// Unwrap returns the error itself.
-func (a *advised) Unwrap() error { return a.error }
+// Unwrap returns the error without its hint.
+func (h *hinted) Unwrap() error { return h.error }
 
-// With adds advice to an error: full sentences without a line break. A nil error stays nil.
-func With(err error, todo string) error {
+// With attaches a hint to an error: full sentences without a line break. A nil error stays nil.
+func With(err error, text string) error {
 	if err == nil {
 		return nil
 	}
-	return &advised{error: err, todo: todo}
+	return &hinted{error: err, hint: text}
 }
 
-// For returns the advice for an error, or nothing.
+// For returns the hint for an error, or the empty string.
 func For(err error) string {
-	if a, ok := errors.AsType[*advised](err); ok {
-		return a.todo
+	if h, ok := errors.AsType[*hinted](err); ok {
+		return h.hint
 	}
 	var certificate *tls.CertificateVerificationError
 	var network net.Error
@@ -39,18 +39,18 @@ func For(err error) string {
 	case err == nil:
 		return ""
 	case clientcmd.IsEmptyConfig(err):
-		return "No cluster is configured: give --kubeconfig, or set KUBECONFIG."
+		return "No cluster is configured. Set --kubeconfig or KUBECONFIG."
 	case meta.IsNoMatchError(err):
-		return "The kind is not installed there. On a hub: kubectl apply -f config/crd/bases. " +
-			"Is it the hub? Choose another cluster with --context or --kubeconfig."
+		return "The CRDs are not installed in this cluster. If it is the hub, install them: kubectl apply -f config/crd/bases. " +
+			"If it is not, choose the hub with --context or --kubeconfig."
 	case apierrors.IsUnauthorized(err):
-		return "The cluster refuses these credentials: have they expired? Choose others with --kubeconfig or --context."
+		return "The cluster rejects your credentials; they may have expired. Choose others with --kubeconfig or --context."
 	case apierrors.IsForbidden(err):
-		return "These credentials lack the permission named above: use others, or have it granted."
+		return "You lack the permission named above. Use other credentials, or ask an administrator to grant it."
 	case errors.As(err, &certificate):
-		return "The server's certificate does not match the CA of the kubeconfig: is it that cluster's kubeconfig, and its address?"
+		return "The certificate of the server is not signed by the CA in the kubeconfig. Check that the kubeconfig and the address belong to the same cluster."
 	case errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
-		return "The cluster does not answer: is it running, and is this its address? Choose another with --kubeconfig or --context."
+		return "The cluster does not answer. Check that it is running and that the address is right, or choose another with --kubeconfig or --context."
 	}
 	return ""
 }

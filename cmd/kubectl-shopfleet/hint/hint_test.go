@@ -26,8 +26,8 @@ func TestFor(t *testing.T) {
 		"unknown":          {errBoom, ""},
 		"does not answer":  {fmt.Errorf("listing: %w", refused), "does not answer"},
 		"not installed":    {fmt.Errorf("listing: %w", &meta.NoKindMatchError{}), "kubectl apply -f config/crd/bases"},
-		"unauthorized":     {apierrors.NewUnauthorized(""), "refuses these credentials"},
-		"forbidden":        {apierrors.NewForbidden(resource, "eu-1", errBoom), "lack the permission"},
+		"unauthorized":     {apierrors.NewUnauthorized(""), "rejects your credentials"},
+		"forbidden":        {apierrors.NewForbidden(resource, "eu-1", errBoom), "You lack the permission"},
 		"no kubeconfig":    {clientcmd.ErrEmptyConfig, "--kubeconfig"},
 		"of its own":       {fmt.Errorf("joining: %w", With(errBoom, "do this")), "do this"},
 		"own before kinds": {With(refused, "do this"), "do this"},
@@ -37,7 +37,7 @@ func TestFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := For(test.err)
 			if test.want == "" && got != "" || !strings.Contains(got, test.want) {
-				t.Errorf("advice %q, want %q in it", got, test.want)
+				t.Errorf("hint %q, want %q in it", got, test.want)
 			}
 		})
 	}
@@ -50,6 +50,6 @@ func TestWithKeepsTheError(t *testing.T) {
 		t.Errorf("got %v, want the error itself", err)
 	}
 	if With(nil, "do this") != nil {
-		t.Error("advice for nil is an error")
+		t.Error("a hint on nil makes an error")
 	}
 }
