@@ -1,12 +1,13 @@
-// Command kubectl-shopfleet is the plugin that makes `kubectl shopfleet` work.
+// Command kubectl-shopfleet is the kubectl plugin for `kubectl shopfleet`.
 //
-// What: joins clusters to the fleet and takes them out, and shows the fleet and the
-// shops on it. Package commands is the command line, join what happens on hub and
-// member, table what people read, follow and screen what moves, advice what errors
-// say to do.
+// What: it installs the hub, joins clusters to the fleet and removes them, shows the
+// fleet and its EcommerceApps, and backs up and restores their databases. Package
+// commands has the command line, join and manifests what is applied to clusters,
+// printers the tables, watch and tty what changes on the screen, and hint what errors
+// tell the user to do.
 //
-// Not: nothing that plain kubectl does as well. Shops are applied with it.
+// Not: nothing that plain kubectl does as well. EcommerceApps are applied with it.
 //
-// Trade-offs: a program of its own, and not a mode of the hub, so that people need
-// not install what runs in clusters.
+// Trade-offs: a separate program and not a mode of the hub, so that users do not
+// install what runs in clusters.
 package main

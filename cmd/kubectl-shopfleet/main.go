@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/commands"
 )
 
-// version is what the linker says; see the Makefile.
+// version is set by the linker; see the Makefile.
 var version = "v0.0.0-dev"
 
 func main() {

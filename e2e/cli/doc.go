@@ -1,12 +1,12 @@
 // Package commands tests kubectl-shopfleet against a real fleet and a running hub.
 //
-// What: the life of a member from join to unjoin, the status of a shop on it, and
-// what people are told when a member cannot be reached.
+// What: the lifecycle of a member from join to unjoin, the status of an EcommerceApp on
+// it, and the errors when a member cannot be reached.
 //
-// Not: flags, tables and exit codes of mistakes, which need no cluster; they are
-// tested beside the code.
+// Not: flags, tables and exit codes of wrong usage, which need no cluster. Unit tests
+// cover them.
 //
-// Trade-offs: one fleet and one order for all, since each step needs the one before.
-// The program runs inside the test, with a kubeconfig file and two streams as its
-// only links to it.
+// Trade-offs: one fleet for all steps, in order, because each needs the one before. The
+// program runs inside the test, with a kubeconfig file and two streams as its only
+// links to it.
 package cli

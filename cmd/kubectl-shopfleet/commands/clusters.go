@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,36 +11,37 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
 )
 
-// clusters is the command that lists the fleet.
+// clusters is the command that lists MemberClusters.
 type clusters struct {
-	*session
+	*Program
 	output   *output
 	selector string
 	watch    bool
 	names    []string
 }
 
-func (s *session) clustersCommand() *cobra.Command {
-	c := &clusters{session: s}
+func (p *Program) clustersCommand() *cobra.Command {
+	c := &clusters{Program: p}
 	cmd := &cobra.Command{
 		Use:     "clusters [NAME ...]",
 		Aliases: []string{"cluster", "members"},
-		Short:   "List the clusters of the fleet and whether they are ready",
+		Short:   "List the MemberClusters of the fleet and whether they are ready",
 		Example: `  kubectl shopfleet clusters
   kubectl shopfleet clusters -o wide
   kubectl shopfleet clusters -w`,
-		ValidArgsFunction: s.completeClusters,
+		ValidArgsFunction: p.completeClusters,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.names = args
 			return c.run(cmd.Context())
 		},
 	}
-	c.output = newOutput(cmd, "")
-	cmd.Flags().StringVarP(&c.selector, "selector", "l", "", "Only clusters with these labels, for example tier=prod")
-	cmd.Flags().BoolVarP(&c.watch, "watch", "w", false, "Show changes until interrupted")
+	c.output = newOutput(cmd, wide)
+	cmd.Flags().StringVarP(&c.selector, "selector", "l", "", "Label selector, for example tier=prod")
+	cmd.Flags().BoolVarP(&c.watch, "watch", "w", false, "Show changes until you interrupt the command")
 	return cmd
 }
 
@@ -49,30 +51,32 @@ func (c *clusters) run(ctx context.Context) error {
 	}
 	selector, err := labels.Parse(c.selector)
 	if err != nil {
-		return &usageError{fmt.Errorf("--selector: %w", err)}
+		return usagef("--selector: %w", err)
 	}
 	hub, err := c.hub()
 	if err != nil {
 		return err
 	}
 	show := &list{
-		session: c.session, hub: hub, output: c.output, watch: c.watch, kind: &v1.MemberClusterList{},
+		Program: c.Program, hub: hub, output: c.output, watch: c.watch, kind: &v1.MemberClusterList{},
 		options: []client.ListOption{client.MatchingLabelsSelector{Selector: selector}},
-		keep:    named(c.names),
+		keep:    func(o client.Object) bool { return len(c.names) == 0 || slices.Contains(c.names, o.GetName()) },
 		single:  len(c.names) == 1,
-		empty:   "No clusters: kubectl shopfleet join NAME --member-kubeconfig FILE",
-		missing: missing("cluster", c.names),
-		render:  c.render,
+		empty:   "No clusters. Join one: kubectl shopfleet join NAME --member-kubeconfig FILE",
+		missing: c.missing,
+		render: func(objects []client.Object, now time.Time) string {
+			return printers.Clusters(itemsOf[v1.MemberCluster](objects), printers.Options{Now: now, Wide: c.output.wide()})
+		},
 	}
 	return show.run(ctx)
 }
 
-func (c *clusters) render(objects []client.Object, now time.Time) string {
-	items := make([]v1.MemberCluster, 0, len(objects))
-	for _, o := range objects {
-		if member, ok := o.(*v1.MemberCluster); ok {
-			items = append(items, *member)
+// missing returns an error for the first name that is not among the objects.
+func (c *clusters) missing(_ context.Context, objects []client.Object) error {
+	for _, name := range c.names {
+		if !slices.ContainsFunc(objects, func(o client.Object) bool { return o.GetName() == name }) {
+			return hint.With(fmt.Errorf("finding MemberCluster %q: %w", name, errNotFound), "List all: kubectl shopfleet clusters")
 		}
 	}
-	return printers.Clusters(items, printers.Options{Now: now, Wide: c.output.wide()}).Text()
+	return nil
 }

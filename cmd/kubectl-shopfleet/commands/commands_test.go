@@ -19,7 +19,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// nowhere writes a kubeconfig of a server that does not exist.
+// nowhere writes a kubeconfig for a server that does not exist.
 func nowhere(t *testing.T) string {
 	t.Helper()
 	file := clientcmdapi.NewConfig()
@@ -34,7 +34,7 @@ func nowhere(t *testing.T) string {
 	return path
 }
 
-// run runs the program as a shell would.
+// run runs the program and returns its exit code and its output.
 func run(t *testing.T, args ...string) (code int, out, errOut string) {
 	t.Helper()
 	return runAs(t, program, args...)
@@ -65,7 +65,7 @@ func TestExitCodes(t *testing.T) {
 		"join with a bad cloud":   {[]string{"join", "eu-1", "--member-kubeconfig", hub, "--provider", "ibm"}, exitUsage, "must be aws, gcp, azure or local"},
 		"join with a short token": {[]string{"join", "eu-1", "--member-kubeconfig", hub, "--token-ttl", "1m"}, exitUsage, "at least 10m"},
 		"join without the file":   {[]string{"join", "eu-1", "--member-kubeconfig", hub + ".no"}, exitFailed, "no such file"},
-		"unjoin half revoked":     {[]string{"unjoin", "eu-1", "--revoke"}, exitUsage, "belong together"},
+		"unjoin half revoked":     {[]string{"unjoin", "eu-1", "--revoke"}, exitUsage, "require --member-kubeconfig"},
 		"install what":            {[]string{"install"}, exitUsage, "accepts 1 arg"},
 		"install the unknown":     {[]string{"install", "spork"}, exitUsage, "must be one of hub, spoke"},
 		"install none":            {[]string{"install", "hub", "--replicas", "0"}, exitUsage, "at least 1"},
@@ -74,8 +74,10 @@ func TestExitCodes(t *testing.T) {
 		"install, only printed":   {[]string{"install", "spoke", "--dry-run=client"}, exitDone, ""},
 		"uninstall on paper":      {[]string{"uninstall", "hub", "--dry-run=client"}, exitUsage, "must be one of none, server"},
 		"install does not answer": {[]string{"install", "hub"}, exitFailed, "The cluster does not answer"},
+		"a broken template":       {[]string{"backups", "-o", "jsonpath={"}, exitUsage, "--output"},
+		"wide without a table":    {[]string{"backup", "shop", "-o", "wide"}, exitUsage, "must be one of json, yaml"},
 		"bad selector":            {[]string{"clusters", "-l", "a=b=c"}, exitUsage, "--selector"},
-		"until ready, but what":   {[]string{"status", "--until-ready"}, exitUsage, "name of a shop"},
+		"until ready, but what":   {[]string{"status", "--until-ready"}, exitUsage, "the name of an EcommerceApp"},
 		"hub does not answer":     {[]string{"clusters"}, exitFailed, "The cluster does not answer"},
 		"nor for a watch":         {[]string{"status", "-w"}, exitFailed, "The cluster does not answer"},
 		"nor for a join":          {[]string{"join", "eu-1", "--member-kubeconfig", hub}, exitFailed, "The cluster does not answer"},
@@ -84,10 +86,10 @@ func TestExitCodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			code, out, errOut := run(t, append([]string{"--kubeconfig", hub}, test.args...)...)
 			if code != test.code {
-				t.Errorf("exit code %d, want %d; it says %q", code, test.code, errOut)
+				t.Errorf("exit code %d, want %d; output %q", code, test.code, errOut)
 			}
 			if !strings.Contains(errOut, test.say) {
-				t.Errorf("it says %q, want %q in it", errOut, test.say)
+				t.Errorf("output %q, want %q in it", errOut, test.say)
 			}
 			if strings.Contains(out+errOut, "hush") {
 				t.Error("it shows a credential")
@@ -99,7 +101,7 @@ func TestExitCodes(t *testing.T) {
 func TestVersionWithoutHub(t *testing.T) {
 	code, out, errOut := run(t, "--kubeconfig", nowhere(t), "version")
 	if code != exitFailed || !strings.Contains(out, "v9") || !strings.Contains(errOut, "does not answer") {
-		t.Errorf("exit code %d, %q, %q; want 1, what is known, and why not more", code, out, errOut)
+		t.Errorf("exit code %d, %q, %q; want 1, the version of the program, and why there are no others", code, out, errOut)
 	}
 }
 
@@ -110,7 +112,7 @@ func TestCompletion(t *testing.T) {
 		t.Errorf("completed %q, want %q", plain, want)
 	}
 	if diff := cmp.Diff(plain, renamed); diff != "" {
-		t.Errorf("kubectl's completer differs (-plain +renamed):\n%s", diff)
+		t.Errorf("completion by kubectl differs (-plain +renamed):\n%s", diff)
 	}
 	_, names, _ := run(t, "--kubeconfig", nowhere(t), "__complete", "clusters", "")
 	if !strings.Contains(names, ":1") {
@@ -119,30 +121,35 @@ func TestCompletion(t *testing.T) {
 }
 
 func TestPrint(t *testing.T) {
-	kinds, err := scheme()
+	kinds, err := newScheme()
 	if err != nil {
 		t.Fatal(err)
 	}
 	member := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
 	other := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "us-1"}}
-	list := &v1.MemberClusterList{Items: []v1.MemberCluster{member, other}}
+	all := &v1.MemberClusterList{Items: []v1.MemberCluster{member, other}}
 	tests := map[string]struct {
 		format string
 		object client.ObjectList
 		want   []string
 	}{
-		"name":     {"name", list, []string{"membercluster.ecommerce.io/eu-1\nmembercluster.ecommerce.io/us-1\n"}},
-		"json":     {"json", list, []string{`"kind": "MemberClusterList"`, `"kind": "MemberCluster",`}},
-		"yaml":     {"yaml", list, []string{"kind: MemberClusterList", "- apiVersion: ecommerce.io/v1"}},
-		"an empty": {"json", &v1.MemberClusterList{Items: []v1.MemberCluster{}}, []string{`"items": []`}},
+		"name":     {"name", all, []string{"membercluster.ecommerce.io/eu-1\nmembercluster.ecommerce.io/us-1\n"}},
+		"json":     {"json", all, []string{`"kind": "MemberClusterList"`, `"kind": "MemberCluster",`}},
+		"yaml":     {"yaml", all, []string{"kind: MemberClusterList", "- apiVersion: ecommerce.io/v1"}},
+		"jsonpath": {"jsonpath={.items[*].metadata.name}", all, []string{"eu-1 us-1"}},
+		"template": {"go-template={{range .items}}{{.kind}} {{end}}", all, []string{"MemberCluster MemberCluster "}},
+		"empty":    {"json", &v1.MemberClusterList{Items: []v1.MemberCluster{}}, []string{`"items": []`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			streams, _, out, _ := genericiooptions.NewTestIOStreams()
-			s := &session{streams: streams}
-			o := newOutput(&cobra.Command{}, "")
+			p := &Program{streams: streams}
+			o := newOutput(&cobra.Command{})
 			*o.flags.OutputFormat = test.format
-			if err := o.print(s, test.object, kinds); err != nil {
+			if err := o.check(); err != nil {
+				t.Fatal(err)
+			}
+			if err := o.print(p, test.object, kinds); err != nil {
 				t.Fatal(err)
 			}
 			for _, want := range test.want {
@@ -154,7 +161,56 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// lines is a writer that hands over what is written.
+// TestPrintSeparatesDocuments checks that changes printed one by one are a valid stream.
+func TestPrintSeparatesDocuments(t *testing.T) {
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams, _, out, _ := genericiooptions.NewTestIOStreams()
+	p := &Program{streams: streams}
+	o := newOutput(&cobra.Command{})
+	*o.flags.OutputFormat = "yaml"
+	if err := o.check(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := o.print(p, &v1.MemberCluster{}, scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Count(out.String(), "---\n"); got != 1 {
+		t.Errorf("%d separators between two documents, want 1:\n%s", got, out)
+	}
+}
+
+func TestPrintDone(t *testing.T) {
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for format, want := range map[string]string{
+		"":                         "backup.ecommerce.io/a created\n",
+		"name":                     "backup.ecommerce.io/a\n",
+		"jsonpath={.spec.appName}": "shop",
+	} {
+		streams, _, out, _ := genericiooptions.NewTestIOStreams()
+		o := newOutput(&cobra.Command{})
+		*o.flags.OutputFormat = format
+		if err := o.check(); err != nil {
+			t.Fatal(err)
+		}
+		b := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}}}
+		if err := o.printDone(&Program{streams: streams}, b, scheme, "created"); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != want {
+			t.Errorf("%q: printed %q, want %q", format, out, want)
+		}
+	}
+}
+
+// lines is a writer that sends what is written to a channel.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -162,33 +218,33 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestDuringSpeaksWhenItTakesLong(t *testing.T) {
+func TestDuringNamesALongStep(t *testing.T) {
 	streams, _, _, errOut := genericiooptions.NewTestIOStreams()
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
-	s := &session{streams: streams, clock: clock}
+	p := &Program{streams: streams, clock: clock}
 	errBoom := errors.New("boom")
 
-	if err := s.during("quick", func() error { return errBoom }); !errors.Is(err, errBoom) {
+	if err := p.during("quick", func() error { return errBoom }); !errors.Is(err, errBoom) {
 		t.Errorf("got %v, want the step's error", err)
 	}
 	if errOut.Len() > 0 {
-		t.Errorf("a quick step says %q", errOut)
+		t.Errorf("a quick step prints %q", errOut)
 	}
 	said := make(chan string, 1)
-	s.streams.ErrOut = lines(said)
+	p.streams.ErrOut = lines(said)
 	var line string
-	err := s.during("slow", func() error {
-		clock.Step(patience)
+	err := p.during("slow", func() error {
+		clock.Step(quiet)
 		line = <-said
 		return nil
 	})
 	if err != nil || line != "slow ... (2s)\n" {
-		t.Errorf("a slow step says %q, %v", line, err)
+		t.Errorf("a slow step prints %q, %v", line, err)
 	}
 }
 
 func TestReady(t *testing.T) {
-	shop := func(observed int64, status metav1.ConditionStatus) client.Object {
+	app := func(observed int64, status metav1.ConditionStatus) client.Object {
 		return &v1.EcommerceApp{
 			ObjectMeta: metav1.ObjectMeta{Generation: 2},
 			Status: v1.EcommerceAppStatus{
@@ -201,9 +257,9 @@ func TestReady(t *testing.T) {
 		want    bool
 	}{
 		"none":     {nil, false},
-		"ready":    {[]client.Object{shop(2, metav1.ConditionTrue)}, true},
-		"outdated": {[]client.Object{shop(1, metav1.ConditionTrue)}, false},
-		"not":      {[]client.Object{shop(2, metav1.ConditionFalse)}, false},
+		"ready":    {[]client.Object{app(2, metav1.ConditionTrue)}, true},
+		"outdated": {[]client.Object{app(1, metav1.ConditionTrue)}, false},
+		"not":      {[]client.Object{app(2, metav1.ConditionFalse)}, false},
 		"unnamed":  {[]client.Object{&v1.EcommerceApp{}}, false},
 	}
 	for name, test := range tests {

@@ -12,18 +12,25 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 )
 
-// completionTimeout is how long somebody waits who pressed the tabulator.
+// completionTimeout is how long the shell waits for the hub.
 const completionTimeout = 3 * time.Second
 
-// completeFlags registers what completes the values of flags.
-func (s *session) completeFlags(root *cobra.Command) {
+const completionHelp = `
+For the completion of "kubectl shopfleet", kubectl runs a program named
+kubectl_complete-shopfleet. Link it to this one:
+
+  ln -s "$(command -v kubectl-shopfleet)" "$(dirname "$(command -v kubectl-shopfleet)")/kubectl_complete-shopfleet"
+`
+
+// completeFlags registers the completion of the values of flags.
+func (p *Program) completeFlags(root *cobra.Command) {
 	register := func(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 		if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
-			panic(err) // A flag of ours was renamed and this list was not.
+			panic(err) // There is no such flag.
 		}
 	}
 	namespaces := func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return s.names(cmd.Context(), &corev1.NamespaceList{})
+		return p.complete(cmd.Context(), &corev1.NamespaceList{})
 	}
 	register(root, "namespace", namespaces)
 	register(root, "hub-namespace", namespaces)
@@ -35,31 +42,40 @@ func (s *session) completeFlags(root *cobra.Command) {
 	}
 }
 
-func (s *session) completeClusters(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return s.names(cmd.Context(), &v1.MemberClusterList{})
+func (p *Program) completeClusters(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return p.complete(cmd.Context(), &v1.MemberClusterList{})
 }
 
-func (s *session) completeApps(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (p *Program) completeApps(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return p.completeNamespaced(cmd, args, &v1.EcommerceAppList{})
+}
+
+func (p *Program) completeBackups(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return p.completeNamespaced(cmd, args, &v1.BackupList{})
+}
+
+// completeNamespaced completes one argument by the objects of a namespace.
+func (p *Program) completeNamespaced(cmd *cobra.Command, args []string, kind client.ObjectList) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
+	namespace, err := p.namespaceFlag()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	return s.names(cmd.Context(), &v1.EcommerceAppList{}, client.InNamespace(namespace))
+	return p.complete(cmd.Context(), kind, client.InNamespace(namespace))
 }
 
-// names lists the names of objects; completion that fails completes nothing.
-func (s *session) names(ctx context.Context, kind client.ObjectList, options ...client.ListOption) ([]string, cobra.ShellCompDirective) {
-	hub, err := s.hub()
+// complete returns the names of objects. An error completes nothing.
+func (p *Program) complete(ctx context.Context, kind client.ObjectList, options ...client.ListOption) ([]string, cobra.ShellCompDirective) {
+	hub, err := p.hub()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	l := &list{session: s, hub: hub, kind: kind, options: options, keep: named(nil)}
-	objects, err := l.once(ctx)
+	l := &list{Program: p, hub: hub, kind: kind, options: options}
+	objects, err := l.get(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

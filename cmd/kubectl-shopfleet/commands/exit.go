@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/backups"
+	"github.com/spf13/cobra"
+
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/processes"
 )
 
 // The exit codes.
@@ -21,29 +21,50 @@ const (
 	exitInterrupted = 130
 )
 
-// errNotReadyInTime tells that --until-ready ran out of --timeout.
-var errNotReadyInTime = errors.New("not ready in the given time")
+// Why a command fails.
+var (
+	errNotFound = errors.New("not found")
+	errFailed   = errors.New("failed")
+	// errTimeout ends a wait: --wait or --timeout is over.
+	errTimeout = errors.New("not ready after")
+)
 
-// exit reports an error, with what to do about it, and returns the exit code.
-func (s *session) exit(ctx context.Context, err error) int {
+// usageError is a wrong command line.
+type usageError struct{ error }
+
+func (u *usageError) Unwrap() error { return u.error }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// usage turns the error of an argument check into a usageError.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &usageError{err}
+		}
+		return nil
+	}
+}
+
+// exit prints an error with its hint, and returns the exit code.
+func (p *Program) exit(ctx context.Context, err error) int {
 	if err == nil {
 		return exitDone
 	}
 	if ctx.Err() != nil {
 		return exitInterrupted
 	}
-	_, _ = fmt.Fprintf(s.streams.ErrOut, "error: %v\n", err)
-	if todo := hint.For(err); todo != "" {
-		_, _ = fmt.Fprintln(s.streams.ErrOut, todo)
+	p.say("error: %v", err)
+	if text := hint.For(err); text != "" {
+		p.say("%s", text)
 	}
 	var wrong *usageError
-	var misused *processes.UsageError
 	switch {
-	case errors.As(err, &wrong), errors.As(err, &misused):
-		_, _ = fmt.Fprintln(s.streams.ErrOut, "See: kubectl shopfleet --help")
+	case errors.As(err, &wrong):
+		p.say("See: kubectl shopfleet --help")
 		return exitUsage
-	case errors.Is(err, errNotReadyInTime), errors.Is(err, join.ErrNotReady), errors.Is(err, join.ErrNotGone),
-		errors.Is(err, backups.ErrNotInTime), errors.Is(err, manifests.ErrNotRolledOut), errors.Is(err, manifests.ErrNotStopped):
+	case errors.Is(err, errTimeout), errors.Is(err, join.ErrNotReady), errors.Is(err, join.ErrNotGone),
+		errors.Is(err, manifests.ErrNotRolledOut), errors.Is(err, manifests.ErrNotStopped):
 		return exitNotReady
 	}
 	return exitFailed

@@ -3,7 +3,6 @@ package commands
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/client-go/tools/clientcmd"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
@@ -20,40 +18,17 @@ import (
 )
 
 const (
-	// year is how long a token is asked for: long enough that rotation is a plan
-	// and not an alarm. Clusters of clouds shorten it.
-	year = 8760 * time.Hour
-	// minTTL is the least that the TokenRequest API grants.
+	// defaultTTL is long enough that rotation can be planned. Managed clusters shorten it.
+	defaultTTL = 8760 * time.Hour
+	// minTTL is the minimum of the TokenRequest API.
 	minTTL = 10 * time.Minute
-	// tolerated is by how much a token may fall short without a word.
-	tolerated = time.Minute
+	// ttlTolerance is how much shorter a token may be without a warning.
+	ttlTolerance = time.Minute
 )
 
-// memberFlags say how the caller reaches a member.
-type memberFlags struct {
-	kubeconfig, context string
-}
-
-func (m *memberFlags) add(cmd *cobra.Command, use string) {
-	cmd.Flags().StringVar(&m.kubeconfig, "member-kubeconfig", "", "Kubeconfig of an administrator of the member; "+use)
-	cmd.Flags().StringVar(&m.context, "member-context", "", "Context in it; the default is its current one")
-}
-
-// connect connects to the member as the caller.
-func (m *memberFlags) connect(s *session) (*cluster, error) {
-	caller, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: m.kubeconfig},
-		&clientcmd.ConfigOverrides{CurrentContext: m.context},
-	).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig of the member: %w", err)
-	}
-	return s.connect(caller)
-}
-
-// joining is the command that makes a cluster a member.
-type joining struct {
-	*session
+// joinCluster is the command that makes a cluster a member.
+type joinCluster struct {
+	*Program
 	output    *output
 	member    memberFlags
 	server    string
@@ -67,24 +42,25 @@ type joining struct {
 	overwrite bool
 }
 
-func (s *session) joinCommand() *cobra.Command {
-	c := &joining{session: s}
+func (p *Program) joinCommand() *cobra.Command {
+	c := &joinCluster{Program: p}
 	cmd := &cobra.Command{
 		Use:   "join NAME --member-kubeconfig FILE",
 		Short: "Make a cluster a member of the fleet",
 		Long: `Make a cluster a member of the fleet.
 
-On the member, with your own credentials: applies the permissions that the hub needs
-there (see config/rbac/member), and makes a token for them. On the hub: writes the
-token into the Secret that registers the member. Then waits until the hub reports it
-ready. Your own credentials go nowhere.
+On the member, with your own credentials, it applies the permissions that the hub
+needs (see config/rbac/member) and creates a token for them. On the hub it writes the
+token to the Secret that registers the member. Then it waits until the MemberCluster is
+ready. Your own credentials are not stored anywhere.
 
-Run it again to renew the token. Provider and region are detected from the nodes
-unless they are given.
+Run it again to renew the token. Provider and region are detected from the nodes unless
+you set them.
 
-With --mode agent the member gets an agent, which runs its shops also while the hub
-is away, and the hub's permissions there shrink to writing and reading copies (see
-config/rbac/agent). Run it again with the other mode to switch; no shop restarts.`,
+With --mode agent an agent is installed in the member. It reconciles the EcommerceApps
+there even while the hub is unavailable, and the hub only needs permission to write and
+read its copies (see config/rbac/agent). Run the command again with the other mode to
+switch; no pod restarts.`,
 		Example: `  kubectl shopfleet join eu-1 --member-kubeconfig eu.kubeconfig
   kubectl shopfleet join us-1 --member-kubeconfig ~/.kube/config --member-context us --labels tier=prod
   kubectl shopfleet join ap-1 --member-kubeconfig ap.kubeconfig --mode agent
@@ -93,41 +69,41 @@ config/rbac/agent). Run it again with the other mode to switch; no shop restarts
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
-	c.output = newOutput(cmd, "joined")
+	c.output = newOutput(cmd)
 	c.member.add(cmd, "required")
-	cmd.Flags().StringVar(&c.server, "member-server", "", "URL at which the hub reaches the member, when it is not the one in the kubeconfig")
+	cmd.Flags().StringVar(&c.server, "member-server", "", "URL of the member as seen by the hub; default: the one in the kubeconfig")
 	cmd.Flags().StringVar(&c.provider, "provider", "", "Cloud of the member: aws, gcp, azure or local; default: detected")
 	cmd.Flags().StringVar(&c.region, "region", "", "Region of the member; default: detected")
-	cmd.Flags().StringToStringVar(&c.labels, "labels", nil, "Labels of the MemberCluster, for placement: key=value,...")
-	cmd.Flags().StringVar(&c.mode, "mode", "", "Who runs the shops there: agentless (the hub) or agent; default: as it is, agentless at first")
-	cmd.Flags().StringVar(&c.image, "spoke-image", "", "Image of the agent; default: the one that it has, at first shopfleet-spoke of this program's version")
-	cmd.Flags().DurationVar(&c.ttl, "token-ttl", year, "For how long the hub's token is valid")
-	cmd.Flags().DurationVar(&c.wait, "wait", time.Minute, "How long to wait until the member is ready; 0 does not wait")
-	cmd.Flags().BoolVar(&c.overwrite, "overwrite", false, "Replace a Secret of this name that registers another cluster or nothing")
+	cmd.Flags().StringToStringVar(&c.labels, "labels", nil, "Labels of the MemberCluster, which a placement can select: key=value,...")
+	cmd.Flags().StringVar(&c.mode, "mode", "", "What reconciles the EcommerceApps there: agentless (the hub) or agent; default: the current mode, at first agentless")
+	cmd.Flags().StringVar(&c.image, "spoke-image", "", "Image of the agent; default: the current one, at first shopfleet-spoke in the version of this program")
+	cmd.Flags().DurationVar(&c.ttl, "token-ttl", defaultTTL, "How long the token of the hub is valid")
+	cmd.Flags().DurationVar(&c.wait, "wait", time.Minute, "How long to wait until the MemberCluster is ready; 0 does not wait")
+	cmd.Flags().BoolVar(&c.overwrite, "overwrite", false, "Replace a Secret of this name that registers another cluster, or is not a registration")
 	return cmd
 }
 
-// check refuses flags before anything is asked or written.
-func (c *joining) check(name string) error {
+// check rejects flags before any request.
+func (c *joinCluster) check(name string) error {
 	if err := join.CheckName(name); err != nil {
 		return &usageError{err}
 	}
 	switch {
 	case c.member.kubeconfig == "":
-		return &usageError{errors.New("--member-kubeconfig is required: a kubeconfig of an administrator of the member")}
+		return usagef("--member-kubeconfig is required: a kubeconfig of an administrator of the member")
 	case c.provider != "" && !slices.Contains(join.Providers(), c.provider):
-		return &usageError{fmt.Errorf("--provider %q: must be aws, gcp, azure or local", c.provider)}
+		return usagef("--provider %q: must be aws, gcp, azure or local", c.provider)
 	case join.ModeOf(c.mode) == "" && c.mode != "":
-		return &usageError{fmt.Errorf("--mode %q: must be agentless or agent", c.mode)}
+		return usagef("--mode %q: must be agentless or agent", c.mode)
 	case c.ttl < minTTL:
-		return &usageError{fmt.Errorf("--token-ttl %s: must be at least %s", c.ttl, minTTL)}
+		return usagef("--token-ttl %s: must be at least %s", c.ttl, minTTL)
 	case c.wait < 0:
-		return &usageError{fmt.Errorf("--wait %s: must not be negative", c.wait)}
+		return usagef("--wait %s: must not be negative", c.wait)
 	}
 	return c.output.check()
 }
 
-func (c *joining) run(ctx context.Context, name string) error {
+func (c *joinCluster) run(ctx context.Context, name string) error {
 	if err := c.check(name); err != nil {
 		return err
 	}
@@ -135,7 +111,7 @@ func (c *joining) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	member, err := c.member.connect(c.session)
+	member, err := c.member.connect(c.Program)
 	if err != nil {
 		return err
 	}
@@ -160,18 +136,18 @@ func (c *joining) run(ctx context.Context, name string) error {
 		return err
 	}
 	if at.Loopback() && registry.RunsInside(ctx) {
-		c.say("warning: %s means the hub's own pod to the hub: give the member's address with --member-server", at.Server)
+		c.say("warning: the hub runs in a pod, in which %s is the pod itself. Set the address of the member with --member-server", at.Server)
 	}
 	if c.wait == 0 {
-		c.say("%s is registered; see whether it is ready: kubectl shopfleet clusters", name)
+		c.say("%s is registered. See whether it is ready: kubectl shopfleet clusters %s", name, name)
 		return nil
 	}
-	return c.await(ctx, hub, member, join.Waiting{Name: name, Mode: r.Mode, At: at})
+	return c.awaitReady(ctx, hub, member, join.Waiting{Name: name, Mode: r.Mode, At: at})
 }
 
-// compare refuses what the hub would refuse, before anything is written, and returns
-// the mode that the member is to be in.
-func (c *joining) compare(ctx context.Context, registry join.Hub, member *cluster, name string, at join.Endpoint) (v1.Mode, error) {
+// compare rejects what the hub would reject, before anything is written, and returns
+// the mode to set.
+func (c *joinCluster) compare(ctx context.Context, registry join.Hub, member *cluster, name string, at join.Endpoint) (v1.Mode, error) {
 	known, err := registry.Observe(ctx, name)
 	if err != nil {
 		return "", err
@@ -188,8 +164,8 @@ func (c *joining) compare(ctx context.Context, registry join.Hub, member *cluste
 	return known.Mode(name, join.ModeOf(c.mode)), known.Check(name, uid, at, c.overwrite)
 }
 
-// installAgent puts the agent into the member, before anything is left to it.
-func (c *joining) installAgent(ctx context.Context, member *cluster) error {
+// installAgent installs the agent before the hub relies on it.
+func (c *joinCluster) installAgent(ctx context.Context, member *cluster) error {
 	agent, err := c.agent(member, c.image)
 	if err != nil {
 		return err
@@ -199,36 +175,36 @@ func (c *joining) installAgent(ctx context.Context, member *cluster) error {
 	return c.during("installing the agent on the member", func() error { return agent.Install(ctx) })
 }
 
-func (s *session) agent(member *cluster, image string) (join.Agent, error) {
-	query, err := s.query(member, s.trouble)
+func (p *Program) agent(member *cluster, image string) (join.Agent, error) {
+	query, err := member.query(p.retrying)
 	return join.Agent{
 		Member: join.Member{Config: member.config, Client: member.client},
-		Image:  image, Default: config.Spoke.Image(s.version), Query: query, Say: s.say,
+		Image:  image, Default: config.Spoke.Image(p.version), Query: query, Say: p.say,
 	}, err
 }
 
 // register writes to the member and then to the hub.
-func (c *joining) register(ctx context.Context, registry join.Hub, member *cluster, r join.Registration, at join.Endpoint) error {
+func (c *joinCluster) register(ctx context.Context, registry join.Hub, member *cluster, r join.Registration, at join.Endpoint) error {
 	account := join.Member{Config: member.config, Client: member.client}
 	if err := c.during("granting permissions on the member", func() error { return account.Grant(ctx, r.Mode) }); err != nil {
 		return err
 	}
-	c.say("  granted the permissions of the hub")
+	c.say("  granted permissions to the hub")
 	var token join.Token
-	if err := c.during("making a token on the member", func() (err error) {
+	if err := c.during("creating a token on the member", func() (err error) {
 		token, err = account.Mint(ctx, c.ttl)
 		return err
 	}); err != nil {
 		return err
 	}
 	valid := token.ExpiresAt.Sub(c.clock.Now())
-	c.say("  made a token for it, valid for %s", duration.HumanDuration(valid.Round(time.Minute)))
-	if valid < c.ttl-tolerated {
-		c.say("warning: the member shortened the token from %s: run this command again before %s",
+	c.say("  created a token, valid for %s", duration.HumanDuration(valid.Round(time.Minute)))
+	if valid < c.ttl-ttlTolerance {
+		c.say("warning: the member does not issue tokens for %s. Run this command again before %s",
 			duration.HumanDuration(c.ttl), token.ExpiresAt.UTC().Format(time.RFC3339))
 	}
 	if member.config.Proxy != nil {
-		c.say("note: the hub connects to %s without the proxy of your kubeconfig", at.Server)
+		c.say("note: the hub connects to %s directly, without the proxy in your kubeconfig", at.Server)
 	}
 	var err error
 	if r.Kubeconfig, err = at.Kubeconfig(r.Name, token); err != nil {
@@ -241,8 +217,8 @@ func (c *joining) register(ctx context.Context, registry join.Hub, member *clust
 	return err
 }
 
-func (c *joining) await(ctx context.Context, hub, at *cluster, waiting join.Waiting) error {
-	query, err := c.query(hub, c.trouble)
+func (c *joinCluster) awaitReady(ctx context.Context, hub, at *cluster, waiting join.Waiting) error {
+	query, err := hub.query(c.retrying)
 	if err != nil {
 		return err
 	}
@@ -266,21 +242,14 @@ func (c *joining) await(ctx context.Context, hub, at *cluster, waiting join.Wait
 	if err != nil {
 		return err
 	}
-	// What it needed in the other mode is taken away only now that it has changed over.
+	// The permissions of the other mode are in use until the switch is complete.
 	account := join.Member{Config: at.config, Client: at.client}
-	if err := c.during("waiting for the shops to be handed over", func() error { return account.Narrow(ctx, waiting.Mode) }); err != nil {
+	if err := c.during("waiting for the handover of the EcommerceApps", func() error { return account.Narrow(ctx, waiting.Mode) }); err != nil {
 		return err
 	}
-	if !c.output.table() {
-		return c.output.print(c.session, member, hub.scheme)
+	if !c.output.text() {
+		return c.output.print(c.Program, member, hub.scheme)
 	}
-	_, err = fmt.Fprintf(c.streams.Out, "%s is ready: %s\n", waiting.Name, printers.Facts(member))
+	_, err = fmt.Fprintf(c.streams.Out, "%s is ready: %s\n", waiting.Name, printers.Summary(member))
 	return err
-}
-
-// trouble says that the hub does not answer while something is waited for.
-func (s *session) trouble(err error) {
-	if err != nil {
-		s.say("  trying again: %v", err)
-	}
 }

@@ -9,60 +9,68 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// wide is the format of tables with all columns.
+// wide is the output format of tables with all columns.
 const wide = "wide"
 
-// output is the flag --output and what it chooses.
+// output is the flag --output and the printer that it chooses.
 type output struct {
-	flags *genericclioptions.PrintFlags
+	flags   *genericclioptions.PrintFlags
+	formats []string
+	printer printers.ResourcePrinter
 }
 
-// newOutput adds --output to a command. Operation is what -o name says was done.
-func newOutput(cmd *cobra.Command, operation string) *output {
-	o := &output{flags: genericclioptions.NewPrintFlags(operation)}
-	o.flags.JSONYamlPrintFlags.AddFlags(cmd)
-	formats := o.formats()
-	cmd.Flags().StringVarP(o.flags.OutputFormat, "output", "o", "", "Output format: "+strings.Join(formats, ", "))
-	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // The flag is registered two lines above.
+// newOutput adds --output to a command that prints text unless the flag is set. The
+// extra formats are those that the command implements itself.
+func newOutput(cmd *cobra.Command, extra ...string) *output {
+	o := &output{flags: genericclioptions.NewPrintFlags("")}
+	o.formats = append(o.flags.AllowedFormats(), extra...)
+	o.flags.AddFlags(cmd)
+	cmd.Flag("output").Usage = "Output format: " + strings.Join(o.formats, ", ")
+	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.formats, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // The flag was registered above.
 	}
 	return o
 }
 
-func (o *output) formats() []string {
-	formats := append(o.flags.JSONYamlPrintFlags.AllowedFormats(), o.flags.NamePrintFlags.AllowedFormats()...)
-	return append(formats, wide)
-}
-
-// check refuses a format that does not exist.
+// check rejects an unknown format, and chooses the printer.
 func (o *output) check() error {
-	if format := *o.flags.OutputFormat; format != "" && !slices.Contains(o.formats(), format) {
-		return &usageError{fmt.Errorf("--output %q: must be one of %s", format, strings.Join(o.formats(), ", "))}
+	if o.text() && (o.format() == "" || slices.Contains(o.formats, wide)) {
+		return nil
 	}
+	printer, err := o.flags.ToPrinter()
+	if genericclioptions.IsNoCompatiblePrinterError(err) {
+		return usagef("--output %q: must be one of %s", o.format(), strings.Join(o.formats, ", "))
+	}
+	if err != nil {
+		return usagef("--output %q: %w", o.format(), err)
+	}
+	o.printer = printer
 	return nil
 }
 
-// table tells whether the output is for people.
-func (o *output) table() bool { return *o.flags.OutputFormat == "" || o.wide() }
+func (o *output) format() string { return *o.flags.OutputFormat }
 
-func (o *output) wide() bool { return *o.flags.OutputFormat == wide }
+func (o *output) wide() bool { return o.format() == wide }
+
+// text reports whether the command prints text for the user, and not objects.
+func (o *output) text() bool {
+	return o.wide() || o.format() == "" && *o.flags.TemplatePrinterFlags.TemplateArgument == ""
+}
 
 // print writes an object or a list in the chosen format.
-func (o *output) print(s *session, object runtime.Object, kinds *runtime.Scheme) error {
+func (o *output) print(p *Program, object runtime.Object, scheme *runtime.Scheme) error {
 	object = object.DeepCopyObject()
-	if err := name(object, kinds); err != nil {
+	if err := setKinds(object, scheme); err != nil {
 		return err
 	}
-	printer, err := o.flags.ToPrinter()
-	if err != nil {
-		return fmt.Errorf("choosing the output: %w", err)
-	}
-	write := func(one runtime.Object) error { return printer.PrintObj(one, s.streams.Out) }
-	if meta.IsListType(object) && *o.flags.OutputFormat == "name" {
-		// Names are printed of objects alone.
+	write := func(one runtime.Object) error { return o.printer.PrintObj(one, p.streams.Out) }
+	var err error
+	if meta.IsListType(object) && o.format() == "name" {
+		// The printer of names takes no lists.
 		err = meta.EachListItem(object, write)
 	} else {
 		err = write(object)
@@ -73,18 +81,26 @@ func (o *output) print(s *session, object runtime.Object, kinds *runtime.Scheme)
 	return nil
 }
 
-// name fills in what kind an object and the items of a list are: clients leave it out.
-func name(object runtime.Object, kinds *runtime.Scheme) error {
-	kind, err := apiutil.GVKForObject(object, kinds)
+// printDone prints what was done to an object: "backup.ecommerce.io/a created", or the object.
+func (o *output) printDone(p *Program, object runtime.Object, scheme *runtime.Scheme, operation string) error {
+	if o.text() {
+		o.printer = &printers.NamePrinter{Operation: operation}
+	}
+	return o.print(p, object, scheme)
+}
+
+// setKinds sets the kind of an object or of a list and its items, which typed clients leave out.
+func setKinds(object runtime.Object, scheme *runtime.Scheme) error {
+	kind, err := apiutil.GVKForObject(object, scheme)
 	if err != nil {
-		return fmt.Errorf("naming the kind of %T: %w", object, err)
+		return fmt.Errorf("finding the kind of %T: %w", object, err)
 	}
 	object.GetObjectKind().SetGroupVersionKind(kind)
 	if !meta.IsListType(object) {
 		return nil
 	}
-	if err := meta.EachListItem(object, func(item runtime.Object) error { return name(item, kinds) }); err != nil {
-		return fmt.Errorf("naming the kinds of a list: %w", err)
+	if err := meta.EachListItem(object, func(item runtime.Object) error { return setKinds(item, scheme) }); err != nil {
+		return fmt.Errorf("setting the kinds of a list: %w", err)
 	}
 	return nil
 }

@@ -15,109 +15,91 @@ import (
 )
 
 const (
-	// program is what kubectl looks for when it is asked for shopfleet.
+	// program is the name under which kubectl finds the plugin.
 	program = "kubectl-shopfleet"
-	// completer is what kubectl's own completion looks for. It is this program
-	// under another name.
+	// completer is the name under which kubectl's completion finds the same binary.
 	completer = "kubectl_complete-shopfleet"
 )
 
-// Invocation is how the program is run.
+// Invocation is the input of one run.
 type Invocation struct {
-	// Args are the name that the program was called by and its arguments.
+	// Args are the name of the program and its arguments.
 	Args []string
-	// Version is what `version` reports for this program.
+	// Version is the version of the program.
 	Version string
 	Streams genericiooptions.IOStreams
 }
 
-// Program is one run of the program.
+// Program is one run of the program: what its commands share.
 type Program struct {
-	session *session
-	root    *cobra.Command
+	streams genericiooptions.IOStreams
+	version string
+	flags   *genericclioptions.ConfigFlags
+	clock   clock.WithTicker
+	// namespace is the one of the hub.
+	namespace string
+	root      *cobra.Command
 }
 
-// New prepares a run.
+// New returns a program that is ready to run.
 func New(i Invocation) *Program {
-	// What the client libraries have to say is returned as errors.
+	// What the client libraries log is also returned as errors.
 	ctrllog.SetLogger(logr.Discard())
-	s := &session{
+	p := &Program{
 		streams:   i.Streams,
 		version:   i.Version,
 		flags:     genericclioptions.NewConfigFlags(true),
 		clock:     clock.RealClock{},
 		namespace: config.Namespace,
 	}
-	root := s.root()
+	p.root = p.rootCommand()
 	args := i.Args[1:]
 	if filepath.Base(i.Args[0]) == completer {
 		args = append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
-	root.SetArgs(args)
-	root.SetIn(i.Streams.In)
-	root.SetOut(i.Streams.Out)
-	root.SetErr(i.Streams.ErrOut)
-	return &Program{session: s, root: root}
+	p.root.SetArgs(args)
+	p.root.SetIn(i.Streams.In)
+	p.root.SetOut(i.Streams.Out)
+	p.root.SetErr(i.Streams.ErrOut)
+	return p
 }
 
 // Run runs the command and returns the exit code. The end of the context is an
 // interruption by the user.
 func (p *Program) Run(ctx context.Context) int {
-	return p.session.exit(ctx, p.root.ExecuteContext(ctx))
+	return p.exit(ctx, p.root.ExecuteContext(ctx))
 }
 
-func (s *session) root() *cobra.Command {
+func (p *Program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:         program,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl shopfleet"},
-		Short:       "Run one shop in many clusters, regions and clouds",
-		Long: `Run one shop in many clusters, regions and clouds.
+		Short:       "Manage a fleet of clusters and the EcommerceApps on it",
+		Long: `Manage a fleet of clusters and the EcommerceApps on it.
 
 The commands talk to the hub: the cluster of your current context, or the one that
---kubeconfig and --context choose.
+you choose with --kubeconfig and --context.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not ready in the given time,
-130 interrupted.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          usage(cobra.NoArgs),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	s.flags.AddFlags(root.PersistentFlags())
-	root.PersistentFlags().StringVar(&s.namespace, "hub-namespace", s.namespace,
-		"Namespace on the hub with the registration Secrets, as cmd/hub was told by its --namespace")
-	root.AddCommand(s.clustersCommand(), s.statusCommand(), s.joinCommand(), s.unjoinCommand(), s.versionCommand())
-	root.AddCommand(s.processes().Commands()...)
-	root.AddCommand(s.backups().Commands()...)
-	s.completeFlags(root)
+	p.flags.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().StringVar(&p.namespace, "hub-namespace", p.namespace,
+		"Namespace of the hub and its registration Secrets; the same as --namespace of the hub")
+	root.AddCommand(
+		p.clustersCommand(), p.statusCommand(), p.joinCommand(), p.unjoinCommand(), p.versionCommand(),
+		p.installCommand(), p.uninstallCommand(), p.backupCommand(), p.backupsCommand(), p.restoreCommand(),
+	)
+	p.completeFlags(root)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
-			cmd.Long += completionHint
+			cmd.Long += completionHelp
 		}
 	}
 	return root
-}
-
-const completionHint = `
-For completion of "kubectl shopfleet" itself, kubectl looks for a program named
-kubectl_complete-shopfleet. It is this one under another name:
-
-  ln -s "$(command -v kubectl-shopfleet)" "$(dirname "$(command -v kubectl-shopfleet)")/kubectl_complete-shopfleet"
-`
-
-// usageError tells that the command line is wrong.
-type usageError struct{ error }
-
-func (u *usageError) Unwrap() error { return u.error }
-
-// usage makes the failure of an argument check a wrong usage.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &usageError{err}
-		}
-		return nil
-	}
 }

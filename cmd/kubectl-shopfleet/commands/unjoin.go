@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,9 +11,9 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/join"
 )
 
-// leaving is the command that takes a cluster out of the fleet.
-type leaving struct {
-	*session
+// unjoin is the command that removes a cluster from the fleet.
+type unjoin struct {
+	*Program
 	output *output
 	member memberFlags
 	revoke bool
@@ -22,38 +21,38 @@ type leaving struct {
 	wait   time.Duration
 }
 
-func (s *session) unjoinCommand() *cobra.Command {
-	c := &leaving{session: s}
+func (p *Program) unjoinCommand() *cobra.Command {
+	c := &unjoin{Program: p}
 	cmd := &cobra.Command{
 		Use:   "unjoin NAME",
-		Short: "Take a cluster out of the fleet; what runs there stays",
-		Long: `Take a cluster out of the fleet; what runs there stays.
+		Short: "Remove a cluster from the fleet; what runs there stays",
+		Long: `Remove a cluster from the fleet; what runs there stays.
 
-Deletes the Secret and the MemberCluster on the hub. Nothing on the member is
-touched: its shops go on running, without anybody who repairs or updates them, but for
-an agent if it has one, which goes on to repair them. To remove shops from it, change
-their placement first.
+Deletes the registration Secret and the MemberCluster on the hub. Nothing on the member
+changes: its EcommerceApps keep running, but the hub no longer updates or repairs them. An
+agent keeps repairing them. To remove EcommerceApps from the member, change their
+placement first.
 
-With --revoke and the member's kubeconfig the hub's account and permissions there
-are deleted too, which ends its token at once. With --remove-agent the agent is removed,
-unless shops of the fleet are left there, which it runs.`,
+With --revoke and the kubeconfig of the member it also deletes the hub's ServiceAccount
+and permissions there, which invalidates the token at once. With --remove-agent it
+deletes the agent, unless that still runs EcommerceApps of the fleet.`,
 		Example: `  kubectl shopfleet unjoin eu-1
   kubectl shopfleet unjoin eu-1 --revoke --member-kubeconfig eu.kubeconfig`,
 		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: s.completeClusters,
+		ValidArgsFunction: p.completeClusters,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
-	c.output = newOutput(cmd, "unjoined")
-	c.member.add(cmd, "with --revoke")
-	cmd.Flags().BoolVar(&c.revoke, "revoke", false, "Delete the hub's account and permissions on the member")
-	cmd.Flags().BoolVar(&c.remove, "remove-agent", false, "Remove the agent, if no shops of the fleet are left")
-	cmd.Flags().DurationVar(&c.wait, "wait", 30*time.Second, "How long to wait until the hub has let go; 0 does not wait")
+	c.output = newOutput(cmd)
+	c.member.add(cmd, "with --revoke or --remove-agent")
+	cmd.Flags().BoolVar(&c.revoke, "revoke", false, "Delete the hub's ServiceAccount and permissions on the member")
+	cmd.Flags().BoolVar(&c.remove, "remove-agent", false, "Delete the agent, if it no longer runs EcommerceApps of the fleet")
+	cmd.Flags().DurationVar(&c.wait, "wait", 30*time.Second, "How long to wait until the hub has removed its finalizer; 0 does not wait")
 	return cmd
 }
 
-func (c *leaving) run(ctx context.Context, name string) error {
+func (c *unjoin) run(ctx context.Context, name string) error {
 	if (c.revoke || c.remove) != (c.member.kubeconfig != "") {
-		return &usageError{errors.New("--revoke or --remove-agent and --member-kubeconfig belong together")}
+		return usagef("--revoke and --remove-agent require --member-kubeconfig, which requires one of them")
 	}
 	if err := c.output.check(); err != nil {
 		return err
@@ -69,7 +68,7 @@ func (c *leaving) run(ctx context.Context, name string) error {
 	}
 	var agent join.Agent
 	if c.revoke || c.remove {
-		// Before anything is deleted: the wrong cluster must not lose its permissions.
+		// Verified before anything is deleted: another cluster must not lose its permissions.
 		if agent, err = c.verified(ctx, registry, found); err != nil {
 			return err
 		}
@@ -77,7 +76,7 @@ func (c *leaving) run(ctx context.Context, name string) error {
 	if err := c.during("deleting on the hub", func() error { return registry.Remove(ctx, found) }); err != nil {
 		return err
 	}
-	if err := c.await(ctx, hub, name); err != nil {
+	if err := c.awaitGone(ctx, hub, name); err != nil {
 		return err
 	}
 	if err := c.clean(ctx, agent); err != nil {
@@ -86,27 +85,27 @@ func (c *leaving) run(ctx context.Context, name string) error {
 	return c.report(found, hub)
 }
 
-// clean takes away what is no longer needed on the member.
-func (c *leaving) clean(ctx context.Context, agent join.Agent) error {
+// clean deletes what the flags name on the member.
+func (c *unjoin) clean(ctx context.Context, agent join.Agent) error {
 	if c.remove {
-		if err := c.during("removing the agent", func() error { return agent.Remove(ctx) }); err != nil {
+		if err := c.during("deleting the agent", func() error { return agent.Remove(ctx) }); err != nil {
 			return err
 		}
 	}
 	if !c.revoke {
 		return nil
 	}
-	err := c.during("revoking on the member", func() error { return agent.Member.Revoke(ctx) })
+	err := c.during("revoking permissions on the member", func() error { return agent.Member.Revoke(ctx) })
 	if err == nil {
-		c.say("the hub's account and permissions on %s are deleted", agent.Member.Config.Host)
+		c.say("deleted the hub's ServiceAccount and permissions on %s", agent.Member.Config.Host)
 	}
 	return err
 }
 
-// verified connects to the member if it is the one that leaves, and can spare its agent
-// where that is to be removed.
-func (c *leaving) verified(ctx context.Context, registry join.Hub, l join.Leaving) (agent join.Agent, err error) {
-	member, err := c.member.connect(c.session)
+// verified connects to the member. It returns an error if that is another cluster, or
+// if the agent is to be deleted and still needed.
+func (c *unjoin) verified(ctx context.Context, registry join.Hub, l join.Leaving) (agent join.Agent, err error) {
+	member, err := c.member.connect(c.Program)
 	if err != nil {
 		return agent, err
 	}
@@ -133,26 +132,26 @@ func (c *leaving) verified(ctx context.Context, registry join.Hub, l join.Leavin
 	})
 }
 
-func (c *leaving) await(ctx context.Context, hub *cluster, name string) error {
+func (c *unjoin) awaitGone(ctx context.Context, hub *cluster, name string) error {
 	if c.wait == 0 {
 		return nil
 	}
-	query, err := c.query(hub, c.trouble)
+	query, err := hub.query(c.retrying)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
-	return c.during("waiting for the hub to let go", func() error {
+	return c.during("waiting for the hub to remove its finalizer", func() error {
 		return join.Waiting{Query: query, Name: name}.Gone(ctx)
 	})
 }
 
-func (c *leaving) report(l join.Leaving, hub *cluster) error {
-	if !c.output.table() {
+func (c *unjoin) report(l join.Leaving, hub *cluster) error {
+	if !c.output.text() {
 		gone := &v1.MemberCluster{}
 		gone.Name = l.Name
-		return c.output.print(c.session, gone, hub.scheme)
+		return c.output.print(c.Program, gone, hub.scheme)
 	}
 	_, err := fmt.Fprintf(c.streams.Out, "%s left the fleet. %s\n", l.Name, l.Stays())
 	return err

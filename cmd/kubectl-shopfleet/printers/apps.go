@@ -6,44 +6,40 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Apps shows shops, one a row.
-func Apps(apps []v1.EcommerceApp, o Options) Table {
-	t := Table{Header: []string{"NAME", "PHASE", "READY", "CLUSTERS", "REGIONS", "AGE", "MESSAGE"}}
-	if o.AllNamespaces {
-		t.Header = append([]string{"NAMESPACE"}, t.Header...)
-	}
-	if o.Wide {
-		t.Header = append(t.Header, "IMAGE")
-	}
+// Apps lists EcommerceApps.
+func Apps(apps []v1.EcommerceApp, o Options) string {
+	t := newTable([]string{"NAME", "PHASE", "READY", "CLUSTERS", "REGIONS", "AGE", "MESSAGE"}, "IMAGE")
 	for i := range apps {
 		app := &apps[i]
-		row := []string{
-			app.Name, string(app.Status.Phase), app.Status.Ready, fmt.Sprint(app.Status.ClusterCount),
-			fmt.Sprint(app.Status.RegionCount), age(o.Now, &app.CreationTimestamp), app.Status.Message,
-		}
-		if o.AllNamespaces {
-			row = append([]string{app.Namespace}, row...)
-		}
-		if o.Wide {
-			row = append(row, image(app))
-		}
-		t.add(row...)
+		addRow(t, app,
+			app.Name, string(app.Status.Phase), app.Status.Ready, fmt.Sprint(app.Status.ClusterCount), fmt.Sprint(app.Status.RegionCount),
+			age(o.Now, &app.CreationTimestamp), app.Status.Message, cmp.Or(app.Spec.Frontend.Image, app.Spec.Image))
 	}
-	return t
+	return Text(t, o)
 }
 
-func image(app *v1.EcommerceApp) string {
-	if app.Spec.Frontend.Image != "" {
-		return app.Spec.Frontend.Image
+// App describes one EcommerceApp: a headline, its components by region and cluster,
+// and the clusters that its placement rejected, if the table is wide or there are no others.
+func App(app *v1.EcommerceApp, o Options) string {
+	o.AllNamespaces = false // The headline has it.
+	text := headline(app) + "\n"
+	if len(app.Status.Clusters) == 0 {
+		text += Text(components(app, o), o)
+	} else {
+		text += Text(clusters(app, o), o)
 	}
-	return app.Spec.Image
+	if o.Wide || len(app.Status.Clusters) == 0 {
+		text += Text(rejected(app), o)
+	}
+	return text
 }
 
-// Headline says in one line what an application is, before its table.
-func Headline(app *v1.EcommerceApp) string {
+func headline(app *v1.EcommerceApp) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s/%s: %s", app.Namespace, app.Name, app.Status.Phase)
 	switch {
@@ -62,76 +58,52 @@ func Headline(app *v1.EcommerceApp) string {
 	return b.String()
 }
 
-// App shows one shop: region by cluster by component on a hub, and its components
-// alone in a cluster of its own.
-func App(app *v1.EcommerceApp, o Options) Table {
-	if len(app.Status.Clusters) == 0 {
-		return components(app, o)
-	}
-	t := Table{Header: []string{"REGION", "CLUSTER", "COMPONENT", "READY", "PHASE", "AGE"}}
-	if o.Wide {
-		t.Header = append(t.Header, "PROVIDER", "REPLICAS", "REASON", "MESSAGE")
-	}
-	clusters := slices.Clone(app.Status.Clusters)
-	slices.SortStableFunc(clusters, func(a, b v1.ClusterStatus) int {
+// clusters lists the components of an EcommerceApp on the hub by region and cluster.
+func clusters(app *v1.EcommerceApp, o Options) *metav1.Table {
+	t := newTable([]string{"REGION", "CLUSTER", "COMPONENT", "READY", "PHASE", "AGE"}, "PROVIDER", "REPLICAS", "REASON", "MESSAGE")
+	sorted := slices.SortedStableFunc(slices.Values(app.Status.Clusters), func(a, b v1.ClusterStatus) int {
 		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Name, b.Name))
 	})
-	for i := range clusters {
-		appendCluster(&t, &clusters[i], o)
-	}
-	return t
-}
-
-func appendCluster(t *Table, c *v1.ClusterStatus, o Options) {
-	seen := age(o.Now, c.LastObservedTime)
-	if c.Stale {
-		seen += " (stale)"
-	}
-	parts := c.Components
-	if len(parts) == 0 {
-		parts = []v1.ClusterComponentStatus{{Phase: c.Phase, Ready: c.Ready}}
-	}
-	for _, part := range parts {
-		ready, phase := truth(part.Ready), string(part.Phase)
+	for i := range sorted {
+		c := &sorted[i]
+		observed := age(o.Now, c.LastObservedTime)
 		if c.Stale {
-			ready, phase = truth(false), string(v1.PhaseUnknown)
+			observed += " (stale)"
 		}
-		row := []string{c.Region, c.Name, part.Name, ready, phase, seen}
-		if o.Wide {
-			row = append(row, string(c.Provider), fraction(c.ReadyReplicas, c.Replicas), c.Reason, c.Message)
+		parts := c.Components
+		if len(parts) == 0 {
+			parts = []v1.ClusterComponentStatus{{Phase: c.Phase, Ready: c.Ready}}
 		}
-		t.add(row...)
-	}
-}
-
-// components shows an application that has no clusters: a copy, or one that is not
-// placed yet.
-func components(app *v1.EcommerceApp, o Options) Table {
-	t := Table{Header: []string{"COMPONENT", "READY", "PHASE", "REPLICAS", "AGE", "REASON"}}
-	if o.Wide {
-		t.Header = append(t.Header, "MESSAGE")
-	}
-	for _, part := range app.Status.Components {
-		row := []string{
-			part.Name, truth(part.Ready), string(part.Phase), fraction(part.ReadyReplicas, part.Replicas),
-			age(o.Now, app.Status.LastUpdated), part.Reason,
+		for _, part := range parts {
+			phase := part.Phase
+			if c.Stale {
+				phase = v1.PhaseUnknown
+			}
+			addRow(t, nil, c.Region, c.Name, part.Name, boolean(part.Ready && !c.Stale), string(phase), observed,
+				string(c.Provider), fraction(c.ReadyReplicas, c.Replicas), c.Reason, c.Message)
 		}
-		if o.Wide {
-			row = append(row, part.Message)
-		}
-		t.add(row...)
 	}
 	return t
 }
 
-// Rejected shows the clusters that the placement did not take, and why.
-func Rejected(app *v1.EcommerceApp) Table {
-	t := Table{Header: []string{"NOT TAKEN", "REASON", "MESSAGE"}}
-	if app.Status.Placement == nil {
-		return t
+// components lists the components of an EcommerceApp without clusters: a copy in a
+// member, or one that is not placed yet.
+func components(app *v1.EcommerceApp, o Options) *metav1.Table {
+	t := newTable([]string{"COMPONENT", "READY", "PHASE", "REPLICAS", "AGE", "REASON"}, "MESSAGE")
+	for _, part := range app.Status.Components {
+		addRow(t, nil, part.Name, boolean(part.Ready), string(part.Phase), fraction(part.ReadyReplicas, part.Replicas),
+			age(o.Now, app.Status.LastUpdated), part.Reason, part.Message)
 	}
-	for _, r := range app.Status.Placement.Rejected {
-		t.add(r.Name, r.Reason, r.Message)
+	return t
+}
+
+// rejected lists the clusters that the placement did not choose, and why.
+func rejected(app *v1.EcommerceApp) *metav1.Table {
+	t := newTable([]string{"REJECTED", "REASON", "MESSAGE"})
+	if app.Status.Placement != nil {
+		for _, r := range app.Status.Placement.Rejected {
+			addRow(t, nil, r.Name, r.Reason, r.Message)
+		}
 	}
 	return t
 }

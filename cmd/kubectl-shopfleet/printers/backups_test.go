@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// backup is one that was cut some hours ago.
+// backup returns a Backup whose snapshot is some hours old.
 func backup(name string, hours int, change func(*v1.BackupStatus)) v1.Backup {
 	b := v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "production", Name: name},
@@ -20,7 +20,7 @@ func backup(name string, hours int, change func(*v1.BackupStatus)) v1.Backup {
 	return b
 }
 
-func TestBackupsSayWhereTheyAre(t *testing.T) {
+func TestBackups(t *testing.T) {
 	dump := func(file string, object *v1.DumpObject) func(*v1.BackupStatus) {
 		return func(s *v1.BackupStatus) { s.Dump = &v1.DumpFile{Claim: "shop-dumps", File: file, Object: object} }
 	}

@@ -12,38 +12,27 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// columns is how many there are at most.
-const columns = 16
-
-// Clusters shows the members of the fleet, one a row.
-func Clusters(clusters []v1.MemberCluster, o Options) Table {
-	t := Table{Header: []string{"NAME", "READY", "REASON", "PROVIDER", "REGION", "VERSION", "NODES", "APPS", "AGE"}}
-	if o.Wide {
-		t.Header = append(t.Header, "MODE", "ORPHANS", "ZONES", "ALLOCATABLE", "CAPABILITIES", "OBSERVED", "MESSAGE")
-	}
-	for i := range clusters {
-		t.add(clusterRow(&clusters[i], o)...)
-	}
-	return t
-}
-
-func clusterRow(c *v1.MemberCluster, o Options) []string {
-	ready := Readiness(c)
-	row := make([]string, 0, columns)
-	row = append(row,
-		c.Name, string(ready.Status), ready.Reason, string(c.Status.Provider), c.Status.Region, c.Status.KubernetesVersion,
-		fraction(c.Status.ReadyNodes, c.Status.Nodes), fmt.Sprint(c.Status.Apps), age(o.Now, &c.CreationTimestamp))
-	if !o.Wide {
-		return row
-	}
-	return append(row,
-		string(cmp.Or(c.Spec.Mode, v1.ModeAgentless)), fmt.Sprint(c.Status.OrphanCount), strings.Join(c.Status.Zones, ","), allocatable(c.Status.Allocatable), strings.Join(c.Status.Capabilities, ","),
-		age(o.Now, c.Status.LastObservedTime), ready.Message,
+// Clusters lists MemberClusters.
+func Clusters(clusters []v1.MemberCluster, o Options) string {
+	t := newTable(
+		[]string{"NAME", "READY", "REASON", "PROVIDER", "REGION", "VERSION", "NODES", "APPS", "AGE"},
+		"MODE", "ORPHANS", "ZONES", "ALLOCATABLE", "CAPABILITIES", "OBSERVED", "MESSAGE",
 	)
+	for i := range clusters {
+		c := &clusters[i]
+		ready := Readiness(c)
+		addRow(t, c,
+			c.Name, string(ready.Status), ready.Reason, string(c.Status.Provider), c.Status.Region, c.Status.KubernetesVersion,
+			fraction(c.Status.ReadyNodes, c.Status.Nodes), fmt.Sprint(c.Status.Apps), age(o.Now, &c.CreationTimestamp),
+			string(cmp.Or(c.Spec.Mode, v1.ModeAgentless)), fmt.Sprint(c.Status.OrphanCount), strings.Join(c.Status.Zones, ","),
+			allocatable(c.Status.Allocatable), strings.Join(c.Status.Capabilities, ","), age(o.Now, c.Status.LastObservedTime), ready.Message,
+		)
+	}
+	return Text(t, o)
 }
 
-// Readiness returns the Ready condition of a cluster; one that the hub has not
-// looked at yet is Unknown.
+// Readiness returns the Ready condition of a MemberCluster. It is Unknown before the
+// hub has connected for the first time.
 func Readiness(c *v1.MemberCluster) metav1.Condition {
 	if ready := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionReady); ready != nil {
 		return *ready
@@ -51,18 +40,18 @@ func Readiness(c *v1.MemberCluster) metav1.Condition {
 	return metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1.ReasonNotChecked}
 }
 
-// Facts says what the hub found out about a member.
-func Facts(m *v1.MemberCluster) string {
-	how := "without an agent"
+// Summary describes a MemberCluster in one line.
+func Summary(m *v1.MemberCluster) string {
+	mode := "without an agent"
 	if m.Spec.Mode == v1.ModeAgent {
-		how = "with an agent"
+		mode = "with an agent"
 	}
 	return fmt.Sprintf("provider %s, region %s, Kubernetes %s, %d of %d nodes ready, %s",
 		cmp.Or(string(m.Status.Provider), unknown), cmp.Or(m.Status.Region, unknown), m.Status.KubernetesVersion,
-		m.Status.ReadyNodes, m.Status.Nodes, how)
+		m.Status.ReadyNodes, m.Status.Nodes, mode)
 }
 
-// unknown stands for what the nodes do not say.
+// unknown stands for what could not be detected.
 const unknown = "unknown"
 
 func allocatable(list corev1.ResourceList) string {

@@ -1,12 +1,12 @@
-// Package printers turns objects into the tables that people read.
+// Package printers turns objects into the tables that kubectl shopfleet prints.
 //
-// What: pure functions from a MemberCluster or an EcommerceApp, and the time, to
-// headers and rows; and an aligned writer for them.
+// What: pure functions from objects and the time to metav1.Table, which the table
+// printer of cli-runtime aligns as kubectl get does.
 //
 // Not: no machine-readable output, which is the objects themselves, and no
-// terminal: who redraws a table is the command.
+// redrawing, which is package tty.
 //
 // Trade-offs: every row repeats its region and cluster, so that grep works on a
-// line. Nothing stale is shown as ready: its phase is Unknown, with the age of what
-// is known.
+// line. A stale component is never shown as ready: its phase is Unknown, with the age
+// of the last observation.
 package printers

@@ -2,85 +2,61 @@ package printers
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// none stands where there is nothing to show.
+// none stands for an empty cell.
 const none = "-"
 
-// gap is the space between columns.
-const gap = "   "
-
-// Table is a header and rows of as many cells.
-type Table struct {
-	Header []string
-	Rows   [][]string
-}
-
-// Options decide what a table shows.
+// Options choose what a table shows.
 type Options struct {
-	// Now is the time that ages are counted to.
+	// Now is the time to which ages are counted.
 	Now time.Time
-	// Wide adds the columns that do not fit on every screen.
+	// Wide adds the columns that do not fit on every terminal.
 	Wide bool
-	// AllNamespaces adds the namespace where a table may show several.
+	// AllNamespaces adds the namespace of the objects.
 	AllNamespaces bool
 }
 
-// add appends a row; empty cells become a dash.
-func (t *Table) add(cells ...string) {
-	for i, cell := range cells {
-		if cell == "" {
-			cells[i] = none
-		}
+// newTable returns a table with columns, of which the wide ones are optional.
+func newTable(columns []string, wide ...string) *metav1.Table {
+	t := &metav1.Table{}
+	for _, name := range columns {
+		t.ColumnDefinitions = append(t.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string"})
 	}
-	t.Rows = append(t.Rows, cells)
+	for _, name := range wide {
+		t.ColumnDefinitions = append(t.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string", Priority: 1})
+	}
+	return t
 }
 
-// Text returns what Write writes.
-func (t Table) Text() string {
+// addRow appends a row about an object, which may be nil; empty cells become a dash.
+func addRow(t *metav1.Table, object runtime.Object, cells ...string) {
+	row := metav1.TableRow{Object: runtime.RawExtension{Object: object}}
+	for _, cell := range cells {
+		if cell == "" {
+			cell = none
+		}
+		row.Cells = append(row.Cells, cell)
+	}
+	t.Rows = append(t.Rows, row)
+}
+
+// Text formats a table; one without rows is empty.
+func Text(t *metav1.Table, o Options) string {
 	var b strings.Builder
-	_ = t.Write(&b) // A strings.Builder takes everything.
+	// Writing to a strings.Builder does not fail.
+	_ = printers.NewTablePrinter(printers.PrintOptions{Wide: o.Wide, WithNamespace: o.AllNamespaces}).PrintObj(t, &b)
 	return b.String()
 }
 
-// Write writes the table with aligned columns and no blanks at the ends of lines.
-// A table without rows writes nothing.
-func (t Table) Write(w io.Writer) error {
-	if len(t.Rows) == 0 {
-		return nil
-	}
-	widths := make([]int, len(t.Header))
-	lines := append([][]string{t.Header}, t.Rows...)
-	for _, line := range lines {
-		for i, cell := range line {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	var b strings.Builder
-	for _, line := range lines {
-		var row strings.Builder
-		for i, cell := range line {
-			row.WriteString(cell)
-			row.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)))
-			row.WriteString(gap)
-		}
-		b.WriteString(strings.TrimRight(row.String(), " "))
-		b.WriteByte('\n')
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	return nil
-}
-
-// age says how long ago a time was; a time in the future, as clocks differ, is now.
+// age returns the time since then; one in the future, as clocks differ, is now.
 func age(now time.Time, at *metav1.Time) string {
 	if at == nil || at.IsZero() {
 		return none
@@ -88,13 +64,22 @@ func age(now time.Time, at *metav1.Time) string {
 	return duration.HumanDuration(max(0, now.Sub(at.Time)))
 }
 
-// fraction shows how many of how many.
+// fraction formats a part of a whole as kubectl does.
 func fraction(part, whole int32) string { return fmt.Sprintf("%d/%d", part, whole) }
 
-// truth writes a bool as conditions are written.
-func truth(yes bool) string {
+// boolean formats a bool as the status of a condition.
+func boolean(yes bool) string {
 	if yes {
 		return string(metav1.ConditionTrue)
 	}
 	return string(metav1.ConditionFalse)
+}
+
+// Rows formats rows that are not about objects.
+func Rows(columns []string, rows [][]string) string {
+	t := newTable(columns)
+	for _, row := range rows {
+		addRow(t, nil, row...)
+	}
+	return Text(t, Options{})
 }

@@ -17,14 +17,10 @@ func now() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 func ago(d time.Duration) *metav1.Time { return new(metav1.NewTime(now().Add(-d))) }
 
-// check compares what a table looks like, without the first line break of want.
-func check(t *testing.T, table Table, want string) {
+// check compares a table with the wanted one, without its first line break.
+func check(t *testing.T, got, want string) {
 	t.Helper()
-	var b strings.Builder
-	if err := table.Write(&b); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), b.String()); diff != "" {
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
 }
@@ -139,7 +135,11 @@ backend     False   Creating   1/2        3h    WaitingForReplicas
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.options.Now = now()
-			check(t, App(&test.app, test.options), test.want)
+			table := clusters
+			if len(test.app.Status.Clusters) == 0 {
+				table = components
+			}
+			check(t, Text(table(&test.app, test.options), test.options), test.want)
 		})
 	}
 }
@@ -169,7 +169,7 @@ func TestHeadline(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := app(test.change)
-			if got := Headline(&a); got != test.want {
+			if got := headline(&a); got != test.want {
 				t.Errorf("headline %q, want %q", got, test.want)
 			}
 		})
@@ -192,10 +192,10 @@ func TestRejected(t *testing.T) {
 	a := app(func(a *v1.EcommerceApp) {
 		a.Status.Placement = &v1.PlacementStatus{Rejected: []v1.RejectedCluster{{Name: "us-2", Reason: v1.ReasonRegionNotListed}}}
 	})
-	check(t, Rejected(&a), `
-NOT TAKEN   REASON            MESSAGE
-us-2        RegionNotListed   -
+	check(t, Text(rejected(&a), Options{}), `
+REJECTED   REASON            MESSAGE
+us-2       RegionNotListed   -
 `)
 	b := app(func(*v1.EcommerceApp) {})
-	check(t, Rejected(&b), "")
+	check(t, Text(rejected(&b), Options{}), "")
 }

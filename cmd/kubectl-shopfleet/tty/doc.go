@@ -1,11 +1,10 @@
-// Package tty shows a text that changes.
+// Package tty displays a text that changes.
 //
-// What: on a terminal the text is drawn over itself, cut to what fits, and its ages
-// are counted on; elsewhere each new text follows the last.
+// What: on a terminal the text is redrawn in place, cut to the size of the terminal,
+// with ages that advance every second; elsewhere each new text is appended.
 //
-// Not: it asks nobody anything: what to show is handed in.
+// Not: it sends no requests. The caller renders the text.
 //
-// Trade-offs: no alternate screen, so that what was last shown stays when the
-// program ends. A text that differs only in its ages is the same text where it
-// would have to be written again.
+// Trade-offs: no alternate screen, so that the last text remains when the program
+// exits. Where texts are appended, one that differs only in its ages is not new.
 package tty

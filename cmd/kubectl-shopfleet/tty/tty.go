@@ -13,41 +13,41 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// tick is how often ages are counted on a terminal. It costs no request.
+// tick is the period at which ages are redrawn on a terminal.
 const tick = time.Second
 
-// Screen shows a text that changes: in place on a terminal, one after the other
-// elsewhere. It must be closed.
+// Display shows a text that changes: in place on a terminal, appended elsewhere. The
+// caller must close it. It is safe for concurrent use.
 type Display struct {
 	out, errOut io.Writer
 	clock       clock.WithTicker
-	// size returns the width and height of the terminal; nil when there is none.
+	// size returns the width and height of the terminal; nil if out is none.
 	size func() (width, height int, err error)
 
 	mu      sync.Mutex
 	render  func(now time.Time) string
 	shown   string
 	lines   int
-	trouble error
+	err     error
 	stop    chan struct{}
-	ended   chan struct{}
+	stopped chan struct{}
 }
 
-// New returns a screen that shows texts on out, and trouble on errOut where out is
-// no terminal.
+// New returns a display that writes texts to out, and errors to errOut if out is not a
+// terminal.
 func New(out, errOut io.Writer, c clock.WithTicker) *Display {
 	d := &Display{out: out, errOut: errOut, clock: c}
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		d.size = func() (int, int, error) { return term.GetSize(int(file.Fd())) }
-		d.stop, d.ended = make(chan struct{}), make(chan struct{})
+		d.stop, d.stopped = make(chan struct{}), make(chan struct{})
 		go d.run()
 	}
 	return d
 }
 
-// run counts ages.
+// run redraws the ages until the display is closed.
 func (d *Display) run() {
-	defer close(d.ended)
+	defer close(d.stopped)
 	ticker := d.clock.NewTicker(tick)
 	defer ticker.Stop()
 	for {
@@ -62,15 +62,15 @@ func (d *Display) run() {
 	}
 }
 
-// Close leaves what is shown.
+// Close stops redrawing. The last text remains.
 func (d *Display) Close() {
 	if d.stop != nil {
 		close(d.stop)
-		<-d.ended
+		<-d.stopped
 	}
 }
 
-// Show shows what render makes, from now on.
+// Show replaces the text by that which render returns.
 func (d *Display) Show(render func(now time.Time) string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,7 +79,7 @@ func (d *Display) Show(render func(now time.Time) string) {
 		d.draw()
 		return
 	}
-	// Without ages: that time has passed is no news.
+	// Without ages: a text that only grew older is not new.
 	text := render(time.Time{})
 	if text == d.shown {
 		return
@@ -91,30 +91,30 @@ func (d *Display) Show(render func(now time.Time) string) {
 	_, _ = io.WriteString(d.out, render(d.clock.Now()))
 }
 
-// SetTrouble says that what is shown may be old, until there is none.
-func (d *Display) SetTrouble(err error) {
+// SetError shows the error for which the text may be outdated; nil removes it.
+func (d *Display) SetError(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	was := d.trouble
-	d.trouble = err
+	was := d.err
+	d.err = err
 	switch {
 	case d.size != nil:
 		d.draw()
 	case err != nil && was == nil:
-		_, _ = fmt.Fprintf(d.errOut, "not current, trying again: %v\n", err)
+		_, _ = fmt.Fprintf(d.errOut, "outdated, retrying: %v\n", err)
 	case err == nil && was != nil:
-		_, _ = fmt.Fprintln(d.errOut, "current again")
+		_, _ = fmt.Fprintln(d.errOut, "up to date again")
 	}
 }
 
-// draw replaces what is shown on a terminal. The lock is held.
+// draw replaces the text on a terminal. The caller holds the lock.
 func (d *Display) draw() {
 	if d.render == nil {
 		return
 	}
 	text := d.render(d.clock.Now())
-	if d.trouble != nil {
-		text += fmt.Sprintf("not current, trying again: %v\n", d.trouble)
+	if d.err != nil {
+		text += fmt.Sprintf("outdated, retrying: %v\n", d.err)
 	}
 	width, height, err := d.size()
 	if err == nil {
@@ -131,8 +131,8 @@ func (d *Display) draw() {
 	_, _ = io.WriteString(d.out, up+text)
 }
 
-// fit cuts a text to a terminal, so that each line takes one row and the first is
-// still to be seen.
+// fit cuts a text to a terminal, so that each line takes one row and the first line
+// remains visible.
 func fit(text string, width, height int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if rows := height - 1; rows > 1 && len(lines) > rows {

@@ -11,7 +11,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-func TestScreenOffTerminal(t *testing.T) {
+func TestDisplayOffTerminal(t *testing.T) {
 	var out, errOut bytes.Buffer
 	clock := testclock.NewFakeClock(time.Unix(100, 0))
 	d := &Display{out: &out, errOut: &errOut, clock: clock}
@@ -25,31 +25,31 @@ func TestScreenOffTerminal(t *testing.T) {
 	}
 	d.Show(line("a"))
 	clock.Step(time.Minute)
-	d.Show(line("a")) // Only its age is new.
+	d.Show(line("a")) // Only its age has changed.
 	d.Show(line("b"))
-	d.SetTrouble(os.ErrClosed)
-	d.SetTrouble(os.ErrClosed)
-	d.SetTrouble(nil)
+	d.SetError(os.ErrClosed)
+	d.SetError(os.ErrClosed)
+	d.SetError(nil)
 	d.Close()
 	if diff := cmp.Diff("a 100s\n\nb 160s\n", out.String()); diff != "" {
-		t.Errorf("shown (-want +got):\n%s", diff)
+		t.Errorf("text (-want +got):\n%s", diff)
 	}
-	if want := "not current, trying again: file already closed\ncurrent again\n"; errOut.String() != want {
-		t.Errorf("said %q, want %q", errOut.String(), want)
+	if want := "outdated, retrying: file already closed\nup to date again\n"; errOut.String() != want {
+		t.Errorf("errors %q, want %q", errOut.String(), want)
 	}
 }
 
-func TestScreenOnTerminal(t *testing.T) {
+func TestDisplayOnTerminal(t *testing.T) {
 	var out bytes.Buffer
 	d := &Display{out: &out, clock: testclock.NewFakeClock(time.Unix(100, 0)), size: func() (int, int, error) { return 80, 24, nil }}
 	text := "one\ntwo\n"
 	render := func(time.Time) string { return text }
 	d.Show(render)
-	d.Show(render) // Nothing new, nothing drawn.
+	d.Show(render) // Nothing new, nothing is drawn.
 	text = "three\n"
 	d.Show(render)
-	d.SetTrouble(os.ErrClosed)
-	want := "one\ntwo\n" + "\x1b[2A\x1b[J" + "three\n" + "\x1b[1A\x1b[J" + "three\nnot current, trying again: file already closed\n"
+	d.SetError(os.ErrClosed)
+	want := "one\ntwo\n" + "\x1b[2A\x1b[J" + "three\n" + "\x1b[1A\x1b[J" + "three\noutdated, retrying: file already closed\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("drawn (-want +got):\n%s", diff)
 	}

@@ -1,12 +1,11 @@
-// Package watch keeps a picture of some objects up to date and hands over each
-// new one.
+// Package watch calls a function with the current objects of a query whenever they change.
 //
-// What: list, then watch from there, then list again when the watch ends for any
-// reason, until the caller has seen enough.
+// What: a client-go Reflector lists, watches, and lists again when it has to, until
+// the function has seen enough.
 //
-// Not: no cache to read from, no indexes, no resync: for that there are informers.
+// Not: no cache to read from and no event handlers. Those are what informers are for.
 //
-// Trade-offs: the first list must succeed, so that a mistake in the address shows
-// at once. Later trouble is reported and overcome, since a person who watches a
-// failover wants to keep watching.
+// Trade-offs: the first list must succeed, so that a wrong address is an error at
+// once and not an endless wait. Later errors are reported and retried every second
+// without exponential backoff, because one person watches one failover.
 package watch

@@ -5,24 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/clock"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const (
-	// watchSeconds is after how long a server ends a watch, and it begins anew.
-	watchSeconds = 300
-	// pause is the time before a list after trouble.
-	pause = time.Second
-)
+// retryPeriod is the time between attempts after an error.
+const retryPeriod = time.Second
 
 // Watcher starts watches. Its requests must have no overall timeout.
 type Watcher interface {
@@ -34,166 +32,123 @@ type Lister interface {
 	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
 }
 
-// Query is what is followed.
+// Query selects the objects to watch.
 type Query struct {
 	Lister  Lister
 	Watcher Watcher
-	Clock   clock.Clock
 	// List is an empty list of the kind.
 	List    client.ObjectList
 	Options []client.ListOption
-	// Trouble is told why the picture may be old; nil when it is current again.
-	Trouble func(error)
+	// Report receives the error for which the objects may be outdated, and nil when
+	// they are current again.
+	Report func(error)
 }
+
+// errEnough ends a watch with success.
+var errEnough = errors.New("the watch has seen enough")
 
 // Run calls see with all objects, sorted by namespace and name, at once and after
-// every change, until see says that it has seen enough, see fails, or the context
-// ends, which is returned as its cause.
+// every change. It returns when see returns true or an error, when the first list
+// fails, or when ctx ends, with the cause of that.
 func (q Query) Run(ctx context.Context, see func([]client.Object) (enough bool, err error)) error {
-	for first := true; ; first = false {
-		enough, err := q.once(ctx, first, see)
-		var refused *seeError
-		switch {
-		case errors.As(err, &refused):
-			return refused.error
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case enough, first && errors.Is(err, errList):
-			return err
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	objects := &objects{Store: cache.NewStore(cache.MetaNamespaceKeyFunc), changed: func(all []client.Object) {
+		if ctx.Err() != nil {
+			return
+		}
+		switch enough, err := see(all); {
 		case err != nil:
-			q.Trouble(err)
+			stop(err)
+		case enough:
+			stop(errEnough)
 		}
-		if err := q.rest(ctx); err != nil {
-			return err
+	}}
+	// The reflector logs what is reported here.
+	cache.NewReflectorWithOptions(q.source(stop), nil, objects, cache.ReflectorOptions{
+		Backoff: &wait.Backoff{Duration: retryPeriod, Factor: 1, Steps: math.MaxInt},
+	}).RunWithContext(klog.NewContext(ctx, logr.Discard()))
+	if err := context.Cause(ctx); !errors.Is(err, errEnough) {
+		return err
+	}
+	return nil
+}
+
+// source makes the reflector begin with a list, which has a deadline, and not with a watch.
+type source struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is asked by the reflector.
+func (source) IsWatchListSemanticsUnSupported() bool { return true }
+
+// source returns what the reflector lists and watches. A first list that fails ends all.
+func (q Query) source(stop context.CancelCauseFunc) source {
+	listed := false
+	report := func(ctx context.Context, err error) {
+		if ctx.Err() == nil {
+			q.Report(err)
 		}
 	}
+	return source{&cache.ListWatch{
+		// The reflector's options would accept objects of the watch cache, which may be
+		// older than what the caller has just written.
+		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			list, ok := q.List.DeepCopyObject().(client.ObjectList)
+			if !ok {
+				return nil, fmt.Errorf("copying %T: not a list", q.List)
+			}
+			err := q.Lister.List(ctx, list, q.Options...)
+			if err != nil && !listed {
+				stop(fmt.Errorf("listing: %w", err))
+			} else if err != nil {
+				report(ctx, fmt.Errorf("listing: %w", err))
+			}
+			listed = listed || err == nil
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			watcher, err := q.Watcher.Watch(ctx, q.List, append(slices.Clone(q.Options), &client.ListOptions{Raw: &options})...)
+			if err != nil {
+				err = fmt.Errorf("watching: %w", err)
+			}
+			report(ctx, err)
+			return watcher, err
+		},
+	}}
 }
 
-// errList marks a failed list: when it is the first, everything ends.
-var errList = errors.New("listing")
+// objects is a store that reports each of its changes.
+type objects struct {
+	cache.Store
+	changed func([]client.Object)
+}
 
-// once lists and watches. It returns without an error when the server ended the
-// watch in good order.
-func (q Query) once(ctx context.Context, first bool, see func([]client.Object) (bool, error)) (bool, error) {
-	objects, version, err := q.list(ctx)
+// Add adds an object of a watch event.
+func (o *objects) Add(object any) error { return o.changing(o.Store.Add(object)) }
+
+// Update replaces an object by that of a watch event.
+func (o *objects) Update(object any) error { return o.changing(o.Store.Update(object)) }
+
+// Delete removes the object of a watch event.
+func (o *objects) Delete(object any) error { return o.changing(o.Store.Delete(object)) }
+
+// Replace replaces all objects by those of a list.
+func (o *objects) Replace(list []any, version string) error {
+	return o.changing(o.Store.Replace(list, version))
+}
+
+func (o *objects) changing(err error) error {
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", errList, err)
+		return err
 	}
-	if !first {
-		q.Trouble(nil)
-	}
-	return q.watch(ctx, &view{objects: objects, version: version, see: see})
-}
-
-// rest waits a little.
-func (q Query) rest(ctx context.Context) error {
-	timer := q.Clock.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C():
-		return nil
-	}
-}
-
-func (q Query) list(ctx context.Context) (map[types.NamespacedName]client.Object, string, error) {
-	list, ok := q.List.DeepCopyObject().(client.ObjectList)
-	if !ok {
-		return nil, "", fmt.Errorf("copying %T: not a list", q.List)
-	}
-	if err := q.Lister.List(ctx, list, q.Options...); err != nil {
-		return nil, "", err
-	}
-	items, err := meta.ExtractList(list)
-	if err != nil {
-		return nil, "", fmt.Errorf("reading the list: %w", err)
-	}
-	objects := make(map[types.NamespacedName]client.Object, len(items))
-	for _, item := range items {
+	var all []client.Object
+	for _, item := range o.List() {
 		if object, ok := item.(client.Object); ok {
-			objects[client.ObjectKeyFromObject(object)] = object
+			all = append(all, object)
 		}
 	}
-	return objects, list.GetResourceVersion(), nil
-}
-
-// view is the current picture, and who looks at it.
-type view struct {
-	objects map[types.NamespacedName]client.Object
-	version string
-	see     func([]client.Object) (bool, error)
-}
-
-// seeError is an error of who looks, which ends everything.
-type seeError struct{ error }
-
-func (s *seeError) Unwrap() error { return s.error }
-
-func (v *view) show() (bool, error) {
-	objects := make([]client.Object, 0, len(v.objects))
-	for _, o := range v.objects {
-		objects = append(objects, o)
-	}
-	slices.SortFunc(objects, func(a, b client.Object) int {
+	slices.SortFunc(all, func(a, b client.Object) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
-	enough, err := v.see(objects)
-	if err != nil {
-		return false, &seeError{err}
-	}
-	return enough, nil
-}
-
-// watch shows the picture and each change of it. It returns without an error when
-// the server ended the watch in good order.
-func (q Query) watch(ctx context.Context, v *view) (bool, error) {
-	if enough, err := v.show(); enough || err != nil {
-		return enough, err
-	}
-	options := slices.Concat(q.Options, []client.ListOption{&client.ListOptions{Raw: &metav1.ListOptions{
-		ResourceVersion: v.version, TimeoutSeconds: new(int64(watchSeconds)),
-	}}})
-	watcher, err := q.Watcher.Watch(ctx, q.List, options...)
-	if err != nil {
-		return false, fmt.Errorf("watching: %w", err)
-	}
-	defer watcher.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		case event, open := <-watcher.ResultChan():
-			if !open {
-				return false, nil
-			}
-			enough, err := v.take(event)
-			if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-				return false, nil
-			}
-			if enough || err != nil {
-				return enough, err
-			}
-		}
-	}
-}
-
-// take enters one event into the picture.
-func (v *view) take(event watch.Event) (bool, error) {
-	if event.Type == watch.Error {
-		return false, fmt.Errorf("watching: %w", apierrors.FromObject(event.Object))
-	}
-	object, ok := event.Object.(client.Object)
-	if !ok {
-		return false, nil
-	}
-	switch event.Type {
-	case watch.Added, watch.Modified:
-		v.objects[client.ObjectKeyFromObject(object)] = object
-	case watch.Deleted:
-		delete(v.objects, client.ObjectKeyFromObject(object))
-	default:
-		return false, nil
-	}
-	return v.show()
+	o.changed(all)
+	return nil
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -20,7 +19,6 @@ import (
 // server answers lists and watches from a script, one entry each.
 type server struct {
 	t       *testing.T
-	clock   *testclock.FakeClock
 	lists   []any // names, or an error
 	watches []any // events, or an error
 	from    []string
@@ -68,49 +66,39 @@ func (s *server) Watch(_ context.Context, _ client.ObjectList, opts ...client.Li
 }
 
 func member(name string) *v1.MemberCluster {
-	return &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "7"}}
 }
 
 func event(kind watch.EventType, name string) watch.Event {
 	return watch.Event{Type: kind, Object: member(name)}
 }
 
-// run follows until the script is told, and returns the pictures and the troubles.
-func run(t *testing.T, s *server, pictures int) (seen [][]string, troubles []error, err error) {
+// run watches until it has seen a number of states, and returns them and the reports.
+// Time is that of a bubble, in which waits for a retry end at once.
+func run(t *testing.T, s *server, states int) (seen [][]string, reports []error, err error) {
 	t.Helper()
-	s.t, s.clock = t, testclock.NewFakeClock(time.Unix(0, 0))
-	// Rests end at once: time is not what is tested.
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		for ctx.Err() == nil {
-			if s.clock.HasWaiters() {
-				s.clock.Step(pause)
+	synctest.Test(t, func(t *testing.T) {
+		s.t = t
+		query := Query{Lister: s, Watcher: s, List: &v1.MemberClusterList{}, Report: func(err error) { reports = append(reports, err) }}
+		err = query.Run(t.Context(), func(objects []client.Object) (bool, error) {
+			names := []string{}
+			for _, o := range objects {
+				names = append(names, o.GetName())
 			}
-		}
-	}()
-	query := Query{
-		Lister: s, Watcher: s, Clock: s.clock, List: &v1.MemberClusterList{},
-		Trouble: func(err error) { troubles = append(troubles, err) },
-	}
-	err = query.Run(ctx, func(objects []client.Object) (bool, error) {
-		names := []string{}
-		for _, o := range objects {
-			names = append(names, o.GetName())
-		}
-		seen = append(seen, names)
-		return len(seen) == pictures, nil
+			seen = append(seen, names)
+			return len(seen) == states, nil
+		})
 	})
-	return seen, troubles, err
+	return seen, reports, err
 }
 
 func TestRun(t *testing.T) {
 	errBoom := errors.New("boom")
 	expired := apierrors.NewResourceExpired("too old").Status()
 	tests := map[string]struct {
-		server   server
-		seen     [][]string
-		troubles []error
+		server  server
+		seen    [][]string
+		reports []error
 	}{
 		"events": {
 			server: server{
@@ -119,44 +107,45 @@ func TestRun(t *testing.T) {
 					event(watch.Added, "c"), {Type: watch.Bookmark, Object: member("")}, event(watch.Deleted, "a"), event(watch.Modified, "b"),
 				}},
 			},
-			seen: [][]string{{"a", "b"}, {"a", "b", "c"}, {"b", "c"}, {"b", "c"}},
+			seen:    [][]string{{"a", "b"}, {"a", "b", "c"}, {"b", "c"}, {"b", "c"}},
+			reports: []error{nil},
 		},
-		"a watch that ends is begun anew, without trouble": {
+		"a closed watch is started again": {
 			server: server{
-				lists:   []any{[]string{"a"}, []string{"a", "b"}},
-				watches: []any{[]watch.Event{}},
+				lists:   []any{[]string{"a"}},
+				watches: []any{[]watch.Event{event(watch.Added, "b")}, []watch.Event{event(watch.Deleted, "a")}},
 			},
-			seen:     [][]string{{"a"}, {"a", "b"}},
-			troubles: []error{nil},
+			seen:    [][]string{{"a"}, {"a", "b"}, {"b"}},
+			reports: []error{nil, nil},
 		},
-		"an expired watch too": {
+		"an expired watch lists again": {
 			server: server{
 				lists:   []any{[]string{"a"}, []string{}},
 				watches: []any{[]watch.Event{{Type: watch.Error, Object: &expired}}},
 			},
-			seen:     [][]string{{"a"}, {}},
-			troubles: []error{nil},
+			seen:    [][]string{{"a"}, {}},
+			reports: []error{nil},
 		},
-		"trouble is told and overcome": {
+		"errors are reported and retried": {
 			server: server{
 				lists:   []any{[]string{"a"}, errBoom, errBoom, []string{"b"}},
-				watches: []any{errBoom},
+				watches: []any{errBoom, []watch.Event{event(watch.Deleted, "b")}},
 			},
-			seen:     [][]string{{"a"}, {"b"}},
-			troubles: []error{errBoom, errBoom, errBoom, nil},
+			seen:    [][]string{{"a"}, {"b"}, {}},
+			reports: []error{errBoom, errBoom, errBoom, nil},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			seen, troubles, err := run(t, &test.server, len(test.seen))
+			seen, reports, err := run(t, &test.server, len(test.seen))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.seen, seen); diff != "" {
-				t.Errorf("pictures (-want +got):\n%s", diff)
+				t.Errorf("states (-want +got):\n%s", diff)
 			}
-			if !slices.EqualFunc(troubles, test.troubles, errors.Is) {
-				t.Errorf("troubles %v, want %v", troubles, test.troubles)
+			if !slices.EqualFunc(reports, test.reports, errors.Is) {
+				t.Errorf("reports %v, want %v", reports, test.reports)
 			}
 			if slices.ContainsFunc(test.server.from, func(from string) bool { return from != "7" }) {
 				t.Errorf("watches from %q, want the version of the list", test.server.from)
@@ -167,14 +156,14 @@ func TestRun(t *testing.T) {
 
 func TestRunEnds(t *testing.T) {
 	errBoom := errors.New("boom")
-	t.Run("with the first list's failure", func(t *testing.T) {
-		if _, _, err := run(t, &server{lists: []any{errBoom}}, 1); !errors.Is(err, errBoom) {
-			t.Errorf("got %v, want %v", err, errBoom)
+	t.Run("with the error of the first list", func(t *testing.T) {
+		if _, reports, err := run(t, &server{lists: []any{errBoom}}, 1); !errors.Is(err, errBoom) || len(reports) > 0 {
+			t.Errorf("got %v and reports %v, want %v and none", err, reports, errBoom)
 		}
 	})
-	t.Run("with the failure of who looks", func(t *testing.T) {
-		s := &server{t: t, clock: testclock.NewFakeClock(time.Unix(0, 0)), lists: []any{[]string{"a"}}}
-		query := Query{Lister: s, Watcher: s, Clock: s.clock, List: &v1.MemberClusterList{}, Trouble: func(err error) { t.Error(err) }}
+	t.Run("with the error of the function", func(t *testing.T) {
+		s := &server{t: t, lists: []any{[]string{"a"}}, watches: []any{[]watch.Event{}}}
+		query := Query{Lister: s, Watcher: s, List: &v1.MemberClusterList{}, Report: func(err error) { t.Error(err) }}
 		err := query.Run(t.Context(), func([]client.Object) (bool, error) { return false, errBoom })
 		if !errors.Is(err, errBoom) {
 			t.Errorf("got %v, want %v", err, errBoom)
@@ -182,8 +171,8 @@ func TestRunEnds(t *testing.T) {
 	})
 	t.Run("with the cause of the context", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		s := &server{t: t, clock: testclock.NewFakeClock(time.Unix(0, 0)), lists: []any{[]string{"a"}}, watches: []any{[]watch.Event{}}}
-		query := Query{Lister: s, Watcher: s, Clock: s.clock, List: &v1.MemberClusterList{}, Trouble: func(err error) { t.Error(err) }}
+		s := &server{t: t, lists: []any{[]string{"a"}}, watches: []any{[]watch.Event{}}}
+		query := Query{Lister: s, Watcher: s, List: &v1.MemberClusterList{}, Report: func(err error) { t.Error(err) }}
 		err := query.Run(ctx, func([]client.Object) (bool, error) { cancel(errBoom); return false, nil })
 		if !errors.Is(err, errBoom) {
 			t.Errorf("got %v, want %v", err, errBoom)

@@ -1,4 +1,4 @@
-package backups
+package commands
 
 import (
 	"testing"
@@ -10,8 +10,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// The method is that of the cluster, and dumps are copied nowhere.
-func TestMethodOfTheCluster(t *testing.T) {
+// The method is that of the cluster. Dumps are not copied to other regions.
+func TestNewBackup(t *testing.T) {
 	t.Parallel()
 	account := &v1.ObjectReference{Name: "prod"}
 	tests := map[string]struct {
@@ -43,7 +43,7 @@ func TestMethodOfTheCluster(t *testing.T) {
 			if tt.want == v1.BackupSnapshot {
 				want.CopyToRegions = []string{"us-east-1"}
 			}
-			if diff := cmp.Diff(want, requested(app, member, time.Unix(0, 0)).Spec); diff != "" {
+			if diff := cmp.Diff(want, newBackup(app, member, time.Unix(0, 0)).Spec); diff != "" {
 				t.Errorf("spec (-want +got):\n%s", diff)
 			}
 		})

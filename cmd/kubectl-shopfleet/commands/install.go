@@ -1,0 +1,228 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/config"
+)
+
+// rolloutWait includes the time to pull an image.
+const rolloutWait = 3 * time.Minute
+
+// errConflicting prevents two controllers from reconciling the same objects.
+var errConflicting = errors.New("the cluster already has it")
+
+// install is the command that installs the hub or a spoke.
+type install struct {
+	*Program
+	image      string
+	spokeImage string
+	replicas   int32
+	wait       time.Duration
+	dryRun     dryRun
+}
+
+func (p *Program) installCommand() *cobra.Command {
+	c := &install{Program: p}
+	cmd := &cobra.Command{
+		Use:   "install hub|spoke",
+		Short: "Install or upgrade the hub or a spoke",
+		Long: `Install or upgrade the hub or a spoke.
+
+Applies the manifests of config/hub or config/spoke: CRDs, Namespace, RBAC and
+Deployment. Then waits until the pods are ready. Run it again to upgrade, with the same
+flags: those that you omit are reset to their defaults. Objects that are already as they
+should be are not written.
+
+The hub manages a fleet. A spoke runs EcommerceApps in one cluster without a hub; for a
+member of a fleet, use join --mode agent.
+
+By default the image has no registry, like those that make images builds. Push it to a
+registry that the nodes can reach, and name it with --image. In members the hub runs
+Jobs with the image of the spoke, which upload and download dumps. By default that is
+shopfleet-spoke beside the hub's shopfleet-hub; name another with --spoke-image.`,
+		Example: `  kubectl shopfleet install hub --image registry.example.com/shopfleet-hub:v1.0.0
+  kubectl shopfleet install spoke --context lab --replicas 1
+  kubectl shopfleet install hub --dry-run=client > hub.yaml`,
+		Args:              hubOrSpoke,
+		ValidArgsFunction: cobra.FixedCompletions(sets(), cobra.ShellCompDirectiveNoFileComp),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), config.Set(args[0])) },
+	}
+	cmd.Flags().StringVar(&c.image, "image", "", "Image to install; default: shopfleet-hub or shopfleet-spoke in the version of this program")
+	cmd.Flags().StringVar(&c.spokeImage, "spoke-image", "", "With hub: image of its Jobs in members; default: shopfleet-spoke beside --image")
+	cmd.Flags().Int32Var(&c.replicas, "replicas", 2, "Number of pods, one of which is the leader")
+	cmd.Flags().DurationVar(&c.wait, "wait", rolloutWait, "How long to wait until the pods are ready; 0 does not wait")
+	c.dryRun.add(cmd, "none; client: only print the objects; "+dryRunServerUsage)
+	return cmd
+}
+
+// check rejects flags before any request.
+func (c *install) check(set config.Set) error {
+	switch {
+	case c.spokeImage != "" && set != config.Hub:
+		return usagef("--spoke-image %q: is for the hub; name the image of the spoke with --image", c.spokeImage)
+	case strings.ContainsAny(c.spokeImage, " \t\n"):
+		return usagef("--spoke-image %q: must not contain spaces", c.spokeImage)
+	case c.replicas < 1:
+		return usagef("--replicas %d: must be at least 1", c.replicas)
+	case c.wait < 0:
+		return usagef("--wait %s: must not be negative", c.wait)
+	case strings.ContainsAny(c.image, " \t\n"):
+		return usagef("--image %q: must not contain spaces", c.image)
+	}
+	return c.dryRun.check(dryRunNone, dryRunClient, dryRunServer)
+}
+
+func (c *install) run(ctx context.Context, set config.Set) error {
+	if err := c.check(set); err != nil {
+		return err
+	}
+	wanted := config.Installation{Namespace: c.installNamespace(), Image: c.image, SpokeImage: c.spokeImage, Replicas: c.replicas}
+	if wanted.Image == "" {
+		wanted.Image = set.Image(c.version)
+	}
+	if set == config.Hub && wanted.SpokeImage == "" && config.SpokeImage(wanted.Image) == "" {
+		c.say("warning: the image of the spoke cannot be derived from %s, so dumps are not uploaded. Name it with --spoke-image", wanted.Image)
+	}
+	objects, err := set.Install(wanted)
+	if err != nil {
+		return fmt.Errorf("reading the manifests of the %s: %w", set, err)
+	}
+	plan := manifests.Plan{Objects: objects, DryRun: c.dryRun == dryRunServer}
+	if c.dryRun == dryRunClient {
+		return c.print(plan)
+	}
+	at, err := c.hub()
+	if err != nil {
+		return err
+	}
+	if err := c.checkConflict(ctx, at, set); err != nil {
+		return err
+	}
+	if err := c.during("installing in "+at.config.Host, func() error {
+		return plan.Apply(ctx, at.client, c.report)
+	}); err != nil {
+		return err
+	}
+	if plan.DryRun || c.wait == 0 {
+		return nil
+	}
+	rollout, err := c.rollout(at, set)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.wait)
+	defer cancel()
+	return c.during("waiting for the pods to be ready", func() error { return rollout.Wait(ctx) })
+}
+
+// print writes the objects for kubectl apply.
+func (c *install) print(plan manifests.Plan) error {
+	printer := &printers.YAMLPrinter{}
+	for _, object := range plan.Objects {
+		if err := printer.PrintObj(object, c.streams.Out); err != nil {
+			return fmt.Errorf("printing %s: %w", manifests.Name(object), err)
+		}
+	}
+	return nil
+}
+
+// checkConflict returns an error if there is a hub where a spoke is to be installed, or
+// the other way round: both would reconcile the same objects.
+func (c *install) checkConflict(ctx context.Context, at *cluster, set config.Set) error {
+	for _, name := range sets() {
+		other := config.Set(name)
+		if other == set {
+			continue
+		}
+		key := client.ObjectKey{Namespace: c.installNamespace(), Name: deploymentName(other)}
+		err := at.client.Get(ctx, key, &appsv1.Deployment{})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("looking for a %s: %w", name, err)
+		}
+		if err == nil {
+			return hint.With(fmt.Errorf("installing the %s beside Deployment %q: %w", set, key, errConflicting),
+				"A hub and a spoke in one cluster would reconcile the same objects. "+
+					"Choose another cluster with --context or --kubeconfig, or run first: kubectl shopfleet uninstall "+name)
+		}
+	}
+	return nil
+}
+
+// report prints what was done to an object.
+func (p *Program) report(done manifests.Result) { _, _ = fmt.Fprintln(p.streams.Out, done) }
+
+// sets are the arguments of install and uninstall.
+func sets() []string { return []string{string(config.Hub), string(config.Spoke)} }
+
+// hubOrSpoke accepts one of them.
+func hubOrSpoke(cmd *cobra.Command, args []string) error {
+	if err := cobra.ExactArgs(1)(cmd, args); err != nil {
+		return &usageError{err}
+	}
+	if !slices.Contains(sets(), args[0]) {
+		return usagef("%q: must be one of %s", args[0], strings.Join(sets(), ", "))
+	}
+	return nil
+}
+
+// deploymentName returns the name of the Deployment and of the objects around it.
+func deploymentName(set config.Set) string { return "shopfleet-" + string(set) }
+
+// installNamespace returns the value of --namespace, else that of --hub-namespace.
+func (p *Program) installNamespace() string {
+	if *p.flags.Namespace != "" {
+		return *p.flags.Namespace
+	}
+	return p.namespace
+}
+
+// rollout returns a wait for the Deployment.
+func (p *Program) rollout(at *cluster, set config.Set) (manifests.Rollout, error) {
+	query, err := at.query(p.retrying)
+	name := deploymentName(set)
+	return manifests.Rollout{
+		Query: query, Namespace: p.installNamespace(), Name: name,
+		Report: func(progress string) { p.say("%s: %s", name, progress) },
+	}, err
+}
+
+// dryRun is the flag --dry-run, with the values of kubectl.
+type dryRun string
+
+const (
+	dryRunNone   dryRun = "none"
+	dryRunClient dryRun = "client"
+	dryRunServer dryRun = "server"
+)
+
+const dryRunServerUsage = "server: send the requests without persisting the objects"
+
+// add adds the flag to a command.
+func (d *dryRun) add(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar((*string)(d), "dry-run", string(dryRunNone), usage)
+}
+
+// check rejects other values.
+func (d dryRun) check(values ...dryRun) error {
+	if slices.Contains(values, d) {
+		return nil
+	}
+	texts := make([]string, 0, len(values))
+	for _, value := range values {
+		texts = append(texts, string(value))
+	}
+	return usagef("--dry-run %q: must be one of %s", string(d), strings.Join(texts, ", "))
+}

@@ -1,0 +1,130 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
+	"github.com/shopfleet/shopfleet/config"
+)
+
+// uninstall is the command that removes the hub or a spoke.
+type uninstall struct {
+	*Program
+	definitions bool
+	wait        time.Duration
+	dryRun      dryRun
+}
+
+func (p *Program) uninstallCommand() *cobra.Command {
+	c := &uninstall{Program: p}
+	cmd := &cobra.Command{
+		Use:   "uninstall hub|spoke",
+		Short: "Remove the hub or a spoke; EcommerceApps keep running",
+		Long: `Remove the hub or a spoke; EcommerceApps keep running.
+
+Deletes the Deployment, its ServiceAccount, RBAC and what else belongs to it. The
+Namespace, registration Secrets, CRDs and their objects stay, so that you can install it
+again later.
+
+--delete-definitions also deletes the CRDs. It fails if one of them still has an object,
+because deleting a CRD deletes all its objects and what they run.`,
+		Example: `  kubectl shopfleet uninstall hub
+  kubectl shopfleet uninstall spoke --context lab --dry-run=server`,
+		Args:              hubOrSpoke,
+		ValidArgsFunction: cobra.FixedCompletions(sets(), cobra.ShellCompDirectiveNoFileComp),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), config.Set(args[0])) },
+	}
+	cmd.Flags().BoolVar(&c.definitions, "delete-definitions", false, "Delete the CRDs too, if they have no objects")
+	cmd.Flags().DurationVar(&c.wait, "wait", time.Minute, "How long to wait until the pods have stopped; 0 does not wait")
+	c.dryRun.add(cmd, "none; "+dryRunServerUsage)
+	return cmd
+}
+
+func (c *uninstall) run(ctx context.Context, set config.Set) error {
+	if c.wait < 0 {
+		return usagef("--wait %s: must not be negative", c.wait)
+	}
+	if err := c.dryRun.check(dryRunNone, dryRunServer); err != nil {
+		return err
+	}
+	objects, err := set.Install(config.Installation{Namespace: c.installNamespace()})
+	if err != nil {
+		return fmt.Errorf("reading the manifests of the %s: %w", set, err)
+	}
+	lease := deploymentName(set)
+	if set == config.Spoke {
+		lease = config.SpokeLease
+	}
+	plan := manifests.Plan{
+		Objects: append(objects, manifests.Lease(c.installNamespace(), lease)),
+		DryRun:  c.dryRun == dryRunServer,
+	}
+	at, err := c.hub()
+	if err != nil {
+		return err
+	}
+	if c.definitions {
+		// Before anything is deleted: the controller has to finalize the objects that are left.
+		if err := plan.CheckUnused(ctx, at.client); err != nil {
+			return err
+		}
+	}
+	if err := c.remove(ctx, at, set, plan); err != nil {
+		return err
+	}
+	c.say("%s", c.remains(set))
+	return nil
+}
+
+// remove stops the pods, and then deletes their permissions.
+func (c *uninstall) remove(ctx context.Context, at *cluster, set config.Set, plan manifests.Plan) error {
+	if err := c.delete(ctx, at, plan.Deployments()); err != nil {
+		return err
+	}
+	if c.wait > 0 && !plan.DryRun {
+		if err := c.awaitGone(ctx, at, set); err != nil {
+			return err
+		}
+	}
+	if err := c.delete(ctx, at, plan.Surroundings()); err != nil || !c.definitions {
+		return err
+	}
+	if err := c.delete(ctx, at, plan.Definitions()); err != nil || c.wait == 0 || plan.DryRun {
+		return err
+	}
+	return c.during("waiting for the CRDs to be deleted", func() error { return plan.Definitions().Gone(ctx, at.client) })
+}
+
+func (c *uninstall) delete(ctx context.Context, at *cluster, plan manifests.Plan) error {
+	return c.during("deleting in "+at.config.Host, func() error { return plan.Remove(ctx, at.client, c.report) })
+}
+
+func (c *uninstall) awaitGone(ctx context.Context, at *cluster, set config.Set) error {
+	rollout, err := c.rollout(at, set)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.wait)
+	defer cancel()
+	return c.during("waiting for the pods to stop", func() error { return rollout.Gone(ctx) })
+}
+
+// remains describes what is left in the cluster.
+func (c *uninstall) remains(set config.Set) string {
+	text := "Left: Namespace " + c.installNamespace()
+	if !c.definitions {
+		text += ", the CRDs and their objects"
+	}
+	if set == config.Spoke {
+		return text + ". EcommerceApps keep running, but are no longer updated or repaired."
+	}
+	text += ", and the registration Secrets. EcommerceApps keep running in the members, but are no longer updated"
+	if !c.definitions {
+		text += ". Objects that you delete are finalized when you install the hub again"
+	}
+	return text + "."
+}
