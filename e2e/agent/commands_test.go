@@ -56,7 +56,7 @@ func (s *story) commands(t *testing.T) {
 		t.Errorf("switching took the labels away: %v", member.Labels)
 	}
 
-	s.run(t, 1, "its agent runs shops", "commanded", "Nothing was changed")(
+	s.run(t, 1, "its agent runs EcommerceApps", "commanded", "Nothing was changed")(
 		"unjoin", us, "--remove-agent", "--member-kubeconfig", s.fleet.Member(us).AdminKubeconfig())
 	if err := s.hub.Delete(t.Context(), s.shop); err != nil {
 		t.Fatal(err)

@@ -37,11 +37,11 @@ const (
 	failed   = 1
 	notReady = 3
 
-	root = "../.."
-	shop = "my-ecommerce-app"
+	root    = "../.."
+	appName = "my-ecommerce-app"
 )
 
-// suite is a fleet with a running hub, and the program to drive it.
+// suite is a fleet with a running hub.
 type suite struct {
 	hub, eu    *fleet.Cluster
 	onHub, onE client.Client
@@ -55,17 +55,17 @@ func TestCLI(t *testing.T) {
 	s := &suite{hub: f.Hub(), eu: f.Member("eu-1")}
 	s.onHub, s.onE = newClient(t, s.hub.AdminConfig()), newClient(t, s.eu.AdminConfig())
 
-	t.Run("without the definitions it says what to apply", s.beforeInstallation)
+	t.Run("clusters explains that the CRDs are not installed", s.beforeInstallation)
 	s.install(t)
-	t.Run("a member that the hub cannot reach is a helpful error", s.unreachable)
-	t.Run("a member that the caller cannot reach is one too", s.unreachableForCaller)
-	t.Run("join makes a ready member", s.join)
+	t.Run("join explains that the hub cannot reach the member", s.unreachable)
+	t.Run("join explains that the user cannot reach the member", s.unreachableForCaller)
+	t.Run("join waits until the member is ready", s.join)
 	t.Run("join again renews the token", s.joinAgain)
-	t.Run("the hub and a member twice are refused", s.refused)
-	t.Run("status shows a shop until it is ready", s.status)
-	t.Run("completion knows names", s.completion)
+	t.Run("join rejects the hub and a member under a second name", s.refused)
+	t.Run("status waits until the EcommerceApp is ready", s.status)
+	t.Run("completion returns names", s.completion)
 	t.Run("unjoin leaves the workloads", s.unjoin)
-	t.Run("unjoin can revoke", s.revoke)
+	t.Run("unjoin revokes permissions", s.revoke)
 }
 
 func newClient(t *testing.T, c *rest.Config) client.Client {
@@ -83,7 +83,7 @@ func newClient(t *testing.T, c *rest.Config) client.Client {
 	return made
 }
 
-// install applies what a hub needs, and starts one with the rights that we ship.
+// install applies the CRDs and RBAC of the hub, and starts one with these permissions.
 func (s *suite) install(t *testing.T) {
 	t.Helper()
 	for _, folder := range []string{"config/crd/bases", "config/rbac/hub"} {
@@ -121,7 +121,7 @@ func (s *suite) install(t *testing.T) {
 	})
 }
 
-// outcome is what one run of the program did.
+// outcome is the result of one run of the program.
 type outcome struct {
 	code        int
 	out, errOut string
@@ -152,7 +152,7 @@ func (o outcome) want(t *testing.T, code int, parts ...string) {
 	}
 	for _, part := range parts {
 		if !strings.Contains(o.out+o.errOut, part) {
-			t.Errorf("it does not say %q", part)
+			t.Errorf("output without %q", part)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func closedPort(t *testing.T) string {
 func (s *suite) unreachable(t *testing.T) {
 	server := closedPort(t)
 	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--wait", "30s").
-		want(t, notReady, `member "dead": not ready`, "The hub cannot reach "+server, "--member-server")
+		want(t, notReady, `MemberCluster "dead": not ready`, "The hub cannot reach "+server, "--member-server")
 	s.run(t, "clusters", "dead").want(t, done, "False")
 	s.run(t, "unjoin", "dead").want(t, done, "dead left the fleet")
 	member := &v1.MemberCluster{}
@@ -242,7 +242,7 @@ func (s *suite) joinAgain(t *testing.T) {
 func (s *suite) refused(t *testing.T) {
 	s.run(t, "join", "me", "--member-kubeconfig", s.hub.AdminKubeconfig()).want(t, failed, "it is the hub itself")
 	s.run(t, "join", "eu-2", "--member-kubeconfig", s.eu.AdminKubeconfig()).
-		want(t, failed, `a member already under the name "eu-1"`, "kubectl shopfleet unjoin eu-1")
+		want(t, failed, `already a member, under the name "eu-1"`, "kubectl shopfleet unjoin eu-1")
 }
 
 func (s *suite) status(t *testing.T) {
@@ -254,15 +254,18 @@ func (s *suite) status(t *testing.T) {
 	if err := s.hub.Apply(t.Context(), append(namespace, raw...)); err != nil {
 		t.Fatal(err)
 	}
-	s.run(t, "status", shop).want(t, failed, "add -n production")
-	s.run(t, "status", shop, "-n", "production", "--until-ready", "--timeout", fleettest.Timeout.String()).
-		want(t, done, "production/"+shop+": Running, 1/1 clusters ready")
+	s.run(t, "status", appName).want(t, failed, "add -n production")
+	s.run(t, "status", appName, "-n", "production", "--until-ready", "--timeout", fleettest.Timeout.String()).
+		want(t, done, "production/"+appName+": Running, 1/1 clusters ready")
 	for _, component := range []string{"database", "backend", "frontend", "ingress", "monitoring"} {
-		s.run(t, "status", shop, "-n", "production").want(t, done, component)
+		s.run(t, "status", appName, "-n", "production").want(t, done, component)
 	}
-	s.run(t, "status", "-A").want(t, done, "production", shop, "Running", "1/1")
+	s.run(t, "status", "-A").want(t, done, "production", appName, "Running", "1/1")
 
-	o := s.run(t, "status", shop, "-n", "production", "-o", "json")
+	s.run(t, "status", appName, "-n", "production", "-o", "jsonpath={.status.phase}").want(t, done, "Running")
+	s.run(t, "backups", "-n", "production", "-o", "json").want(t, done, `"kind": "BackupList"`)
+
+	o := s.run(t, "status", appName, "-n", "production", "-o", "json")
 	o.want(t, done)
 	app := &v1.EcommerceApp{}
 	if err := json.Unmarshal([]byte(o.out), app); err != nil {
@@ -275,10 +278,10 @@ func (s *suite) status(t *testing.T) {
 
 func (s *suite) completion(t *testing.T) {
 	s.run(t, "__complete", "unjoin", "").want(t, done, "eu-1\n:4")
-	s.run(t, "__complete", "status", "-n", "production", "").want(t, done, shop+"\n:4")
+	s.run(t, "__complete", "status", "-n", "production", "").want(t, done, appName+"\n:4")
 }
 
-// workloads lists what runs on the member, by UID.
+// workloads lists the workloads of the member with their UIDs.
 func (s *suite) workloads(t *testing.T) []string {
 	t.Helper()
 	deployments, databases := &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}
@@ -306,7 +309,7 @@ func (s *suite) unjoin(t *testing.T) {
 	if len(before) < 4 {
 		t.Fatalf("%d workloads before unjoin, want at least the copy, backend, frontend and database", len(before))
 	}
-	s.run(t, "unjoin", "eu-1").want(t, done, "eu-1 left the fleet", "What runs there stays: 1 of the fleet's shops")
+	s.run(t, "unjoin", "eu-1").want(t, done, "eu-1 left the fleet", "Its EcommerceApps (1) keep running")
 	if diff := cmp.Diff(before, s.workloads(t)); diff != "" {
 		t.Errorf("workloads (-before +after unjoin):\n%s", diff)
 	}
@@ -318,8 +321,8 @@ func (s *suite) revoke(t *testing.T) {
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--region", "europe").
 		want(t, done, "eu-1 is ready: provider aws, region europe")
 	s.run(t, "unjoin", "eu-1", "--revoke", "--member-kubeconfig", s.hub.AdminKubeconfig()).
-		want(t, failed, "leads to another cluster", "Nothing was changed")
-	s.run(t, "unjoin", "eu-1", "--revoke", "--member-kubeconfig", s.eu.AdminKubeconfig()).want(t, done, "are deleted")
+		want(t, failed, "may be that of another cluster", "Nothing was changed")
+	s.run(t, "unjoin", "eu-1", "--revoke", "--member-kubeconfig", s.eu.AdminKubeconfig()).want(t, done, "deleted the hub's ServiceAccount")
 	account := &corev1.ServiceAccount{}
 	err := s.onE.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: config.HubServiceAccount}, account)
 	if !apierrors.IsNotFound(err) {

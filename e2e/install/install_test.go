@@ -68,7 +68,7 @@ func TestInstall(t *testing.T) {
 	t.Run("pods pass restricted Pod Security", s.restricted)
 }
 
-// outcome is what one run of the program did.
+// outcome is the result of one run of the program.
 type outcome struct {
 	code        int
 	out, errOut string
@@ -95,7 +95,7 @@ func (o outcome) want(t *testing.T, code int, parts ...string) outcome {
 	}
 	for _, part := range parts {
 		if !strings.Contains(o.out+o.errOut, part) {
-			t.Errorf("it does not say %q", part)
+			t.Errorf("output without %q", part)
 		}
 	}
 	return o
@@ -162,7 +162,7 @@ func (s *suite) dryRun(t *testing.T) {
 		t.Errorf("%d objects printed, want %d", len(shown), installed)
 	}
 	tried := s.run(t, "install", "hub", "--dry-run=server").want(t, done,
-		"namespace/shopfleet-system created (server dry run)", "deployment.apps/shopfleet-hub created (server dry run, not checked")
+		"namespace/shopfleet-system created (server dry run)", "deployment.apps/shopfleet-hub created (server dry run, not validated")
 	if diff := cmp.Diff(map[string]int{"created": installed}, tried.actions()); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
@@ -246,8 +246,8 @@ func (s *suite) changedOne(t *testing.T, args ...string) {
 func (s *suite) upgrade(t *testing.T) {
 	s.run(t, "install", "hub", "--image", "registry.example.com/hub:v2", "--dry-run=server").
 		want(t, done, "deployment.apps/shopfleet-hub configured (server dry run)", "service/shopfleet-hub unchanged",
-			"The image registry.example.com/hub:v2 does not tell which one the spoke has", "Name it with --spoke-image")
-	s.run(t, "install", "spoke", "--spoke-image", "spoke:v2", "--dry-run=client").want(t, misused, "--image is the spoke's")
+			"the image of the spoke cannot be derived from registry.example.com/hub:v2", "Name it with --spoke-image")
+	s.run(t, "install", "spoke", "--spoke-image", "spoke:v2", "--dry-run=client").want(t, misused, "name the image of the spoke with --image")
 	s.changedOne(t, "--image", "registry.example.com/hub:v2", "--spoke-image", "registry.example.com/spoke:v2", "--replicas", "3")
 	deployment := s.deployment(t)
 	if got := deployment.Spec.Template.Spec.Containers[0].Image; got != "registry.example.com/hub:v2" {
@@ -293,7 +293,7 @@ func (s *suite) late(t *testing.T) {
 
 func (s *suite) beside(t *testing.T) {
 	mark := s.mark(t)
-	s.run(t, "install", "spoke").want(t, failed, `"shopfleet-system/shopfleet-hub"`, "both would act on the same objects")
+	s.run(t, "install", "spoke").want(t, failed, `"shopfleet-system/shopfleet-hub"`, "would reconcile the same objects")
 	if wrote := s.writes(t, mark); len(wrote) > 0 {
 		t.Errorf("it wrote:\n%s", wrote)
 	}
@@ -319,7 +319,7 @@ func (s *suite) uninstall(t *testing.T) {
 		}
 	}
 	mark := s.mark(t)
-	s.run(t, "uninstall", "hub", "--delete-definitions").want(t, failed, "it has objects", "Nothing was deleted")
+	s.run(t, "uninstall", "hub", "--delete-definitions").want(t, failed, "the CRD has objects", "Nothing was deleted")
 	if wrote := s.writes(t, mark); len(wrote) > 0 {
 		t.Errorf("it wrote:\n%s", wrote)
 	}
@@ -367,7 +367,7 @@ func (s *suite) inUse(t *testing.T) {
 func (s *suite) spoke(t *testing.T) {
 	s.run(t, "install", "spoke", "--replicas", "1", "--wait", fleettest.Timeout.String()).want(t, done,
 		"customresourcedefinition.apiextensions.k8s.io/webapps.example.com created", "shopfleet-spoke: 1 of 1 pods ready")
-	s.run(t, "uninstall", "spoke", "--delete-definitions", "--wait", fleettest.Timeout.String()).want(t, done, "Left: namespace")
+	s.run(t, "uninstall", "spoke", "--delete-definitions", "--wait", fleettest.Timeout.String()).want(t, done, "Left: Namespace")
 	if diff := cmp.Diff([]string{"Namespace/shopfleet-system"}, slices.Sorted(maps.Keys(s.versions(t, config.Spoke)))); diff != "" {
 		t.Errorf("left of the spoke (-want +got):\n%s", diff)
 	}

@@ -61,7 +61,7 @@ func TestExitCodes(t *testing.T) {
 		"unknown format":          {[]string{"clusters", "-o", "xml"}, exitUsage, "must be one of json, yaml"},
 		"join without a name":     {[]string{"join"}, exitUsage, "accepts 1 arg"},
 		"join without a member":   {[]string{"join", "eu-1"}, exitUsage, "--member-kubeconfig is required"},
-		"join with a bad name":    {[]string{"join", "EU", "--member-kubeconfig", hub}, exitUsage, "not a name for a member"},
+		"join with a bad name":    {[]string{"join", "EU", "--member-kubeconfig", hub}, exitUsage, "invalid name for a member"},
 		"join with a bad cloud":   {[]string{"join", "eu-1", "--member-kubeconfig", hub, "--provider", "ibm"}, exitUsage, "must be aws, gcp, azure or local"},
 		"join with a short token": {[]string{"join", "eu-1", "--member-kubeconfig", hub, "--token-ttl", "1m"}, exitUsage, "at least 10m"},
 		"join without the file":   {[]string{"join", "eu-1", "--member-kubeconfig", hub + ".no"}, exitFailed, "no such file"},

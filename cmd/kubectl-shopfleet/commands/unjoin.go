@@ -128,7 +128,7 @@ func (c *unjoin) verified(ctx context.Context, registry join.Hub, l join.Leaving
 		if err := l.Verify(hub, uid, at); err != nil || !c.remove {
 			return err
 		}
-		return agent.Unneeded(ctx)
+		return agent.CheckUnused(ctx)
 	})
 }
 

@@ -21,25 +21,25 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 )
 
-// Why an agent is not removed, or not yet.
+// Why an agent is not deleted.
 var (
-	errAgentNeeded   = errors.New("its agent runs shops")
-	errNotHandedOver = errors.New("shops have not been handed over")
+	errAgentNeeded   = errors.New("its agent runs EcommerceApps")
+	errNotHandedOver = errors.New("EcommerceApps have not been handed over")
 )
 
-// handOverPeriod is the time between looks at copies that are handed over.
-const handOverPeriod = 500 * time.Millisecond
+// handoverPeriod is the time between checks of copies that are handed over.
+const handoverPeriod = 500 * time.Millisecond
 
-// Agent is the spoke in a member.
+// Agent is the installation of a spoke in a member.
 type Agent struct {
 	Member Member
-	// Image is the whole reference of its image. Empty: the one that it has, so that a
-	// renewal of the token does not take it from a registry that was named once, and
-	// Default where there is no agent yet.
+	// Image is the full reference of the image. If it is empty, the current image is
+	// kept, so that renewing the token does not change it; Default is for the first
+	// installation.
 	Image, Default string
-	// Query follows objects of the member.
+	// Query watches the member.
 	Query watch.Query
-	// Say is told, line by line, what is done.
+	// Say prints a line about the progress.
 	Say func(format string, args ...any)
 }
 
@@ -51,7 +51,7 @@ func (a Agent) plan(image string) (manifests.Plan, error) {
 	return manifests.Plan{Objects: objects}, nil
 }
 
-func (a Agent) tell(done manifests.Result) {
+func (a Agent) report(done manifests.Result) {
 	if done.Action != manifests.Unchanged {
 		a.Say("  %s", done)
 	}
@@ -85,8 +85,8 @@ func (a Agent) Install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.Say("  the agent's image is %s", image)
-	if err := plan.Apply(ctx, a.Member.Client, a.tell); err != nil {
+	a.Say("  installing the agent with image %s", image)
+	if err := plan.Apply(ctx, a.Member.Client, a.report); err != nil {
 		return err
 	}
 	return manifests.Rollout{
@@ -95,32 +95,32 @@ func (a Agent) Install(ctx context.Context) error {
 	}.Wait(ctx)
 }
 
-// Unneeded refuses while the member has copies, which only the agent could run or
-// clean up.
-func (a Agent) Unneeded(ctx context.Context) error {
+// CheckUnused returns an error if the member has copies, which only the agent reconciles
+// and finalizes.
+func (a Agent) CheckUnused(ctx context.Context) error {
 	copies, err := a.Member.copies(ctx)
 	if err != nil || len(copies) == 0 {
 		return err
 	}
-	return hint.With(fmt.Errorf("removing the agent: %w: %d, for example %s/%s", errAgentNeeded, len(copies), copies[0].Namespace, copies[0].Name),
-		"Nothing was changed. Move the shops away by their placement first, or join with --mode agentless, or leave --remove-agent out.")
+	return hint.With(fmt.Errorf("deleting the agent: %w: %d, for example %s/%s", errAgentNeeded, len(copies), copies[0].Namespace, copies[0].Name),
+		"Nothing was changed. Change the placement of the EcommerceApps first, or join with --mode agentless, or omit --remove-agent.")
 }
 
-// Remove deletes the agent and its permissions, but no definition and no namespace.
+// Remove deletes the agent and its permissions, but neither CRDs nor the Namespace.
 func (a Agent) Remove(ctx context.Context) error {
 	plan, err := a.plan(a.Default)
 	if err != nil {
 		return err
 	}
 	for _, part := range []manifests.Plan{plan.Deployments(), plan.Surroundings()} {
-		if err := part.Remove(ctx, a.Member.Client, a.tell); err != nil {
+		if err := part.Remove(ctx, a.Member.Client, a.report); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// set is what the hub may do in a member of the mode.
+// set returns the manifests of the hub's permissions in a member of the mode.
 func set(mode v1.Mode) config.Set {
 	if mode == v1.ModeAgent {
 		return config.Agent
@@ -128,14 +128,14 @@ func set(mode v1.Mode) config.Set {
 	return config.Member
 }
 
-// Narrow takes away what the hub may do only in members of another mode than this,
-// once it has changed over. Coming from the agent, it waits until the hub has all
-// copies: nobody else could take those that the agent has.
+// Narrow revokes the permissions that the hub needs only in the other mode, after the
+// switch. Switching from the agent, it waits until all copies are managed by the hub,
+// which needs the permissions to take them over.
 func (m Member) Narrow(ctx context.Context, mode v1.Mode) error {
 	if mode == v1.ModeAgent {
-		return m.drop(ctx, rolesOf(config.MemberClusterRole))
+		return m.remove(ctx, rolesOf(config.MemberClusterRole))
 	}
-	err := wait.PollUntilContextCancel(ctx, handOverPeriod, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, handoverPeriod, true, func(ctx context.Context) (bool, error) {
 		copies, err := m.copies(ctx)
 		for i := range copies {
 			if copies[i].ManagedByMode() != mode.ManagedBy() {
@@ -145,23 +145,23 @@ func (m Member) Narrow(ctx context.Context, mode v1.Mode) error {
 		return err == nil, err
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return hint.With(fmt.Errorf("removing the agent's part: %w", errNotHandedOver),
-			"The hub goes on with it. Do not remove the agent until this command succeeds.")
+		return hint.With(fmt.Errorf("revoking the permissions for the agent: %w", errNotHandedOver),
+			"The hub continues with the handover. Do not delete the agent before this command succeeds.")
 	}
 	if err != nil {
 		return err
 	}
-	return m.drop(ctx, rolesOf(config.AgentRole))
+	return m.remove(ctx, rolesOf(config.AgentRole))
 }
 
-// copies are what a hub has in the member; none where there is no such kind.
+// copies returns the copies that a hub has in the member; none if the CRD is not installed.
 func (m Member) copies(ctx context.Context) ([]v1.EcommerceApp, error) {
 	list := &v1.EcommerceAppList{}
 	if err := m.Client.List(ctx, list); err != nil {
 		if meta.IsNoMatchError(err) {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("listing the shops of the member: %w", err)
+		return nil, fmt.Errorf("listing the EcommerceApps of the member: %w", err)
 	}
 	var copies []v1.EcommerceApp
 	for i := range list.Items {
@@ -172,18 +172,18 @@ func (m Member) copies(ctx context.Context) ([]v1.EcommerceApp, error) {
 	return copies, nil
 }
 
-// rolesOf are the objects that a role of the hub consists of, bindings first.
+// rolesOf returns the RBAC objects of one role of the hub, bindings first.
 func rolesOf(name string) []client.Object {
-	here := metav1.ObjectMeta{Namespace: config.Namespace, Name: name}
-	everywhere := metav1.ObjectMeta{Name: name}
+	namespaced := metav1.ObjectMeta{Namespace: config.Namespace, Name: name}
+	clusterWide := metav1.ObjectMeta{Name: name}
 	return []client.Object{
-		&rbacv1.ClusterRoleBinding{ObjectMeta: everywhere}, &rbacv1.ClusterRole{ObjectMeta: everywhere},
-		&rbacv1.RoleBinding{ObjectMeta: here}, &rbacv1.Role{ObjectMeta: here},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: clusterWide}, &rbacv1.ClusterRole{ObjectMeta: clusterWide},
+		&rbacv1.RoleBinding{ObjectMeta: namespaced}, &rbacv1.Role{ObjectMeta: namespaced},
 	}
 }
 
-// drop deletes objects. What is gone already is fine.
-func (m Member) drop(ctx context.Context, objects []client.Object) error {
+// remove deletes objects that may already be gone.
+func (m Member) remove(ctx context.Context, objects []client.Object) error {
 	for _, object := range objects {
 		if err := client.IgnoreNotFound(m.Client.Delete(ctx, object)); err != nil {
 			return fmt.Errorf("deleting %T %q: %w", object, object.GetName(), err)

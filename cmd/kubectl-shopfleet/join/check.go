@@ -12,52 +12,51 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 )
 
-// maxName is how long a member's name may be: it becomes a label's value.
+// maxName is the maximum length of the name of a member, which is also the value of a label.
 const maxName = 63
 
-// Why a cluster is not registered.
+// Why a cluster cannot be registered.
 var (
-	errName        = errors.New("not a name for a member")
+	errName        = errors.New("invalid name for a member")
 	errHubItself   = errors.New("it is the hub itself")
-	errAlready     = errors.New("it is a member already")
-	errAnother     = errors.New("the name belongs to another cluster")
-	errLeaving     = errors.New("it is leaving the fleet right now")
-	errSecretTaken = errors.New("the Secret exists")
+	errAlready     = errors.New("it is already a member")
+	errAnother     = errors.New("the name is taken by another cluster")
+	errLeaving     = errors.New("the MemberCluster is being deleted")
+	errSecretTaken = errors.New("the Secret already exists")
 )
 
-// ModeOf returns the mode that people call so; empty for any other word.
+// ModeOf returns the mode for a value of --mode; empty for any other.
 func ModeOf(word string) v1.Mode {
 	return map[string]v1.Mode{"agentless": v1.ModeAgentless, "agent": v1.ModeAgent}[word]
 }
 
-// Providers are the clouds that people may name.
+// Providers returns the values of --provider.
 func Providers() []string {
 	return []string{string(v1.ProviderAWS), string(v1.ProviderGCP), string(v1.ProviderAzure), string(v1.ProviderLocal)}
 }
 
-// CheckName tells whether a name can be a member's.
+// CheckName returns an error if a name is not valid for a member.
 func CheckName(name string) error {
 	problems := validation.IsDNS1123Subdomain(name)
 	if len(name) > maxName {
 		problems = append(problems, fmt.Sprintf("must be no more than %d characters", maxName))
 	}
 	if len(problems) > 0 {
-		return hint.With(fmt.Errorf("%q: %w: %s", name, errName, problems[0]), "Choose a name such as eu-1.")
+		return hint.With(fmt.Errorf("joining %q: %w: %s", name, errName, problems[0]), "Choose a name such as eu-1.")
 	}
 	return nil
 }
 
-// Known is what the hub knows that bears on a registration.
+// Known is the state of the hub before a registration.
 type Known struct {
 	// HubUID is the identity of the hub's cluster; empty when unknown.
 	HubUID  string
 	Members []v1.MemberCluster
-	// Secret is the one with the member's name, or nil.
+	// Secret is the Secret with the name of the member, or nil.
 	Secret *corev1.Secret
 }
 
-// Mode returns the mode that a member is to be in: the one that is asked for, or the
-// one that it is in, or without an agent.
+// Mode returns the mode to set: the requested one, else the current one, else agentless.
 func (k Known) Mode(name string, asked v1.Mode) v1.Mode {
 	for i := range k.Members {
 		if k.Members[i].Name == name {
@@ -67,20 +66,20 @@ func (k Known) Mode(name string, asked v1.Mode) v1.Mode {
 	return cmp.Or(asked, v1.ModeAgentless)
 }
 
-// Check tells what speaks against registering the cluster with this identity and
-// endpoint under the name. Overwrite allows to replace a Secret that may be another
-// cluster's.
+// Check returns an error if the cluster with this identity and endpoint must not be
+// registered under the name. Overwrite allows replacing a Secret that may register
+// another cluster.
 func (k Known) Check(name, uid string, at Endpoint, overwrite bool) error {
 	if uid == k.HubUID {
 		return hint.With(fmt.Errorf("joining %q: %w", name, errHubItself),
-			"Give the member's kubeconfig to --member-kubeconfig; --kubeconfig and --context choose the hub.")
+			"Name the kubeconfig of the member with --member-kubeconfig. --kubeconfig and --context choose the hub.")
 	}
 	known := false
 	for i := range k.Members {
 		member := &k.Members[i]
 		switch {
 		case member.Name != name && member.Status.ClusterUID == uid:
-			return hint.With(fmt.Errorf("joining %q: %w under the name %q", name, errAlready, member.Name),
+			return hint.With(fmt.Errorf("joining %q: %w, under the name %q", name, errAlready, member.Name),
 				"Use that name, or run first: kubectl shopfleet unjoin "+member.Name)
 		case member.Name != name:
 		case !member.DeletionTimestamp.IsZero():
@@ -89,7 +88,7 @@ func (k Known) Check(name, uid string, at Endpoint, overwrite bool) error {
 			known = true
 		case member.Status.ClusterUID != "":
 			return hint.With(fmt.Errorf("joining %q: %w", name, errAnother),
-				"Choose another name, or take that cluster out of the fleet first: kubectl shopfleet unjoin "+name)
+				"Choose another name, or remove that cluster first: kubectl shopfleet unjoin "+name)
 		}
 	}
 	if known || overwrite || k.Secret == nil {
@@ -100,13 +99,13 @@ func (k Known) Check(name, uid string, at Endpoint, overwrite bool) error {
 
 func (k Known) checkSecret(name string, at Endpoint) error {
 	secret := k.Secret.Namespace + "/" + k.Secret.Name
-	if _, ours := k.Secret.Labels[v1.MemberClusterLabel]; !ours {
-		return hint.With(fmt.Errorf("joining %q: %w: %s is no registration", name, errSecretTaken, secret),
+	if _, registration := k.Secret.Labels[v1.MemberClusterLabel]; !registration {
+		return hint.With(fmt.Errorf("joining %q: %w: %s is not a registration", name, errSecretTaken, secret),
 			"Choose another name, or replace the Secret with --overwrite.")
 	}
 	if stored, ok := endpointIn(k.Secret.Data[v1.KubeconfigKey]); ok && stored.Same(at) {
 		return nil
 	}
 	return hint.With(fmt.Errorf("joining %q: %w: %s registers another cluster, or this one at another address", name, errSecretTaken, secret),
-		"If this is the cluster that should have the name, repeat the command with --overwrite.")
+		"If this cluster should have the name, run the command again with --overwrite.")
 }

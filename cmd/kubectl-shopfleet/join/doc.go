@@ -1,19 +1,17 @@
-// Package join makes a cluster a member of the fleet, and ends that.
+// Package join makes a cluster a member of the fleet, and removes it.
 //
-// What: on the member, with the caller's credentials, a ServiceAccount with the
-// permissions that we ship and a token for it; on the hub the registration Secret
-// with that token and, where the caller says more about the cluster, the
-// MemberCluster. Then it waits until the hub reports the member ready.
+// What: on the member, with the user's credentials, a ServiceAccount with the
+// permissions of config/rbac and a token for it; on the hub the registration Secret
+// with that token, and a MemberCluster if the user sets provider, region, labels or
+// mode. Then it waits until the MemberCluster is ready. An agent is installed before the
+// hub relies on it, and the permissions of the other mode are revoked only after the
+// hub has switched.
 //
-// With an agent, it is installed before anything is left to it, and what the hub may do
-// only in the other mode is taken away once the hub has changed over, never before.
+// Not: no connection outlives the command, and the member is not validated: the hub
+// does that, and reports why a member is not ready.
 //
-// Not: no connection that outlives the command, and no judgement of the member:
-// the hub checks it and says why it is not ready.
-//
-// Trade-offs: all that the caller gives the hub is a token of one account. The
-// caller's own credentials never leave this process, so that they may be of any
-// kind, exec plugins included. Who the clusters are is compared by the UID of their
-// kube-system namespace before anything is written, since the hub would refuse the
-// same mistakes only afterwards.
+// Trade-offs: the hub receives only the token of one account. The user's credentials
+// never leave this process, so they may be of any kind, exec plugins included. Clusters
+// are compared by the UID of their kube-system namespace before anything is written,
+// because the hub would reject the same mistakes only afterwards.
 package join

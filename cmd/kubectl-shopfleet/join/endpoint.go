@@ -15,29 +15,28 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 )
 
-// errInsecure tells that a cluster's certificate would not be verified.
-var errInsecure = errors.New("the kubeconfig of the member skips the verification of its certificate")
+var errInsecure = errors.New("the kubeconfig of the member sets insecure-skip-tls-verify")
 
-// Endpoint is where a cluster is reached and how its certificate is verified.
+// Endpoint is the address of a cluster and what verifies its certificate.
 type Endpoint struct {
 	// Server is a URL.
 	Server string
-	// CA is a PEM bundle; empty for the public authorities.
+	// CA is a PEM bundle; if empty, public CAs are trusted.
 	CA []byte
-	// ServerName is the name in the certificate where it is not that of Server.
+	// ServerName is the name in the certificate, if it is not that of Server.
 	ServerName string
 }
 
-// EndpointOf returns where the configuration leads; server, unless empty, is
-// another address of the same cluster.
+// EndpointOf returns the endpoint of a configuration; server, unless empty, replaces its
+// address.
 func EndpointOf(caller *rest.Config, server string) (Endpoint, error) {
 	inline := rest.CopyConfig(caller)
 	if inline.Insecure {
-		return Endpoint{}, hint.With(errInsecure, "The hub sends its token only to a server that it can verify: "+
-			"give a kubeconfig with certificate-authority-data.")
+		return Endpoint{}, hint.With(errInsecure, "The hub sends its token only to a server whose certificate it can verify. "+
+			"Use a kubeconfig with certificate-authority-data.")
 	}
 	if err := rest.LoadTLSFiles(inline); err != nil {
-		return Endpoint{}, fmt.Errorf("reading the files that the kubeconfig of the member names: %w", err)
+		return Endpoint{}, fmt.Errorf("reading the certificate files of the kubeconfig of the member: %w", err)
 	}
 	e := Endpoint{Server: inline.Host, CA: inline.CAData, ServerName: inline.ServerName}
 	if server != "" {
@@ -46,12 +45,12 @@ func EndpointOf(caller *rest.Config, server string) (Endpoint, error) {
 	return e, nil
 }
 
-// Same tells whether two endpoints are certainly one cluster's.
+// Same reports whether two endpoints are certainly of one cluster.
 func (e Endpoint) Same(other Endpoint) bool {
 	return e.Server == other.Server && bytes.Equal(bytes.TrimSpace(e.CA), bytes.TrimSpace(other.CA))
 }
 
-// Loopback tells whether the server is an address of this very machine.
+// Loopback reports whether the server is a loopback address.
 func (e Endpoint) Loopback() bool {
 	address, err := url.Parse(e.Server)
 	if err != nil {
@@ -62,8 +61,8 @@ func (e Endpoint) Loopback() bool {
 	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
-// Kubeconfig returns the file that the hub is given: everything inline. The error
-// is what the hub would say against it.
+// Kubeconfig returns the kubeconfig for the hub, without references to files. It
+// returns an error if the hub would reject it.
 func (e Endpoint) Kubeconfig(name string, token Token) ([]byte, error) {
 	file := clientcmdapi.NewConfig()
 	file.CurrentContext = name
@@ -82,8 +81,8 @@ func (e Endpoint) Kubeconfig(name string, token Token) ([]byte, error) {
 	return raw, nil
 }
 
-// endpointIn reads the endpoint of a stored kubeconfig; false when it is none that
-// the hub would use.
+// endpointIn returns the endpoint of a stored kubeconfig, and false if the hub would
+// reject that.
 func endpointIn(raw []byte) (Endpoint, bool) {
 	access, err := kubeconfig.Parse(raw)
 	if err != nil {

@@ -19,34 +19,33 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 )
 
-// Hub is the hub's cluster.
+// Hub is the cluster of the hub.
 type Hub struct {
 	// Client is a client with a deadline for each request.
 	Client client.Client
-	// Namespace is where the hub looks for registration Secrets.
+	// Namespace is the one of the registration Secrets.
 	Namespace string
 }
 
-// Registration is what the hub is told about a member.
+// Registration is what is written to the hub about a member.
 type Registration struct {
 	Name       string
 	Kubeconfig []byte
-	// Mode says who turns copies into workloads there. One that differs from what the
-	// MemberCluster says is written.
+	// Mode is written if the MemberCluster has another.
 	Mode v1.Mode
-	// Provider, Region and Labels go into the MemberCluster. When all are empty it
-	// is left to the hub, which detects them.
+	// Provider, Region and Labels are those of the MemberCluster. If all are empty, the
+	// hub creates it and detects them.
 	Provider v1.Provider
 	Region   string
 	Labels   map[string]string
 }
 
-// Observe reads what the hub knows that bears on a registration.
+// Observe reads the state of the hub before a registration.
 func (h Hub) Observe(ctx context.Context, name string) (Known, error) {
 	var known Known
 	members := &v1.MemberClusterList{}
 	if err := h.Client.List(ctx, members); err != nil {
-		return known, fmt.Errorf("listing the members of the hub: %w", err)
+		return known, fmt.Errorf("listing MemberClusters: %w", err)
 	}
 	known.Members = members.Items
 	secret := &corev1.Secret{}
@@ -61,8 +60,8 @@ func (h Hub) Observe(ctx context.Context, name string) (Known, error) {
 	return known, err
 }
 
-// UID returns the identity of the hub's cluster, or nothing to who may not read it:
-// they can still join members, and the hub checks for itself.
+// UID returns the identity of the hub's cluster. It is empty if the user may not read
+// that: they can still join members, because the hub checks it as well.
 func (h Hub) UID(ctx context.Context) (string, error) {
 	uid, err := Identity(ctx, h.Client)
 	if err != nil && !apierrors.IsForbidden(err) {
@@ -71,8 +70,8 @@ func (h Hub) UID(ctx context.Context) (string, error) {
 	return uid, nil
 }
 
-// RunsInside tells whether the hub's process is a pod of the hub's cluster. Who may
-// not list pods learns nothing.
+// RunsInside reports whether the hub runs in a pod of its cluster; false if the user may
+// not list pods.
 func (h Hub) RunsInside(ctx context.Context) bool {
 	pods := &corev1.PodList{}
 	if err := h.Client.List(ctx, pods, client.InNamespace(h.Namespace)); err != nil {
@@ -86,8 +85,8 @@ func (h Hub) RunsInside(ctx context.Context) bool {
 	return false
 }
 
-// Register writes the MemberCluster, where there is something to say about it, and
-// then the Secret, so that the first connection knows all.
+// Register writes the MemberCluster, if there is something to set, and then the Secret,
+// so that the hub has everything when it first connects.
 func (h Hub) Register(ctx context.Context, r Registration) error {
 	if r.Provider != "" || r.Region != "" || len(r.Labels) > 0 {
 		if err := apply(ctx, h.Client, r.memberCluster()); err != nil {
@@ -99,14 +98,14 @@ func (h Hub) Register(ctx context.Context, r Registration) error {
 	}
 	err := apply(ctx, h.Client, r.secret(h.Namespace))
 	if apierrors.IsNotFound(err) {
-		return hint.With(err, "The hub has no namespace "+h.Namespace+": kubectl apply -f config/rbac/hub, "+
-			"or name the one that cmd/hub was started with by --hub-namespace.")
+		return hint.With(err, "The hub has no Namespace "+h.Namespace+". Install it: kubectl shopfleet install hub. "+
+			"If the hub runs in another one, name that with --hub-namespace.")
 	}
 	return err
 }
 
-// setMode makes the MemberCluster say the mode. It is no apply, which would take back
-// what an earlier one said about provider, region and labels.
+// setMode sets the mode of the MemberCluster. It is not an apply, because that would
+// remove the provider, region and labels of an earlier one.
 func (h Hub) setMode(ctx context.Context, r Registration) error {
 	member := &v1.MemberCluster{}
 	err := h.Client.Get(ctx, client.ObjectKey{Name: r.Name}, member)
@@ -160,49 +159,47 @@ func (r Registration) secret(namespace string) *unstructured.Unstructured {
 	return object
 }
 
-// errNotMember tells that there is nothing to remove.
 var errNotMember = errors.New("not a member of this fleet")
 
-// Leaving is what was found of a member that leaves.
+// Leaving is a member that leaves the fleet.
 type Leaving struct {
 	Name string
-	// UID is the cluster's identity; empty when the hub never connected.
+	// UID is the identity of the cluster; empty if the hub never connected.
 	UID string
-	// Apps is the number of shops that were placed there, and Mode who runs them.
+	// Apps is the number of EcommerceApps that are placed there.
 	Apps int32
 	Mode v1.Mode
 
 	member, secret bool
-	// at is where the Secret leads.
+	// at is the endpoint in the Secret.
 	at Endpoint
 }
 
-// Stays says what the hub leaves behind.
+// Stays describes what keeps running in the member.
 func (l Leaving) Stays() string {
 	switch {
 	case l.Apps == 0:
 		return "What runs there stays."
 	case l.Mode == v1.ModeAgent:
-		return fmt.Sprintf("What runs there stays: %d of the fleet's shops, which its agent repairs and nobody updates now.", l.Apps)
+		return fmt.Sprintf("Its EcommerceApps (%d) keep running. The agent repairs them, but the hub no longer updates them.", l.Apps)
 	default:
-		return fmt.Sprintf("What runs there stays: %d of the fleet's shops, which nobody repairs or updates now.", l.Apps)
+		return fmt.Sprintf("Its EcommerceApps (%d) keep running, but are no longer updated or repaired.", l.Apps)
 	}
 }
 
-// errOtherCluster tells that a kubeconfig leads to another cluster than the member.
-var errOtherCluster = errors.New("the kubeconfig leads to another cluster, or may do so")
+var errOtherCluster = errors.New("the kubeconfig may be that of another cluster")
 
-// Verify tells whether the cluster with this identity and endpoint is the member
-// that leaves. In doubt it is not.
+// Verify returns an error unless the cluster with this identity and endpoint certainly is
+// the member that leaves.
 func (l Leaving) Verify(hubUID, uid string, at Endpoint) error {
 	if uid != hubUID && (l.UID == uid || l.UID == "" && l.secret && l.at.Same(at)) {
 		return nil
 	}
-	return hint.With(fmt.Errorf("revoking on %q: %w", l.Name, errOtherCluster),
-		"Nothing was changed. Give the kubeconfig of "+l.Name+", or leave --revoke out.")
+	return hint.With(fmt.Errorf("verifying that the kubeconfig is that of %q: %w", l.Name, errOtherCluster),
+		"Nothing was changed. Name the kubeconfig of "+l.Name+" with --member-kubeconfig, or omit --revoke and --remove-agent.")
 }
 
-// Find looks for a member by its name.
+// Find returns a member by its name.
 func (h Hub) Find(ctx context.Context, name string) (Leaving, error) {
 	l := Leaving{Name: name}
 	member := &v1.MemberCluster{}
@@ -221,13 +218,13 @@ func (h Hub) Find(ctx context.Context, name string) (Leaving, error) {
 		return l, fmt.Errorf("reading Secret %q: %w", h.Namespace+"/"+name, err)
 	}
 	if !l.member && !l.secret {
-		return l, hint.With(fmt.Errorf("%q: %w", name, errNotMember), "See the members: kubectl shopfleet clusters.")
+		return l, hint.With(fmt.Errorf("finding MemberCluster %q: %w", name, errNotMember), "List all: kubectl shopfleet clusters")
 	}
 	return l, nil
 }
 
-// Remove deletes the Secret, unless it is somebody else's, and the MemberCluster.
-// The hub then lets go of the cluster and leaves what runs there alone.
+// Remove deletes the Secret, if it is a registration, and the MemberCluster. The hub then
+// disconnects, and changes nothing in the member.
 func (h Hub) Remove(ctx context.Context, l Leaving) error {
 	if l.secret {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: l.Name}}

@@ -22,22 +22,21 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 )
 
-// Member is a cluster that the caller administrates.
+// Member is a cluster of which the user is an administrator.
 type Member struct {
-	// Config is how the caller reaches the cluster.
+	// Config has the user's credentials.
 	Config *rest.Config
 	// Client is a client of Config with a deadline for each request.
 	Client client.Client
 }
 
-// Token is a credential of the hub's account in a member.
+// Token is a token of the hub's ServiceAccount in a member.
 type Token struct {
 	Value     string
 	ExpiresAt time.Time
 }
 
-// Identity returns the UID of the cluster's kube-system namespace, which tells
-// clusters apart.
+// Identity returns the UID of the kube-system namespace, which identifies the cluster.
 func Identity(ctx context.Context, c client.Reader) (string, error) {
 	system := &corev1.Namespace{}
 	if err := c.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
@@ -50,7 +49,7 @@ func Identity(ctx context.Context, c client.Reader) (string, error) {
 func Kubernetes(ctx context.Context, config *rest.Config) (string, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return "", fmt.Errorf("making a client of %s: %w", config.Host, err)
+		return "", fmt.Errorf("creating a client for %s: %w", config.Host, err)
 	}
 	var info struct {
 		GitVersion string `json:"gitVersion"`
@@ -65,7 +64,7 @@ func Kubernetes(ctx context.Context, config *rest.Config) (string, error) {
 	return info.GitVersion, nil
 }
 
-// Grant applies the account of the hub and its permissions in a member of the mode.
+// Grant applies the ServiceAccount of the hub and its permissions for the mode.
 func (m Member) Grant(ctx context.Context, mode v1.Mode) error {
 	objects, err := set(mode).Objects()
 	if err != nil {
@@ -74,8 +73,8 @@ func (m Member) Grant(ctx context.Context, mode v1.Mode) error {
 	for _, object := range objects {
 		err := apply(ctx, m.Client, object)
 		if apierrors.IsForbidden(err) {
-			return hint.With(err, "The kubeconfig of the member must be an administrator's: it grants the hub permissions, "+
-				"and nobody may grant more than they have.")
+			return hint.With(err, "You must be an administrator of the member, because you can only grant permissions that you have. "+
+				"Use another kubeconfig with --member-kubeconfig.")
 		}
 		if err != nil {
 			return err
@@ -84,29 +83,29 @@ func (m Member) Grant(ctx context.Context, mode v1.Mode) error {
 	return nil
 }
 
-// Mint asks for a token of the hub's account that is valid for the given time, at
-// least ten minutes. The cluster may shorten it.
+// Mint requests a token of the hub's ServiceAccount. The TTL is at least ten minutes, and
+// the cluster may shorten it.
 func (m Member) Mint(ctx context.Context, ttl time.Duration) (Token, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubServiceAccount}}
 	request := &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(ttl / time.Second))},
 	}
 	if err := m.Client.SubResource("token").Create(ctx, account, request); err != nil {
-		return Token{}, fmt.Errorf("asking for a token of %s/%s: %w", account.Namespace, account.Name, err)
+		return Token{}, fmt.Errorf("requesting a token for ServiceAccount %s/%s: %w", account.Namespace, account.Name, err)
 	}
 	return Token{Value: request.Status.Token, ExpiresAt: request.Status.ExpirationTimestamp.Time}, nil
 }
 
-// Revoke takes the hub's permissions and its account away, which ends its tokens
-// at once. The namespace stays. What is gone already is fine.
+// Revoke deletes the hub's permissions and ServiceAccount, which invalidates its tokens
+// at once. The Namespace stays.
 func (m Member) Revoke(ctx context.Context) error {
-	return m.drop(ctx, append(
+	return m.remove(ctx, append(
 		slices.Concat(rolesOf(config.MemberClusterRole), rolesOf(config.AgentRole)),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubServiceAccount}},
 	))
 }
 
-// apply writes the whole intent; fields of other managers in it are taken over.
+// apply applies the full intent, and takes over its fields from other managers.
 func apply(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
 	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner(manifests.FieldManager), client.ForceOwnership)
 	if err != nil {

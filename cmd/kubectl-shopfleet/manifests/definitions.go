@@ -18,39 +18,39 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 )
 
-// Why definitions are not as they should be.
+// Why a CRD cannot be applied or deleted.
 var (
-	// ErrNotEstablished tells that a definition was applied and is not served.
+	// ErrNotEstablished is returned if a CRD was applied and is not served in time.
 	ErrNotEstablished = errors.New("not established")
-	// ErrTerminating tells that an object is still being deleted.
+	// ErrTerminating is returned if an object is not deleted in time.
 	ErrTerminating = errors.New("still being deleted")
-	// ErrInUse tells that a definition has objects.
-	ErrInUse = errors.New("it has objects")
+	// ErrInUse is returned if a CRD has objects.
+	ErrInUse = errors.New("the CRD has objects")
 )
 
 const (
-	// patience bounds the wait for a definition: a server under load takes some
-	// seconds, and more to delete one.
-	patience = 30 * time.Second
-	glance   = 200 * time.Millisecond
+	// pollTimeout bounds the wait for a CRD. A server under load takes some seconds to
+	// establish one, and more to delete it.
+	pollTimeout = 30 * time.Second
+	pollPeriod  = 200 * time.Millisecond
 )
 
-// errLate is the cause of the end of a wait that took too long.
-var errLate = errors.New("waited " + patience.String())
+// errPollTimeout is the cause of a poll that ends after pollTimeout.
+var errPollTimeout = errors.New("waited " + pollTimeout.String())
 
-// poll repeats the check until it is true. It returns errLate after patience.
+// poll repeats the check until it returns true. It returns errPollTimeout after pollTimeout.
 func poll(ctx context.Context, check func(context.Context) (bool, error)) error {
-	bounded, cancel := context.WithTimeoutCause(ctx, patience, errLate)
+	bounded, cancel := context.WithTimeoutCause(ctx, pollTimeout, errPollTimeout)
 	defer cancel()
-	err := wait.PollUntilContextCancel(bounded, glance, true, check)
-	// A request may have ended with the wait: its error says less than the cause.
-	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(bounded), errLate) {
-		return errLate
+	err := wait.PollUntilContextCancel(bounded, pollPeriod, true, check)
+	// The error may be that of a request which the timeout has interrupted.
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(bounded), errPollTimeout) {
+		return errPollTimeout
 	}
 	return err
 }
 
-// await waits until the definitions are served.
+// await waits until the CRDs are served.
 func (a applier) await(ctx context.Context, definitions []*unstructured.Unstructured) error {
 	for _, definition := range definitions {
 		if a.dryRun {
@@ -66,8 +66,8 @@ func (a applier) await(ctx context.Context, definitions []*unstructured.Unstruct
 			established, why = condition(live, "Established")
 			return established, nil
 		})
-		if errors.Is(err, errLate) {
-			return fmt.Errorf("definition %q: %w: %s", definition.GetName(), ErrNotEstablished, why)
+		if errors.Is(err, errPollTimeout) {
+			return fmt.Errorf("waiting for CRD %q: %w: %s", definition.GetName(), ErrNotEstablished, why)
 		}
 		if err != nil {
 			return err
@@ -76,20 +76,20 @@ func (a applier) await(ctx context.Context, definitions []*unstructured.Unstruct
 	return nil
 }
 
-// gone waits until an object that is being deleted is no more.
+// gone waits until an object that is being deleted is gone.
 func (a applier) gone(ctx context.Context, object *unstructured.Unstructured) error {
 	err := poll(ctx, func(ctx context.Context) (bool, error) {
 		live, err := a.read(ctx, object)
 		return live == nil, err
 	})
-	if errors.Is(err, errLate) {
-		return hint.With(fmt.Errorf("%s: %w", Name(object), ErrTerminating),
-			"It waits for what its finalizers name. See them: kubectl get "+Name(object)+" -o yaml, and run this command again when it is gone.")
+	if errors.Is(err, errPollTimeout) {
+		return hint.With(fmt.Errorf("waiting for %s to be gone: %w", Name(object), ErrTerminating),
+			"See its finalizers: kubectl get "+Name(object)+" -o yaml. Run this command again when the object is gone.")
 	}
 	return err
 }
 
-// Gone waits until the plan's objects, which were removed, are no more.
+// Gone waits until the removed objects of the plan are gone.
 func (p Plan) Gone(ctx context.Context, c client.Client) error {
 	a := applier{client: c}
 	for _, object := range p.Objects {
@@ -100,7 +100,7 @@ func (p Plan) Gone(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// condition reads a condition of an object's status, and why it is not true.
+// condition reports whether a condition of an object is true, and its message.
 func condition(object *unstructured.Unstructured, kind string) (bool, string) {
 	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
 	if err != nil {
@@ -117,8 +117,8 @@ func condition(object *unstructured.Unstructured, kind string) (bool, string) {
 	return false, "no condition " + kind
 }
 
-// CheckUnused refuses with ErrInUse when one of the plan's definitions has objects
-// in the cluster: they would be deleted with it.
+// CheckUnused returns ErrInUse if a CRD of the plan has an object in the cluster,
+// which would be deleted with it.
 func (p Plan) CheckUnused(ctx context.Context, c client.Client) error {
 	for _, definition := range p.Definitions().Objects {
 		list, err := listOf(definition)
@@ -129,30 +129,30 @@ func (p Plan) CheckUnused(ctx context.Context, c client.Client) error {
 		switch {
 		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		case err != nil:
-			return fmt.Errorf("listing the objects of %s: %w", definition.GetName(), err)
+			return fmt.Errorf("listing the objects of CRD %q: %w", definition.GetName(), err)
 		case len(list.Items) > 0:
 			name := strings.TrimPrefix(list.Items[0].GetNamespace()+"/"+list.Items[0].GetName(), "/")
 			return hint.With(fmt.Errorf("deleting %s: %w: %s", Name(definition), ErrInUse, name),
-				"With a definition go all its objects, and what they run. Nothing was deleted. See them with kubectl get "+
-					definition.GetName()+" -A, delete them while the process still runs, and come back.")
+				"Nothing was deleted. List its objects: kubectl get "+definition.GetName()+" -A. "+
+					"Deleting the CRD deletes them and what they run, so delete them first, while their controller still runs.")
 		}
 	}
 	return nil
 }
 
-// listOf is an empty list of the kind that a definition defines.
+// listOf returns an empty list of the kind of a CRD.
 func listOf(definition *unstructured.Unstructured) (*unstructured.UnstructuredList, error) {
 	group, _, err := unstructured.NestedString(definition.Object, "spec", "group")
 	if err != nil {
-		return nil, fmt.Errorf("reading the group of %q: %w", definition.GetName(), err)
+		return nil, fmt.Errorf("reading the group of CRD %q: %w", definition.GetName(), err)
 	}
 	kind, _, err := unstructured.NestedString(definition.Object, "spec", "names", "kind")
 	if err != nil {
-		return nil, fmt.Errorf("reading the kind of %q: %w", definition.GetName(), err)
+		return nil, fmt.Errorf("reading the kind of CRD %q: %w", definition.GetName(), err)
 	}
 	versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	if err != nil {
-		return nil, fmt.Errorf("reading the versions of %q: %w", definition.GetName(), err)
+		return nil, fmt.Errorf("reading the versions of CRD %q: %w", definition.GetName(), err)
 	}
 	list := &unstructured.UnstructuredList{}
 	for _, item := range versions {

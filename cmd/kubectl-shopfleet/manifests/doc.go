@@ -1,20 +1,20 @@
-// Package manifests puts our processes into a cluster, and takes them out.
+// Package manifests applies the objects of the hub or of a spoke to a cluster, and deletes them.
 //
-// What: a plan is a list of objects, which is applied in its order with
-// server-side apply. Definitions are waited for before anything that follows. A
-// Deployment is followed until all its pods are of the new generation, and when
-// that does not happen in time the pods are asked why. Removing goes backwards.
+// What: a Plan is a list of objects that is applied in order with server-side apply,
+// waiting for CRDs before anything that follows. A Rollout waits for a Deployment, and
+// explains with the state of its pods why it is not ready in time. Objects are deleted
+// in reverse order.
 //
-// Not: it does not know what is installed (package config does) and prints nothing.
+// Not: it does not know which objects to install (package config does), and prints nothing.
 //
 // Trade-offs:
-//   - What an apply would change is asked for in a dry run and compared with what is
-//     there, managed fields included. So nothing is written to what is as it should
-//     be, and an upgrade is the same command. The price is a second request an object.
-//   - Fields of other managers in our intent are taken over: whoever scaled the
-//     Deployment by hand finds it scaled back.
-//   - An object that an older version had and this one has not is not deleted.
-//   - Namespaces and definitions are never removed with the rest: with them go the
-//     registrations and every shop. Definitions have a way of their own, which
-//     refuses while one object of theirs is left.
+//   - A dry run of each apply is compared with the live object, managed fields
+//     included, so that nothing is written to an object that is already as it should
+//     be, and an upgrade is the same command. The price is a second request per object.
+//   - Fields of other managers in our intent are taken over: a Deployment that was
+//     scaled by hand is scaled back.
+//   - An object of an older version that is no longer part of the plan is not deleted.
+//   - Namespaces and CRDs are not deleted with the rest, because that deletes the
+//     registrations and every EcommerceApp. Deleting CRDs is a separate step, which
+//     fails while one of them has an object.
 package manifests

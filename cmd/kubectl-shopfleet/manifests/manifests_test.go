@@ -21,13 +21,13 @@ func object(apiVersion, kind, name string) *unstructured.Unstructured {
 	return o
 }
 
-func TestDoneSpeaksAsKubectlDoes(t *testing.T) {
+func TestResultString(t *testing.T) {
 	deployment, namespace := object("apps/v1", "Deployment", "shopfleet-hub"), object("v1", "Namespace", "shopfleet-system")
 	for want, done := range map[string]Result{
 		"deployment.apps/shopfleet-hub created":                     {Object: deployment, Action: Created},
 		"namespace/shopfleet-system unchanged":                      {Object: namespace, Action: Unchanged},
 		"deployment.apps/shopfleet-hub configured (server dry run)": {Object: deployment, Action: Configured, DryRun: true},
-		"deployment.apps/shopfleet-hub created (server dry run, not checked: its namespace is not there yet)": {
+		"deployment.apps/shopfleet-hub created (server dry run, not validated: its namespace does not exist yet)": {
 			Object: deployment, Action: Created, DryRun: true, Unchecked: true,
 		},
 	} {
@@ -37,7 +37,7 @@ func TestDoneSpeaksAsKubectlDoes(t *testing.T) {
 	}
 }
 
-func TestSameLooksAtAllThatIsStored(t *testing.T) {
+func TestSame(t *testing.T) {
 	live := object("v1", "ConfigMap", "a")
 	live.SetResourceVersion("7")
 	live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply}})
@@ -48,7 +48,7 @@ func TestSameLooksAtAllThatIsStored(t *testing.T) {
 	}
 	outcome.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply}})
 	if same(live, outcome) {
-		t.Error("another owner is no difference")
+		t.Error("another field manager makes no difference")
 	}
 	if live.GetResourceVersion() != "7" {
 		t.Error("comparing changed the object")
@@ -70,11 +70,11 @@ func TestProgress(t *testing.T) {
 		done       bool
 		says       string
 	}{
-		"new":          {deployment(1, 0, 0, 0, 0), false, "waiting for the cluster to take it up"},
-		"not seen yet": {deployment(2, 1, 2, 2, 2), false, "waiting for the cluster to take it up"},
-		"making pods":  {deployment(2, 2, 2, 1, 2), false, "1 of 2 pods made"},
+		"new":          {deployment(1, 0, 0, 0, 0), false, "waiting for the Deployment controller"},
+		"not seen yet": {deployment(2, 1, 2, 2, 2), false, "waiting for the Deployment controller"},
+		"making pods":  {deployment(2, 2, 2, 1, 2), false, "1 of 2 pods updated"},
 		"starting":     {deployment(1, 1, 2, 2, 1), false, "1 of 2 pods ready"},
-		"old ones end": {deployment(2, 2, 3, 2, 2), false, "1 old pods are ending"},
+		"old ones end": {deployment(2, 2, 3, 2, 2), false, "1 old pods are terminating"},
 		"done":         {deployment(2, 2, 2, 2, 2), true, "2 of 2 pods ready"},
 		"scaled down":  {deployment(3, 3, 2, 2, 2), true, "2 of 2 pods ready"},
 	} {
@@ -86,7 +86,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-func TestTrouble(t *testing.T) {
+func TestProblem(t *testing.T) {
 	waiting := func(reason string) corev1.ContainerStatus {
 		return corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "m"}}}
 	}
@@ -102,10 +102,10 @@ func TestTrouble(t *testing.T) {
 		"it crashes": {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{crashed}}, "CrashLoopBackOff", "m (exit code 2)", "kubectl logs"},
 		"no node": {corev1.PodStatus{Conditions: []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "full",
-		}}}, "Unschedulable", "full", "No node takes the pod"},
+		}}}, "Unschedulable", "full", "No node fits the pod"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reason, says := trouble(&corev1.Pod{Status: test.status})
+			reason, says := problem(&corev1.Pod{Status: test.status})
 			if reason != test.reason || says != test.says {
 				t.Errorf("%q, %q; want %q, %q", reason, says, test.reason, test.says)
 			}
@@ -116,7 +116,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// TestPartsOfAPlan: what is removed with the rest, and what is not.
+// TestPartsOfAPlan checks what is removed with the rest, and that the Namespace is not.
 func TestPartsOfAPlan(t *testing.T) {
 	objects, err := config.Hub.Install(config.Installation{})
 	if err != nil {

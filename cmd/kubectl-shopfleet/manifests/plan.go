@@ -16,13 +16,13 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 )
 
-// FieldManager is the server-side apply manager of all that the program writes.
+// FieldManager is the field manager of everything that the program applies.
 const FieldManager = "shopfleet-cli"
 
-// Action is what was done to an object.
+// Action is what Apply or Remove did to an object.
 type Action string
 
-// The actions, in kubectl's words.
+// The actions are named as kubectl names them.
 const (
 	Created    Action = "created"
 	Configured Action = "configured"
@@ -30,46 +30,46 @@ const (
 	Deleted    Action = "deleted"
 )
 
-// Done is what was done to one object, or would be.
+// Result is what was done to one object, or would be without a dry run.
 type Result struct {
 	Object *unstructured.Unstructured
 	Action Action
-	// DryRun tells that nothing was changed.
+	// DryRun is set if nothing was changed.
 	DryRun bool
-	// Unchecked tells that the server could not try it in a dry run, since the
-	// object's namespace is not there yet.
+	// Unchecked is set if the server could not validate the object in a dry run, because
+	// its namespace does not exist yet.
 	Unchecked bool
 }
 
-// String is kubectl's: "deployment.apps/shopfleet-hub created".
-func (d Result) String() string {
-	text := Name(d.Object) + " " + string(d.Action)
+// String returns what kubectl prints: "deployment.apps/shopfleet-hub created".
+func (r Result) String() string {
+	text := Name(r.Object) + " " + string(r.Action)
 	switch {
-	case d.Unchecked:
-		return text + " (server dry run, not checked: its namespace is not there yet)"
-	case d.DryRun:
+	case r.Unchecked:
+		return text + " (server dry run, not validated: its namespace does not exist yet)"
+	case r.DryRun:
 		return text + " (server dry run)"
 	}
 	return text
 }
 
-// Name is what kubectl calls an object: "deployment.apps/shopfleet-hub".
+// Name returns the name of an object for kubectl: "deployment.apps/shopfleet-hub".
 func Name(object *unstructured.Unstructured) string {
 	kind := object.GroupVersionKind()
 	return strings.ToLower(schema.GroupKind{Group: kind.Group, Kind: kind.Kind}.String()) + "/" + object.GetName()
 }
 
-// Plan is what is installed in a cluster.
+// Plan is a list of objects to apply or to remove.
 type Plan struct {
-	// Objects are applied in this order and removed in the opposite one.
+	// Objects are applied in this order and removed in reverse.
 	Objects []*unstructured.Unstructured
-	// DryRun asks the server and changes nothing.
+	// DryRun sends dry-run requests only.
 	DryRun bool
 }
 
-// Apply applies the objects and tells the report, which may be nil, what was done
-// to each. It stops at the first error; what was applied stays, and applying again
-// goes on. The client's requests must have deadlines.
+// Apply applies the objects and reports what was done to each; report may be nil. It
+// stops at the first error, and continues there when it is called again. The requests
+// of the client must have deadlines.
 func (p Plan) Apply(ctx context.Context, c client.Client, report func(Result)) error {
 	a := applier{client: c, dryRun: p.DryRun, absent: map[string]bool{}}
 	var definitions []*unstructured.Unstructured
@@ -94,15 +94,15 @@ func (p Plan) Apply(ctx context.Context, c client.Client, report func(Result)) e
 	return a.await(ctx, definitions)
 }
 
-// explain adds advice where the server's words are not enough.
+// explain adds a hint to errors of the API server.
 func explain(err error) error {
 	switch {
 	case apierrors.IsForbidden(err):
-		return hint.With(err, "Installing needs an administrator of the cluster: it grants permissions, and nobody may grant "+
-			"more than they have. What was applied stays; the same command goes on from there.")
+		return hint.With(err, "You must be an administrator of the cluster, because you can only grant permissions that you have. "+
+			"Run the same command again with other credentials; it continues where it stopped.")
 	case apierrors.IsInvalid(err):
-		return hint.With(err, "A field of an object that is there already cannot change, or the cluster's Kubernetes is older "+
-			"than what is supported. See what would change: kubectl shopfleet install --help, --dry-run=server.")
+		return hint.With(err, "An existing object has a field that cannot be changed, or the version of Kubernetes is not supported. "+
+			"See what would change: add --dry-run=server to the command.")
 	}
 	return err
 }
@@ -110,11 +110,11 @@ func explain(err error) error {
 type applier struct {
 	client client.Client
 	dryRun bool
-	// absent are namespaces that a dry run would have made.
+	// absent are namespaces that a dry run would have created.
 	absent map[string]bool
 }
 
-// apply applies one object, unless it is as it should be.
+// apply applies one object, unless that would change nothing.
 func (a applier) apply(ctx context.Context, object *unstructured.Unstructured) (Result, error) {
 	done := Result{Object: object, DryRun: a.dryRun}
 	live, err := a.read(ctx, object)
@@ -122,7 +122,7 @@ func (a applier) apply(ctx context.Context, object *unstructured.Unstructured) (
 		return done, err
 	}
 	if live != nil && live.GetDeletionTimestamp() != nil && !a.dryRun {
-		// What is written to it now would go with it.
+		// It would be deleted with the changes.
 		if err := a.gone(ctx, object); err != nil {
 			return done, err
 		}
@@ -153,14 +153,14 @@ func (a applier) apply(ctx context.Context, object *unstructured.Unstructured) (
 	return done, err
 }
 
-// same tells whether an apply would change nothing that is stored. The server sets
-// the time of a manager's entry only when it stores something.
+// same reports whether an apply would change nothing. The server only updates the time
+// of a managed fields entry when it stores a change.
 func same(live, outcome *unstructured.Unstructured) bool {
 	return equality.Semantic.DeepEqual(stored(live), stored(outcome))
 }
 
-// stored leaves out what a dry run does not know, and the status: it may change
-// between the two answers, and is nobody's intent.
+// stored omits what a dry run does not return, and the status, which may change between
+// the two responses.
 func stored(object *unstructured.Unstructured) map[string]any {
 	kept := object.DeepCopy()
 	kept.SetResourceVersion("")
@@ -171,7 +171,7 @@ func stored(object *unstructured.Unstructured) map[string]any {
 	return kept.Object
 }
 
-// read returns the object as it is in the cluster, or nothing.
+// read returns the live object, or nil if there is none.
 func (a applier) read(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live := empty(object)
 	err := a.client.Get(ctx, client.ObjectKeyFromObject(object), live)
@@ -184,7 +184,7 @@ func (a applier) read(ctx context.Context, object *unstructured.Unstructured) (*
 	return live, nil
 }
 
-// write applies the whole intent; fields of other managers in it are taken over.
+// write applies the full intent, and takes over its fields from other managers.
 func (a applier) write(ctx context.Context, object *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
 	outcome := object.DeepCopy()
 	options := []client.ApplyOption{client.FieldOwner(FieldManager), client.ForceOwnership}
@@ -197,7 +197,7 @@ func (a applier) write(ctx context.Context, object *unstructured.Unstructured, d
 	return outcome, nil
 }
 
-// empty is an object that has nothing but its kind and name.
+// empty returns an object with the kind and name of another.
 func empty(object *unstructured.Unstructured) *unstructured.Unstructured {
 	bare := &unstructured.Unstructured{}
 	bare.SetGroupVersionKind(object.GroupVersionKind())

@@ -12,20 +12,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Deployments are the Deployments of a plan. They are removed first: a process that
-// ends still needs its permissions to hand over its lease.
+// Deployments returns the Deployments of a plan. They are removed first: a controller
+// that stops needs its permissions to release its Lease.
 func (p Plan) Deployments() Plan {
 	return p.only(func(kind string) bool { return kind == kindDeployment })
 }
 
-// Surroundings are all of a plan but Deployments, namespaces and definitions.
+// Surroundings returns all objects but Deployments, namespaces and CRDs.
 func (p Plan) Surroundings() Plan {
 	return p.only(func(kind string) bool {
 		return kind != kindDeployment && kind != kindNamespace && kind != kindDefinition
 	})
 }
 
-// Definitions are the definitions of a plan. With them go all their objects: see CheckUnused.
+// Definitions returns the CRDs of a plan. Deleting them deletes all their objects: see CheckUnused.
 func (p Plan) Definitions() Plan {
 	return p.only(func(kind string) bool { return kind == kindDefinition })
 }
@@ -40,8 +40,8 @@ func (p Plan) only(of func(kind string) bool) Plan {
 	return kept
 }
 
-// Remove deletes all objects of the plan, the last one first, and tells the report,
-// which may be nil, of those that were there. Deployments are gone when their pods are.
+// Remove deletes the objects of the plan in reverse order, and reports those that
+// existed; report may be nil. A Deployment is gone when its pods are.
 func (p Plan) Remove(ctx context.Context, c client.Client, report func(Result)) error {
 	options := []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationForeground)}
 	if p.DryRun {
@@ -61,7 +61,7 @@ func (p Plan) Remove(ctx context.Context, c client.Client, report func(Result)) 
 	return nil
 }
 
-// Lease is the lease of a process, which outlives it.
+// Lease returns the Lease of a leader election, which no manifest has.
 func Lease(namespace, name string) *unstructured.Unstructured {
 	lease := &unstructured.Unstructured{}
 	lease.SetAPIVersion("coordination.k8s.io/v1")

@@ -15,28 +15,28 @@ import (
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/watch"
 )
 
-// Why a wait ended without what was waited for.
+// Why a wait ended early.
 var (
-	// ErrNotRolledOut tells that a Deployment's pods did not become ready in time.
+	// ErrNotRolledOut is returned if the pods of a Deployment are not ready in time.
 	ErrNotRolledOut = errors.New("not rolled out")
-	// ErrNotStopped tells that a Deployment's pods did not end in time.
+	// ErrNotStopped is returned if the pods of a Deployment do not stop in time.
 	ErrNotStopped = errors.New("not stopped")
 )
 
 // Rollout is a wait for one Deployment.
 type Rollout struct {
-	// Query follows objects of the cluster; what to list is filled in. Its clients
-	// know apps/v1 and v1.
+	// Query watches the cluster. List and Options are set here. The scheme of its
+	// clients must have apps/v1 and v1.
 	Query           watch.Query
 	Namespace, Name string
-	// Report is told the progress whenever it changes; it may be nil.
+	// Report receives the progress whenever it changes; it may be nil.
 	Report func(string)
 }
 
-// Wait waits until all replicas are of the Deployment's generation and available.
-// A context that ends with a deadline gives ErrNotRolledOut with what the pods say.
+// Wait blocks until all replicas are up to date and available. After the deadline of
+// ctx it returns ErrNotRolledOut with the reason from the pods.
 func (r Rollout) Wait(ctx context.Context) error {
-	last := "no such Deployment"
+	last := "the Deployment does not exist"
 	err := r.only().Run(ctx, func(objects []client.Object) (bool, error) {
 		for _, object := range objects {
 			deployment, ok := object.(*appsv1.Deployment)
@@ -59,18 +59,18 @@ func (r Rollout) Wait(ctx context.Context) error {
 	return err
 }
 
-// Gone waits until the Deployment is gone, and with it its pods when it was deleted
-// in the foreground. A context that ends with a deadline gives ErrNotStopped.
+// Gone blocks until the Deployment is gone, and its pods if the deletion is in the
+// foreground. After the deadline of ctx it returns ErrNotStopped.
 func (r Rollout) Gone(ctx context.Context) error {
 	err := r.only().Run(ctx, func(objects []client.Object) (bool, error) { return len(objects) == 0, nil })
 	if errors.Is(err, context.DeadlineExceeded) {
-		return hint.With(fmt.Errorf("deployment %q: %w", r.Namespace+"/"+r.Name, ErrNotStopped),
-			"Its pods end as soon as their nodes answer. Run the same command again for the rest.")
+		return hint.With(fmt.Errorf("waiting for the pods of Deployment %q: %w", r.Namespace+"/"+r.Name, ErrNotStopped),
+			"They stop when their nodes are reachable. Run the same command again to continue.")
 	}
 	return err
 }
 
-// only narrows the query to the Deployment.
+// only restricts the query to the Deployment.
 func (r Rollout) only() watch.Query {
 	q := r.Query
 	q.List = &appsv1.DeploymentList{}
@@ -78,50 +78,50 @@ func (r Rollout) only() watch.Query {
 	return q
 }
 
-// progress tells whether a Deployment is rolled out, and how far it is.
+// progress reports whether a Deployment is rolled out, and describes its progress.
 func progress(d *appsv1.Deployment) (bool, string) {
 	want, status := ptr.Deref(d.Spec.Replicas, 1), d.Status
 	switch {
 	case status.ObservedGeneration < d.Generation:
-		return false, "waiting for the cluster to take it up"
+		return false, "waiting for the Deployment controller"
 	case status.UpdatedReplicas < want:
-		return false, fmt.Sprintf("%d of %d pods made", status.UpdatedReplicas, want)
+		return false, fmt.Sprintf("%d of %d pods updated", status.UpdatedReplicas, want)
 	case status.AvailableReplicas < want:
 		return false, fmt.Sprintf("%d of %d pods ready", status.AvailableReplicas, want)
 	case status.Replicas > status.UpdatedReplicas:
-		return false, fmt.Sprintf("%d old pods are ending", status.Replicas-status.UpdatedReplicas)
+		return false, fmt.Sprintf("%d old pods are terminating", status.Replicas-status.UpdatedReplicas)
 	}
 	return true, fmt.Sprintf("%d of %d pods ready", status.AvailableReplicas, want)
 }
 
-// late asks the pods why the Deployment is not rolled out. The time is up, so that
-// the question has the request's own deadline alone.
+// late explains with the state of the pods why the Deployment is not rolled out. The
+// deadline of ctx has passed; the request has its own.
 func (r Rollout) late(ctx context.Context, last string) error {
 	ctx = context.WithoutCancel(ctx)
-	err := fmt.Errorf("deployment %q: %w: %s", r.Namespace+"/"+r.Name, ErrNotRolledOut, last)
-	todo := "It goes on without this command. See why: kubectl -n " + r.Namespace + " describe pods -l " + labelName + "=" + r.Name
+	err := fmt.Errorf("waiting for Deployment %q: %w: %s", r.Namespace+"/"+r.Name, ErrNotRolledOut, last)
+	text := "The rollout continues. See why it takes long: kubectl -n " + r.Namespace + " describe pods -l " + labelName + "=" + r.Name
 	pods := &corev1.PodList{}
 	listed := r.Query.Lister.List(ctx, pods, client.InNamespace(r.Namespace), client.MatchingLabels{labelName: r.Name})
 	if listed != nil {
-		return hint.With(err, todo)
+		return hint.With(err, text)
 	}
 	if len(pods.Items) == 0 {
-		return hint.With(err, "The cluster makes no pods: a quota, or its admission, refuses them. See why: kubectl -n "+
+		return hint.With(err, "There are no pods; a quota or an admission webhook may reject them. See why: kubectl -n "+
 			r.Namespace+" describe replicasets -l "+labelName+"="+r.Name)
 	}
 	for i := range pods.Items {
-		if reason, message := trouble(&pods.Items[i]); reason != "" {
-			return hint.With(fmt.Errorf("%w; pod %s: %s: %s", err, pods.Items[i].Name, reason, message), remedy(reason, todo))
+		if reason, message := problem(&pods.Items[i]); reason != "" {
+			return hint.With(fmt.Errorf("%w; pod %s: %s: %s", err, pods.Items[i].Name, reason, message), remedy(reason, text))
 		}
 	}
-	return hint.With(err, todo)
+	return hint.With(err, text)
 }
 
-// labelName is the label by which the manifests select pods.
+// labelName is the label by which the Deployments select their pods.
 const labelName = "app.kubernetes.io/name"
 
-// trouble is what keeps a pod from running.
-func trouble(pod *corev1.Pod) (reason, message string) {
+// problem returns why a pod does not run.
+func problem(pod *corev1.Pod) (reason, message string) {
 	for _, container := range pod.Status.ContainerStatuses {
 		if waiting := container.State.Waiting; waiting != nil && waiting.Reason != "ContainerCreating" {
 			message := waiting.Message
@@ -139,15 +139,15 @@ func trouble(pod *corev1.Pod) (reason, message string) {
 	return "", ""
 }
 
-// remedy says what to do about what keeps a pod from running.
+// remedy returns the hint for a reason of problem.
 func remedy(reason, otherwise string) string {
 	switch reason {
 	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName":
-		return "The nodes cannot get the image: push it to a registry that they reach, and name it with --image."
+		return "The nodes cannot pull the image. Push it to a registry that they can reach, and name it with --image."
 	case "CrashLoopBackOff":
-		return "The process ends. See what it says: kubectl logs, with -n and --previous."
+		return "The container exits. See its log: kubectl logs, with -n and --previous."
 	case corev1.PodReasonUnschedulable:
-		return "No node takes the pod. " + otherwise
+		return "No node fits the pod. " + otherwise
 	}
 	return otherwise
 }
