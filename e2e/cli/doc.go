@@ -1,4 +1,4 @@
-// Package commands tests kubectl-shopfleet against a real fleet and a running hub.
+// Package cli tests kubectl-shopfleet against a real fleet and a running hub.
 //
 // What: the lifecycle of a member from join to unjoin, the status of an EcommerceApp on
 // it, and the errors when a member cannot be reached.

@@ -1,4 +1,4 @@
-// Package manifests tests what is installed, by each of the three ways.
+// Package install tests what is installed, by each of the three ways.
 //
 // What: kustomize, the Helm charts and the embedded manifests give the same objects;
 // an API server takes them all with strict validation; kubectl shopfleet install and

@@ -34,7 +34,7 @@ const (
 	notReady = 3
 )
 
-// suite is a cluster whose kubelets are played: pods become ready whatever their image.
+// suite is a cluster with simulated kubelets: pods become ready whatever their image.
 type suite struct {
 	cluster *fleet.Cluster
 	client  client.Client
@@ -55,16 +55,16 @@ func TestInstall(t *testing.T) {
 	s := &suite{cluster: f.Hub(), client: made}
 
 	t.Run("a dry run changes nothing", s.dryRun)
-	t.Run("install makes everything and waits for the pods", s.install)
+	t.Run("install creates all objects and waits for the pods", s.install)
 	t.Run("install again writes nothing", s.again)
 	t.Run("install with other flags changes one object", s.upgrade)
-	t.Run("install repairs what somebody changed", s.repair)
-	t.Run("what is late says why", s.late)
-	t.Run("a spoke beside a hub is refused", s.beside)
-	t.Run("uninstall leaves what people made", s.uninstall)
-	t.Run("definitions in use stay", s.inUse)
-	t.Run("a spoke comes and goes, with its definitions", s.spoke)
-	t.Run("a server takes all manifests", s.manifests)
+	t.Run("install reverts changes by hand", s.repair)
+	t.Run("install explains why the pods are not ready in time", s.late)
+	t.Run("install rejects a spoke beside a hub", s.beside)
+	t.Run("uninstall keeps the objects of users", s.uninstall)
+	t.Run("uninstall rejects deleting CRDs in use", s.inUse)
+	t.Run("a spoke is installed and removed with its CRDs", s.spoke)
+	t.Run("the API server accepts all manifests", s.manifests)
 	t.Run("pods pass restricted Pod Security", s.restricted)
 }
 
@@ -101,7 +101,7 @@ func (o outcome) want(t *testing.T, code int, parts ...string) outcome {
 	return o
 }
 
-// actions counts what was done to objects.
+// actions counts the objects by what was done to them.
 func (o outcome) actions() map[string]int {
 	counts := map[string]int{}
 	for line := range strings.Lines(o.out) {
@@ -114,7 +114,7 @@ func (o outcome) actions() map[string]int {
 // installed is the number of objects of a hub.
 const installed = 19
 
-// writes are what the program asked the server to change since the mark.
+// writes returns the write requests of the program since the mark.
 func (s *suite) writes(t *testing.T, since audit.Mark) audit.Log {
 	t.Helper()
 	log, _, err := s.cluster.AuditSince(t.Context(), since)
@@ -133,7 +133,7 @@ func (s *suite) mark(t *testing.T) audit.Mark {
 	return mark
 }
 
-// versions are the resourceVersions of what is installed.
+// versions returns the resourceVersions of the installed objects.
 func (s *suite) versions(t *testing.T, process config.Set) map[string]string {
 	t.Helper()
 	all, err := process.Install(config.Installation{})
@@ -202,13 +202,13 @@ func (s *suite) install(t *testing.T) {
 	}
 }
 
-// arguments are those of the process, each with a space behind it.
+// arguments returns those of the container, each followed by a space.
 func arguments(deployment *appsv1.Deployment) string {
 	return strings.Join(deployment.Spec.Template.Spec.Containers[0].Args, " ") + " "
 }
 
 func (s *suite) again(t *testing.T) {
-	// The Deployment's status is still being written by others.
+	// Controllers still write the status of the Deployment.
 	before, mark := s.versions(t, config.Hub), s.mark(t)
 	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).want(t, done)
 	if diff := cmp.Diff(map[string]int{"unchanged": installed}, o.actions()); diff != "" {
@@ -219,7 +219,7 @@ func (s *suite) again(t *testing.T) {
 	}
 	after := s.versions(t, config.Hub)
 	for _, counted := range []map[string]string{before, after} {
-		// Their own controllers write their status.
+		// Controllers write their status.
 		maps.DeleteFunc(counted, func(name, _ string) bool {
 			return strings.HasPrefix(name, "Deployment/") || strings.HasPrefix(name, "PodDisruptionBudget/")
 		})
@@ -299,7 +299,7 @@ func (s *suite) beside(t *testing.T) {
 	}
 }
 
-// left are the objects that a hub's people made, which outlive it.
+// left returns objects of users, which uninstall keeps.
 func left() []client.Object {
 	meta := metav1.ObjectMeta{Namespace: config.Namespace, Name: "eu-1"}
 	return []client.Object{

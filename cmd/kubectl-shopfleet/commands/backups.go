@@ -57,12 +57,11 @@ snapshots, and the part of the names of its dumps that follows shopfleet/.`,
 	cmd.Flags().BoolVar(&c.rediscover, "rediscover", false, "Create Backups for snapshots and dumps in the cloud that the hub does not know")
 	cmd.Flags().StringVar(&c.ofHub, "of-hub", "", "With --rediscover: UID of a hub that no longer exists")
 	cmd.Flags().DurationVar(&c.wait, "wait", backupWait, "With --rediscover: how long to wait for the hub")
-	cmd.MarkFlagsMutuallyExclusive("wide", "output")
 	return cmd
 }
 
 func (c *backups) run(ctx context.Context, args []string) error {
-	if c.wide {
+	if c.wide && c.output.text() {
 		*c.output.flags.OutputFormat = wide
 	}
 	if err := c.output.check(); err != nil {

@@ -40,8 +40,9 @@ func (p *Program) statusCommand() *cobra.Command {
 		Short:   "Show EcommerceApps, or one of them by region, cluster and component",
 		Long: `Show EcommerceApps, or one of them by region, cluster and component.
 
-AGE is the time since the hub last observed the cluster. A cluster marked (stale) does
-not answer, and its components are shown as not ready.`,
+AGE is the time since the status in the cluster last changed. A cluster marked (stale)
+does not answer: its AGE is the time since it last did, and its components are shown as
+not ready.`,
 		Example: `  kubectl shopfleet status -A
   kubectl shopfleet status my-ecommerce-app -n production
   kubectl shopfleet status my-ecommerce-app -n production -w
