@@ -9,35 +9,35 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Config is what a session is made from. It is checked by the provider's Connect, which
-// names the field of the CloudAccount that is wrong.
+// Config configures a Session or a bucket. The provider's Connect validates it; its error names
+// the invalid field of the CloudAccount.
 type Config struct {
-	// Account is the name of the CloudAccount, for messages.
+	// Account is the name of the CloudAccount. It appears in messages.
 	Account string
 	// Region is the provider's name of the region.
 	Region string
-	// Endpoint is where the API is, instead of the provider's own: a private endpoint,
-	// a sovereign cloud, a test. Empty: the provider's.
+	// Endpoint overrides the URL of the provider's API, for private endpoints, sovereign
+	// clouds and tests. Empty selects the provider's own.
 	Endpoint string
-	// Spec is the account's; credentials are those below, not the reference.
+	// Spec is the spec of the CloudAccount. Its reference to a Secret is resolved in Secret.
 	Spec v1.CloudAccountSpec
-	// Secret are the credentials of type Secret, by key; nil for the other types.
+	// Secret holds the data of the Secret for credentials of type Secret, nil otherwise.
 	Secret map[string][]byte
-	// Token makes a short-lived token of the hub's ServiceAccount for an audience;
-	// for credentials of type Federated.
+	// Token issues short-lived tokens of the hub's ServiceAccount. Required for credentials
+	// of type Federated.
 	Token TokenSource
-	// HTTP sends every request, those of the SDK's own token exchange too. Required.
+	// HTTP sends every request, including the token exchanges of the SDK. Required.
 	HTTP *http.Client
-	// Clock tells the time. Required.
+	// Clock provides the current time. Required.
 	Clock clock.Clock
 }
 
-// TokenSource returns a token for an audience, good for at least five minutes.
+// TokenSource returns a token for an audience that is valid for at least five minutes.
 type TokenSource func(ctx context.Context, audience string) (string, error)
 
-// Connect makes a session. It sends nothing; what is wrong with the account is said by
-// Access.Identity, what is wrong with the configuration by an error of class Invalid.
+// Connect creates a Session without sending a request. An invalid configuration is an error of
+// class Invalid; invalid credentials are reported by Access.Identity.
 type Connect func(ctx context.Context, config Config) (Session, error)
 
-// Registry says how to connect to each provider.
+// Registry maps each provider to its Connect function.
 type Registry map[v1.Provider]Connect

@@ -1,53 +1,48 @@
-// Package cloud is the port to the cloud providers: what the hub asks of the disks,
-// snapshots and buckets of a member's cloud, in the words of none of them.
+// Package cloud defines the interface between the hub and the cloud providers: snapshots,
+// volumes and buckets, independent of any provider's API.
 //
-// # What
+// # Purpose
 //
-//   - Session is one account in one region: Snapshots, Volumes and Access. Each of
-//     their methods makes a bounded number of calls, never waits for something to be
-//     finished, and is safe to repeat for ever: what it is asked for is found again by
-//     its name and by the tags of its owner.
-//   - Objects is the bucket of one account, for dumps: what is put there is never written
-//     over, and members put and get with requests that the hub signs for them.
-//   - Config is what a session is made from; a Connect of package cloud/aws, gcp or
-//     azure makes it. Registry says which provider has which. Buckets does so for
-//     Objects, which an Open of package cloud/aws/objectstore and its like makes.
-//   - Error is what their errors are: a Class, on which callers decide, and what the
-//     provider said, for people.
-//   - Name and Tags are how our snapshots and volumes are called and marked, the same
-//     from whoever computes them: a restarted hub, or a second leader, comes to the
-//     same names.
+//   - Session gives access to one account in one region through Snapshots, Volumes and Access.
+//     Every method sends a bounded number of requests, never waits for an operation to finish,
+//     and is idempotent: objects are found again by their name and by the tags of their owner.
+//   - Objects gives access to the bucket of one account, which holds dumps. Existing objects
+//     are never overwritten. Members upload and download with requests that the hub signs.
+//   - Config configures both. A Connect of package cloud/aws, gcp or azure creates a Session,
+//     an OpenBucket of package cloud/aws/objectstore and its siblings creates Objects. Registry
+//     and Buckets map providers to these functions.
+//   - Error carries a Class, on which callers decide, and the provider's message for users.
+//   - Name and Tags are deterministic: a restarted hub, or a second leader, computes the same
+//     names for the same objects.
 //
-// What needs no provider to answer (storage classes, volume handles, PersistentVolumes,
-// what a provider can do) is in package cloud/csi.
+// Storage classes, volume handles, PersistentVolumes and capabilities need no request to a
+// provider; package cloud/csi has them.
 //
 // # States
 //
-// A snapshot is Creating until its point in time is fixed, then Cut: what is written to
-// the volume from there on is not in it, and a database may go on. It is Ready when a
-// volume can be made from it. The clouds differ in when these are: CreateSnapshot of
-// EC2 returns with the snapshot Cut, Azure's with neither.
+// A snapshot is Creating until its point in time is fixed, and Taken from then on: later writes
+// to the volume are not part of it, and the database may continue. It is Ready once a volume
+// can be created from it. Providers differ in when that happens: CreateSnapshot of EC2 returns
+// a snapshot that is Taken, Azure returns one that is still Creating.
 //
-// # Not
+// # Non-goals
 //
-// No waiting, no schedule, no retention, and no Kubernetes client. No SDK is imported
-// here, and no type of one goes beyond the package that adapts it.
+// The package does not wait, schedule, prune, or use a Kubernetes client. It imports no SDK, and
+// no type of an SDK leaves the package that adapts it.
 //
 // # Trade-offs
 //
-//   - Snapshots are asked of the provider's API and not through VolumeSnapshot objects
-//     in the member: they outlive the member, can be copied to other regions, and are
-//     found again when member and hub are lost. The price is that the hub needs an
-//     identity in the cloud.
-//   - A Session is a struct of three small interfaces, so that who only prunes needs
-//     only what prunes, and each can be wrapped alone.
-//   - EC2 makes a second snapshot when a request whose answer was lost is sent again.
-//     The caller therefore writes an Intent down before each request; until the cloud
-//     must have shown what it made, it only looks. The others are asked the same way,
-//     though their names make a second request harmless: one way is easier to trust.
-//   - Objects have no owner but their keys: a bucket has no tags that a list would tell,
-//     and whoever may write there may write any. That nothing is written over is left to
-//     the provider, which alone can promise it.
-//   - Every change carries the owner and is refused on what another owner made or what
-//     has lost its tags: a backup too many is cheaper than one too few.
+//   - The hub calls the provider's API instead of creating VolumeSnapshot objects in the member:
+//     snapshots outlive the member, can be copied to other regions, and can be found again when
+//     both member and hub are lost. In exchange the hub needs an identity in the cloud.
+//   - Session is a struct of three small interfaces, so that a caller depends only on the part
+//     that it uses, and each part can be wrapped separately.
+//   - EC2 creates a second snapshot when a request is repeated after its response was lost.
+//     Callers therefore persist an Intent before each request, and only look for the snapshot
+//     until it must have become visible. All providers are called the same way, although unique
+//     names make repeated requests harmless on the others.
+//   - Objects are owned by their key alone: listing a bucket returns no tags, and any identity
+//     with write access may use any key. The provider guarantees that nothing is overwritten.
+//   - Every change names the owner and is refused for objects of another owner, and for objects
+//     that lost their tags: keeping one backup too many is better than losing one.
 package cloud

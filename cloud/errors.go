@@ -8,60 +8,60 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Class is what kind of error a provider's is: what a caller decides on.
+// Class categorizes the errors of a provider. Callers decide on it.
 type Class string
 
-// The classes. Ambiguous alone means that what was asked for may have happened.
+// The classes of errors. Only after Ambiguous the change may have taken effect.
 const (
-	// ClassNotFound means that what was asked about is not there, or not visible yet.
+	// ClassNotFound means that the object does not exist, or is not visible yet.
 	ClassNotFound Class = "NotFound"
-	// ClassConflict means that the name is taken by something else.
+	// ClassConflict means that another object has the name.
 	ClassConflict Class = "Conflict"
-	// ClassThrottled means too many requests; Error.RetryAfter says when to ask again.
+	// ClassThrottled means too many requests; Error.RetryAfter is the time to wait.
 	ClassThrottled Class = "Throttled"
-	// ClassTransient means that nothing happened and that it goes by itself.
+	// ClassTransient means that nothing changed and that a retry may succeed.
 	ClassTransient Class = "Transient"
-	// ClassAmbiguous means that a change was sent and its answer lost.
+	// ClassAmbiguous means that a change was sent and its response was lost.
 	ClassAmbiguous Class = "Ambiguous"
-	// ClassQuota means that a bound of the account is reached.
+	// ClassQuota means that a quota of the account is exhausted.
 	ClassQuota Class = "Quota"
-	// ClassDenied means that the identity may not; Error.Code is the permission where
-	// the provider names it.
+	// ClassDenied means that the identity lacks a permission; Error.Code is the permission
+	// if the provider names it.
 	ClassDenied Class = "Denied"
-	// ClassAuthExpired means that the credentials are not, or no longer, accepted.
+	// ClassAuthExpired means that the provider does not accept the credentials.
 	ClassAuthExpired Class = "AuthExpired"
-	// ClassInvalid means that the request can never succeed as it is.
+	// ClassInvalid means that the request cannot succeed without a change.
 	ClassInvalid Class = "Invalid"
-	// ClassInUse means that something else still uses it.
+	// ClassInUse means that another resource still uses the object.
 	ClassInUse Class = "InUse"
-	// ClassLocked means that a lock or policy of the provider forbids the deletion.
+	// ClassLocked means that a lock or policy of the provider prevents the deletion.
 	ClassLocked Class = "Locked"
-	// ClassUnsupported means that the provider cannot do that.
+	// ClassUnsupported means that the provider does not have the operation.
 	ClassUnsupported Class = "Unsupported"
 )
 
-// CodeForeign is the code of a refusal to touch what is not the owner's. Nothing was sent.
+// CodeForeign is the code of an error for an object of another owner. No change was requested.
 const CodeForeign = "NotOurs"
 
-// Error is what went wrong in a cloud. Its text names no credential and no signed URL.
+// Error describes a failed operation. Its text contains no credentials and no signed URLs.
 type Error struct {
 	Class    Class
 	Provider v1.Provider
-	// Op is what was asked for, in the words of this package: "EnsureSnapshot".
+	// Op is the method of this package, for example EnsureSnapshot.
 	Op string
-	// Code is the provider's own code, for example RequestLimitExceeded.
+	// Code is the provider's error code, for example RequestLimitExceeded.
 	Code string
-	// Message is what the provider said, in one line of at most 1024 characters.
+	// Message is the provider's message, one line of at most 1024 characters.
 	Message string
-	// RequestID is the provider's name of the request, for its support.
+	// RequestID identifies the request to the provider's support.
 	RequestID string
-	// RetryAfter is when to ask again at the earliest; 0 is up to the caller.
+	// RetryAfter is the minimum time before a retry; 0 leaves it to the caller.
 	RetryAfter time.Duration
-	// Err is the cause; it may be nil.
+	// Err is the cause, or nil.
 	Err error
 }
 
-// Error describes the error. It leaves the request ID out, which differs each time.
+// Error returns a deterministic text: it omits the request ID, which differs for each request.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s %s: %s", e.Provider, e.Op, e.Class)
 	if e.Code != "" {
@@ -76,7 +76,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ClassOf returns the class of an error, and "" of one that is not of a cloud.
+// ClassOf returns the class of an error, or "" if it does not wrap an *Error.
 func ClassOf(err error) Class {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
@@ -84,7 +84,7 @@ func ClassOf(err error) Class {
 	return ""
 }
 
-// RetryAfter returns when to ask again at the earliest, and 0 when an error does not say.
+// RetryAfter returns the minimum time before a retry, or 0 if the error does not define one.
 func RetryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.RetryAfter

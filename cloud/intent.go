@@ -2,38 +2,38 @@ package cloud
 
 import "time"
 
-// VisibilityWindow is how long a provider may not show what it has made.
+// VisibilityWindow is the maximum time until a provider shows an object that it created.
 const VisibilityWindow = 90 * time.Second
 
-// Intent is what a caller writes down, where it outlives the process, before it asks a
-// provider to make something:
+// Intent records that a caller is about to request the creation of an object. The caller
+// persists it before the request and after the response:
 //
 //	if intent.MaySend(now) {
-//		intent = intent.Sending(now) // and write it down
+//		intent = intent.Sending(now) // persist it
 //		spec.MaySend = true
 //	}
 //	snapshot, err := connection.Snapshots.EnsureSnapshot(ctx, spec)
-//	intent = intent.After(snapshot.State, err) // and write it down
+//	intent = intent.After(snapshot.State, err) // persist it
 //
-// Whoever comes after a crash between the two writes only looks, until what was made
-// must be visible.
+// After a crash between the two writes, the next caller only looks for the object until it
+// must have become visible. An Intent is a value; its methods return changed copies.
 type Intent struct {
-	// Attempt counts from 0; it grows with each failure that came after acceptance.
+	// Attempt counts, from 0, the failures of requests that the provider had accepted.
 	Attempt int
-	// SentAt is when a request was about to be sent that was not refused; zero when
-	// there is none. What it made may not be visible yet, even if the answer came.
+	// SentAt is the time of the last request that was not refused, or zero. The object may
+	// not be visible yet, even if a response was received.
 	SentAt time.Time
-	// Asking tells that Sending was called for the call that After is told about. It
-	// is not written down: who reads an intent back knows of earlier requests alone.
+	// Asking is set by Sending for the call whose result After receives. It is not
+	// persisted: an Intent that is read back describes earlier requests only.
 	Asking bool
 }
 
-// MaySend tells whether a request may be sent.
+// MaySend reports whether a request may be sent.
 func (i Intent) MaySend(now time.Time) bool {
 	return i.SentAt.IsZero() || now.Sub(i.SentAt) >= VisibilityWindow
 }
 
-// Wait is how long until MaySend; 0 if it is already.
+// Wait returns the time until MaySend reports true, 0 if it already does.
 func (i Intent) Wait(now time.Time) time.Duration {
 	if i.MaySend(now) {
 		return 0
@@ -41,16 +41,16 @@ func (i Intent) Wait(now time.Time) time.Duration {
 	return VisibilityWindow - now.Sub(i.SentAt)
 }
 
-// Sending returns the intent to write down before a request is sent.
+// Sending returns the intent to persist before a request is sent.
 func (i Intent) Sending(now time.Time) Intent {
 	i.SentAt, i.Asking = now, true
 	return i
 }
 
-// After returns the intent after an answer. What failed after it had been accepted
-// needs another attempt; what was refused did not happen. What was found, or may have
-// happened, is not asked for again before it must be visible; nor is it after an error of
-// a call that only looked, which says nothing about the request before it.
+// After returns the intent to persist after a call. A request that failed after it was accepted
+// needs another attempt; a request that was refused had no effect. If the object was found, or
+// may have been created, it is not requested again before it must be visible. The same holds
+// after an error of a call that only looked, because it says nothing about the earlier request.
 func (i Intent) After(state State, err error) Intent {
 	asked := i.Asking
 	i.Asking = false

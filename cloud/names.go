@@ -7,35 +7,35 @@ import (
 	"strings"
 )
 
-// Name returns the name of a snapshot or volume: 29 characters that every provider
-// takes, the same for the same parts. Parts are the hub, the application's UID, the
-// claim's UID, the scheduled time and what it is for; their order matters.
+// Name returns a deterministic name for a snapshot or volume: 29 characters that every provider
+// accepts. The parts are the hub's UID, the application's UID, the claim's UID, the scheduled
+// time and the purpose, in this order.
 func Name(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	encoded := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
 	return "eb-" + strings.ToLower(encoded[:26])
 }
 
-// Owner is whose snapshots and volumes: those of one hub, and of one application if App is set.
+// Owner selects the snapshots and volumes of a hub, or of one of its applications.
 type Owner struct {
 	// Hub is the UID of the hub's cluster.
 	Hub string
-	// App is the UID of the application; empty: all of the hub.
+	// App is the UID of the application. Empty selects all applications of the hub.
 	App string
 }
 
-// Owns tells whether tags say that something is the owner's.
+// Owns reports whether tags mark an object of the owner.
 func (o Owner) Owns(t Tags) bool {
 	return o.Hub != "" && t[TagHub] == o.Hub && (o.App == "" || t[TagApp] == o.App)
 }
 
-// Tags are what marks our snapshots and volumes, from which they are found again.
-// Keys are those below: lower case letters and dashes, which every provider takes.
-// Values are at most 256 characters; a provider that takes less, as Google Cloud does
-// for labels, keeps them elsewhere and gives them back whole.
+// Tags mark snapshots and volumes of the hub, which finds them again by their tags. Keys are
+// the constants below: lower case letters and dashes, which every provider accepts. Values have
+// at most 256 characters. Where a provider allows fewer, as Google Cloud does for labels, the
+// adapter stores them elsewhere and returns them complete.
 type Tags map[string]string
 
-// The keys of tags. Hub, App and Name are always there, the others where they are known.
+// The keys of tags. TagHub, TagApp and TagName are always set, the others if they are known.
 const (
 	TagHub           = "shopfleet-hub"            // UID of the hub's cluster.
 	TagApp           = "shopfleet-app"            // UID of the application.
@@ -44,17 +44,17 @@ const (
 	TagAppName       = "shopfleet-app-name"       // Name of the application.
 	TagCluster       = "shopfleet-cluster"        // Name of the member.
 	TagClaim         = "shopfleet-claim"          // Name of the claim.
-	TagVolume        = "shopfleet-volume"         // UID of the volume that it was made of.
+	TagVolume        = "shopfleet-volume"         // UID of the source volume.
 	TagBackup        = "shopfleet-backup"         // Name of the Backup.
-	TagScheduledTime = "shopfleet-scheduled-time" // When it was due, RFC 3339 in UTC.
+	TagScheduledTime = "shopfleet-scheduled-time" // Scheduled time of the backup, RFC 3339 in UTC.
 	TagEngine        = "shopfleet-engine"         // Engine of the database.
 	TagVersion       = "shopfleet-version"        // Version of the engine.
-	TagCopyOf        = "shopfleet-copy-of"        // ID of the snapshot that it is a copy of.
-	TagOf            = "shopfleet-of"             // How many snapshots the backup has, in decimal.
-	TagLevel         = "shopfleet-level"          // Consistency that was achieved.
+	TagCopyOf        = "shopfleet-copy-of"        // ID of the source snapshot of a copy.
+	TagOf            = "shopfleet-of"             // Number of snapshots of the backup, in decimal.
+	TagLevel         = "shopfleet-level"          // Consistency of the backup.
 )
 
-// With returns tags with others added.
+// With returns a copy of the tags with others added.
 func (t Tags) With(others Tags) Tags {
 	out := make(Tags, len(t)+len(others))
 	maps.Copy(out, t)

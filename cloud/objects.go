@@ -13,73 +13,73 @@ import (
 )
 
 const (
-	// MaxObject is the most that one object may hold, in bytes: every provider takes that
-	// in a single request.
+	// MaxObject is the maximum size of an object in bytes. Every provider accepts it in a
+	// single request.
 	MaxObject = 1 << 30
-	// MaxKey is the longest key, in characters; the prefix of the account comes on top.
+	// MaxKey is the maximum length of a key, without the prefix of the account.
 	MaxKey = 512
-	// MaxLife is the longest life of a signed request.
+	// MaxLife is the maximum lifetime of a signed request.
 	MaxLife = time.Hour
 )
 
-// Objects are the files in the bucket of one account, below the account's prefix, which
-// is in no key here. Errors wrap *Error.
+// Objects gives access to the bucket of one account, below the account's prefix, which keys do
+// not include. Errors wrap *Error. Implementations are safe for concurrent use.
 //
-// Nothing is ever written over: what there is under a key stays as it is until it is
-// deleted, whoever holds a signed request or a key of the account.
+// Objects are never overwritten: an object does not change until it is deleted, even by holders
+// of a signed request.
 type Objects interface {
-	// SignRequests returns requests, in the order asked for, that whoever holds them may
-	// send without credentials of their own, for exactly what they say and until they
-	// expire. Signing may cost a request for a token, and never more than one for each.
-	// Life is 1 minute to MaxLife; the requests may expire earlier, never later.
+	// SignRequests returns signed requests in the order of wanted. Their holder may send them
+	// without credentials until they expire; they allow nothing else. Signing sends at most
+	// one request for each. The life is between 1 minute and MaxLife; the signed requests
+	// may expire earlier, never later.
 	SignRequests(ctx context.Context, wanted []ObjectRequest, life time.Duration) ([]SignedRequest, error)
-	// PutObject makes an object of at most 1 MiB. It is nil when one of the very same
-	// content is there already, and Conflict when another one is.
+	// PutObject creates an object of at most 1 MiB. It succeeds if the object exists with
+	// the same content, and fails with Conflict if it exists with another one.
 	PutObject(ctx context.Context, key string, content []byte) error
-	// GetObject reads an object of at most limit bytes, 1 MiB at most; one that is larger
-	// is Invalid.
+	// GetObject reads an object of at most limit bytes, which is at most 1 MiB. A larger
+	// object is an error of class Invalid.
 	GetObject(ctx context.Context, key string, limit int64) ([]byte, error)
-	// ListObjects reads all whose keys begin with a prefix, in the order of their keys.
-	// After an error nothing more comes, and what came is not complete.
+	// ListObjects iterates over the objects whose keys begin with a prefix, in the order of
+	// their keys. An error ends the iteration; the list is incomplete then.
 	ListObjects(ctx context.Context, prefix string) iter.Seq2[Object, error]
-	// DeleteObject deletes one. It is nil when it is gone already, Locked when a policy
-	// of the bucket holds it.
+	// DeleteObject deletes an object. It succeeds if the object does not exist, and fails
+	// with Locked if a policy of the bucket retains it.
 	DeleteObject(ctx context.Context, key string) error
 }
 
-// Object is what a list says of an object.
+// Object describes an object in a list.
 type Object struct {
 	Key   string
 	Bytes int64
-	// ModifiedAt is when it was made, by the provider's clock.
+	// ModifiedAt is the time of its creation by the provider's clock.
 	ModifiedAt time.Time
 }
 
-// ObjectRequest is a request to sign: the upload of a new object, or the download of one.
+// ObjectRequest is a request to sign: the upload of a new object, or a download.
 type ObjectRequest struct {
-	// Method is PUT, which never writes over what is there, or GET.
+	// Method is PUT, which never overwrites an object, or GET.
 	Method string
 	Key    string
 }
 
-// SignedRequest may be sent by whoever holds it. It is a secret.
+// SignedRequest is a request that its holder may send without credentials. It is a secret.
 type SignedRequest struct {
 	Method string
 	URL    string
-	// Header must be sent with it, one value each; it may hold a token.
+	// Header must be sent with the request. It may contain a token.
 	Header map[string]string
-	// ExpiresAt is when it stops working.
+	// ExpiresAt is the time from which the provider refuses the request.
 	ExpiresAt time.Time
 }
 
-// OpenBucket connects to the bucket of an account: spec.objectStorage of config.Spec. As
-// Connect it sends nothing; config.Region does not matter.
+// OpenBucket creates Objects for the bucket in spec.objectStorage of config.Spec without sending
+// a request. It ignores config.Region.
 type OpenBucket func(ctx context.Context, config Config) (Objects, error)
 
-// errKey means that not every provider would take a key as it is, in a URL too.
+// errKey means that a provider might not accept a key, or might encode it in a URL.
 var errKey = fmt.Errorf("keys are 1 to %d letters, digits and . _ - /, without empty parts or parts of dots", MaxKey)
 
-// CheckKey tells what is wrong with a key.
+// CheckKey returns an error if a key is invalid.
 func CheckKey(key string) error {
 	if len(key) > MaxKey || !regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`).MatchString(key) {
 		return fmt.Errorf("key %q: %w", key, errKey)
@@ -92,10 +92,10 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckRequests tells what is wrong with requests to sign, and with their life.
+// CheckRequests returns an error if a request to sign, or the life, is invalid.
 func CheckRequests(wanted []ObjectRequest, life time.Duration) error {
 	if life < time.Minute || life > MaxLife {
-		return fmt.Errorf("a life of %s is not 1m to %s", life, MaxLife)
+		return fmt.Errorf("lifetime %s is not between 1m and %s", life, MaxLife)
 	}
 	for _, w := range wanted {
 		if w.Method != http.MethodPut && w.Method != http.MethodGet {
@@ -108,5 +108,5 @@ func CheckRequests(wanted []ObjectRequest, life time.Duration) error {
 	return nil
 }
 
-// Buckets says how to connect to the buckets of each provider.
+// Buckets maps each provider to its OpenBucket function.
 type Buckets map[v1.Provider]OpenBucket

@@ -6,201 +6,199 @@ import (
 	"time"
 )
 
-// Session is one account of a provider in one region.
+// Session gives access to one account of a provider in one region. It is safe for concurrent use.
 type Session struct {
 	Snapshots Snapshots
 	Volumes   Volumes
 	Access    Access
 }
 
-// Snapshots are point-in-time copies of volumes. Errors wrap *Error.
+// Snapshots manages point-in-time copies of volumes. Errors wrap *Error.
 type Snapshots interface {
-	// EnsureSnapshot returns the snapshot of a name, and asks for it if there is none.
-	// It is NotFound when the volume is missing, and Conflict when the name is taken
-	// by what is not a snapshot of this volume, or the volume was made again under its
-	// name. After Ambiguous the same call finds out, by and by, whether it happened.
+	// EnsureSnapshot returns the snapshot with the name of spec, and creates it if it does
+	// not exist. It fails with NotFound if the volume does not exist, and with Conflict if
+	// another object has the name, or if the volume was replaced by another of its name.
+	// After Ambiguous, later calls find out whether the snapshot was created.
 	EnsureSnapshot(ctx context.Context, spec SnapshotSpec) (Snapshot, error)
-	// EnsureCopy does the same for a copy in the session's region of a snapshot
-	// elsewhere. NotFound means that the source is gone.
+	// EnsureCopy does the same for a copy of a snapshot of another region in the session's
+	// region. It fails with NotFound if the source does not exist.
 	EnsureCopy(ctx context.Context, spec CopySpec) (Snapshot, error)
-	// GetSnapshot reads one, whoever owns it.
+	// GetSnapshot reads a snapshot of any owner.
 	GetSnapshot(ctx context.Context, ref SnapshotRef) (Snapshot, error)
-	// ListSnapshots reads all that an owner has in the session's region, in no order.
-	// After an error nothing more comes, and what came is not complete.
+	// ListSnapshots iterates over the snapshots of an owner in the session's region, in no
+	// particular order. An error ends the iteration; the list is incomplete then.
 	ListSnapshots(ctx context.Context, owner Owner) iter.Seq2[Snapshot, error]
-	// DeleteSnapshot deletes one that the owner has. It is nil when it is gone
-	// already, Denied with CodeForeign and no request to delete when somebody else's,
-	// InUse or Locked when the provider holds it.
+	// DeleteSnapshot deletes a snapshot of the owner. It succeeds if the snapshot does not
+	// exist. It fails with Denied and CodeForeign, without requesting the deletion, if the
+	// snapshot has another owner, and with InUse or Locked if the provider retains it.
 	DeleteSnapshot(ctx context.Context, ref SnapshotRef, owner Owner) error
 }
 
-// Volumes are block devices. Errors wrap *Error.
+// Volumes manages block devices. Errors wrap *Error.
 type Volumes interface {
-	// DescribeVolume reads one.
+	// DescribeVolume reads a volume.
 	DescribeVolume(ctx context.Context, ref VolumeRef) (Volume, error)
-	// EnsureVolume returns the volume of a name made from a snapshot, and asks for it
-	// if there is none. It is Invalid when it should be smaller than the snapshot.
+	// EnsureVolume returns the volume with the name of spec, and creates it from the
+	// snapshot if it does not exist. A size below that of the snapshot is Invalid.
 	EnsureVolume(ctx context.Context, spec VolumeSpec) (Volume, error)
-	// DeleteVolume deletes one that EnsureVolume made for the owner and nothing is
-	// attached to. It is nil when it is gone, Denied with CodeForeign when not ours,
-	// InUse while attached.
+	// DeleteVolume deletes a volume that EnsureVolume created for the owner. It succeeds if
+	// the volume does not exist, and fails with Denied and CodeForeign if it has another
+	// owner, with InUse while it is attached.
 	DeleteVolume(ctx context.Context, ref VolumeRef, owner Owner) error
 }
 
-// Access is who the session is in the cloud, and what it may.
+// Access reports the identity of a session and its permissions.
 type Access interface {
-	// Identity asks the provider who we are.
+	// Identity returns the identity that the provider recognizes.
 	Identity(ctx context.Context) (Identity, error)
-	// Preflight asks for each permission that is needed whether it is there, without
-	// changing anything. A check that the provider cannot make is left out. An error
-	// means that nothing could be asked.
+	// Preflight checks each required permission without changing anything. It omits checks
+	// that the provider does not support. An error means that nothing could be checked.
 	Preflight(ctx context.Context, owner Owner) ([]PermissionCheck, error)
 }
 
-// Identity is who a session is.
+// Identity describes the identity of a session.
 type Identity struct {
-	// Name is the provider's name of the identity: an ARN, an e-mail address, a client ID.
+	// Name is the ARN, e-mail address or client ID of the identity.
 	Name string
-	// Account is the account, project or subscription that it works in.
+	// Account is the account, project or subscription.
 	Account string
 }
 
-// PermissionCheck is whether one permission is there.
+// PermissionCheck is the result of checking one permission.
 type PermissionCheck struct {
-	// Permission in the provider's words, for example ec2:CreateSnapshot.
+	// Permission is the provider's name of it, for example ec2:CreateSnapshot.
 	Permission string
 	Granted    bool
 }
 
-// VolumeRef is where a volume is.
+// VolumeRef identifies a volume.
 type VolumeRef struct {
 	// Region is the provider's name of the region.
 	Region string
-	// Zone is the zone in the provider's words, empty if the volume has none: a
-	// regional disk of Google Cloud, a disk without zone of Azure.
+	// Zone is the provider's name of the zone. It is empty for volumes without one: regional
+	// disks of Google Cloud, and disks of Azure that are not zonal.
 	Zone string
-	// Handle is what CSI calls the volume handle: vol-…, projects/P/zones/Z/disks/N,
+	// Handle is the CSI volume handle: vol-…, projects/P/zones/Z/disks/N,
 	// /subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/disks/N, or a path.
 	Handle string
 }
 
-// SnapshotRef is where a snapshot is.
+// SnapshotRef identifies a snapshot.
 type SnapshotRef struct {
-	// Region is the provider's name of the region; for Google Cloud, whose snapshots
-	// are global, that of the session which made or found it.
+	// Region is the provider's name of the region. Snapshots of Google Cloud are global: it
+	// is the region of the session that created or found them.
 	Region string
-	// ID is what CSI calls the snapshot handle: snap-…, projects/P/global/snapshots/N,
+	// ID is the CSI snapshot handle: snap-…, projects/P/global/snapshots/N,
 	// /subscriptions/S/…/snapshots/N, or a path.
 	ID string
 }
 
-// State is how far a snapshot or a volume is.
+// State is the state of a snapshot or volume.
 type State string
 
-// The states. What a provider says and we do not know is Creating: not ready.
+// The states. Unknown states of a provider are mapped to StateCreating.
 const (
 	// StateCreating means that the point in time is not fixed yet.
 	StateCreating State = "Creating"
-	// StateTaken means that the point in time is fixed and the data still travels.
+	// StateTaken means that the point in time is fixed while data is still copied.
 	StateTaken State = "Taken"
-	// StateReady means that it can be used.
+	// StateReady means that the object can be used.
 	StateReady State = "Ready"
-	// StateFailed means that it will never be ready.
+	// StateFailed means that the object will never be ready.
 	StateFailed State = "Failed"
-	// StateDeleting means that it is going.
+	// StateDeleting means that the object is being deleted.
 	StateDeleting State = "Deleting"
 )
 
-// SnapshotSpec is the snapshot that there should be.
+// SnapshotSpec is the desired snapshot.
 type SnapshotSpec struct {
-	// Name is its name; see Name.
+	// Name is computed by the function Name.
 	Name   string
 	Source VolumeRef
-	// SourceUID is the UID that DescribeVolume told; another volume under the same
-	// handle is a Conflict. Empty is not compared.
+	// SourceUID is the UID that DescribeVolume returned; a volume with another UID is a
+	// Conflict. Empty skips the comparison.
 	SourceUID string
-	// Tags mark it: the owner's and the lineage.
+	// Tags name the owner and the origin of the snapshot.
 	Tags Tags
-	// Locations are where to store it, for providers whose snapshots have no region
-	// (csi.CopyByLocation). Empty: the provider's default.
+	// Locations are the storage locations, for providers whose snapshots have no region
+	// (csi.CopyByLocation). Empty selects the provider's default.
 	Locations []string
-	// Attempt counts from 0; it grows by one after each StateFailed, so that what the
-	// provider remembers of the failed one is not returned.
+	// Attempt counts from 0 and is incremented after each StateFailed, so that idempotent
+	// requests do not return the failed snapshot.
 	Attempt int
-	// MaySend allows to ask for it. Without, the provider only looks, and is Ambiguous
-	// when it finds nothing: an earlier request may have been heard whose answer was
-	// lost. See Intent.
+	// MaySend allows a request to create the snapshot. Without it, EnsureSnapshot only looks
+	// for the snapshot and fails with Ambiguous if it is not found: an earlier request whose
+	// response was lost may have created it. See Intent.
 	MaySend bool
 }
 
-// CopySpec is the copy that there should be in the session's region.
+// CopySpec is the desired copy in the session's region.
 type CopySpec struct {
 	Name   string
 	Source SnapshotRef
 	Tags   Tags
-	// Attempt and MaySend are those of SnapshotSpec.
+	// Attempt and MaySend have the same meaning as in SnapshotSpec.
 	Attempt int
 	MaySend bool
 }
 
-// Snapshot is what is known of a snapshot.
+// Snapshot describes an observed snapshot.
 type Snapshot struct {
 	Ref   SnapshotRef
 	Name  string
 	State State
-	// TakenAt is its point in time as the provider tells it; zero while Creating.
+	// TakenAt is the point in time that the provider reports; zero while Creating.
 	TakenAt time.Time
-	// Progress is in percent, 0 to 100; -1 when the provider does not tell.
+	// Progress is in percent, 0 to 100, or -1 if the provider does not report it.
 	Progress int
-	// SizeBytes is the size of the volume that it was made of; a volume made from it
-	// has at least that size. 0 when the provider does not tell yet.
+	// SizeBytes is the size of the source volume, and the minimum size of a restored volume.
+	// It is 0 if the provider does not report it yet.
 	SizeBytes int64
 	Encrypted bool
-	// SourceHandle is the handle of the volume; for a copy, the ID of the snapshot.
+	// SourceHandle is the handle of the source volume; of a copy, the ID of the source snapshot.
 	SourceHandle string
-	// Locations are where it is stored, for providers whose snapshots have no region.
+	// Locations are the storage locations, for providers whose snapshots have no region.
 	Locations []string
 	Tags      Tags
-	// Message is what the provider says to StateFailed.
+	// Message is the provider's message for StateFailed.
 	Message string
-	// Duplicates are others that were made of the same name by lost answers. The one
-	// described is the one to keep.
+	// Duplicates are other snapshots of the same name, created by requests whose responses
+	// were lost. The caller keeps this snapshot and deletes them.
 	Duplicates []SnapshotRef
-	// ObservedAt is the provider's clock when it answered, if it tells; else zero.
+	// ObservedAt is the time of the response by the provider's clock, or zero if not reported.
 	ObservedAt time.Time
 }
 
-// VolumeSpec is the volume that there should be, made from a snapshot.
+// VolumeSpec is the desired volume, which is created from a snapshot.
 type VolumeSpec struct {
-	// Name is its name; see Name.
+	// Name is computed by the function Name.
 	Name string
-	// Zone is where it is to be; empty asks for a volume without one, where the provider has that.
+	// Zone is the zone of the volume. Empty asks for a volume without one, if the provider has that.
 	Zone     string
 	Snapshot SnapshotRef
-	// SizeBytes is at least the snapshot's; 0 is the snapshot's.
+	// SizeBytes is at least the size of the snapshot; 0 selects that size.
 	SizeBytes int64
-	// Class are the parameters of the StorageClass that it is to be like (csi.Classes).
+	// Class holds the parameters of the StorageClass that the volume follows (csi.Classes).
 	Class map[string]string
 	Tags  Tags
-	// Attempt is that of SnapshotSpec. Every provider has idempotent creation of
-	// volumes, so that there is no MaySend.
+	// Attempt has the same meaning as in SnapshotSpec. There is no MaySend: all providers
+	// create volumes idempotently.
 	Attempt int
 }
 
-// Volume is what is known of a volume.
+// Volume describes an observed volume.
 type Volume struct {
 	Ref VolumeRef
-	// UID tells volumes apart that bore the same handle one after the other.
-	UID   string
-	State State
-	// SizeBytes is its size.
+	// UID distinguishes volumes that had the same handle one after the other.
+	UID       string
+	State     State
 	SizeBytes int64
 	Encrypted bool
-	// Type is the provider's name of what it is made of: gp3, pd-ssd, Premium_LRS.
+	// Type is the provider's name of the volume type: gp3, pd-ssd, Premium_LRS.
 	Type string
-	// IOPS and Throughput, the latter in MiB/s, are 0 where the provider does not tell.
+	// IOPS and Throughput, the latter in MiB/s, are 0 if the provider does not report them.
 	IOPS, Throughput int64
-	// Attached tells that a machine uses it.
+	// Attached reports whether a machine uses the volume.
 	Attached bool
 	Tags     Tags
 	Message  string
