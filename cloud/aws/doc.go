@@ -1,30 +1,28 @@
-// Package aws is Amazon Web Services: EBS snapshots and volumes through the API of EC2.
+// Package aws implements package cloud for Amazon Web Services: EBS snapshots and volumes.
 //
-// # What
+// # Purpose
 //
-//   - Connect makes the session of an account in a region. Credentials are what the
-//     CloudAccount says and nothing else: see package identity.
-//   - A snapshot or volume is found by its tags for name and hub. EC2 lets any number
-//     of snapshots have the same; the oldest that did not fail is the one, the others
-//     are its Duplicates.
-//   - The UID of a volume is its ID: EC2 gives none twice.
+//   - Connect creates a Session for an account and a region. It uses only the credentials that
+//     the CloudAccount names; see package identity.
+//   - Snapshots and volumes are found by the tags for their name and the hub. EC2 does not make
+//     names unique: the oldest snapshot that did not fail is used, the others are Duplicates.
+//   - The UID of a volume is its ID, which EC2 never reuses.
 //
-// # Not
+// # Non-goals
 //
-// No retries, neither ours nor the SDK's: EC2 makes another snapshot each time it is
-// asked, and the SDK asks again when an answer is lost. Every method sends each of
-// its requests once, and its error says whether to come again.
+// Neither this package nor the SDK retries: EC2 creates another snapshot for each request, and the
+// SDK repeats a request when the response is lost. Each method sends each of its requests once,
+// and the class of its error says whether to call it again.
 //
 // # Trade-offs
 //
-//   - Answers are read whole and must be an XML document that ends: the SDK takes an
-//     empty page of a captive portal for an empty list, and from an empty list we would
-//     conclude that there is no snapshot yet.
-//   - CopySnapshot answers with an ID and no more, so that a new copy is Creating until
-//     it is looked at, and Cut from then on.
-//   - Preflight asks with DryRun about what is there: the rights of a good policy depend on tags,
-//     and an ID that nothing has would be refused whatever the policy says. In an
-//     account without volumes and backups the rights about them are left out.
-//   - Which code refuses the deletion of a locked snapshot is not documented; those that
-//     may are taken for it.
+//   - A response must be a complete XML document. The SDK would accept the empty page of a
+//     captive portal as an empty list, from which the caller would conclude that a snapshot does
+//     not exist.
+//   - CopySnapshot returns an ID only. A new copy is Creating until it is read for the first time.
+//   - Preflight uses DryRun with existing IDs: policies depend on tags, and EC2 refuses an ID that
+//     does not exist whatever the policy allows. In an account without volumes and backups the
+//     permissions for them are not checked.
+//   - Amazon does not document the error code for deleting a locked snapshot. All candidates are
+//     classified as Locked.
 package aws

@@ -20,7 +20,7 @@ const (
 	morePermissions = 20
 )
 
-// Identity asks for the resource group, which tells whether the credentials are good
+// Identity asks for the resource group, which reports whether the credentials are good
 // and the account is right.
 func (a *account) Identity(ctx context.Context) (cloud.Identity, error) {
 	r := request{"Identity", "", "read"}
@@ -96,7 +96,7 @@ func (p permission) allows(action string) bool {
 	return matches(p.Actions, action) && !matches(p.NotActions, action)
 }
 
-// matches tells whether one of some patterns, in which * is any text, is that of an action.
+// matches reports whether one of some patterns, in which * is any text, is that of an action.
 func matches(patterns []string, action string) bool {
 	for _, pattern := range patterns {
 		if match(strings.ToLower(pattern), strings.ToLower(action)) {

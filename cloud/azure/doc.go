@@ -1,39 +1,34 @@
-// Package azure is the cloud of Microsoft: managed disks and their snapshots, through
-// Azure Resource Manager.
+// Package azure implements package cloud for Microsoft Azure: managed disks and their snapshots.
 //
-// # What
+// # Purpose
 //
-//   - Connect makes a cloud.Session of a CloudAccount in one region. All that it makes
-//     is in the account's resource group, which is listed whole: there is no filter by
-//     tag on the server. Volumes may be in any group of the subscription.
-//   - Everything is a PUT by name after a GET. A snapshot's name is that of its spec,
-//     with "-<attempt>" after a failure; a copy's has a hash of its region as well,
-//     because a group has one snapshot of a name whatever its region.
-//   - Snapshots are incremental, and closed to the network.
-//   - A snapshot is Creating while it is provisioned, Cut when that has succeeded, and
-//     Ready when completionPercent is 100 or absent. A copy that cannot be finished is
-//     Failed with the service's copyCompletionError.
+//   - Connect creates a Session for an account and a region. It creates everything in the resource
+//     group of the account. Lists read the whole group, because Azure Resource Manager does not
+//     filter by tag. Volumes may be in any group of the subscription.
+//   - Every change is a PUT by name after a GET. A snapshot has the name of its spec, with the
+//     suffix "-<attempt>" after a failure. The name of a copy also contains a hash of its region,
+//     because names are unique in a group, not in a region.
+//   - Snapshots are incremental and not accessible over the network.
+//   - A snapshot is Creating while it is provisioned, then Taken, and Ready when completionPercent
+//     is 100 or absent. A copy that cannot be completed is Failed with copyCompletionError.
 //
 // # Endpoints
 //
-// Config.Endpoint replaces https://management.azure.com. Of the sovereign clouds the
-// sign-in host and the audience are those of that cloud. On a loopback address tokens
-// are asked for at the endpoint itself (<endpoint>/<tenant>/oauth2/v2.0/token), which
-// may be plain http. Everything else, a private endpoint, signs in at the public cloud.
+// Config.Endpoint replaces https://management.azure.com. For sovereign clouds it also selects the
+// authority and the audience. For a loopback address, which may be plain http, tokens are requested
+// from the endpoint itself (<endpoint>/<tenant>/oauth2/v2.0/token). All other endpoints are private
+// endpoints of the public cloud. Package identity provides the credentials.
 //
-// Who the hub is there, is in package identity.
+// # Non-goals
 //
-// # Not
-//
-// No poller is followed: how far something is, is read from the resource itself, so that
-// the permission to read operations is not needed and a restart forgets nothing. No
-// request is repeated, but for one whose token had expired. No shared access
-// signatures, and no registration of resource providers.
+// The package does not poll operations. It reads the progress from the resource, which needs no
+// permission on operations and survives a restart. It repeats a request only if the token had
+// expired. It uses no shared access signatures and does not register resource providers.
 //
 // # Trade-offs
 //
-//   - Why a snapshot failed while it was made is told by the operation alone, which is not
-//     kept; the message names the activity log. Failed copies say why.
-//   - A check of permissions reads those on the account's resource group. Those on disks
-//     in other groups show when a disk is read.
+//   - Only the operation reports why the creation of a snapshot failed, and it is not kept. The
+//     message refers to the activity log. Failed copies report the reason.
+//   - Preflight reads the permissions on the resource group of the account. Missing permissions on
+//     disks in other groups are found when a disk is read.
 package azure

@@ -102,12 +102,12 @@ func (r request) conflict(code string) cloud.Class {
 	}
 }
 
-// concurrent tells whether a code says that another request is under way.
+// concurrent reports whether a code says that another request is under way.
 func concurrent(code string) bool {
 	return slices.Contains([]string{"Conflict", "AnotherOperationInProgress", "OperationPreempted", "ConcurrentRequest"}, code)
 }
 
-// takenOrUnderWay tells whether an error says that what was asked for is there, or is
+// takenOrUnderWay reports whether an error says that what was asked for is there, or is
 // being made.
 func takenOrUnderWay(err error) bool {
 	return cloud.ClassOf(err) == cloud.ClassConflict || cloud.ClassOf(err) == cloud.ClassAmbiguous && concurrent(codeOf(err))

@@ -117,7 +117,7 @@ func (a *account) toVolume(d armcompute.Disk) cloud.Volume {
 	return out
 }
 
-// attached tells whether a machine has a disk, one that is switched off included.
+// attached reports whether a machine has a disk, one that is switched off included.
 func attached(d armcompute.Disk) bool {
 	if deref(d.ManagedBy) != "" || len(d.ManagedByExtended) > 0 {
 		return true

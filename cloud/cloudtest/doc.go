@@ -1,7 +1,7 @@
 // Package cloudtest is the contract that every cloud provider passes: one suite of
 // cases, the same for all of them.
 //
-// # What
+// # Purpose
 //
 //   - Run puts the cases to a provider. Each gets a Bench of its own, which the
 //     provider's test makes: sessions, the cloud behind them, faults.
@@ -14,7 +14,7 @@
 // *cloud.Error of good form, no error tells a secret, and every request that was sent is
 // one that the vendor's own description of its API allows.
 //
-// # Not
+// # Non-goals
 //
 // What needs no provider is tested in cloud/csi, where cases 19 and 20 have their
 // better half. Buckets have a suite of their own, in package objectstore.

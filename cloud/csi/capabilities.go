@@ -21,7 +21,7 @@ const (
 
 // Capabilities are what a provider can do.
 type Capabilities struct {
-	// Snapshots tells whether its volumes can be snapshotted through its API.
+	// Snapshots reports whether its volumes can be snapshotted through its API.
 	Snapshots bool
 	Copy      CopyMode
 	// MinInterval is the least time between two snapshots of a volume.

@@ -1,7 +1,7 @@
 // Package csi says what a cluster's storage should be in Kubernetes, and which volume
 // of a cloud is behind a PersistentVolume.
 //
-// # What
+// # Purpose
 //
 //   - Classes makes the StorageClasses and the VolumeSnapshotClass of a cluster,
 //     AppClass the one that an application's cloudConfig asks for, and ClassName tells
@@ -20,7 +20,7 @@
 //
 // On clusters of the provider local each stands for the cluster's default class.
 //
-// # Not
+// # Non-goals
 //
 // No client, context, clock or log. Nothing here asks a cloud or a cluster anything. Disks of
 // in-tree plugins are migrated by k8s.io/csi-translation-lib, as Kubernetes does.

@@ -156,7 +156,7 @@ const (
 	digits = "0123456789"
 )
 
-// consistsOf tells whether a text has a character, and none but those given.
+// consistsOf reports whether a text has a character, and none but those given.
 func consistsOf(text, characters string) bool {
 	return text != "" && strings.Trim(text, characters) == ""
 }

@@ -25,7 +25,7 @@ func ClusterOf(m *v1.MemberCluster) Cluster {
 	return c
 }
 
-// BySnapshots tells whether the databases of a member are backed up by snapshots, and
+// BySnapshots reports whether the databases of a member are backed up by snapshots, and
 // not by dumps.
 func BySnapshots(method v1.BackupMethod, m *v1.MemberCluster) bool {
 	switch method {

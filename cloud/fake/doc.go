@@ -2,7 +2,7 @@
 // accounts, with a clock, delays, quotas and bad days. Packages fake/ec2, fake/gce and
 // fake/arm speak the providers' wire protocols in front of it.
 //
-// # What
+// # Purpose
 //
 //   - World is the state, and what a test may do to it. It makes duplicates as EC2 does:
 //     what keeps a name unique belongs to the front ends.
@@ -10,7 +10,7 @@
 //     names are tags, like Azure, where they are unique, or like Google Cloud, where
 //     snapshots have no region besides. Requests go wrong as a faults.Script says.
 //
-// # Not
+// # Non-goals
 //
 // No data: a snapshot is a record. Nothing of a provider's protocol is known here.
 //

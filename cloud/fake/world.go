@@ -287,7 +287,7 @@ func (w *Cloud) RemoveSnapshot(id string) {
 	}
 }
 
-// hidden tells whether what was made at a time is not shown yet.
+// hidden reports whether what was made at a time is not shown yet.
 func (w *Cloud) hidden(created time.Time) bool {
 	return w.clock.Since(created) < w.pace.Lag
 }

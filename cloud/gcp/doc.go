@@ -1,40 +1,35 @@
-// Package gcp is the port to Google Cloud: persistent disks and their snapshots, through
-// the Compute Engine API v1.
+// Package gcp implements package cloud for Google Cloud: persistent disks and their snapshots.
 //
-// # What
+// # Purpose
 //
-//   - Connect makes a session for one project and region. Credentials of type Secret are
-//     the key file of a service account, those of type Federated a token of the hub that
-//     Google's Security Token Service exchanges, and only those of type Ambient look at
-//     the environment: the file that GOOGLE_APPLICATION_CREDENTIALS names, else the
-//     metadata server of the machine or pod.
-//   - Snapshots are found by their name, which is unique in a project. Labels name hub,
-//     application and snapshot; all tags are in the description as JSON, since labels
-//     take 63 lower case characters. The labels decide about ownership.
-//   - An error of a change that was accepted is only in its operation. After a request
-//     the session looks for what it made, and if that is not there, at the operation, once.
+//   - Connect creates a Session for a project and a region through the Compute Engine API v1.
+//     Package identity provides the credentials.
+//   - Snapshots are found by their name, which is unique in a project. Labels hold hub, application
+//     and snapshot, and decide on ownership. The description holds all tags as JSON, because labels
+//     are limited to 63 lower case characters.
+//   - A change that was accepted reports its error in the operation only. After a request the
+//     session looks for the object that it created and, if it is missing, reads the operation once.
 //
-// # Not
+// # Non-goals
 //
-// No waiting for operations, and no copies: snapshots are global and are stored where
-// SnapshotSpec.Locations says. No regional disks are made, though they are snapshotted.
-// No other universe than googleapis.com, and no volume of another project than the
-// account's, since a member's administrator writes the handles.
+// The package does not wait for operations. It does not copy snapshots, which are global and stored
+// in SnapshotSpec.Locations. It takes snapshots of regional disks but does not create regional disks.
+// It supports no universe other than googleapis.com, and no volumes of other projects, because the
+// administrator of a member writes the volume handles.
 //
 // # Trade-offs
 //
-//   - Google answers a repeated requestId with what the first request came to, for a time
-//     that is not told, also when that was a failure, or when the snapshot was deleted
-//     since. The ID therefore follows from name, verb, attempt and a window of time: a
-//     request that is sent again at once is the same, one that is sent when a limit has
-//     passed is another. The name alone keeps a second snapshot from being made.
-//   - The SDK's list requests ignore the context, and none tells the headers of its
-//     answer. Each call therefore gets clients of its own on a transport that is bound to
-//     its context; making them costs microseconds and sends nothing.
-//   - The SDK's own retries are off: the caller repeats by class.
-//   - CloudAccount's endpoint is where the compute API is. Tokens come from Google's own
-//     addresses all the same, unless the endpoint is on a loopback address: then they
-//     come from there, which is what tests and demonstrations need.
-//   - Permissions are asked of a snapshot and a disk that need not exist, for what the
-//     project grants. A check that the API does not answer is left out.
+//   - Google answers a repeated requestId with the result of the first request for an undocumented
+//     time, even if it failed or the snapshot was deleted. The ID is therefore derived from name,
+//     verb, attempt and a window of time: an immediate repetition has the same ID, and a request
+//     after a limit has passed has another. The unique name prevents a second snapshot.
+//   - List requests of the SDK ignore the context and do not return response headers. Each call
+//     therefore creates clients on a transport that is bound to its context, which takes
+//     microseconds and sends nothing.
+//   - Retries of the SDK are disabled. Callers retry by class.
+//   - The endpoint of a CloudAccount is that of Compute Engine. Tokens are requested from Google's
+//     addresses, except for an endpoint on a loopback address, which also serves tokens in tests and
+//     demonstrations.
+//   - Preflight asks for the permissions on a snapshot and a disk that need not exist, which the
+//     project grants. Checks that the API does not answer are omitted.
 package gcp

@@ -74,7 +74,7 @@ func (s *session) whyFailed(ctx context.Context, op string, id uint64) string {
 	return message
 }
 
-// finished tells whether a list is at its end, or broken.
+// finished reports whether a list is at its end, or broken.
 func finished(err error) (bool, error) {
 	if errors.Is(err, iterator.Done) {
 		return true, nil

@@ -59,7 +59,7 @@ func checkCredentials(config cloud.Config) error {
 	}
 }
 
-// GoodEndpoint tells whether requests may be sent to an endpoint: an https URL without
+// GoodEndpoint reports whether requests may be sent to an endpoint: an https URL without
 // user, query or fragment, or http on a loopback address. Empty is the provider's own.
 func GoodEndpoint(endpoint string) bool {
 	if endpoint == "" {

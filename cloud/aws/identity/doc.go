@@ -1,25 +1,24 @@
-// Package identity is who a session is in Amazon Web Services, and what all of its APIs
-// have in common: how requests are sent, and what their errors mean.
+// Package identity provides the credentials of a CloudAccount for Amazon Web Services, and what all
+// of its APIs share: sending requests and classifying errors.
 //
-// # What
+// # Purpose
 //
-//   - Connect makes the Credentials of a CloudAccount: the environment and the machine's
-//     identity are looked at for Ambient alone; a role is taken on top.
-//   - Wire sends what the SDK asks it to, and reads each answer whole.
-//   - Failure makes a cloud.Error of one of the SDK's.
+//   - Connect creates Credentials. It reads the environment and the identity of the machine for
+//     credentials of type Ambient only, and assumes the role of the account if there is one.
+//   - Wire sends the requests of the SDK and reads each response completely.
+//   - Failure converts an error of the SDK to a cloud.Error.
 //
-// # Not
+// # Non-goals
 //
-// Nothing of EC2 or S3: packages cloud/aws and cloud/aws/objectstore know the codes of theirs.
+// The package knows no error codes of EC2 or S3; packages cloud/aws and cloud/aws/objectstore do.
 //
 // # Trade-offs
 //
-//   - Ambient is found here and not by the SDK's own chain, which does not take our HTTP
-//     client where AWS_CA_BUNDLE is set. Shared files and single sign-on are left out: a
-//     pod has none.
-//   - Roles are taken by the SDK's stscreds. What it returns is kept here and not in
-//     aws.CredentialsCache, which tells the time by the machine's clock alone, and in which
-//     one exchange that hangs holds up everybody who needs it after.
-//   - A configured endpoint serves STS as well as EC2, told apart by what is asked. That of
-//     a bucket is another.
+//   - Ambient credentials are located here. The SDK's default chain does not use the given HTTP
+//     client if AWS_CA_BUNDLE is set. Shared files and single sign-on are not supported: pods have
+//     neither.
+//   - The SDK's stscreds assumes roles. The resulting credentials are cached here instead of in
+//     aws.CredentialsCache, which uses the machine's clock, and in which one exchange that hangs
+//     blocks all callers.
+//   - A configured endpoint serves both STS and EC2. A bucket has an endpoint of its own.
 package identity

@@ -30,7 +30,7 @@ const (
 type Failure struct {
 	// Op is what was asked for, in the words of package cloud.
 	Op string
-	// Changes tells whether the request changes anything, for what it means when its
+	// Changes reports whether the request changes anything, for what it means when its
 	// answer is lost.
 	Changes bool
 	// Err is what the SDK returned.
@@ -76,7 +76,7 @@ func (f Failure) Classify() *cloud.Error {
 	return out
 }
 
-// unsent tells whether the request that failed was never sent: for want of credentials,
+// unsent reports whether the request that failed was never sent: for want of credentials,
 // or since nobody trusts whom it was for.
 func unsent(err error) bool {
 	var before *Error

@@ -30,7 +30,7 @@ type Wire struct {
 	check     CheckAnswer
 }
 
-// CheckAnswer tells whether an answer is one of the API that was asked; body is all of it.
+// CheckAnswer reports whether an answer is one of the API that was asked; body is all of it.
 type CheckAnswer func(response *http.Response, body []byte) error
 
 // NewWire makes a wire that returns no answer but those that pass a check.

@@ -105,7 +105,7 @@ func refusal(op string, class cloud.Class, code, message string, cause error) er
 	return &cloud.Error{Class: class, Provider: v1.ProviderAWS, Op: op, Code: code, Message: message, Err: cause}
 }
 
-// is tells whether an error has a code of S3's.
+// is reports whether an error has a code of S3's.
 func is(err error, code string) bool {
 	e, ok := errors.AsType[*cloud.Error](err)
 	return ok && e.Code == code

@@ -1,30 +1,28 @@
-// Package objectstore is a bucket of Amazon S3, or of another service that speaks S3.
+// Package objectstore implements cloud.Objects for Amazon S3 and compatible services.
 //
-// # What
+// # Purpose
 //
-//   - Open makes the Objects of an account, with the credentials that package identity
-//     makes of a CloudAccount.
-//   - Every PUT carries If-None-Match: *, and a signed one has it in its signature: nobody
-//     who holds it can leave it out, and S3 writes nothing over.
-//   - Under an endpoint of its own the bucket is in the path, and without one in the host.
+//   - Open creates Objects with the credentials that package identity provides.
+//   - Every PUT has the header If-None-Match: *. The signature of a signed PUT covers it, so that
+//     its holder cannot omit it, and S3 does not overwrite objects.
+//   - With a configured endpoint the bucket is part of the path, otherwise of the host name.
 //
-// # Not
+// # Non-goals
 //
-// No retries, neither ours nor the SDK's. No parts: an object of 1 GiB goes in one PUT. No
-// storage classes, keys and tags: those are the bucket's own defaults.
+// Neither this package nor the SDK retries. There are no multipart uploads: an object of up to 1 GiB
+// is uploaded with one PUT. Storage class, encryption and tags are the defaults of the bucket.
 //
 // # Trade-offs
 //
-//   - Answers must look like S3's before anything is concluded from them: a list and a
-//     refusal are XML documents that end, what is read or written has an ETag, and a
-//     deletion is answered with 204. A captive portal says OK to everything.
-//   - That nothing is written over is the service's promise. One that speaks S3 and does not
-//     know If-None-Match may ignore it, and is of no use here.
-//   - A signed request ends with the credentials that signed it. Those that would end
-//     within half of the life that is asked for are got anew before.
-//   - Requests are signed with the time of config.Clock. One that S3 calls too skewed is
-//     AuthExpired: the credentials are not accepted as they are used.
-//   - With Object Lock a bucket has versions, and a deletion hides the object without being
-//     refused; Locked are those that say so in their words.
-//   - Who owns the bucket is not asked: one in an account for backups alone is a good idea.
+//   - Responses are validated, because a captive portal answers every request with 200: lists and
+//     errors must be complete XML documents, reads and writes must return an ETag, and a deletion
+//     must return 204.
+//   - S3 guarantees that objects are not overwritten. A compatible service that ignores
+//     If-None-Match must not be used.
+//   - A signed request expires with the credentials that signed it. Credentials that expire within
+//     half of the requested lifetime are renewed first.
+//   - Requests are signed with the time of config.Clock. RequestTimeTooSkewed is AuthExpired.
+//   - With Object Lock a bucket keeps versions, and a deletion hides the object instead of failing.
+//     Only explicit refusals are Locked.
+//   - The owner of the bucket is not verified. Use an account for backups only.
 package objectstore

@@ -1,17 +1,17 @@
-// Package apierror turns what the services of Azure answer, or do not, into *cloud.Error.
+// Package apierror converts responses of Azure services, and lost responses, to *cloud.Error.
 //
-// # What
+// # Purpose
 //
-//   - Question is what was asked of a service: the operation, the permission that it
-//     needs, whether it changes anything, and what the service means by its refusals.
-//   - Question.Fail makes the error of a request. What all services mean by a status is
-//     known here: 429, 401, 5xx, and answers that are not the service's at all.
+//   - Question describes a request: the operation, the required permission, whether it changes
+//     anything, and how the service's error codes are classified.
+//   - Question.Fail returns the error for a request. It classifies what all services share: status
+//     429, 401 and 5xx, and responses that are not the service's own.
 //
-// # Not
+// # Non-goals
 //
-// Nothing is sent, and no code of one service is known here.
+// The package sends no requests and knows no error codes of a single service.
 //
 // # Trade-offs
 //
-//   - The SDK's own error is not kept as a cause: its text is the whole of an answer.
+//   - The SDK's error is not kept as the cause, because its text is the whole response.
 package apierror

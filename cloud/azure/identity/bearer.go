@@ -92,7 +92,7 @@ func (b *Bearer) Do(request *policy.Request) (*http.Response, error) {
 	return b.send(request, token)
 }
 
-// expired tells whether a code says that a token has expired. That of storage says so of
+// expired reports whether a code says that a token has expired. That of storage says so of
 // any token that it does not like.
 func expired(code string) bool {
 	return code == "ExpiredAuthenticationToken" || code == "InvalidAuthenticationInfo"

@@ -111,7 +111,7 @@ func (p Environment) storage() string {
 	return "core.windows.net"
 }
 
-// parse reads an endpoint, and tells whether it is on this machine.
+// parse reads an endpoint, and reports whether it is on this machine.
 func parse(endpoint string) (u *url.URL, loopback bool, err error) {
 	u, err = url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.User != nil {

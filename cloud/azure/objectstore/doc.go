@@ -1,35 +1,34 @@
-// Package objectstore is Azure Blob Storage as a bucket: a container of a storage account.
+// Package objectstore implements cloud.Objects for Azure Blob Storage. A bucket is a container of a
+// storage account.
 //
-// # What
+// # Purpose
 //
-//   - Open makes cloud.Objects of a CloudAccount with spec.objectStorage: the container
-//     <bucket> at https://<storageAccount>.blob.core.windows.net, or at the endpoint.
-//   - Objects are block blobs, each made by one Put Blob with If-None-Match: *.
-//   - Signed requests are shared access signatures by a user delegation key, each for one
-//     blob and for one thing: c, which makes a blob where none is, or r. The service
-//     refuses c over what is there with 403 UnauthorizedBlobOverwrite, whatever the
-//     headers are. A key is asked for once, and again when it would not outlive what it
-//     is to sign.
+//   - Open creates Objects for the container at https://<storageAccount>.blob.core.windows.net, or
+//     at the configured endpoint.
+//   - An object is a block blob, created by one Put Blob with If-None-Match: *.
+//   - Signed requests are shared access signatures of a user delegation key. Each allows one
+//     operation on one blob: c, which creates a blob, or r. The service refuses c for an existing
+//     blob with 403 UnauthorizedBlobOverwrite, whatever the headers are. The key is reused until it
+//     would expire before a signature.
 //
-// # Rights
+// # Permissions
 //
-// The identity needs Storage Blob Data Contributor on the container, and to sign also
-// Storage Blob Delegator on the storage account, of which a container has none. A denial
-// has the missing permission as its code.
+// The identity needs the role Storage Blob Data Contributor on the container, and Storage Blob
+// Delegator on the storage account to sign requests. An error of class Denied has the missing
+// permission as its code.
 //
-// # Not
+// # Non-goals
 //
-// No account keys, and no signature that they make. No request is repeated, but for one
-// whose token had expired. No versions of blobs: a deletion leaves what the account keeps
-// of deleted blobs, for as long as it keeps it.
+// Account keys are not used. A request is repeated only if the token had expired. Versions of blobs
+// are not deleted: deleted blobs remain for the retention period of the account.
 //
 // # Trade-offs
 //
-//   - Signatures are made here, in a few lines, and not by the SDK: it takes the account's
-//     name from the host, which a private endpoint does not have there, and always signs
-//     for its own newest version of the service. One version is signed for, which every
-//     cloud and Microsoft's emulator have; the emulator checks it in the tests.
-//   - A signature has no start: a member whose clock is late could not use it, and from
-//     when on it counts protects nothing. Its key begins a quarter of an hour back.
-//   - A checksum is not sent: the connection is TLS, and dumps carry their own.
+//   - Signatures are computed here. The SDK takes the name of the account from the host, which is
+//     wrong for private endpoints, and always signs for its newest version of the service. Signatures
+//     are for one version that every cloud and Microsoft's emulator support; the emulator verifies
+//     them in the tests.
+//   - Signatures have no start time, so that they work on members whose clock is slow. The key is
+//     valid from a quarter of an hour ago for the same reason.
+//   - No checksum is sent: the connection uses TLS, and dumps have checksums of their own.
 package objectstore

@@ -68,12 +68,12 @@ func class(verb string, status int, code string) cloud.Class {
 	}
 }
 
-// taken tells whether a code says that there is a blob already.
+// taken reports whether a code says that there is a blob already.
 func taken(code string) bool {
 	return slices.Contains([]string{"BlobAlreadyExists", "ConditionNotMet", "UnauthorizedBlobOverwrite"}, code)
 }
 
-// held tells whether a code says that a blob must stay as it is: for a policy of the
+// held reports whether a code says that a blob must stay as it is: for a policy of the
 // container or the account, a legal hold, or a lease.
 func held(code string) bool {
 	return strings.HasPrefix(code, "BlobImmutableDueTo") ||

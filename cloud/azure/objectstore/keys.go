@@ -104,7 +104,7 @@ func (k *keys) ask(ctx context.Context, now time.Time) (key, error) {
 	return fresh, nil
 }
 
-// complete reads what is written, and tells whether all is there.
+// complete reads what is written, and reports whether all is there.
 func (k *key) complete() bool {
 	var err, errTime error
 	k.secret, err = base64.StdEncoding.DecodeString(k.Value)

@@ -66,7 +66,7 @@ func (b *box) GetObject(ctx context.Context, key string, limit int64) ([]byte, e
 	return content, nil
 }
 
-// read reads at most so many bytes of a blob, and tells whether it has more.
+// read reads at most so many bytes of a blob, and reports whether it has more.
 func (b *box) read(ctx context.Context, q apierror.Question, key string, limit int64) ([]byte, bool, error) {
 	answer, err := b.container.NewBlobClient(b.prefix+key).DownloadStream(ctx, nil)
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *box) objects(q apierror.Question, items []*container.BlobItem, prefix s
 	}
 }
 
-// folder tells whether an item is one of the folders that accounts with a hierarchy have.
+// folder reports whether an item is one of the folders that accounts with a hierarchy have.
 func folder(item *container.BlobItem) bool {
 	return item != nil && item.Properties != nil && item.Properties.ResourceType != nil && *item.Properties.ResourceType == "directory"
 }

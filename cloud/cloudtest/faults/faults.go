@@ -35,7 +35,7 @@ const (
 	OpDeleteObject Op = "DeleteObject"
 )
 
-// Mutates tells whether an operation changes anything.
+// Mutates reports whether an operation changes anything.
 func (o Op) Mutates() bool {
 	switch o {
 	case OpCreateSnapshot, OpCopySnapshot, OpDeleteSnapshot, OpCreateVolume, OpDeleteVolume, OpPutObject, OpDeleteObject:

@@ -1,7 +1,7 @@
 // Package objectstore is the contract of a provider's buckets: one suite of cases, the same
 // for all of them, as package cloudtest is for snapshots and volumes.
 //
-// # What
+// # Purpose
 //
 //   - Run puts the cases to a provider. Each gets a Bench of its own, which the provider's
 //     test makes: Objects, the bucket behind them, faults, and a stranger who holds a
@@ -12,7 +12,7 @@
 // *cloud.Error of good form, no error tells a secret or a signed URL, and every request
 // that was sent is one that the vendor's own description of its API allows.
 //
-// # Not
+// # Non-goals
 //
 // No cases without a provider: what cloud.CheckKey takes is tested beside it.
 //

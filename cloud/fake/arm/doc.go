@@ -1,7 +1,7 @@
 // Package arm is Azure Resource Manager in front of a fake.World: managed disks and
 // snapshots of Microsoft.Compute over its REST protocol, and the tokens for it.
 //
-// # What
+// # Purpose
 //
 //   - Server answers PUT, GET, DELETE and paged lists of disks and snapshots, the
 //     operations that these start, a resource group, the permissions on it, and the
@@ -12,7 +12,7 @@
 //   - Limits, Deny, Throttle, Expire and SetPageSize make its bad days; Disk makes a
 //     disk as disk.csi.azure.com does.
 //
-// # Not
+// # Non-goals
 //
 // No virtual machines, no shared access signatures, no PATCH, no signatures of tokens.
 // It knows no SDK: others drive it.

@@ -121,7 +121,7 @@ func (s *Server) fromSnapshot(made *fake.Snapshot, in resource) (answer, bool) {
 	return answer{}, true
 }
 
-// copying tells whether a snapshot of a disk is being copied.
+// copying reports whether a snapshot of a disk is being copied.
 func (s *Server) copying(disk string) bool {
 	for _, one := range s.world.Snapshots() {
 		if !one.IsCopy || one.State == cloud.StateReady || one.State == cloud.StateFailed {

@@ -1,7 +1,7 @@
 // Package blob is Azure Blob Storage in front of bucket.Stores: blobs over its REST
 // protocol, keys that signatures are made with, and the tokens for it.
 //
-// # What
+// # Purpose
 //
 //   - Server answers Put, Get, Delete and List of block blobs, and Get User Delegation Key,
 //     of several storage accounts at one address: <address>/<account> is what
@@ -14,7 +14,7 @@
 //     conditions of the request.
 //   - Deny, Expire and SetPageSize make its bad days; locks are the Store's.
 //
-// # Not
+// # Non-goals
 //
 // No account keys and no signatures by them, no blocks, no leases, no snapshots of blobs, no
 // folders. It knows no SDK: others drive it.

@@ -126,7 +126,7 @@ func stringToSign(q url.Values, resource string) string {
 	return strings.Join(append(fields, q.Get("rscc"), q.Get("rscd"), q.Get("rsce"), q.Get("rscl"), q.Get("rsct")), "\n")
 }
 
-// within tells whether it is now between two times; without a start, before the end.
+// within reports whether it is now between two times; without a start, before the end.
 func (s *Server) within(start, end string) bool {
 	now := s.options.Clock.Now()
 	if start != "" {

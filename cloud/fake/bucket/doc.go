@@ -2,14 +2,14 @@
 // and times, and what people do to them behind the session's back. Packages fake/s3,
 // fake/gcs and fake/blob speak the providers' wire protocols in front of it.
 //
-// # What
+// # Purpose
 //
 //   - Store is the truth. What is made is seen at once, in lists too, as all three
 //     providers promise.
 //   - Connect is a cloud.Objects without any wire, on a Store. Its requests go wrong as a
 //     faults.Script says. The requests that it signs are carried out by Store.ServeHTTP.
 //
-// # Not
+// # Non-goals
 //
 // No versions, no accounts and no rights: who may do what is a matter of the front ends.
 //

@@ -1,7 +1,7 @@
 // Package ec2 is the API of Amazon EC2, as far as snapshots and volumes go, and of AWS
 // STS, in front of a fake.World: what an SDK, boto3 or the command line sends over HTTP.
 //
-// # What
+// # Purpose
 //
 //   - Server is an http.Handler of the query protocol: form in, XML out, with the codes,
 //     request IDs and habits of the real one. CreateSnapshot and CopySnapshot make
@@ -11,7 +11,7 @@
 //   - STS tells who a key is, and gives keys that expire to who takes a role.
 //   - Provision makes a volume as the EBS CSI driver would.
 //
-// # Not
+// # Non-goals
 //
 // No instances: attaching is an edit of the world. A parameter or filter that is not known here is
 // refused, never ignored: what a client relies on must have been thought about.

@@ -15,7 +15,7 @@ type item struct {
 	fields map[string]string
 }
 
-// passes tells whether an item passes all filters.
+// passes reports whether an item passes all filters.
 func (it item) passes(filters []filter) bool {
 	for _, f := range filters {
 		key, isTag := strings.CutPrefix(f.name, "tag:")

@@ -174,7 +174,7 @@ func (p *params) page(ids []string) (size int, token string) {
 	return size, token
 }
 
-// matches tells whether values that something has match a filter. In filters * is any
+// matches reports whether values that something has match a filter. In filters * is any
 // text and ? any character.
 func (f filter) matches(has ...string) bool {
 	return slices.ContainsFunc(f.values, func(want string) bool {

@@ -45,7 +45,7 @@ func (s *Server) describeSnapshots(who caller, p *params) (answer, *fault) {
 	return out, nil
 }
 
-// owned tells whether a snapshot has one of the owners. Without owners, those of all
+// owned reports whether a snapshot has one of the owners. Without owners, those of all
 // accounts are listed, as if their owners had made them public: a client that forgets to ask for
 // its own is to notice.
 func owned(who caller, owners []string, s fake.Snapshot) bool {

@@ -1,7 +1,7 @@
 // Package gce is Google's Compute Engine API v1 as far as disks and snapshots go: a wire
 // front end on a fake.World.
 //
-// # What
+// # Purpose
 //
 //   - Server speaks the REST API in JSON: snapshots, disks of zones and regions, their
 //     operations, zones, regions and projects, with paging, filters, request IDs
@@ -11,7 +11,7 @@
 //     other issuers, and generateAccessToken for acting as a service account.
 //   - Server.CSIDisk adds a disk as Google's CSI driver would make it.
 //
-// # Not
+// # Non-goals
 //
 // No machines, images, schedules or instant snapshots, and no policies: an identity may
 // do everything in the projects that it was granted, but what Server.Forbid took away.

@@ -104,7 +104,7 @@ func (s *Server) authenticate(r *http.Request) (string, error) {
 	return "", problem{http.StatusUnauthorized, "authError", "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential."}
 }
 
-// authorize tells whether who sent a request may do it.
+// authorize reports whether who sent a request may do it.
 func (s *Server) authorize(r request, permission string) error {
 	if s.grants[r.who][r.project] && !s.forbidden[permission] {
 		return nil

@@ -74,7 +74,7 @@ func (s *Server) describe(op operation, asked bool) map[string]any {
 	return out
 }
 
-// outcome tells whether an operation is done, and why it failed if it did.
+// outcome reports whether an operation is done, and why it failed if it did.
 func (s *Server) outcome(op operation) (done bool, code, message string) {
 	if op.snapshot == "" || op.code != "" {
 		return true, op.code, op.message

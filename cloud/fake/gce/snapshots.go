@@ -187,13 +187,13 @@ func (s *Server) takeSnapshot(r request, in snapshotBody, disk string) (any, err
 	})
 }
 
-// gone tells whether a snapshot failed and left its name.
+// gone reports whether a snapshot failed and left its name.
 func (s *Server) gone(id string) bool {
 	v, _ := s.truth(id)
 	return s.options.ForgetFailed && v.State == cloud.StateFailed
 }
 
-// tooOften tells whether a disk had a snapshot less than ten minutes ago, or six within the hour.
+// tooOften reports whether a disk had a snapshot less than ten minutes ago, or six within the hour.
 func (s *Server) tooOften(disk string) bool {
 	n := 0
 	for _, v := range s.world.Snapshots() {

@@ -53,7 +53,7 @@ func (s *Server) bearer(token string) (narrowed, bool) {
 	return narrowed{}, known
 }
 
-// allows tells whether a boundary has a permission in it; one without rules has them all.
+// allows reports whether a boundary has a permission in it; one without rules has them all.
 func (n narrowed) allows(permission, resource string) bool {
 	return n.rules == nil || slices.ContainsFunc(n.rules, func(r boundaryRule) bool {
 		_, within, _ := strings.Cut(r.Resource, "storage.googleapis.com/")

@@ -1,7 +1,7 @@
 // Package gcs is Google Cloud Storage as far as the objects of one bucket go: a wire front
 // end on a bucket.Store.
 //
-// # What
+// # Purpose
 //
 //   - Server speaks the JSON API: inserting in one request, reading, listing by pages and
 //     deleting, with partial answers. Of the XML API it speaks PUT, GET and DELETE with
@@ -11,7 +11,7 @@
 //     condition about names, and the hour that it is good for. All else about tokens is
 //     asked of a Tokens, as a gce.Server is one.
 //
-// # Not
+// # Non-goals
 //
 // No signed URLs, resumable uploads, versions, folders or access lists: an identity may do
 // everything in the bucket, but what its boundary leaves out and what Server.Forbid took

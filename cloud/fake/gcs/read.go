@@ -53,7 +53,7 @@ func (s *Server) get(w http.ResponseWriter, r request) error {
 	return nil
 }
 
-// means tells whether a request that names a generation means this one.
+// means reports whether a request that names a generation means this one.
 func (r request) means(o bucket.Object) bool {
 	wanted := r.URL.Query().Get("generation")
 	return wanted == "" || wanted == generation(o)

@@ -1,7 +1,7 @@
 // Package s3 is the API of Amazon S3, as far as the objects of one bucket go, in front of
 // a bucket.Store: what an SDK, boto3 or the command line sends over HTTP.
 //
-// # What
+// # Purpose
 //
 //   - Server is an http.Handler: PUT, GET, HEAD and DELETE of objects and ListObjectsV2, with
 //     the codes, request IDs and habits of the real one, under the host of the bucket or
@@ -10,7 +10,7 @@
 //     with a key that the server knows, for its region and its time.
 //   - Bodies go through without being kept in memory where the store keeps none there.
 //
-// # Not
+// # Non-goals
 //
 // No versions, no parts, no access control but Deny. A parameter or x-amz header that is
 // not known here is refused, never ignored: what a client relies on must have been

@@ -34,7 +34,7 @@ type authentication struct {
 	payload string
 }
 
-// isAuthentication tells whether a parameter is part of a signature.
+// isAuthentication reports whether a parameter is part of a signature.
 func isAuthentication(name string) bool {
 	return slices.Contains([]string{
 		"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires", "X-Amz-SignedHeaders", "X-Amz-Signature",

@@ -1,20 +1,20 @@
-// Package apierror turns what Google's APIs answer into errors of the port.
+// Package apierror converts responses of Google's APIs to *cloud.Error.
 //
-// # What
+// # Purpose
 //
-//   - Classify knows the class of a request that failed: from the short reason in
-//     Google's body, else from the status, else from what of the answer was lost.
-//   - OneLine and Refuse word messages, without anything that looks like a token.
+//   - Classify returns the class of a failed request: by the reason in Google's error body, else by
+//     the status, else by how the response was lost.
+//   - OneLine and Refuse format messages without anything that looks like a token.
 //
-// # Not
+// # Non-goals
 //
-// Nothing is sent, and nothing repeated: the caller repeats, by class.
+// The package sends nothing and does not retry. Callers retry by class.
 //
 // # Trade-offs
 //
-//   - Compute Engine and Cloud Storage share one table of reasons. A reason that means
-//     two things is read as Compute Engine means it: a conditionNotMet of an upload is
-//     Cloud Storage's word for an object that is there already, and its adapter looks.
-//   - An answer without one of Google's bodies is that of a proxy, whatever its status:
-//     a change that was answered so is Ambiguous.
+//   - Compute Engine and Cloud Storage share one table of reasons. An ambiguous reason has the
+//     meaning of Compute Engine. Cloud Storage reports conditionNotMet for an upload of an existing
+//     object; its adapter handles that itself.
+//   - A response without Google's error body comes from a proxy, whatever its status. For a change
+//     it is Ambiguous.
 package apierror

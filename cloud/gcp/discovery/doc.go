@@ -1,13 +1,13 @@
 // Package discovery compares requests and answers with Google's own descriptions of its
 // APIs, which come with module google.golang.org/api. It is for tests.
 //
-// # What
+// # Purpose
 //
 //   - Load reads the description of an API from the module cache.
 //   - API.Request compares a request: its path, parameters and body. API.Answer compares
 //     the body of a good answer.
 //
-// # Not
+// # Non-goals
 //
 // No rules that a description tells in prose: only types, formats, patterns, what is
 // required and what is Google's to say.

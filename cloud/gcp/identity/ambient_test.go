@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// ambience is an environment with an identity of its own, and tells whether it was used.
+// ambience is an environment with an identity of its own, and reports whether it was used.
 func ambience(t *testing.T, g *google) (used func() bool) {
 	t.Helper()
 	var mu sync.Mutex

@@ -56,7 +56,7 @@ type limited struct {
 }
 
 // ParseEndpoint reads the base URL of an API: https, or http on a loopback address. It
-// tells whether tokens may be sent there.
+// reports whether tokens may be sent there.
 func ParseEndpoint(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {

@@ -1,22 +1,22 @@
-// Package identity is who a session is in Google Cloud, and gets its tokens.
+// Package identity provides the credentials of a CloudAccount for Google Cloud.
 //
-// # What
+// # Purpose
 //
-// Credentials keep a token until it expires or is refused. They are made from a
-// CloudAccount by Connect, which sends nothing: the key of a service account, the hub's
-// own token that Google's Security Token Service exchanges, or what the machine or pod
-// of the hub is.
+// Connect creates Credentials without sending a request: from the key of a service account, from a
+// token of the hub that Google's Security Token Service exchanges, or from the identity of the hub's
+// machine or pod. Credentials keep a token until it expires or is refused.
 //
-// # Not
+// # Non-goals
 //
-// Nothing of the environment is looked at unless the account says Ambient. Keys of other
-// types than service_account are refused: they may name programs to run and files to
-// read, and whoever writes the Secret is not trusted with the hub.
+// The environment is read for credentials of type Ambient only. Key files of types other than
+// service_account are refused: they may name programs to run and files to read, and the author of
+// the Secret is not trusted with the hub.
 //
 // # Trade-offs
 //
-//   - The SDK's errors repeat what the token service answered, and tell its status in
-//     their text alone. Both are taken from the answer itself, and an Error keeps no
-//     more than a short code of it.
-//   - A token service on a loopback address is used only with an endpoint on one.
+//   - Errors of the SDK contain the response of the token service, and its status in their text
+//     only. Both are read from the response itself, and an Error keeps a short code of it.
+//   - Access boundaries are requested here and not by package downscope of the SDK, which always
+//     uses https://sts.googleapis.com and computes the expiry by the machine's clock.
+//   - A token service on a loopback address is used only if the endpoint is on one.
 package identity

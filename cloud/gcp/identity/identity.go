@@ -126,7 +126,7 @@ func (c *Credentials) Drop(ctx context.Context, value string) {
 	}
 }
 
-// Loopback tells whether a URL is on this machine.
+// Loopback reports whether a URL is on this machine.
 func Loopback(u *url.URL) bool {
 	switch u.Hostname() {
 	case "127.0.0.1", "::1", "localhost":

@@ -60,7 +60,7 @@ func (c *Credentials) Narrow(ctx context.Context, b Boundary, life time.Duration
 	}
 }
 
-// rejects tells whether another token might be accepted.
+// rejects reports whether another token might be accepted.
 func (e *Error) rejects() bool {
 	return e != nil && (e.Class == cloud.ClassAuthExpired || e.Class == cloud.ClassInvalid)
 }

@@ -1,42 +1,39 @@
-// Package objectstore is the port to a bucket of Google Cloud Storage, through its JSON API.
+// Package objectstore implements cloud.Objects for Google Cloud Storage through its JSON API.
 //
-// # What
+// # Purpose
 //
-//   - Open connects to the bucket of an account. Its credentials are those of package gcp.
-//   - An upload has ifGenerationMatch=0: it makes an object or does nothing. Where one is
-//     there, its content is read and compared.
-//   - What is read is compared with its CRC32C, which the object itself tells.
-//   - Federated and ambient identities have no key to sign URLs with. SignRequests
-//     therefore hands out tokens: Google's Security Token Service exchanges a token of the
-//     account for one with a Credential Access Boundary, which names the bucket, one role
-//     and the objects. There is one for all uploads of a call, with the role
-//     storage.objectCreator, and one for all downloads, with storage.objectViewer. The
-//     requests are of the XML API, whose URLs need no query.
+//   - Open creates Objects with the credentials that package identity provides.
+//   - An upload has ifGenerationMatch=0: it creates an object or has no effect. If the object exists,
+//     its content is read and compared.
+//   - The content of a download is verified with the CRC32C of the object.
+//   - Federated and ambient identities have no key to sign URLs with. SignRequests therefore returns
+//     tokens: Google's Security Token Service exchanges a token of the account for one with a
+//     Credential Access Boundary, which names the bucket, one role and the objects. There is one
+//     token for all uploads of a call, with the role storage.objectCreator, and one for all
+//     downloads, with storage.objectViewer. The signed requests use the XML API, whose URLs need no
+//     query.
 //
-// # Not
+// # Non-goals
 //
-// No bucket is made, and none is configured. The bucket must have uniform bucket-level
-// access, or Google takes no token with a boundary for it. An object that is deleted may
-// stay for some days, and be paid for, where the bucket has a policy of soft deletion. The
-// endpoint's certificate is a matter of Config.HTTP.
+// The package neither creates nor configures buckets. The bucket must have uniform bucket-level
+// access, otherwise Google refuses tokens with a boundary. With soft deletion, deleted objects are
+// kept, and charged, for some days. Config.HTTP verifies the certificate of the endpoint.
 //
 // # Trade-offs
 //
-//   - A token is good for more than the requests that it is handed out with: for all
-//     objects whose names begin with what the wanted ones have in common, or for the one
-//     that is wanted. Whoever asks for the parts of a backup alone gives nobody the right
-//     to make its manifest. The condition names objects, so that objectViewer, which could
-//     list, lists nothing.
-//   - Whoever holds a token may leave the header x-goog-if-generation-match out. That does
-//     not write anything over: overwriting needs storage.objects.delete, which
-//     objectCreator does not have.
-//   - Google alone says how long a token is good: up to an hour. ExpiresAt is earlier where
-//     a shorter life is asked for, though the token then outlives it. An upload session
-//     that was begun with the token goes on for up to a week, and makes objects that the
-//     token could have made.
-//   - Downscoping is documented for tokens of service accounts. A federated identity is
-//     surest with spec.gcp.serviceAccount; where Google does not narrow its own token,
-//     SignRequests is Invalid and says so.
-//   - A small object is read with two requests, the first for what it is: the answers of a
-//     download have no body that tells one refusal from another, or from a proxy's.
+//   - A token allows more than the requests that it is issued for: all objects whose names begin with
+//     the common prefix of the requested ones, or the one requested object. Callers that request only
+//     the parts of a backup do not give away the right to create its manifest. The condition names
+//     objects, so that objectViewer cannot list.
+//   - The holder of a token may omit the header x-goog-if-generation-match. Objects are not
+//     overwritten in this case either, because that requires storage.objects.delete, which
+//     objectCreator does not include.
+//   - Google determines the lifetime of a token, up to an hour. If a shorter lifetime is requested,
+//     ExpiresAt is earlier, but the token remains valid. An upload session that was started with the
+//     token continues for up to a week.
+//   - Downscoping is documented for tokens of service accounts. Set spec.gcp.serviceAccount for
+//     federated identities: where Google does not downscope their own tokens, SignRequests fails
+//     with Invalid.
+//   - A small object is read with two requests, the first for its metadata: an error response to a
+//     download has no body that distinguishes refusals of the service from those of a proxy.
 package objectstore
