@@ -1,31 +1,25 @@
-// Package cloudtest is the contract that every cloud provider passes: one suite of
-// cases, the same for all of them.
+// Package cloudtest is the contract of package cloud: one test suite for all providers.
 //
 // # Purpose
 //
-//   - Run puts the cases to a provider. Each gets a Bench of its own, which the
-//     provider's test makes: sessions, the cloud behind them, faults.
-//   - The caller of the suite keeps the protocol of cloud.Intent as the hub does: it
-//     writes down, sends, decides by class, and deletes duplicates after a second look.
-//   - Package faults lets requests go wrong; package matrix makes a table of the cases
-//     and providers from the output of go test -json.
+//   - Run runs the cases against a provider. The provider's test builds a Backend for each case:
+//     sessions, the state of the cloud behind them, and faults.
+//   - The client of the suite follows the protocol of cloud.Intent as the hub does.
+//   - Package faults makes requests fail, package matrix turns the output of go test -json into the
+//     tables of cloud/README.md.
 //
-// Whatever a case is about, three things are looked at behind each: every error is a
-// *cloud.Error of good form, no error tells a secret, and every request that was sent is
-// one that the vendor's own description of its API allows.
+// After every case the suite checks that every error is a well-formed *cloud.Error, that no error
+// contains a secret, and that the vendor's API description allows every request that was sent.
 //
 // # Non-goals
 //
-// What needs no provider is tested in cloud/csi, where cases 19 and 20 have their
-// better half. Buckets have a suite of their own, in package objectstore.
+// Package cloud/csi tests what needs no provider. Package objectstore tests buckets.
 //
 // # Trade-offs
 //
-//   - What a case wants is what all providers can promise. A cloud without a state, as
-//     EC2 without Creating, is not asked for it; what cannot be put to a provider at
-//     all is in its Bench.Spare with the reason, and shows in the table.
-//   - Cases look at the cloud's own state instead of asking the session, so that a
-//     session which hides a duplicate does not pass.
-//   - CLOUD_SEEDS in the environment is how many schedules of random faults are tried,
-//     20 without. A flag would need a variable of the package.
+//   - A case requires what all providers can promise. If a provider does not support a case at all,
+//     Backend.Spare gives the reason, which appears in the table.
+//   - Cases read the state of the cloud directly, so that a session that hides a duplicate fails.
+//   - The environment variable CLOUD_SEEDS sets the number of schedules of random faults, 20 by
+//     default. A flag would need a package-level variable.
 package cloudtest

@@ -1,21 +1,21 @@
-// Package fake is a cloud that lives in memory: volumes and snapshots of several
-// accounts, with a clock, delays, quotas and bad days. Packages fake/ec2, fake/gce and
-// fake/arm speak the providers' wire protocols in front of it.
+// Package fake simulates a cloud in memory: volumes and snapshots of several accounts, with a clock,
+// delays, quotas and failures. Packages fake/ec2, fake/gce and fake/arm serve it over the providers'
+// protocols.
 //
 // # Purpose
 //
-//   - World is the state, and what a test may do to it. It makes duplicates as EC2 does:
-//     what keeps a name unique belongs to the front ends.
-//   - Connect is a provider without any wire, on a World. Its Rules make it like EC2, where
-//     names are tags, like Azure, where they are unique, or like Google Cloud, where
-//     snapshots have no region besides. Requests go wrong as a faults.Script says.
+//   - Cloud holds the state and lets tests change it. It allows duplicate names as EC2 does; the
+//     packages that serve it enforce unique names.
+//   - Connect creates a cloud.Session without a network protocol. Rules select its behaviour: names as
+//     tags, as in EC2; unique names, as in Azure; or global snapshots, as in Google Cloud. A
+//     faults.Script makes requests fail.
 //
 // # Non-goals
 //
-// No data: a snapshot is a record. Nothing of a provider's protocol is known here.
+// There is no data: a snapshot is a record.
 //
 // # Trade-offs
 //
-//   - States follow from the clock and are computed when asked for, so that no goroutine
-//     runs and a test that moves the clock sees the next state at once.
+//   - States are computed from the clock when they are read. No goroutine runs, and a test that
+//     advances the clock sees the next state immediately.
 package fake

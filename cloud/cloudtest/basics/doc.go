@@ -1,8 +1,5 @@
-// Package basics are the cases of the contract in which the cloud does what it is asked
-// for: snapshots, lists, ownership, copies and volumes.
-//
-// Not: requests that go wrong, which are in package failures. A case is here that loses
-// an answer by the way.
+// Package basics contains the cases of the contract without faults: snapshots, lists, ownership,
+// copies and volumes. Package failures contains the others.
 package basics
 
 import (

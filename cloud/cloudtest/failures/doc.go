@@ -1,7 +1,5 @@
-// Package failures are the cases of the contract in which something goes wrong: requests
-// and answers that are lost, refusals, crashes, and everything at random.
-//
-// Not: what a caller does with a class for how long; that is the hub's.
+// Package failures contains the cases of the contract with faults: lost requests and responses,
+// refusals, crashes, and random combinations of them.
 package failures
 
 import (

@@ -1,9 +1,5 @@
-// Package faults lets requests to a cloud go wrong, by a script or by chance.
-//
-// What: a Script says which call of which operation goes wrong and how; Transport
-// applies it to HTTP, on this side of the fake, so that "after the effect" is an answer
-// that the server gave and nobody got.
-//
-// Not: no faults of the cloud's own, as a snapshot that fails after it was accepted;
-// those are fake.World's.
+// Package faults makes requests to a cloud fail. A Script selects calls of an operation and the kind
+// of their failure. Transport applies it to HTTP on the client's side, so that a response may be lost
+// after the request took effect. Failures inside of the cloud, such as a snapshot that fails after it
+// was accepted, are simulated by fake.Cloud.
 package faults

@@ -1,25 +1,18 @@
-// Package objectstore is the contract of a provider's buckets: one suite of cases, the same
-// for all of them, as package cloudtest is for snapshots and volumes.
+// Package objectstore is the contract of cloud.Objects: one test suite for the buckets of all
+// providers, as package cloudtest is for snapshots and volumes.
 //
 // # Purpose
 //
-//   - Run puts the cases to a provider. Each gets a Bench of its own, which the provider's
-//     test makes: Objects, the bucket behind them, faults, and a stranger who holds a
-//     signed request and no credentials.
-//   - The numbers begin at 51: the table in cloud/README.md is one.
+//   - Run runs the cases against a provider. The provider's test builds a Backend for each case:
+//     Objects, the bucket behind them, faults, and a sender of signed requests without credentials.
+//   - The numbers of the cases begin at 51, after those of package cloudtest.
 //
-// Whatever a case is about, three things are looked at behind each: every error is a
-// *cloud.Error of good form, no error tells a secret or a signed URL, and every request
-// that was sent is one that the vendor's own description of its API allows.
-//
-// # Non-goals
-//
-// No cases without a provider: what cloud.CheckKey takes is tested beside it.
+// After every case the suite checks that every error is a well-formed *cloud.Error, that no error
+// contains a secret or a signed URL, and that the vendor's API description allows every request.
 //
 // # Trade-offs
 //
-//   - Cases look at the bucket itself instead of asking Objects, so that an adapter which
-//     hides what it wrote over does not pass.
-//   - What a stranger is told is looked at as far as spoke/transfer decides on it: 2xx, 404,
-//     and another 4xx.
+//   - Cases read the bucket directly, so that an adapter that overwrites objects unnoticed fails.
+//   - Responses to signed requests are checked as far as spoke/transfer depends on them: 2xx, 404,
+//     and other 4xx.
 package objectstore

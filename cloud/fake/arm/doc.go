@@ -1,26 +1,21 @@
-// Package arm is Azure Resource Manager in front of a fake.World: managed disks and
-// snapshots of Microsoft.Compute over its REST protocol, and the tokens for it.
+// Package arm serves a fake.Cloud as Azure Resource Manager: managed disks and snapshots of
+// Microsoft.Compute, and the tokens for them.
 //
 // # Purpose
 //
-//   - Server answers PUT, GET, DELETE and paged lists of disks and snapshots, the
-//     operations that these start, a resource group, the permissions on it, and the
-//     client credentials grant of Microsoft Entra ID, all from one address.
-//   - It enforces what the service enforces: a bearer token that it gave out and that
-//     has not expired, api-version, names, tags, unknown members of a body, what cannot
-//     be changed, sources that exist, sizes, locks, attachments.
-//   - Limits, Deny, Throttle, Expire and SetPageSize make its bad days; Disk makes a
-//     disk as disk.csi.azure.com does.
+//   - Server handles PUT, GET, DELETE and paged lists of disks and snapshots, operations, a resource
+//     group, its permissions, and the client credentials grant of Microsoft Entra ID.
+//   - It enforces what the service enforces: tokens, api-version, names, tags, unknown fields,
+//     immutable properties, sources, sizes, locks and attachments.
+//   - Limits, Deny, Throttle, Expire and SetPageSize simulate failures; Disk creates a disk as
+//     disk.csi.azure.com does.
 //
 // # Non-goals
 //
-// No virtual machines, no shared access signatures, no PATCH, no signatures of tokens.
-// It knows no SDK: others drive it.
+// There are no virtual machines, no PATCH, and no signatures of tokens.
 //
 // # Trade-offs
 //
-//   - A resource is a record of the world, so that its state follows from the clock; the
-//     operation that made it is looked up by name and tells that state in other words.
-//   - What a PUT finds is what there is, not what is visible yet: as in the service, a
-//     name that a GET does not show is taken all the same.
+//   - The state of an operation is derived from its resource, and so from the clock.
+//   - A PUT conflicts with resources that are not visible to GET yet, as in the service.
 package arm

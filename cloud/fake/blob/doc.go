@@ -1,27 +1,21 @@
-// Package blob is Azure Blob Storage in front of bucket.Stores: blobs over its REST
-// protocol, keys that signatures are made with, and the tokens for it.
+// Package blob serves bucket.Stores as Azure Blob Storage: blobs, user delegation keys, and tokens.
 //
 // # Purpose
 //
-//   - Server answers Put, Get, Delete and List of block blobs, and Get User Delegation Key,
-//     of several storage accounts at one address: <address>/<account> is what
-//     <account>.blob.core.windows.net is to the service. Tokens are given out at
-//     <address>/<account>/<tenant>/oauth2/v2.0/token.
-//   - It enforces what the service enforces: a bearer token that it gave out and that has
-//     not expired, or a user delegation signature, which it verifies: that of each version
-//     of the service since 2020-12-06, its blob, its permissions, its times by the clock,
-//     its protocol. Who may only create is refused over what is there, whatever the
-//     conditions of the request.
-//   - Deny, Expire and SetPageSize make its bad days; locks are the Store's.
+//   - Server handles Put, Get, Delete and List of block blobs, and Get User Delegation Key, for several
+//     storage accounts: <address>/<account> stands for <account>.blob.core.windows.net. Tokens are
+//     issued at <address>/<account>/<tenant>/oauth2/v2.0/token.
+//   - It accepts bearer tokens that it issued, and user delegation signatures of each version of the
+//     service since 2020-12-06, which it verifies. A signature with permission to create only is
+//     refused for existing blobs, whatever the conditions of the request are.
+//   - Deny, Expire and SetPageSize simulate failures; the Store has locks.
 //
 // # Non-goals
 //
-// No account keys and no signatures by them, no blocks, no leases, no snapshots of blobs, no
-// folders. It knows no SDK: others drive it.
+// There are no account keys, blocks, leases, snapshots of blobs, or folders.
 //
 // # Trade-offs
 //
-//   - A key is computed from what its request says, and from a secret of the account, so
-//     that none has to be remembered.
-//   - Tokens are those of fake/arm, whose rules for secrets and assertions are the same.
+//   - A key is computed from its request and a secret of the account, and not stored.
+//   - Package fake/arm issues the tokens.
 package blob

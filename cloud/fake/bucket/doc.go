@@ -1,22 +1,20 @@
-// Package bucket is a bucket that lives in memory: objects with their contents, checksums
-// and times, and what people do to them behind the session's back. Packages fake/s3,
-// fake/gcs and fake/blob speak the providers' wire protocols in front of it.
+// Package bucket simulates a bucket in memory. Packages fake/s3, fake/gcs and fake/blob serve it over
+// the providers' protocols.
 //
 // # Purpose
 //
-//   - Store is the truth. What is made is seen at once, in lists too, as all three
-//     providers promise.
-//   - Connect is a cloud.Objects without any wire, on a Store. Its requests go wrong as a
-//     faults.Script says. The requests that it signs are carried out by Store.ServeHTTP.
+//   - Store holds objects with content, checksums and times. Changes are visible immediately, in lists
+//     too, as all three providers guarantee.
+//   - Connect creates cloud.Objects without a network protocol. A faults.Script makes requests fail;
+//     Store.ServeHTTP handles the requests that it signs.
 //
 // # Non-goals
 //
-// No versions, no accounts and no rights: who may do what is a matter of the front ends.
+// There are no versions, accounts or permissions.
 //
 // # Trade-offs
 //
-//   - Contents of more than 1 MiB go to files where SpillTo says so, so that a process may
-//     take bodies that are larger than its memory. Without, all is in memory.
-//   - A body is read to its end before anything is made of it: one that is cut, or is not
-//     what its checksum says, leaves nothing.
+//   - After SpillTo, content of more than 1 MiB is stored in files, so that it may exceed the memory.
+//   - A body is read completely before an object is created: a truncated body, or one with a wrong
+//     checksum, leaves nothing.
 package bucket

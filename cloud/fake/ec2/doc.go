@@ -1,27 +1,22 @@
-// Package ec2 is the API of Amazon EC2, as far as snapshots and volumes go, and of AWS
-// STS, in front of a fake.World: what an SDK, boto3 or the command line sends over HTTP.
+// Package ec2 serves a fake.Cloud as Amazon EC2, as far as snapshots and volumes go, and AWS STS.
 //
 // # Purpose
 //
-//   - Server is an http.Handler of the query protocol: form in, XML out, with the codes,
-//     request IDs and habits of the real one. CreateSnapshot and CopySnapshot make
-//     another snapshot each time they are asked; CreateVolume knows a ClientToken.
-//   - Requests must be signed with a key that the server knows, for one region; the
-//     region of the signature is the region that is asked.
-//   - STS tells who a key is, and gives keys that expire to who takes a role.
-//   - Provision makes a volume as the EBS CSI driver would.
+//   - Server handles the query protocol with the error codes and request IDs of EC2. CreateSnapshot and
+//     CopySnapshot create another snapshot for each request; CreateVolume honours ClientToken.
+//   - Requests must be signed with a known key. The region of the signature selects the region.
+//   - STS returns the identity of a key, and temporary keys for roles.
+//   - Provision creates a volume as the EBS CSI driver does.
 //
 // # Non-goals
 //
-// No instances: attaching is an edit of the world. A parameter or filter that is not known here is
-// refused, never ignored: what a client relies on must have been thought about.
+// There are no instances: tests attach volumes by editing the Cloud. Unknown parameters and filters are
+// refused, never ignored.
 //
 // # Trade-offs
 //
-//   - Signatures are computed and compared, so that a wrong secret is a wrong secret;
-//     their date is not, since the clock of a test is not the client's.
-//   - The token of a web identity is read and its audience, issuer and expiry checked,
-//     but not its signature: whose key it is signed with is no question of ours.
-//   - The code for deleting a locked snapshot is not documented anywhere; it is
-//     OperationNotPermitted here.
+//   - Signatures are verified, but not their date: the clock of a test is not the client's.
+//   - The audience, issuer and expiry of a web identity token are verified, but not its signature.
+//   - Amazon does not document the error code for deleting a locked snapshot; OperationNotPermitted is
+//     used.
 package ec2
