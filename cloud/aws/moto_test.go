@@ -159,7 +159,7 @@ func beyondMoto() map[int]string {
 		32: "in moto no snapshot fails",
 		33: "in moto all copies are complete at once",
 	}
-	for _, number := range []int{21, 22, 23, 27, 28, 35, 36, 39, 40, 41, 45} {
+	for _, number := range []int{21, 22, 23, 24, 26, 27, 28, 35, 36, 39, 40, 41, 45} {
 		out[number] = "what goes wrong here is our script's doing and not moto's, which takes a minute to be asked so often"
 	}
 	return out
