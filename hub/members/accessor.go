@@ -10,18 +10,19 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 )
 
-// accessor is what the rest of the process shares with the goroutine of one member:
-// what is wanted goes in, how it is comes out.
+// accessor holds what the fleet and the goroutine of one member share: the target, which
+// the fleet writes, and the state, which the goroutine writes. It is safe for concurrent
+// use, except for the fields that Fleet.mu guards.
 type accessor struct {
 	name string
 	// changed wakes the goroutine.
 	changed chan struct{}
-	// done is closed when the goroutine has ended, and nothing of it is left.
+	// done is closed when the goroutine, and everything that it started, has ended.
 	done chan struct{}
-	// after, if set, is the done of the accessor that had the name before.
+	// after is the done channel of the previous accessor of that name; nil without one.
 	after <-chan struct{}
 
-	// These two belong to Fleet.mu.
+	// Fleet.mu guards these two fields.
 	removed bool
 	cancel  context.CancelFunc
 
@@ -42,7 +43,7 @@ func newAccessor(name string, target Target) *accessor {
 	}
 }
 
-// signal has the goroutine look at what is wanted again.
+// signal wakes the goroutine, so that it reads the target again.
 func (a *accessor) signal() {
 	select {
 	case a.changed <- struct{}{}:
@@ -78,7 +79,7 @@ func (a *accessor) engaged() cluster.Cluster {
 	return a.cluster
 }
 
-// provide sets what Get and Mode return.
+// provide sets the values that Get and Mode return.
 func (a *accessor) provide(c cluster.Cluster, mode v1.Mode) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -91,7 +92,8 @@ func (a *accessor) engagedIn() v1.Mode {
 	return a.mode
 }
 
-// report sets what State returns, and tells whether more than the time changed.
+// report sets the state that State returns, and reports whether more than timestamps
+// changed.
 func (a *accessor) report(next State) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

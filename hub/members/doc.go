@@ -2,76 +2,78 @@
 //
 // # What
 //
-// Fleet is a multicluster-runtime provider. The controller of MemberClusters says
-// which members there should be (Set, Remove); the fleet connects, engages the
-// hub's reconcilers for each member that works, and says how each one is (State).
+// Fleet is a multicluster-runtime provider. The MemberCluster controller declares
+// the members (Set, Remove). The fleet connects to each of them, engages the hub's
+// reconcilers for every reachable member, and reports each member's state (State).
 //
-// Each member has an accessor: one goroutine that decides, which starts what asks
-// the network in goroutines of its own and never waits for the network itself.
+// Each member has an accessor: one goroutine that makes the decisions. It runs every
+// network request in a separate goroutine, so that it never waits for the network.
 //
-//	connect  kubeconfig -> probe -> identity -> permissions -> Prepare -> caches synced
-//	engage   the manager gets the cluster only then, with a context of its own
-//	probe    each period, uncached; so many failures in a row mean lost
-//	lose     the context ends, informers and reconcilers of that member stop, its last
-//	         state is kept, and connecting starts anew with a fresh connection
-//	inspect  each minute: permissions, version, capabilities, definitions; and at once
-//	         when an informer is told that its kind is not served
+//	connect  parse the kubeconfig, probe, verify identity and permissions, install the
+//	         definitions, sync the caches
+//	engage   hand the cluster to the manager, with a context of its own
+//	probe    uncached, once per period; a number of consecutive failures means lost
+//	lose     end the context, which stops the member's informers and reconcilers; keep
+//	         the last state and reconnect from scratch
+//	inspect  each minute: permissions, version, capabilities, definitions; immediately
+//	         when an informer reports that its kind is no longer served
 //
-// A member has a mode. In mode Agentless the hub works there itself, and needs and
-// watches what that takes. In mode Agent somebody else does: less is watched, checked
-// and needed, the definitions are compared and not written, and the agent is listened
-// to. A change of the mode is a connection anew with the other settings.
+// A member has a mode. In mode Agentless the hub reconciles the workloads itself, and
+// watches and requires what that takes. In mode Agent an agent does; the hub then
+// watches, checks and requires less, compares the definitions without writing them,
+// and monitors the agent. A change of mode reconnects with the other profile.
 //
-//	listen   each period: the agent's Lease, whose changes are signs of life; 40 s
-//	         without one make the member not Ready, while it stays engaged
+//	listen   once per period: read the agent's Lease; without a renewal for 40 s the
+//	         member is not Ready, but stays engaged
 //
-// A changed kubeconfig is connected and verified first and swapped second. A bad one
-// is said in a condition while the old connection goes on. So it is with a mode: an
-// agent must be heard before anything is left to it. An empty one is a
-// withdrawal, and ends it.
+// A changed kubeconfig is connected and verified before it replaces the old connection.
+// An invalid one is reported in a condition while the old connection continues. Modes
+// work alike: the hub leaves a member to its agent only once the agent's Lease is being
+// renewed. An empty kubeconfig withdraws access and ends the connection.
 //
-// A member that lacks permission to read something is not engaged, since its
-// informers would never sync. One that lacks permission to write is engaged, so that
-// its state is known, and is not Ready.
+// A member whose credentials cannot read a required kind is not engaged, because its
+// informers would never sync. A member whose credentials cannot write is engaged, so
+// that its state is known, and is not Ready.
 //
-// A definition that is deleted on a member takes all objects of its kind with it. While
-// the member deletes it, the member stays engaged and is not Ready: the objects end only
-// when the hub's reconcilers have cleaned up after them. When it is gone, the member is
-// lost, with a message that names the definition; connecting anew installs it, and the
-// hub's reconcilers make again what should be there.
+// Deleting a definition in a member deletes all objects of its kind. While that is in
+// progress, the member stays engaged and is not Ready: the objects are deleted only
+// after the hub's reconcilers have removed their finalizers. Once the definition is
+// gone, the member is lost with a message that names the definition; reconnecting
+// installs it again, and the hub's reconcilers recreate the objects.
 //
 // # Not
 //
-// No objects of the hub: no Secrets, no MemberClusters, no events. Nothing is
-// written to a member but the definitions of Prepare, in mode Agentless.
+// The package reads and writes no objects in the hub: no Secrets, MemberClusters or
+// events. In a member it writes the definitions of Prepare only, in mode Agentless.
 //
 // # Trade-offs
 //
-//   - multicluster-runtime's own kubeconfig provider is not used: there one member
-//     that hangs blocks the others, a changed kubeconfig is swapped before it is
-//     proven, and a kubeconfig may run programs.
-//   - Identity is the UID of the namespace kube-system, compared with each probe. It
-//     cannot be changed without making the cluster anew.
-//   - Whether an agent lives is seen by whether its Lease changes between two looks, and
-//     not by the time in it: the hub's clock and the member's need not agree. The price
-//     is that one look tells nothing, and a start of the hub a second or two of not
-//     knowing, in which the status stays what it was.
-//   - A hub that starts while an agent is wanted that has never been there has nothing
-//     to hold on to: it engages the member in mode Agent, which is not Ready and says
-//     why. Running the shops without one until then would take a third state, kept
-//     somewhere, for a time that people should end.
-//   - Looking costs each member with an agent one small request a period. A watch would
-//     cost one connection and an event every two seconds.
-//   - A definition is old when it lacks a field that the hub may write, since that is
-//     dropped without a word. What else differs does not matter, so that hub and agents
-//     are upgraded in any order where no field was added.
-//   - A reconnection lists everything again. Keeping informers over an outage would
-//     save that, and keep goroutines and connections of members that may never return.
-//   - The loss of a definition is noticed by its informers, whose list is answered with
-//     404, and proven by reading the definition's metadata. That costs no request while
-//     nothing is wrong, where a watch on definitions would cost each member one more, and
-//     polling four requests a minute. That a definition is being deleted while objects
-//     hold it up is noticed by the inspection alone, up to a minute later.
-//   - Recovery takes as many successes in a row as the health says, a period apart; the
-//     first connection in a process takes one, so that a restart is quick.
+//   - The kubeconfig provider of multicluster-runtime is not used: there, one member
+//     that hangs blocks the others, a changed kubeconfig is used before it is verified,
+//     and a kubeconfig may run programs.
+//   - The UID of the namespace kube-system is the cluster's identity and is compared
+//     with every probe. It changes only when the cluster is recreated.
+//   - An agent is alive if its Lease changes between two reads. The timestamps in the
+//     Lease are not compared with the hub's clock, so clock skew does not matter. The
+//     cost: a single read proves nothing, and for a second or two after a start of the
+//     hub the previous status is kept.
+//   - If a hub starts while mode Agent is requested and no agent was ever installed, it
+//     engages the member in mode Agent, which is not Ready and says why. Reconciling
+//     without an agent until then would need a third, persisted state for a situation
+//     that an administrator should end.
+//   - Polling the Lease costs one small request per period for each member with an
+//     agent. A watch would cost one connection, and an event every two seconds.
+//   - A definition is outdated if it lacks a field that the hub may write, because the
+//     API server prunes such fields silently. Other differences do not matter, so that
+//     hub and agents can be upgraded in any order if no field was added.
+//   - Reconnecting lists everything again. Keeping informers during an outage would
+//     avoid that, but would keep goroutines and connections for members that may never
+//     return.
+//   - The loss of a definition is detected by its informers, whose requests return 404,
+//     and confirmed by reading the definition's metadata. That costs no request in
+//     normal operation, whereas a watch on definitions would cost one more for each
+//     member, and polling four requests a minute. A definition whose deletion is
+//     blocked by objects is only detected by the inspection, up to a minute later.
+//   - Recovery requires SuccessThreshold successful probes in a row, one period apart.
+//     The first connection after a start requires one, so that a restart is quick.
 package members

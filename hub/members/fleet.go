@@ -20,11 +20,12 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/connection"
 )
 
-// ErrStarted tells that a Fleet was started twice.
+// ErrStarted is returned when Start is called a second time.
 var ErrStarted = errors.New("fleet is started already")
 
-// Fleet is all members. Its methods may be called at the same time and none waits
-// for the network of a member, but for IndexField, which may wait for a cache.
+// Fleet connects to all members and implements the provider of multicluster-runtime. It
+// is safe for concurrent use. No method waits for the network of a member, except
+// IndexField, which may wait for a cache to sync.
 type Fleet struct {
 	settings *connection.Settings
 	claims   *conditions.Claims
@@ -48,7 +49,7 @@ type listener struct {
 	call func(name string)
 }
 
-// New makes a fleet without members. They are connected while Start runs.
+// New returns a fleet without members. Members are connected while Start runs.
 func New(options Options) *Fleet {
 	return &Fleet{
 		settings:  options.settings(),
@@ -59,13 +60,13 @@ func New(options Options) *Fleet {
 	}
 }
 
-// Pin says which cluster belongs to a name before the member is set, so that of two
-// names for one cluster the right one is admitted in whatever order they come. An
-// empty UID says nothing but the time.
+// Pin records the UID of the cluster that is registered under name, before the member is
+// set. Duplicate registrations of one cluster are then resolved alike regardless of the
+// order in which they are added. An empty UID records the registration time only.
 func (f *Fleet) Pin(name, uid string, registeredAt time.Time) { f.claims.Pin(name, uid, registeredAt) }
 
-// Set makes a member, or changes how it is reached. The same target again does
-// nothing.
+// Set adds a member, or changes how an existing one is reached. It does nothing if target
+// is unchanged.
 func (f *Fleet) Set(name string, target Target) {
 	target.Kubeconfig = bytes.Clone(target.Kubeconfig)
 	target.Health = target.Health.withDefaults()
@@ -80,14 +81,14 @@ func (f *Fleet) Set(name string, target Target) {
 	}
 	next := newAccessor(name, target)
 	if a != nil {
-		// The new one waits until the old one has disengaged.
+		// The new accessor waits until the old one has disengaged.
 		next.after = a.done
 	}
 	f.accessors[name] = next
 	f.wake()
 }
 
-// Remove disengages a member and forgets it. Nothing on the member is touched. It
+// Remove disengages a member and forgets it, without changing anything in the member. It
 // returns before the member's reconcilers have stopped.
 func (f *Fleet) Remove(name string) {
 	f.mu.Lock()
@@ -98,12 +99,12 @@ func (f *Fleet) Remove(name string) {
 	}
 	a.removed = true
 	if a.cancel != nil {
-		a.cancel() // Its goroutine takes it out of the map when it is through.
+		a.cancel() // Its goroutine removes it from the map when it ends.
 	} else {
 		delete(f.accessors, name)
 		close(a.done)
 	}
-	f.claims.Forget(name) // After the end of its context; see Claims.Admit.
+	f.claims.Forget(name) // After its context has ended; see Claims.Admit.
 	// Another name for the same cluster may be admitted now.
 	for _, other := range f.accessors {
 		other.signal()
@@ -112,7 +113,7 @@ func (f *Fleet) Remove(name string) {
 	f.notify(name)
 }
 
-// State returns how a member is; false if there is no such member.
+// State returns the state of a member, and false if there is no such member.
 func (f *Fleet) State(name string) (State, bool) {
 	a := f.accessor(name)
 	if a == nil {
@@ -134,9 +135,9 @@ func (f *Fleet) Names() []string {
 	})
 }
 
-// Get returns the cluster of an engaged member. The error wraps
-// multicluster.ErrClusterNotFound for any other, which never means that what runs
-// there is gone.
+// Get returns the cluster of an engaged member. For any other member it returns an error
+// that wraps multicluster.ErrClusterNotFound; that error never means that the workloads
+// in the member are gone.
 func (f *Fleet) Get(_ context.Context, name multicluster.ClusterName) (cluster.Cluster, error) {
 	if a := f.accessor(name.String()); a != nil {
 		if c := a.engaged(); c != nil {
@@ -146,9 +147,9 @@ func (f *Fleet) Get(_ context.Context, name multicluster.ClusterName) (cluster.C
 	return nil, fmt.Errorf("getting member %q: not engaged: %w", name, multicluster.ErrClusterNotFound)
 }
 
-// Mode returns the mode that a member is engaged in, which follows what was set when
-// the member could be connected so: while reconcilers are engaged it does not change.
-// It is empty for a member that is not engaged.
+// Mode returns the mode that a member is engaged in, or an empty string if the member is
+// not engaged. It differs from the requested mode until the member could be connected in
+// that mode, and does not change while reconcilers are engaged.
 func (f *Fleet) Mode(name string) v1.Mode {
 	if a := f.accessor(name); a != nil {
 		return a.engagedIn()
@@ -156,7 +157,7 @@ func (f *Fleet) Mode(name string) v1.Mode {
 	return ""
 }
 
-// IndexField indexes a field in the caches of all members, now and in future.
+// IndexField adds an index to the caches of all current and future members.
 func (f *Fleet) IndexField(ctx context.Context, object client.Object, field string, extract client.IndexerFunc) error {
 	f.mu.Lock()
 	f.indexes = append(f.indexes, connection.Index{Object: object, Field: field, Extract: extract})
@@ -174,10 +175,9 @@ func (f *Fleet) IndexField(ctx context.Context, object client.Object, field stri
 	return nil
 }
 
-// OnChange calls a function with the name of each member whose state changed in more
-// than the time of the last probe, until the returned function is called. It must
-// return at once, for example after adding to a queue; the state may have changed
-// again when it is read.
+// OnChange registers a function that is called with the name of each member whose state
+// changes, other than in timestamps, until stop is called. The function must not block:
+// typically it adds to a queue. The state may have changed again by the time it is read.
 func (f *Fleet) OnChange(call func(name string)) (stop func()) {
 	l := &listener{call: call}
 	f.mu.Lock()
@@ -190,8 +190,8 @@ func (f *Fleet) OnChange(call func(name string)) (stop func()) {
 	}
 }
 
-// Start connects members and engages them with aware until the context ends; then
-// it waits until all have stopped. It may be called once.
+// Start connects the members and engages them with aware. It blocks until ctx is done,
+// then waits until all members have stopped. A second call returns ErrStarted.
 func (f *Fleet) Start(ctx context.Context, aware multicluster.Aware) error {
 	f.mu.Lock()
 	if f.started {
@@ -234,7 +234,8 @@ func (f *Fleet) unstarted() []*accessor {
 	})
 }
 
-// launch hands an accessor what ends it, unless it was removed in the meantime.
+// launch stores the function that cancels an accessor. It returns false if the accessor
+// was removed in the meantime.
 func (f *Fleet) launch(a *accessor, cancel context.CancelFunc) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -245,11 +246,11 @@ func (f *Fleet) launch(a *accessor, cancel context.CancelFunc) bool {
 	return true
 }
 
-// run runs an accessor to its end.
+// run runs the loop of an accessor, after its predecessor of the same name has ended.
 func (f *Fleet) run(ctx context.Context, a *accessor, aware multicluster.Aware) {
 	defer f.retire(a)
 	if a.after != nil {
-		<-a.after // Ends soon: it was told to.
+		<-a.after // Ends soon: its context is cancelled.
 	}
 	newLoop(f, a, aware).run(ctx)
 }

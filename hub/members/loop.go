@@ -18,29 +18,31 @@ import (
 )
 
 const (
-	// Attempts to connect are repeated after 0.5 s, doubling up to 10 s, with up to
-	// half as much again by chance.
+	// Connecting is retried after 0.5 s; the delay doubles up to 10 s, and jitter adds up
+	// to half of it.
 	retryFirst  = 500 * time.Millisecond
 	retryMax    = 10 * time.Second
 	retryFactor = 2
 	retryJitter = 0.5
 
 	inspectPeriod = time.Minute
-	// inspectSoon is the period while something is missing.
+	// inspectSoon is the period while a permission or definition is missing.
 	inspectSoon = 15 * time.Second
-	// listenSoon is the time between looks at an agent that nothing is known about.
+	// listenSoon is the time between reads of the Lease while the state of the agent is
+	// unknown.
 	listenSoon = time.Second
-	// inspectNow gathers what informers have to say about kinds that are not served.
+	// inspectNow is the delay of an inspection that informers ask for, so that their
+	// reports are batched.
 	inspectNow = 500 * time.Millisecond
-	// nodesDelay gathers changes of nodes.
+	// nodesDelay is the time during which changes of nodes are batched.
 	nodesDelay = time.Second
-	// idle is how long the goroutine sleeps when nothing is due.
+	// idle is how long the goroutine sleeps when no task is scheduled.
 	idle = time.Hour
-	// spread is the share of a period that is added by chance.
+	// spread is the jitter factor of all periods.
 	spread = 0.1
 )
 
-// task is something that is due at a time and asks the network.
+// task identifies a scheduled operation. All but taskNodes send requests to the member.
 type task int
 
 const (
@@ -51,39 +53,39 @@ const (
 	taskListen
 )
 
-// tasks is the number of them.
+// tasks is the number of tasks.
 const tasks = int(taskListen) + 1
 
-// loop is the state of a member's goroutine. Nothing else touches it.
+// loop is the state of a member's goroutine. Only that goroutine uses it.
 type loop struct {
 	*accessor
 	fleet *Fleet
 	aware multicluster.Aware
 	log   logr.Logger
 
-	// What is wanted.
+	// The desired state.
 	target Target
-	access *kubeconfig.Access // nil if the kubeconfig may not be used
+	access *kubeconfig.Access // nil if the kubeconfig was rejected
 	parsed bool
 
-	// What is.
+	// The observed state.
 	connection  *connection.Connection // nil unless engaged
 	wasEngaged  bool
 	state       State
 	inspected   connection.Inspection
 	lease       conditions.LeaseMonitor
 	failure     *conditions.Failure
-	misses      int // failed probes in a row
-	failures    int // failed attempts in a row, and the time of the first
+	misses      int // consecutive failed probes
+	failures    int // consecutive failed attempts to connect
 	failedSince time.Time
 	backoff     wait.Backoff
 
-	// What goes on.
+	// Scheduled and running tasks.
 	due     [tasks]time.Time
 	running [tasks]*job
 	results chan result
 	nodes   chan struct{}
-	// unserved tells that an informer was told that there is no such kind.
+	// unserved holds a value when an informer reported that its kind is not served.
 	unserved chan struct{}
 	group    sync.WaitGroup
 }
@@ -91,7 +93,7 @@ type loop struct {
 // job is a running task.
 type job struct{ cancel context.CancelFunc }
 
-// result is what a task found.
+// result is the outcome of a task. Each task sets some of the fields.
 type result struct {
 	task      task
 	job       *job
@@ -118,7 +120,7 @@ func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
 	}
 }
 
-// nudge fills a channel that holds one, and never waits.
+// nudge sends to a channel with a buffer of one, and never blocks.
 func nudge(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -131,7 +133,7 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: retryFirst, Factor: retryFactor, Jitter: retryJitter, Cap: retryMax, Steps: steps}
 }
 
-// run keeps the member connected until the context ends.
+// run keeps the member connected until ctx is done.
 func (l *loop) run(ctx context.Context) {
 	defer l.group.Wait()
 	defer l.disengage()
@@ -143,7 +145,7 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// await waits for the next thing to happen and does what it asks for.
+// await blocks until the next event and handles it.
 func (l *loop) await(ctx context.Context) {
 	timer := l.fleet.settings.Clock.NewTimer(l.untilDue())
 	defer timer.Stop()
@@ -165,7 +167,7 @@ func (l *loop) await(ctx context.Context) {
 	case <-l.unserved:
 		l.hastenInspection()
 	case <-ended:
-		l.lose(&conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cache of the cluster ended"})
+		l.lose(&conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cache of the cluster stopped unexpectedly"})
 	}
 }
 
@@ -183,7 +185,7 @@ func (l *loop) untilDue() time.Duration {
 	return next
 }
 
-// startDue starts each task whose time has come. A task that still runs is waited for.
+// startDue starts each task that is due, unless it is still running.
 func (l *loop) startDue(ctx context.Context) {
 	for t := range task(tasks) {
 		if l.due[t].IsZero() || l.due[t].After(l.now()) || l.running[t] != nil {
@@ -217,8 +219,8 @@ func (l *loop) startDue(ctx context.Context) {
 	}
 }
 
-// start runs a task in a goroutine of its own. Its result is dropped when the task
-// was cancelled in between.
+// start runs a task in its own goroutine. The result is dropped if the task is cancelled
+// before the loop receives it.
 func (l *loop) start(member context.Context, t task, do func(context.Context) result) {
 	ctx, cancel := context.WithCancel(member)
 	j := &job{cancel: cancel}
@@ -236,8 +238,8 @@ func (l *loop) start(member context.Context, t task, do func(context.Context) re
 	})
 }
 
-// discard ends a session that is not wanted. The goroutine of the member waits for
-// its end at its own.
+// discard closes a connection that is no longer needed. The goroutine of the member waits
+// for its end before it ends itself.
 func (l *loop) discard(c *connection.Connected) {
 	if c != nil {
 		c.Session.Close()
@@ -245,7 +247,7 @@ func (l *loop) discard(c *connection.Connected) {
 	}
 }
 
-// stop cancels a task and takes it off the schedule.
+// stop cancels a task and removes it from the schedule.
 func (l *loop) stop(t task) {
 	l.due[t] = time.Time{}
 	if l.running[t] != nil {
@@ -260,7 +262,7 @@ func (l *loop) startConnect(ctx context.Context) {
 		Name:         l.name,
 		Access:       l.access,
 		Mode:         l.target.Mode,
-		Heard:        l.connection != nil && l.connection.Mode != l.target.Mode,
+		RequireAgent: l.connection != nil && l.connection.Mode != l.target.Mode,
 		Lease:        l.lease,
 		Probes:       1,
 		Period:       l.target.Health.Period,
@@ -272,14 +274,14 @@ func (l *loop) startConnect(ctx context.Context) {
 	if l.wasEngaged && l.connection == nil {
 		a.Probes = l.target.Health.SuccessThreshold
 	}
-	l.start(ctx, taskConnect, func(attempting context.Context) (r result) {
-		r.connected, r.failure = a.Connect(attempting, ctx)
+	l.start(ctx, taskConnect, func(attemptCtx context.Context) (r result) {
+		r.connected, r.failure = a.Connect(attemptCtx, ctx)
 		return r
 	})
 }
 
-// retarget looks at what is wanted. It is also called when another member went,
-// which may have stood in the way.
+// retarget reads the target and acts on changes. It also runs when another member was
+// removed, because that member may have been a duplicate of this one.
 func (l *loop) retarget() {
 	last := l.target
 	l.target = l.wanted()
@@ -294,10 +296,10 @@ func (l *loop) retarget() {
 	l.backoff = newBackoff()
 	access, err := kubeconfig.Parse(l.target.Kubeconfig)
 	l.access = access
-	var refused *kubeconfig.Error
+	var rejected *kubeconfig.Error
 	switch {
-	case errors.As(err, &refused):
-		l.refuse(refused)
+	case errors.As(err, &rejected):
+		l.reject(rejected)
 	case l.connection != nil && l.connection.Access.Fingerprint == access.Fingerprint && l.connection.Mode == l.target.Mode:
 		l.failure = nil
 	default:
@@ -309,9 +311,9 @@ func (l *loop) retarget() {
 	}
 }
 
-// refuse takes note of a kubeconfig that may not be used. One that was taken away
-// is a withdrawal; with any other the connection of the previous one goes on.
-func (l *loop) refuse(err *kubeconfig.Error) {
+// reject records a kubeconfig that must not be used. If the kubeconfig was removed, the
+// connection ends; otherwise the connection of the previous kubeconfig continues.
+func (l *loop) reject(err *kubeconfig.Error) {
 	f := &conditions.Failure{Step: conditions.StepKubeconfig, Reason: err.Reason, Message: err.Message}
 	l.failure = f
 	l.state.Settled = true

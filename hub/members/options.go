@@ -16,36 +16,37 @@ import (
 
 // Options configure a Fleet.
 type Options struct {
-	// HubUID is the UID of the hub's own kube-system namespace. A member with it is refused.
+	// HubUID is the UID of the hub's own kube-system namespace. A member with that UID is
+	// rejected.
 	HubUID string
 	// Scheme knows the types that are read and written on members, and core/v1. Required.
 	Scheme *runtime.Scheme
-	// Clock tells the time; the default is the real one.
+	// Clock is the real clock by default.
 	Clock clock.Clock
-	// Logger says what members do; the default says nothing.
+	// Logger receives the log of all members. By default nothing is logged.
 	Logger logr.Logger
-	// Profile is for members in mode Agentless, Agent for those in mode Agent.
+	// Profile applies to members in mode Agentless, Agent to those in mode Agent.
 	Profile
 	Agent Profile
-	// Lease is the one in each member that its agent renews, for mode Agent.
+	// Lease is the name of the Lease that the agent in each member renews, in mode Agent.
 	Lease client.ObjectKey
-	// Timeouts bound what may take long; zero values have defaults.
+	// Timeouts bound the network requests. Zero values have defaults.
 	Timeouts Timeouts
 }
 
-// Profile is what the hub watches, checks and needs in members of one mode.
+// Profile is what the hub watches, checks and requires in members of one mode.
 type Profile struct {
-	// CacheOptions returns the options for the cache of one member, anew for each
-	// connection. The fleet adds what it keeps of nodes. The default is none.
+	// CacheOptions returns the cache options of one member. It is called for each
+	// connection. The fleet adds a transform for nodes. The default is no options.
 	CacheOptions func() cache.Options
-	// Watched returns the types whose informers are in sync before a member is
-	// engaged: everything that reconcilers watch there. Nodes are added.
+	// Watched returns the types whose informers must be in sync before a member is
+	// engaged: every type that reconcilers watch there. Nodes are added.
 	Watched func() []client.Object
-	// Prepare is what a member must have before its informers start and for as long as
-	// they run; see InstallDefinitions. In mode Agent it is compared and not written.
-	// The default is nothing.
+	// Prepare are the definitions that a member must have before its informers start and
+	// as long as they run; see InstallDefinitions. In mode Agent they are compared but not
+	// written. The default is none.
 	Prepare preflight.Definitions
-	// Permissions are what the credentials must allow; see PermissionsFrom.
+	// Permissions are those that the credentials must grant; see PermissionsFrom.
 	Permissions []authorizationv1.ResourceAttributes
 }
 
@@ -59,10 +60,10 @@ func (p Profile) settings() connection.Profile {
 	return connection.Profile(p)
 }
 
-// Timeouts bound what asks the network of a member.
+// Timeouts bound the requests to a member.
 type Timeouts = connection.Timeouts
 
-// settings fills in defaults and returns what the sessions need.
+// settings fills in defaults and returns the settings of the connections.
 func (o Options) settings() *connection.Settings {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -81,21 +82,21 @@ func (o Options) settings() *connection.Settings {
 	}
 }
 
-// PermissionsFrom lists what a role grants, one entry for each verb and resource,
-// for Options.Permissions.
+// PermissionsFrom returns the permissions that a role grants, one entry for each verb and
+// resource, for Options.Permissions.
 func PermissionsFrom(rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	return preflight.PermissionsFrom(rules)
 }
 
-// PermissionsIn is PermissionsFrom for rules that hold in one namespace.
+// PermissionsIn does the same as PermissionsFrom for rules that apply to one namespace.
 func PermissionsIn(namespace string, rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	return preflight.Within(namespace, preflight.PermissionsFrom(rules))
 }
 
-// InstallDefinitions returns what, as Options.Prepare, makes members serve the kinds
-// of CustomResourceDefinitions. Those that a member does not have as given are written
-// when it is connected, and again when they are lost or changed later. While a
-// member is without one, it is not Ready.
+// InstallDefinitions returns the value of Profile.Prepare that installs
+// CustomResourceDefinitions in members. Definitions that are missing or different are
+// written when the member is connected, and again when they change or are deleted later.
+// A member that lacks one of them is not Ready.
 func InstallDefinitions(definitions ...*unstructured.Unstructured) preflight.Definitions {
 	return definitions
 }

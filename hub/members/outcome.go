@@ -11,10 +11,10 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/connection"
 )
 
-// finish does what the result of a task asks for.
+// finish handles the result of a task.
 func (l *loop) finish(ctx context.Context, r result) {
 	if l.running[r.task] != r.job {
-		l.discard(r.connected) // Cancelled in the meantime: it is about something else.
+		l.discard(r.connected) // The task was cancelled and its result is outdated.
 		return
 	}
 	l.running[r.task] = nil
@@ -32,11 +32,11 @@ func (l *loop) finish(ctx context.Context, r result) {
 	case taskListen:
 		l.listened(r)
 	case taskNodes:
-		// Reads the cache alone and never runs beside the loop.
+		// Reads the cache only, so that it runs within the loop.
 	}
 }
 
-// failed takes note of an attempt that led nowhere and schedules the next.
+// failed records a failed attempt to connect and schedules the next one.
 func (l *loop) failed(f *conditions.Failure) {
 	if l.failures == 0 {
 		l.failedSince = l.now()
@@ -47,8 +47,9 @@ func (l *loop) failed(f *conditions.Failure) {
 	l.schedule(taskConnect, l.backoff.Step())
 }
 
-// conclusive tells whether a failure may be told to the world: anything that the
-// cluster said, and silence once it has lasted as long as it takes to lose a member.
+// conclusive reports whether a failure may be published: immediately if the cluster
+// returned an error; after as many attempts and as much time as it takes to lose a member
+// if it did not answer.
 func (l *loop) conclusive(f *conditions.Failure) bool {
 	health := l.target.Health
 	return f.Reason != v1.ReasonProbeFailed ||
@@ -56,7 +57,7 @@ func (l *loop) conclusive(f *conditions.Failure) bool {
 			l.now().Sub(l.failedSince) >= time.Duration(health.FailureThreshold-1)*health.Period
 }
 
-// adopt swaps to a new session and engages it.
+// adopt replaces the current connection by a new one and engages it.
 func (l *loop) adopt(c *connection.Connected) {
 	swapped := l.connection != nil
 	l.disengage()
@@ -87,25 +88,25 @@ func (l *loop) adopt(c *connection.Connected) {
 	}
 }
 
-// listened takes note of a look at the agent. No answer says nothing: losing a member
-// is the probes' matter.
+// listened records a read of the agent's Lease. A failed read is ignored: only probes
+// decide that a member is lost.
 func (l *loop) listened(r result) {
 	if r.err == nil {
 		l.lease = l.lease.After(r.sample, l.now())
 		l.hear()
 	}
 	period := l.target.Health.Period
-	if l.lease.Beat == conditions.BeatUnknown {
+	if l.lease.State == conditions.LeaseUnknown {
 		period = min(period, listenSoon)
 	}
 	l.due[taskListen] = r.started.Add(wait.Jitter(period, spread))
 }
 
-// hear says what is known of the agent. Until something is, a status from before the
-// start is better than none.
+// hear publishes the state of the agent. While that is unknown, the status from before
+// the hub started is kept.
 func (l *loop) hear() {
-	l.state.AgentHeard = l.lease.Heard
-	if l.connection.Mode != v1.ModeAgent || l.lease.Beat != conditions.BeatUnknown {
+	l.state.AgentLastSeen = l.lease.LastRenewal
+	if l.connection.Mode != v1.ModeAgent || l.lease.State != conditions.LeaseUnknown {
 		l.state.Settled = true
 	}
 }
@@ -119,15 +120,17 @@ func (l *loop) scheduleInspection() {
 	l.schedule(taskInspect, wait.Jitter(period, spread))
 }
 
-// hastenInspection has a member inspected that no longer serves a kind. One that is
-// being inspected is left alone: as long as it is so, the informer says it again.
+// hastenInspection schedules an inspection of a member that no longer serves a kind. It
+// does nothing while an inspection is running: the informer reports the kind again if it
+// is still missing.
 func (l *loop) hastenInspection() {
 	if l.connection != nil && l.running[taskInspect] == nil && l.due[taskInspect].After(l.now().Add(inspectNow)) {
 		l.schedule(taskInspect, inspectNow)
 	}
 }
 
-// probed counts probes. The next one begins a period after this one began.
+// probed records the result of a probe. The next probe starts one period after the start
+// of this one.
 func (l *loop) probed(ctx context.Context, r result) {
 	l.due[taskProbe] = r.started.Add(wait.Jitter(l.target.Health.Period, spread))
 	if r.err != nil {
@@ -145,8 +148,8 @@ func (l *loop) probed(ctx context.Context, r result) {
 	}
 }
 
-// inspectedAgain takes note of what the cluster allows and offers now. No answer
-// says nothing: losing a member is the probes' matter.
+// inspectedAgain records the result of an inspection. A failed inspection is ignored:
+// only probes decide that a member is lost.
 func (l *loop) inspectedAgain(r result) {
 	if r.err == nil {
 		l.inspected = *r.found
@@ -156,15 +159,15 @@ func (l *loop) inspectedAgain(r result) {
 		return
 	}
 	if gone := l.inspected.Definitions.Absent; len(gone) > 0 {
-		// Connecting anew installs them, and gives nobody's backoff a part in it: the
-		// informers list at once, and everything that runs there is looked at.
+		// Reconnecting installs them, independently of any backoff: the informers list
+		// immediately, and every workload in the member is reconciled.
 		l.lose(conditions.DefinitionsMissing(l.connection.Mode, gone))
 		return
 	}
 	l.scheduleInspection()
 }
 
-// countNodes reads the nodes from the cache, which asks no network.
+// countNodes counts the nodes in the cache, without a request.
 func (l *loop) countNodes(ctx context.Context) {
 	if l.connection == nil {
 		return
@@ -177,13 +180,13 @@ func (l *loop) countNodes(ctx context.Context) {
 	l.state.setNodes(nodes)
 }
 
-// lose ends the session and begins to connect anew.
+// lose closes the connection and schedules a new attempt to connect.
 func (l *loop) lose(f *conditions.Failure) {
 	l.log.Info("Member lost", "reason", f.Reason, "message", f.Message)
 	l.disengage()
 	l.state.Settled = true
 	if l.access == nil && l.failure != nil {
-		return // The kubeconfig was refused already, and only another one helps.
+		return // The kubeconfig was rejected; only a new one helps.
 	}
 	l.failure = f
 	if l.running[taskConnect] == nil {
@@ -191,8 +194,8 @@ func (l *loop) lose(f *conditions.Failure) {
 	}
 }
 
-// disengage ends the session, if there is one. What it leaves behind ends by itself,
-// and the goroutine of the member waits for it at its own end.
+// disengage closes the connection, if there is one. The goroutine of the member waits for
+// the connection to end when it ends itself.
 func (l *loop) disengage() {
 	l.stop(taskProbe)
 	l.stop(taskInspect)
@@ -207,22 +210,22 @@ func (l *loop) disengage() {
 	l.misses = 0
 }
 
-// publish says how the member is now.
+// publish computes the conditions and notifies listeners of changes.
 func (l *loop) publish() {
 	l.state.Engaged = l.connection != nil
 	if l.connection != nil {
 		l.state.Info.Version = l.inspected.Server.Version
 		l.state.Info.Capabilities = l.inspected.Server.Capabilities
 	}
-	picture := conditions.Observation{
+	observation := conditions.Observation{
 		Engaged: l.state.Engaged, Missing: l.inspected.Missing,
 		Deleting: l.inspected.Definitions.Deleting, Outdated: l.inspected.Definitions.Outdated,
 		Wanted: l.target.Mode, Lease: l.lease, Failure: l.failure,
 	}
 	if l.connection != nil {
-		picture.Mode = l.connection.Mode
+		observation.Mode = l.connection.Mode
 	}
-	l.state.Conditions = conditions.Compute(l.state.Conditions, picture)
+	l.state.Conditions = conditions.Compute(l.state.Conditions, observation)
 	if l.report(l.state) {
 		l.fleet.notify(l.name)
 	}

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Source makes a fleet's changes a source for a controller: each change of a
-// member's state adds what requests returns for its name.
+// Source returns a controller source that adds, for each change of a member's state, the
+// requests that the function returns for the member's name.
 func Source[R comparable](f *Fleet, requests func(ctx context.Context, name string) []R) source.TypedSource[R] {
 	return source.TypedFunc[R](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
 		add := func(name string) {
@@ -17,7 +17,7 @@ func Source[R comparable](f *Fleet, requests func(ctx context.Context, name stri
 			}
 		}
 		context.AfterFunc(ctx, f.OnChange(add))
-		// What changed before the controller started.
+		// Members that changed before the controller started.
 		for _, name := range f.Names() {
 			add(name)
 		}

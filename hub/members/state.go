@@ -13,31 +13,33 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 )
 
-// Target is how a member should be reached.
+// Target is the desired connection of a member.
 type Target struct {
-	// Kubeconfig is the file from the registration Secret; empty when it is missing there.
+	// Kubeconfig is the content of the registration Secret; empty if it has none.
 	Kubeconfig []byte
-	// Mode says where its copies are turned into workloads; empty is Agentless.
+	// Mode selects whether the hub or an agent reconciles the workloads. The default is
+	// Agentless.
 	Mode v1.Mode
-	// Health is how the member is probed; zero values have defaults.
+	// Health configures the probes. Zero values have defaults.
 	Health Health
-	// PinnedUID is the UID of kube-system that was first seen under this name; empty
-	// before. Another one is refused.
+	// PinnedUID is the UID of the namespace kube-system that was first observed under this
+	// name, or empty. A cluster with another UID is rejected.
 	PinnedUID string
-	// RegisteredAt is when the member was registered. Of two members that are the same
-	// cluster, the one with a pin stays, then the earlier one, then the first by name.
+	// RegisteredAt is the time of the registration. Of two members that are the same
+	// cluster, the one with a pinned UID wins, then the earlier one, then the first by
+	// name.
 	RegisteredAt time.Time
 }
 
-// Health is how a member is probed.
+// Health configures the probes of a member.
 type Health struct {
 	// Period is the time between probes; the default is 5 s.
 	Period time.Duration
-	// FailureThreshold is how many probes must fail in a row for the member to be
-	// lost; the default is 3.
+	// FailureThreshold is the number of consecutive failed probes after which the member
+	// is lost; the default is 3.
 	FailureThreshold int
-	// SuccessThreshold is how many must succeed in a row for it to be back; the
-	// default is 2.
+	// SuccessThreshold is the number of consecutive successful probes after which a lost
+	// member is connected again; the default is 2.
 	SuccessThreshold int
 }
 
@@ -65,52 +67,53 @@ func (h Health) withDefaults() Health {
 	return h
 }
 
-// State is how a member is. The value is a copy; its slices and maps are not to be
+// State is the observed state of a member. Its slices and maps are shared and must not be
 // changed.
 type State struct {
 	Conditions
-	// Info is what was last observed of the cluster; it stays when the cluster is lost.
+	// Info is what was last observed of the cluster. It is kept when the cluster is lost.
 	Info Info
-	// LastProbe is when the cluster last answered in this process; zero for never.
+	// LastProbe is the time of the last successful probe since the hub started; zero
+	// without one.
 	LastProbe time.Time
-	// AgentHeard is when the agent last gave a sign of life in this process; zero for
-	// never, and in mode Agentless.
-	AgentHeard time.Time
-	// Engaged tells that Get returns the cluster and its reconcilers run.
+	// AgentLastSeen is when the hub last observed a renewal of the agent's Lease since it
+	// started; zero without one, and in mode Agentless.
+	AgentLastSeen time.Time
+	// Engaged is true if Get returns the cluster and its reconcilers are running.
 	Engaged bool
-	// Settled is false from the start of the process until the member is engaged,
-	// and its agent if it has one is known to be alive or not, is refused for good
-	// reason, or has failed to answer for as long and as often as
-	// the health allows. Until then a status from before the start is better than this.
+	// Settled is false after a start of the hub until the state is known: the member is
+	// engaged and the state of its agent, if any, is known; or the cluster returned an
+	// error; or it has not answered for FailureThreshold probes. While it is false, a
+	// status from before the start must be kept.
 	Settled bool
 }
 
-// Conditions are the facts about a member.
+// Conditions are the conditions of a member.
 type Conditions = conditions.Conditions
 
-// Condition is one fact.
+// Condition is one condition of a member.
 type Condition = conditions.Condition
 
 // Info is what was observed of a cluster.
 type Info struct {
-	// Version is that of the API server; UID is that of kube-system. Both are empty
-	// until the cluster was connected.
+	// Version is the version of the API server, UID the UID of the namespace kube-system.
+	// Both are empty until the first connection.
 	Version, UID string
-	// Provider and Region are those of most nodes, empty without nodes; Zones are sorted.
+	// Provider and Region are those of most nodes; empty without nodes. Zones are sorted.
 	Provider v1.Provider
 	Region   string
 	Zones    []string
-	// Nodes and ReadyNodes are numbers of nodes.
+	// Nodes and ReadyNodes count nodes.
 	Nodes, ReadyNodes int32
-	// Allocatable is what the ready nodes offer: cpu, memory, pods.
+	// Allocatable is the sum of cpu, memory and pods over the ready nodes.
 	Allocatable corev1.ResourceList
-	// Capabilities are the optional APIs, sorted.
+	// Capabilities are the optional APIs that are available, sorted.
 	Capabilities []string
-	// CredentialsExpirationTime is when the credentials in use expire; zero if they do not say.
+	// CredentialsExpireAt is when the current credentials expire; zero if unknown.
 	CredentialsExpireAt time.Time
 }
 
-// equal tells whether the states differ in no more than times of observation.
+// equal reports whether two states are the same apart from timestamps.
 func (s State) equal(o State) bool {
 	return s.Conditions == o.Conditions && s.Engaged == o.Engaged && s.Settled == o.Settled && s.Info.equal(o.Info)
 }

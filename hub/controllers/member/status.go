@@ -117,7 +117,7 @@ func (f *facts) set(next *v1.MemberClusterStatus, kind string, c members.Conditi
 func (f *facts) observed(last, next *v1.MemberClusterStatus) *metav1.Time {
 	probed := moment(f.state.LastProbe)
 	if f.state.Engaged && silent(f.state.Ready) {
-		probed = moment(f.state.AgentHeard)
+		probed = moment(f.state.AgentLastSeen)
 	}
 	if !f.registered || probed == nil {
 		return last.LastObservedTime

@@ -114,7 +114,7 @@ func TestDecideChanges(t *testing.T) {
 		"an agent that is silent": {
 			last: good, base: connected(), apps: 2, ready: v1.ReasonAgentSilent, transition: stamp(50),
 			state: func(s *members.State) {
-				s.LastProbe, s.AgentHeard = at(48), at(5)
+				s.LastProbe, s.AgentLastSeen = at(48), at(5)
 				s.Ready = is(metav1.ConditionFalse, v1.ReasonAgentSilent)
 				s.AgentReady = s.Ready
 			},

@@ -10,8 +10,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Claims knows which cluster is registered under which name. Its methods may be
-// called at the same time.
+// Claims records which cluster is registered under which name. It is safe for concurrent
+// use.
 type Claims struct {
 	hub string
 
@@ -19,22 +19,24 @@ type Claims struct {
 	members map[string]claim
 }
 
-// NewClaims makes an empty registry for a hub whose own cluster has the UID.
+// NewClaims returns an empty registry for a hub whose own cluster has the given UID.
 func NewClaims(hubUID string) *Claims {
 	return &Claims{hub: hubUID, members: map[string]claim{}}
 }
 
+// claim is the registration of one name.
 type claim struct {
-	// pinned is the UID that the name was first registered with, if any.
+	// pinned is the UID that was recorded at the first registration; empty if unknown.
 	pinned string
-	// seen is the UID that was admitted in this process, if any.
+	// seen is the UID that was admitted since the hub started; empty if none was.
 	seen  string
 	since time.Time
 }
 
 func (c claim) holds(uid string) bool { return c.pinned == uid || c.seen == uid }
 
-// Pin says which UID belongs to a name; empty if none does yet.
+// Pin records the UID and the registration time of a name. An empty UID keeps the
+// recorded one.
 func (c *Claims) Pin(name, uid string, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,33 +46,33 @@ func (c *Claims) Pin(name, uid string, since time.Time) {
 	c.members[name] = mine
 }
 
-// Forget gives up what a name stands for.
+// Forget removes the registration of a name.
 func (c *Claims) Forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.members, name)
 }
 
-// Admit decides whether the cluster with the UID may be the member of the name, and
-// keeps the UID for it if so. The context is that of the member: once it has ended,
-// nothing is kept, because the name may belong to a new registration.
+// Admit returns nil if the cluster with the given UID may be connected under the name,
+// and records the UID. Otherwise it returns the reason. Nothing is recorded once ctx, the
+// context of the member, is done, because the name may then belong to a new registration.
 func (c *Claims) Admit(ctx context.Context, name, uid string) *Failure {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	mine := c.members[name]
 	if uid == c.hub {
 		return &Failure{StepIdentity, v1.ReasonHubItself,
-			"the kubeconfig leads to the hub's own cluster: a hub is no member of itself"}
+			"the kubeconfig is for the hub's own cluster, which cannot be a member: register another cluster"}
 	}
 	if first := cmp.Or(mine.pinned, mine.seen); first != "" && first != uid {
 		return &Failure{StepIdentity, v1.ReasonClusterIdentityChanged,
-			"the kubeconfig leads to another cluster than the one that was registered under this name: " +
-				"delete the MemberCluster and register it again if that is meant"}
+			"the kubeconfig is for another cluster than the one registered under this name: " +
+				"to replace the cluster, delete the MemberCluster and register it again"}
 	}
 	for other, theirs := range c.members {
 		if other != name && theirs.holds(uid) && precedes(uid, theirs, mine, other < name) {
 			return &Failure{StepIdentity, v1.ReasonDuplicateCluster,
-				fmt.Sprintf("the kubeconfig leads to the cluster that is registered as %q already: remove one of the two registrations", c.first(uid, name))}
+				fmt.Sprintf("the cluster is already registered as %q: remove one of the two registrations", c.first(uid, name))}
 		}
 	}
 	if ctx.Err() == nil {
@@ -80,7 +82,7 @@ func (c *Claims) Admit(ctx context.Context, name, uid string) *Failure {
 	return nil
 }
 
-// first returns the name that the UID belongs to, beside the one that asks.
+// first returns the other name to which the UID belongs.
 func (c *Claims) first(uid, name string) string {
 	best := ""
 	for other, theirs := range c.members {
@@ -91,8 +93,8 @@ func (c *Claims) first(uid, name string) string {
 	return best
 }
 
-// precedes tells whether a has the better right to the UID than b: a pin, then the
-// earlier registration, then the name.
+// precedes reports whether claim a takes precedence over b for the UID: a pinned UID
+// first, then the earlier registration, then the name.
 func precedes(uid string, a, b claim, nameFirst bool) bool {
 	if pinnedA, pinnedB := a.pinned == uid, b.pinned == uid; pinnedA != pinnedB {
 		return pinnedA

@@ -10,10 +10,10 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 )
 
-// Stage is how far an attempt to connect came.
+// Step is a step of connecting a member.
 type Step int
 
-// The stages, in their order.
+// The steps, in order.
 const (
 	StepKubeconfig Step = iota
 	StepReach
@@ -22,74 +22,75 @@ const (
 	StepSetup
 )
 
-// Failure is why a kubeconfig does not lead to an engaged member.
+// Failure describes why a member could not be connected.
 type Failure struct {
 	Step Step
-	// Reason and Message are those of a condition.
+	// Reason and Message are used in conditions.
 	Reason, Message string
 }
 
-// Lacking is the failure of credentials that do not allow enough.
+// PermissionsMissing returns the failure for credentials that lack permissions.
 func PermissionsMissing(missing []authorizationv1.ResourceAttributes) *Failure {
-	return &Failure{StepPermissions, v1.ReasonPermissionsMissing, lacking(missing)}
+	return &Failure{StepPermissions, v1.ReasonPermissionsMissing, missingMessage(missing)}
 }
 
-// Undefined is the failure of a cluster that does not have the definitions of these
-// names.
+// DefinitionsMissing returns the failure for a cluster that lacks the named
+// CustomResourceDefinitions.
 func DefinitionsMissing(mode v1.Mode, names []string) *Failure {
 	if mode == v1.ModeAgent {
 		return &Failure{StepSetup, v1.ReasonAgentMissing,
-			"the cluster does not have the definition " + strings.Join(names, ", ") + ": " + messageInstall}
+			"the cluster lacks the CustomResourceDefinition " + strings.Join(names, ", ") + ": " + messageInstall}
 	}
 	return &Failure{StepSetup, v1.ReasonSetupFailed,
-		"the cluster has lost the definition " + strings.Join(names, ", ") + ": it is installed again"}
+		"the cluster lost the CustomResourceDefinition " + strings.Join(names, ", ") + ": the hub installs it again"}
 }
 
-// Unheard is the failure of a cluster whose agent should take over and does not.
+// AgentSilent returns the failure for a cluster whose agent was to take over but does not
+// renew its Lease.
 func AgentSilent(p LeaseMonitor) *Failure {
-	if p.Beat != BeatMissing {
-		p.Beat = BeatSilent
+	if p.State != LeaseMissing {
+		p.State = LeaseExpired
 	}
 	c := p.Condition()
 	return &Failure{StepSetup, c.Reason, c.Message}
 }
 
-// Conditions are the facts about a member.
+// Conditions are the conditions of a member.
 type Conditions struct {
 	Ready            Condition
 	Connected        Condition
 	Authorized       Condition
 	IdentityVerified Condition
 	CredentialsValid Condition
-	// AgentReady is about the agent of a cluster in mode Agent. Its status is empty in
+	// AgentReady describes the agent of a cluster in mode Agent. Its Status is empty in
 	// mode Agentless.
 	AgentReady Condition
 }
 
-// Condition is one fact. The reasons are those of api/v1, and the message is the
-// same for the same trouble.
+// Condition is one condition. Reason is one of the constants of api/v1; Message is
+// deterministic.
 type Condition struct {
 	Status  metav1.ConditionStatus
 	Reason  string
 	Message string
 }
 
-// Picture is what is known about a member now.
+// Observation is what is currently known about a member.
 type Observation struct {
-	// Engaged tells that the member is connected and the hub works there.
+	// Engaged is true if the member is connected and the hub's reconcilers run there.
 	Engaged bool
 	// Missing are the permissions that an engaged member lacks.
 	Missing []authorizationv1.ResourceAttributes
-	// Deleting are the definitions that an engaged member is about to lose.
+	// Deleting are the definitions that are being deleted in an engaged member.
 	Deleting []string
-	// Mode is that of an engaged member, Wanted the one that it should have.
+	// Mode is the mode of an engaged member, Wanted the requested one.
 	Mode, Wanted v1.Mode
-	// Pulse is that of the agent of an engaged member in mode Agent.
+	// Lease monitors the agent of an engaged member in mode Agent.
 	Lease LeaseMonitor
-	// Outdated are the definitions that are older there than the hub's, in mode Agent.
+	// Outdated are the definitions that are older than the hub's, in mode Agent.
 	Outdated []string
-	// Failure is why the wanted kubeconfig does not work; nil while nothing is known
-	// against it. On an engaged member it is about a kubeconfig that is to come.
+	// Failure describes why the requested kubeconfig or mode does not work; nil if no
+	// problem is known. An engaged member keeps its previous connection meanwhile.
 	Failure *Failure
 }
 
@@ -97,7 +98,7 @@ const (
 	messageConnecting = "connecting to the cluster"
 	messageNotChecked = "not checked yet"
 	messageStillInUse = "; the previous kubeconfig is still in use"
-	messageAgentStays = "; the agent runs the shops until then"
+	messageAgentStays = "; until then the agent reconciles the applications"
 )
 
 func yes(reason, message string) Condition {
@@ -117,14 +118,14 @@ func answers() Condition { return yes(v1.ReasonConnected, "the cluster answers")
 func accepted() Condition { return yes(v1.ReasonValid, "the cluster accepts the credentials") }
 
 func authorized() Condition {
-	return yes(v1.ReasonAuthorized, "the credentials allow all that is needed")
+	return yes(v1.ReasonAuthorized, "the credentials grant all required permissions")
 }
 
 func verified() Condition {
 	return yes(v1.ReasonVerified, "the cluster is the one that was registered")
 }
 
-// Unseen are the conditions of a member that nothing is known about.
+// NotObserved returns the conditions of a member about which nothing is known yet.
 func NotObserved() Conditions {
 	return Conditions{
 		Ready:            unknown(v1.ReasonConnecting, messageConnecting),
@@ -135,8 +136,8 @@ func NotObserved() Conditions {
 	}
 }
 
-// Judge returns the conditions that follow from the picture. What the picture says
-// nothing about stays as it was last.
+// Compute returns the conditions for an observation. Conditions about which the
+// observation says nothing are copied from last.
 func Compute(last Conditions, p Observation) Conditions {
 	switch {
 	case p.Engaged:
@@ -151,7 +152,7 @@ func Compute(last Conditions, p Observation) Conditions {
 	switch f.Step {
 	case StepKubeconfig:
 		next.CredentialsValid = no(f.Reason, f.Message)
-		next.Connected = no(f.Reason, "there is no kubeconfig that may be used")
+		next.Connected = no(f.Reason, "the kubeconfig cannot be used")
 	case StepReach:
 		next.reach(f)
 	case StepIdentity:
@@ -167,13 +168,13 @@ func Compute(last Conditions, p Observation) Conditions {
 	return next
 }
 
-// reach is what follows when the probe failed.
+// reach sets the conditions after a failed probe.
 func (c *Conditions) reach(f *Failure) {
 	c.Connected = no(f.Reason, f.Message)
 	switch f.Reason {
 	case v1.ReasonProbeFailed:
-		// Whoever does not answer says nothing about credentials: what was good may
-		// still be, what was bad may have been mended.
+		// Without an answer the validity of the credentials is unknown: valid ones may
+		// still be valid, and invalid ones may have been replaced.
 		if c.CredentialsValid.Status != metav1.ConditionTrue {
 			c.CredentialsValid = unknown(v1.ReasonNotChecked, messageNotChecked)
 		}
@@ -194,33 +195,34 @@ func computeEngaged(p Observation) Conditions {
 		CredentialsValid: accepted(),
 	}
 	if len(p.Deleting) > 0 {
-		then := "it is installed again once it is gone"
+		then := "the hub installs it again after the deletion"
 		if p.Mode == v1.ModeAgent {
 			then = messageInstall
 		}
-		next.Ready = no(v1.ReasonSetupFailed, "the definition "+strings.Join(p.Deleting, ", ")+
-			" is being deleted in the cluster, with all objects of the kind: "+then)
+		next.Ready = no(v1.ReasonSetupFailed, "the CustomResourceDefinition "+strings.Join(p.Deleting, ", ")+
+			" is being deleted in the cluster, with all objects of that kind: "+then)
 	}
 	if len(p.Missing) > 0 {
-		next.Authorized = no(v1.ReasonPermissionsMissing, lacking(p.Missing))
+		next.Authorized = no(v1.ReasonPermissionsMissing, missingMessage(p.Missing))
 		next.Ready = next.Authorized
 	}
 	next.setAgent(p)
 	if p.Failure != nil {
-		next.hold(p)
+		next.keepPrevious(p)
 	}
 	return next
 }
 
-// setAgent says how the agent is of an engaged member. That nobody keeps the copies'
-// status up to date is worth more than anything else, since it makes that status old.
+// setAgent sets the conditions that concern the agent of an engaged member. A silent
+// agent takes precedence over any other problem in Ready, because it makes the reported
+// status outdated.
 func (c *Conditions) setAgent(p Observation) {
 	if p.Mode != v1.ModeAgent {
 		return
 	}
 	if len(p.Outdated) > 0 && c.Ready.Status == metav1.ConditionTrue {
-		c.Ready = no(v1.ReasonSetupFailed, "the definition "+strings.Join(p.Outdated, ", ")+
-			" in the cluster is older than the hub's, and its agent may be too: "+messageInstall)
+		c.Ready = no(v1.ReasonSetupFailed, "the CustomResourceDefinition "+strings.Join(p.Outdated, ", ")+
+			" in the cluster is older than the hub's, and so may be the agent: "+messageInstall)
 	}
 	c.AgentReady = p.Lease.Condition()
 	if c.AgentReady.Status != metav1.ConditionTrue {
@@ -228,15 +230,15 @@ func (c *Conditions) setAgent(p Observation) {
 	}
 }
 
-// hold says why an engaged member stays as it is although something else is wanted:
-// another kubeconfig, or another mode.
-func (c *Conditions) hold(p Observation) {
+// keepPrevious reports why an engaged member keeps its kubeconfig or mode although another one is
+// requested.
+func (c *Conditions) keepPrevious(p Observation) {
 	f := p.Failure
 	switch {
 	case p.Mode == p.Wanted:
 		c.CredentialsValid = no(f.Reason, f.Message+messageStillInUse)
 	case p.Wanted == v1.ModeAgent:
-		c.AgentReady = no(f.Reason, f.Message+"; the hub runs the shops until then")
+		c.AgentReady = no(f.Reason, f.Message+"; until then the hub reconciles the applications")
 	case f.Step == StepPermissions:
 		c.Authorized = no(f.Reason, f.Message+messageAgentStays)
 	default:
@@ -244,7 +246,7 @@ func (c *Conditions) hold(p Observation) {
 	}
 }
 
-// agentOfLost says what is known of the agent of a member that is not engaged.
+// agentOfLost returns the condition AgentReady of a member that is not engaged.
 func agentOfLost(p Observation) Condition {
 	switch {
 	case p.Wanted != v1.ModeAgent:
@@ -256,6 +258,6 @@ func agentOfLost(p Observation) Condition {
 	}
 }
 
-func lacking(permissions []authorizationv1.ResourceAttributes) string {
+func missingMessage(permissions []authorizationv1.ResourceAttributes) string {
 	return "the credentials do not allow: " + preflight.Describe(permissions)
 }

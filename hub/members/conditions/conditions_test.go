@@ -62,11 +62,11 @@ func TestCompute(t *testing.T) {
 			short{"T Connected", "T Connected", "T Authorized", "T Verified", "F Unauthorized"},
 		},
 		"engaged, and wanted with an agent that is not there": {
-			good, Observation{Engaged: true, Wanted: v1.ModeAgent, Failure: AgentSilent(LeaseMonitor{Beat: BeatMissing})},
+			good, Observation{Engaged: true, Wanted: v1.ModeAgent, Failure: AgentSilent(LeaseMonitor{State: LeaseMissing})},
 			short{"T Connected", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"with an agent": {
-			good, Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatAlive}},
+			good, Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}},
 			short{"T Connected", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"with an agent that is not known yet": {
@@ -74,15 +74,15 @@ func TestCompute(t *testing.T) {
 			short{"U Connecting", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"with a silent agent": {
-			good, Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatSilent}},
+			good, Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseExpired}},
 			short{"F AgentSilent", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"with an old definition": {
-			good, Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatAlive}, Outdated: []string{"d"}},
+			good, Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}, Outdated: []string{"d"}},
 			short{"F SetupFailed", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"with an agent, and wanted without, and not allowed": {
-			good, Observation{Engaged: true, Mode: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatAlive}, Failure: PermissionsMissing(missing())},
+			good, Observation{Engaged: true, Mode: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}, Failure: PermissionsMissing(missing())},
 			short{"T Connected", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
 		},
 		"connecting again": {good, Observation{}, shorten(good)},
@@ -167,7 +167,7 @@ func TestMessages(t *testing.T) {
 		t.Errorf("messages %q and %q, want %q", got.Authorized.Message, got.Ready.Message, want)
 	}
 	got.Ready = Compute(got, Observation{Failure: DefinitionsMissing(v1.ModeAgentless, []string{"a.example.com", "b.example.com"})}).Ready
-	if want := "the cluster has lost the definition a.example.com, b.example.com: it is installed again"; got.Ready.Message != want {
+	if want := "the cluster lost the CustomResourceDefinition a.example.com, b.example.com: the hub installs it again"; got.Ready.Message != want {
 		t.Errorf("message %q, want %q", got.Ready.Message, want)
 	}
 	if want := "user.exec; the previous kubeconfig is still in use"; got.CredentialsValid.Message != want {
@@ -177,19 +177,19 @@ func TestMessages(t *testing.T) {
 
 // TestComputeAgents is about the condition that only members in mode Agent have.
 func TestComputeAgents(t *testing.T) {
-	good := Compute(NotObserved(), Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatAlive}})
+	good := Compute(NotObserved(), Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}})
 	tests := map[string]struct {
 		picture Observation
 		want    string
 	}{
 		"agentless":                  {Observation{Engaged: true}, ""},
-		"alive":                      {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatAlive}}, "True AgentAlive"},
-		"silent":                     {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatSilent}}, "False AgentSilent"},
-		"missing":                    {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatMissing}}, "False AgentMissing"},
+		"alive":                      {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}}, "True AgentAlive"},
+		"silent":                     {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseExpired}}, "False AgentSilent"},
+		"missing":                    {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseMissing}}, "False AgentMissing"},
 		"out of reach":               {Observation{Wanted: v1.ModeAgent, Failure: &Failure{StepReach, v1.ReasonProbeFailed, "m"}}, "Unknown NotChecked"},
 		"without the definition":     {Observation{Wanted: v1.ModeAgent, Failure: DefinitionsMissing(v1.ModeAgent, []string{"d"})}, "False AgentMissing"},
-		"to come, and silent":        {Observation{Engaged: true, Wanted: v1.ModeAgent, Failure: AgentSilent(LeaseMonitor{Beat: BeatSilent})}, "False AgentSilent"},
-		"to go, and still at work":   {Observation{Engaged: true, Mode: v1.ModeAgent, Lease: LeaseMonitor{Beat: BeatAlive}}, "True AgentAlive"},
+		"to come, and silent":        {Observation{Engaged: true, Wanted: v1.ModeAgent, Failure: AgentSilent(LeaseMonitor{State: LeaseExpired})}, "False AgentSilent"},
+		"to go, and still at work":   {Observation{Engaged: true, Mode: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}}, "True AgentAlive"},
 		"gone from the fleet's care": {Observation{Failure: &Failure{StepReach, v1.ReasonProbeFailed, "m"}}, ""},
 	}
 	for name, tt := range tests {

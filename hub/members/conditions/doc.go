@@ -1,20 +1,20 @@
-// Package stepresult decides about a member cluster from what is known of it.
+// Package conditions computes the conditions of a member cluster.
 //
 // # What
 //
-//   - Judge: what is known now, and the conditions so far, to the conditions.
-//   - Pulse: how an agent is, from what its Lease said at each look.
-//   - Claims: which cluster belongs to which name, so that a hub is no member of
-//     itself, a name does not come to mean another cluster, and no cluster is two
-//     members.
+//   - Compute: derives the conditions from an observation and the previous conditions.
+//   - LeaseMonitor: derives the state of an agent from successive reads of its Lease.
+//   - Claims: records which cluster is registered under which name, so that the hub's
+//     own cluster cannot become a member, a name cannot change to another cluster, and
+//     no cluster is registered twice.
 //
 // # Not
 //
-// No network and no clock. Claims remember, Judge and Pulse do not.
+// The package uses neither network nor clock. Only Claims has state.
 //
 // # Trade-offs
 //
-// What was verified before a member was lost stays in its conditions: only Connected
-// and Ready change with the silence of a cluster, because silence says nothing else.
-// The agent of such a cluster is Unknown: nobody hears it.
+// What was verified before a member was lost stays in its conditions: when a cluster
+// stops answering, only Connected and Ready change, because nothing else is known to
+// have changed. The state of its agent becomes Unknown.
 package conditions

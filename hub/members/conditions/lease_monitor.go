@@ -7,94 +7,96 @@ import (
 )
 
 const (
-	// silence is how long an agent may give no sign of life. Its standby takes over
-	// within 17 s, and a new version of it within a few more.
+	// silence is the time without a renewal after which an agent counts as silent. A
+	// standby replica takes over within 17 s, and an upgrade takes a few seconds more.
 	silence = 40 * time.Second
-	// looks is how many looks in a row must find nothing new, so that a hub that was
-	// itself paused does not take its own silence for the agent's.
-	looks = 3
+	// minReads is the number of consecutive reads that must find no renewal, so that a hub
+	// that was paused itself does not report the agent as silent.
+	minReads = 3
 )
 
-// Sign is what an agent's Lease said when it was looked at; the zero value tells that
-// there was none.
+// LeaseSample is one read of an agent's Lease. The zero value means that there is no
+// Lease.
 type LeaseSample struct {
-	// Present tells that there was a Lease.
+	// Present is true if the Lease exists.
 	Present bool
-	// Holder is who holds it; empty when it was given back.
+	// Holder is the holder identity; empty when the Lease was released.
 	Holder string
-	// Renewed is when it was renewed, in microseconds of the clock there. It is
-	// compared with itself alone: no two clocks need agree.
+	// Renewed is the renewal time in Unix microseconds, by the clock of the member. It is
+	// only compared with earlier values, so clock skew does not matter.
 	Renewed int64
 }
 
-// Beat is how an agent is.
+// LeaseState is the state of an agent.
 type LeaseState int
 
 const (
-	// BeatUnknown is what it is at first: one look alone tells nothing.
-	BeatUnknown LeaseState = iota
-	// BeatAlive agents gave a sign of life not long ago.
-	BeatAlive
-	// BeatSilent ones did not.
-	BeatSilent
-	// BeatMissing ones have never been there, or their Lease is gone.
-	BeatMissing
+	// LeaseUnknown is the initial state: a single read proves nothing.
+	LeaseUnknown LeaseState = iota
+	// LeaseRenewed means that the Lease was renewed recently.
+	LeaseRenewed
+	// LeaseExpired means that the Lease exists and is not being renewed.
+	LeaseExpired
+	// LeaseMissing means that there is no Lease, or no longer one.
+	LeaseMissing
 )
 
-// Pulse judges an agent by whether its Lease changes between one look and the next.
-// The zero value knows nothing. It is a value: methods return the next one.
+// LeaseMonitor determines the state of an agent from changes of its Lease between reads.
+// The zero value is ready for use. It is an immutable value: its methods return the next
+// one.
 type LeaseMonitor struct {
-	Beat LeaseState
-	// Heard is when the last sign of life was seen; zero for never.
-	Heard time.Time
+	State LeaseState
+	// LastRenewal is when the last renewal was observed, by the hub's clock; zero if none was.
+	LastRenewal time.Time
 
 	last    LeaseSample
-	known   bool      // last was seen
-	since   time.Time // when silence began to count
-	silents int       // looks since then without anything new
+	known   bool      // last is set
+	since   time.Time // start of the current period without renewals
+	silents int       // reads in that period
 }
 
-// Resume begins to count silence anew: while nobody looked, nobody was silent.
+// Resume restarts the period without renewals at now, after a time in which the Lease was
+// not read.
 func (p LeaseMonitor) Resume(now time.Time) LeaseMonitor {
 	p.since, p.silents = now, 0
 	return p
 }
 
-// After returns the pulse after a look.
+// After returns the monitor after the given sample was read at now.
 func (p LeaseMonitor) After(s LeaseSample, now time.Time) LeaseMonitor {
 	news := p.known && s != p.last && s.Holder != ""
 	first := !p.known
 	p.last, p.known = s, true
 	if news {
-		p.Beat, p.Heard, p.since, p.silents = BeatAlive, now, now, 0
+		p.State, p.LastRenewal, p.since, p.silents = LeaseRenewed, now, now, 0
 		return p
 	}
 	p.silents++
 	switch {
 	case first && !s.Present:
-		p.Beat = BeatMissing
-	case p.silents < looks || now.Sub(p.since) < silence:
+		p.State = LeaseMissing
+	case p.silents < minReads || now.Sub(p.since) < silence:
 	case s.Present:
-		p.Beat = BeatSilent
+		p.State = LeaseExpired
 	default:
-		p.Beat = BeatMissing
+		p.State = LeaseMissing
 	}
 	return p
 }
 
-// Condition says how the agent is.
+// Condition returns the condition AgentReady.
 func (p LeaseMonitor) Condition() Condition {
-	switch p.Beat {
-	case BeatAlive:
-		return yes(v1.ReasonAgentAlive, "the agent gives signs of life")
-	case BeatSilent:
-		return no(v1.ReasonAgentSilent, "the agent gives no sign of life: what is known of the cluster's shops is as old as its last one")
-	case BeatMissing:
-		return no(v1.ReasonAgentMissing, "there is no agent in the cluster: "+messageInstall)
+	switch p.State {
+	case LeaseRenewed:
+		return yes(v1.ReasonAgentAlive, "the agent renews its Lease")
+	case LeaseExpired:
+		return no(v1.ReasonAgentSilent, "the agent has stopped renewing its Lease, and the reported status is outdated: check the agent's pods in the cluster")
+	case LeaseMissing:
+		return no(v1.ReasonAgentMissing, "the cluster has no agent: "+messageInstall)
 	default:
-		return unknown(v1.ReasonConnecting, "waiting for a sign of life of the agent")
+		return unknown(v1.ReasonConnecting, "waiting for the agent to renew its Lease")
 	}
 }
 
-// messageInstall is what helps where an agent is missing or too old.
-const messageInstall = "kubectl shopfleet join --mode agent installs it"
+// messageInstall tells the user how to install or upgrade an agent.
+const messageInstall = "run kubectl shopfleet join --mode agent to install it"

@@ -20,27 +20,27 @@ func TestLeaseMonitor(t *testing.T) {
 		looks []look
 		want  LeaseState
 	}{
-		"one look tells nothing":              {[]look{{0, renewed(1)}}, BeatUnknown},
-		"a change is a sign of life":          {[]look{{0, renewed(1)}, {1, renewed(2)}}, BeatAlive},
-		"so is another holder":                {[]look{{0, renewed(1)}, {1, LeaseSample{true, "pod-2", 1}}}, BeatAlive},
-		"no Lease is no agent":                {[]look{{0, gone}}, BeatMissing},
-		"an agent that came":                  {[]look{{0, gone}, {1, renewed(1)}}, BeatAlive},
-		"a clock that stands still, too soon": {[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {39, renewed(1)}}, BeatUnknown},
-		"a clock that stands still":           {[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {40, renewed(1)}}, BeatSilent},
-		"a clock that goes backwards":         {[]look{{0, renewed(5)}, {40, renewed(4)}}, BeatAlive},
-		"given back is not dead yet":          {[]look{{0, renewed(1)}, {1, renewed(2)}, {6, released}, {11, released}, {16, released}}, BeatAlive},
+		"one look tells nothing":              {[]look{{0, renewed(1)}}, LeaseUnknown},
+		"a change is a sign of life":          {[]look{{0, renewed(1)}, {1, renewed(2)}}, LeaseRenewed},
+		"so is another holder":                {[]look{{0, renewed(1)}, {1, LeaseSample{true, "pod-2", 1}}}, LeaseRenewed},
+		"no Lease is no agent":                {[]look{{0, gone}}, LeaseMissing},
+		"an agent that came":                  {[]look{{0, gone}, {1, renewed(1)}}, LeaseRenewed},
+		"a clock that stands still, too soon": {[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {39, renewed(1)}}, LeaseUnknown},
+		"a clock that stands still":           {[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {40, renewed(1)}}, LeaseExpired},
+		"a clock that goes backwards":         {[]look{{0, renewed(5)}, {40, renewed(4)}}, LeaseRenewed},
+		"given back is not dead yet":          {[]look{{0, renewed(1)}, {1, renewed(2)}, {6, released}, {11, released}, {16, released}}, LeaseRenewed},
 		"given back, and nobody took it": {
-			[]look{{0, renewed(1)}, {1, renewed(2)}, {6, released}, {20, released}, {41, released}}, BeatSilent,
+			[]look{{0, renewed(1)}, {1, renewed(2)}, {6, released}, {20, released}, {41, released}}, LeaseExpired,
 		},
 		"a Lease that somebody deleted is made again": {
-			[]look{{0, renewed(1)}, {1, renewed(2)}, {6, gone}, {11, renewed(1)}}, BeatAlive,
+			[]look{{0, renewed(1)}, {1, renewed(2)}, {6, gone}, {11, renewed(1)}}, LeaseRenewed,
 		},
 		"a Lease that is gone for good": {
-			[]look{{0, renewed(1)}, {1, renewed(2)}, {6, gone}, {20, gone}, {41, gone}}, BeatMissing,
+			[]look{{0, renewed(1)}, {1, renewed(2)}, {6, gone}, {20, gone}, {41, gone}}, LeaseMissing,
 		},
-		"a hub that was paused heard nothing": {[]look{{0, renewed(1)}, {1, renewed(2)}, {300, renewed(2)}}, BeatAlive},
+		"a hub that was paused heard nothing": {[]look{{0, renewed(1)}, {1, renewed(2)}, {300, renewed(2)}}, LeaseRenewed},
 		"back after silence": {
-			[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {40, renewed(1)}, {41, renewed(2)}}, BeatAlive,
+			[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {40, renewed(1)}, {41, renewed(2)}}, LeaseRenewed,
 		},
 	}
 	for name, tt := range tests {
@@ -51,8 +51,8 @@ func TestLeaseMonitor(t *testing.T) {
 			for _, l := range tt.looks {
 				p = p.After(l.sign, begin.Add(time.Duration(l.at)*time.Second))
 			}
-			if p.Beat != tt.want {
-				t.Errorf("beat %d, want %d", p.Beat, tt.want)
+			if p.State != tt.want {
+				t.Errorf("beat %d, want %d", p.State, tt.want)
 			}
 		})
 	}
@@ -69,10 +69,10 @@ func TestLeaseMonitorSurvivesAnOutage(t *testing.T) {
 	for i := range 5 {
 		p = p.After(renewed(2), back.Add(time.Duration(i)*time.Second))
 	}
-	if p.Beat != BeatAlive {
-		t.Errorf("beat %d, want alive", p.Beat)
+	if p.State != LeaseRenewed {
+		t.Errorf("beat %d, want alive", p.State)
 	}
-	if !p.Heard.Equal(begin.Add(time.Second)) {
-		t.Errorf("heard at %s", p.Heard)
+	if !p.LastRenewal.Equal(begin.Add(time.Second)) {
+		t.Errorf("heard at %s", p.LastRenewal)
 	}
 }

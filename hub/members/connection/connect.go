@@ -22,71 +22,72 @@ import (
 )
 
 const (
-	// listening bounds the wait for an agent that should take over; listenPeriod is the
-	// time between looks at it. It renews its Lease every two seconds.
-	listening    = 8 * time.Second
+	// agentTimeout is how long to wait for an agent that is to take over; listenPeriod is the
+	// time between reads of its Lease. Agents renew it every two seconds.
+	agentTimeout = 8 * time.Second
 	listenPeriod = 500 * time.Millisecond
 )
 
-// Attempt is one try to connect a member with one kubeconfig.
+// Attempt is one attempt to connect a member with one kubeconfig.
 type Attempt struct {
 	Settings *Settings
-	// Name is the member's, for logs.
+	// Name is the name of the member, for logs.
 	Name string
-	// Access is how the cluster is reached.
+	// Access is the checked kubeconfig.
 	Access *kubeconfig.Access
-	// Mode is the one that the member is to be in.
+	// Mode is the mode to connect the member in.
 	Mode v1.Mode
-	// Heard tells that the agent must be heard before the attempt succeeds: until then
-	// somebody else has the member's copies.
-	Heard bool
-	// Pulse is what is known of the agent.
+	// RequireAgent requires a renewal of the agent's Lease before the attempt succeeds: until
+	// then the hub reconciles the member's copies.
+	RequireAgent bool
+	// Lease is the known state of the agent.
 	Lease conditions.LeaseMonitor
-	// Probes must succeed in a row, a Period apart.
+	// Probes is how many probes must succeed in a row, a Period apart.
 	Probes int
 	Period time.Duration
-	// Admit decides whether the cluster with the UID may be the member.
+	// Admit returns a failure if the cluster with the UID must not be the member.
 	Admit func(uid string) *conditions.Failure
-	// Indexes are made before the caches are filled.
+	// Indexes are added before the caches are filled.
 	Indexes []Index
-	// NodesChanged is called when nodes changed, from then on until the session ends. It
-	// must not wait.
+	// NodesChanged is called on each change of a node until the connection ends. It must
+	// not block.
 	NodesChanged func()
-	// Unserved is called when the cluster says of a kind that is watched that there is
-	// none, again and again while it does. It must not wait.
+	// Unserved is called, possibly many times, when the cluster does not serve a watched
+	// kind. It must not block.
 	Unserved func()
 }
 
-// Connected is what a successful attempt found.
+// Connected is the result of a successful attempt.
 type Connected struct {
 	Session *Connection
-	// UID is that of the namespace kube-system.
+	// UID is the UID of the namespace kube-system.
 	UID string
 	Inspection
 	Nodes preflight.NodeFacts
-	// Pulse is that of the agent, in mode Agent.
+	// Lease is the state of the agent, in mode Agent.
 	Lease conditions.LeaseMonitor
 }
 
-// Inspection is what is checked again and again while a member is engaged.
+// Inspection is what is checked periodically while a member is engaged.
 type Inspection struct {
 	// Missing are the permissions that the credentials lack.
 	Missing []authorizationv1.ResourceAttributes
 	Server  preflight.ServerFacts
-	// Definitions are those that the cluster lost or is losing.
+	// Definitions are those that are missing, outdated or being deleted.
 	Definitions preflight.DefinitionFacts
 }
 
-// Blocked tells whether a permission to read is missing, so that informers do not sync.
+// Blocked reports whether a read permission is missing, without which informers do not
+// sync.
 func (i *Inspection) Blocked() bool { return slices.ContainsFunc(i.Missing, preflight.Reads) }
 
-// Connect does the attempt. The session lives as long as the member's context, also
-// when the one of the attempt ends. Without a failure there is a session to engage or
-// to cancel.
+// Connect runs the attempt within ctx. The connection ends with the context of the
+// member, not with ctx. If Connect returns no failure, the caller must engage or close
+// the connection.
 func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *conditions.Failure) {
-	l, err := transport.Open(a.Access.Config, a.Settings.Timeouts.link())
+	l, err := transport.Open(a.Access.Config, a.Settings.Timeouts.transport())
 	if err != nil {
-		return nil, a.fail(conditions.StepKubeconfig, v1.ReasonKubeconfigInvalid, "no connection can be made of the kubeconfig", err)
+		return nil, a.fail(conditions.StepKubeconfig, v1.ReasonKubeconfigInvalid, "the kubeconfig cannot be used to connect", err)
 	}
 	result, f := a.check(ctx, l)
 	if f != nil {
@@ -96,7 +97,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *conditions.
 	result.Session, err = a.Settings.open(member, a, l)
 	if err != nil {
 		l.Close()
-		return nil, a.unreached(conditions.StepSetup, err)
+		return nil, a.stepFailed(conditions.StepSetup, err)
 	}
 	if f := a.fill(ctx, result); f != nil {
 		result.Session.Close()
@@ -106,7 +107,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *conditions.
 	return result, nil
 }
 
-// check does what needs no informers.
+// check runs the steps that need no informers.
 func (a *Attempt) check(ctx context.Context, l *transport.Transport) (*Connected, *conditions.Failure) {
 	uid, err := a.probe(ctx, l)
 	if err != nil {
@@ -117,16 +118,16 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport) (*Connected
 	}
 	found, err := a.Settings.inspect(ctx, l, a.Mode)
 	if err != nil {
-		return nil, a.unreached(conditions.StepPermissions, err)
+		return nil, a.stepFailed(conditions.StepPermissions, err)
 	}
 	if found.Blocked() {
 		return nil, conditions.PermissionsMissing(found.Missing)
 	}
-	if found.Definitions, err = a.prepare(ctx, l); err != nil {
+	if found.Definitions, err = a.ensureDefinitions(ctx, l); err != nil {
 		if len(found.Missing) > 0 && apierrors.IsForbidden(err) {
 			return nil, conditions.PermissionsMissing(found.Missing)
 		}
-		return nil, a.unreached(conditions.StepSetup, err)
+		return nil, a.stepFailed(conditions.StepSetup, err)
 	}
 	if len(found.Definitions.Absent) > 0 {
 		return nil, conditions.DefinitionsMissing(a.Mode, found.Definitions.Absent)
@@ -138,7 +139,8 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport) (*Connected
 	return result, nil
 }
 
-// listen looks at the agent, once or until it is heard.
+// listen reads the agent's Lease once, or until it is renewed if the attempt requires
+// that.
 func (a *Attempt) listen(ctx context.Context, l *transport.Transport, result *Connected) *conditions.Failure {
 	if a.Mode != v1.ModeAgent {
 		return nil
@@ -148,24 +150,24 @@ func (a *Attempt) listen(ctx context.Context, l *transport.Transport, result *Co
 	for {
 		sign, err := a.Settings.sampleLease(ctx, l)
 		if err != nil {
-			return a.unreached(conditions.StepSetup, err)
+			return a.stepFailed(conditions.StepSetup, err)
 		}
 		now := a.Settings.Clock.Now()
-		heard := result.Lease.Heard
+		heard := result.Lease.LastRenewal
 		result.Lease = result.Lease.After(sign, now)
 		switch {
-		case !a.Heard, result.Lease.Heard.After(heard):
+		case !a.RequireAgent, result.Lease.LastRenewal.After(heard):
 			return nil
-		case !sign.Present, now.Sub(began) >= listening:
+		case !sign.Present, now.Sub(began) >= agentTimeout:
 			return conditions.AgentSilent(result.Lease)
 		}
 		if err := a.pause(ctx, listenPeriod); err != nil {
-			return a.unreached(conditions.StepSetup, err)
+			return a.stepFailed(conditions.StepSetup, err)
 		}
 	}
 }
 
-// pause waits, or returns the error of a context that ended.
+// pause blocks for a duration, or returns the error of the context if that ends first.
 func (a *Attempt) pause(ctx context.Context, d time.Duration) error {
 	timer := a.Settings.Clock.NewTimer(d)
 	defer timer.Stop()
@@ -177,7 +179,7 @@ func (a *Attempt) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// probe asks as often as it must succeed.
+// probe probes as often as the attempt requires, and returns the UID of the cluster.
 func (a *Attempt) probe(ctx context.Context, l *transport.Transport) (string, error) {
 	for n := 1; ; n++ {
 		uid, err := l.Probe(ctx)
@@ -190,12 +192,12 @@ func (a *Attempt) probe(ctx context.Context, l *transport.Transport) (string, er
 	}
 }
 
-func (a *Attempt) prepare(ctx context.Context, l *transport.Transport) (preflight.DefinitionFacts, error) {
+func (a *Attempt) ensureDefinitions(ctx context.Context, l *transport.Transport) (preflight.DefinitionFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Prepare)
 	defer cancel()
 	direct, err := client.New(l.Config(), client.Options{HTTPClient: l.Client(), Scheme: a.Settings.Scheme})
 	if err != nil {
-		return preflight.DefinitionFacts{}, fmt.Errorf("making a client: %w", err)
+		return preflight.DefinitionFacts{}, fmt.Errorf("creating a client: %w", err)
 	}
 	if a.Mode == v1.ModeAgent {
 		return a.Settings.Agent.Prepare.Verify(ctx, direct)
@@ -203,40 +205,40 @@ func (a *Attempt) prepare(ctx context.Context, l *transport.Transport) (prefligh
 	return a.Settings.Agentless.Prepare.Install(ctx, direct)
 }
 
-// fill waits for the caches and reads from them.
+// fill waits until the caches are synced and reads the nodes from them.
 func (a *Attempt) fill(ctx context.Context, result *Connected) *conditions.Failure {
 	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Sync)
 	defer cancel()
 	s := result.Session
 	if err := s.sync(ctx, a.Settings.profile(a.Mode).Watched(), a.Indexes); err != nil {
-		return a.unreached(conditions.StepSetup, err)
+		return a.stepFailed(conditions.StepSetup, err)
 	}
 	if err := s.onNodes(ctx, a.NodesChanged); err != nil {
-		return a.unreached(conditions.StepSetup, err)
+		return a.stepFailed(conditions.StepSetup, err)
 	}
 	nodes, err := s.Nodes(ctx)
 	if err != nil {
-		return a.unreached(conditions.StepSetup, err)
+		return a.stepFailed(conditions.StepSetup, err)
 	}
 	result.Nodes = nodes
 	return nil
 }
 
-// inspect asks what a cluster allows and offers.
+// inspect reads the permissions, the version and the capabilities of a cluster.
 func (o *Settings) inspect(ctx context.Context, l *transport.Transport, mode v1.Mode) (*Inspection, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeouts.Review)
 	defer cancel()
 	authorization, err := authorizationv1client.NewForConfigAndClient(l.Config(), l.Client())
 	if err != nil {
-		return nil, fmt.Errorf("making a client for reviews: %w", err)
+		return nil, fmt.Errorf("creating a client for access reviews: %w", err)
 	}
 	networking, err := networkingv1client.NewForConfigAndClient(l.Config(), l.Client())
 	if err != nil {
-		return nil, fmt.Errorf("making a client for ingress classes: %w", err)
+		return nil, fmt.Errorf("creating a client for ingress classes: %w", err)
 	}
 	storage, err := storagev1client.NewForConfigAndClient(l.Config(), l.Client())
 	if err != nil {
-		return nil, fmt.Errorf("making a client for CSI drivers: %w", err)
+		return nil, fmt.Errorf("creating a client for CSI drivers: %w", err)
 	}
 	found := &Inspection{}
 	if found.Missing, err = preflight.Missing(ctx, authorization, o.profile(mode).Permissions); err != nil {
@@ -248,7 +250,7 @@ func (o *Settings) inspect(ctx context.Context, l *transport.Transport, mode v1.
 	return found, nil
 }
 
-// explainProbe says why a probe failed.
+// explainProbe returns the failure for the error of a probe.
 func explainProbe(access *kubeconfig.Access, now time.Time, err error) *conditions.Failure {
 	fault := transport.Classify(err)
 	if fault.Reason == v1.ReasonUnauthorized && !access.ExpiresAt.IsZero() && now.After(access.ExpiresAt) {
@@ -257,9 +259,9 @@ func explainProbe(access *kubeconfig.Access, now time.Time, err error) *conditio
 	return &conditions.Failure{Step: conditions.StepReach, Reason: fault.Reason, Message: fault.Message}
 }
 
-// unreached says why something after the probe failed: because the cluster stopped
-// to answer, or because of what the stage does.
-func (a *Attempt) unreached(at conditions.Step, err error) *conditions.Failure {
+// stepFailed returns the failure for an error after the probe: the cluster stopped
+// answering, or the step failed.
+func (a *Attempt) stepFailed(at conditions.Step, err error) *conditions.Failure {
 	var late *syncError
 	var definition *preflight.DefinitionError
 	var status apierrors.APIStatus
@@ -267,11 +269,11 @@ func (a *Attempt) unreached(at conditions.Step, err error) *conditions.Failure {
 	case errors.As(err, &late):
 		return a.fail(conditions.StepSetup, v1.ReasonSetupFailed, "the cluster could not be set up: "+late.Error()+" in time", err)
 	case apierrors.IsForbidden(err):
-		return a.fail(conditions.StepPermissions, v1.ReasonPermissionsMissing, "the credentials do not allow to review permissions or to set the cluster up", err)
+		return a.fail(conditions.StepPermissions, v1.ReasonPermissionsMissing, "the credentials do not allow to review permissions or to install definitions", err)
 	case errors.As(err, &definition) && errors.As(err, &status) && !apierrors.IsUnauthorized(err):
-		return a.fail(at, v1.ReasonSetupFailed, "the definition "+definition.Name+" could not be installed: the cluster answers "+string(apierrors.ReasonForError(err)), err)
+		return a.fail(at, v1.ReasonSetupFailed, "the CustomResourceDefinition "+definition.Name+" could not be installed: the API server returned "+string(apierrors.ReasonForError(err)), err)
 	case errors.As(err, &status) && !apierrors.IsUnauthorized(err):
-		return a.fail(at, v1.ReasonSetupFailed, "the cluster could not be set up: it answers "+string(apierrors.ReasonForError(err)), err)
+		return a.fail(at, v1.ReasonSetupFailed, "the cluster could not be set up: the API server returned "+string(apierrors.ReasonForError(err)), err)
 	}
 	f := explainProbe(a.Access, a.Settings.Clock.Now(), err)
 	a.log(f, err)
@@ -284,7 +286,7 @@ func (a *Attempt) fail(at conditions.Step, reason, message string, err error) *c
 	return f
 }
 
-// log keeps the cause, which conditions leave out because it may differ each time.
+// log logs the cause, which conditions omit because its text may differ between attempts.
 func (a *Attempt) log(f *conditions.Failure, err error) {
 	a.Settings.Logger.V(1).Info("Connecting member failed", "cluster", a.Name, "reason", f.Reason, "error", err.Error())
 }

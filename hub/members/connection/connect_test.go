@@ -29,11 +29,11 @@ func TestUnreached(t *testing.T) {
 	}{
 		"a definition is refused": {
 			about(apierrors.NewConflict(definitions, "shops.example.com", errors.New("changed"))),
-			conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the definition shops.example.com could not be installed: the cluster answers Conflict"},
+			conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the CustomResourceDefinition shops.example.com could not be installed: the API server returned Conflict"},
 		},
 		"a definition is forbidden": {
 			about(apierrors.NewForbidden(definitions, "shops.example.com", errors.New("no"))),
-			conditions.Failure{Step: conditions.StepPermissions, Reason: v1.ReasonPermissionsMissing, Message: "the credentials do not allow to review permissions or to set the cluster up"},
+			conditions.Failure{Step: conditions.StepPermissions, Reason: v1.ReasonPermissionsMissing, Message: "the credentials do not allow to review permissions or to install definitions"},
 		},
 		"the credentials end meanwhile": {
 			about(apierrors.NewUnauthorized("no")),
@@ -41,7 +41,7 @@ func TestUnreached(t *testing.T) {
 		},
 		"something else is refused": {
 			apierrors.NewServiceUnavailable("later"),
-			conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cluster could not be set up: it answers ServiceUnavailable"},
+			conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cluster could not be set up: the API server returned ServiceUnavailable"},
 		},
 		"informers are late": {
 			&syncError{kinds: []string{"Shop"}},
@@ -50,7 +50,7 @@ func TestUnreached(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(&test.want, attempt.unreached(conditions.StepSetup, test.err)); diff != "" {
+			if diff := cmp.Diff(&test.want, attempt.stepFailed(conditions.StepSetup, test.err)); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)
 			}
 		})

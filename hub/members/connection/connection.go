@@ -29,46 +29,47 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/transport"
 )
 
-// Session is one connection with its informers, from the attempt that made it to its
-// end.
+// Connection is one connection to a member with its informers. It is safe for concurrent
+// use. It ends with the context that it was opened with, with Close, or when its cache
+// fails.
 type Connection struct {
-	// Access is what the connection was made from.
+	// Access is the kubeconfig in use.
 	Access *kubeconfig.Access
-	// Mode is the one that it was made for.
+	// Mode is the mode that the connection was opened for.
 	Mode v1.Mode
-	// Cluster is what reconcilers work with.
+	// Cluster is the cluster for reconcilers.
 	Cluster cluster.Cluster
-	// Engage has reconcilers work on the cluster, under the member's name, until the
-	// session ends. It takes at most Timeouts.Sync.
+	// Engage starts the reconcilers of aware on the cluster, under the member's name,
+	// until the connection ends. It takes at most Timeouts.Sync.
 	Engage func(aware multicluster.Aware, name string) error
 
-	settings *Settings
-	link     *transport.Transport
-	direct   client.Client // uncached
-	cancel   context.CancelFunc
-	ended    chan struct{}
+	settings  *Settings
+	transport *transport.Transport
+	direct    client.Client // uncached
+	cancel    context.CancelFunc
+	ended     chan struct{}
 }
 
-// Close ends the session, without waiting for it.
+// Close ends the connection without waiting for it.
 func (s *Connection) Close() { s.cancel() }
 
-// Ended is closed when the informers have stopped and the connections are closed. That
-// also happens when the cluster's cache ends by itself.
+// Ended returns a channel that is closed when the informers have stopped and the
+// connections are closed, also if the cache failed.
 func (s *Connection) Ended() <-chan struct{} { return s.ended }
 
-// Probe asks the cluster for its identity; see transport.Probe.
-func (s *Connection) Probe(ctx context.Context) (string, error) { return s.link.Probe(ctx) }
+// Probe returns the identity of the cluster; see transport.Probe.
+func (s *Connection) Probe(ctx context.Context) (string, error) { return s.transport.Probe(ctx) }
 
-// Explain says what the error of a probe means at that time.
+// Explain returns the failure for an error of Probe at the given time.
 func (s *Connection) Explain(err error, now time.Time) *conditions.Failure {
 	return explainProbe(s.Access, now, err)
 }
 
-// Inspect asks what the cluster allows and offers, and what became of the
-// definitions: those that differ are brought up to date, those that are absent are
-// told. In mode Agent they are compared alone. It takes at most Timeouts.Review and Timeouts.Prepare together.
+// Inspect reads permissions and capabilities, and compares the definitions. It updates
+// definitions that differ, and reports those that are missing; in mode Agent it only
+// compares. It takes at most Timeouts.Review plus Timeouts.Prepare.
 func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
-	found, err := s.settings.inspect(ctx, s.link, s.Mode)
+	found, err := s.settings.inspect(ctx, s.transport, s.Mode)
 	if err != nil || found.Blocked() {
 		return found, err
 	}
@@ -80,23 +81,23 @@ func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
 		found.Definitions, err = s.settings.Agentless.Prepare.Check(ctx, s.direct)
 	}
 	if apierrors.IsForbidden(err) && len(found.Missing) > 0 {
-		return found, nil // What is missing says it better.
+		return found, nil // The missing permissions explain the error.
 	}
 	return found, err
 }
 
-// Sign reads the agent's Lease.
+// SampleLease reads the agent's Lease.
 func (s *Connection) SampleLease(ctx context.Context) (conditions.LeaseSample, error) {
-	return s.settings.sampleLease(ctx, s.link)
+	return s.settings.sampleLease(ctx, s.transport)
 }
 
-// sign reads the Lease of a cluster's agent.
+// sampleLease reads the Lease of a cluster's agent.
 func (o *Settings) sampleLease(ctx context.Context, l *transport.Transport) (conditions.LeaseSample, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeouts.Probe)
 	defer cancel()
 	leases, err := coordinationv1client.NewForConfigAndClient(l.Config(), l.Client())
 	if err != nil {
-		return conditions.LeaseSample{}, fmt.Errorf("making a client for leases: %w", err)
+		return conditions.LeaseSample{}, fmt.Errorf("creating a client for leases: %w", err)
 	}
 	lease, err := leases.Leases(o.Lease.Namespace).Get(ctx, o.Lease.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -105,17 +106,17 @@ func (o *Settings) sampleLease(ctx context.Context, l *transport.Transport) (con
 	if err != nil {
 		return conditions.LeaseSample{}, fmt.Errorf("reading the agent's lease: %w", err)
 	}
-	sign := conditions.LeaseSample{Present: true}
+	sample := conditions.LeaseSample{Present: true}
 	if lease.Spec.HolderIdentity != nil {
-		sign.Holder = *lease.Spec.HolderIdentity
+		sample.Holder = *lease.Spec.HolderIdentity
 	}
 	if lease.Spec.RenewTime != nil {
-		sign.Renewed = lease.Spec.RenewTime.UnixMicro()
+		sample.Renewed = lease.Spec.RenewTime.UnixMicro()
 	}
-	return sign, nil
+	return sample, nil
 }
 
-// Nodes sums up the nodes in the cache, without asking the network.
+// Nodes aggregates the nodes in the cache, without a request.
 func (s *Connection) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
 	list := &corev1.NodeList{}
 	if err := s.Cluster.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -124,8 +125,8 @@ func (s *Connection) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
 	return preflight.Nodes(list.Items), nil
 }
 
-// open builds a cluster on the link and starts its cache, which is still empty. The
-// context is the member's; the session ends with it.
+// open creates a cluster for the transport and starts its cache, which is still empty.
+// The connection ends with ctx, the context of the member.
 func (o *Settings) open(ctx context.Context, a *Attempt, l *transport.Transport) (*Connection, error) {
 	c, err := cluster.New(l.Config(), func(options *cluster.Options) {
 		options.Scheme = o.Scheme
@@ -138,20 +139,20 @@ func (o *Settings) open(ctx context.Context, a *Attempt, l *transport.Transport)
 	}
 	direct, err := client.New(l.Config(), client.Options{HTTPClient: l.Client(), Scheme: o.Scheme, Mapper: c.GetRESTMapper()})
 	if err != nil {
-		return nil, fmt.Errorf("making an uncached client: %w", err)
+		return nil, fmt.Errorf("creating an uncached client: %w", err)
 	}
-	life, cancel := context.WithCancel(ctx)
-	s := &Connection{Access: a.Access, Mode: a.Mode, Cluster: c, settings: o, link: l, direct: direct, cancel: cancel, ended: make(chan struct{})}
+	connCtx, cancel := context.WithCancel(ctx)
+	s := &Connection{Access: a.Access, Mode: a.Mode, Cluster: c, settings: o, transport: l, direct: direct, cancel: cancel, ended: make(chan struct{})}
 	s.Engage = func(aware multicluster.Aware, name string) error {
-		return engage(life, engagement{
+		return engage(connCtx, engageOptions{
 			aware: aware, name: multicluster.ClusterName(name), cluster: c,
 			cancel: cancel, clock: o.Clock, limit: o.Timeouts.Sync,
 		})
 	}
 	go func() {
 		defer close(s.ended)
-		if err := c.Start(life); err != nil {
-			o.Logger.Error(err, "Cluster of a member ended")
+		if err := c.Start(connCtx); err != nil {
+			o.Logger.Error(err, "Cache of member stopped")
 		}
 		cancel()
 		l.Close()
@@ -159,8 +160,8 @@ func (o *Settings) open(ctx context.Context, a *Attempt, l *transport.Transport)
 	return s, nil
 }
 
-// cacheOptions are those that were given, with only what is needed of nodes. They
-// tell when an informer hears that its kind is not served.
+// cacheOptions returns the configured options, reduced for nodes, with a watch error
+// handler that calls unserved when the API server returns 404.
 func (o *Profile) cacheOptions(unserved func()) cache.Options {
 	options := o.CacheOptions()
 	byObject := maps.Clone(options.ByObject)
@@ -182,7 +183,7 @@ func (o *Profile) cacheOptions(unserved func()) cache.Options {
 	return options
 }
 
-type engagement struct {
+type engageOptions struct {
 	aware   multicluster.Aware
 	name    multicluster.ClusterName
 	cluster cluster.Cluster
@@ -191,37 +192,36 @@ type engagement struct {
 	limit   time.Duration
 }
 
-var errEngageLate = errors.New("reconcilers were not engaged in time")
+var errEngageLate = errors.New("timed out starting reconcilers")
 
-// engage gives the cluster to the reconcilers. They should not wait, and if they do
-// it is for an informer, which the end of the context releases.
-func engage(life context.Context, e engagement) error {
+// engage calls aware.Engage, which should return immediately. If it blocks on an
+// informer, the end of the context releases it.
+func engage(connCtx context.Context, e engageOptions) error {
 	engaged := make(chan error, 1)
-	go func() { engaged <- e.aware.Engage(life, e.name, e.cluster) }()
+	go func() { engaged <- e.aware.Engage(connCtx, e.name, e.cluster) }()
 	timer := e.clock.NewTimer(e.limit)
 	defer timer.Stop()
 	select {
 	case err := <-engaged:
 		if err != nil {
-			return fmt.Errorf("engaging reconcilers: %w", err)
+			return fmt.Errorf("starting reconcilers: %w", err)
 		}
 		return nil
 	case <-timer.C():
 		e.cancel()
 		return errEngageLate
-	case <-life.Done():
-		return fmt.Errorf("engaging reconcilers: %w", life.Err())
+	case <-connCtx.Done():
+		return fmt.Errorf("starting reconcilers: %w", connCtx.Err())
 	}
 }
 
-// syncError names the types whose informers have not listed in time.
+// syncError lists the kinds whose informers have not synced in time.
 type syncError struct{ kinds []string }
 
-// Error names the types, sorted.
+// Error names the kinds, sorted.
 func (e *syncError) Error() string { return "cannot list " + strings.Join(e.kinds, ", ") }
 
-// sync waits until the informers of everything watched, and of nodes, have listed
-// once.
+// sync blocks until the informers of all watched types and of nodes have synced.
 func (s *Connection) sync(ctx context.Context, watched []client.Object, indexes []Index) error {
 	for _, i := range indexes {
 		if err := s.Cluster.GetFieldIndexer().IndexField(ctx, i.Object, i.Field, i.Extract); err != nil {
@@ -247,7 +247,7 @@ func (s *Connection) sync(ctx context.Context, watched []client.Object, indexes 
 	return nil
 }
 
-// await starts the informer of a type and waits for its first list.
+// await starts the informer of a type and blocks until it has synced.
 func (s *Connection) await(ctx context.Context, object client.Object) bool {
 	informer, err := s.Cluster.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	return err == nil && toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
@@ -261,7 +261,8 @@ func (s *Connection) kindOf(object client.Object) string {
 	return kind.Kind
 }
 
-// onNodes calls a function whenever a node changed. The function must not wait.
+// onNodes registers a function that is called on each change of a node. It must not
+// block.
 func (s *Connection) onNodes(ctx context.Context, call func()) error {
 	informer, err := s.Cluster.GetCache().GetInformer(ctx, &corev1.Node{})
 	if err != nil {

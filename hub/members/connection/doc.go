@@ -1,22 +1,22 @@
-// Package connection makes and holds one connection to a member cluster, with its
+// Package connection opens and holds one connection to a member cluster, including its
 // informers.
 //
 // # What
 //
-//   - Attempt.Connect goes from a checked kubeconfig to a Session whose caches are in
-//     sync, or to the stage and the reason of its failure: probe, identity,
-//     permissions, preparation, caches.
-//   - Session.Engage hands the cluster to the hub's reconcilers; Probe, Inspect, Nodes
-//     and, in mode Agent, Sign say how it is from then on.
+//   - Attempt.Connect turns a checked kubeconfig into a Connection with synced caches,
+//     or returns the failed step and the reason: probe, identity, permissions,
+//     definitions, caches.
+//   - Connection.Engage hands the cluster to the hub's reconcilers. Probe, Inspect,
+//     Nodes and, in mode Agent, SampleLease observe it from then on.
 //
 // # Not
 //
-// No retries, no schedule and no state over sessions: that is the fleet's.
+// No retries, no schedule, and no state beyond one connection: the fleet has those.
 //
 // # Trade-offs
 //
-//   - Everything is new with each session: transport, discovery, caches. What an outage
-//     left behind in one cannot harm the next.
-//   - Optional APIs are no matter of the session: who watches a kind that some
-//     clusters do not have must not list it among what is waited for.
+//   - Every connection has a new transport, discovery and caches, so that nothing stale
+//     survives an outage.
+//   - Optional APIs are not supported here: kinds that some clusters do not serve must
+//     not be among the watched ones, because their caches would never sync.
 package connection

@@ -15,21 +15,21 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/transport"
 )
 
-// Settings are what all sessions of a fleet have in common. All fields but Lease are
-// required; members.Options explains them.
+// Settings are shared by all connections of a fleet. All fields but Lease are required;
+// see members.Options.
 type Settings struct {
 	Scheme   *runtime.Scheme
 	Clock    clock.Clock
 	Logger   logr.Logger
 	Timeouts Timeouts
-	// Agentless and Agent are for members of the mode.
+	// Agentless and Agent apply to members in that mode.
 	Agentless, Agent Profile
-	// Lease is that of the agents.
+	// Lease is the name of the agents' Lease.
 	Lease client.ObjectKey
 }
 
-// Profile is what is watched, checked and needed in members of one mode. All fields
-// but Permissions are required; members.Profile explains them.
+// Profile is what the hub watches, checks and requires in members of one mode. All fields
+// but Permissions are required; see members.Profile.
 type Profile struct {
 	CacheOptions func() cache.Options
 	Watched      func() []client.Object
@@ -44,33 +44,35 @@ func (o *Settings) profile(mode v1.Mode) *Profile {
 	return &o.Agentless
 }
 
-// Index is an index of a field in the cache.
+// Index describes a field index of the cache.
 type Index struct {
 	Object  client.Object
 	Field   string
 	Extract client.IndexerFunc
 }
 
-// Timeouts bound what asks the network of a member.
+// Timeouts bound the requests to a member.
 type Timeouts struct {
-	// Dial bounds a TCP connection, and again the TLS handshake. The default is 5 s.
+	// Dial bounds the TCP connection and, separately, the TLS handshake. The default is 5
+	// s.
 	Dial time.Duration
-	// Request bounds one request, but not how long a watch goes on. The default is 10 s.
+	// Request bounds one request, except the duration of a watch. The default is 10 s.
 	Request time.Duration
 	// Probe bounds one probe. The default is 5 s.
 	Probe time.Duration
-	// Review bounds all questions about permissions and capabilities together. The
-	// default is 30 s.
+	// Review bounds the review of all permissions and capabilities together. The default
+	// is 30 s.
 	Review time.Duration
-	// Prepare bounds the setup of the member, and again each later look at it. The
+	// Prepare bounds the installation of the definitions, and each later comparison. The
 	// default is 30 s.
 	Prepare time.Duration
-	// Sync bounds the first listing of everything watched, and again the engagement.
-	// The default is 30 s.
+	// Sync bounds the initial sync of all caches, and separately the engagement of
+	// reconcilers. The default is 30 s.
 	Sync time.Duration
 }
 
-// WithDefaults returns the timeouts with those filled in that are not positive.
+// WithDefaults returns a copy in which values that are not positive are replaced by
+// defaults.
 func (t Timeouts) WithDefaults() Timeouts {
 	for _, each := range []struct {
 		value    *time.Duration
@@ -90,6 +92,6 @@ func (t Timeouts) WithDefaults() Timeouts {
 	return t
 }
 
-func (t Timeouts) link() transport.Timeouts {
+func (t Timeouts) transport() transport.Timeouts {
 	return transport.Timeouts{Dial: t.Dial, Request: t.Request, Probe: t.Probe}
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// check refuses a kubeconfig if something is set in it.
+// check is a condition under which a kubeconfig is rejected, and the message for it.
 type check struct {
 	set     bool
 	message string
@@ -26,7 +26,7 @@ func checkCluster(cluster *api.Cluster) error {
 	if err := firstUnsafe([]check{
 		{cluster.CertificateAuthority != "", "cluster.certificate-authority is a file path, and the hub reads no files: use certificate-authority-data"},
 		{cluster.ProxyURL != "", "cluster.proxy-url is not allowed: the hub connects to the cluster itself"},
-		{cluster.InsecureSkipTLSVerify, "cluster.insecure-skip-tls-verify is not allowed: use certificate-authority-data, so that the hub gives its credentials to nobody else"},
+		{cluster.InsecureSkipTLSVerify, "cluster.insecure-skip-tls-verify is not allowed: use certificate-authority-data, so that the hub sends its credentials only to this cluster"},
 	}); err != nil {
 		return err
 	}
@@ -39,15 +39,15 @@ func checkServer(server string) error {
 	}
 	address, err := url.Parse(server)
 	if err != nil || address.Hostname() == "" {
-		return invalid("cluster.server is no address of the form https://host:port")
+		return invalid("cluster.server is not of the form https://host:port")
 	}
 	switch {
 	case address.Scheme != "https":
-		return unsafe("cluster.server does not begin with https://: credentials are sent over TLS only")
+		return unsafe("cluster.server does not start with https://: credentials are sent over TLS only")
 	case address.User != nil:
-		return unsafe("cluster.server holds a user: use user.token or user.client-certificate-data")
+		return unsafe("cluster.server contains a user: use user.token or user.client-certificate-data")
 	case address.RawQuery != "" || address.ForceQuery || address.Fragment != "":
-		return invalid("cluster.server holds a query or a fragment: only https://host:port/path is an address")
+		return invalid("cluster.server contains a query or a fragment: use the form https://host:port/path")
 	}
 	return nil
 }
@@ -69,15 +69,15 @@ func checkUser(user *api.AuthInfo) error {
 	hasCertificate, hasKey := len(user.ClientCertificateData) > 0, len(user.ClientKeyData) > 0
 	switch {
 	case hasCertificate != hasKey:
-		return invalid("user.client-certificate-data and user.client-key-data belong together, and one is missing")
+		return invalid("user.client-certificate-data and user.client-key-data must both be set")
 	case user.Token == "" && !hasCertificate:
 		return invalid("the user of the current context has no credentials" + inline)
 	case strings.ContainsFunc(user.Token, notInHeader):
-		return invalid("user.token holds white space or characters that no token has")
+		return invalid("user.token contains white space or invalid characters")
 	}
 	return nil
 }
 
-// notInHeader tells whether a character would break, or change, the header that
-// carries a token.
+// notInHeader reports whether a character is not allowed in the header that carries a
+// token.
 func notInHeader(r rune) bool { return r <= ' ' || r > '~' }

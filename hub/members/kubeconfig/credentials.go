@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fingerprint hashes everything that a connection is made from. Each value is
-// preceded by its length, so that no two configurations read the same.
+// fingerprint hashes all connection data. Each value is preceded by its length, so that
+// different configurations never produce the same input.
 func fingerprint(config *rest.Config) string {
 	hash := sha256.New()
 	for _, value := range []string{
@@ -32,7 +32,8 @@ func fingerprint(config *rest.Config) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// The years that a token's expiry may lie in: others cannot be written in RFC 3339.
+// The bounds of a token's expiry, in seconds since the epoch: other times cannot be
+// written in RFC 3339.
 const (
 	minExpiry = 0
 	maxExpiry = 253402300799 // The last second of the year 9999.

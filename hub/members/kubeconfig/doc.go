@@ -1,26 +1,26 @@
-// Package kubeconfig decides whether a kubeconfig from a registration Secret may
-// be used, and makes a client configuration of it.
+// Package kubeconfig validates the kubeconfig of a registration Secret and converts it
+// into a client configuration.
 //
 // # What
 //
-//   - Parse: bytes to Access, or to an *Error with the reason of a condition and a
+//   - Parse returns an Access, or an *Error with the reason of a condition and a
 //     message that names the field and says what to do.
-//   - Only inline data is used. Whatever would run a program, read a file of this
-//     machine, go through a proxy, skip verification or act as somebody else is
-//     refused: who may write such a Secret could otherwise run code in the hub, or
-//     have it hand its own credentials to a server of their choice.
-//   - Access.Fingerprint tells whether a kubeconfig says something new, and
-//     Access.ExpiresAt when its credentials end.
+//   - Only inline data is accepted. A kubeconfig that would run a program, read a file,
+//     use a proxy, skip TLS verification or impersonate another user is rejected:
+//     otherwise a user who can write such a Secret could run code in the hub, or make
+//     it send its own credentials to a server of their choice.
+//   - Access.Fingerprint identifies the content of a kubeconfig; Access.ExpiresAt is the
+//     expiry of its credentials.
 //
 // # Not
 //
-// No client, network or clock. A token's signature is not verified: the cluster
-// does that, and its expiry is shown to people only.
+// The package uses no client, network or clock. It does not verify the signature of a
+// token: the cluster does, and the expiry is only displayed.
 //
 // # Trade-offs
 //
-//   - Only the current context is looked at. A file with an exec plugin in another
-//     context is fine, since nothing of that context is copied.
-//   - Messages never quote the file, and a parser's own error is dropped, because
-//     it may quote a line with a secret in it.
+//   - Only the current context is checked. An exec plugin in another context is
+//     harmless, because nothing of that context is copied.
+//   - Messages never quote the kubeconfig. Parser errors are dropped, because they may
+//     quote a line that contains a secret.
 package kubeconfig

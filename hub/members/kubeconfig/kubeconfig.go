@@ -15,12 +15,11 @@ import (
 const (
 	// MaxSize is the size in bytes above which a kubeconfig is refused.
 	MaxSize = 256 << 10
-	// UserAgent is what the hub calls itself.
+	// UserAgent is the user agent of the hub.
 	UserAgent = "shopfleet-hub"
 )
 
-// Error tells why a kubeconfig is not used. It holds nothing of its content but
-// names of fields.
+// Error describes why a kubeconfig was rejected. It contains field names, but no values.
 type Error struct {
 	// Reason is KubeconfigMissing, KubeconfigInvalid or UnsafeKubeconfig.
 	Reason string
@@ -43,20 +42,20 @@ func unsafe(message string) error {
 	return &Error{Reason: v1.ReasonUnsafeKubeconfig, Message: message}
 }
 
-// Access is how one cluster is reached.
+// Access is the validated connection data of one cluster.
 type Access struct {
-	// Config has the server, its certificate authority and the credentials inline,
-	// and the hub's user agent. Limits and timeouts are the connection's matter.
+	// Config has the server, its certificate authority and the credentials inline, and the
+	// hub's user agent. Limits and timeouts are set by package transport.
 	Config *rest.Config
-	// ExpiresAt is when the first of the credentials expires; zero if none says.
+	// ExpiresAt is when the first credential expires; zero if unknown.
 	ExpiresAt time.Time
-	// Fingerprint is equal for kubeconfigs that mean the same. It is a hash, from
-	// which no credential can be read.
+	// Fingerprint is a hash that is equal for equivalent kubeconfigs. It reveals no
+	// credentials.
 	Fingerprint string
 }
 
-// Parse checks a kubeconfig and returns what its current context says. The error
-// is an *Error.
+// Parse validates a kubeconfig and returns the connection data of its current context.
+// Any error is an *Error.
 func Parse(raw []byte) (*Access, error) {
 	if len(raw) == 0 {
 		return nil, missing("the kubeconfig is empty: store one in the registration Secret")
@@ -84,11 +83,11 @@ func Parse(raw []byte) (*Access, error) {
 // current returns the cluster and the user of the current context.
 func current(file *api.Config) (*api.Cluster, *api.AuthInfo, error) {
 	if file.CurrentContext == "" {
-		return nil, nil, invalid("current-context is not set: it says which cluster and user of the file to take")
+		return nil, nil, invalid("current-context is not set: set it to the context of this cluster")
 	}
 	context := file.Contexts[file.CurrentContext]
 	if context == nil {
-		return nil, nil, invalid("current-context names a context that the file does not have")
+		return nil, nil, invalid("current-context names a context that is not in the file")
 	}
 	cluster := file.Clusters[context.Cluster]
 	if cluster == nil {
@@ -101,11 +100,11 @@ func current(file *api.Config) (*api.Cluster, *api.AuthInfo, error) {
 	return cluster, user, nil
 }
 
-// newAccess copies what may be used, field by field: whatever kubeconfigs learn to
-// say later stays out.
+// newAccess copies the allowed fields one by one, so that fields that are added to
+// kubeconfigs later are ignored.
 func newAccess(cluster *api.Cluster, user *api.AuthInfo) (*Access, error) {
 	if len(cluster.CertificateAuthorityData) > 0 && !x509.NewCertPool().AppendCertsFromPEM(cluster.CertificateAuthorityData) {
-		return nil, invalid("certificate-authority-data holds no certificate in PEM")
+		return nil, invalid("certificate-authority-data contains no PEM certificate")
 	}
 	access := &Access{Config: &rest.Config{
 		Host:               cluster.Server,
@@ -122,7 +121,7 @@ func newAccess(cluster *api.Cluster, user *api.AuthInfo) (*Access, error) {
 	if len(user.ClientCertificateData) > 0 {
 		pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData)
 		if err != nil {
-			return nil, invalid("client-certificate-data and client-key-data are no matching pair in PEM")
+			return nil, invalid("client-certificate-data and client-key-data are not a matching PEM pair")
 		}
 		access.ExpiresAt = pair.Leaf.NotAfter
 	}

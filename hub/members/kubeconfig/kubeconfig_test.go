@@ -215,13 +215,13 @@ func refusedCredentials(t *testing.T) map[string]refusal {
 		},
 		"certificate without key": {
 			change: func(_ *api.Config, _ *api.Cluster, u *api.AuthInfo) { u.ClientCertificateData = certificate },
-			reason: v1.ReasonKubeconfigInvalid, says: "belong together",
+			reason: v1.ReasonKubeconfigInvalid, says: "must both be set",
 		},
 		"key of another certificate": {
 			change: func(_ *api.Config, _ *api.Cluster, u *api.AuthInfo) {
 				u.ClientCertificateData, u.ClientKeyData = certificate, otherKey
 			},
-			reason: v1.ReasonKubeconfigInvalid, says: "matching pair",
+			reason: v1.ReasonKubeconfigInvalid, says: "matching PEM pair",
 		},
 	}
 }

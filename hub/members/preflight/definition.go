@@ -19,29 +19,28 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// establishInterval is how often the cluster is asked whether it serves a new kind.
+// establishInterval is how often to check whether the cluster serves a new kind.
 const establishInterval = 100 * time.Millisecond
 
-// Definitions are the CustomResourceDefinitions that a cluster must have as they are
-// given here. A definition that the cluster has is compared by the hash that was
-// written with it, and nothing is written while that is the same.
+// Definitions are the CustomResourceDefinitions that a cluster must have. An installed
+// definition is compared by the hash in its annotation, and written only if that differs.
 type Definitions []*unstructured.Unstructured
 
-// DefinitionFacts name the definitions that a cluster does not have for good, in the
-// order of Definitions.
+// DefinitionFacts lists the definitions that are missing, being deleted or outdated in a
+// cluster, in the order of Definitions.
 type DefinitionFacts struct {
-	// Absent ones do not exist; all objects of their kinds are gone.
+	// Absent definitions do not exist; all objects of their kinds are gone.
 	Absent []string
-	// Deleting ones are gone when the last object of their kind is: until then objects
-	// can be read and deleted, and none can be made.
+	// Deleting definitions are removed after the last object of their kind. Until then
+	// objects can be read and deleted, but not created.
 	Deleting []string
-	// Outdated ones lack fields that are given here; see Verify.
+	// Outdated definitions lack fields; see Verify.
 	Outdated []string
 }
 
-// Install makes the cluster have the definitions, and waits until it serves their
-// kinds or the context ends. What is being deleted is left to it and told; nothing is
-// absent afterwards. An error about one definition is a *DefinitionError.
+// Install creates or updates the definitions, and blocks until the cluster serves their
+// kinds or the context ends. Definitions that are being deleted are left alone and
+// reported. An error about one definition is a *DefinitionError.
 func (d Definitions) Install(ctx context.Context, c client.Client) (DefinitionFacts, error) {
 	facts, err := d.compare(ctx, c, true)
 	if err != nil {
@@ -55,16 +54,15 @@ func (d Definitions) Install(ctx context.Context, c client.Client) (DefinitionFa
 	return facts, nil
 }
 
-// Check tells what became of the definitions, with one small request for each. It
-// brings up to date what differs and makes none that is absent. An error about one
-// definition is a *DefinitionError.
+// Check compares the definitions, with one small request for each, and updates those that
+// differ. It creates none. An error about one definition is a *DefinitionError.
 func (d Definitions) Check(ctx context.Context, c client.Client) (DefinitionFacts, error) {
 	return d.compare(ctx, c, false)
 }
 
-// Verify tells what the cluster has of the definitions, and writes nothing: they are
-// somebody else's there. One that knows more than is given here is newer, and fine. An
-// error about one definition is a *DefinitionError.
+// Verify compares the definitions without writing, for clusters in which an agent owns
+// them. A definition with additional fields is newer and not reported. An error about one
+// definition is a *DefinitionError.
 func (d Definitions) Verify(ctx context.Context, c client.Reader) (DefinitionFacts, error) {
 	facts := DefinitionFacts{}
 	for _, definition := range d {
@@ -79,7 +77,7 @@ func (d Definitions) Verify(ctx context.Context, c client.Reader) (DefinitionFac
 			return DefinitionFacts{}, &DefinitionError{Name: name, Err: fmt.Errorf("getting: %w", err)}
 		case live.GetDeletionTimestamp() != nil:
 			facts.Deleting = append(facts.Deleting, name)
-		case !knows(live, definition):
+		case !hasFields(live, definition):
 			facts.Outdated = append(facts.Outdated, name)
 		}
 	}
@@ -103,7 +101,7 @@ func (d Definitions) compare(ctx context.Context, c client.Client, install bool)
 	return facts, nil
 }
 
-// DefinitionError tells which definition could not be read, written or served.
+// DefinitionError names the definition that could not be read, written or served.
 type DefinitionError struct {
 	Name string
 	Err  error
@@ -115,7 +113,7 @@ func (e *DefinitionError) Error() string { return fmt.Sprintf("definition %q: %v
 // Unwrap returns the cause.
 func (e *DefinitionError) Unwrap() error { return e.Err }
 
-// presence is what a cluster has of a definition.
+// presence is the state of a definition in a cluster.
 type presence int
 
 const (
@@ -124,8 +122,8 @@ const (
 	deleting
 )
 
-// compareDefinition looks at the definition's metadata alone, writes the definition
-// where it differs and, if asked to install, where it is absent.
+// compareDefinition reads the metadata of a definition. It writes the definition if it
+// differs and, with install, if it is absent.
 func compareDefinition(ctx context.Context, c client.Client, definition *unstructured.Unstructured, install bool) (presence, error) {
 	hash, err := hashOf(definition)
 	if err != nil {
@@ -173,8 +171,8 @@ func getDefinition(ctx context.Context, c client.Client, definition *unstructure
 	return live, nil
 }
 
-// awaitServed waits until the definition is established and its kind is found by
-// discovery, which follows a moment later.
+// awaitServed blocks until the definition is established and discovery lists its kind,
+// which follows a moment later.
 func awaitServed(ctx context.Context, c client.Client, definition *unstructured.Unstructured) error {
 	kind, err := kindOf(definition)
 	if err != nil {

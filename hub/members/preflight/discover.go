@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 )
 
-// What the cluster can do beside running workloads.
+// The optional capabilities of a cluster.
 const (
 	CapabilityCertManager        = "cert-manager"
 	CapabilityIngress            = "ingress"
@@ -24,10 +24,10 @@ const (
 	CapabilityPrometheusOperator = "prometheus-operator"
 )
 
-// maxDrivers bounds how many CSI drivers are taken note of.
+// maxDrivers bounds the number of CSI drivers that are reported.
 const maxDrivers = 16
 
-// capability names what a group of APIs stands for; empty for most.
+// capability returns the capability that an API group provides, or an empty string.
 func capability(group string) string {
 	switch group {
 	case "cert-manager.io":
@@ -43,16 +43,16 @@ func capability(group string) string {
 	}
 }
 
-// ServerFacts is what a cluster says about itself.
+// ServerFacts describes the API server of a cluster.
 type ServerFacts struct {
-	// Version is that of the API server, for example v1.36.3.
+	// Version is the version of the API server, for example v1.36.3.
 	Version string
 	// Capabilities are the optional APIs, sorted.
 	Capabilities []string
 }
 
-// Discover asks the cluster, through a client for unversioned paths, one for ingress
-// classes and one for CSI drivers. What may not be listed counts as none.
+// Discover reads the version, the API groups, the ingress classes and the CSI drivers of
+// a cluster. Resources that the credentials must not list count as absent.
 func Discover(ctx context.Context, server rest.Interface, ingress networkingv1client.IngressClassesGetter, storage storagev1client.CSIDriversGetter) (ServerFacts, error) {
 	facts := ServerFacts{}
 	var served version.Info
@@ -85,7 +85,7 @@ func Discover(ctx context.Context, server rest.Interface, ingress networkingv1cl
 	return facts, nil
 }
 
-// driversOf returns the capabilities that the CSI drivers are.
+// driversOf returns the capabilities of the CSI drivers.
 func driversOf(ctx context.Context, storage storagev1client.CSIDriversGetter) ([]string, error) {
 	found, err := storage.CSIDrivers().List(ctx, metav1.ListOptions{Limit: maxDrivers})
 	switch {
@@ -101,7 +101,7 @@ func driversOf(ctx context.Context, storage storagev1client.CSIDriversGetter) ([
 	return out, nil
 }
 
-// get reads a path as JSON.
+// get reads a path as JSON into a value.
 func get(ctx context.Context, server rest.Interface, path string, into any) error {
 	raw, err := server.Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
 	if err != nil {

@@ -2,10 +2,10 @@ package preflight
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// knows tells whether a definition has every field of every version that another one
-// has. What it says about their values does not count: a field that is not known would
-// be dropped without a word, a value that is not allowed is refused with one.
-func knows(live, wanted *unstructured.Unstructured) bool {
+// hasFields reports whether a definition has every field of every version of another one.
+// Validation rules are not compared: the API server prunes unknown fields silently, but
+// rejects invalid values with an error.
+func hasFields(live, wanted *unstructured.Unstructured) bool {
 	have := schemas(live)
 	for version, schema := range schemas(wanted) {
 		if has := have[version]; has == nil || !covered(has, schema) {
@@ -15,7 +15,7 @@ func knows(live, wanted *unstructured.Unstructured) bool {
 	return true
 }
 
-// schemas are those of the versions of a definition.
+// schemas returns the schemas of a definition by version.
 func schemas(definition *unstructured.Unstructured) map[string]map[string]any {
 	found := map[string]map[string]any{}
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
@@ -27,7 +27,7 @@ func schemas(definition *unstructured.Unstructured) map[string]map[string]any {
 	return found
 }
 
-// covered tells whether a schema has the fields of another.
+// covered reports whether a schema has all fields of another.
 func covered(has, wants map[string]any) bool {
 	fields, _ := has["properties"].(map[string]any)
 	wanted, _ := wants["properties"].(map[string]any)

@@ -37,7 +37,7 @@ func TestKnows(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := knows(tt.live, tt.wanted); got != tt.want {
+			if got := hasFields(tt.live, tt.wanted); got != tt.want {
 				t.Errorf("knows: %t, want %t", got, tt.want)
 			}
 		})
@@ -53,7 +53,7 @@ func TestTheDefinitionKnowsItself(t *testing.T) {
 	older := definition.DeepCopy()
 	version := older.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
 	unstructured.RemoveNestedField(version, "schema", "openAPIV3Schema", "properties", "spec", "properties", "database", "properties", "storage")
-	if !knows(definition, definition) || knows(older, definition) || !knows(definition, older) {
+	if !hasFields(definition, definition) || hasFields(older, definition) || !hasFields(definition, older) {
 		t.Error("an older definition counts as current, or a current one as old")
 	}
 }

@@ -12,25 +12,25 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// maxZones bounds the zones that a status lists.
+// maxZones bounds the number of zones in a status.
 const maxZones = 50
 
-// NodeFacts is what the nodes of a cluster show.
+// NodeFacts aggregates the nodes of a cluster.
 type NodeFacts struct {
-	// Provider is that of most nodes; empty without nodes.
+	// Provider is the provider of most nodes; empty without nodes.
 	Provider v1.Provider
-	// Region is that of most nodes; empty if none says.
+	// Region is the region of most nodes; empty if no node has the label.
 	Region string
-	// Zones are those of the nodes, sorted, at most 50.
+	// Zones are the zones of the nodes, sorted, at most 50.
 	Zones []string
-	// Nodes and ReadyNodes are numbers of nodes.
+	// Nodes and ReadyNodes count nodes.
 	Nodes, ReadyNodes int32
-	// Allocatable sums cpu, memory and pods of the nodes that are ready; nil
-	// without any.
+	// Allocatable is the sum of cpu, memory and pods over the ready nodes; nil without
+	// any.
 	Allocatable corev1.ResourceList
 }
 
-// Nodes sums up nodes. Their order does not matter.
+// Nodes aggregates nodes, regardless of their order.
 func Nodes(nodes []corev1.Node) NodeFacts {
 	facts := NodeFacts{}
 	providers, regions, zones := map[v1.Provider]int{}, map[string]int{}, map[string]int{}
@@ -54,7 +54,7 @@ func Nodes(nodes []corev1.Node) NodeFacts {
 	return facts
 }
 
-// most returns the key with the highest count, the first of them in sorted order.
+// most returns the key with the highest count; of several, the first in sorted order.
 func most[K cmp.Ordered](counts map[K]int) K {
 	var best K
 	for _, key := range slices.Sorted(maps.Keys(counts)) {
@@ -85,7 +85,7 @@ func ready(node *corev1.Node) bool {
 	})
 }
 
-// counted are the resources that shops ask for.
+// counted returns the resources that are aggregated.
 func counted() []corev1.ResourceName {
 	return []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
 }
@@ -104,8 +104,8 @@ func sum(total, more corev1.ResourceList) corev1.ResourceList {
 	return total
 }
 
-// Slim returns what the cache keeps of a node: labels, providerID, what it offers
-// and whether it is ready. It is a transform of the cache and passes anything else.
+// Slim is a cache transform that keeps the labels, providerID, allocatable resources and
+// readiness of a node. It returns objects of other types unchanged.
 func Slim(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {

@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// nowhere is the name of a namespace that does not exist: what the rules allow
-	// there, they allow in all namespaces.
+	// nowhere is a namespace that does not exist: the rules that apply there apply in all
+	// namespaces.
 	nowhere = "shopfleet-everywhere"
-	// reviewsAtOnce bounds the single questions that are asked at the same time.
+	// reviewsAtOnce bounds the number of concurrent access reviews.
 	reviewsAtOnce = 8
-	// describedAtMost bounds how many permissions a message names.
+	// describedAtMost bounds the number of permissions in a message.
 	describedAtMost = 10
 )
 
-// PermissionsFrom lists what the rules grant, one entry for each verb, resource
-// and name, sorted and without duplicates. Rules about paths are left out.
+// PermissionsFrom returns the permissions that the rules grant, one entry for each verb,
+// resource and name, sorted and without duplicates. Rules for non-resource URLs are
+// ignored.
 func PermissionsFrom(rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	var all []authorizationv1.ResourceAttributes
 	for _, rule := range rules {
@@ -43,7 +44,7 @@ func PermissionsFrom(rules []rbacv1.PolicyRule) []authorizationv1.ResourceAttrib
 	return slices.Compact(all)
 }
 
-// Within narrows permissions to one namespace.
+// Within returns the permissions restricted to one namespace.
 func Within(namespace string, permissions []authorizationv1.ResourceAttributes) []authorizationv1.ResourceAttributes {
 	within := slices.Clone(permissions)
 	for i := range within {
@@ -75,9 +76,9 @@ func compare(a, b authorizationv1.ResourceAttributes) int {
 	)
 }
 
-// Missing returns those of the required permissions, in their order, that the
-// client's credentials do not have: in all namespaces, unless they name one. The error tells that the
-// cluster did not answer.
+// Missing returns the required permissions that the client's credentials lack, in order.
+// Permissions without a namespace are required in all namespaces. An error means that the
+// cluster could not be asked.
 func Missing(
 	ctx context.Context, client authorizationv1client.AuthorizationV1Interface, required []authorizationv1.ResourceAttributes,
 ) ([]authorizationv1.ResourceAttributes, error) {
@@ -87,13 +88,13 @@ func Missing(
 	if err != nil {
 		return nil, fmt.Errorf("reviewing rules: %w", err)
 	}
-	unclear := slices.DeleteFunc(slices.Clone(required), func(p authorizationv1.ResourceAttributes) bool {
+	undecided := slices.DeleteFunc(slices.Clone(required), func(p authorizationv1.ResourceAttributes) bool {
 		return slices.ContainsFunc(review.Status.ResourceRules, func(r authorizationv1.ResourceRule) bool { return covers(r, p) })
 	})
-	return ask(ctx, client, unclear)
+	return reviewEach(ctx, client, undecided)
 }
 
-// covers tells whether the rule grants the permission.
+// covers reports whether the rule grants the permission.
 func covers(rule authorizationv1.ResourceRule, p authorizationv1.ResourceAttributes) bool {
 	path := p.Resource
 	if p.Subresource != "" {
@@ -109,21 +110,21 @@ func has(list []string, value string) bool {
 	return slices.Contains(list, value) || slices.Contains(list, "*")
 }
 
-// ask reviews permissions one by one: rules do not show what another authorizer
-// than RBAC allows.
-func ask(
-	ctx context.Context, client authorizationv1client.AuthorizationV1Interface, unclear []authorizationv1.ResourceAttributes,
+// reviewEach reviews permissions one by one, because rules do not include what
+// authorizers other than RBAC allow.
+func reviewEach(
+	ctx context.Context, client authorizationv1client.AuthorizationV1Interface, undecided []authorizationv1.ResourceAttributes,
 ) ([]authorizationv1.ResourceAttributes, error) {
-	allowed := make([]bool, len(unclear))
-	failed := make([]error, len(unclear))
+	allowed := make([]bool, len(undecided))
+	failed := make([]error, len(undecided))
 	var group sync.WaitGroup
-	scheduledTimes := make(chan struct{}, reviewsAtOnce)
-	for i := range unclear {
-		scheduledTimes <- struct{}{}
+	semaphore := make(chan struct{}, reviewsAtOnce)
+	for i := range undecided {
+		semaphore <- struct{}{}
 		group.Go(func() {
-			defer func() { <-scheduledTimes }()
+			defer func() { <-semaphore }()
 			review, err := client.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &unclear[i]},
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &undecided[i]},
 			}, metav1.CreateOptions{})
 			failed[i] = err
 			allowed[i] = err == nil && review.Status.Allowed
@@ -131,25 +132,25 @@ func ask(
 	}
 	group.Wait()
 	var missing []authorizationv1.ResourceAttributes
-	for i := range unclear {
+	for i := range undecided {
 		if failed[i] != nil {
 			return nil, fmt.Errorf("reviewing access: %w", failed[i])
 		}
 		if !allowed[i] {
-			missing = append(missing, unclear[i])
+			missing = append(missing, undecided[i])
 		}
 	}
 	return missing, nil
 }
 
-// Reads tells whether a permission is needed to list and watch. Without it an
-// informer never gets to know anything.
+// Reads reports whether the permission is required to list and watch. Without it an
+// informer never syncs.
 func Reads(p authorizationv1.ResourceAttributes) bool {
 	return p.Verb == "get" || p.Verb == "list" || p.Verb == "watch"
 }
 
-// Describe names permissions as "create statefulsets.apps, patch services", sorted.
-// After the first ten it gives a number.
+// Describe formats permissions as "create statefulsets.apps, patch services", sorted.
+// Only the first ten are named, followed by the number of others.
 func Describe(permissions []authorizationv1.ResourceAttributes) string {
 	names := make([]string, len(permissions))
 	for i, p := range permissions {

@@ -84,7 +84,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestMissing plays an API server whose authorizer knows more than its rules say, as
+// TestMissing plays an API server whose authorizer hasFields more than its rules say, as
 // webhooks do.
 func TestMissing(t *testing.T) {
 	client := fake.NewClientset()

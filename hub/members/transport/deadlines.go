@@ -9,39 +9,41 @@ import (
 	"time"
 )
 
-// errElsewhere tells that a request was for another host than the member's.
-var errElsewhere = errors.New("request to another host than the member's is refused")
+// errForeignHost is returned for a request to another host than the member's.
+var errForeignHost = errors.New("request to a host other than the member's API server is not allowed")
 
-// errDeadline is why a request was cancelled. It reads as a timeout everywhere.
+// errDeadline is the cause of requests that exceeded their deadline. It is a timeout by
+// all conventions: net.Error, context.DeadlineExceeded.
 var errDeadline error = &deadlineError{}
 
 type deadlineError struct{}
 
-// Error says that there was no answer in time.
+// Error returns a constant text.
 func (*deadlineError) Error() string { return "no answer before the deadline" }
 
-// Timeout makes it a net.Error's timeout.
+// Timeout implements net.Error.
 func (*deadlineError) Timeout() bool { return true }
 
-// Temporary completes net.Error.
+// Temporary implements net.Error.
 func (*deadlineError) Temporary() bool { return true }
 
-// Is makes it a context.DeadlineExceeded.
+// Is reports whether target is context.DeadlineExceeded.
 func (*deadlineError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// deadlines gives each request a deadline. A watch goes on for as long as its
-// connection lives, once its headers are there.
+// deadlines is a http.RoundTripper that limits each request to a duration. Watches are
+// unlimited once their headers have arrived. It is safe for concurrent use.
 type deadlines struct {
 	next  http.RoundTripper
 	host  string
 	limit time.Duration
 }
 
-// RoundTrip does one request.
+// RoundTrip sends one request. It returns errForeignHost without sending anything if the
+// request is for another host.
 func (d *deadlines) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Host != d.host {
 		closeBody(request.Body)
-		return nil, errElsewhere
+		return nil, errForeignHost
 	}
 	ctx, cancel := context.WithCancelCause(request.Context())
 	timer := time.AfterFunc(d.limit, func() { cancel(errDeadline) })
@@ -67,17 +69,17 @@ func (d *deadlines) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// CloseIdleConnections lets http.Client reach the connections below.
+// CloseIdleConnections closes the idle connections of the wrapped transport.
 func (d *deadlines) CloseIdleConnections() {
 	if closer, ok := d.next.(interface{ CloseIdleConnections() }); ok {
 		closer.CloseIdleConnections()
 	}
 }
 
-// WrappedRoundTripper lets apimachinery look below.
+// WrappedRoundTripper returns the wrapped transport, for apimachinery.
 func (d *deadlines) WrappedRoundTripper() http.RoundTripper { return d.next }
 
-// explain puts our deadline in the place of the cancellation that it caused.
+// explain replaces a cancellation by errDeadline if the deadline caused it.
 func explain(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errDeadline) {
 		return errDeadline
@@ -89,14 +91,14 @@ func explainer(ctx context.Context) func(error) error {
 	return func(err error) error { return explain(ctx, err) }
 }
 
-// body ends the request's context with the response.
+// body cancels the context of the request when the response is closed.
 type body struct {
 	io.ReadCloser
 	explain func(error) error
 	end     func()
 }
 
-// Read reads, and says so when it was the deadline that ended it.
+// Read reads from the response, and returns errDeadline if the deadline ended it.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -105,7 +107,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the response and releases its timer.
+// Close closes the response and stops the timer of its deadline.
 func (b *body) Close() error {
 	err := b.ReadCloser.Close()
 	b.end()
@@ -118,7 +120,7 @@ func closeBody(b io.Closer) {
 	}
 }
 
-// isWatch tells whether the response is a stream that only the client ends.
+// isWatch reports whether the response is a stream that the server does not end.
 func isWatch(request *http.Request) bool {
 	query := request.URL.Query()
 	for _, parameter := range []string{"watch", "follow"} {

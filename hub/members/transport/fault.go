@@ -15,30 +15,30 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Fault is what an error of a member means.
+// Fault classifies an error of a request to a member.
 type Fault struct {
 	// Reason is ProbeFailed, Unauthorized, PermissionsMissing or CertificateInvalid.
 	Reason string
-	// Message is the same for the same trouble: no addresses, ports or times.
+	// Message is deterministic: it contains no addresses, ports or times.
 	Message string
 }
 
-// Classify explains an error of a request. It goes by types and never by text.
+// Classify classifies the error of a request, by its type and never by its text.
 func Classify(err error) Fault {
-	if message, ok := certificateTrouble(err); ok {
+	if message, ok := certificateMessage(err); ok {
 		return Fault{Reason: v1.ReasonCertificateInvalid, Message: message}
 	}
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return Fault{Reason: v1.ReasonUnauthorized, Message: "the cluster does not accept the credentials of the kubeconfig"}
 	case apierrors.IsForbidden(err):
-		return Fault{Reason: v1.ReasonPermissionsMissing, Message: "the credentials may not get the namespace kube-system"}
+		return Fault{Reason: v1.ReasonPermissionsMissing, Message: "the credentials do not allow to get the namespace kube-system"}
 	}
 	return Fault{Reason: v1.ReasonProbeFailed, Message: unreachable(err)}
 }
 
-// certificateTrouble explains why one side does not trust the other.
-func certificateTrouble(err error) (string, bool) {
+// certificateMessage returns a message for errors of TLS verification.
+func certificateMessage(err error) (string, bool) {
 	var unknown x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var bad x509.CertificateInvalidError
@@ -51,7 +51,7 @@ func certificateTrouble(err error) (string, bool) {
 	case errors.As(err, &host):
 		return "the cluster's certificate is not for the host of the kubeconfig's server: set server or tls-server-name to a name in it", true
 	case errors.As(err, &bad) && bad.Reason == x509.Expired:
-		return "the cluster's certificate, or its authority's, has expired or is not yet valid", true
+		return "the certificate of the cluster or of its authority has expired or is not yet valid", true
 	case errors.As(err, &bad), errors.As(err, &verification), errors.As(err, &roots):
 		return "the cluster's certificate cannot be verified", true
 	case errors.As(err, &header), errors.Is(err, http.ErrSchemeMismatch):
@@ -60,7 +60,7 @@ func certificateTrouble(err error) (string, bool) {
 	return "", false
 }
 
-// unreachable says in which way a cluster did not answer.
+// unreachable returns a message for errors other than of authentication.
 func unreachable(err error) string {
 	var name *net.DNSError
 	var timeout net.Error
@@ -75,7 +75,7 @@ func unreachable(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "the cluster does not answer in time"
 	case errors.Is(err, errNoIdentity):
-		return "the kubeconfig's server is no Kubernetes API server"
+		return "the kubeconfig's server is not a Kubernetes API server"
 	case errors.As(err, &status):
 		return "the cluster answers with an error"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

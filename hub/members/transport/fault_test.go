@@ -38,7 +38,7 @@ func TestClassify(t *testing.T) {
 		},
 		"403": {
 			apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "kube-system", nil),
-			Fault{v1.ReasonPermissionsMissing, "the credentials may not get the namespace kube-system"},
+			Fault{v1.ReasonPermissionsMissing, "the credentials do not allow to get the namespace kube-system"},
 		},
 		"500":      {apierrors.NewInternalError(errors.New("x")), Fault{v1.ReasonProbeFailed, "the cluster answers with an error"}},
 		"refused":  {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), Fault{v1.ReasonProbeFailed, "the cluster refuses connections"}},
@@ -95,7 +95,7 @@ func TestClassifyHandshakes(t *testing.T) {
 			edit(func(c *rest.Config) { c.Host = "https://127.0.0.1:1" }),
 			Fault{v1.ReasonProbeFailed, "the cluster refuses connections"},
 		},
-		"no Kubernetes": {noIdentity, Fault{v1.ReasonProbeFailed, "the kubeconfig's server is no Kubernetes API server"}},
+		"no Kubernetes": {noIdentity, Fault{v1.ReasonProbeFailed, "the kubeconfig's server is not a Kubernetes API server"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

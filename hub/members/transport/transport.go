@@ -25,9 +25,9 @@ const (
 )
 
 const (
-	// pingAfter is how long a connection may be silent before it is pinged, and
-	// pingTimeout how long the answer may take. A dead connection with a watch on it
-	// is thus closed after at most 15 s.
+	// pingAfter is how long a connection may be idle before it is pinged, and pingTimeout
+	// how long the response may take. A dead connection that carries a watch is thus
+	// closed within 15 s.
 	pingAfter   = 10 * time.Second
 	pingTimeout = 5 * time.Second
 
@@ -35,21 +35,24 @@ const (
 	idleTimeout     = 90 * time.Second
 )
 
-// errNoIdentity tells that something answered that is no Kubernetes API server.
+// errNoIdentity is returned when the server's response is not that of a Kubernetes API
+// server.
 var errNoIdentity = errors.New("the namespace kube-system has no UID")
 
-// Timeouts bound what may take long. Each must be positive.
+// Timeouts bound the requests. All must be positive.
 type Timeouts struct {
-	// Dial bounds the connection to the address, and again the TLS handshake.
+	// Dial bounds the TCP connection and, separately, the TLS handshake.
 	Dial time.Duration
-	// Request bounds one request from first byte to last; of a watch, until the
-	// headers are there.
+	// Request bounds a request including its response body; for a watch, until the headers
+	// have arrived.
 	Request time.Duration
-	// Probe bounds one probe, dialling included.
+	// Probe reads the namespace kube-system and returns its UID, the identity of the
+	// cluster. It takes at most Timeouts.Probe. Classify explains the error.
 	Probe time.Duration
 }
 
-// Link is the connection to one member. Its methods may be called at the same time.
+// Transport is the connection to the API server of one member. It is safe for concurrent
+// use.
 type Transport struct {
 	config *rest.Config
 	client *http.Client
@@ -59,8 +62,8 @@ type Transport struct {
 	dialer *connrotation.Dialer
 }
 
-// Open makes a link without asking the network. The configuration must have an
-// address with a scheme, and may hold inline data only.
+// Open returns a transport without sending requests. The host of the configuration must
+// have a scheme, and its credentials must be inline.
 func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
 	server, err := url.Parse(access.Host)
 	if err != nil {
@@ -68,7 +71,7 @@ func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
 	}
 	tlsConfig, err := rest.TLSConfigFor(access)
 	if err != nil {
-		return nil, fmt.Errorf("preparing TLS: %w", err)
+		return nil, fmt.Errorf("configuring TLS: %w", err)
 	}
 	dialer := connrotation.NewDialer((&net.Dialer{Timeout: timeouts.Dial}).DialContext)
 	base := newTransport(tlsConfig, dialer, timeouts.Dial)
@@ -81,14 +84,14 @@ func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
 		QPS:         QPS,
 		Burst:       Burst,
 		RateLimiter: flowcontrol.NewTokenBucketRateLimiter(QPS, Burst),
-		// A member's warnings are not the hub's news.
+		// Warnings of members would clutter the hub's log.
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	// A probe waits for no limiter: a busy member is not a lost one.
+	// Probes bypass the rate limiter: a busy member is not a lost one.
 	unlimited := rest.CopyConfig(config)
 	unlimited.RateLimiter = nil
 	unlimited.QPS = -1
@@ -100,11 +103,11 @@ func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
 }
 
 func newTransport(tlsConfig *tls.Config, dialer *connrotation.Dialer, handshake time.Duration) *http.Transport {
-	if tlsConfig == nil { // The machine's authorities, and a token.
+	if tlsConfig == nil { // The system's root certificates, and a token.
 		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	return &http.Transport{
-		// The proxy of the hub's environment is its administrator's choice.
+		// Only the hub's administrator configures a proxy, in the environment.
 		Proxy:               utilnet.NewProxierWithNoProxyCIDR(http.ProxyFromEnvironment),
 		DialContext:         dialer.DialContext,
 		TLSClientConfig:     tlsConfig,
@@ -120,8 +123,8 @@ func newTransport(tlsConfig *tls.Config, dialer *connrotation.Dialer, handshake 
 	}
 }
 
-// Config returns the configuration for clients of the member. It carries the
-// deadlines, the credentials and the shared limiter.
+// Config returns a copy of the configuration for clients of the member, with the
+// deadlines, the credentials and the shared rate limiter.
 func (l *Transport) Config() *rest.Config { return rest.CopyConfig(l.config) }
 
 // Client returns the HTTP client for clients of the member.
@@ -143,8 +146,8 @@ func (l *Transport) Probe(ctx context.Context) (string, error) {
 	return string(namespace.UID), nil
 }
 
-// Close closes all connections. Cancel what runs over the link first: it could dial
-// again.
+// Close closes all connections. Cancel everything that uses the transport first: it could
+// dial again.
 func (l *Transport) Close() {
 	l.base.CloseIdleConnections()
 	l.dialer.CloseAll()

@@ -173,7 +173,7 @@ func TestRedirectsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if uid, err := l.Probe(t.Context()); !errors.Is(err, errElsewhere) {
+	if uid, err := l.Probe(t.Context()); !errors.Is(err, errForeignHost) {
 		t.Errorf("uid %q, error %v", uid, err)
 	}
 }
