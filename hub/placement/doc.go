@@ -2,36 +2,33 @@
 //
 // # What
 //
-// Decide takes the placement of a spec, the clusters of the fleet and the
-// clusters that the application is on now, and returns the clusters to be on
-// and, for every other one, the reason why not. All criteria that are given
-// must hold; none given means every ready cluster.
+// Decide takes the placement of a spec, the clusters of the fleet and the clusters
+// that currently run the application. It returns the clusters to run it on and, for
+// every other cluster, the reason for the rejection. A cluster must match all given
+// criteria; without criteria every ready cluster matches.
 //
 // # Not
 //
-// No client, no clock, no randomness: the same input gives the same decision.
-// Spread, scores and tolerations come with later fields of the placement. A
-// cluster that is lost is not replaced here: that is failover, and it is a
-// decision about data too.
+// No client, no clock, no randomness: the same input gives the same decision. Spread,
+// scores and tolerations are not supported. Placement does not replace a lost cluster:
+// that is failover, which is also a decision about data.
 //
 // # Trade-offs
 //
-//   - A cluster that the application is on and that stopped being ready stays
-//     chosen as long as it still matches. Taking the application away from a
-//     cluster that merely does not answer would delete it when the cluster
-//     returns.
-//   - Where no cluster matches, the application stays on those that it is on,
-//     and the decision says so: a slip in a name or a label must not take a shop
-//     down everywhere. Who wants that deletes the application.
-//   - Where the application is on more clusters than maxClusters allows, those that are
-//     ready stay first: one that does not answer is no reason to delete one that does.
-//   - A detached cluster is never chosen, and nothing is deleted there: it has
-//     left the fleet, so it is not ours to clean.
-//   - The labels that a selector sees are those of the MemberCluster plus two
-//     facts: topology.kubernetes.io/region and ecommerce.io/provider. Where a
-//     label of the MemberCluster says otherwise, the fact wins, so that a
-//     selector and spec.placement.regions never disagree. An unknown fact adds
-//     no label.
-//   - Every cluster gets the first reason that applies, in a fixed order (see
-//     the table at reject), so that reasons do not flicker between equals.
+//   - A cluster that runs the application and is no longer ready stays chosen as long as
+//     it matches. Otherwise a cluster that temporarily does not answer would delete the
+//     application when it returns.
+//   - If no cluster matches, the application stays where it is, and the decision reports
+//     that: a typo in a name or a label must not delete a shop everywhere. A user who
+//     wants that deletes the application.
+//   - If the application runs on more clusters than maxClusters allows, ready clusters
+//     are kept first, so that an unreachable cluster does not displace a ready one.
+//   - A detached cluster is never chosen, and nothing is deleted in it: the hub no
+//     longer owns it.
+//   - A selector sees the labels of the MemberCluster plus two observed ones:
+//     topology.kubernetes.io/region and ecommerce.io/provider. Observed labels override
+//     those of the MemberCluster, so that a selector and spec.placement.regions never
+//     disagree. An unknown value adds no label.
+//   - Every rejected cluster gets the first reason that applies, in a fixed order (see
+//     criteria.reject), so that reasons are stable.
 package placement

@@ -14,43 +14,42 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// MaxClusters is how many clusters one application can be placed on: as many
-// as its status can list.
+// MaxClusters is the maximum number of clusters for one application: as many as its
+// status can list.
 const MaxClusters = 500
 
-// Cluster is a member of the fleet, as far as placement cares.
+// Cluster is the part of a member that placement considers.
 type Cluster struct {
-	// Name is the MemberCluster's name.
+	// Name is the name of the MemberCluster.
 	Name string
-	// Labels are the MemberCluster's labels.
+	// Labels are the labels of the MemberCluster.
 	Labels map[string]string
-	// Region and Provider are what was given or detected; empty if unknown.
+	// Region and Provider are configured or detected; empty if unknown.
 	Region   string
 	Provider v1.Provider
-	// Ready tells whether the cluster can take an application now.
+	// Ready is true if the cluster can take an application now.
 	Ready bool
-	// Detached tells that the cluster left the fleet or is about to.
+	// Detached is true if the cluster has left the fleet or is about to.
 	Detached bool
-	// Message says why the cluster is not ready, or why it is detached.
+	// Message describes why the cluster is not ready, or why it is detached.
 	Message string
 }
 
-// Decision is the outcome of a placement. Together Chosen and Rejected name
-// every cluster of the fleet exactly once, and the names listed in the spec
-// that no cluster bears.
+// Decision is the result of a placement. Chosen and Rejected together name every cluster
+// of the fleet, and every unknown cluster that the spec lists, exactly once.
 type Decision struct {
-	// Chosen are the clusters to run on, sorted. At most MaxClusters.
+	// Chosen are the clusters to run on, sorted, at most MaxClusters.
 	Chosen []string
 	// Rejected are all others, sorted by name.
 	Rejected []v1.RejectedCluster
-	// Unmatched says that no cluster qualifies, so that the application stays
-	// where it is; empty if one does, or if it is nowhere.
+	// Unmatched is the message if no cluster matches and the application stays where it
+	// is; otherwise empty.
 	Unmatched string
 }
 
-// Decide returns where an application should run. Current names the clusters
-// that it is on and is not leaving. The order of clusters and current does not
-// matter. The error says what is wrong with the placement's selector.
+// Decide returns the clusters that should run an application. Current names the clusters
+// that run it and are not being left. The order of clusters and current does not matter.
+// The error is about the placement's selector.
 func Decide(spec v1.Placement, clusters []Cluster, current []string) (Decision, error) {
 	c, err := newCriteria(spec)
 	if err != nil {
@@ -87,8 +86,8 @@ func Decide(spec v1.Placement, clusters []Cluster, current []string) (Decision, 
 	return decision, nil
 }
 
-// stay keeps an application where it is when no cluster qualifies: a slip in a
-// name must not take a shop down everywhere. Deleting it does that.
+// stay keeps an application where it is if no cluster matches: a typo in a name must not
+// delete it everywhere.
 func (d *Decision) stay(clusters []Cluster, placed map[string]bool) {
 	for _, cluster := range clusters {
 		if placed[cluster.Name] && !cluster.Detached {
@@ -98,34 +97,33 @@ func (d *Decision) stay(clusters []Cluster, placed map[string]bool) {
 	if len(d.Chosen) == 0 {
 		return
 	}
-	d.Unmatched = "no cluster matches the placement, so the application stays where it is: correct spec.placement, or delete the application"
+	d.Unmatched = "no cluster matches the placement, so the application stays on its current clusters: correct spec.placement, or delete the application"
 	d.Rejected = slices.DeleteFunc(d.Rejected, func(r v1.RejectedCluster) bool { return slices.Contains(d.Chosen, r.Name) })
 }
 
-// candidate is a cluster that qualifies.
+// candidate is a cluster that matches.
 type candidate struct {
 	name          string
 	placed, ready bool
 }
 
-// take chooses among the clusters that qualify: those that run the application
-// already come first, so that a bound never moves it without need, and of those the
-// ones that answer; then by name.
+// take chooses among the matching clusters: those that run the application come first, so
+// that a limit never moves it without need; of those, the ready ones; then by name.
 func (d *Decision) take(candidates []candidate, limit int) {
 	slices.SortFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(first(a.placed, b.placed), first(a.ready, b.ready), strings.Compare(a.name, b.name))
+		return cmp.Or(trueFirst(a.placed, b.placed), trueFirst(a.ready, b.ready), strings.Compare(a.name, b.name))
 	})
 	for i, c := range candidates {
 		if i < limit {
 			d.Chosen = append(d.Chosen, c.name)
 			continue
 		}
-		d.reject(c.name, v1.ReasonMaxClustersReached, fmt.Sprintf("no more than %d clusters are taken", limit))
+		d.reject(c.name, v1.ReasonMaxClustersReached, fmt.Sprintf("the limit of %d clusters is reached", limit))
 	}
 }
 
-// first orders true before false.
-func first(a, b bool) int {
+// trueFirst orders true before false.
+func trueFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
@@ -140,7 +138,7 @@ func (d *Decision) reject(cluster, reason, message string) {
 	d.Rejected = append(d.Rejected, v1.RejectedCluster{Name: cluster, Reason: reason, Message: message})
 }
 
-// criteria is a placement, prepared for many clusters.
+// criteria is a parsed placement.
 type criteria struct {
 	names     map[string]bool
 	selector  labels.Selector
@@ -160,29 +158,29 @@ func newCriteria(spec v1.Placement) (criteria, error) {
 	}
 	selector, err := metav1.LabelSelectorAsSelector(spec.ClusterSelector)
 	if err != nil {
-		return criteria{}, fmt.Errorf("reading placement.clusterSelector: %w", err)
+		return criteria{}, fmt.Errorf("parsing placement.clusterSelector: %w", err)
 	}
 	c.selector = selector
 	return c, nil
 }
 
-// reject returns why a cluster does not qualify, or nothing if it does. The
+// reject returns why a cluster does not match, or empty strings if it does. The
 // first row that applies decides:
 //
 //	left the fleet                        ClusterDetached
-//	names are given, its own is not       NameNotListed
+//	clusterNames does not list it         NameNotListed
 //	selector does not match               NotSelected
-//	regions are given, its own is not     RegionNotListed
-//	providers are given, its own is not   ProviderNotListed
-//	not ready, and not placed on already  ClusterNotReady
+//	regions does not list its region      RegionNotListed
+//	providers does not list its provider  ProviderNotListed
+//	not ready, and not placed yet         ClusterNotReady
 func (c criteria) reject(cluster Cluster, placed bool) (reason, message string) {
 	switch {
 	case cluster.Detached:
-		return v1.ReasonClusterDetached, withCause("the cluster left the fleet", cluster.Message)
+		return v1.ReasonClusterDetached, withCause("the cluster has left the fleet", cluster.Message)
 	case len(c.names) > 0 && !c.names[cluster.Name]:
-		return v1.ReasonNameNotListed, "placement.clusterNames does not list it"
+		return v1.ReasonNameNotListed, "placement.clusterNames does not list the cluster"
 	case !c.selector.Matches(labelsOf(cluster)):
-		return v1.ReasonNotSelected, "placement.clusterSelector does not match its labels"
+		return v1.ReasonNotSelected, "placement.clusterSelector does not match the labels of the cluster"
 	case len(c.regions) > 0 && !c.regions[cluster.Region]:
 		return v1.ReasonRegionNotListed, fmt.Sprintf("placement.regions does not list %s", orUnknown(cluster.Region))
 	case len(c.providers) > 0 && !c.providers[cluster.Provider]:
@@ -214,7 +212,7 @@ func limitOf(spec v1.Placement) int {
 
 func orUnknown(s string) string {
 	if s == "" {
-		return "an unknown one"
+		return "an unknown value"
 	}
 	return s
 }

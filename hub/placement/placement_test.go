@@ -91,7 +91,7 @@ func TestDecideReadiness(t *testing.T) {
 			current:  []string{"a", "b"},
 			want: Decision{
 				Chosen:   []string{"b"},
-				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonMaxClustersReached, "no more than 1 clusters are taken")},
+				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonMaxClustersReached, "the limit of 1 clusters is reached")},
 			},
 		},
 		"a placed cluster that is not ready and no longer matches goes": {
@@ -110,11 +110,11 @@ func TestDecideReadiness(t *testing.T) {
 			want: Decision{
 				Chosen: []string{"b"},
 				Rejected: []v1.RejectedCluster{
-					rejected("a", v1.ReasonNameNotListed, "placement.clusterNames does not list it"),
-					rejected("c", v1.ReasonClusterDetached, "the cluster left the fleet: the Secret is gone"),
+					rejected("a", v1.ReasonNameNotListed, "placement.clusterNames does not list the cluster"),
+					rejected("c", v1.ReasonClusterDetached, "the cluster has left the fleet: the Secret is gone"),
 					rejected("mars-1", v1.ReasonNoMatchingCluster, "no MemberCluster has this name"),
 				},
-				Unmatched: "no cluster matches the placement, so the application stays where it is: correct spec.placement, or delete the application",
+				Unmatched: "no cluster matches the placement, so the application stays on its current clusters: correct spec.placement, or delete the application",
 			},
 		},
 		"a detached cluster goes even when placed and matching": {
@@ -122,7 +122,7 @@ func TestDecideReadiness(t *testing.T) {
 			clusters: []Cluster{ready("a", "r", v1.ProviderAWS, detached)},
 			current:  []string{"a"},
 			want: Decision{
-				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonClusterDetached, "the cluster left the fleet: the Secret is gone")},
+				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonClusterDetached, "the cluster has left the fleet: the Secret is gone")},
 			},
 		},
 		"a placed cluster that no longer exists is forgotten": {
@@ -142,8 +142,8 @@ func TestDecideNames(t *testing.T) {
 			want: Decision{
 				Chosen: []string{"us-1"},
 				Rejected: []v1.RejectedCluster{
-					rejected("asia-1", v1.ReasonNameNotListed, "placement.clusterNames does not list it"),
-					rejected("eu-1", v1.ReasonNameNotListed, "placement.clusterNames does not list it"),
+					rejected("asia-1", v1.ReasonNameNotListed, "placement.clusterNames does not list the cluster"),
+					rejected("eu-1", v1.ReasonNameNotListed, "placement.clusterNames does not list the cluster"),
 					rejected("mars-1", v1.ReasonNoMatchingCluster, "no MemberCluster has this name"),
 				},
 			},
@@ -154,8 +154,8 @@ func TestDecideNames(t *testing.T) {
 			want: Decision{
 				Chosen: []string{"asia-1"},
 				Rejected: []v1.RejectedCluster{
-					rejected("eu-1", v1.ReasonNotSelected, "placement.clusterSelector does not match its labels"),
-					rejected("us-1", v1.ReasonNotSelected, "placement.clusterSelector does not match its labels"),
+					rejected("eu-1", v1.ReasonNotSelected, "placement.clusterSelector does not match the labels of the cluster"),
+					rejected("us-1", v1.ReasonNotSelected, "placement.clusterSelector does not match the labels of the cluster"),
 				},
 			},
 		},
@@ -167,7 +167,7 @@ func TestDecideNames(t *testing.T) {
 			},
 			want: Decision{
 				Chosen:   []string{"a"},
-				Rejected: []v1.RejectedCluster{rejected("b", v1.ReasonNotSelected, "placement.clusterSelector does not match its labels")},
+				Rejected: []v1.RejectedCluster{rejected("b", v1.ReasonNotSelected, "placement.clusterSelector does not match the labels of the cluster")},
 			},
 		},
 		"by the implied label of the provider": {
@@ -175,7 +175,7 @@ func TestDecideNames(t *testing.T) {
 			clusters: fleet()[:2],
 			want: Decision{
 				Chosen:   []string{"us-1"},
-				Rejected: []v1.RejectedCluster{rejected("eu-1", v1.ReasonNotSelected, "placement.clusterSelector does not match its labels")},
+				Rejected: []v1.RejectedCluster{rejected("eu-1", v1.ReasonNotSelected, "placement.clusterSelector does not match the labels of the cluster")},
 			},
 		},
 		"an empty selector selects everything": {
@@ -207,7 +207,7 @@ func TestDecideCriteria(t *testing.T) {
 			spec:     v1.Placement{Regions: []string{"r"}},
 			clusters: []Cluster{ready("a", "", "")},
 			want: Decision{
-				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonRegionNotListed, "placement.regions does not list an unknown one")},
+				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonRegionNotListed, "placement.regions does not list an unknown value")},
 			},
 		},
 	})
@@ -221,7 +221,7 @@ func TestDecideBound(t *testing.T) {
 			clusters: fleet(),
 			want: Decision{
 				Chosen:   []string{"asia-1", "eu-1"},
-				Rejected: []v1.RejectedCluster{rejected("us-1", v1.ReasonMaxClustersReached, "no more than 2 clusters are taken")},
+				Rejected: []v1.RejectedCluster{rejected("us-1", v1.ReasonMaxClustersReached, "the limit of 2 clusters is reached")},
 			},
 		},
 		"a bound takes placed clusters first, lost ones too": {
@@ -233,7 +233,7 @@ func TestDecideBound(t *testing.T) {
 			current: []string{"z"},
 			want: Decision{
 				Chosen:   []string{"z"},
-				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonMaxClustersReached, "no more than 1 clusters are taken")},
+				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonMaxClustersReached, "the limit of 1 clusters is reached")},
 			},
 		},
 	})
