@@ -27,7 +27,7 @@ func member(name string, options ...func(*Cluster)) Cluster {
 }
 
 func lost(c *Cluster) {
-	c.Connection, c.Why, c.LastObserved = Lost, v1.ReasonProbeFailed, new(at(3))
+	c.Connection, c.Cause, c.LastObserved = Lost, v1.ReasonProbeFailed, new(at(3))
 }
 func connectingNow(c *Cluster) { c.Connection, c.Copy = Connecting, nil }
 func detached(c *Cluster)      { c.Connection, c.Copy = Detached, nil }

@@ -19,8 +19,8 @@ const (
 
 const frontend = "frontend"
 
-// clusterEntries returns one entry for each cluster where a copy may exist,
-// sorted by name and without times.
+// clusterEntries returns one entry for each cluster where a copy may exist, sorted by
+// name and without timestamps.
 func clusterEntries(in Input) []v1.ClusterStatus {
 	previous := byName(in.Previous.Clusters)
 	members := membersByName(in.Clusters)
@@ -43,7 +43,7 @@ func clusterEntries(in Input) []v1.ClusterStatus {
 	for _, e := range in.Previous.Clusters {
 		add(e.Name)
 	}
-	// New ones come last: where there is no room they wait for an old one to go.
+	// New entries are added last: at the limit they wait until an old one is removed.
 	for _, name := range in.Chosen {
 		if _, existed := previous[name]; !existed && wanted[name] && len(entries) < maxClusters {
 			add(name)
@@ -53,7 +53,7 @@ func clusterEntries(in Input) []v1.ClusterStatus {
 	return entries
 }
 
-// clusterEntry returns the entry of one cluster, and whether there still is one.
+// clusterEntry returns the entry of one cluster, and whether to keep it.
 func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.ClusterStatus, bool) {
 	e := *old.DeepCopy()
 	if c.Region != "" {
@@ -82,7 +82,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 	return e, true
 }
 
-// connecting keeps what was known of a cluster, as far as it still applies.
+// connecting keeps what was known of a cluster as far as it still applies.
 func connecting(e *v1.ClusterStatus, generation int64) {
 	switch {
 	case e.Phase == "" || e.Phase == v1.PhaseDeleting:
@@ -93,7 +93,7 @@ func connecting(e *v1.ClusterStatus, generation int64) {
 	}
 }
 
-// leaving describes a cluster whose copy has to go.
+// leaving sets the entry of a cluster whose copy must be deleted.
 func leaving(e *v1.ClusterStatus, c Cluster) {
 	e.Phase, e.Ready, e.Components = v1.PhaseDeleting, false, nil
 	e.Replicas, e.ReadyReplicas = 0, 0
@@ -102,25 +102,25 @@ func leaving(e *v1.ClusterStatus, c Cluster) {
 		e.Stale = true
 		e.Reason, e.Message = v1.ReasonClusterUnreachable, lostMessage(c)
 	case c.Connection == Connecting && e.Reason != "":
-		// What was known stays.
+		// Keep the previous reason.
 	case c.Failure != nil:
 		e.Stale = false
 		e.Reason, e.Message = c.Failure.Reason, clip(c.Failure.Message)
 	default:
 		e.Stale = false
-		e.Reason, e.Message = v1.ReasonDeleting, "waiting for the copy to be gone"
+		e.Reason, e.Message = v1.ReasonDeleting, "waiting for the copy to be deleted"
 		if c.Copy != nil && c.Copy.Deleting && c.Copy.Status.Message != "" {
 			e.Message = clip(c.Copy.Status.Message)
 		}
 	}
 }
 
-// observed describes a cluster that is watched, from its copy.
+// observed sets the entry of a connected cluster from its copy.
 func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	if c.Copy == nil {
-		e.Phase, e.Reason, e.Message = v1.PhasePending, v1.ReasonProgressing, "the copy is not written yet"
+		e.Phase, e.Reason, e.Message = v1.PhasePending, v1.ReasonProgressing, "the copy has not been created yet"
 		e.AppliedGeneration = 0
-		blame(e, c.Failure)
+		setFailure(e, c.Failure)
 		return
 	}
 	status := c.Copy.Status
@@ -132,49 +132,49 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 			e.Replicas, e.ReadyReplicas = component.Replicas, component.ReadyReplicas
 		}
 	}
-	acted := status.ObservedGeneration == c.Copy.Generation
-	if acted {
+	settled := status.ObservedGeneration == c.Copy.Generation
+	if settled {
 		e.AppliedGeneration = c.Copy.HubGeneration
 	}
-	current := acted && c.Copy.HubGeneration == generation
+	current := settled && c.Copy.HubGeneration == generation
 	condition := meta.FindStatusCondition(status.Conditions, v1.ConditionReady)
 	ready := condition != nil && condition.Status == "True"
 
 	e.Phase = status.Phase
 	switch {
 	case c.Copy.Deleting:
-		e.Phase, e.Reason, e.Message = v1.PhaseUpdating, v1.ReasonDeleting, "the copy was deleted in the cluster and is made again when it is gone"
+		e.Phase, e.Reason, e.Message = v1.PhaseUpdating, v1.ReasonDeleting, "the copy was deleted in the cluster; the hub creates it again after the deletion"
 	case !current && status.Phase != v1.PhaseFailed:
-		e.Phase, e.Reason = goingOn(status), v1.ReasonProgressing
+		e.Phase, e.Reason = progressPhase(status), v1.ReasonProgressing
 		e.Message = waitingFor(generation)
-		hinder(e, c.Copy)
+		setDegraded(e, c.Copy)
 	case ready && current:
 		e.Phase, e.Ready = v1.PhaseRunning, true
 	default:
 		if status.Phase != v1.PhaseFailed {
-			e.Phase = goingOn(status)
+			e.Phase = progressPhase(status)
 		}
 		e.Reason, e.Message = v1.ReasonProgressing, clip(status.Message)
 		if condition != nil {
 			e.Reason = condition.Reason
 		}
 	}
-	if c.Failure.needsSomebody() || !current {
-		blame(e, c.Failure)
+	if c.Failure.needsIntervention() || !current {
+		setFailure(e, c.Failure)
 	}
 }
 
-// hinder puts into an entry what keeps a copy from acting on all of its spec.
-func hinder(e *v1.ClusterStatus, c *Copy) {
+// setDegraded copies the reason and message of a degraded copy into its entry.
+func setDegraded(e *v1.ClusterStatus, c *Copy) {
 	degraded := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionDegraded)
 	if degraded != nil && degraded.Status == "True" && degraded.ObservedGeneration == c.Generation {
 		e.Reason, e.Message = degraded.Reason, clip(degraded.Message)
 	}
 }
 
-// goingOn is the phase of a copy that has not settled: what it says itself, or
-// a rollout if it is about an earlier state.
-func goingOn(status v1.EcommerceAppStatus) v1.Phase {
+// progressPhase returns the phase of a copy that has not settled: the reported phase, or
+// Updating if that is about an earlier generation.
+func progressPhase(status v1.EcommerceAppStatus) v1.Phase {
 	switch status.Phase {
 	case v1.PhasePending, v1.PhaseCreating, v1.PhaseScaling:
 		return status.Phase
@@ -185,14 +185,14 @@ func goingOn(status v1.EcommerceAppStatus) v1.Phase {
 	}
 }
 
-// blame puts a failure to write into an entry.
-func blame(e *v1.ClusterStatus, f *Failure) {
+// setFailure records a failed write of the copy in an entry.
+func setFailure(e *v1.ClusterStatus, f *Failure) {
 	if f == nil {
 		return
 	}
 	e.Ready = false
 	e.Reason, e.Message = f.Reason, clip(f.Message)
-	if f.needsSomebody() {
+	if f.needsIntervention() {
 		e.Phase = v1.PhaseFailed
 		return
 	}
@@ -202,17 +202,17 @@ func blame(e *v1.ClusterStatus, f *Failure) {
 }
 
 func waitingFor(generation int64) string {
-	return fmt.Sprintf("waiting for the cluster to act on generation %d", generation)
+	return fmt.Sprintf("waiting for the cluster to reconcile generation %d", generation)
 }
 
 func lostMessage(c Cluster) string {
-	if c.Why == "" {
+	if c.Cause == "" {
 		return "the cluster does not answer"
 	}
-	return "the cluster is out of reach: " + c.Why
+	return "the cluster is unreachable: " + c.Cause
 }
 
-// shorten leaves out what does not fit when there are very many clusters.
+// shorten omits components and messages if there are more than maxDetailed clusters.
 func shorten(entries []v1.ClusterStatus) []v1.ClusterStatus {
 	if len(entries) <= maxDetailed {
 		return entries

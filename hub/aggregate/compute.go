@@ -12,11 +12,11 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// MessageRunning is the message of an application that runs everywhere.
+// MessageRunning is the message of an application that is ready in all its clusters.
 const MessageRunning = "Application is running"
 
-// Compute returns the status that follows from an input. It equals the previous
-// status when nothing changed, times included.
+// Compute returns the status for an input. It equals the previous status, including
+// timestamps, if nothing changed.
 func Compute(in Input) v1.EcommerceAppStatus {
 	if len(in.Undecided) > 0 {
 		return undecided(in)
@@ -66,12 +66,12 @@ func setBackups(in Input, next *v1.EcommerceAppStatus) {
 	meta.SetStatusCondition(&next.Conditions, c)
 }
 
-// undecided returns the status of an application whose inventory was lost and cannot
-// be recovered yet. No generation is observed, so the recovery goes on.
+// undecided returns the status of an application whose inventory was lost and cannot be
+// recovered yet. It does not update observedGeneration, so that the recovery is retried.
 func undecided(in Input) v1.EcommerceAppStatus {
 	next := in.Previous.DeepCopy()
 	next.Phase = v1.PhaseUnknown
-	next.Message = "the status was lost; waiting for clusters that are out of reach and may run the application: " + firstOf(in.Undecided)
+	next.Message = "the status was lost; waiting for unreachable clusters that may run the application: " + firstOf(in.Undecided)
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{
 		Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonClusterUnreachable,
 		Message: next.Message, ObservedGeneration: in.Generation, LastTransitionTime: in.Now,
@@ -80,7 +80,7 @@ func undecided(in Input) v1.EcommerceAppStatus {
 	return *next
 }
 
-// stamp sets the time of the last change.
+// stamp sets lastUpdated if the status changed.
 func stamp(in Input, next *v1.EcommerceAppStatus) {
 	next.LastUpdated = in.Previous.LastUpdated
 	if !equality.Semantic.DeepEqual(&in.Previous, next) {
@@ -89,7 +89,7 @@ func stamp(in Input, next *v1.EcommerceAppStatus) {
 	}
 }
 
-// placementOf records a decision, bounded.
+// placementOf returns the placement status, with a bounded number of rejected clusters.
 func placementOf(in Input, clusters int) *v1.PlacementStatus {
 	limit := maxRejected
 	if clusters > maxDetailed {
@@ -106,8 +106,8 @@ func placementOf(in Input, clusters int) *v1.PlacementStatus {
 	return p
 }
 
-// handledReconcileAt answers a forced reconciliation once every cluster that is
-// within reach has answered it.
+// handledReconcileAt returns the requested value of reconcile-at once every reachable
+// cluster has handled it, and the previous one until then.
 func handledReconcileAt(in Input) string {
 	chosen := setOf(in.Chosen)
 	for _, c := range in.Clusters {
@@ -127,7 +127,8 @@ func handledReconcileAt(in Input) string {
 	return in.ReconcileAt
 }
 
-// selectorOf takes the selector of the first cluster that reports one.
+// selectorOf returns the selector that a cluster reports. It prefers the previous one, so
+// that it is stable.
 func selectorOf(in Input) string {
 	chosen := setOf(in.Chosen)
 	first, selector := "", in.Previous.Selector
@@ -145,8 +146,8 @@ func selectorOf(in Input) string {
 	return selector
 }
 
-// settleTimes gives each entry the time of its observation: now if it changed,
-// the previous one if it did not, the last answer if the cluster is lost.
+// settleTimes sets the observation time of each entry: now if it changed, the previous
+// time if not, and the time of the last response if the cluster is lost.
 func settleTimes(in Input, entries []v1.ClusterStatus) {
 	previous := byName(in.Previous.Clusters)
 	members := membersByName(in.Clusters)
@@ -197,7 +198,7 @@ func sortClusters(entries []v1.ClusterStatus) {
 	slices.SortFunc(entries, func(a, b v1.ClusterStatus) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// clip cuts a message of an entry to maxMessage bytes, at a character.
+// clip truncates a message to maxMessage bytes without splitting a character.
 func clip(s string) string {
 	const more = "..."
 	if len(s) <= maxMessage {

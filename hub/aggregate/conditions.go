@@ -10,7 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// fact is a condition without its bookkeeping.
+// fact is a condition without timestamp and generation.
 type fact struct {
 	kind    string
 	status  bool
@@ -18,15 +18,15 @@ type fact struct {
 	message string
 }
 
-// setConditions derives the conditions. The time of a condition moves only when
-// its status does.
+// setConditions sets the conditions. The transition time of a condition changes only with
+// its status.
 func setConditions(conditions *[]metav1.Condition, s summary) {
 	facts := []fact{s.readyFact(), s.progressingFact(), s.degradedFact()}
 	if !s.in.Deleting {
 		facts = append(facts, s.placedFact(), s.appliedFact())
 	}
 	if s.initialized {
-		facts = append(facts, fact{v1.ConditionInitialized, true, v1.ReasonRunning, "every cluster was ready once"})
+		facts = append(facts, fact{v1.ConditionInitialized, true, v1.ReasonRunning, "all clusters have been ready"})
 	}
 	for _, f := range facts {
 		status := metav1.ConditionFalse
@@ -64,7 +64,7 @@ func (s summary) appliedFact() fact {
 	case s.total == 0:
 		f.reason, f.message = s.unplacedReason(), s.unplacedMessage()
 	case s.applied == s.total:
-		f.status, f.reason, f.message = true, v1.ReasonReconciled, "every cluster has the current spec"
+		f.status, f.reason, f.message = true, v1.ReasonReconciled, "all clusters have the current spec"
 	default:
 		f.reason = v1.ReasonWaitingForClusters
 		f.message = fmt.Sprintf("%d of %s up to date", s.applied, areClusters(s.total))
@@ -72,8 +72,8 @@ func (s summary) appliedFact() fact {
 	return f
 }
 
-// progressingFact is about what is under way. Clusters that failed or do not
-// answer are not: Degraded is about those.
+// progressingFact returns the condition Progressing. Failed and unreachable clusters do
+// not count as progressing: the condition Degraded covers them.
 func (s summary) progressingFact() fact {
 	f := fact{kind: v1.ConditionProgressing}
 	switch {
@@ -83,21 +83,21 @@ func (s summary) progressingFact() fact {
 		f.status, f.reason = true, v1.ReasonProgressing
 		f.message = fmt.Sprintf("%d of %s up to date; waiting for %s", s.applied, areClusters(s.total), names(s.waiting))
 	default:
-		f.reason, f.message = v1.ReasonReconciled, "nothing is under way"
+		f.reason, f.message = v1.ReasonReconciled, "no change is in progress"
 	}
 	return f
 }
 
 func (s summary) degradedFact() fact {
 	f := fact{kind: v1.ConditionDegraded}
-	trouble := slices.Concat(s.failed, s.lost)
+	problems := slices.Concat(s.failed, s.lost)
 	switch {
 	case s.in.Invalid != "":
 		f.status, f.reason, f.message = true, v1.ReasonInvalidSpec, s.in.Invalid
-	case len(trouble) > 0:
-		f.status, f.reason, f.message = true, trouble[0].Reason, describe(trouble)
+	case len(problems) > 0:
+		f.status, f.reason, f.message = true, problems[0].Reason, describe(problems)
 	default:
-		f.reason, f.message = v1.ReasonReconciled, "nothing is failed or out of reach"
+		f.reason, f.message = v1.ReasonReconciled, "no cluster has failed or is unreachable"
 	}
 	return f
 }

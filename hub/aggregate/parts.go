@@ -8,10 +8,10 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// unknownRegion collects the clusters whose region nobody knows.
+// unknownRegion groups the clusters whose region is unknown.
 const unknownRegion = "unknown"
 
-// severity orders phases for summaries, the worst first.
+// severity orders phases, the worst first.
 func severity(p v1.Phase) int {
 	order := []v1.Phase{
 		v1.PhaseFailed, v1.PhaseUnknown, v1.PhaseDeleting, v1.PhaseCreating, v1.PhasePending,
@@ -30,8 +30,8 @@ func worst(a, b v1.Phase) v1.Phase {
 	return a
 }
 
-// regionEntries sums up clusters by region. Clusters that the application is
-// leaving do not count; a region that has only such is Deleting.
+// regionEntries aggregates clusters by region. Clusters that the application is being
+// removed from do not count; a region that has only those is Deleting.
 func regionEntries(clusters []v1.ClusterStatus) []v1.RegionStatus {
 	regions := map[string]*v1.RegionStatus{}
 	for _, c := range clusters {
@@ -84,12 +84,12 @@ func regionOf(c v1.ClusterStatus) string {
 	return c.Region
 }
 
-// componentEntries sums up the components across the clusters that the
-// application is placed on.
+// componentEntries aggregates the components over the clusters that the application is
+// placed on.
 func componentEntries(in Input, clusters []v1.ClusterStatus) []v1.ComponentStatus {
-	// In a very large fleet the entries do not store components, so those of
-	// clusters that are not connected yet are not known. What was summed up
-	// before the restart then stands until they are.
+	// In a very large fleet the entries omit components, so the components of clusters
+	// that are not connected yet are unknown. Until they are connected, the previous
+	// aggregate is kept.
 	if len(clusters) > maxDetailed && anyConnecting(in, clusters) {
 		return in.Previous.DeepCopy().Components
 	}
@@ -101,8 +101,8 @@ func componentEntries(in Input, clusters []v1.ClusterStatus) []v1.ComponentStatu
 	return out
 }
 
-// componentNames returns the five components of a shop, and others that
-// clusters report.
+// componentNames returns the five standard components and any others that clusters
+// report.
 func componentNames(clusters []v1.ClusterStatus) []string {
 	five := []string{"database", "backend", frontend, "ingress", "monitoring"}
 	var others []string

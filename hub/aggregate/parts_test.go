@@ -117,7 +117,7 @@ func TestFiveHundredClustersFit(t *testing.T) {
 		}
 		if i%2 == 0 {
 			lost(&c)
-			c.Why = v1.ReasonClusterIdentityChanged
+			c.Cause = v1.ReasonClusterIdentityChanged
 		}
 		in.Clusters = append(in.Clusters, c)
 		in.Chosen = append(in.Chosen, c.Name)

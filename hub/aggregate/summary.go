@@ -8,24 +8,25 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// maxNamed is how many clusters a message names.
+// maxNamed bounds the number of clusters that a message names.
 const maxNamed = 3
 
-// summary is what the phase, the message and the conditions follow from.
+// summary is what the phase, the message and the conditions are computed from.
 type summary struct {
 	in          Input
 	initialized bool
 
-	// placed are the clusters to run on, left those to be cleaned.
+	// placed are the clusters that the application should run on, left those where it is
+	// to be deleted.
 	placed, left []v1.ClusterStatus
-	// total counts the clusters that are placed or, when the application is
-	// being deleted, those that are left. Regions and replicas are of the same.
+	// total counts the placed clusters or, when the application is being deleted, those
+	// that are left. Regions and replicas refer to the same clusters.
 	total, regions, replicas int32
-	// ready counts placed clusters that are ready, applied those that have
-	// acted on the current generation.
+	// ready counts the placed clusters that are ready, applied those that have reconciled
+	// the current generation.
 	ready, applied int32
 
-	// failed, lost and waiting are the clusters that stand in the way.
+	// failed, lost and waiting are the clusters that are not ready, by cause.
 	failed, lost, waiting []v1.ClusterStatus
 }
 
@@ -50,7 +51,7 @@ func summarize(in Input, clusters []v1.ClusterStatus) summary {
 		switch {
 		case c.Stale:
 			s.lost = append(s.lost, c)
-		case c.Phase == v1.PhaseFailed, c.Phase == v1.PhaseDeleting && needsSomebody(c.Reason):
+		case c.Phase == v1.PhaseFailed, c.Phase == v1.PhaseDeleting && needsIntervention(c.Reason):
 			s.failed = append(s.failed, c)
 		case !c.Ready:
 			s.waiting = append(s.waiting, c)
@@ -69,11 +70,11 @@ func (s *summary) countPlaced(c v1.ClusterStatus) {
 	}
 }
 
-func needsSomebody(reason string) bool {
-	return (&Failure{Reason: reason}).needsSomebody()
+func needsIntervention(reason string) bool {
+	return (&Failure{Reason: reason}).needsIntervention()
 }
 
-// running tells whether everything wanted is observed ready.
+// running reports whether all placed clusters are ready.
 func (s summary) running() bool {
 	return !s.in.Deleting && s.in.Invalid == "" && s.total > 0 && s.ready == s.total
 }
@@ -107,7 +108,7 @@ func (s summary) phase() v1.Phase {
 	}
 }
 
-// reason is the reason of the phase, in the words of the condition Ready.
+// reason returns the reason of the condition Ready.
 func (s summary) reason() string {
 	switch s.phase() {
 	case v1.PhaseRunning:
@@ -140,25 +141,25 @@ func (s summary) message() string {
 	case phase == v1.PhasePending:
 		return s.unplacedMessage()
 	case phase == v1.PhaseDeleting && len(s.left) == 0:
-		return "every cluster is clean"
+		return "the application is deleted in all clusters"
 	case phase == v1.PhaseDeleting:
 		return s.leftMessage()
 	}
 	message := fmt.Sprintf("%d of %s ready", s.ready, areClusters(s.total))
-	if trouble := describe(slices.Concat(s.failed, s.lost)); trouble != "" {
-		message += "; " + trouble
+	if problems := describe(slices.Concat(s.failed, s.lost)); problems != "" {
+		message += "; " + problems
 	}
 	return message
 }
 
 func (s summary) leftMessage() string {
-	if trouble := describe(slices.Concat(s.failed, s.lost)); trouble != "" {
-		return "waiting for the application to be gone; " + trouble
+	if problems := describe(slices.Concat(s.failed, s.lost)); problems != "" {
+		return "waiting for the application to be deleted; " + problems
 	}
-	return "waiting for the application to be gone from " + names(s.left)
+	return "waiting for the application to be deleted in " + names(s.left)
 }
 
-// unplacedReason says why no cluster is chosen.
+// unplacedReason returns the reason why no cluster is chosen.
 func (s summary) unplacedReason() string {
 	notReady := slices.ContainsFunc(s.in.Rejected, func(r v1.RejectedCluster) bool {
 		return r.Reason == v1.ReasonClusterNotReady
@@ -174,13 +175,13 @@ func (s summary) unplacedMessage() string {
 	case len(s.in.Rejected) == 0:
 		return "no cluster is registered"
 	case s.unplacedReason() == v1.ReasonNoReadyCluster:
-		return "no cluster that the placement allows is ready"
+		return "no cluster that matches the placement is ready"
 	default:
-		return "the placement allows none of the clusters"
+		return "no cluster matches the placement"
 	}
 }
 
-// describe names clusters with their troubles.
+// describe lists clusters with their reasons and messages, at most maxNamed.
 func describe(clusters []v1.ClusterStatus) string {
 	var parts []string
 	for i, c := range clusters {

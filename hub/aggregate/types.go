@@ -7,26 +7,26 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Connection is what is known about the way to a cluster.
+// Connection is the state of the connection to a cluster.
 type Connection int
 
 const (
-	// Connected clusters are watched: what is observed of them is current.
+	// Connected clusters are watched: the observation is current.
 	Connected Connection = iota
-	// Connecting clusters were ready when last heard of, and this process has
-	// not reached them yet.
+	// Connecting clusters were ready when last observed, and the hub has not reached them
+	// since it started.
 	Connecting
-	// Lost clusters do not answer, or do not let us in.
+	// Lost clusters do not answer, or reject the credentials.
 	Lost
 	// Detached clusters have left the fleet.
 	Detached
 )
 
-// Input is everything that a status follows from.
+// Input is everything that determines a status.
 type Input struct {
 	// Generation is the generation of the application's spec.
 	Generation int64
-	// Deleting tells that the application is being deleted.
+	// Deleting is true if the application is being deleted.
 	Deleting bool
 	// ReconcileAt is the value of the annotation ecommerce.io/reconcile-at.
 	ReconcileAt string
@@ -34,15 +34,15 @@ type Input struct {
 	// Chosen and Rejected are the placement's decision.
 	Chosen   []string
 	Rejected []v1.RejectedCluster
-	// Invalid says why the placement could not be decided; empty if it could.
-	// Chosen are then the clusters that the application stays on.
+	// Invalid describes why the placement could not be decided; empty if it could. Chosen
+	// are then the clusters that the application stays on.
 	Invalid string
-	// Undecided are the clusters that have to answer before the placement can be
-	// decided, because the inventory was lost; empty if it was decided.
+	// Undecided are the clusters that must be reached before the placement can be decided,
+	// because the inventory was lost; empty if it was decided.
 	Undecided []string
 
-	// Clusters are the members of the fleet, in any order. One that is named by
-	// Chosen or by the previous status and is missing here counts as detached.
+	// Clusters are the members of the fleet, in any order. Clusters that Chosen or the
+	// previous status name and that are missing here count as detached.
 	Clusters []Cluster
 
 	// Backups is the last report of the backup scheduler; nil if there is none yet, which
@@ -67,24 +67,25 @@ type BackupReport struct {
 	KeepClusters bool
 }
 
-// Cluster is what is known of one member, and of the application there.
+// Cluster is what is known of one member and of the application in it.
 type Cluster struct {
 	Name     string
 	Region   string
 	Provider v1.Provider
 
 	Connection Connection
-	// Why is a CamelCase word for why the cluster is lost.
-	Why string
-	// LastObserved is when a lost cluster last answered; nil if unknown.
+	// Cause is a CamelCase reason why the cluster is lost.
+	Cause string
+	// LastObserved is when a lost cluster was last reached; nil if unknown.
 	LastObserved *metav1.Time
 
-	// Copy is the application's copy there, nil if there is none of ours.
+	// Copy is the application's copy in the member; nil if there is none that the hub
+	// owns.
 	Copy *Copy
-	// Failure is why the last attempt to write or delete the copy failed, nil
-	// if it did not.
+	// Failure describes why the last attempt to write or delete the copy failed; nil if it
+	// succeeded.
 	Failure *Failure
-	// Gone tells that the copy was confirmed not to exist.
+	// Gone is true if the copy was confirmed not to exist.
 	Gone bool
 }
 
@@ -92,26 +93,25 @@ type Cluster struct {
 type Copy struct {
 	// Generation is the copy's own generation.
 	Generation int64
-	// HubGeneration is the generation of the hub's spec that it was made from.
+	// HubGeneration is the generation of the hub's spec that the copy was written from.
 	HubGeneration int64
-	// Deleting tells that the copy is being deleted.
+	// Deleting is true if the copy is being deleted.
 	Deleting bool
-	// Status is what the cluster reports.
+	// Status is the status that the cluster reports.
 	Status v1.EcommerceAppStatus
 }
 
-// Failure is why a copy could not be written or deleted.
+// Failure describes why a copy could not be written or deleted.
 type Failure struct {
 	// Reason is one of the reasons of package v1: Conflict, Forbidden,
 	// InvalidSpec, NamespaceTerminating or ApplyFailed.
 	Reason string
-	// Message is one deterministic sentence.
+	// Message is one deterministic sentence fragment.
 	Message string
 }
 
-// needsSomebody tells failures that stay until somebody changes something from
-// those that pass by themselves.
-func (f *Failure) needsSomebody() bool {
+// needsIntervention reports whether the failure persists until a user changes something.
+func (f *Failure) needsIntervention() bool {
 	if f == nil {
 		return false
 	}

@@ -7,10 +7,9 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Urgent tells whether a change of status must be written at once. What is not
-// urgent is progress: components and clusters that become ready while the
-// application as a whole is still on its way. It may wait a few seconds, to be
-// written together with what follows.
+// Urgent reports whether a change of status must be written immediately. Other changes
+// are progress: components and clusters that become ready while the application as a
+// whole does not. They may wait a few seconds, to be written together with later ones.
 func Urgent(before, after v1.EcommerceAppStatus) bool {
 	if before.Phase != after.Phase ||
 		before.ObservedGeneration != after.ObservedGeneration ||
@@ -30,9 +29,8 @@ func Urgent(before, after v1.EcommerceAppStatus) bool {
 	return urgentClusters(before.Clusters, after.Clusters)
 }
 
-// urgentClusters tells whether a cluster came, was lost, returned, failed,
-// recovered, or has to be left. One that is gone is progress: its entry does no
-// harm while it stays.
+// urgentClusters reports whether a cluster was added, lost, recovered or failed, or must
+// be left. The removal of an entry is not urgent.
 func urgentClusters(before, after []v1.ClusterStatus) bool {
 	old := byName(before)
 	for _, c := range after {
@@ -44,7 +42,7 @@ func urgentClusters(before, after []v1.ClusterStatus) bool {
 	return false
 }
 
-// urgentPhase folds the phases between which there is only progress.
+// urgentPhase maps all phases between which a change is mere progress to an empty string.
 func urgentPhase(p v1.Phase) v1.Phase {
 	switch p {
 	case v1.PhaseFailed, v1.PhaseUnknown, v1.PhaseDeleting:

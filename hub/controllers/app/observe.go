@@ -101,7 +101,7 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 	ready := readyOf(m)
 	c := aggregate.Cluster{
 		Name: m.Name, Region: m.Status.Region, Provider: m.Status.Provider,
-		Why: ready.Reason, LastObserved: m.Status.LastObservedTime,
+		Cause: ready.Reason, LastObserved: m.Status.LastObservedTime,
 	}
 	lane := r.dispatcher.Get(m.Name)
 	switch {
