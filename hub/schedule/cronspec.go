@@ -10,20 +10,20 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// readings are what a clock on the wall shows when a schedule is due: one bit for
-// each minute, hour, day of the month, month and weekday.
+// cronSpec is a parsed cron expression: one bit for each minute, hour, day of the month,
+// month and weekday.
 type cronSpec struct {
 	minutes, hours, days, months, weekdays uint64
-	// anyDay and anyWeekday say that the field is a star. Where neither is, one of
-	// the two has to match, otherwise both: so cron has it.
+	// anyDay and anyWeekday are true if the field is a star. If neither is, one of the two
+	// fields must match, otherwise both, as in cron.
 	anyDay, anyWeekday bool
 }
 
-// starBit is how package cron marks a field that is a star.
+// starBit is the bit that package cron sets for a field that is a star.
 const starBit = 1 << 63
 
-// parseCronSpec reads the five fields of cron as Kubernetes does, in numbers alone:
-// neither names nor macros, time zones, question marks, and no seconds.
+// parseCronSpec parses the five fields as Kubernetes does, but accepts numbers only: no
+// names, macros, time zones, question marks or seconds.
 func parseCronSpec(expression string) (cronSpec, error) {
 	if strings.Trim(expression, "0123456789*,-/ \t") != "" {
 		return cronSpec{}, errors.New("only numbers and * , - / are known")
@@ -47,15 +47,15 @@ func parseCronSpec(expression string) (cronSpec, error) {
 	return r, nil
 }
 
-// never tells whether no day of any year matches, as with the 31st of February.
-// The weekday alone excludes nothing: every month has every weekday.
+// never reports whether no day of any year matches, as with the 31st of February. The
+// weekday alone excludes no day: every month has every weekday.
 func (r cronSpec) never() bool {
 	if !r.anyDay && !r.anyWeekday {
 		return false
 	}
 	first := bits.TrailingZeros64(r.days)
 	for month := time.January; month <= time.December; month++ {
-		// The year 2000 was a leap year. The day 0 of a month is the last of the one before.
+		// The year 2000 was a leap year. Day 0 of a month is the last day of the previous one.
 		longest := time.Date(2000, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
 		if r.months>>month&1 == 1 && first <= longest {
 			return false
@@ -64,11 +64,11 @@ func (r cronSpec) never() bool {
 	return true
 }
 
-// everyHour tells whether the schedule is due in every hour of its days.
+// everyHour reports whether the schedule includes all 24 hours.
 func (r cronSpec) everyHour() bool { return r.hours == 1<<24-1 }
 
-// next returns the first reading at or after from and before until. Readings are
-// written as times in UTC, whatever zone the clock is in; from is a whole minute.
+// next returns the first matching local time in [from, until). Local times are
+// represented in UTC, whatever the zone; from must be a whole minute.
 func (r cronSpec) next(from, until time.Time) (time.Time, bool) {
 	minute := minuteOf(from)
 	for day := midnight(from); day.Before(until); minute = 0 {
@@ -78,8 +78,8 @@ func (r cronSpec) next(from, until time.Time) (time.Time, bool) {
 		}
 		if r.onDay(day) {
 			if m, ok := r.inDay(minute); ok {
-				reading := day.Add(time.Duration(m) * time.Minute)
-				return reading, reading.Before(until)
+				local := day.Add(time.Duration(m) * time.Minute)
+				return local, local.Before(until)
 			}
 		}
 		day = day.AddDate(0, 0, 1)
@@ -87,7 +87,7 @@ func (r cronSpec) next(from, until time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// onDay tells whether a day matches whose month does.
+// onDay reports whether a day matches, provided that its month does.
 func (r cronSpec) onDay(day time.Time) bool {
 	inMonth, inWeek := r.days>>day.Day()&1 == 1, r.weekdays>>day.Weekday()&1 == 1
 	if r.anyDay || r.anyWeekday {
@@ -96,7 +96,7 @@ func (r cronSpec) onDay(day time.Time) bool {
 	return inMonth || inWeek
 }
 
-// inDay returns the first minute of a day, 0 to 1439, at or after one.
+// inDay returns the first matching minute of a day, 0 to 1439, at or after the given one.
 func (r cronSpec) inDay(minute int) (int, bool) {
 	hour := minute / 60
 	if hour > 23 {
@@ -112,8 +112,8 @@ func (r cronSpec) inDay(minute int) (int, bool) {
 	return bits.TrailingZeros64(later)*60 + bits.TrailingZeros64(r.minutes), true
 }
 
-func minuteOf(reading time.Time) int { return reading.Hour()*60 + reading.Minute() }
+func minuteOf(local time.Time) int { return local.Hour()*60 + local.Minute() }
 
-func midnight(reading time.Time) time.Time {
-	return time.Date(reading.Year(), reading.Month(), reading.Day(), 0, 0, 0, 0, time.UTC)
+func midnight(local time.Time) time.Time {
+	return time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC)
 }

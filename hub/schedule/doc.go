@@ -1,51 +1,51 @@
-// Package schedule decides when backups are made, what they are called, when they
-// are good and when they go.
+// Package schedule decides when backups are due, how they are named, how old they may
+// be and which of them are deleted.
 //
 // # What
 //
-//   - Schedule: the scheduled times of five fields of cron in a time zone; Due says which
-//     scheduled time to run now, Offset and Window spread applications that share one, and
-//     MinInterval is what to compare with the shortest that a provider takes.
-//   - BackupName and ManualName: the same name for the same scheduled time, whoever asks.
-//   - Prune: an inventory and a policy to what is kept and what is deleted, with
-//     a reason for each.
-//   - RPO, and the bound for it where the user gives none.
+//   - Schedule: the scheduled times of a cron expression in a time zone. Due returns the
+//     scheduled time to run now; Offset and Window spread applications that share one;
+//     MinInterval is compared with the minimum interval of a provider.
+//   - BackupName and ManualName: deterministic names of backups.
+//   - Prune: given an inventory and a policy, returns the backups to keep and to delete,
+//     with a reason for each.
+//   - RPO: the age of the newest backup, and a default limit for it.
 //
 // # Not
 //
-// No client, no clock, no randomness: the same input gives the same answer. What
-// a backup is made with, and how a database is held still for it, is decided by
-// who does it.
+// No client, no clock, no randomness: the same input gives the same result. The backup
+// controllers decide how a backup is made and how the database is quiesced.
 //
 // # Time zones
 //
-// Parse looks a zone up as time.LoadLocation does: in the folder or file that
-// ZONEINFO names, in the system's, and in what is linked into the process. The
-// image of the hub has neither, so its main imports time/tzdata. A zone that
-// changes its rules takes a new build.
+// Parse loads a zone with time.LoadLocation: from the folder or file that ZONEINFO
+// names, from the system, or from the embedded database. The hub's image has neither
+// of the first two, so its main package imports time/tzdata. A zone that changes its
+// rules requires a new build.
 //
-// # When clocks are changed
+// # Daylight saving time
 //
-// Slots follow RFC 5545, section 3.3.5. A time that the clock skips is taken at the
-// offset that held before: 02:30 in the night to summer time is 03:30, once, even
-// if 03:30 is a scheduled time itself. A time that the clock shows twice counts the first
-// time. A schedule whose hours are all 24 follows elapsed time instead, as old cron
-// has it: otherwise one of every ten minutes would rest for an hour each autumn, and
-// raise an alarm about it.
+// Scheduled times follow RFC 5545, section 3.3.5. A local time that is skipped is taken
+// at the offset that applied before: at the start of daylight saving time, 02:30 becomes
+// 03:30, once, even if 03:30 is a scheduled time itself. A local time that occurs twice
+// counts the first time. A schedule that includes all 24 hours follows elapsed time
+// instead, as in traditional cron: otherwise a schedule of every ten minutes would pause
+// for an hour each autumn and raise an alert.
 //
 // # Trade-offs
 //
-//   - Fields are parsed by robfig/cron, as Kubernetes parses the schedules of the dumps, and
-//     scheduled times are computed here: its Next skips what the clock skips, and runs twice what the
-//     clock shows twice.
-//   - However many scheduled times were missed, one is made up for. Ten backups of the same
-//     hour are worth no more than one.
-//   - A name has a hash when an application has a dash, not only when it is long:
-//     the application shop-eu in the cluster 1 and shop in eu-1 would share a name,
-//     and one of the two would never be backed up.
-//   - Prune errs on the side of keeping. One entry that cannot be trusted (a cut in
-//     the future, a name twice) stops all deletions until somebody looks at it, and
-//     the plan says which. The newest good one of each method stays for ever.
-//   - Plans are bounded by what is due the longest, which for good ones is the
-//     oldest. By age alone a failed one could push a good one out of a later plan.
+//   - robfig/cron parses the fields, as Kubernetes does for the dump CronJobs. Scheduled times
+//     are computed here, because its Next skips local times that do not exist and returns
+//     those that occur twice two times.
+//   - However many scheduled times were missed, only one backup is made. Ten backups of
+//     the same hour are worth no more than one.
+//   - A name has a hash if the application's name contains a dash, not only if it is too
+//     long: otherwise the application shop-eu in the cluster 1 and shop in eu-1 would
+//     share a name, and one of the two would never be backed up.
+//   - Prune errs on the side of keeping. One entry that cannot be trusted (a snapshot
+//     time in the future, a duplicate name) blocks all deletions until a user resolves
+//     it, and the plan reports which. The newest successful backup of each method is
+//     never deleted.
+//   - A plan deletes the longest expired backups first. If it went by age alone, a failed
+//     backup could displace a successful one from a later plan.
 package schedule

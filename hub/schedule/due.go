@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// MaxMissed is up to where missed scheduled times are counted.
+// MaxMissed is the highest number of missed scheduled times that is counted.
 const MaxMissed = 1000
 
-// MaxOffset is the most that Window returns.
+// MaxOffset is the maximum result of Window.
 const MaxOffset = 5 * time.Minute
 
-// Due is what a schedule asks for at a time.
+// Due describes what a schedule requires at a point in time.
 type Due struct {
-	// Slot is the one to run now, and names what it makes; zero when there is none.
+	// ScheduledTime is the scheduled time to run now; zero if there is none.
 	ScheduledTime time.Time
-	// Missed is how many scheduled times between the last one and Slot are never made up for.
-	// 0 to MaxMissed, which also stands for more.
+	// Missed is the number of scheduled times between the last one and ScheduledTime,
+	// which are not run. It is at most MaxMissed, which also stands for more.
 	Missed int
-	// Next is the scheduled time after that, and NextAt when it is to run: an offset later.
+	// Next is the following scheduled time, and NextAt when it is to run: an offset later.
 	Next, NextAt time.Time
 }
 
-// Due returns what to run now. Last is the scheduled time that ran last, or the time at which
-// the schedule began to hold; offset is how long after its scheduled time a run begins, see
-// Offset. However many scheduled times were missed, only the newest is due.
+// Due returns what to run now. Last is the scheduled time that ran last, or the time at
+// which the schedule took effect; offset is the delay of a run after its scheduled time,
+// see Offset. However many scheduled times were missed, only the newest is due.
 //
-// A last in the future comes from a clock that was wrong: it counts as now, since a
-// schedule that waits for years is worse than a scheduled time that is asked for twice.
+// A last in the future results from a wrong clock and counts as now: running a scheduled
+// time twice is better than not running for years.
 func (s Schedule) Due(last, now time.Time, offset time.Duration) Due {
 	now = now.Add(-offset)
 	if last.IsZero() || last.After(now.Add(offset)) {
@@ -49,9 +49,9 @@ func (s Schedule) Due(last, now time.Time, offset time.Duration) Due {
 	return due
 }
 
-// newest returns the last scheduled time after one time and not after another. It looks for
-// the last minute from which the next scheduled time is not too late, in a number of steps
-// that grows with the logarithm of the time between.
+// newest returns the last scheduled time that is after one time and not after another. It
+// searches for the last minute from which the next scheduled time is not too late, in
+// logarithmic time.
 func (s Schedule) newest(after, until time.Time) (time.Time, bool) {
 	late := func(scheduledTime time.Time) bool { return scheduledTime.IsZero() || scheduledTime.After(until) }
 	if late(s.Next(after)) {
@@ -62,7 +62,8 @@ func (s Schedule) newest(after, until time.Time) (time.Time, bool) {
 	return s.Next(minute(n - 1)), true
 }
 
-// count returns how many scheduled times lie between two times, both exclusive. 0 to MaxMissed.
+// count returns the number of scheduled times between two times, both exclusive, at most
+// MaxMissed.
 func (s Schedule) count(after, before time.Time) int {
 	n := 0
 	for scheduledTime := s.Next(after); n < MaxMissed && scheduledTime.Before(before); scheduledTime = s.Next(scheduledTime) {
@@ -71,9 +72,9 @@ func (s Schedule) count(after, before time.Time) int {
 	return n
 }
 
-// Offset returns how long after its scheduled time a run begins: 0 to less than the window,
-// in whole seconds, always the same for the same key. So a hundred applications
-// that are due at the same minute spread over the window.
+// Offset returns the delay of a run after its scheduled time: at least 0 and less than
+// the window, in whole seconds, deterministic for a key. It spreads applications that are
+// due at the same minute over the window.
 func Offset(key string, window time.Duration) time.Duration {
 	seconds := int64(window / time.Second)
 	if seconds <= 0 {
@@ -83,6 +84,6 @@ func Offset(key string, window time.Duration) time.Duration {
 	return time.Duration(int64(binary.BigEndian.Uint32(sum[:4]))%seconds) * time.Second
 }
 
-// Window returns how far runs are spread whose scheduled times are an interval apart: a tenth
-// of it, at most MaxOffset.
+// Window returns the time over which runs are spread for a given interval between
+// scheduled times: a tenth of it, at most MaxOffset.
 func Window(interval time.Duration) time.Duration { return min(interval/10, MaxOffset) }

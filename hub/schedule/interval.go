@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// MinInterval returns the shortest time between two scheduled times in the year that begins
-// at a time, or between the next two if there are fewer: what to compare with the
-// shortest that a provider takes. It is 0 for the zero Schedule.
+// MinInterval returns the shortest time between two scheduled times in the year that
+// begins at from, or between the next two if there are fewer. It is 0 for the zero
+// Schedule.
 func (s Schedule) MinInterval(from time.Time) time.Duration {
 	shortest, _ := s.intervals(from)
 	return shortest
 }
 
-// DefaultMaxRPO returns how old the newest backup may be where the user does not
-// say: one and a half of the longest time between two scheduled times in the year that begins
-// at a time, so that one late run is no alarm and one missing run is. Changes of
-// the clock do not count: a day is 24 hours. It is 0 for the zero Schedule.
+// DefaultMaxRPO returns the default age limit of the newest backup: one and a half times
+// the longest time between two scheduled times in the year that begins at from, so that a
+// late run raises no alert and a missing one does. Clock changes are ignored: a day has
+// 24 hours. It is 0 for the zero Schedule.
 func (s Schedule) DefaultMaxRPO(from time.Time) time.Duration {
 	_, longest := Schedule{cronSpecs: s.cronSpecs, zone: time.UTC}.intervals(from)
 	return longest + longest/2
 }
 
-// intervals returns the shortest and the longest time between two scheduled times. A day
-// without a change of the clock is like any other, so that even a schedule of every
-// minute takes a few steps a day.
+// intervals returns the shortest and the longest time between two scheduled times. All
+// days without a clock change are alike, so that even a schedule of every minute takes
+// only a few steps per day.
 func (s Schedule) intervals(from time.Time) (shortest, longest time.Duration) {
 	scheduledTime := s.Next(from)
 	if scheduledTime.IsZero() {
@@ -44,20 +44,20 @@ func (s Schedule) intervals(from time.Time) (shortest, longest time.Duration) {
 	return shortest, longest
 }
 
-// beginsPlainDay tells whether a scheduled time is the first of its day and the clock is not
-// changed before the day's last.
+// beginsPlainDay reports whether a scheduled time is the first of its day and the clock
+// does not change before the last one of that day.
 func (s Schedule) beginsPlainDay(scheduledTime time.Time, day dayOfTimes) bool {
 	p := periodOf(scheduledTime.In(s.zone))
-	reading := scheduledTime.Add(p.offset)
-	return reading.Sub(midnight(reading)) == day.first &&
+	local := scheduledTime.Add(p.offset)
+	return local.Sub(midnight(local)) == day.first &&
 		(p.end.IsZero() || p.end.Sub(scheduledTime) > 24*time.Hour)
 }
 
-// dayOfTimes is what a day with scheduled times looks like while the clock is not changed.
+// dayOfTimes describes the scheduled times of a day without clock changes.
 type dayOfTimes struct {
-	// first and last are how long after midnight the first and last scheduled time are.
+	// first and last are the offsets of the first and last scheduled time from midnight.
 	first, last time.Duration
-	// shortest and longest are between two scheduled times of the day, if it has more than one.
+	// shortest and longest are the intervals within the day; zero with one scheduled time.
 	shortest, longest time.Duration
 }
 

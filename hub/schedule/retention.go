@@ -10,10 +10,10 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// MaxClockSkew is how far two clocks may differ before nothing is decided by age.
+// MaxClockSkew is the clock difference above which no decision is based on age.
 const MaxClockSkew = 5 * time.Minute
 
-// The defaults of v1.Retention, and what it does not say.
+// The defaults of v1.Retention, and limits that the API does not have.
 const (
 	DefaultKeepLast     = 7
 	DefaultKeepDays     = 30
@@ -21,67 +21,73 @@ const (
 	DefaultFailedAfter  = 7 * 24 * time.Hour
 )
 
-// State is how far a backup is. One that is not listed here is never deleted.
+// State is the progress of a backup. Backups in a state that is not listed here are never
+// deleted.
 type State string
 
 // The states of a backup.
 const (
 	StatePending    State = "Pending"
 	StateInProgress State = "InProgress"
-	// StateTaken means that the point in time is fixed and the data still travels.
+	// StateTaken means that the snapshot exists and its data is still being transferred.
 	StateTaken     State = "Taken"
 	StateCompleted State = "Completed"
 	StateFailed    State = "Failed"
 	StateDeleting  State = "Deleting"
 )
 
-// Backup is a backup, as far as retention cares.
+// Backup is the part of a backup that retention considers.
 type Backup struct {
 	// Name is unique in the inventory.
 	Name string
-	// TakenAt is the point in time that it holds; zero if it has none.
+	// TakenAt is the snapshot time; zero if there is none.
 	TakenAt time.Time
-	// CreatedAt is when it was asked for: the age of a failed one.
+	// CreatedAt is when the backup was requested. It determines the age of a failed
+	// backup.
 	CreatedAt time.Time
 	State     State
-	// Pinned says why it cannot go now, for example "being restored by r1"; empty if it can.
+	// Pinned describes why the backup must not be deleted now, for example "being restored
+	// by r1"; empty if it may.
 	Pinned string
-	// Foreign says that it is somebody else's, or lost what shows that it is ours.
+	// Foreign is true if the backup is not owned by this hub, or lost the tags that prove
+	// it.
 	Foreign bool
-	// Verified says that it was restored once, and what came of it was good.
+	// Verified is true if a restore of the backup was verified.
 	Verified bool
-	// Locked says that the provider or a person forbids its deletion.
+	// Locked is true if the provider or a user forbids the deletion.
 	Locked bool
-	// Account is the CloudAccount that has its data; empty if none has.
+	// Account is the CloudAccount that holds the data; empty if there is no data.
 	Account string
-	// Method is how it was made. One method does not stand in for another: a
-	// snapshot is of use in its own cloud alone.
+	// Method is how the backup was made. Methods do not replace each other: a snapshot can
+	// be restored in its own cloud only.
 	Method string
 }
 
-// Inventory is all backups of one application's copy in one cluster.
+// Inventory is the list of all backups of one application's copy in one cluster.
 type Inventory struct {
 	Backups []Backup
-	// Complete says that every page of every list was read.
+	// Complete is true if all pages of all lists were read.
 	Complete bool
-	// Skews is how far the clock of each account's provider is ahead of the hub's; negative:
-	// behind. What is in an account without an entry is not deleted.
+	// Skews is how far the clock of each account's provider is ahead of the hub's;
+	// negative if behind. Backups in an account without an entry are not deleted.
 	Skews map[string]time.Duration
 }
 
-// Policy is how long backups are kept. The zero Policy deletes nothing.
+// Policy determines how long backups are kept. The zero Policy deletes nothing.
 type Policy struct {
-	// KeepLast is how many of the newest good ones are kept; less than 1 is 1.
+	// KeepLast is the number of newest successful backups to keep; values below 1 count as
+	// 1.
 	KeepLast int
-	// KeepDays is for how many days every good one is kept, 0 to 36500; beyond, the nearest.
+	// KeepDays is the number of days for which every successful backup is kept, clamped to
+	// 0..36500.
 	KeepDays int
-	// MaxDeletions is how many one plan deletes at most; 0 or less: none.
+	// MaxDeletions is the maximum number of deletions in one plan; 0 or less means none.
 	MaxDeletions int
-	// FailedAfter is when failed ones go; 0 or less: never.
+	// FailedAfter is the age at which failed backups are deleted; 0 or less means never.
 	FailedAfter time.Duration
 }
 
-// PolicyOf returns what a spec asks for, with the defaults for what it leaves out.
+// PolicyOf returns the policy of a spec, with defaults for omitted fields.
 func PolicyOf(r v1.Retention) Policy {
 	p := Policy{
 		KeepLast: DefaultKeepLast, KeepDays: DefaultKeepDays,
@@ -96,41 +102,42 @@ func PolicyOf(r v1.Retention) Policy {
 	return p
 }
 
-// Verdict is what becomes of one backup.
+// RetentionDecision is the decision about one backup.
 type RetentionDecision struct {
 	Name string
-	// Why is one line without times, so that it is the same as long as the verdict is.
-	Why string
+	// Reason is the reason: one line without times, so that it is the same as long as the
+	// decision is.
+	Reason string
 }
 
-// Plan is what becomes of all backups. Keep and Delete together have one verdict
-// for each entry of the inventory.
+// Plan is the decision about all backups. Keep and Delete together contain each entry of
+// the inventory once.
 type Plan struct {
 	// Keep is sorted by name.
 	Keep []RetentionDecision
-	// Delete is in the order in which to delete: what is due the longest comes first.
+	// Delete is in the order of deletion: the longest expired first.
 	Delete []RetentionDecision
-	// Blocked says why nothing is deleted whatever its age; empty if nothing stands in the way.
+	// Blocked describes why nothing may be deleted; empty if deletions are possible.
 	Blocked string
-	// Held says why a backup that is due is not deleted; empty if none is held. Those beyond
-	// MaxDeletions are not.
+	// Held describes why an expired backup is not deleted; empty if none is held. It does
+	// not cover backups beyond MaxDeletions.
 	Held string
 }
 
-// Prune returns which backups to delete. A good one goes when it is older than
-// KeepDays and not one of the KeepLast newest, a failed one when it is older than
-// FailedAfter. The order of the inventory does not matter. As now advances, and
-// nothing else changes, what a plan deletes every later one deletes too.
+// Prune decides which backups to delete. A successful backup is deleted when it is older
+// than KeepDays and not one of the KeepLast newest, a failed one when it is older than
+// FailedAfter. The order of the inventory does not matter. As time advances and nothing
+// else changes, a backup that one plan deletes is deleted by every later plan.
 func Prune(now time.Time, inventory Inventory, policy Policy) Plan {
 	p := newPruning(now, inventory, policy)
 	plan := Plan{Blocked: inventory.blocked(now)}
 	var due []expired
 	for _, b := range inventory.Backups {
-		if why := p.keep(b); why != "" {
-			plan.Keep = append(plan.Keep, RetentionDecision{b.Name, why})
+		if reason := p.keep(b); reason != "" {
+			plan.Keep = append(plan.Keep, RetentionDecision{b.Name, reason})
 			continue
 		}
-		due = append(due, expired{RetentionDecision{b.Name, p.why(b)}, p.expiry(b), inventory.held(b)})
+		due = append(due, expired{RetentionDecision{b.Name, p.reason(b)}, p.expiry(b), inventory.held(b)})
 	}
 	slices.SortFunc(due, func(a, b expired) int {
 		if c := a.at.Compare(b.at); c != 0 {
@@ -145,7 +152,7 @@ func Prune(now time.Time, inventory Inventory, policy Policy) Plan {
 		case held != "":
 			plan.Keep = append(plan.Keep, RetentionDecision{e.Name, "not deleted now: " + held})
 		case len(plan.Delete) >= policy.MaxDeletions:
-			plan.Keep = append(plan.Keep, RetentionDecision{e.Name, fmt.Sprintf("goes later: no more than %d are deleted at once", max(policy.MaxDeletions, 0))})
+			plan.Keep = append(plan.Keep, RetentionDecision{e.Name, fmt.Sprintf("expired; deleted later, since at most %d are deleted at a time", max(policy.MaxDeletions, 0))})
 		default:
 			plan.Delete = append(plan.Delete, e.RetentionDecision)
 		}
@@ -154,28 +161,29 @@ func Prune(now time.Time, inventory Inventory, policy Policy) Plan {
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
 			return c
 		}
-		return strings.Compare(a.Why, b.Why)
+		return strings.Compare(a.Reason, b.Reason)
 	})
 	return plan
 }
 
-// expired is a backup that may go, and since when.
+// expired is a backup that may be deleted, and since when.
 type expired struct {
 	RetentionDecision
 	at time.Time
-	// held says why it is not deleted now.
+	// held returns why the age of one backup cannot be trusted, or an empty string.
 	held string
 }
 
-// held returns why the age of a backup of its own cannot be trusted.
+// held returns why the age of one backup cannot be trusted, or an empty string.
 func (i Inventory) held(b Backup) string {
 	if _, known := i.Skews[b.Account]; b.Account != "" && !known {
-		return fmt.Sprintf("the clock of the CloudAccount %q is not known", b.Account)
+		return fmt.Sprintf("the clock skew of the CloudAccount %q is unknown", b.Account)
 	}
 	return ""
 }
 
-// blocked tells why ages or names in the inventory cannot be trusted.
+// blocked returns why ages or names in the inventory cannot be trusted, or an empty
+// string.
 func (i Inventory) blocked(now time.Time) string {
 	if !i.Complete {
 		return "the list of backups is not complete"
@@ -189,19 +197,20 @@ func (i Inventory) blocked(now time.Time) string {
 			return fmt.Sprintf("the clocks of the hub and of the CloudAccount %q differ by more than %s", b.Account, MaxClockSkew)
 		}
 		if b.good() && b.TakenAt.After(now.Add(MaxClockSkew)) {
-			return fmt.Sprintf("the backup %q is from the future, so a clock is or was wrong", b.Name)
+			return fmt.Sprintf("the backup %q has a snapshot time in the future: a clock is or was wrong", b.Name)
 		}
 	}
 	return ""
 }
 
-// good tells whether the data could come back from a backup of known age.
+// good reports whether the backup can be restored and its age is known.
 func (b Backup) good() bool { return b.State == StateCompleted && !b.Foreign && !b.TakenAt.IsZero() }
 
-// failed tells whether a backup of ours of known age failed.
+// failed reports whether the backup is owned by this hub, failed, and its age is known.
 func (b Backup) failed() bool { return b.State == StateFailed && !b.Foreign && !b.age().IsZero() }
 
-// age returns from when the age of a backup counts: for a good one it is that of its data.
+// age returns the time from which the age counts: the snapshot time of a successful
+// backup.
 func (b Backup) age() time.Time {
 	if b.State == StateFailed && !b.CreatedAt.IsZero() {
 		return b.CreatedAt

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// pruning is what the verdict on one backup depends on besides that backup.
+// pruning holds what the decision about a backup depends on besides that backup.
 type pruning struct {
 	now    time.Time
 	policy Policy
-	// newest are the names of backups that are kept for being the newest of a kind,
-	// each with the kind.
+	// newest maps the names of backups that are kept for being the newest of a kind to
+	// that kind.
 	newest map[string]string
 }
 
-// newPruning ranks the backups. A foreign one is no reason to delete one of ours,
-// so it has no rank; one that is pinned or locked is as good as any other.
+// newPruning ranks the backups. A foreign backup must not cause the deletion of an owned
+// one, so it has no rank; pinned and locked backups rank like others.
 func newPruning(now time.Time, inventory Inventory, policy Policy) pruning {
 	policy.KeepLast = max(policy.KeepLast, 1)
 	policy.KeepDays = min(max(policy.KeepDays, 0), 36500)
@@ -36,19 +36,19 @@ func newPruning(now time.Time, inventory Inventory, policy Policy) pruning {
 	for _, b := range sorted {
 		switch {
 		case b.failed() && !failed:
-			p.rank(b, "the newest failed one, for what it says")
+			p.rank(b, "the newest failed one, for diagnosis")
 			failed = true
 		case b.good():
 			good++
 			if good == 1 {
-				p.rank(b, "the newest good one")
+				p.rank(b, "the newest successful one")
 			}
 			if b.Verified && !verified {
-				p.rank(b, "the newest one that was verified")
+				p.rank(b, "the newest verified one")
 				verified = true
 			}
 			if !methods[b.Method] {
-				p.rank(b, "the newest good one of its method")
+				p.rank(b, "the newest successful one of its method")
 				methods[b.Method] = true
 			}
 			if good <= policy.KeepLast {
@@ -59,16 +59,18 @@ func newPruning(now time.Time, inventory Inventory, policy Policy) pruning {
 	return p
 }
 
-// rank keeps a backup. The first kind that it is the newest of is the one to name.
+// rank records that a backup is kept. If it is the newest of several kinds, the first is
+// recorded.
 func (p pruning) rank(b Backup, kind string) {
 	if p.newest[b.Name] == "" {
 		p.newest[b.Name] = kind
 	}
 }
 
-// keep returns why a backup is kept, or nothing if it may go. The first that applies:
+// keep returns why a backup is kept, or an empty string if it may be deleted. The first
+// row that applies decides:
 //
-//	somebody else's
+//	not owned by this hub
 //	pinned
 //	locked
 //	neither completed nor failed
@@ -78,7 +80,7 @@ func (p pruning) rank(b Backup, kind string) {
 func (p pruning) keep(b Backup) string {
 	switch {
 	case b.Foreign:
-		return "not ours, or it lost the tags that say so"
+		return "not owned by this hub, or its tags were lost"
 	case b.Pinned != "":
 		return b.Pinned
 	case b.Locked:
@@ -86,7 +88,7 @@ func (p pruning) keep(b Backup) string {
 	case b.State != StateCompleted && b.State != StateFailed:
 		return fmt.Sprintf("neither completed nor failed: %q", string(b.State))
 	case !b.good() && !b.failed():
-		return "its age is not known"
+		return "its age is unknown"
 	case p.newest[b.Name] != "":
 		return p.newest[b.Name]
 	case b.failed() && p.policy.FailedAfter <= 0:
@@ -99,7 +101,7 @@ func (p pruning) keep(b Backup) string {
 	return ""
 }
 
-// expiry returns until when a backup is kept for its age. A day is 24 hours.
+// expiry returns the end of a backup's retention. A day has 24 hours.
 func (p pruning) expiry(b Backup) time.Time {
 	if b.failed() {
 		return b.age().Add(p.policy.FailedAfter)
@@ -107,8 +109,8 @@ func (p pruning) expiry(b Backup) time.Time {
 	return b.age().UTC().AddDate(0, 0, p.policy.KeepDays)
 }
 
-// why tells why a backup goes.
-func (p pruning) why(b Backup) string {
+// reason returns why a backup is deleted.
+func (p pruning) reason(b Backup) string {
 	if b.failed() {
 		return fmt.Sprintf("failed more than %s ago", p.policy.FailedAfter)
 	}

@@ -107,7 +107,7 @@ func (w hoard) deterministic(r *rand.Rand, p Plan) string {
 func (w hoard) complete(_ *rand.Rand, p Plan) string {
 	var got, want []string
 	for _, v := range append(slices.Clone(p.Keep), p.Delete...) {
-		if v.Why == "" || strings.Contains(v.Why, "\n") {
+		if v.Reason == "" || strings.Contains(v.Reason, "\n") {
 			return "no reason of one line: " + v.Name
 		}
 		got = append(got, v.Name)
@@ -228,7 +228,7 @@ func (w hoard) settled(_ *rand.Rand, p Plan) string {
 		p = w.plan()
 	}
 	if w.policy.MaxDeletions > 0 && p.Blocked == "" &&
-		slices.ContainsFunc(p.Keep, func(v RetentionDecision) bool { return strings.HasPrefix(v.Why, "goes later") }) {
+		slices.ContainsFunc(p.Keep, func(v RetentionDecision) bool { return strings.HasPrefix(v.Reason, "goes later") }) {
 		return "something is left"
 	}
 	return ""

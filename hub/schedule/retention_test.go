@@ -51,7 +51,7 @@ func policy() Policy {
 const (
 	whyOld    = "older than 30 days and not one of the 2 newest"
 	whyFailed = "failed more than 168h0m0s ago"
-	whyNewest = "the newest good one"
+	whyNewest = "the newest successful one"
 	whyLast   = "one of the 2 newest"
 )
 
@@ -64,8 +64,8 @@ func TestPruneOne(t *testing.T) {
 	}{
 		"old":                       {old(t, "x", 31), ""},
 		"on its last day":           {old(t, "x", 30), "not older than 30 days"},
-		"foreign":                   {old(t, "x", 400, foreign), "not ours, or it lost the tags that say so"},
-		"failed and foreign":        {old(t, "x", 400, foreign, in(StateFailed)), "not ours, or it lost the tags that say so"},
+		"foreign":                   {old(t, "x", 400, foreign), "not owned by this hub, or its tags were lost"},
+		"failed and foreign":        {old(t, "x", 400, foreign, in(StateFailed)), "not owned by this hub, or its tags were lost"},
 		"pinned":                    {old(t, "x", 400, pinned), "being restored by r1"},
 		"failed and pinned":         {old(t, "x", 400, pinned, in(StateFailed)), "being restored by r1"},
 		"locked":                    {old(t, "x", 400, locked), "locked against deletion"},
@@ -75,14 +75,14 @@ func TestPruneOne(t *testing.T) {
 		"on its way out":            {old(t, "x", 400, in(StateDeleting)), `neither completed nor failed: "Deleting"`},
 		"a state we do not know":    {old(t, "x", 400, in("Archived")), `neither completed nor failed: "Archived"`},
 		"no state":                  {old(t, "x", 400, in("")), `neither completed nor failed: ""`},
-		"no time":                   {old(t, "x", 400, timeless), "its age is not known"},
-		"completed and never cut":   {old(t, "x", 400, untakenBackup), "its age is not known"},
-		"failed, no time":           {old(t, "x", 400, in(StateFailed), timeless), "its age is not known"},
-		"the only verified one":     {old(t, "x", 400, verified), "the newest one that was verified"},
-		"the only one of its kind":  {old(t, "x", 400, dumped), "the newest good one of its method"},
-		"the only failed one":       {old(t, "x", 400, in(StateFailed)), "the newest failed one, for what it says"},
-		"foreign and verified":      {old(t, "x", 400, foreign, verified), "not ours, or it lost the tags that say so"},
-		"verified and failed later": {old(t, "x", 400, verified, in(StateFailed)), "the newest failed one, for what it says"},
+		"no time":                   {old(t, "x", 400, timeless), "its age is unknown"},
+		"completed and never cut":   {old(t, "x", 400, untakenBackup), "its age is unknown"},
+		"failed, no time":           {old(t, "x", 400, in(StateFailed), timeless), "its age is unknown"},
+		"the only verified one":     {old(t, "x", 400, verified), "the newest verified one"},
+		"the only one of its kind":  {old(t, "x", 400, dumped), "the newest successful one of its method"},
+		"the only failed one":       {old(t, "x", 400, in(StateFailed)), "the newest failed one, for diagnosis"},
+		"foreign and verified":      {old(t, "x", 400, foreign, verified), "not owned by this hub, or its tags were lost"},
+		"verified and failed later": {old(t, "x", 400, verified, in(StateFailed)), "the newest failed one, for diagnosis"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,9 +132,9 @@ func TestPrune(t *testing.T) {
 		"a clock ahead":                 {inventory: skewed(t, map[string]time.Duration{"prod": MaxClockSkew + 1, "old": 0}), keep: "a b c d", blocked: `of the CloudAccount "prod" differ by more than 5m0s`},
 		"a clock behind":                {inventory: skewed(t, map[string]time.Duration{"prod": -25 * 24 * time.Hour, "old": 0}), keep: "a b c d", blocked: `of the CloudAccount "prod" differ by more than 5m0s`},
 		"clocks that differ a little":   {inventory: skewed(t, map[string]time.Duration{"prod": -MaxClockSkew, "old": MaxClockSkew}), keep: "a b", delete: "d c"},
-		"a clock that is not known":     {inventory: skewed(t, map[string]time.Duration{"prod": 0}), keep: "a b d", delete: "c", held: `the clock of the CloudAccount "old" is not known`},
+		"a clock that is not known":     {inventory: skewed(t, map[string]time.Duration{"prod": 0}), keep: "a b d", delete: "c", held: `the clock skew of the CloudAccount "old" is unknown`},
 		"somebody else's clock":         {inventory: skewed(t, map[string]time.Duration{"prod": 0, "old": 0, "other": time.Hour}), keep: "a b", delete: "d c"},
-		"a cut in the future":           {inventory: complete(old(t, "a", -1), old(t, "b", 2), old(t, "c", 50)), keep: "a b c", blocked: `"a" is from the future`},
+		"a cut in the future":           {inventory: complete(old(t, "a", -1), old(t, "b", 2), old(t, "c", 50)), keep: "a b c", blocked: `"a" has a snapshot time in the future`},
 		"a stranger's in the future":    {inventory: complete(old(t, "f", -1, foreign), old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)), keep: "a b f", delete: "c"},
 		"a name twice":                  {inventory: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50), old(t, "c", 60)), keep: "a b c c", blocked: `two backups are named "c"`},
 	} {
@@ -177,8 +177,8 @@ func TestPruneSaysWhy(t *testing.T) {
 		old(t, "f", 3, in(StateFailed)), old(t, "g", 5, in(StateFailed)), old(t, "h", 40, in(StateFailed))), p)
 	want := Plan{
 		Keep: []RetentionDecision{
-			{"a", whyNewest}, {"b", whyLast}, {"c", "goes later: no more than 2 are deleted at once"},
-			{"f", "the newest failed one, for what it says"}, {"g", "failed no longer than 168h0m0s ago"},
+			{"a", whyNewest}, {"b", whyLast}, {"c", "expired; deleted later, since at most 2 are deleted at a time"},
+			{"f", "the newest failed one, for diagnosis"}, {"g", "failed no longer than 168h0m0s ago"},
 		},
 		Delete: []RetentionDecision{{"h", whyFailed}, {"d", whyOld}},
 	}

@@ -2,19 +2,21 @@ package schedule
 
 import "time"
 
-// Exposure is how much work would be lost if the data were lost now.
+// Exposure describes how much data would be lost if the data were lost now.
 type Exposure struct {
-	// Age is how old the newest good backup is, or the data itself if there is none; never negative.
+	// Age is the age of the newest successful backup, or of the data if there is none;
+	// never negative.
 	Age time.Duration
-	// Never says that there is no good backup.
+	// Never is true if there is no successful backup.
 	Never bool
-	// Future says that the newest good backup is later than now by more than
-	// MaxClockSkew, so that its age is not known.
+	// Future is true if the newest successful backup is later than now by more than
+	// MaxClockSkew, so that its age is unknown.
 	Future bool
 }
 
-// RPO returns the exposure now. LastSuccess is when the newest good backup was cut,
-// zero if there is none; since is when there was first something to back up.
+// RPO returns the exposure at now. LastSuccess is the snapshot time of the newest
+// successful backup, zero if there is none; since is when there was first something to
+// back up.
 func RPO(lastSuccess, since, now time.Time) Exposure {
 	e := Exposure{Never: lastSuccess.IsZero()}
 	if e.Never {
@@ -25,9 +27,9 @@ func RPO(lastSuccess, since, now time.Time) Exposure {
 	return e
 }
 
-// AtRisk tells whether more would be lost than may be, or nobody knows how much. A
-// bound of 0 or less is none. Without any backup the bound holds from the time at
-// which there was something to back up, so that a new application is not at risk.
+// AtRisk reports whether the exposure exceeds maxRPO or is unknown. A maxRPO of 0 or less
+// disables the check. Without any backup, the age counts from the time at which there was
+// something to back up, so that a new application is not at risk.
 func (e Exposure) AtRisk(maxRPO time.Duration) bool {
 	return maxRPO > 0 && (e.Future || e.Age > maxRPO)
 }

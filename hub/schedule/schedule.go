@@ -6,39 +6,41 @@ import (
 	"time"
 )
 
-// horizonYears is how far ahead a scheduled time is looked for: a 29th of February is eight
-// years away when the turn of a century is in between.
+// horizonYears is how far ahead to search for a scheduled time: the next 29th of February
+// may be eight years away, across the turn of a century.
 const horizonYears = 9
 
-// ErrNever says that a schedule is never due, as on the 31st of February.
+// ErrNever is returned for a schedule that has no scheduled times, such as the 31st of
+// February.
 var ErrNever = errors.New("no day of any year matches")
 
-// Schedule is when backups begin. The zero value has no scheduled times.
+// Schedule represents the times at which backups are due. It is immutable. The zero value
+// has no scheduled times.
 type Schedule struct {
 	cronSpecs cronSpec
 	zone      *time.Location
 }
 
-// Parse reads the five fields of cron (minute, hour, day, month, weekday; numbers
-// only) and the IANA name of a time zone; no name is UTC. The error says what is
-// wrong, and is ErrNever for what is well formed and never due.
+// Parse parses the five fields of a cron expression (minute, hour, day, month, weekday;
+// numbers only) and the IANA name of a time zone; an empty name is UTC. It returns an
+// error that wraps ErrNever if the expression is valid but matches no day.
 func Parse(expression, timeZone string) (Schedule, error) {
 	r, err := parseCronSpec(expression)
 	if err != nil {
-		return Schedule{}, fmt.Errorf("reading schedule %q: %w", expression, err)
+		return Schedule{}, fmt.Errorf("parsing schedule %q: %w", expression, err)
 	}
 	if timeZone == "Local" {
-		return Schedule{}, errors.New(`reading time zone "Local": it would depend on the machine`)
+		return Schedule{}, errors.New(`parsing time zone "Local": it depends on the machine, use an IANA name`)
 	}
 	zone, err := time.LoadLocation(timeZone)
 	if err != nil {
-		return Schedule{}, fmt.Errorf("reading time zone %q: %w", timeZone, err)
+		return Schedule{}, fmt.Errorf("parsing time zone %q: %w", timeZone, err)
 	}
 	return Schedule{cronSpecs: r, zone: zone}, nil
 }
 
-// Next returns the first scheduled time after a time, in UTC, on the minute. It is zero only
-// for the zero Schedule.
+// Next returns the first scheduled time after a time, in UTC, in whole minutes. It is
+// zero only for the zero Schedule.
 func (s Schedule) Next(after time.Time) time.Time {
 	from := after.UTC().Truncate(time.Minute).Add(time.Minute)
 	horizon := from.AddDate(horizonYears, 0, 0)
@@ -56,11 +58,11 @@ func (s Schedule) Next(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// within returns the first scheduled time at or after from and before until, all of which
-// lie in one period. A reading that the clock skipped when the period began is
-// taken at the time that it would have had with the offset before, and of one that
-// it shows twice only the first counts. A schedule of every hour follows elapsed
-// time instead: it neither misses nor repeats anything when the clock jumps.
+// within returns the first scheduled time in [from, until), all of which lies in one
+// period. A local time that was skipped when the period began is taken at the previous
+// offset, and of a local time that occurs twice only the first occurrence counts. A
+// schedule that includes all hours follows elapsed time instead: clock changes neither
+// skip nor repeat a scheduled time.
 func (s Schedule) within(p period, from, until time.Time) (time.Time, bool) {
 	everyHour := s.cronSpecs.everyHour()
 	first := from
@@ -80,22 +82,22 @@ func (s Schedule) within(p period, from, until time.Time) (time.Time, bool) {
 	return scheduledTime, found
 }
 
-// at is next for times, with the clock at an offset from UTC.
+// at is like next for absolute times, with the clock at an offset from UTC.
 func (r cronSpec) at(offset time.Duration, from, until time.Time) (time.Time, bool) {
-	reading, ok := r.next(from.Add(offset), until.Add(offset))
-	return reading.Add(-offset), ok
+	local, ok := r.next(from.Add(offset), until.Add(offset))
+	return local.Add(-offset), ok
 }
 
-// period is a time between two changes of the clock.
+// period is a time between two clock changes.
 type period struct {
-	// start is when it began, and end when it ends; zero: it always has, it never does.
+	// start and end bound the period; zero if it is unbounded.
 	start, end time.Time
-	// offset is how far the clock is ahead of UTC, and before how far it was until start.
+	// offset is the offset from UTC, before the one that applied until start.
 	offset, before time.Duration
 }
 
-// periodOf returns the period of a time at its location. Offsets are taken in whole
-// minutes; the last one that was not ended in 1972.
+// periodOf returns the period that contains a time at its location. Offsets are rounded
+// to whole minutes; the last offset with seconds was in use until 1972.
 func periodOf(t time.Time) period {
 	start, end := t.ZoneBounds()
 	if !end.IsZero() && !end.After(t) {

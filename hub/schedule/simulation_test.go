@@ -122,7 +122,7 @@ func (s *shop) prune() {
 		if plan.Blocked != "" || b.Pinned != "" || b.Locked || b.Foreign {
 			s.t.Fatalf("%+v is deleted; log:\n%s", b, s.log.String())
 		}
-		s.say("deletes %s: %s", v.Name, v.Why)
+		s.say("deletes %s: %s", v.Name, v.Reason)
 	}
 	gone := namesOf(plan.Delete)
 	s.backups = slices.DeleteFunc(slices.Clone(s.backups), func(b Backup) bool { return strings.Contains(gone, b.Name) })

@@ -51,7 +51,7 @@ func TestClocks(t *testing.T) {
 	}{
 		"agree":               {"2026-06-01T03:00:00Z", func(*input) {}, 4, v1.ReasonBackupsRecent, ""},
 		"differ":              {"2026-06-01T03:00:00Z", func(in *input) { in.skews["prod"] = -25 * 24 * time.Hour }, 0, v1.ReasonPruningHeld, old + `the clocks of the hub and of the CloudAccount "prod" differ by more than 5m0s`},
-		"not known":           {"2026-06-01T03:00:00Z", func(in *input) { in.skews = nil }, 0, v1.ReasonPruningHeld, old + `the clock of the CloudAccount "prod" is not known`},
+		"not known":           {"2026-06-01T03:00:00Z", func(in *input) { in.skews = nil }, 0, v1.ReasonPruningHeld, old + `the clock skew of the CloudAccount "prod" is unknown`},
 		"not known yet":       {"2026-06-01T03:00:00Z", func(in *input) { in.skews, in.settled = nil, false }, 0, v1.ReasonBackupsRecent, ""},
 		"differ, none is due": {"2026-05-26T03:00:00Z", func(in *input) { in.skews["prod"] = time.Hour }, 0, v1.ReasonBackupTooOld, ""},
 		"no account": {"2026-06-01T03:00:00Z", func(in *input) {

@@ -196,7 +196,7 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 		}
 	}
 	for _, d := range plan.Delete {
-		if err := r.delete(ctx, in.backup(d.Name), d.Why); client.IgnoreNotFound(err) != nil {
+		if err := r.delete(ctx, in.backup(d.Name), d.Reason); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
