@@ -16,46 +16,46 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// Codes of the errors that are made here.
+// Codes of the errors that this package returns.
 const (
-	// CodeUnknownAccount means that there is no such account, or that it was not set yet.
+	// CodeUnknownAccount means that the account does not exist, or was not set yet.
 	CodeUnknownAccount = "UnknownAccount"
-	// CodeRegionNotAllowed means that the account's spec.regions leaves the region out.
+	// CodeRegionNotAllowed means that spec.regions does not include the region.
 	CodeRegionNotAllowed = "RegionNotAllowed"
-	// CodeProviderMissing means that this build has no adapter for the provider.
+	// CodeProviderMissing means that the binary has no adapter for the provider.
 	CodeProviderMissing = "ProviderMissing"
 	// CodeNoBucket means that the account has no spec.objectStorage.
 	CodeNoBucket = "NoObjectStorage"
-	// CodeInvalidBucket means that no bucket can be what the account says of it. That is
-	// for people to mend, and nothing is wrong with what is to go there.
+	// CodeInvalidBucket means that spec.objectStorage is invalid. A user must correct it.
 	CodeInvalidBucket = "InvalidObjectStorage"
-	// CodePaced means that the account's own budget is spent. Nothing was sent.
+	// CodePaced means that the rate limit of the account is exceeded. No request was sent.
 	CodePaced = "Paced"
 )
 
-// opConnect is the operation of the errors that are made here.
+// opConnect is the operation named in the errors that this package returns.
 const opConnect = "Connect"
 
-// Options are what accounts work with.
+// Options configure Accounts.
 type Options struct {
-	// Registry says how to connect to each provider. Required.
+	// Registry has a constructor of sessions for each provider. Required.
 	Registry cloud.Registry
-	// Buckets says how to connect to the buckets of each provider; nil: of none.
+	// Buckets has a constructor of buckets for each provider. May be nil.
 	Buckets cloud.Buckets
-	// Token makes tokens of the hub's ServiceAccount, for federated credentials; nil
-	// where the hub has none.
+	// Token issues tokens of the hub's ServiceAccount, for federated credentials; nil if
+	// the hub has none.
 	Token cloud.TokenSource
 	// HTTP sends requests; the default is a NewTransport() for each account.
 	HTTP http.RoundTripper
-	// Clock tells the time; the default is the real one.
+	// Clock is the real clock by default.
 	Clock clock.Clock
-	// Requests counts requests by provider, account and outcome (see NewRequests); the
-	// default is a counter that nobody reads.
+	// Requests counts requests by provider, account and outcome; see NewRequests. The
+	// default is a counter that is not registered.
 	Requests *prometheus.CounterVec
 }
 
-// Accounts are the accounts that sessions and buckets are made for. Its methods may be
-// called at the same time, and none waits for a network.
+// Accounts holds the sessions and buckets of all accounts. It is safe for concurrent use.
+// Its methods do not send requests, except as the adapters of providers do when they
+// connect.
 type Accounts struct {
 	options Options
 
@@ -63,22 +63,22 @@ type Accounts struct {
 	byName map[string]*account
 }
 
-// account is what is known of one.
+// account is the state of one CloudAccount.
 type account struct {
 	spec   v1.CloudAccountSpec
 	secret map[string][]byte
-	// http is the account's own, so that connections that hang are nobody else's.
+	// http is not shared with other accounts.
 	http http.RoundTripper
-	// sessions and budgets are by region.
+	// sessions and budgets are keyed by region.
 	sessions map[string]cloud.Session
 	budgets  map[string]*budget
-	// bucket is nil until it is asked for.
+	// bucket is nil until first use.
 	bucket       *Bucket
 	bucketBudget *budget
 	clock        *providerClock
 }
 
-// New makes accounts without any.
+// New returns an empty Accounts.
 func New(o Options) *Accounts {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -89,7 +89,7 @@ func New(o Options) *Accounts {
 	return &Accounts{options: o, byName: map[string]*account{}}
 }
 
-// Set says what an account is now. It tells whether anything changed.
+// Set adds or changes an account, and reports whether anything changed.
 func (a *Accounts) Set(name string, spec v1.CloudAccountSpec, secret map[string][]byte) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,8 +104,7 @@ func (a *Accounts) Set(name string, spec v1.CloudAccountSpec, secret map[string]
 	}
 	switch {
 	case known:
-		// What is left of the budgets is the provider's view, and no matter of
-		// credentials; nor are connections.
+		// The rate limits, connections and clock skew do not depend on the credentials.
 		next.budgets, next.bucketBudget, next.http, next.clock = last.budgets, last.bucketBudget, last.http, last.clock
 	case a.options.HTTP != nil:
 		next.http = a.options.HTTP
@@ -124,7 +123,8 @@ func (a *Accounts) Remove(name string) {
 }
 
 // Session returns the session of an account in a region. Errors are *cloud.Error: Invalid
-// for what the account's spec rules out, NotFound while the account is not known.
+// if the account's spec excludes the region or provider, NotFound while the account is
+// unknown.
 func (a *Accounts) Session(ctx context.Context, name, region string) (cloud.Session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -143,26 +143,26 @@ func (a *Accounts) Session(ctx context.Context, name, region string) (cloud.Sess
 	return session, nil
 }
 
-func (a *Accounts) connect(ctx context.Context, name, region string, of *account) (cloud.Session, error) {
-	if len(of.spec.Regions) > 0 && !slices.Contains(of.spec.Regions, region) {
-		return cloud.Session{}, of.refuse(CodeRegionNotAllowed, "region %q is not in spec.regions of CloudAccount %q", region, name)
+func (a *Accounts) connect(ctx context.Context, name, region string, acc *account) (cloud.Session, error) {
+	if len(acc.spec.Regions) > 0 && !slices.Contains(acc.spec.Regions, region) {
+		return cloud.Session{}, acc.invalidf(CodeRegionNotAllowed, "region %q is not in spec.regions of CloudAccount %q", region, name)
 	}
-	connect, built := a.options.Registry[of.spec.Provider]
+	connect, built := a.options.Registry[acc.spec.Provider]
 	if !built {
-		return cloud.Session{}, of.refuse(CodeProviderMissing, "this hub was built without the provider %s", of.spec.Provider)
+		return cloud.Session{}, acc.invalidf(CodeProviderMissing, "this hub was built without the provider %s", acc.spec.Provider)
 	}
-	config := a.config(name, of, of.http)
+	config := a.config(name, acc, acc.http)
 	config.Region = region
 	session, err := connect(ctx, config)
 	if err != nil {
 		return cloud.Session{}, fmt.Errorf("connecting to CloudAccount %q in region %q: %w", name, region, err)
 	}
-	paced, known := of.budgets[region]
+	paced, known := acc.budgets[region]
 	if !known {
 		paced = newBudget()
-		of.budgets[region] = paced
+		acc.budgets[region] = paced
 	}
-	return paced.wrap(session, of.spec.Provider, a.options.Clock), nil
+	return paced.wrap(session, acc.spec.Provider, a.options.Clock), nil
 }
 
 func (a *Accounts) find(name string) (*account, error) {
@@ -176,22 +176,22 @@ func (a *Accounts) find(name string) (*account, error) {
 	return found, nil
 }
 
-// config is what connections of an account are made from, in no region.
-func (a *Accounts) config(name string, of *account, transport http.RoundTripper) cloud.Config {
+// config returns the configuration of an account's connections, without a region.
+func (a *Accounts) config(name string, acc *account, transport http.RoundTripper) cloud.Config {
 	return cloud.Config{
-		Account: name, Endpoint: of.spec.Endpoint, Spec: of.spec, Secret: of.secret,
+		Account: name, Endpoint: acc.spec.Endpoint, Spec: acc.spec, Secret: acc.secret,
 		Token: a.options.Token, Clock: a.options.Clock,
 		HTTP: &http.Client{Transport: counted{
-			next:  dated{next: transport, clock: of.clock},
-			count: a.options.Requests.MustCurryWith(prometheus.Labels{"provider": string(of.spec.Provider), "account": name}),
+			next:  dated{next: transport, clock: acc.clock},
+			count: a.options.Requests.MustCurryWith(prometheus.Labels{"provider": string(acc.spec.Provider), "account": name}),
 		}},
 	}
 }
 
-// refuse is an error about what the account's spec rules out.
-func (of *account) refuse(code, format string, args ...any) error {
+// invalidf returns an error of class Invalid.
+func (acc *account) invalidf(code, format string, args ...any) error {
 	return &cloud.Error{
-		Class: cloud.ClassInvalid, Provider: of.spec.Provider, Op: opConnect, Code: code,
+		Class: cloud.ClassInvalid, Provider: acc.spec.Provider, Op: opConnect, Code: code,
 		Message: fmt.Sprintf(format, args...),
 	}
 }

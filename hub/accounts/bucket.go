@@ -17,32 +17,32 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// Bucket is the bucket of an account: spec.objectStorage.
+// Bucket gives access to the bucket of an account, spec.objectStorage.
 type Bucket struct {
-	// Objects are what is in it below Prefix, paced by a budget of the bucket's own.
+	// Objects accesses the objects below Prefix, with the bucket's own rate limit.
 	cloud.Objects
-	// Name is that of the bucket or container.
+	// Name is the name of the bucket or container.
 	Name string
-	// Prefix is what the account puts before all keys; it is in no key of Objects.
+	// Prefix is prepended to all keys; the keys of Objects do not include it.
 	Prefix string
-	// CABundle is what the certificate of the bucket's endpoint is verified with, as PEM;
-	// nil: the authorities that everybody trusts.
+	// CABundle verifies the certificate of the bucket's endpoint, in PEM; nil for the
+	// system's root certificates.
 	CABundle []byte
-	// Provider is the account's.
+	// Provider is the provider of the account.
 	Provider v1.Provider
-	// Location tells buckets of one name apart, and what the account has in one under
-	// another prefix: where it is, and Prefix.
+	// Location distinguishes buckets of the same name by endpoint, and prefixes within a
+	// bucket.
 	Location string
 }
 
-// Has tells whether a dump that was sent is where the account looks for it by now.
+// Has reports whether an uploaded dump is in this bucket, at its current location.
 func (b Bucket) Has(o *v1.DumpObject) bool {
 	return o.Bucket == b.Name && (o.Location == "" || o.Location == b.Location)
 }
 
-// Bucket returns the bucket of an account. Errors are *cloud.Error: Unsupported, with
-// CodeNoBucket, for an account without one; Invalid, with CodeInvalidBucket, for what is
-// wrong with its bucket; else as those of Session.
+// Bucket returns the bucket of an account. Errors are *cloud.Error: Unsupported with
+// CodeNoBucket if the account has none; Invalid with CodeInvalidBucket if its
+// configuration is invalid; otherwise as for Session.
 func (a *Accounts) Bucket(ctx context.Context, name string) (Bucket, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -61,37 +61,38 @@ func (a *Accounts) Bucket(ctx context.Context, name string) (Bucket, error) {
 	return bucket, nil
 }
 
-func (a *Accounts) open(ctx context.Context, name string, of *account) (Bucket, error) {
-	storage := of.spec.ObjectStorage
+func (a *Accounts) open(ctx context.Context, name string, acc *account) (Bucket, error) {
+	storage := acc.spec.ObjectStorage
 	if storage == nil {
 		return Bucket{}, &cloud.Error{
-			Class: cloud.ClassUnsupported, Provider: of.spec.Provider, Op: opConnect, Code: CodeNoBucket,
+			Class: cloud.ClassUnsupported, Provider: acc.spec.Provider, Op: opConnect, Code: CodeNoBucket,
 			Message: fmt.Sprintf("CloudAccount %q has no spec.objectStorage", name),
 		}
 	}
-	open, built := a.options.Buckets[of.spec.Provider]
+	open, built := a.options.Buckets[acc.spec.Provider]
 	if !built {
-		return Bucket{}, of.refuse(CodeProviderMissing, "this hub was built without the buckets of the provider %s", of.spec.Provider)
+		return Bucket{}, acc.invalidf(CodeProviderMissing, "this hub was built without the buckets of the provider %s", acc.spec.Provider)
 	}
-	transport, err := storageTransport(of.http, storage)
+	transport, err := storageTransport(acc.http, storage)
 	if err != nil {
-		return Bucket{}, of.refuse(CodeInvalidBucket, "CloudAccount %q: %v", name, err)
+		return Bucket{}, acc.invalidf(CodeInvalidBucket, "CloudAccount %q: %v", name, err)
 	}
-	objects, err := open(ctx, a.config(name, of, transport))
+	objects, err := open(ctx, a.config(name, acc, transport))
 	if e, is := errors.AsType[*cloud.Error](err); is && e.Class == cloud.ClassInvalid {
-		return Bucket{}, of.refuse(CodeInvalidBucket, "%s", e.Message)
+		return Bucket{}, acc.invalidf(CodeInvalidBucket, "%s", e.Message)
 	}
 	if err != nil {
 		return Bucket{}, fmt.Errorf("connecting to the bucket of CloudAccount %q: %w", name, err)
 	}
-	p := pacer{budget: of.bucketBudget, provider: of.spec.Provider, clock: a.options.Clock}
+	p := pacer{budget: acc.bucketBudget, provider: acc.spec.Provider, clock: a.options.Clock}
 	return Bucket{
 		Objects: pacedObjects{p, objects}, Name: storage.Bucket, Prefix: storage.Prefix,
-		CABundle: storage.CABundle, Provider: of.spec.Provider, Location: location(of.spec.Provider, storage),
+		CABundle: storage.CABundle, Provider: acc.spec.Provider, Location: location(acc.spec.Provider, storage),
 	}, nil
 }
 
-// location is the same for as long as objects are found under the same keys.
+// location returns a string that changes only if objects are no longer found under the
+// same keys.
 func location(provider v1.Provider, s *v1.ObjectStorage) string {
 	at := string(provider) + ":"
 	if s.Endpoint != "" {
@@ -100,19 +101,19 @@ func location(provider v1.Provider, s *v1.ObjectStorage) string {
 	return path.Join("/", s.StorageAccount, s.Bucket, s.Prefix) + " at " + at
 }
 
-// storageTransport returns what requests about a bucket are sent with: connections that
-// the account's other requests do not wait for. A transport that is not ours to clone is
-// used as it is.
+// storageTransport returns the transport for requests to a bucket, with connections that
+// are separate from the account's others. A transport other than *http.Transport is used
+// unchanged.
 func storageTransport(next http.RoundTripper, storage *v1.ObjectStorage) (http.RoundTripper, error) {
 	var roots *x509.CertPool
 	if len(storage.CABundle) > 0 {
 		roots = x509.NewCertPool()
 		if !roots.AppendCertsFromPEM(storage.CABundle) {
-			return nil, errors.New("spec.objectStorage.caBundle holds no certificate: it must be PEM")
+			return nil, errors.New("spec.objectStorage.caBundle contains no PEM certificate")
 		}
 	}
-	transport, ours := next.(*http.Transport)
-	if !ours {
+	transport, clonable := next.(*http.Transport)
+	if !clonable {
 		return next, nil
 	}
 	own := transport.Clone()
@@ -121,29 +122,29 @@ func storageTransport(next http.RoundTripper, storage *v1.ObjectStorage) (http.R
 	}
 	endpoint, err := url.Parse(storage.Endpoint)
 	if err != nil {
-		return nil, fmt.Errorf("spec.objectStorage.endpoint is no URL: %w", err)
+		return nil, fmt.Errorf("parsing spec.objectStorage.endpoint: %w", err)
 	}
 	trusting := transport.Clone()
 	if trusting.TLSClientConfig == nil {
 		trusting.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	trusting.TLSClientConfig.RootCAs = roots
-	return byHost{host: endpoint.Hostname(), there: trusting, elsewhere: own}, nil
+	return byHost{host: endpoint.Hostname(), toHost: trusting, other: own}, nil
 }
 
-// byHost sends requests to a host, or to what is below it, another way than others: who
-// vouches for a bucket's endpoint does not vouch for where tokens are exchanged.
+// byHost uses one transport for requests to a host and its subdomains, and another for
+// all others, so that a private certificate authority is not trusted for token endpoints.
 type byHost struct {
-	host             string
-	there, elsewhere http.RoundTripper
+	host          string
+	toHost, other http.RoundTripper
 }
 
-// RoundTrip sends a request.
+// RoundTrip implements http.RoundTripper.
 func (b byHost) RoundTrip(r *http.Request) (*http.Response, error) {
 	if name := r.URL.Hostname(); name == b.host || strings.HasSuffix(name, "."+b.host) {
-		return b.there.RoundTrip(r)
+		return b.toHost.RoundTrip(r)
 	}
-	return b.elsewhere.RoundTrip(r)
+	return b.other.RoundTrip(r)
 }
 
 type pacedObjects struct {
@@ -151,7 +152,7 @@ type pacedObjects struct {
 	next cloud.Objects
 }
 
-// SignRequests takes a read: all that it may send is for a token.
+// SignRequests counts as a read: it only sends requests for tokens.
 func (p pacedObjects) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
 	if err := p.take("SignRequests", p.reads); err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func (p pacedObjects) SignRequests(ctx context.Context, wanted []cloud.ObjectReq
 	return p.next.SignRequests(ctx, wanted, life)
 }
 
-// PutObject takes a change.
+// PutObject counts as a change.
 func (p pacedObjects) PutObject(ctx context.Context, key string, content []byte) error {
 	if err := p.take("PutObject", p.changes); err != nil {
 		return err
@@ -167,7 +168,7 @@ func (p pacedObjects) PutObject(ctx context.Context, key string, content []byte)
 	return p.next.PutObject(ctx, key, content)
 }
 
-// GetObject takes a read.
+// GetObject counts as a read.
 func (p pacedObjects) GetObject(ctx context.Context, key string, limit int64) ([]byte, error) {
 	if err := p.take("GetObject", p.reads); err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func (p pacedObjects) GetObject(ctx context.Context, key string, limit int64) ([
 	return p.next.GetObject(ctx, key, limit)
 }
 
-// ListObjects takes a read.
+// ListObjects counts as a read.
 func (p pacedObjects) ListObjects(ctx context.Context, prefix string) iter.Seq2[cloud.Object, error] {
 	if err := p.take("ListObjects", p.reads); err != nil {
 		return func(yield func(cloud.Object, error) bool) { yield(cloud.Object{}, err) }
@@ -183,7 +184,7 @@ func (p pacedObjects) ListObjects(ctx context.Context, prefix string) iter.Seq2[
 	return p.next.ListObjects(ctx, prefix)
 }
 
-// DeleteObject takes a change.
+// DeleteObject counts as a change.
 func (p pacedObjects) DeleteObject(ctx context.Context, key string) error {
 	if err := p.take("DeleteObject", p.changes); err != nil {
 		return err

@@ -96,7 +96,7 @@ func TestRefusedBuckets(t *testing.T) {
 		"no bucket":         {"none", cloud.ClassUnsupported, CodeNoBucket, "spec.objectStorage"},
 		"not built":         {"unbuilt", cloud.ClassInvalid, CodeProviderMissing, "gcp"},
 		"bad configuration": {"bad", cloud.ClassInvalid, CodeInvalidBucket, "no such key"},
-		"no PEM":            {"no PEM", cloud.ClassInvalid, CodeInvalidBucket, "spec.objectStorage.caBundle holds no certificate"},
+		"no PEM":            {"no PEM", cloud.ClassInvalid, CodeInvalidBucket, "spec.objectStorage.caBundle contains no PEM certificate"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestWhatIsBelowTheEndpointIsTheEndpoint(t *testing.T) {
 	via := func(way string) http.RoundTripper {
 		return roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New(way) })
 	}
-	b := byHost{host: "s3.example.com", there: via("there"), elsewhere: via("elsewhere")}
+	b := byHost{host: "s3.example.com", toHost: via("there"), other: via("elsewhere")}
 	for url, want := range map[string]string{
 		"https://s3.example.com/dumps":       "there",
 		"https://dumps.s3.example.com:9000/": "there",

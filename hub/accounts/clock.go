@@ -10,18 +10,18 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// clockMemory is how long a provider's clock is known after a response. Accounts are
-// verified every hour.
+// clockMemory is how long a measured clock skew is valid. Accounts are verified every
+// hour.
 const clockMemory = 2 * time.Hour
 
-// reading is what a host said its time was.
+// reading is the time of a host.
 type reading struct {
-	// date is the host's time when the hub's was at.
+	// date is the host's time, and at the hub's, of the same moment.
 	date, at time.Time
 }
 
-// providerClock remembers the clocks of the hosts that an account's requests go to. It is
-// safe for concurrent use.
+// providerClock records the clocks of the hosts that an account's requests are sent to.
+// It is safe for concurrent use.
 type providerClock struct {
 	clock clock.PassiveClock
 
@@ -33,8 +33,8 @@ func newProviderClock(c clock.PassiveClock) *providerClock {
 	return &providerClock{clock: c, byHost: map[string]reading{}}
 }
 
-// note remembers the time in a response.
-func (p *providerClock) note(from *url.URL, header http.Header) {
+// record stores the time of a response.
+func (p *providerClock) record(from *url.URL, header http.Header) {
 	date, err := http.ParseTime(header.Get("Date"))
 	if err != nil || !trusted(from) {
 		return
@@ -44,9 +44,9 @@ func (p *providerClock) note(from *url.URL, header http.Header) {
 	p.byHost[from.Host] = reading{date: date, at: p.clock.Now()}
 }
 
-// skew returns how far the clock that is off most is ahead of the hub's; negative: behind.
-// Time that has passed since a response is measured by the monotonic clock, so that a hub
-// whose clock is set meanwhile knows.
+// skew returns the largest skew of a host relative to the hub; negative if the host is
+// behind. The age of a measurement is computed with the monotonic clock, so that setting
+// the hub's clock shows as skew.
 func (p *providerClock) skew() (ahead time.Duration, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,9 +64,9 @@ func (p *providerClock) skew() (ahead time.Duration, known bool) {
 	return ahead, known
 }
 
-// trusted reports whether a URL's host tells the provider's time: it is reached over TLS, or
-// on a loopback address, as endpoints may be. Metadata services answer over plain HTTP, by the
-// clock of the hub's own machine.
+// trusted reports whether the Date header of a host can be trusted: it is reached over
+// TLS, or on a loopback address, as endpoints may be. Metadata services use plain HTTP
+// and the clock of the hub's own node.
 func trusted(u *url.URL) bool {
 	if u.Scheme == "https" || u.Hostname() == "localhost" {
 		return true
@@ -75,23 +75,23 @@ func trusted(u *url.URL) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// dated notes the time in each response.
+// dated is a http.RoundTripper that records the time of each response.
 type dated struct {
 	next  http.RoundTripper
 	clock *providerClock
 }
 
-// RoundTrip sends a request.
+// RoundTrip implements http.RoundTripper.
 func (d dated) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := d.next.RoundTrip(r)
 	if err == nil {
-		d.clock.note(r.URL, response.Header)
+		d.clock.record(r.URL, response.Header)
 	}
 	return response, err
 }
 
-// Skew returns how far the clock of an account's provider is ahead of the hub's, negative if
-// it is behind. It is not known when no response has told in the last two hours.
+// Skew returns how far the clock of an account's provider is ahead of the hub's; negative
+// if behind. It is unknown if no response was received in the last two hours.
 func (a *Accounts) Skew(name string) (ahead time.Duration, known bool) {
 	a.mu.Lock()
 	found := a.byName[name]

@@ -66,24 +66,24 @@ func TestWhoseClock(t *testing.T) {
 	t.Parallel()
 	s := newStage()
 	c := newProviderClock(s.clock)
-	note := func(from, date string) {
+	record := func(from, date string) {
 		t.Helper()
 		u, err := url.Parse(from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.note(u, http.Header{"Date": {date}})
+		c.record(u, http.Header{"Date": {date}})
 	}
 	at := func(off time.Duration) string { return s.clock.Now().Add(off).UTC().Format(http.TimeFormat) }
-	note("http://169.254.169.254/latest/api/token", at(0))
-	note("http://metadata.google.internal/token", at(0))
-	note("https://ec2.eu-west-1.amazonaws.com/", "yesterday")
+	record("http://169.254.169.254/latest/api/token", at(0))
+	record("http://metadata.google.internal/token", at(0))
+	record("https://ec2.eu-west-1.amazonaws.com/", "yesterday")
 	if _, known := c.skew(); known {
 		t.Error("the time is known from those who do not tell the provider's")
 	}
-	note("https://ec2.eu-west-1.amazonaws.com/", at(time.Second))
-	note("https://s3.eu-west-1.amazonaws.com/", at(-time.Hour))
-	note("https://sts.amazonaws.com/", at(time.Minute))
+	record("https://ec2.eu-west-1.amazonaws.com/", at(time.Second))
+	record("https://s3.eu-west-1.amazonaws.com/", at(-time.Hour))
+	record("https://sts.amazonaws.com/", at(time.Minute))
 	if got, known := c.skew(); got != -time.Hour || !known {
 		t.Errorf("%s ahead, known %t", got, known)
 	}

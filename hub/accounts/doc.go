@@ -1,31 +1,32 @@
-// Package accounts keeps the hub's sessions in the clouds, and its buckets there.
+// Package accounts provides sessions with cloud providers, and access to buckets, for
+// the hub's CloudAccounts.
 //
 // # What
 //
-//   - Accounts is told of each CloudAccount with its credentials (Set, Remove) and hands
-//     out sessions, one for each account and region, and the account's bucket, made when
-//     first asked for.
-//   - A change of an account, or of its Secret, makes its next sessions anew, and its
-//     bucket; what runs on the old ones ends as it would have.
-//   - Each account has a budget of its own in each region, and one for its bucket: one
-//     part for reads and one for changes, below what the providers allow. A call that
-//     would have to wait is Throttled at once, with the time to wait: nobody is held up,
-//     and no request sent.
+//   - The CloudAccount controller adds, changes and removes accounts with their
+//     credentials (Set, Remove). Accounts returns one session for each account and
+//     region, and the account's bucket, created on first use.
+//   - After a change of an account or of its Secret, new sessions and a new bucket are
+//     created on the next use. Calls in progress finish with the old ones.
+//   - Each account has a rate limit per region, and one for its bucket, with separate
+//     limits for reads and changes, below the limits of the providers. A call that
+//     exceeds it fails immediately as Throttled with the time to wait, and sends no
+//     request.
 //   - Requests are counted by account and outcome.
-//   - Skew compares the hub's clock with the provider's, by the Date of responses.
+//   - Skew compares the hub's clock with the provider's, by the Date header of responses.
 //
 // # Not
 //
-// No CloudAccount is read or written here, and no Secret: that is the controller's. No
-// retries: callers decide by the class of the error.
+// The package reads and writes no CloudAccounts or Secrets: the controller does. It
+// does not retry: callers decide by the class of the error.
 //
 // # Trade-offs
 //
-//   - Each account has connections of its own, although accounts of one provider share
-//     hosts: the bound on connections must not make one wait for another that hangs.
-//   - A bucket has connections of its own again. Its endpoint may be a service in a
-//     cellar, behind authorities of its own, and these are trusted for nothing else: a
-//     request to another host, where tokens are exchanged, is verified as ever.
-//   - Secrets are kept in memory as long as their account is, since sessions renew their
-//     tokens with them.
+//   - Accounts do not share connections, even with the same provider, so that an account
+//     whose connections hang does not exhaust the connection limit of another.
+//   - A bucket has separate connections again. Its endpoint may be on premises and use a
+//     private certificate authority, which is trusted for that endpoint only: requests to
+//     other hosts, such as token endpoints, are verified as usual.
+//   - Secrets are kept in memory as long as their account exists, because sessions use
+//     them to renew tokens.
 package accounts

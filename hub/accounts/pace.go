@@ -12,9 +12,9 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// Rates are what one account may ask for in one region, and of its bucket, per second,
-// and at once. They stay below the providers' own bounds, which people and drivers share:
-// EC2 refills 20 reads and 5 changes a second, Google Cloud, Azure and buckets allow more.
+// Rate limits of one account in one region, and of its bucket, per second and as burst.
+// They stay below the providers' limits, which users and CSI drivers share: EC2 allows 20
+// reads and 5 changes a second; Google Cloud, Azure and buckets allow more.
 const (
 	readsPerSecond   = 10
 	readsAtOnce      = 50
@@ -22,7 +22,7 @@ const (
 	changesAtOnce    = 20
 )
 
-// budget is that of one account in one region, or of its bucket.
+// budget is the rate limit of one account in one region, or of its bucket.
 type budget struct {
 	reads, changes *rate.Limiter
 }
@@ -34,7 +34,7 @@ func newBudget() *budget {
 	}
 }
 
-// wrap returns a session whose calls take from the budget.
+// wrap returns a session that enforces the rate limit.
 func (b *budget) wrap(s cloud.Session, provider v1.Provider, c clock.PassiveClock) cloud.Session {
 	p := pacer{budget: b, provider: provider, clock: c}
 	return cloud.Session{
@@ -44,7 +44,7 @@ func (b *budget) wrap(s cloud.Session, provider v1.Provider, c clock.PassiveCloc
 	}
 }
 
-// pacer takes from a budget, or refuses.
+// pacer enforces a rate limit without blocking.
 type pacer struct {
 	*budget
 	provider v1.Provider
@@ -61,7 +61,7 @@ func (p pacer) take(op string, from *rate.Limiter) error {
 	reservation.CancelAt(now)
 	return &cloud.Error{
 		Class: cloud.ClassThrottled, Provider: p.provider, Op: op, Code: CodePaced,
-		Message: "the account is asked for much at once; this waits for its turn", RetryAfter: max(wait, time.Second),
+		Message: "the hub's rate limit for the account is exceeded", RetryAfter: max(wait, time.Second),
 	}
 }
 
@@ -70,7 +70,7 @@ type pacedSnapshots struct {
 	next cloud.Snapshots
 }
 
-// EnsureSnapshot takes a change if a request may be sent, else a read.
+// EnsureSnapshot counts as a change if a request may be sent, otherwise as a read.
 func (p pacedSnapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (cloud.Snapshot, error) {
 	if err := p.take("EnsureSnapshot", p.either(spec.MaySend)); err != nil {
 		return cloud.Snapshot{}, err
@@ -78,7 +78,7 @@ func (p pacedSnapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotS
 	return p.next.EnsureSnapshot(ctx, spec)
 }
 
-// EnsureCopy takes a change if a request may be sent, else a read.
+// EnsureCopy counts as a change if a request may be sent, otherwise as a read.
 func (p pacedSnapshots) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Snapshot, error) {
 	if err := p.take("EnsureCopy", p.either(spec.MaySend)); err != nil {
 		return cloud.Snapshot{}, err
@@ -86,7 +86,7 @@ func (p pacedSnapshots) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cl
 	return p.next.EnsureCopy(ctx, spec)
 }
 
-// GetSnapshot takes a read.
+// GetSnapshot counts as a read.
 func (p pacedSnapshots) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (cloud.Snapshot, error) {
 	if err := p.take("GetSnapshot", p.reads); err != nil {
 		return cloud.Snapshot{}, err
@@ -94,7 +94,7 @@ func (p pacedSnapshots) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) 
 	return p.next.GetSnapshot(ctx, ref)
 }
 
-// ListSnapshots takes a read.
+// ListSnapshots counts as a read.
 func (p pacedSnapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq2[cloud.Snapshot, error] {
 	if err := p.take("ListSnapshots", p.reads); err != nil {
 		return func(yield func(cloud.Snapshot, error) bool) { yield(cloud.Snapshot{}, err) }
@@ -102,7 +102,7 @@ func (p pacedSnapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) it
 	return p.next.ListSnapshots(ctx, owner)
 }
 
-// DeleteSnapshot takes a change.
+// DeleteSnapshot counts as a change.
 func (p pacedSnapshots) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, owner cloud.Owner) error {
 	if err := p.take("DeleteSnapshot", p.changes); err != nil {
 		return err
@@ -115,7 +115,7 @@ type pacedVolumes struct {
 	next cloud.Volumes
 }
 
-// DescribeVolume takes a read.
+// DescribeVolume counts as a read.
 func (p pacedVolumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (cloud.Volume, error) {
 	if err := p.take("DescribeVolume", p.reads); err != nil {
 		return cloud.Volume{}, err
@@ -123,7 +123,7 @@ func (p pacedVolumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (
 	return p.next.DescribeVolume(ctx, ref)
 }
 
-// EnsureVolume takes a change.
+// EnsureVolume counts as a change.
 func (p pacedVolumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud.Volume, error) {
 	if err := p.take("EnsureVolume", p.changes); err != nil {
 		return cloud.Volume{}, err
@@ -131,7 +131,7 @@ func (p pacedVolumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (
 	return p.next.EnsureVolume(ctx, spec)
 }
 
-// DeleteVolume takes a change.
+// DeleteVolume counts as a change.
 func (p pacedVolumes) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner cloud.Owner) error {
 	if err := p.take("DeleteVolume", p.changes); err != nil {
 		return err
@@ -144,7 +144,7 @@ type pacedAccess struct {
 	next cloud.Access
 }
 
-// Identity takes a read.
+// Identity counts as a read.
 func (p pacedAccess) Identity(ctx context.Context) (cloud.Identity, error) {
 	if err := p.take("Identity", p.reads); err != nil {
 		return cloud.Identity{}, err
@@ -152,7 +152,7 @@ func (p pacedAccess) Identity(ctx context.Context) (cloud.Identity, error) {
 	return p.next.Identity(ctx)
 }
 
-// Preflight takes a read.
+// Preflight counts as a read.
 func (p pacedAccess) Preflight(ctx context.Context, owner cloud.Owner) ([]cloud.PermissionCheck, error) {
 	if err := p.take("Preflight", p.reads); err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ const (
 	connectionsHost = 16
 )
 
-// NewTransport returns what requests are sent with: each step of a request has a
-// deadline, and the machine's proxy settings hold.
+// NewTransport returns a transport with a timeout for each phase of a request. It uses
+// the proxy of the environment.
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -31,7 +31,7 @@ func NewTransport() *http.Transport {
 	}
 }
 
-// NewRequests returns the counter of requests to clouds.
+// NewRequests returns the counter of requests to cloud providers.
 func NewRequests() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "shopfleet_cloud_requests_total",
@@ -39,13 +39,13 @@ func NewRequests() *prometheus.CounterVec {
 	}, []string{"provider", "account", "outcome"})
 }
 
-// counted counts requests.
+// counted is a http.RoundTripper that counts requests.
 type counted struct {
 	next  http.RoundTripper
 	count *prometheus.CounterVec
 }
 
-// RoundTrip sends a request.
+// RoundTrip implements http.RoundTripper.
 func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(r)
 	outcome := "error"

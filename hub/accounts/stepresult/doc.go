@@ -1,12 +1,12 @@
-// Package stepresult says what an error of a cloud means to a controller: what to tell
-// people, whether to go on, and when.
+// Package stepresult maps errors of cloud providers to what a controller does next: the
+// condition to report, whether to continue, and when to retry.
 //
 // # What
 //
-// A Verdict is what stands in the way of an object; Judge makes one of an error by its
-// class alone. Messages are the same for the same trouble, since they end up in a status.
+// A Result is the outcome of a step that cannot continue. FromError derives it from the
+// class of an error. Messages are deterministic, because they are written to a status.
 //
 // # Not
 //
-// No status is written here, and nothing is retried.
+// The package writes no status and retries nothing.
 package stepresult

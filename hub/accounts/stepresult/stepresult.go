@@ -11,71 +11,71 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts"
 )
 
-// How long to wait for what nothing tells us about.
+// Intervals of polling and retries.
 const (
 	PollFirst = 5 * time.Second
 	pollLast  = time.Minute
-	// Transient is for what goes by itself, Refused for what people must end, Quota for
-	// what empties slowly, Member for a member that does not answer.
+	// Transient is for errors that pass without intervention, Refused for those that need
+	// it, Quota for quotas, Member for a member that does not answer.
 	Transient = 10 * time.Second
 	Refused   = 5 * time.Minute
 	Quota     = 10 * time.Minute
 	Member    = 15 * time.Second
 )
 
-// Verdict is what stands in the way. The zero value is nothing.
+// Result is the outcome of a step. The zero value means that the step may continue.
 type Result struct {
-	// Reason and Message are for the condition Ready; empty reason: nothing stands in the way.
+	// Reason and Message are for the condition Ready. An empty Reason means that the step
+	// may continue.
 	Reason, Message string
-	// Fatal means that it will never succeed.
+	// Fatal means that retrying cannot succeed.
 	Fatal bool
-	// Wait is when to look again.
+	// Wait is when to retry.
 	Wait time.Duration
 }
 
-// Stops tells whether anything stands in the way.
+// Stops reports whether the step cannot continue.
 func (v Result) Stops() bool { return v.Reason != "" }
 
-// Fail is the end of what is tried.
+// Fail returns a fatal result.
 func Fail(reason, format string, args ...any) Result {
 	return Result{Reason: reason, Message: fmt.Sprintf(format, args...), Fatal: true}
 }
 
-// Hold is to be looked at again after a time.
+// Hold returns a result to retry after wait.
 func Hold(wait time.Duration, reason, format string, args ...any) Result {
 	return Result{Reason: reason, Message: fmt.Sprintf(format, args...), Wait: wait}
 }
 
-// Judge returns what an error of a cloud means. Messages are the same for the same
-// trouble: they end up in a status. It goes by the class alone, but for the codes that
-// the hub itself gives.
+// FromError returns the result for an error of a cloud provider. It considers the class
+// of the error, and the codes that package accounts defines.
 func FromError(err error, what string) Result {
 	var e *cloud.Error
 	if !errors.As(err, &e) {
-		return Hold(Transient, v1.ReasonCloudUnavailable, "%s: the cloud could not be asked", what)
+		return Hold(Transient, v1.ReasonCloudUnavailable, "%s: the request to the cloud provider failed", what)
 	}
 	wait := max(e.RetryAfter, Transient)
 	switch e.Class {
 	case cloud.ClassThrottled:
-		return Hold(wait, v1.ReasonThrottled, "%s: the provider asks to wait%s", what, code(e))
+		return Hold(wait, v1.ReasonThrottled, "%s: the provider throttles requests%s", what, code(e))
 	case cloud.ClassTransient:
 		return Hold(wait, v1.ReasonCloudUnavailable, "%s: the provider does not answer", what)
 	case cloud.ClassAmbiguous:
-		return Hold(wait, v1.ReasonRetrying, "%s: the answer was lost; looking for what came of it", what)
+		return Hold(wait, v1.ReasonRetrying, "%s: the response was lost; checking the result", what)
 	case cloud.ClassQuota:
-		return Hold(max(wait, Quota), v1.ReasonQuotaExceeded, "%s: a quota of the account is reached%s", what, code(e))
+		return Hold(max(wait, Quota), v1.ReasonQuotaExceeded, "%s: a quota of the account is exhausted%s", what, code(e))
 	case cloud.ClassAuthExpired:
 		return Hold(Refused, v1.ReasonAccountNotReady, "%s: the provider does not accept the credentials%s", what, code(e))
 	case cloud.ClassDenied:
-		return Hold(Refused, v1.ReasonCloudRefused, "%s: the provider refuses it%s", what, code(e))
+		return Hold(Refused, v1.ReasonCloudRefused, "%s: the provider denies permission%s", what, code(e))
 	case cloud.ClassInUse, cloud.ClassLocked:
-		return Hold(Quota, v1.ReasonInUse, "%s: the provider holds it%s", what, code(e))
+		return Hold(Quota, v1.ReasonInUse, "%s: the resource is in use or locked%s", what, code(e))
 	case cloud.ClassNotFound:
 		if e.Code == accounts.CodeUnknownAccount {
-			// Asking costs nothing, and a hub that has just started knows none yet.
+			// The account may be set soon, after a start of the hub.
 			return Hold(PollFirst, v1.ReasonAccountNotFound, "%s", e.Message)
 		}
-		return Fail(v1.ReasonSnapshotMissing, "%s: it is not there%s", what, code(e))
+		return Fail(v1.ReasonSnapshotMissing, "%s: the resource does not exist%s", what, code(e))
 	case cloud.ClassConflict:
 		return Fail(v1.ReasonVolumeChanged, "%s: %s", what, e.Message)
 	default:
@@ -92,7 +92,8 @@ func FromError(err error, what string) Result {
 // maxMessage bounds a message in a status, in bytes.
 const maxMessage = 1024
 
-// Clip shortens a message to what a status takes, 1024 bytes, between characters.
+// Clip truncates a message to 1024 bytes, the limit of a status, without splitting a
+// character.
 func Clip(message string) string {
 	if len(message) <= maxMessage {
 		return message
@@ -107,7 +108,7 @@ func code(e *cloud.Error) string {
 	return " (" + e.Code + ")"
 }
 
-// Poll is how long to wait for what a cloud is doing, by how long it has been at it.
+// Poll returns when to poll an operation of a cloud provider, by its age.
 func Poll(age time.Duration) time.Duration {
 	return min(max(age/10, PollFirst), pollLast)
 }

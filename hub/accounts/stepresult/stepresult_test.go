@@ -25,23 +25,23 @@ func TestFromError(t *testing.T) {
 		fatal   bool
 		wait    time.Duration
 	}{
-		"throttled":          {of(cloud.ClassThrottled, "SlowDown", time.Minute), v1.ReasonThrottled, "x: the provider asks to wait (SlowDown)", false, time.Minute},
-		"throttled, no time": {of(cloud.ClassThrottled, "", 0), v1.ReasonThrottled, "x: the provider asks to wait", false, Transient},
+		"throttled":          {of(cloud.ClassThrottled, "SlowDown", time.Minute), v1.ReasonThrottled, "x: the provider throttles requests (SlowDown)", false, time.Minute},
+		"throttled, no time": {of(cloud.ClassThrottled, "", 0), v1.ReasonThrottled, "x: the provider throttles requests", false, Transient},
 		"transient":          {of(cloud.ClassTransient, "", 0), v1.ReasonCloudUnavailable, "x: the provider does not answer", false, Transient},
-		"ambiguous":          {of(cloud.ClassAmbiguous, "", 0), v1.ReasonRetrying, "x: the answer was lost; looking for what came of it", false, Transient},
-		"quota":              {of(cloud.ClassQuota, "SnapshotLimitExceeded", 0), v1.ReasonQuotaExceeded, "x: a quota of the account is reached (SnapshotLimitExceeded)", false, Quota},
-		"denied":             {of(cloud.ClassDenied, "ec2:DeleteSnapshot", 0), v1.ReasonCloudRefused, "x: the provider refuses it (ec2:DeleteSnapshot)", false, Refused},
+		"ambiguous":          {of(cloud.ClassAmbiguous, "", 0), v1.ReasonRetrying, "x: the response was lost; checking the result", false, Transient},
+		"quota":              {of(cloud.ClassQuota, "SnapshotLimitExceeded", 0), v1.ReasonQuotaExceeded, "x: a quota of the account is exhausted (SnapshotLimitExceeded)", false, Quota},
+		"denied":             {of(cloud.ClassDenied, "ec2:DeleteSnapshot", 0), v1.ReasonCloudRefused, "x: the provider denies permission (ec2:DeleteSnapshot)", false, Refused},
 		"expired":            {of(cloud.ClassAuthExpired, "ExpiredToken", 0), v1.ReasonAccountNotReady, "x: the provider does not accept the credentials (ExpiredToken)", false, Refused},
-		"in use":             {of(cloud.ClassInUse, "", 0), v1.ReasonInUse, "x: the provider holds it", false, Quota},
-		"locked":             {of(cloud.ClassLocked, "", 0), v1.ReasonInUse, "x: the provider holds it", false, Quota},
+		"in use":             {of(cloud.ClassInUse, "", 0), v1.ReasonInUse, "x: the resource is in use or locked", false, Quota},
+		"locked":             {of(cloud.ClassLocked, "", 0), v1.ReasonInUse, "x: the resource is in use or locked", false, Quota},
 		"no account":         {of(cloud.ClassNotFound, accounts.CodeUnknownAccount, 0), v1.ReasonAccountNotFound, "said so", false, PollFirst},
-		"not there":          {of(cloud.ClassNotFound, "", 0), v1.ReasonSnapshotMissing, "x: it is not there", true, 0},
+		"not there":          {of(cloud.ClassNotFound, "", 0), v1.ReasonSnapshotMissing, "x: the resource does not exist", true, 0},
 		"conflict":           {of(cloud.ClassConflict, "", 0), v1.ReasonVolumeChanged, "x: said so", true, 0},
 		"region":             {of(cloud.ClassInvalid, accounts.CodeRegionNotAllowed, 0), v1.ReasonRegionNotAllowed, "said so", true, 0},
 		"bucket":             {of(cloud.ClassInvalid, accounts.CodeInvalidBucket, 0), v1.ReasonAccountNotReady, "x: said so", false, Refused},
 		"invalid":            {of(cloud.ClassInvalid, "", 0), v1.ReasonCloudRefused, "x: said so", true, 0},
 		"unsupported":        {of(cloud.ClassUnsupported, "", 0), v1.ReasonCloudRefused, "x: said so", true, 0},
-		"of nobody":          {errors.New("dial tcp 10.0.0.1:443"), v1.ReasonCloudUnavailable, "x: the cloud could not be asked", false, Transient},
+		"of nobody":          {errors.New("dial tcp 10.0.0.1:443"), v1.ReasonCloudUnavailable, "x: the request to the cloud provider failed", false, Transient},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
