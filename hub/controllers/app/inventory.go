@@ -12,18 +12,19 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 )
 
-// inventory is what the members say about an application whose status was wiped.
+// inventory is the recovered list of clusters of an application whose status was lost.
 type inventory struct {
 	// entries are the clusters that hold a copy, or may hold one.
 	entries []v1.ClusterStatus
-	// uncertain are those of them that did not say whether they do.
+	// uncertain are the clusters among them whose copies could not be checked.
 	uncertain map[string]bool
-	// pending means that members are yet to answer, or to be found out of reach.
+	// pending is true while members have yet to answer, or to be found unreachable.
 	pending bool
 }
 
-// recoverInventory asks the members for the copies of an application. A member that
-// cannot be asked may hold one, so it gets an entry, which holds the finalizer.
+// recoverInventory looks for copies of an application in all members. A member that
+// cannot be checked may hold one, so it gets an entry, which keeps the finalizer in
+// place.
 func (r *Reconciler) recoverInventory(app *v1.EcommerceApp, members []v1.MemberCluster) inventory {
 	found := inventory{entries: slices.Clone(app.Status.Clusters), uncertain: map[string]bool{}}
 	for i := range members {
@@ -31,14 +32,14 @@ func (r *Reconciler) recoverInventory(app *v1.EcommerceApp, members []v1.MemberC
 		if isDetached(m) || dispatch.EntryOf(app, m.Name) != nil {
 			continue
 		}
-		lane := r.dispatcher.Get(m.Name)
-		if lane == nil && readyOf(m).Status == metav1.ConditionTrue {
+		queue := r.dispatcher.Get(m.Name)
+		if queue == nil && readyOf(m).Status == metav1.ConditionTrue {
 			found.pending = true
 			continue
 		}
 		presence := dispatch.Uncertain
-		if lane != nil {
-			presence = lane.Find(app)
+		if queue != nil {
+			presence = queue.Find(app)
 		}
 		found.add(m.Name, presence)
 	}
@@ -63,9 +64,9 @@ func (i *inventory) add(member string, presence dispatch.Presence) {
 }
 
 // undecided returns the clusters that must answer before the placement can be decided,
-// sorted. There are some where spec.placement.maxClusters would keep a cluster that may
-// hold a copy at the expense of one that holds, or may hold, another: the wrong choice
-// deletes a copy that runs.
+// sorted. There are some if spec.placement.maxClusters would keep a cluster that may hold
+// a copy in place of one that holds, or may hold, another: the wrong choice deletes a
+// running copy.
 func undecided(in aggregate.Input, uncertain map[string]bool) []string {
 	if in.Deleting || !slices.ContainsFunc(in.Chosen, func(name string) bool { return uncertain[name] }) {
 		return nil
@@ -86,9 +87,9 @@ func undecided(in aggregate.Input, uncertain map[string]bool) []string {
 	return names
 }
 
-// unplaced remembers the applications that got their finalizer from this process and
-// have no status yet. Nothing was ever written for them, so no member can hold a copy,
-// and a member that is out of reach must not hold them. Safe for concurrent use.
+// unplaced records the applications that got their finalizer from this process and have
+// no status yet. No copy was ever written for them, so an unreachable member must not
+// block them. It is safe for concurrent use.
 type unplaced struct {
 	mu   sync.Mutex
 	uids map[types.NamespacedName]types.UID
@@ -96,7 +97,7 @@ type unplaced struct {
 
 func newUnplaced() *unplaced { return &unplaced{uids: map[types.NamespacedName]types.UID{}} }
 
-func (u *unplaced) note(app *v1.EcommerceApp) {
+func (u *unplaced) record(app *v1.EcommerceApp) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if app.InventoryLost() {

@@ -80,7 +80,7 @@ func TestInventoryWaitsForLookups(t *testing.T) {
 func TestUnplaced(t *testing.T) {
 	t.Parallel()
 	u := newUnplaced()
-	u.note(shop(1, 0))
+	u.record(shop(1, 0))
 	if !u.has(shop(1, 0)) {
 		t.Error("a new application counts as one whose status was wiped")
 	}
@@ -93,7 +93,7 @@ func TestUnplaced(t *testing.T) {
 	if u.has(shop(1, 0)) {
 		t.Error("an application that was placed counts as new")
 	}
-	u.note(shop(1, 1, "a"))
+	u.record(shop(1, 1, "a"))
 	if u.has(shop(1, 0)) {
 		t.Error("an application that was placed and lost its finalizer counts as new")
 	}

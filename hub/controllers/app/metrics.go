@@ -10,7 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Metrics are the numbers about applications.
+// Metrics holds the metrics of applications. It is safe for concurrent use.
 type Metrics struct {
 	apps   *prometheus.GaugeVec
 	fanout *prometheus.HistogramVec
@@ -19,7 +19,7 @@ type Metrics struct {
 	phases map[types.NamespacedName]v1.Phase
 }
 
-// NewMetrics makes metrics and registers them:
+// NewMetrics creates the metrics and registers them:
 //
 //	shopfleet_apps{phase}
 //	shopfleet_fanout_seconds{cluster}
@@ -41,7 +41,7 @@ func newMetrics() *Metrics {
 		}, []string{"phase"}),
 		fanout: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "shopfleet_fanout_seconds",
-			Help:    "Time from when the hub saw a generation of an application until its copy was applied, by cluster.",
+			Help:    "Time from observing a generation of an application on the hub until its copy was applied, by cluster.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}, []string{"cluster"}),
 		phases: map[types.NamespacedName]v1.Phase{},
@@ -55,7 +55,7 @@ func newMetrics() *Metrics {
 	return m
 }
 
-// setPhase counts an application in its phase, and no longer in the one before.
+// setPhase counts an application in its current phase instead of the previous one.
 func (m *Metrics) setPhase(app types.NamespacedName, phase v1.Phase) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +70,7 @@ func (m *Metrics) setPhase(app types.NamespacedName, phase v1.Phase) {
 	m.apps.WithLabelValues(string(phase)).Inc()
 }
 
-// forgetApp stops counting an application that is gone.
+// forgetApp stops counting a deleted application.
 func (m *Metrics) forgetApp(app types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

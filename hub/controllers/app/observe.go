@@ -15,10 +15,9 @@ import (
 	"github.com/shopfleet/shopfleet/hub/placement"
 )
 
-// observe reads everything that the status follows from, all of it from memory,
-// and decides about the placement. The application was read before: see doc.go
-// for why the lanes' reports come second. It is false while an inventory that was
-// lost is being recovered.
+// observe reads the input of the status from memory and decides the placement. The
+// application was read before; see doc.go for why the reports come second. It returns
+// false while a lost inventory is being recovered.
 func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggregate.Input, bool, error) {
 	members := &v1.MemberClusterList{}
 	if err := r.client.List(ctx, members); err != nil {
@@ -67,8 +66,8 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 	return in, true, nil
 }
 
-// decide fills in the placement's decision. Where there can be none, the
-// application stays where it is.
+// decide adds the placement's decision. If none is possible, the application stays on its
+// current clusters.
 func decide(in *aggregate.Input, spec v1.Placement, members []v1.MemberCluster) {
 	var current []string
 	for _, entry := range in.Previous.Clusters {
@@ -103,39 +102,39 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 		Name: m.Name, Region: m.Status.Region, Provider: m.Status.Provider,
 		Cause: ready.Reason, LastObserved: m.Status.LastObservedTime,
 	}
-	lane := r.dispatcher.Get(m.Name)
+	queue := r.dispatcher.Get(m.Name)
 	switch {
 	case isDetached(m):
 		c.Connection = aggregate.Detached
 		return c, nil
-	case lane == nil && ready.Status == metav1.ConditionTrue:
+	case queue == nil && ready.Status == metav1.ConditionTrue:
 		c.Connection = aggregate.Connecting
 		return c, nil
-	case lane == nil:
+	case queue == nil:
 		c.Connection = aggregate.Lost
 		return c, nil
 	}
-	looked, err := lane.Observe(ctx, app, &c)
+	processed, err := queue.Observe(ctx, app, &c)
 	switch {
 	case err != nil:
 		return c, err
-	case !looked:
+	case !processed:
 		c.Connection = aggregate.Connecting
 	case isSilent(m):
-		// The cluster answers, and what its copies say is as old as their agent.
+		// The cluster answers, but the status of its copies is outdated.
 		c.Connection = aggregate.Lost
 	}
 	return c, nil
 }
 
-// isSilent tells whether nobody in a member brings the copies' status up to date.
+// isSilent reports whether a member's agent does not update the status of copies.
 func isSilent(m *v1.MemberCluster) bool {
 	ready := readyOf(m)
 	return ready.Status != metav1.ConditionTrue &&
 		(ready.Reason == v1.ReasonAgentSilent || ready.Reason == v1.ReasonAgentMissing)
 }
 
-// isDetached tells whether a member has left the fleet, or is about to.
+// isDetached reports whether a member has left the fleet, or is about to.
 func isDetached(m *v1.MemberCluster) bool {
 	return m.DeletionTimestamp != nil || readyOf(m).Reason == v1.ReasonSecretNotFound
 }
@@ -147,7 +146,7 @@ func readyOf(m *v1.MemberCluster) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1.ReasonConnecting}
 }
 
-// memberFacts are what of a member matters to applications.
+// memberFacts is the part of a member that affects applications.
 type memberFacts struct {
 	Labels       map[string]string
 	Detached     bool
@@ -170,8 +169,8 @@ func factsOf(m *v1.MemberCluster) memberFacts {
 	return facts
 }
 
-// memberChanged passes the changes of a member that can change an application:
-// not its capacity, which moves all the time.
+// memberChanged returns a predicate for changes of a member that can affect an
+// application. Capacity, which changes often, does not.
 func memberChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, okBefore := e.ObjectOld.(*v1.MemberCluster)

@@ -23,29 +23,29 @@ import (
 )
 
 const (
-	// controllerName is the name of the hub's queue in logs and metrics.
+	// controllerName is the name of the controller in logs and metrics.
 	controllerName = "ecommerceapp-fleet"
 
 	defaultWorkers = 4
 )
 
-// Options are what the controller works with.
+// Options configure a Distributor.
 type Options struct {
-	// Clock tells the time; the default is the real one.
+	// Clock is the real clock by default.
 	Clock clock.PassiveClock
-	// Logger is where the queues of members log; the default is nowhere.
+	// Logger is used by the queues of members. By default nothing is logged.
 	Logger logr.Logger
 	// Recorder records events on applications. Required.
 	Recorder events.EventRecorder
-	// Metrics are counted; the default is metrics that nobody reads.
+	// Metrics default to metrics that are not registered.
 	Metrics *Metrics
 	// CallTimeout bounds each request to a member. The default is 10 s.
 	CallTimeout time.Duration
-	// Workers is how many applications are decided on at a time, WorkersPerMember
-	// how many copies are written at a time in each member. The defaults are 4.
+	// Workers is the number of concurrent reconciliations, WorkersPerMember the number of
+	// concurrent writes in each member. The defaults are 4.
 	Workers, WorkersPerMember int
-	// Home tells, when a member is engaged, who turns its copies into workloads. The
-	// default is the hub, for all.
+	// ManagedByMode returns whether the hub or an agent reconciles the copies of an
+	// engaged member. By default the hub does.
 	ManagedByMode func(cluster string) v1.ManagedByMode
 }
 
@@ -85,8 +85,8 @@ func New(hub client.Reader, o Options) *Controller {
 // come later.
 func (c *Controller) Dispatcher() *dispatch.Dispatcher { return c.dispatcher }
 
-// Setup adds the reconciler of applications to a manager. The kinds EcommerceApp
-// and MemberCluster must be served by then.
+// Setup adds the reconciler of applications to a manager. The API server must serve
+// EcommerceApp and MemberCluster by then.
 func (c *Controller) Setup(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
@@ -110,7 +110,7 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		WatchesRawSource(c.backups.changed.Source()).
 		Complete(r)
 	if err != nil {
-		return fmt.Errorf("adding the controller of applications: %w", err)
+		return fmt.Errorf("adding the application controller: %w", err)
 	}
 	return nil
 }
@@ -139,8 +139,8 @@ func (c *Controller) onApp() handler.EventHandler {
 	}
 }
 
-// onMember wakes the reconciler for all applications, since any of them may be placed
-// otherwise now, and the member's queue, since its copies say where they are.
+// onMember enqueues all applications, because any placement may change, and the member's
+// queue, because copies contain facts about their member.
 func (c *Controller) onMember(r *Reconciler) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, member client.Object) []reconcile.Request {
 		if member.GetDeletionTimestamp() != nil {

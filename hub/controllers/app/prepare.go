@@ -11,9 +11,9 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// prepare makes sure of the finalizer, before anything is written anywhere, and
-// answers the annotation that asks for a rolling restart. Each is a patch of its
-// own, and app is what the server answered.
+// prepare adds the finalizer, before anything else is written, and handles the annotation
+// that requests a rolling restart. Each is a separate patch; app is updated from the
+// response.
 func (r *Reconciler) prepare(ctx context.Context, app *v1.EcommerceApp) error {
 	if !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
 		before := app.DeepCopy()
@@ -21,20 +21,20 @@ func (r *Reconciler) prepare(ctx context.Context, app *v1.EcommerceApp) error {
 		if err := r.patch(ctx, before, app); err != nil {
 			return fmt.Errorf("adding the finalizer: %w", err)
 		}
-		r.unplaced.note(app)
+		r.unplaced.record(app)
 	}
 	if app.Annotations[v1.ImageUpdatedAnnotation] != "true" {
 		return nil
 	}
-	// The token and the removal of the request are one write, so that a crash
-	// before it loses nothing and one after it repeats nothing.
+	// The restart token and the removal of the request are one write, so that a crash
+	// neither loses nor repeats the restart.
 	before := app.DeepCopy()
 	delete(app.Annotations, v1.ImageUpdatedAnnotation)
 	app.Annotations[v1.RestartedAtAnnotation] = r.clock.Now().UTC().Format(time.RFC3339)
 	if err := r.patch(ctx, before, app); err != nil {
-		return fmt.Errorf("answering %s: %w", v1.ImageUpdatedAnnotation, err)
+		return fmt.Errorf("handling annotation %s: %w", v1.ImageUpdatedAnnotation, err)
 	}
 	r.recorder.Eventf(app, nil, corev1.EventTypeNormal, "ImageUpdated", "Restart",
-		"Restarting backend and frontend, as %s asked", v1.ImageUpdatedAnnotation)
+		"Restarting backend and frontend, as requested by %s", v1.ImageUpdatedAnnotation)
 	return nil
 }

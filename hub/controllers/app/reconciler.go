@@ -21,10 +21,10 @@ import (
 // conflictDelay is how long to wait for the cache after a conflict.
 const conflictDelay = 200 * time.Millisecond
 
-// progressPeriod is how long progress waits to be written together with more.
+// progressPeriod is the minimum time between writes of mere progress.
 const progressPeriod = 5 * time.Second
 
-// Reconciler decides about applications. It makes requests to the hub alone.
+// Reconciler decides about applications. It sends requests to the hub only.
 type Reconciler struct {
 	client     client.Client
 	dispatcher *dispatch.Dispatcher
@@ -35,7 +35,7 @@ type Reconciler struct {
 	unplaced   *unplaced
 }
 
-// Reconcile brings the status of one application up to date.
+// Reconcile updates the status of one application.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	app := &v1.EcommerceApp{}
 	if err := r.client.Get(ctx, request.NamespacedName, app); err != nil {
@@ -88,7 +88,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	return result, err
 }
 
-// forget drops what is remembered of an application that is gone.
+// forget removes the state of a deleted application.
 func (r *Reconciler) forget(request reconcile.Request) {
 	r.metrics.forgetApp(request.NamespacedName)
 	r.dispatcher.Forget(request.NamespacedName)
@@ -100,8 +100,8 @@ func (r *Reconciler) forget(request reconcile.Request) {
 func (r *Reconciler) allApps(ctx context.Context) []reconcile.Request {
 	apps := &v1.EcommerceAppList{}
 	if err := r.client.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
-		// The cache fails only while it stops or has not started; it brings
-		// every application when it starts.
+		// The cache fails only before it has started or while it stops; when it starts, it
+		// delivers every application.
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(apps.Items))
@@ -111,7 +111,7 @@ func (r *Reconciler) allApps(ctx context.Context) []reconcile.Request {
 	return requests
 }
 
-// release lets an application go that is gone everywhere.
+// release removes the finalizer of an application whose copies are all deleted.
 func (r *Reconciler) release(ctx context.Context, app *v1.EcommerceApp, in aggregate.Input) error {
 	before := app.DeepCopy()
 	controllerutil.RemoveFinalizer(app, v1.HubFinalizer)
@@ -122,11 +122,11 @@ func (r *Reconciler) release(ctx context.Context, app *v1.EcommerceApp, in aggre
 	return nil
 }
 
-// patch writes the difference in metadata. It fails if the object changed.
+// patch writes the changes of metadata. It fails if the object was changed concurrently.
 func (r *Reconciler) patch(ctx context.Context, before, app *v1.EcommerceApp) error {
 	version := before.ResourceVersion
-	// A list is replaced as a whole, so the version guards against losing
-	// somebody else's finalizer.
+	// A merge patch replaces lists as a whole, so the resource version protects finalizers
+	// of others.
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Patch(ctx, app, lock); err != nil {
 		return client.IgnoreNotFound(err)

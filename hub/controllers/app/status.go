@@ -16,7 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 )
 
-// report writes the status if it changed: at once, or after a while if it is mere
+// report writes the status if it changed: immediately, or after a delay if it is mere
 // progress.
 func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in aggregate.Input, next v1.EcommerceAppStatus) (reconcile.Result, error) {
 	last := app.Status
@@ -42,7 +42,7 @@ func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in aggreg
 	return reconcile.Result{}, nil
 }
 
-// tell records the transitions that people should know of.
+// recordEvents records events for transitions of the status.
 func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in aggregate.Input, last v1.EcommerceAppStatus) {
 	next := app.Status
 	stale := map[string]bool{}
@@ -66,8 +66,8 @@ func (r *Reconciler) recordEvents(app *v1.EcommerceApp, in aggregate.Input, last
 	}
 }
 
-// recordDetached names the clusters that an application lost because they left the
-// fleet: what runs there is nobody's now.
+// recordDetached records the clusters that were removed from an application because they
+// left the fleet.
 func (r *Reconciler) recordDetached(app *v1.EcommerceApp, in aggregate.Input, next v1.EcommerceAppStatus) {
 	attached := map[string]bool{}
 	for _, c := range in.Clusters {
@@ -77,12 +77,12 @@ func (r *Reconciler) recordDetached(app *v1.EcommerceApp, in aggregate.Input, ne
 		left := !slices.ContainsFunc(next.Clusters, func(c v1.ClusterStatus) bool { return c.Name == entry.Name })
 		if left && !attached[entry.Name] {
 			r.recorder.Eventf(app, dispatch.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterDetached, "Place",
-				"%s left the fleet; what runs there was left as it is", entry.Name)
+				"%s has left the fleet; its workloads keep running unmanaged", entry.Name)
 		}
 	}
 }
 
-// placed names the clusters that an application is on, for people.
+// placed lists the clusters that an application is on, for messages.
 func placed(s v1.EcommerceAppStatus) string {
 	const most = 10
 	var names []string
