@@ -1,35 +1,36 @@
-// Package member is the controller of MemberClusters: it says which members the fleet
-// has, and tells in each MemberCluster's status how the member is.
+// Package member is the controller for MemberClusters: it adds and removes the members
+// of the fleet and reports their state in the status of each MemberCluster.
 //
 // # What
 //
 //   - A Secret in the hub's namespace with the label ecommerce.io/member-cluster:
-//     "true" makes a MemberCluster of its name, once. Its spec belongs to people.
-//   - The kubeconfig of the Secret and the mode and health of the spec go to the fleet
-//     (hub/members), which connects. Each change there comes back as a reconciliation.
-//   - decide is a pure function from what is known to the status, written once and only
-//     when it differs. Events tell transitions.
+//     "true" creates a MemberCluster of its name, once. Users own its spec.
+//   - The controller passes the kubeconfig of the Secret and the mode and health of the
+//     spec to the fleet (hub/members), which connects. Each change of a member's state
+//     triggers a reconciliation.
+//   - decide is a pure function from what is known to the status. The status is written
+//     only when it changes; events record the transitions.
 //   - Orphans counts the copies in a connected member that no application on the hub
-//     owns, from the caches of both, when a copy or an application comes or goes.
-//   - A Secret that is gone or no longer labelled detaches the member: Ready is False
-//     with reason SecretNotFound. A MemberCluster that is deleted detaches it too, and
-//     sets the label of its Secret to "false", so that it is not made again at once.
+//     owns, from the caches of both, whenever a copy or an application is added or removed.
+//   - If the Secret is deleted or no longer labelled, the member is detached: Ready is
+//     False with reason SecretNotFound. Deleting a MemberCluster detaches the member too,
+//     and sets the label of its Secret to "false", so that it is not created again.
 //
 // # Not
 //
-// No connections: those are hub/members'. Nothing is ever written to a member here,
-// and detaching leaves everything there as it is.
+// The package opens no connections: hub/members does. It never writes to a member, and
+// detaching leaves all workloads of the member running.
 //
 // # Trade-offs
 //
-//   - While a member has not been connected since the start of this process, and has
-//     not failed for as long as it takes to be lost, its status stays what it was: a
-//     restart of the hub writes nothing, and moves no shop.
-//   - The time of the last observation moves with other changes only, and is that of the
-//     last sign of life of an agent that is silent. A status that is
-//     written with each probe would cost a write per member and period.
-//   - An orphan is counted by what it says about its application. Copies of another hub
-//     that shares the member look the same and count too.
-//   - Before a MemberCluster is made, its Secret is read from the API server: the cache
-//     may not yet know that the label has been taken away.
+//   - The status stays unchanged after a start of the hub until the member was connected
+//     or has failed for as long as it takes to be lost: a restart of the hub writes
+//     nothing, and moves no shop.
+//   - The time of the last observation is updated together with other changes only, and
+//     is the time of the last Lease renewal if the agent is silent. Writing the status
+//     with each probe would cost a write per member and period.
+//   - Orphans are identified by their annotations. Copies of another hub that shares the
+//     member look the same and count too.
+//   - Before a MemberCluster is created, its Secret is read from the API server: the
+//     cache may not reflect the removal of the label yet.
 package member

@@ -11,21 +11,21 @@ import (
 
 // Reasons of events.
 const (
-	// EventConnected tells that a member became Ready.
+	// EventConnected means that a member became Ready.
 	EventConnected = "Connected"
-	// EventDisconnected tells that a member that was Ready is not any more.
+	// EventDisconnected means that a member is no longer Ready.
 	EventDisconnected = "Disconnected"
-	// EventNotReady tells why a member cannot become Ready.
+	// EventNotReady reports why a member cannot become Ready.
 	EventNotReady = "NotReady"
-	// EventCredentialsRefused tells that a new kubeconfig is not used while the one
-	// before it still is.
+	// EventCredentialsRefused means that a new kubeconfig was rejected and the previous
+	// one is still in use.
 	EventCredentialsRefused = "CredentialsRefused"
-	// EventAgentNotReady tells why a member that is ready does not change over to its
-	// agent.
+	// EventAgentNotReady reports why a member that is Ready cannot switch to its agent.
 	EventAgentNotReady = "AgentNotReady"
-	// EventDetached tells that a member was let go.
+	// EventDetached means that a member was detached.
 	EventDetached = "Detached"
-	// EventInvalidName tells that a Secret cannot become a MemberCluster.
+	// EventInvalidName means that a Secret cannot become a MemberCluster because of its
+	// name.
 	EventInvalidName = "InvalidName"
 )
 
@@ -40,7 +40,7 @@ type transition struct {
 	kind, reason, action, note string
 }
 
-// transitions are the events that a change of status is worth.
+// transitions returns the events for a change of status.
 func transitions(before, after *v1.MemberClusterStatus) []transition {
 	was, is := condition(before, v1.ConditionReady), condition(after, v1.ConditionReady)
 	switch {
@@ -71,22 +71,22 @@ func condition(status *v1.MemberClusterStatus, kind string) metav1.Condition {
 
 func detachedEvent() transition {
 	return transition{corev1.EventTypeNormal, EventDetached, actionDetach,
-		"the cluster was detached; what runs there was left alone"}
+		"the cluster was detached; its workloads keep running"}
 }
 
 func invalidName() transition {
 	return transition{corev1.EventTypeWarning, EventInvalidName, actionRegister,
-		"the Secret's name cannot be that of a MemberCluster: use at most 63 characters"}
+		"the name of the Secret is not valid for a MemberCluster: use at most 63 characters"}
 }
 
-func (r *Reconciler) record(about client.Object, h transition) {
-	r.recorder.Eventf(about, nil, h.kind, h.reason, h.action, "%s", h.note)
+func (r *Reconciler) record(object client.Object, t transition) {
+	r.recorder.Eventf(object, nil, t.kind, t.reason, t.action, "%s", t.note)
 }
 
-func (r *Reconciler) recordSecret(key client.ObjectKey, h transition) {
+func (r *Reconciler) recordSecret(key client.ObjectKey, t transition) {
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
 	}
-	r.record(secret, h)
+	r.record(secret, t)
 }

@@ -13,21 +13,21 @@ import (
 
 // The states of members in metrics. Each member is in one.
 const (
-	// StateConnected is that of a member that is Ready.
+	// StateConnected means that the member is Ready.
 	StateConnected = "connected"
-	// StateDegraded is that of a member that answers and is not Ready.
+	// StateDegraded means that the member answers and is not Ready.
 	StateDegraded = "degraded"
-	// StateConnecting is that of a member that nothing is known about yet.
+	// StateConnecting means that the state of the member is unknown yet.
 	StateConnecting = "connecting"
-	// StateDisconnected is that of a member that does not answer.
+	// StateDisconnected means that the member does not answer.
 	StateDisconnected = "disconnected"
-	// StateDetached is that of a MemberCluster without a registration.
+	// StateDetached means that the MemberCluster has no registration Secret.
 	StateDetached = "detached"
 )
 
-// Metrics count members by state: shopfleet_members{state}, and the copies in each member
-// that no application owns: shopfleet_member_orphans{cluster}. Nothing is kept of a member
-// that is gone.
+// Metrics counts members by state, shopfleet_members{state}, and orphaned copies by
+// member, shopfleet_member_orphans{cluster}. Series of deleted members are removed. It is
+// safe for concurrent use.
 type Metrics struct {
 	members, orphaned *prometheus.Desc
 
@@ -36,7 +36,7 @@ type Metrics struct {
 	orphans map[string]int32  // by member, of those that are registered
 }
 
-// NewMetrics makes metrics and registers them.
+// NewMetrics creates the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := newMetrics()
 	if err := registerer.Register(m); err != nil {
@@ -61,7 +61,8 @@ func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- m.orphaned
 }
 
-// Collect implements prometheus.Collector. All states are there, with 0 if need be.
+// Collect implements prometheus.Collector. It reports all states, including those with no
+// member.
 func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	counts := map[string]int{}
 	m.mu.Lock()
@@ -95,7 +96,7 @@ func (m *Metrics) forget(name string) {
 	delete(m.orphans, name)
 }
 
-// stateOf is the state that a status stands for.
+// stateOf returns the state that a status represents.
 func stateOf(status *v1.MemberClusterStatus) string {
 	ready, connected := condition(status, v1.ConditionReady), condition(status, v1.ConditionConnected)
 	switch {

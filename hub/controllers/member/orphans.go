@@ -17,8 +17,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
-// orphansDelay gathers changes of copies, and outlasts the moment in which a copy and
-// the application that takes it over do not know each other yet.
+// orphansDelay batches changes of copies. It exceeds the time in which a copy and the
+// application that adopts it may disagree.
 const orphansDelay = time.Second
 
 // Orphans counts the copies in each member that no application on the hub owns. It must
@@ -34,13 +34,13 @@ type Orphans struct {
 // NewOrphans returns a counter that is engaged with no member yet.
 func NewOrphans() *Orphans { return &Orphans{caches: map[string]client.Reader{}} }
 
-// Start blocks until the context ends.
+// Start blocks until ctx is done.
 func (o *Orphans) Start(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Engage watches the copies of a member until the context ends.
+// Engage watches the copies of a member until ctx is done.
 func (o *Orphans) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
 	informer, err := cl.GetCache().GetInformer(ctx, &v1.EcommerceApp{})
 	if err != nil {
@@ -69,11 +69,11 @@ func (o *Orphans) Engage(ctx context.Context, name multicluster.ClusterName, cl 
 			delete(o.caches, member)
 		}
 	})
-	count(nil) // Orphans may have gone while nobody watched.
+	count(nil) // Copies may have changed while the member was not watched.
 	return nil
 }
 
-// owner is what a copy says about its application.
+// owner is what the annotations of a copy say about its application.
 type owner struct {
 	copied bool
 	uid    string
@@ -88,7 +88,7 @@ func ownerOf(object any) owner {
 }
 
 // in counts the orphans in a member from the caches of the hub and of the member. It
-// returns nil for a member that is not connected.
+// returns nil if the member is not connected.
 func (o *Orphans) in(ctx context.Context, hub client.Reader, member string) (*int32, error) {
 	o.mu.RLock()
 	reader := o.caches[member]

@@ -20,13 +20,13 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members"
 )
 
-// conflictRetry is when to try again after somebody else wrote at the same time.
+// conflictRetry is when to retry after a conflict.
 const conflictRetry = 200 * time.Millisecond
 
-// Reconciler brings MemberClusters and the fleet in line.
+// Reconciler reconciles MemberClusters with the fleet.
 type Reconciler struct {
 	client client.Client
-	// direct reads from the API server.
+	// direct reads from the API server, without a cache.
 	direct    client.Reader
 	fleet     *members.Fleet
 	namespace string
@@ -39,8 +39,8 @@ type Reconciler struct {
 	pinned  bool
 }
 
-// Reconcile does one pass over the MemberCluster of the name, or over the Secret of
-// that name if there is none.
+// Reconcile reconciles the MemberCluster of the name, or the Secret of that name if there
+// is none.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	err := r.reconcile(ctx, request.Name)
 	if apierrors.IsConflict(err) {
@@ -73,8 +73,8 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) error {
 	return r.writeStatus(ctx, cluster, decide(f))
 }
 
-// pinAll tells the fleet which clusters are known before the first member is
-// connected, so that of two names for one cluster the right one is admitted.
+// pinAll pins the UIDs of all known clusters before the first member is connected, so
+// that duplicate registrations are resolved alike regardless of their order.
 func (r *Reconciler) pinAll(ctx context.Context) error {
 	r.pinning.Lock()
 	defer r.pinning.Unlock()
@@ -106,8 +106,7 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, cluster *v1.MemberClus
 	return nil
 }
 
-// observe reads everything that the status is decided from, and hands what is wanted
-// to the fleet.
+// observe reads the input of the status and passes the target to the fleet.
 func (r *Reconciler) observe(ctx context.Context, cluster *v1.MemberCluster) (facts, error) {
 	f := facts{cluster: cluster, secret: secretName(cluster), now: r.clock.Now()}
 	secret := &corev1.Secret{}
@@ -133,7 +132,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1.MemberCluster) (fa
 	return f, err
 }
 
-// targetFor is how the fleet should reach the member.
+// targetFor returns how the fleet should connect the member.
 func targetFor(cluster *v1.MemberCluster, secret *corev1.Secret) members.Target {
 	key := cluster.Spec.KubeconfigSecretRef.Key
 	if key == "" {
@@ -153,7 +152,7 @@ func targetFor(cluster *v1.MemberCluster, secret *corev1.Secret) members.Target 
 	}
 }
 
-// value is zero for what is absent; the fleet has the defaults.
+// value returns 0 for nil; the fleet applies defaults.
 func value(p *int32) int32 {
 	if p == nil {
 		return 0
@@ -161,7 +160,7 @@ func value(p *int32) int32 {
 	return *p
 }
 
-// writeStatus writes the status if it changed, and tells the transition.
+// writeStatus writes the status if it changed, and records events for transitions.
 func (r *Reconciler) writeStatus(ctx context.Context, cluster *v1.MemberCluster, status v1.MemberClusterStatus) error {
 	r.metrics.set(cluster.Name, &status)
 	if equality.Semantic.DeepEqual(cluster.Status, status) {
@@ -178,7 +177,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, cluster *v1.MemberCluster,
 	return nil
 }
 
-// locked is a merge patch that fails if somebody else wrote in between.
+// locked returns a merge patch that fails if the object was changed concurrently.
 func locked(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }

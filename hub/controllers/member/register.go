@@ -14,14 +14,14 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// registered is the value of the label that registers, and unregistered the one that
-// says that a registration was taken back.
+// registered is the label value that registers a Secret, unregistered the one that
+// withdraws it.
 const (
 	registered   = "true"
 	unregistered = "false"
 )
 
-// registers tells whether a Secret registers a member.
+// registers reports whether a Secret registers a member.
 func registers(secret *corev1.Secret) bool {
 	return secret.Labels[v1.MemberClusterLabel] == registered && secret.DeletionTimestamp.IsZero()
 }
@@ -34,7 +34,7 @@ func secretName(cluster *v1.MemberCluster) string {
 	return cluster.Name
 }
 
-// register makes the MemberCluster of a Secret that has none. Without such a Secret
+// register creates the MemberCluster of a Secret that has none. Without such a Secret
 // there is no member of that name.
 func (r *Reconciler) register(ctx context.Context, name string) error {
 	r.fleet.Remove(name)
@@ -56,16 +56,16 @@ func (r *Reconciler) register(ctx context.Context, name string) error {
 	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(newMemberCluster(name)), client.FieldOwner(v1.HubFieldManager))
 	if apierrors.IsInvalid(err) {
 		r.recordSecret(key, invalidName())
-		return nil // Only another name helps.
+		return nil // Only another name can succeed.
 	}
 	if err != nil {
-		return fmt.Errorf("making member cluster %q: %w", name, err)
+		return fmt.Errorf("creating member cluster %q: %w", name, err)
 	}
 	return nil
 }
 
-// users are the MemberClusters that use the Secret. With one of another name, it is
-// that one's kubeconfig, and makes no second member.
+// users returns the MemberClusters that use the Secret. A Secret that a MemberCluster of
+// another name uses does not create a second one.
 func (r *Reconciler) users(ctx context.Context, secret string) ([]v1.MemberCluster, error) {
 	list := &v1.MemberClusterList{}
 	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -74,7 +74,7 @@ func (r *Reconciler) users(ctx context.Context, secret string) ([]v1.MemberClust
 	return slices.DeleteFunc(slices.Clone(list.Items), func(c v1.MemberCluster) bool { return secretName(&c) != secret }), nil
 }
 
-// newMemberCluster leaves the spec to people.
+// newMemberCluster returns the object to apply, without spec: users own it.
 func newMemberCluster(name string) *unstructured.Unstructured {
 	cluster := &unstructured.Unstructured{}
 	cluster.SetGroupVersionKind(v1.GroupVersion.WithKind("MemberCluster"))
@@ -84,8 +84,8 @@ func newMemberCluster(name string) *unstructured.Unstructured {
 	return cluster
 }
 
-// detach lets go of a member whose MemberCluster is being deleted. What runs there is
-// left alone.
+// detach removes a member whose MemberCluster is being deleted from the fleet. Its
+// workloads keep running.
 func (r *Reconciler) detach(ctx context.Context, cluster *v1.MemberCluster) error {
 	r.fleet.Remove(cluster.Name)
 	r.metrics.forget(cluster.Name)
@@ -104,8 +104,8 @@ func (r *Reconciler) detach(ctx context.Context, cluster *v1.MemberCluster) erro
 	return nil
 }
 
-// withdraw takes the registration of a member back, unless another member stays that
-// has it too.
+// withdraw unlabels the registration Secret of a member, unless another member uses it
+// too.
 func (r *Reconciler) withdraw(ctx context.Context, cluster *v1.MemberCluster) error {
 	secret := secretName(cluster)
 	users, err := r.users(ctx, secret)
@@ -120,8 +120,8 @@ func (r *Reconciler) withdraw(ctx context.Context, cluster *v1.MemberCluster) er
 	return r.unlabel(ctx, secret)
 }
 
-// unlabel takes a registration back, so that its Secret does not make the
-// MemberCluster again at once.
+// unlabel withdraws a registration, so that the Secret does not create the MemberCluster
+// again.
 func (r *Reconciler) unlabel(ctx context.Context, name string) error {
 	secret := &corev1.Secret{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, secret)
@@ -134,7 +134,7 @@ func (r *Reconciler) unlabel(ctx context.Context, name string) error {
 	before := secret.DeepCopy()
 	secret.Labels[v1.MemberClusterLabel] = unregistered
 	if err := r.client.Patch(ctx, secret, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("taking back registration %q: %w", name, err)
+		return fmt.Errorf("withdrawing registration %q: %w", name, err)
 	}
 	return nil
 }

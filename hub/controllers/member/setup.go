@@ -26,33 +26,33 @@ import (
 
 const (
 	controllerName = "membercluster"
-	// appsByCluster is the index of applications by the clusters of their status. The
-	// name is this controller's own: another index of the field does not collide.
+	// appsByCluster is the index of applications by the clusters in their status. Its name
+	// is unique to this controller, so that it does not collide with other indexes of the
+	// field.
 	appsByCluster = "member/status.clusters"
 
 	retryFirst = time.Second
 	retryMax   = 5 * time.Minute
 )
 
-// Options are what the controller needs.
+// Options configure the controller.
 type Options struct {
-	// Namespace is the hub's, where the registration Secrets are. Required.
+	// Namespace is the hub's namespace, which holds the registration Secrets. Required.
 	Namespace string
 	// Fleet connects the members. Required.
 	Fleet *members.Fleet
 	// Recorder records events. Required.
 	Recorder events.EventRecorder
-	// Metrics are those of NewMetrics; the default is metrics that nobody reads.
+	// Metrics default to metrics that are not registered.
 	Metrics *Metrics
-	// Orphans counts copies without an application; the default counts in no member.
+	// Orphans counts copies without an application. By default it is engaged with no member.
 	Orphans *Orphans
-	// Clock tells the time; the default is the real one.
+	// Clock is the real clock by default.
 	Clock clock.Clock
 }
 
-// Setup adds the controller to the hub's own manager, whose cache holds MemberClusters,
-// EcommerceApps, and the Secrets of the namespace that carry the label
-// v1.MemberClusterLabel.
+// Setup adds the controller to the hub's manager, whose cache must hold MemberClusters,
+// EcommerceApps, and the Secrets of the namespace with the label v1.MemberClusterLabel.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	r := &Reconciler{
 		client:    mgr.GetClient(),
@@ -87,7 +87,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		WithOptions(controller.Options{RateLimiter: queues.NewRateLimiter[reconcile.Request](retryFirst, retryMax)}).
 		Complete(r)
 	if err != nil {
-		return fmt.Errorf("adding the controller of member clusters: %w", err)
+		return fmt.Errorf("adding the member cluster controller: %w", err)
 	}
 	return nil
 }
@@ -100,8 +100,8 @@ func requestsForMember(_ context.Context, name string) []reconcile.Request {
 	return []reconcile.Request{requestFor(name)}
 }
 
-// requestsForSecret asks for the MemberCluster of the Secret's name, and for those
-// that name the Secret in their spec.
+// requestsForSecret returns requests for the MemberCluster of the Secret's name, and for
+// those whose spec names the Secret.
 func (r *Reconciler) requestsForSecret(ctx context.Context, secret client.Object) []reconcile.Request {
 	names := sets.New(secret.GetName())
 	list := &v1.MemberClusterList{}
@@ -124,8 +124,8 @@ func requests(names sets.Set[string]) []reconcile.Request {
 	return all
 }
 
-// registration passes Secrets of the namespace that carry the label, or carried it
-// until now: taking the label away counts.
+// registration returns a predicate for Secrets of the namespace that have the label, or
+// had it before the update.
 func registration(namespace string) predicate.Predicate {
 	carries := func(object client.Object) bool {
 		_, ok := object.GetLabels()[v1.MemberClusterLabel]
@@ -136,7 +136,7 @@ func registration(namespace string) predicate.Predicate {
 	return funcs
 }
 
-// clustersOf are the clusters that an application is placed on.
+// clustersOf returns the clusters that an application is placed on.
 func clustersOf(object client.Object) []string {
 	app, ok := object.(*v1.EcommerceApp)
 	if !ok {
@@ -149,8 +149,9 @@ func clustersOf(object client.Object) []string {
 	return names
 }
 
-// placementChanges asks for the MemberClusters that an application came to or left. One
-// that is gone has left copies behind where its status did not list them.
+// placementChanges enqueues the MemberClusters that an application was added to or
+// removed from. When an application is deleted, members that still hold copies of it are
+// enqueued too.
 func placementChanges(orphans *Orphans) handler.EventHandler {
 	add := func(queue workqueue.TypedRateLimitingInterface[reconcile.Request], names sets.Set[string]) {
 		for _, request := range requests(names) {

@@ -13,22 +13,22 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members"
 )
 
-// facts is what a status is decided from.
+// facts is the input of decide.
 type facts struct {
 	cluster *v1.MemberCluster
-	// secret is the name of the registration, and registered tells whether it is there.
+	// secret is the name of the registration Secret, and registered is true if it exists.
 	secret     string
 	registered bool
-	// state is how the fleet sees the member; zero if it is not registered.
+	// state is the fleet's state of the member; zero if it is not registered.
 	state members.State
 	// apps is the number of shops placed on the cluster.
 	apps int32
-	// orphans is the number of copies without an application; nil if nobody can count.
+	// orphans is the number of copies without an application; nil if unknown.
 	orphans *int32
 	now     time.Time
 }
 
-// decide returns the status that follows from the facts.
+// decide returns the status for the facts.
 func decide(f facts) v1.MemberClusterStatus {
 	last := &f.cluster.Status
 	next := *last.DeepCopy()
@@ -40,7 +40,7 @@ func decide(f facts) v1.MemberClusterStatus {
 	case !f.registered:
 		f.detach(&next)
 	case !f.state.Settled && decided(last):
-		return next // Better what was known before the start than what is not known yet.
+		return next // Keep the status from before the hub started.
 	default:
 		f.fill(&next)
 	}
@@ -49,12 +49,13 @@ func decide(f facts) v1.MemberClusterStatus {
 	return next
 }
 
-// decided tells whether a status says how a registered member is, yes or no.
+// decided reports whether a status has a definite Ready condition for a registered
+// member.
 func decided(status *v1.MemberClusterStatus) bool {
 	return condition(status, v1.ConditionReady).Status != metav1.ConditionUnknown && !detached(status)
 }
 
-// detached tells whether a status says that there is no registration.
+// detached reports whether a status says that the registration is missing.
 func detached(status *v1.MemberClusterStatus) bool {
 	ready := meta.FindStatusCondition(status.Conditions, v1.ConditionReady)
 	return ready != nil && ready.Reason == v1.ReasonSecretNotFound
@@ -69,7 +70,7 @@ func (f *facts) detach(next *v1.MemberClusterStatus) {
 	}
 	f.set(next, v1.ConditionReady, gone)
 	f.set(next, v1.ConditionConnected, gone)
-	next.OrphanCount = 0 // Nobody looks there any more.
+	next.OrphanCount = 0 // Orphans are no longer counted there.
 }
 
 func (f *facts) fill(next *v1.MemberClusterStatus) {
@@ -95,7 +96,7 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 		next.Capabilities = info.Capabilities
 		next.CredentialsExpirationTime = moment(info.CredentialsExpireAt)
 	}
-	// A cluster without nodes is still where it was.
+	// A cluster without nodes keeps its provider and region.
 	next.Provider = cmp.Or(spec.Provider, info.Provider, next.Provider)
 	next.Region = cmp.Or(spec.Region, info.Region, next.Region)
 }
@@ -111,9 +112,9 @@ func (f *facts) set(next *v1.MemberClusterStatus, kind string, c members.Conditi
 	})
 }
 
-// observed is the time of the observation: of a member that is connected, it moves
-// with other changes only. What shops there are like was last known when their agent,
-// if they have one, gave its last sign of life.
+// observed returns the time of the observation. For a connected member it is updated
+// together with other changes only. If the agent is silent, it is the time of the last
+// Lease renewal.
 func (f *facts) observed(last, next *v1.MemberClusterStatus) *metav1.Time {
 	probed := moment(f.state.LastProbe)
 	if f.state.Engaged && silent(f.state.Ready) {
@@ -128,12 +129,12 @@ func (f *facts) observed(last, next *v1.MemberClusterStatus) *metav1.Time {
 	return probed
 }
 
-// silent tells whether a member is not ready because its agent is not.
+// silent reports whether a member is not ready because of its agent.
 func silent(ready members.Condition) bool {
 	return ready.Reason == v1.ReasonAgentSilent || ready.Reason == v1.ReasonAgentMissing
 }
 
-// moment is a time as the API stores it: in seconds, and nothing for never.
+// moment returns a time in whole seconds, as the API stores it, or nil for the zero time.
 func moment(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
