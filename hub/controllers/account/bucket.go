@@ -12,37 +12,37 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// ours is what the keys of all our objects begin with.
-const ours = "shopfleet/"
+// objectPrefix is the common prefix of all objects of hubs.
+const objectPrefix = "shopfleet/"
 
-// bucketAlone tells whether the credentials are good for the bucket and not for the
-// provider, as those of another service that speaks its language are.
+// bucketAlone reports whether the credentials are valid for the bucket but not for the
+// provider, as those of another S3-compatible service are.
 func (f *facts) bucketAlone() bool {
 	storage := f.account.Spec.ObjectStorage
 	return storage != nil && storage.Endpoint != "" && !f.secretMissing &&
 		f.bucketErr == nil && cloud.ClassOf(f.err) == cloud.ClassAuthExpired
 }
 
-// bucket says whether the bucket of the account can be listed. What the provider says to
-// the credentials does not matter: the bucket may be somebody else's.
+// bucket returns the condition ObjectStorageReady. It does not depend on whether the
+// provider accepts the credentials: the bucket may belong to another service.
 func (f *facts) bucket() metav1.Condition {
 	if f.secretMissing {
-		return unknown(v1.ReasonNotChecked, "the credentials come first")
+		return unknown(v1.ReasonNotChecked, "the credentials are not verified yet")
 	}
 	name := f.account.Spec.ObjectStorage.Bucket
 	if f.bucketErr == nil {
 		return metav1.Condition{
 			Status: metav1.ConditionTrue, Reason: v1.ReasonVerified,
-			Message: fmt.Sprintf("The hub can list bucket %q; whether it may write there, the first dump tells", name),
+			Message: fmt.Sprintf("The hub can list bucket %q; write access is not verified before the first dump", name),
 		}
 	}
-	// With the cause at hand this is no outage, whatever the class is.
+	// This is a configuration error rather than an outage, whatever the class.
 	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](f.bucketErr); untrusted {
-		return no(v1.ReasonInvalidSpec, fmt.Sprintf("the certificate of the endpoint of bucket %q is not trusted: "+
-			"spec.objectStorage.caBundle must hold the authority that signed it", name))
+		return no(v1.ReasonInvalidSpec, fmt.Sprintf("the certificate of the endpoint of bucket %q is not trusted: set "+
+			"spec.objectStorage.caBundle to the authority that signed it", name))
 	}
 	e, fromCloud := errors.AsType[*cloud.Error](f.bucketErr)
-	if fromCloud && !passing(e) {
+	if fromCloud && !isTransient(e) {
 		return f.refusedBucket(name, e)
 	}
 	last := meta.FindStatusCondition(f.account.Status.Conditions, v1.ConditionObjectStorageReady)
@@ -50,9 +50,9 @@ func (f *facts) bucket() metav1.Condition {
 		return *last // Nothing is known to be wrong.
 	}
 	if fromCloud && e.Class == cloud.ClassThrottled {
-		return unknown(v1.ReasonThrottled, "the provider asks to wait")
+		return unknown(v1.ReasonThrottled, "the provider throttles requests")
 	}
-	return unknown(v1.ReasonCloudUnavailable, fmt.Sprintf("bucket %q does not answer; if it never did, see spec.objectStorage.endpoint", name))
+	return unknown(v1.ReasonCloudUnavailable, fmt.Sprintf("the endpoint of bucket %q does not answer; check spec.objectStorage.endpoint if it never did", name))
 }
 
 func (f *facts) refusedBucket(name string, e *cloud.Error) metav1.Condition {
@@ -60,18 +60,19 @@ func (f *facts) refusedBucket(name string, e *cloud.Error) metav1.Condition {
 	case cloud.ClassInvalid, cloud.ClassUnsupported:
 		return no(v1.ReasonInvalidSpec, e.Message)
 	case cloud.ClassNotFound:
-		return no(v1.ReasonBucketNotFound, fmt.Sprintf("bucket %q is not there%s; make it, or correct spec.objectStorage", name, said(e)))
+		return no(v1.ReasonBucketNotFound, fmt.Sprintf("bucket %q does not exist%s: create it, or correct spec.objectStorage", name, codeSuffix(e)))
 	case cloud.ClassAuthExpired:
-		return no(v1.ReasonUnauthorized, fmt.Sprintf("bucket %q does not accept the credentials%s", name, said(e)))
+		return no(v1.ReasonUnauthorized, fmt.Sprintf("bucket %q does not accept the credentials%s", name, codeSuffix(e)))
 	case cloud.ClassDenied:
-		return no(v1.ReasonForbidden, fmt.Sprintf("the provider refuses to list bucket %q%s; give the identity %s",
-			name, said(e), permissions(f.account.Spec.Provider)))
+		return no(v1.ReasonForbidden, fmt.Sprintf("the identity is not allowed to list bucket %q%s: grant it %s",
+			name, codeSuffix(e), permissions(f.account.Spec.Provider)))
 	default:
-		return no(v1.ReasonCloudRefused, fmt.Sprintf("the provider refuses to list bucket %q%s", name, said(e)))
+		return no(v1.ReasonCloudRefused, fmt.Sprintf("the provider denies listing bucket %q%s", name, codeSuffix(e)))
 	}
 }
 
-// permissions are what the hub needs in a bucket, in the words of a provider.
+// permissions returns the permissions that the hub needs in a bucket, in the terms of a
+// provider.
 func permissions(provider v1.Provider) string {
 	switch provider {
 	case v1.ProviderAWS:

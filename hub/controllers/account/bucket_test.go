@@ -33,27 +33,27 @@ func bucketTests() map[string]bucketTest {
 	})
 	return map[string]bucketTest{
 		"listed": {v1.ProviderAWS, nil, metav1.ConditionTrue, v1.ReasonVerified,
-			`The hub can list bucket "dumps"; whether it may write there, the first dump tells`},
+			`The hub can list bucket "dumps"; write access is not verified before the first dump`},
 		"not there": {v1.ProviderAWS, of(cloud.ClassNotFound, "NoSuchBucket"), metav1.ConditionFalse, v1.ReasonBucketNotFound,
-			`bucket "dumps" is not there: NoSuchBucket; make it, or correct spec.objectStorage`},
+			`bucket "dumps" does not exist: NoSuchBucket: create it, or correct spec.objectStorage`},
 		"refused by S3": {v1.ProviderAWS, of(cloud.ClassDenied, "AccessDenied"), metav1.ConditionFalse, v1.ReasonForbidden,
-			`the provider refuses to list bucket "dumps": AccessDenied; give the identity s3:ListBucket there, and s3:GetObject, s3:PutObject and s3:DeleteObject below its prefix`},
+			`the identity is not allowed to list bucket "dumps": AccessDenied: grant it s3:ListBucket there, and s3:GetObject, s3:PutObject and s3:DeleteObject below its prefix`},
 		"refused by Cloud Storage": {v1.ProviderGCP, of(cloud.ClassDenied, ""), metav1.ConditionFalse, v1.ReasonForbidden,
-			`the provider refuses to list bucket "dumps"; give the identity storage.objects.list, get, create and delete there`},
+			`the identity is not allowed to list bucket "dumps": grant it storage.objects.list, get, create and delete there`},
 		"refused by Azure": {v1.ProviderAzure, of(cloud.ClassDenied, ""), metav1.ConditionFalse, v1.ReasonForbidden,
-			`the provider refuses to list bucket "dumps"; give the identity the roles Storage Blob Data Contributor there and Storage Blob Delegator in the storage account`},
+			`the identity is not allowed to list bucket "dumps": grant it the roles Storage Blob Data Contributor there and Storage Blob Delegator in the storage account`},
 		"another key": {v1.ProviderAWS, of(cloud.ClassAuthExpired, "InvalidAccessKeyId"), metav1.ConditionFalse, v1.ReasonUnauthorized,
 			`bucket "dumps" does not accept the credentials: InvalidAccessKeyId`},
 		"spec":      {v1.ProviderAWS, of(cloud.ClassInvalid, ""), metav1.ConditionFalse, v1.ReasonInvalidSpec, "said so"},
 		"not built": {v1.ProviderAWS, of(cloud.ClassUnsupported, ""), metav1.ConditionFalse, v1.ReasonInvalidSpec, "said so"},
-		"held":      {v1.ProviderAWS, of(cloud.ClassLocked, "Held"), metav1.ConditionFalse, v1.ReasonCloudRefused, `the provider refuses to list bucket "dumps": Held`},
+		"held":      {v1.ProviderAWS, of(cloud.ClassLocked, "Held"), metav1.ConditionFalse, v1.ReasonCloudRefused, `the provider denies listing bucket "dumps": Held`},
 		"untrusted": {v1.ProviderAWS, untrusted, metav1.ConditionFalse, v1.ReasonInvalidSpec,
-			`the certificate of the endpoint of bucket "dumps" is not trusted: spec.objectStorage.caBundle must hold the authority that signed it`},
-		"throttled": {v1.ProviderAWS, of(cloud.ClassThrottled, ""), metav1.ConditionUnknown, v1.ReasonThrottled, "the provider asks to wait"},
+			`the certificate of the endpoint of bucket "dumps" is not trusted: set spec.objectStorage.caBundle to the authority that signed it`},
+		"throttled": {v1.ProviderAWS, of(cloud.ClassThrottled, ""), metav1.ConditionUnknown, v1.ReasonThrottled, "the provider throttles requests"},
 		"down": {v1.ProviderAWS, of(cloud.ClassTransient, ""), metav1.ConditionUnknown, v1.ReasonCloudUnavailable,
-			`bucket "dumps" does not answer; if it never did, see spec.objectStorage.endpoint`},
+			`the endpoint of bucket "dumps" does not answer; check spec.objectStorage.endpoint if it never did`},
 		"no answer at all": {v1.ProviderAWS, errors.New("no class"), metav1.ConditionUnknown, v1.ReasonCloudUnavailable,
-			`bucket "dumps" does not answer; if it never did, see spec.objectStorage.endpoint`},
+			`the endpoint of bucket "dumps" does not answer; check spec.objectStorage.endpoint if it never did`},
 	}
 }
 
@@ -74,7 +74,7 @@ func TestABucketIsNoFaultOfItsAccount(t *testing.T) {
 			if diff := cmp.Diff(want, meta.FindStatusCondition(next.Conditions, v1.ConditionObjectStorageReady)); diff != "" {
 				t.Errorf("bucket (-want +got):\n%s", diff)
 			}
-			printed := "The provider knows the hub as me"
+			printed := "The hub is authenticated as me"
 			if tt.status == metav1.ConditionFalse {
 				printed += "; dumps are not sent: " + tt.message
 			}
@@ -82,8 +82,8 @@ func TestABucketIsNoFaultOfItsAccount(t *testing.T) {
 			if ready.Status != metav1.ConditionTrue || ready.Reason != v1.ReasonVerified || ready.Message != printed {
 				t.Errorf("ready is %s %s: %q, want True Verified: %q", ready.Status, ready.Reason, ready.Message, printed)
 			}
-			if again := f.again(next); (again == verifyPeriod) != (tt.err == nil) {
-				t.Errorf("asked again after %s", again)
+			if nextVerification := f.nextVerification(next); (nextVerification == verifyPeriod) != (tt.err == nil) {
+				t.Errorf("asked nextVerification after %s", nextVerification)
 			}
 			f.account.Status, f.now = next, noon().Add(time.Minute)
 			if diff := cmp.Diff(next, decide(f)); diff != "" {
@@ -140,12 +140,12 @@ func TestKeysOfAnotherService(t *testing.T) {
 	t.Parallel()
 	const refused = "the provider does not accept the credentials: InvalidClientTokenId"
 	tests := map[string]struct {
-		endpoint string
-		bucket   error
-		message  string
-		again    time.Duration
+		endpoint         string
+		bucket           error
+		message          string
+		nextVerification time.Duration
 	}{
-		"a bucket elsewhere":              {"https://s3.example.com", nil, refused + "; the bucket does, so that dumps are sent, and snapshots cannot be made", verifyPeriod},
+		"a bucket elsewhere":              {"https://s3.example.com", nil, refused + "; the bucket does, so dumps can be uploaded but no snapshots can be taken", verifyPeriod},
 		"a bucket elsewhere that refuses": {"https://s3.example.com", of(cloud.ClassAuthExpired, ""), refused, retryPeriod},
 		"the provider's bucket":           {"", nil, refused, retryPeriod},
 	}
@@ -162,8 +162,8 @@ func TestKeysOfAnotherService(t *testing.T) {
 			if got := meta.IsStatusConditionTrue(next.Conditions, v1.ConditionObjectStorageReady); got != (tt.bucket == nil) {
 				t.Errorf("the bucket is ready: %t", got)
 			}
-			if got := f.again(next); got != tt.again {
-				t.Errorf("asked again after %s, want %s", got, tt.again)
+			if got := f.nextVerification(next); got != tt.nextVerification {
+				t.Errorf("asked nextVerification after %s, want %s", got, tt.nextVerification)
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func TestTheBucketIsAskedForOneObject(t *testing.T) {
 		}})
 		known.Set("prod", v1.CloudAccountSpec{Provider: v1.ProviderAWS, ObjectStorage: &v1.ObjectStorage{Bucket: "dumps"}}, nil)
 		r := &Reconciler{options: Options{Accounts: known}}
-		if err := r.askBucket(t.Context(), "prod"); !errors.Is(err, want) {
+		if err := r.checkBucket(t.Context(), "prod"); !errors.Is(err, want) {
 			t.Errorf("error %v, want %v", err, want)
 		}
 		if l.read != 1 || l.prefix != "shopfleet/" {

@@ -1,33 +1,32 @@
-// Package account is the controller of CloudAccounts: it hands them and their
-// credentials to the hub's sessions in the clouds, and tells in their status who the
-// hub is there and what it may.
+// Package account is the controller for CloudAccounts: it passes their credentials to
+// package accounts, and verifies identity and permissions.
 //
 // # What
 //
-//   - The spec and, for credentials of type Secret, the Secret go to hub/accounts. A
-//     change of either is used at once, and verified.
-//   - Verifying asks the provider who we are and, without changing anything, for each
-//     permission that is needed; and the bucket, if there is one, for the first of our
-//     objects. decide is a pure function from the answers to the
-//     status, written once and only when it differs.
-//   - It is done on every change, and once an hour.
+//   - The spec and, for credentials of type Secret, the Secret are passed to
+//     hub/accounts. A change of either takes effect and is verified immediately.
+//   - Verification asks the provider for the identity of the credentials and, without
+//     changing anything, for each required permission. If there is a bucket, it lists
+//     the first of the hub's objects. decide is a pure function from the responses to
+//     the status, which is written only when it changes.
+//   - Accounts are verified on every change, and once an hour.
 //
 // # Not
 //
-// Nothing is changed in a cloud. No account is a precondition of anything: who uses one
-// that is not Ready gets the provider's own answer.
+// The package changes nothing at the provider. Ready is not a precondition of anything:
+// controllers that use an account that is not Ready get the provider's own errors.
 //
 // # Trade-offs
 //
-//   - A bucket has a condition of its own. An account whose bucket is not ready is Ready:
-//     its snapshots do not need the bucket. A bucket that is ready may be that of an
-//     account that is not: keys of another service that speaks S3 are none of AWS.
-//   - That a bucket can be listed does not tell that dumps may be written there, and a dump
-//     that nobody asked for is no way to find out: the first one does.
-//   - Each account has a queue and a worker of its own, so that a provider that does not
-//     answer holds up nobody else's.
-//   - A provider that does not answer does not make an account not Ready that was
-//     verified within the last hour: nothing is known to be wrong with it.
-//   - Permissions are asked in one region. Policies that differ by region are found out
-//     by the backups there.
+//   - The bucket has its own condition. An account whose bucket is not ready is Ready,
+//     because snapshots do not need the bucket. A bucket may be ready in an account that
+//     is not: the keys of another S3-compatible service are not valid for AWS.
+//   - Listing a bucket does not prove that dumps can be written, and writing a test object
+//     is avoided: the first dump shows it.
+//   - Each account has its own queue and worker, so that a provider that does not answer
+//     does not delay other accounts.
+//   - If the provider does not answer, an account that was verified within the last hour
+//     stays Ready, because nothing is known to be wrong.
+//   - Permissions are checked in one region. Policies that differ by region only show
+//     when backups are made there.
 package account

@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// verifyPeriod is how often an account is verified that nobody changed.
+	// verifyPeriod is how often an unchanged account is verified.
 	verifyPeriod = time.Hour
-	// verifyTimeout bounds one verification: an exchange of tokens and a dozen requests.
+	// verifyTimeout bounds one verification: a token exchange and about a dozen requests.
 	verifyTimeout = 2 * time.Minute
-	// bucketTimeout bounds the one request to the bucket. Neither that nor the account uses
-	// up the time of the other.
+	// bucketTimeout bounds the request to the bucket, separately from the verification of
+	// the account.
 	bucketTimeout = 30 * time.Second
-	// retryPeriod is when a provider that did not answer, or refused, is asked again.
+	// retryPeriod is when to retry after the provider did not answer, or denied a request.
 	retryPeriod = time.Minute
 	// conflictDelay is how long to wait for the cache after a conflict.
 	conflictDelay = 200 * time.Millisecond
@@ -39,7 +39,7 @@ type Reconciler struct {
 	options Options
 }
 
-// Reconcile hands an account to the hub's sessions and tells how it is.
+// Reconcile passes an account to package accounts, verifies it and writes its status.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	account := &v1.CloudAccount{}
 	err := r.client.Get(ctx, request.NamespacedName, account)
@@ -61,10 +61,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, err
 	}
-	return queues.Later(f.again(next)), nil
+	return queues.Later(f.nextVerification(next)), nil
 }
 
-// observe reads the credentials, hands them over and asks the provider.
+// observe reads the credentials, passes them on, and sends requests to the provider.
 func (r *Reconciler) observe(ctx context.Context, account *v1.CloudAccount) (facts, error) {
 	f := facts{account: account, now: r.options.Clock.Now()}
 	secret, err := r.credentials(ctx, account, &f)
@@ -81,14 +81,14 @@ func (r *Reconciler) observe(ctx context.Context, account *v1.CloudAccount) (fac
 		return facts{}, err
 	}
 	if account.Spec.ObjectStorage != nil {
-		f.bucketErr = r.askBucket(ctx, account.Name)
+		f.bucketErr = r.checkBucket(ctx, account.Name)
 	}
-	r.askProvider(ctx, region, &f)
+	r.checkProvider(ctx, region, &f)
 	return f, nil
 }
 
-// askProvider asks who we are, and what we may.
-func (r *Reconciler) askProvider(ctx context.Context, region string, f *facts) {
+// checkProvider reads the identity of the credentials and checks their permissions.
+func (r *Reconciler) checkProvider(ctx context.Context, region string, f *facts) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
 	session, err := r.options.Accounts.Session(ctx, f.account.Name, region)
@@ -101,21 +101,21 @@ func (r *Reconciler) askProvider(ctx context.Context, region string, f *facts) {
 	}
 }
 
-// askBucket lists the first of our objects in an account's bucket, if there is any.
-func (r *Reconciler) askBucket(ctx context.Context, account string) error {
+// checkBucket lists the first of the hub's objects in an account's bucket.
+func (r *Reconciler) checkBucket(ctx context.Context, account string) error {
 	bucket, err := r.options.Accounts.Bucket(ctx, account)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, bucketTimeout)
 	defer cancel()
-	for _, err := range bucket.ListObjects(ctx, ours) {
+	for _, err := range bucket.ListObjects(ctx, objectPrefix) {
 		return err
 	}
 	return nil
 }
 
-// credentials returns the keys of the account's Secret, nil if it has none.
+// credentials returns the data of the account's Secret; nil if it needs none.
 func (r *Reconciler) credentials(ctx context.Context, account *v1.CloudAccount, f *facts) (map[string][]byte, error) {
 	ref := account.Spec.Credentials.SecretRef
 	if ref == nil {
@@ -133,7 +133,8 @@ func (r *Reconciler) credentials(ctx context.Context, account *v1.CloudAccount, 
 	return secret.Data, nil
 }
 
-// region returns where to verify: a region of the spec, else of a member, else any.
+// region returns the region in which to verify: one of the spec, otherwise that of a
+// member, otherwise a default.
 func (r *Reconciler) region(ctx context.Context, account *v1.CloudAccount) (string, error) {
 	if len(account.Spec.Regions) > 0 {
 		return slices.Min(account.Spec.Regions), nil
@@ -145,7 +146,7 @@ func (r *Reconciler) region(ctx context.Context, account *v1.CloudAccount) (stri
 	var regions []string
 	for i := range members.Items {
 		m := &members.Items[i]
-		// A cluster of another provider has the account for its bucket alone.
+		// A cluster of another provider uses only the bucket of the account.
 		here := m.Status.Provider == account.Spec.Provider
 		if here && m.Spec.CloudAccountRef != nil && m.Spec.CloudAccountRef.Name == account.Name && m.Status.Region != "" {
 			regions = append(regions, m.Status.Region)
@@ -157,7 +158,7 @@ func (r *Reconciler) region(ctx context.Context, account *v1.CloudAccount) (stri
 	return anyRegion(account.Spec.Provider), nil
 }
 
-// anyRegion is a region that every account of a provider has.
+// anyRegion returns a region that is enabled in every account of a provider.
 func anyRegion(provider v1.Provider) string {
 	switch provider {
 	case v1.ProviderAWS:
@@ -180,13 +181,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, account *v1.CloudAccount, 
 		return client.IgnoreNotFound(fmt.Errorf("writing the status of cloud account %q: %w", account.Name, err))
 	}
 	for _, kind := range []string{v1.ConditionReady, v1.ConditionObjectStorageReady} {
-		r.tell(account, meta.FindStatusCondition(before.Status.Conditions, kind), meta.FindStatusCondition(status.Conditions, kind))
+		r.recordTransition(account, meta.FindStatusCondition(before.Status.Conditions, kind), meta.FindStatusCondition(status.Conditions, kind))
 	}
 	return nil
 }
 
-// tell records an event when a condition is another than it was.
-func (r *Reconciler) tell(account *v1.CloudAccount, last, now *metav1.Condition) {
+// recordTransition records an event if a condition changed.
+func (r *Reconciler) recordTransition(account *v1.CloudAccount, last, now *metav1.Condition) {
 	if now == nil || last != nil && last.Status == now.Status && last.Reason == now.Reason {
 		return
 	}

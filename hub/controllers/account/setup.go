@@ -24,22 +24,22 @@ import (
 
 const controllerName = "cloudaccount"
 
-// Options are what the controller needs.
+// Options configure the controller.
 type Options struct {
-	// Namespace is the hub's, where the Secrets are. Required.
+	// Namespace is the hub's namespace, which holds the Secrets. Required.
 	Namespace string
-	// HubUID is the UID of the hub's cluster, the owner of what it makes. Required.
+	// HubUID is the UID of the hub's cluster. Required.
 	HubUID string
-	// Accounts are told what each account is. Required.
+	// Accounts receives the accounts. Required.
 	Accounts *accounts.Accounts
 	// Secrets is a cache of the namespace's Secrets with the label
 	// v1.CloudAccountLabel. Required.
 	Secrets cache.Cache
 	// Recorder records events. Required.
 	Recorder events.EventRecorder
-	// Logger is where the queues log; the default is nowhere.
+	// Logger is used by the queues. By default nothing is logged.
 	Logger logr.Logger
-	// Clock tells the time; the default is the real one.
+	// Clock is the real clock by default.
 	Clock clock.PassiveClock
 }
 
@@ -62,12 +62,12 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		WatchesRawSource(source.Kind(options.Secrets, &corev1.Secret{}, handler.TypedEnqueueRequestsFromMapFunc(r.requestsForSecret))).
 		Complete(router)
 	if err != nil {
-		return fmt.Errorf("adding the controller of cloud accounts: %w", err)
+		return fmt.Errorf("adding the cloud account controller: %w", err)
 	}
 	return nil
 }
 
-// requestsForSecret asks for the accounts whose credentials are in a Secret.
+// requestsForSecret returns requests for the accounts whose credentials are in a Secret.
 func (r *Reconciler) requestsForSecret(ctx context.Context, secret *corev1.Secret) []reconcile.Request {
 	list := &v1.CloudAccountList{}
 	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {

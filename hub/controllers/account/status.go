@@ -14,23 +14,23 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// facts is what a status is decided from.
+// facts is the input of decide.
 type facts struct {
 	account *v1.CloudAccount
-	// secretMissing tells that the Secret is not there, or lacks its label.
+	// secretMissing is true if the Secret does not exist, or lacks its label.
 	secretMissing bool
-	// err is why the provider could not say who we are.
+	// err is the error of reading the identity.
 	err      error
 	identity cloud.Identity
-	// checks are the permissions, and checkErr why they could not be asked for.
+	// checks are the results of the permission checks, and checkErr their error.
 	checks   []cloud.PermissionCheck
 	checkErr error
-	// bucketErr is why the bucket could not be listed, if the account has one.
+	// bucketErr is the error of listing the bucket, if the account has one.
 	bucketErr error
 	now       time.Time
 }
 
-// decide returns the status that follows from the facts.
+// decide returns the status for the facts.
 func decide(f facts) v1.CloudAccountStatus {
 	next := *f.account.Status.DeepCopy()
 	set := func(kind string, c metav1.Condition) {
@@ -44,15 +44,15 @@ func decide(f facts) v1.CloudAccountStatus {
 		bucket = f.bucket()
 		set(v1.ConditionObjectStorageReady, bucket)
 	}
-	if !passing(f.err) || !f.fresh() { // Else nothing is known to be wrong.
-		f.judge(&next, bucket, set)
+	if !isTransient(f.err) || !f.fresh() { // Otherwise nothing is known to be wrong.
+		f.setAccountConditions(&next, bucket, set)
 	}
 	slices.SortFunc(next.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
 	return next
 }
 
-// judge says in the status what the account itself is.
-func (f *facts) judge(next *v1.CloudAccountStatus, bucket metav1.Condition, set func(string, metav1.Condition)) {
+// setAccountConditions sets the conditions and the identity of the account itself.
+func (f *facts) setAccountConditions(next *v1.CloudAccountStatus, bucket metav1.Condition, set func(string, metav1.Condition)) {
 	next.ObservedGeneration = f.account.Generation
 	valid := f.credentials()
 	authorized := f.authorized(valid)
@@ -70,19 +70,21 @@ func (f *facts) judge(next *v1.CloudAccountStatus, bucket metav1.Condition, set 
 	}
 }
 
-// fresh tells whether the account as it is was verified within the last period.
+// fresh reports whether the current spec was verified successfully within the last
+// period.
 func (f *facts) fresh() bool {
 	return f.recent() && meta.IsStatusConditionTrue(f.account.Status.Conditions, v1.ConditionReady)
 }
 
-// recent tells whether the status is about the account as it is, and of the last period.
+// recent reports whether the status is about the current spec, and from the last period.
 func (f *facts) recent() bool {
 	last := f.account.Status.LastVerifiedTime
 	return last != nil && f.now.Sub(last.Time) < verifyPeriod && f.account.Status.ObservedGeneration == f.account.Generation
 }
 
-// passing tells whether an error goes by itself and says nothing about the account.
-func passing(err error) bool {
+// isTransient reports whether an error passes without intervention and says nothing about
+// the account.
+func isTransient(err error) bool {
 	switch cloud.ClassOf(err) {
 	case cloud.ClassTransient, cloud.ClassThrottled, cloud.ClassAmbiguous, cloud.ClassQuota:
 		return true
@@ -91,15 +93,15 @@ func passing(err error) bool {
 	}
 }
 
-// again is when to look again.
-func (f *facts) again(next v1.CloudAccountStatus) time.Duration {
+// nextVerification returns when to verify again.
+func (f *facts) nextVerification(next v1.CloudAccountStatus) time.Duration {
 	switch {
 	case f.secretMissing:
-		return verifyPeriod // The Secret's watch wakes us.
+		return verifyPeriod // The watch of the Secret triggers a reconciliation.
 	case f.err != nil && cloud.RetryAfter(f.err) > retryPeriod:
 		return cloud.RetryAfter(f.err)
 	case f.bucketAlone():
-		return verifyPeriod // To ask each minute would be to knock at a door that is not ours.
+		return verifyPeriod // Repeated attempts with invalid credentials would look like an attack.
 	case f.err != nil, f.checkErr != nil, f.bucketErr != nil, !meta.IsStatusConditionTrue(next.Conditions, v1.ConditionReady):
 		return retryPeriod
 	default:
@@ -107,7 +109,7 @@ func (f *facts) again(next v1.CloudAccountStatus) time.Duration {
 	}
 }
 
-// credentials says whether the provider took the credentials.
+// credentials returns the condition CredentialsValid.
 func (f *facts) credentials() metav1.Condition {
 	switch {
 	case f.secretMissing:
@@ -116,41 +118,41 @@ func (f *facts) credentials() metav1.Condition {
 	case f.err == nil:
 		return metav1.Condition{
 			Status: metav1.ConditionTrue, Reason: v1.ReasonValid,
-			Message: fmt.Sprintf("The provider knows the hub as %s", f.identity.Name),
+			Message: fmt.Sprintf("The hub is authenticated as %s", f.identity.Name),
 		}
 	}
 	var e *cloud.Error
 	if !errors.As(f.err, &e) {
-		return unknown(v1.ReasonCloudUnavailable, "the provider could not be asked")
+		return unknown(v1.ReasonCloudUnavailable, "the request to the provider failed")
 	}
 	switch e.Class {
 	case cloud.ClassInvalid, cloud.ClassUnsupported:
 		return no(v1.ReasonInvalidSpec, e.Message)
 	case cloud.ClassAuthExpired:
-		message := "the provider does not accept the credentials" + said(e)
+		message := "the provider does not accept the credentials" + codeSuffix(e)
 		if f.bucketAlone() {
-			message += "; the bucket does, so that dumps are sent, and snapshots cannot be made"
+			message += "; the bucket does, so dumps can be uploaded but no snapshots can be taken"
 		}
 		return no(v1.ReasonUnauthorized, message)
 	case cloud.ClassDenied, cloud.ClassNotFound:
 		if e.Code == v1.ReasonWrongAccount {
 			return no(v1.ReasonWrongAccount, e.Message)
 		}
-		return no(v1.ReasonForbidden, "the provider refuses to say who the hub is"+said(e))
+		return no(v1.ReasonForbidden, "the provider denies reading the identity of the credentials"+codeSuffix(e))
 	case cloud.ClassThrottled:
-		return unknown(v1.ReasonThrottled, "the provider asks to wait")
+		return unknown(v1.ReasonThrottled, "the provider throttles requests")
 	default:
 		return unknown(v1.ReasonCloudUnavailable, "the provider does not answer")
 	}
 }
 
-// authorized says whether every permission is there.
+// authorized returns the condition Authorized.
 func (f *facts) authorized(valid metav1.Condition) metav1.Condition {
 	if valid.Status != metav1.ConditionTrue {
-		return unknown(v1.ReasonNotChecked, "the credentials come first")
+		return unknown(v1.ReasonNotChecked, "the credentials are not verified yet")
 	}
 	if f.checkErr != nil {
-		return unknown(v1.ReasonNotChecked, "the provider did not answer what the hub may")
+		return unknown(v1.ReasonNotChecked, "the provider did not return the permissions")
 	}
 	var missing []string
 	for _, c := range f.checks {
@@ -159,14 +161,14 @@ func (f *facts) authorized(valid metav1.Condition) metav1.Condition {
 		}
 	}
 	if len(missing) == 0 {
-		return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonAuthorized, Message: "The hub may do all that it needs"}
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonAuthorized, Message: "The hub has all required permissions"}
 	}
 	slices.Sort(missing)
-	return no(v1.ReasonPermissionsMissing, "the identity lacks "+strings.Join(slices.Compact(missing), ", "))
+	return no(v1.ReasonPermissionsMissing, "the identity lacks permissions: "+strings.Join(slices.Compact(missing), ", "))
 }
 
-// ready is the first of the conditions that is not True. A bucket that is not ready is
-// told there, and no fault of the account.
+// ready returns the first condition that is not True. A bucket that is not ready does not
+// affect it.
 func ready(valid, authorized, bucket metav1.Condition) metav1.Condition {
 	if valid.Status != metav1.ConditionTrue {
 		return valid
@@ -181,8 +183,8 @@ func ready(valid, authorized, bucket metav1.Condition) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonVerified, Message: message}
 }
 
-// said is what a provider said, for a message: its code, which is the same each time.
-func said(e *cloud.Error) string {
+// codeSuffix returns the provider's error code, for a deterministic message.
+func codeSuffix(e *cloud.Error) string {
 	if e.Code == "" {
 		return ""
 	}

@@ -38,18 +38,18 @@ func TestDecide(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"verified":         {facts{identity: me, checks: granted}, metav1.ConditionTrue, v1.ReasonVerified, "The provider knows the hub as " + me.Name},
+		"verified":         {facts{identity: me, checks: granted}, metav1.ConditionTrue, v1.ReasonVerified, "The hub is authenticated as " + me.Name},
 		"no Secret":        {facts{secretMissing: true}, metav1.ConditionFalse, v1.ReasonSecretNotFound, `Secret "keys" is not in the hub's namespace, or lacks the label ecommerce.io/cloud-account: "true"`},
 		"wrong key":        {facts{err: of(cloud.ClassAuthExpired, "InvalidClientTokenId")}, metav1.ConditionFalse, v1.ReasonUnauthorized, "the provider does not accept the credentials: InvalidClientTokenId"},
 		"another account":  {facts{err: of(cloud.ClassDenied, "WrongAccount")}, metav1.ConditionFalse, v1.ReasonWrongAccount, "said so"},
-		"may not even ask": {facts{err: of(cloud.ClassDenied, "AccessDenied")}, metav1.ConditionFalse, v1.ReasonForbidden, "the provider refuses to say who the hub is: AccessDenied"},
+		"may not even ask": {facts{err: of(cloud.ClassDenied, "AccessDenied")}, metav1.ConditionFalse, v1.ReasonForbidden, "the provider denies reading the identity of the credentials: AccessDenied"},
 		"spec":             {facts{err: of(cloud.ClassInvalid, "")}, metav1.ConditionFalse, v1.ReasonInvalidSpec, "said so"},
-		"throttled":        {facts{err: of(cloud.ClassThrottled, "")}, metav1.ConditionUnknown, v1.ReasonThrottled, "the provider asks to wait"},
+		"throttled":        {facts{err: of(cloud.ClassThrottled, "")}, metav1.ConditionUnknown, v1.ReasonThrottled, "the provider throttles requests"},
 		"down":             {facts{err: of(cloud.ClassTransient, "")}, metav1.ConditionUnknown, v1.ReasonCloudUnavailable, "the provider does not answer"},
 		"one verb missing": {facts{identity: me, checks: append([]cloud.PermissionCheck{
 			{Permission: "ec2:DeleteSnapshot"}, {Permission: "ec2:CopySnapshot"}}, granted...)},
-			metav1.ConditionFalse, v1.ReasonPermissionsMissing, "the identity lacks ec2:CopySnapshot, ec2:DeleteSnapshot"},
-		"permissions not told": {facts{identity: me, checkErr: of(cloud.ClassTransient, "")}, metav1.ConditionTrue, v1.ReasonVerified, "The provider knows the hub as " + me.Name},
+			metav1.ConditionFalse, v1.ReasonPermissionsMissing, "the identity lacks permissions: ec2:CopySnapshot, ec2:DeleteSnapshot"},
+		"permissions not told": {facts{identity: me, checkErr: of(cloud.ClassTransient, "")}, metav1.ConditionTrue, v1.ReasonVerified, "The hub is authenticated as " + me.Name},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -67,9 +67,9 @@ func TestDecide(t *testing.T) {
 			if next.ObservedGeneration != 3 || len(next.Conditions) != 3 {
 				t.Errorf("generation %d, conditions %v", next.ObservedGeneration, next.Conditions)
 			}
-			again := tt.facts
-			again.account.Status, again.now = next, noon().Add(time.Minute)
-			if diff := cmp.Diff(next, decide(again)); diff != "" {
+			nextVerification := tt.facts
+			nextVerification.account.Status, nextVerification.now = next, noon().Add(time.Minute)
+			if diff := cmp.Diff(next, decide(nextVerification)); diff != "" {
 				t.Errorf("a minute later the same is not the same (-first +second):\n%s", diff)
 			}
 		})
@@ -85,8 +85,8 @@ func TestAnOutageIsNoFault(t *testing.T) {
 	if diff := cmp.Diff(f.account.Status, decide(down)); diff != "" {
 		t.Errorf("status (-before +after):\n%s", diff)
 	}
-	if wait := down.again(f.account.Status); wait != retryPeriod {
-		t.Errorf("asked again after %s", wait)
+	if wait := down.nextVerification(f.account.Status); wait != retryPeriod {
+		t.Errorf("asked nextVerification after %s", wait)
 	}
 	down.now = noon().Add(61 * time.Minute)
 	if meta.IsStatusConditionTrue(decide(down).Conditions, v1.ConditionReady) {
