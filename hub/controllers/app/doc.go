@@ -9,7 +9,7 @@
 //     caches of connected members, and the reports of the dispatcher. It decides the
 //     placement (package placement), aggregates the status (package aggregate), and
 //     writes the application's finalizer, annotations and status on the hub.
-//   - Distributor has one queue per connected member (package dispatch), with its own
+//   - Dispatcher has one queue per connected member (package dispatch), with its own
 //     workers. A worker reads the application from the hub's cache and reconciles the
 //     member's copy: it applies the copy if status.clusters lists the member, and
 //     deletes it and confirms the deletion if that entry is Deleting.

@@ -29,7 +29,7 @@ const (
 	defaultWorkers = 4
 )
 
-// Options configure a Distributor.
+// Options configure a Controller.
 type Options struct {
 	// Clock is the real clock by default.
 	Clock clock.PassiveClock

@@ -13,13 +13,13 @@ import (
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
-// by returns the application's Backups of one cluster that were made by a method.
+// by returns the application's Backups of one cluster that use a method.
 func (in input) by(method v1.BackupMethod, cluster string) []*v1.Backup {
 	var out []*v1.Backup
 	for i := range in.backups {
 		b := &in.backups[i]
 		if b.Status.AppUID != "" && b.Status.AppUID != string(in.app.UID) {
-			continue // Of an application of the same name that is no more: they are kept.
+			continue // It belongs to a deleted application of the same name.
 		}
 		if b.Spec.ClusterRef.Name == cluster && (b.Spec.Method == v1.BackupDump) == (method == v1.BackupDump) {
 			out = append(out, b)
@@ -38,12 +38,12 @@ func (in input) backup(name string) *v1.Backup {
 	return nil
 }
 
-// lastScheduledTime returns the newest scheduled time that was answered; else when the application was
-// made, so that nothing is due from before. It is in the status, so that a Backup that a
-// person deletes is not made again.
+// lastScheduledTime returns the newest handled scheduled time, or the creation time of
+// the application. It is also stored in the status, so that a Backup that a user deletes
+// is not created again.
 func (in input) lastScheduledTime(cluster string, mine []*v1.Backup) time.Time {
 	last := in.app.CreationTimestamp.Time
-	// One of a clock that was wrong, or that somebody made up, silences no schedule.
+	// Ignore times in the future, which would suspend the schedule.
 	future := in.now.Add(schedule.MaxClockSkew)
 	for _, s := range in.app.Status.Backups {
 		if s.Name == cluster && s.LastScheduledTime != nil && s.LastScheduledTime.After(last) && s.LastScheduledTime.Time.Before(future) {
@@ -58,13 +58,13 @@ func (in input) lastScheduledTime(cluster string, mine []*v1.Backup) time.Time {
 	return last
 }
 
-// known tells whether a cluster was planned before.
+// known reports whether the status lists the cluster.
 func (in input) known(cluster string) bool {
 	return slices.ContainsFunc(in.app.Status.Backups, func(b v1.ClusterBackups) bool { return b.Name == cluster })
 }
 
-// busy tells whether a Backup is under way whose point in time is not fixed yet: a second one
-// would only be in its way. Its scheduled time is made up for once.
+// busy reports whether a Backup is in progress and its snapshot is not taken yet. A
+// second one would interfere; its scheduled time is run later.
 func (in input) busy(mine []*v1.Backup) bool {
 	for _, b := range mine {
 		if b.DeletionTimestamp.IsZero() && (b.Status.Phase == "" || b.Status.Phase == v1.BackupPending || b.Status.Phase == v1.BackupInProgress) {
@@ -74,7 +74,7 @@ func (in input) busy(mine []*v1.Backup) bool {
 	return false
 }
 
-// entries are what the application's status says of the standings.
+// entries returns the status entries for histories.
 func entries(standings []History) []v1.ClusterBackups {
 	out := make([]v1.ClusterBackups, 0, len(standings))
 	at := func(t time.Time) *metav1.Time {
@@ -94,7 +94,7 @@ func entries(standings []History) []v1.ClusterBackups {
 	return out
 }
 
-// standing counts what there is.
+// history summarizes the Backups of a cluster.
 func (in input) history(name string, mine []*v1.Backup) History {
 	s := History{Cluster: name, Since: in.app.CreationTimestamp.Time}
 	for _, b := range mine {
@@ -115,7 +115,7 @@ func (in input) history(name string, mine []*v1.Backup) History {
 	return s
 }
 
-// reasonOf is why a Backup failed, of which there are as many reasons as package api/v1 has.
+// reasonOf returns the reason of a failed Backup, one of the constants of package api/v1.
 func reasonOf(b *v1.Backup) string {
 	if c := meta.FindStatusCondition(b.Status.Conditions, v1.ConditionReady); c != nil {
 		return c.Reason
@@ -123,8 +123,8 @@ func reasonOf(b *v1.Backup) string {
 	return ""
 }
 
-// pointInTime is what a Backup is of, and when it was asked for while that is not known:
-// one that was found again in the cloud is older than its object.
+// pointInTime returns the snapshot time of a Backup, or its creation time if unknown. A
+// rediscovered Backup is older than its object.
 func pointInTime(b *v1.Backup) time.Time {
 	if b.Status.SnapshotTime != nil {
 		return b.Status.SnapshotTime.Time
@@ -143,7 +143,7 @@ func newest(mine []*v1.Backup, phase v1.BackupPhase) *v1.Backup {
 	return found
 }
 
-// inventory is what retention is decided on.
+// inventory returns the input of the retention decision.
 func (in input) inventory(mine []*v1.Backup) schedule.Inventory {
 	out := schedule.Inventory{Complete: true, Skews: in.skews}
 	for _, b := range mine {
@@ -174,7 +174,7 @@ func stateOf(b *v1.Backup) schedule.State {
 	}
 }
 
-// pinned says why a Backup cannot go now.
+// pinned returns why a Backup must not be deleted now, or an empty string.
 func (in input) pinned(b *v1.Backup) string {
 	for i := range in.restores {
 		r := &in.restores[i]
@@ -183,7 +183,7 @@ func (in input) pinned(b *v1.Backup) string {
 		}
 	}
 	if b.Annotations[v1.RediscoveredAnnotation] != "" {
-		return "found again in the cloud, where it may have been kept on purpose"
+		return "rediscovered in the cloud, and may have been kept on purpose"
 	}
 	return ""
 }

@@ -14,21 +14,21 @@ import (
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
-// dumpGrace is how long after its scheduled time a CronJob's Job is there, if it comes at all.
+// dumpGrace is how long to wait after the scheduled time for the CronJob's Job.
 const dumpGrace = 2 * time.Minute
 
-// heldAgain is when pruning that is held is tried again.
-const heldAgain = time.Minute
+// heldRetry is when to retry a deletion that is held.
+const heldRetry = time.Minute
 
-// input is what a plan is decided from.
+// input is what a plan is computed from.
 type input struct {
 	app      *v1.EcommerceApp
 	members  map[string]*v1.MemberCluster
 	backups  []v1.Backup
 	restores []v1.Restore
 	now      time.Time
-	// skews is how far the clocks of providers are ahead of the hub's, by CloudAccount.
-	// Without an entry it is not known, which is worth telling once the hub has settled.
+	// skews is how far the clocks of providers are ahead of the hub's, by CloudAccount. A
+	// missing entry means unknown, which is reported once settled is true.
 	skews   map[string]time.Duration
 	settled bool
 }
@@ -36,60 +36,63 @@ type input struct {
 // Plan is what to do for an application now.
 type Plan struct {
 	Make []*v1.Backup
-	// Missed says, by cluster, how many scheduled times the Backup in Make makes up for.
+	// Missed is the number of missed scheduled times by cluster, for the Backups in Make.
 	Missed map[string]int
 	// Delete are the Backups to delete together with their data, by name.
 	Delete []schedule.RetentionDecision
-	// Unmark are the Backups that retention marked for deletion and that are to be kept.
+	// Unmark are the Backups that were marked for deletion and are to be kept.
 	Unmark []*v1.Backup
-	// Verify are the Restores that prove backups, and Forget those that are done with.
+	// Verify are the Restores to create for verification, and Forget the old ones to
+	// delete.
 	Verify, Forget []*v1.Restore
-	// Clusters is how it stands with each cluster that is backed up from here.
+	// Clusters is the history of each cluster that the hub backs up.
 	Clusters  []History
 	Condition metav1.Condition
-	// Invalid tells that nothing could be planned: what was known before holds on.
+	// Invalid is true if no plan could be made: the previous status is kept.
 	Invalid bool
-	// notes are for the condition too, though nothing stands in the way.
+	// notes are added to the message of the condition and do not affect its status.
 	notes []string
 	// Again is when the next pass is due at the latest.
 	Again time.Time
 }
 
-// Standing is how it stands with the backups of one cluster.
+// History summarizes the backups of one cluster.
 type History struct {
 	Cluster string
-	// LastGood is the point in time of the newest good backup; zero if there is none.
+	// LastGood is the snapshot time of the newest successful backup; zero if there is
+	// none.
 	LastGood time.Time
 	// Since is when there was first something to back up.
 	Since  time.Time
 	MaxRPO time.Duration
-	// LastScheduledTime is the newest scheduled time that was answered with a Backup, now or before.
+	// LastScheduledTime is the newest scheduled time for which a Backup was created.
 	LastScheduledTime time.Time
 	Next              time.Time
-	// Version is what the database has there, and UpgradeTime when another was first
-	// asked for; zero when none is.
+	// Version is the current version of the database, and UpgradeTime when an upgrade was
+	// first requested; zero if none is.
 	Version     string
 	UpgradeTime time.Time
-	// Completed counts the good Backups that there are, and Failed the others by reason.
+	// Completed counts the successful Backups, Failed the others by reason.
 	Completed int
 	Failed    map[string]int
-	// LastVerifyScheduledTime is the newest scheduled time of the verify schedule that was answered, and
-	// LastVerified when a backup was last proven; zero if none was.
+	// LastVerifyScheduledTime is the newest handled scheduled time of the verify schedule,
+	// and LastVerified the time of the last successful verification; zero if there was
+	// none.
 	LastVerifyScheduledTime, LastVerified time.Time
-	// VerifyDeadline is when the next proof is late; zero where none is asked for.
+	// VerifyDeadline is when the next verification is overdue; zero if none is scheduled.
 	VerifyDeadline time.Time
-	// VerifyFailed tells that the last backup that was tried could not be proven.
+	// VerifyFailed is true if the last verification failed.
 	VerifyFailed bool
 }
 
-// trouble is what stands in the way, for the condition.
-type trouble struct{ reason, message string }
+// problem is a reason and message for the condition.
+type problem struct{ reason, message string }
 
 // decide returns the plan for an application whose backups are enabled.
 func decide(in input) Plan {
 	policy := in.app.Spec.Database.Backup
 	when, err := schedule.Parse(policy.Schedule, policy.TimeZone)
-	plan := Plan{Again: in.now.Add(lookAgain), Missed: map[string]int{}}
+	plan := Plan{Again: in.now.Add(maxInterval), Missed: map[string]int{}}
 	if err != nil {
 		plan.Invalid = true
 		plan.Condition = metav1.Condition{
@@ -98,7 +101,7 @@ func decide(in input) Plan {
 		}
 		return plan
 	}
-	var all []trouble
+	var all []problem
 	var unknown []string
 	for _, entry := range in.app.Status.Clusters {
 		member := in.members[entry.Name]
@@ -117,20 +120,20 @@ func decide(in input) Plan {
 			unknown = append(unknown, entry.Name)
 			continue
 		}
-		// Where dumps are made, snapshots from before that was so are kept.
-		all = append(all, in.cluster(&plan, when, memberFacts{entry.Name, method})...)
+		// If dumps are made, older snapshots are kept.
+		all = append(all, in.cluster(&plan, when, clusterMethod{entry.Name, method})...)
 	}
 	plan.Condition = plan.condition(all, unknown)
 	return plan
 }
 
-// place is a cluster and how it is backed up.
-type memberFacts struct {
+// clusterMethod is a cluster and its backup method.
+type clusterMethod struct {
 	name   string
 	method v1.BackupMethod
 }
 
-// methodIn returns how the databases of a member are backed up; Auto: that is not known yet.
+// methodIn returns the backup method of a member; Auto if it is not known yet.
 func methodIn(method v1.BackupMethod, member *v1.MemberCluster) v1.BackupMethod {
 	switch {
 	case csi.BySnapshots(method, member):
@@ -142,52 +145,52 @@ func methodIn(method v1.BackupMethod, member *v1.MemberCluster) v1.BackupMethod 
 	}
 }
 
-// leastBetween is what a provider asks to leave between two backups.
-func (in input) leastBetween(p memberFacts) time.Duration {
+// minInterval returns the minimum time between two backups that a provider requires.
+func (in input) minInterval(p clusterMethod) time.Duration {
 	if p.method == v1.BackupDump {
 		return 0
 	}
 	return csi.CapabilitiesOf(in.members[p.name].Status.Provider).MinInterval
 }
 
-// cluster plans one cluster.
-func (in input) cluster(plan *Plan, when schedule.Schedule, p memberFacts) []trouble {
+// cluster computes the plan for one cluster.
+func (in input) cluster(plan *Plan, when schedule.Schedule, p clusterMethod) []problem {
 	policy := in.app.Spec.Database.Backup
-	interval, least := when.MinInterval(in.now), in.leastBetween(p)
-	// A dump does not stand in for a snapshot, nor the other way round.
+	interval, least := when.MinInterval(in.now), in.minInterval(p)
+	// Dumps and snapshots do not replace each other.
 	mine := in.by(p.method, p.name)
-	standing := in.history(p.name, mine)
-	standing.MaxRPO = when.DefaultMaxRPO(in.now)
+	history := in.history(p.name, mine)
+	history.MaxRPO = when.DefaultMaxRPO(in.now)
 	if policy.MaxRPO != nil {
-		standing.MaxRPO = policy.MaxRPO.Duration
+		history.MaxRPO = policy.MaxRPO.Duration
 	}
-	var found []trouble
+	var found []problem
 	if interval < least {
-		found = append(found, trouble{v1.ReasonScheduleTooTight, fmt.Sprintf(
-			"%s: spec.database.backup.schedule asks for snapshots every %s, and the provider takes one every %s", p.name, interval, least)})
+		found = append(found, problem{v1.ReasonScheduleTooTight, fmt.Sprintf(
+			"%s: spec.database.backup.schedule requests snapshots every %s, but the provider allows one every %s", p.name, interval, least)})
 	}
 	last := in.lastScheduledTime(p.name, mine)
-	standing.LastScheduledTime = last
+	history.LastScheduledTime = last
 	due := when.Due(last, in.now, in.offset(p, interval))
 	if !due.ScheduledTime.IsZero() && !in.busy(mine) && (due.ScheduledTime.Sub(last) >= least || len(mine) == 0) {
 		plan.Make = append(plan.Make, in.backupFor(p, due.ScheduledTime))
 		if p.method != v1.BackupDump || in.known(p.name) {
-			// Before it was planned from here, the CronJob missed none of them.
+			// Before the hub scheduled the backups, the CronJob did.
 			plan.Missed[p.name] = due.Missed
 		}
-		standing.LastScheduledTime = due.ScheduledTime
+		history.LastScheduledTime = due.ScheduledTime
 	}
-	standing.Next = due.NextAt
-	if t := in.upgrade(plan, &standing, p.method); t.reason != "" {
+	history.Next = due.NextAt
+	if t := in.upgrade(plan, &history, p.method); t.reason != "" {
 		found = append(found, t)
 	}
 	plan.Again = earliest(plan.Again, due.NextAt)
-	if t := in.verify(plan, &standing, mine); t.reason != "" {
+	if t := in.verify(plan, &history, mine); t.reason != "" {
 		found = append(found, t)
 	}
 	found = append(found, in.prune(plan, p.name, mine)...)
-	plan.Clusters = append(plan.Clusters, standing)
-	if t, at := in.exposure(p.name, standing, mine); t.reason != "" {
+	plan.Clusters = append(plan.Clusters, history)
+	if t, at := in.exposure(p.name, history, mine); t.reason != "" {
 		found = append(found, t)
 	} else {
 		plan.Again = earliest(plan.Again, at)
@@ -196,71 +199,72 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p memberFacts) []tro
 }
 
 // prune plans which Backups of a cluster go.
-func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []trouble {
+func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []problem {
 	policy := schedule.PolicyOf(in.app.Spec.Database.Backup.Retention)
 	pruned := schedule.Prune(in.now, in.inventory(mine), policy)
 	plan.Delete = append(plan.Delete, pruned.Delete...)
 	for _, b := range mine {
 		going := slices.ContainsFunc(pruned.Delete, func(v schedule.RetentionDecision) bool { return v.Name == b.Name })
-		if marked(b) && !going && b.DeletionTimestamp.IsZero() {
+		if isMarked(b) && !going && b.DeletionTimestamp.IsZero() {
 			plan.Unmark = append(plan.Unmark, b)
 		}
 	}
 	if pruned.Held == "" {
 		return nil
 	}
-	plan.Again = earliest(plan.Again, in.now.Add(heldAgain))
+	plan.Again = earliest(plan.Again, in.now.Add(heldRetry))
 	if pruned.Blocked == "" && !in.settled {
-		return nil // Accounts are verified at the start: the clock is about to be known.
+		return nil // The skew becomes known when the accounts are verified after the start.
 	}
-	return []trouble{{v1.ReasonPruningHeld, fmt.Sprintf("%s: old backups are not deleted: %s", cluster, pruned.Held)}}
+	return []problem{{v1.ReasonPruningHeld, fmt.Sprintf("%s: old backups are not deleted: %s", cluster, pruned.Held)}}
 }
 
-// marked reports whether retention marked a Backup for deletion.
-func marked(b *v1.Backup) bool { return b.Annotations[v1.PrunedAnnotation] != "" }
+// isMarked reports whether retention marked a Backup for deletion.
+func isMarked(b *v1.Backup) bool { return b.Annotations[v1.PrunedAnnotation] != "" }
 
-// offset is how long after its scheduled time a run begins. Dumps are begun by the CronJob, all at
-// their scheduled time: the Backup comes when its Job should be there.
-func (in input) offset(p memberFacts, interval time.Duration) time.Duration {
+// offset returns the delay of a run after its scheduled time. The CronJobs start dumps at
+// their scheduled time: the Backup is created when its Job should exist.
+func (in input) offset(p clusterMethod, interval time.Duration) time.Duration {
 	if p.method == v1.BackupDump {
 		return dumpGrace
 	}
 	return in.spread(p.name, interval)
 }
 
-// spread tells applications of the same schedule apart.
+// spread returns a deterministic delay that spreads applications with the same schedule.
 func (in input) spread(cluster string, interval time.Duration) time.Duration {
 	return schedule.Offset(in.app.Namespace+"/"+in.app.Name+"/"+cluster, schedule.Window(interval))
 }
 
-// exposure tells whether the newest backup is too old, or else when it will be.
-func (in input) exposure(name string, s History, mine []*v1.Backup) (trouble, time.Time) {
+// exposure returns a problem if the newest backup is too old, and otherwise the time at
+// which it will be.
+func (in input) exposure(name string, s History, mine []*v1.Backup) (problem, time.Time) {
 	from := s.LastGood
 	if from.IsZero() {
 		from = s.Since
 	}
 	breach := from.Add(s.MaxRPO + time.Second)
 	if !schedule.RPO(s.LastGood, s.Since, in.now).AtRisk(s.MaxRPO) {
-		return trouble{}, breach
+		return problem{}, breach
 	}
-	why := ""
+	cause := ""
 	if failed := newest(mine, v1.BackupFailed); failed != nil && failed.CreationTimestamp.After(s.LastGood) {
-		why = "; the last one failed: " + failed.Status.Message
+		cause = "; the last one failed: " + failed.Status.Message
 	}
 	if s.LastGood.IsZero() {
-		return trouble{v1.ReasonNoBackup, fmt.Sprintf("%s: there is no good backup%s", name, why)}, breach
+		return problem{v1.ReasonNoBackup, fmt.Sprintf("%s: there is no successful backup%s", name, cause)}, breach
 	}
-	return trouble{v1.ReasonBackupTooOld, fmt.Sprintf("%s: the newest good backup, %s, is older than %s%s",
-		name, newest(mine, v1.BackupCompleted).Name, s.MaxRPO, why)}, breach
+	return problem{v1.ReasonBackupTooOld, fmt.Sprintf("%s: the newest successful backup, %s, is older than %s%s",
+		name, newest(mine, v1.BackupCompleted).Name, s.MaxRPO, cause)}, breach
 }
 
-// condition returns BackupReady. It is True only when each cluster is known to have a good
-// backup that is young enough.
-func (p *Plan) condition(all []trouble, unknown []string) metav1.Condition {
+// condition returns BackupReady. It is True only if each cluster has a sufficiently
+// recent successful backup.
+func (p *Plan) condition(all []problem, unknown []string) metav1.Condition {
 	if len(p.Clusters) == 0 && len(all) == 0 {
 		return metav1.Condition{
 			Status: metav1.ConditionUnknown, Reason: v1.ReasonNotChecked,
-			Message: "Of no cluster is it known yet how it is backed up",
+			Message: "The backup method is not known yet for any cluster",
 		}
 	}
 	c := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1.ReasonBackupsRecent}
@@ -280,26 +284,26 @@ func (p *Plan) condition(all []trouble, unknown []string) metav1.Condition {
 				c.Reason = t.reason
 			}
 		}
-		c.Message = stepresult.Clip(joined(messages))
+		c.Message = stepresult.Clip(joinSorted(messages))
 		return c
 	case len(without) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNoBackupYet
-		c.Message = "There is no good backup yet in " + some(without)
+		c.Message = "There is no successful backup yet in " + nameSome(without)
 	case len(unknown) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1.ReasonNotChecked
-		c.Message = "It is not known yet how backups are made in " + some(unknown)
+		c.Message = "The backup method is not known yet in " + nameSome(unknown)
 	default:
-		c.Message = "Each cluster has a good backup that is young enough"
+		c.Message = "Each cluster has a recent successful backup"
 	}
 	if len(messages) > 0 {
-		c.Message += "; " + joined(messages)
+		c.Message += "; " + joinSorted(messages)
 	}
 	c.Message = stepresult.Clip(c.Message)
 	return c
 }
 
-// some names the first clusters by their names, and counts the others.
-func some(clusters []string) string {
+// nameSome lists the first ten clusters in sorted order, and the number of others.
+func nameSome(clusters []string) string {
 	const most = 10
 	slices.Sort(clusters)
 	if len(clusters) <= most {
@@ -308,8 +312,8 @@ func some(clusters []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:most], ", "), len(clusters)-most)
 }
 
-// backupFor returns the Backup of a scheduled time.
-func (in input) backupFor(p memberFacts, scheduledTime time.Time) *v1.Backup {
+// backupFor returns the Backup for a scheduled time.
+func (in input) backupFor(p clusterMethod, scheduledTime time.Time) *v1.Backup {
 	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: in.app.Namespace, Name: schedule.BackupName(in.app.Name, p.name, scheduledTime),

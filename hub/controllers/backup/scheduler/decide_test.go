@@ -164,36 +164,36 @@ func TestConditions(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"never":   {"2026-03-03T01:00:00Z", nil, metav1.ConditionFalse, v1.ReasonNoBackup, "eu-1: there is no good backup"},
-		"recent":  {"2026-03-02T09:00:00Z", done("2026-03-02T02:00:00Z"), metav1.ConditionTrue, v1.ReasonBackupsRecent, "Each cluster has a good backup that is young enough"},
-		"too old": {"2026-03-04T09:00:00Z", done("2026-03-02T02:00:00Z"), metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest good backup, shop-eu-1-20260302-0200, is older than 36h0m0s"},
+		"never":   {"2026-03-03T01:00:00Z", nil, metav1.ConditionFalse, v1.ReasonNoBackup, "eu-1: there is no successful backup"},
+		"recent":  {"2026-03-02T09:00:00Z", done("2026-03-02T02:00:00Z"), metav1.ConditionTrue, v1.ReasonBackupsRecent, "Each cluster has a recent successful backup"},
+		"too old": {"2026-03-04T09:00:00Z", done("2026-03-02T02:00:00Z"), metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest successful backup, shop-eu-1-20260302-0200, is older than 36h0m0s"},
 		"by its bound": {"2026-03-02T09:00:00Z", func(in *input) {
 			done("2026-03-02T02:00:00Z")(in)
 			in.app.Spec.Database.Backup.MaxRPO = &metav1.Duration{Duration: time.Hour}
-		}, metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest good backup, shop-eu-1-20260302-0200, is older than 1h0m0s"},
+		}, metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest successful backup, shop-eu-1-20260302-0200, is older than 1h0m0s"},
 		"failed": {"2026-03-04T09:00:00Z", func(in *input) {
 			done("2026-03-02T02:00:00Z")(in)
 			in.backups = append(in.backups, backup("2026-03-03T02:00:00Z", v1.BackupFailed))
-		}, metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest good backup, shop-eu-1-20260302-0200, is older than 36h0m0s; the last one failed: the cloud said no"},
+		}, metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest successful backup, shop-eu-1-20260302-0200, is older than 36h0m0s; the last one failed: the cloud said no"},
 		"too tight": {"2026-03-01T12:20:00Z", func(in *input) {
 			in.members["eu-1"].Status.Provider = v1.ProviderGCP
 			in.app.Spec.Database.Backup.Schedule = "*/5 * * * *"
 			in.backups = []v1.Backup{backup("2026-03-01T12:15:00Z", v1.BackupCompleted)}
-		}, metav1.ConditionFalse, v1.ReasonScheduleTooTight, "eu-1: spec.database.backup.schedule asks for snapshots every 5m0s, and the provider takes one every 10m0s"},
+		}, metav1.ConditionFalse, v1.ReasonScheduleTooTight, "eu-1: spec.database.backup.schedule requests snapshots every 5m0s, but the provider allows one every 10m0s"},
 		"dumps": {"2026-03-04T09:00:00Z", func(in *input) {
 			in.app.Spec.Database.Backup.Method = v1.BackupDump
 			in.backups = []v1.Backup{dumpOf("2026-03-04T02:00:00Z")}
-		}, metav1.ConditionTrue, v1.ReasonBackupsRecent, "Each cluster has a good backup that is young enough"},
+		}, metav1.ConditionTrue, v1.ReasonBackupsRecent, "Each cluster has a recent successful backup"},
 		"no dumps": {"2026-03-04T09:00:00Z", func(in *input) { in.app.Spec.Database.Backup.Method = v1.BackupDump },
-			metav1.ConditionFalse, v1.ReasonNoBackup, "eu-1: there is no good backup"},
+			metav1.ConditionFalse, v1.ReasonNoBackup, "eu-1: there is no successful backup"},
 		"dumps too old": {"2026-03-04T15:00:00Z", func(in *input) {
 			in.app.Spec.Database.Backup.Method = v1.BackupDump
 			failed := dumpOf("2026-03-04T02:00:00Z")
 			failed.Status.Phase = v1.BackupFailed
 			in.backups = []v1.Backup{dumpOf("2026-03-02T02:00:00Z"), failed}
-		}, metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest good backup, dump-2026-03-02, is older than 36h0m0s; the last one failed: the cloud said no"},
+		}, metav1.ConditionFalse, v1.ReasonBackupTooOld, "eu-1: the newest successful backup, dump-2026-03-02, is older than 36h0m0s; the last one failed: the cloud said no"},
 		"the provider is not known": {"2026-03-04T09:00:00Z", func(in *input) { in.members["eu-1"].Status.Provider = "" }, metav1.ConditionUnknown, v1.ReasonNotChecked,
-			"Of no cluster is it known yet how it is backed up"},
+			"The backup method is not known yet for any cluster"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -220,26 +220,26 @@ func TestTheFirstBackup(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"new":               {"2026-03-01T18:00:00Z", func(*input) {}, v1.ReasonNoBackupYet, "There is no good backup yet in eu-1"},
-		"new, at the bound": {"2026-03-03T00:00:00Z", func(*input) {}, v1.ReasonNoBackupYet, "There is no good backup yet in eu-1"},
+		"new":               {"2026-03-01T18:00:00Z", func(*input) {}, v1.ReasonNoBackupYet, "There is no successful backup yet in eu-1"},
+		"new, at the bound": {"2026-03-03T00:00:00Z", func(*input) {}, v1.ReasonNoBackupYet, "There is no successful backup yet in eu-1"},
 		"new, and none was good": {"2026-03-02T09:00:00Z", func(in *input) { in.backups = append(in.backups, backup("2026-03-02T02:00:00Z", v1.BackupFailed)) },
-			v1.ReasonNoBackupYet, "There is no good backup yet in eu-1"},
+			v1.ReasonNoBackupYet, "There is no successful backup yet in eu-1"},
 		"one of many is new": {"2026-03-02T09:00:00Z", func(in *input) {
 			backedUp(in)
 			for i := range 12 {
 				in.place(fmt.Sprintf("us-%02d", 12-i))
 			}
-		}, v1.ReasonNoBackupYet, "There is no good backup yet in us-01, us-02, us-03, us-04, us-05, us-06, us-07, us-08, us-09, us-10 and 2 more"},
+		}, v1.ReasonNoBackupYet, "There is no successful backup yet in us-01, us-02, us-03, us-04, us-05, us-06, us-07, us-08, us-09, us-10 and 2 more"},
 		"one of two is not known": {"2026-03-02T09:00:00Z", func(in *input) {
 			backedUp(in)
 			in.place("us-1")
 			in.members["us-1"].Status.Provider = ""
-		}, v1.ReasonNotChecked, "It is not known yet how backups are made in us-1"},
+		}, v1.ReasonNotChecked, "The backup method is not known yet in us-1"},
 		"one of two has no member": {"2026-03-02T09:00:00Z", func(in *input) {
 			backedUp(in)
 			in.place("us-1")
 			delete(in.members, "us-1")
-		}, v1.ReasonNotChecked, "It is not known yet how backups are made in us-1"},
+		}, v1.ReasonNotChecked, "The backup method is not known yet in us-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

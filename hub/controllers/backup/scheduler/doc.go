@@ -1,35 +1,36 @@
-// Package scheduler makes Backups when they are due and deletes those that were kept for
-// long enough, for each application in each of its clusters.
+// Package scheduler creates Backups on schedule and deletes expired ones, for each
+// application in each of its clusters.
 //
 // # What
 //
-//   - A Backup is named after its scheduled time, and made by a plain create: whoever comes second
-//     finds that it is there. Runs that were missed are made up for once.
-//   - Snapshots of applications of the same schedule are spread over a few minutes after
-//     the scheduled time. Dumps are made by the CronJob in the member, at the scheduled time: the Backup comes
-//     two minutes later, finds the CronJob's Job, and makes it where there is none.
-//   - Retention is hub/schedule's plan over the Backups of an application in a cluster. It sets
-//     spec.deletion: Delete on a Backup and then deletes it, so that its data goes as well
-//     (package hub/controllers/backup). No other deletion of a Backup deletes data.
-//   - The condition BackupReady of the application says whether each cluster has a good
-//     backup that is young enough, and what stands in the way. It is Unknown, not True, while
-//     a cluster waits for its first one.
+//   - A Backup is named after its scheduled time and created without overwriting: a second
+//     attempt finds the existing object. After missed runs, one Backup is created.
+//   - Snapshots of applications with the same schedule are spread over a few minutes
+//     after the scheduled time. Dumps are made by the CronJob in the member, at the
+//     scheduled time: the Backup is created two minutes later and adopts the CronJob's
+//     Job, or creates one if there is none.
+//   - Retention applies the plan of hub/schedule to the Backups of an application in a
+//     cluster. It sets spec.deletion: Delete on a Backup and then deletes it, so that its
+//     data is deleted too (package hub/controllers/backup). No other deletion of a Backup
+//     deletes data.
+//   - The condition BackupReady of the application reports whether each cluster has a
+//     sufficiently recent backup, and why not. It is Unknown, not True, while a cluster
+//     waits for its first backup.
 //
 // # Not
 //
-// The files of dumps are pruned in the member, by its CronJob and by the same retention; a
-// Backup that is pruned here takes what is in the bucket along. Where a cluster is backed up
-// by snapshots no dump stands in for one, nor the other way round, and snapshots from before
-// a cluster was dumped are kept.
-// Backups of an application that is gone, or of a cluster that it has left, are kept:
-// nobody's schedule says for how long.
+// The files of dumps are pruned in the member, by its CronJob, with the same retention.
+// Pruning a Backup here deletes its objects in the bucket. Snapshots and dumps do not
+// replace each other, and snapshots that were made before a cluster switched to dumps
+// are kept. Backups of a deleted application, or of a cluster that the application was
+// removed from, are kept, because no policy applies to them.
 //
 // # Trade-offs
 //
-//   - The hub's cache is the inventory. It is complete when it has synced, and what a
-//     person deleted from the hub is found again with backups --rediscover, not here.
-//   - Nothing is pruned while the clocks of the hub and of a provider differ by more than five
-//     minutes, and no Backup whose provider has not told the time for two hours. A dump
-//     that is on its claim alone has no provider: pruning deletes nothing but its Backup, and
-//     is held only by a point in time in the future.
+//   - The hub's cache is the inventory. It is complete once synced. Backups that a user
+//     deleted from the hub are found by backups --rediscover, not here.
+//   - Nothing is pruned while the clocks of the hub and of a provider differ by more than
+//     five minutes, nor any Backup of a provider whose clock skew has been unknown for
+//     two hours. A dump that exists on its claim only has no provider: pruning deletes
+//     the Backup only, and is blocked only by a snapshot time in the future.
 package scheduler

@@ -154,8 +154,8 @@ func TestDumpsStillOnTheirWay(t *testing.T) {
 // TestDumpsAreProven where they are in a bucket, the newest one of those.
 func TestDumpsAreProven(t *testing.T) {
 	t.Parallel()
-	const good = "Each cluster has a good backup that is young enough"
-	const note = "; eu-1: dumps are in no bucket, where alone they can be verified"
+	const good = "Each cluster has a recent successful backup"
+	const note = "; eu-1: dumps are not in a bucket, and can only be verified there"
 	for name, tt := range map[string]struct {
 		backups       []v1.Backup
 		mode          v1.Mode

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Metrics tell how old the newest backups are when they are asked, not when they were
-// last looked at.
+// Metrics exports the metrics of backups. Ages are computed on each scrape. It is safe
+// for concurrent use.
 type Metrics struct {
 	clock clock.PassiveClock
 	since, bound, next, last, verified, deadline, unproven,
@@ -22,27 +22,27 @@ type Metrics struct {
 	plans map[types.NamespacedName][]History
 }
 
-// NewMetrics registers the metrics of backups.
+// NewMetrics creates the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer, c clock.PassiveClock) (*Metrics, error) {
 	labels := slices.Clip([]string{"namespace", "app", "cluster"})
 	m := &Metrics{
 		clock: c, plans: map[types.NamespacedName][]History{},
 		since: prometheus.NewDesc("shopfleet_backup_seconds_since_last_success",
-			"Age of the newest good backup of an application in a cluster, or of the application if there is none, in seconds.", labels, nil),
+			"Age of the newest successful backup of an application in a cluster, or of the application if there is none, in seconds.", labels, nil),
 		last: prometheus.NewDesc("shopfleet_backup_last_success_timestamp_seconds",
-			"Point in time of the newest good backup; 0 if there is none.", labels, nil),
+			"Snapshot time of the newest successful backup; 0 if there is none.", labels, nil),
 		verified: prometheus.NewDesc("shopfleet_backup_last_verified_timestamp_seconds",
-			"When a backup was last restored and found good; 0 if none was.", labels, nil),
+			"Time of the last successful verification of a backup; 0 if there was none.", labels, nil),
 		deadline: prometheus.NewDesc("shopfleet_backup_verify_deadline_timestamp_seconds",
-			"By when a backup must be verified again; absent where none is asked for.", labels, nil),
+			"Deadline of the next verification of a backup; absent if none is scheduled.", labels, nil),
 		unproven: prometheus.NewDesc("shopfleet_backup_verification_failed",
-			"1 if the last backup that was to be verified could not be; absent where none is asked for.", labels, nil),
+			"1 if the last verification of a backup failed; absent if none is scheduled.", labels, nil),
 		bound: prometheus.NewDesc("shopfleet_backup_max_rpo_seconds",
-			"How old the newest good backup may be, in seconds.", labels, nil),
+			"Maximum age of the newest successful backup, in seconds.", labels, nil),
 		next: prometheus.NewDesc("shopfleet_backup_next_timestamp_seconds",
-			"When the next backup begins.", labels, nil),
+			"Start time of the next backup.", labels, nil),
 		backups: prometheus.NewDesc("shopfleet_backups",
-			"Backups that there are, by result: Completed or Failed, and by the reason of a failure.", append(labels, "result", "reason"), nil),
+			"Number of backups by result (Completed or Failed) and reason of the failure.", append(labels, "result", "reason"), nil),
 	}
 	if err := registry.Register(m); err != nil {
 		return nil, fmt.Errorf("registering the metrics of backups: %w", err)
@@ -62,14 +62,14 @@ func (m *Metrics) forget(app types.NamespacedName) {
 	delete(m.plans, app)
 }
 
-// Describe tells what Collect collects.
+// Describe implements prometheus.Collector.
 func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{m.since, m.last, m.verified, m.deadline, m.unproven, m.bound, m.next, m.backups} {
 		out <- d
 	}
 }
 
-// Collect computes the metrics as of now.
+// Collect implements prometheus.Collector.
 func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +111,7 @@ func (m *Metrics) collect(out chan<- prometheus.Metric, app types.NamespacedName
 	}
 }
 
-// timestamp is a point in time as Prometheus counts it, and 0 for none.
+// timestamp returns a time in Unix seconds, and 0 for the zero time.
 func timestamp(at time.Time) float64 {
 	if at.IsZero() {
 		return 0

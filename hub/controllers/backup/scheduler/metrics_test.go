@@ -27,21 +27,21 @@ func TestMetrics(t *testing.T) {
 		{Cluster: "us-1", Since: at("2026-03-01T02:00:00Z"), MaxRPO: time.Hour},
 	}})
 	clock.Step(time.Minute)
-	const want = `# HELP shopfleet_backup_seconds_since_last_success Age of the newest good backup of an application in a cluster, or of the application if there is none, in seconds.
+	const want = `# HELP shopfleet_backup_seconds_since_last_success Age of the newest successful backup of an application in a cluster, or of the application if there is none, in seconds.
 # TYPE shopfleet_backup_seconds_since_last_success gauge
 shopfleet_backup_seconds_since_last_success{app="shop",cluster="eu-1",namespace="shops"} 60
 shopfleet_backup_seconds_since_last_success{app="shop",cluster="us-1",namespace="shops"} 86460
-# HELP shopfleet_backup_last_verified_timestamp_seconds When a backup was last restored and found good; 0 if none was.
+# HELP shopfleet_backup_last_verified_timestamp_seconds Time of the last successful verification of a backup; 0 if there was none.
 # TYPE shopfleet_backup_last_verified_timestamp_seconds gauge
 shopfleet_backup_last_verified_timestamp_seconds{app="shop",cluster="eu-1",namespace="shops"} 1.7723376e+09
 shopfleet_backup_last_verified_timestamp_seconds{app="shop",cluster="us-1",namespace="shops"} 0
-# HELP shopfleet_backup_verification_failed 1 if the last backup that was to be verified could not be; absent where none is asked for.
+# HELP shopfleet_backup_verification_failed 1 if the last verification of a backup failed; absent if none is scheduled.
 # TYPE shopfleet_backup_verification_failed gauge
 shopfleet_backup_verification_failed{app="shop",cluster="eu-1",namespace="shops"} 1
-# HELP shopfleet_backup_verify_deadline_timestamp_seconds By when a backup must be verified again; absent where none is asked for.
+# HELP shopfleet_backup_verify_deadline_timestamp_seconds Deadline of the next verification of a backup; absent if none is scheduled.
 # TYPE shopfleet_backup_verify_deadline_timestamp_seconds gauge
 shopfleet_backup_verify_deadline_timestamp_seconds{app="shop",cluster="eu-1",namespace="shops"} 1.7724672e+09
-# HELP shopfleet_backups Backups that there are, by result: Completed or Failed, and by the reason of a failure.
+# HELP shopfleet_backups Number of backups by result (Completed or Failed) and reason of the failure.
 # TYPE shopfleet_backups gauge
 shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",reason="",result="Completed"} 3
 shopfleet_backups{app="shop",cluster="eu-1",namespace="shops",reason="DumpFailed",result="Failed"} 2

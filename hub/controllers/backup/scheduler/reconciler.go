@@ -34,37 +34,37 @@ const (
 	conflictDelay = 200 * time.Millisecond
 	retryFirst    = time.Second
 	retryLast     = 5 * time.Minute
-	// settleTime is how long accounts may take to be verified after the start.
+	// settleTime is how long the verification of accounts may take after the start.
 	settleTime = 10 * time.Minute
-	// lookAgain bounds how long nothing is looked at, since ages grow by themselves.
-	lookAgain = time.Hour
+	// maxInterval bounds the time between passes, because ages grow without events.
+	maxInterval = time.Hour
 )
 
-// Options are what the controller needs.
+// Options configure the controller.
 type Options struct {
 	// Recorder records events. Required.
 	Recorder events.EventRecorder
-	// Metrics are those of NewMetrics. Required.
+	// Metrics are returned by NewMetrics. Required.
 	Metrics *Metrics
-	// Skew returns how far the clock of a CloudAccount's provider is ahead of the hub's, if
-	// that is known. Required.
+	// Skew returns how far the clock of a CloudAccount's provider is ahead of the hub's,
+	// if known. Required.
 	Skew func(account string) (ahead time.Duration, known bool)
 	// Report hands over what the status of an application says about its backups to the
 	// controller that writes it, and returns the report before, if there was one. Required.
 	Report func(app client.ObjectKey, next aggregate.BackupReport) (last aggregate.BackupReport, known bool)
-	// Clock tells the time; the default is the real one.
+	// Clock is the real clock by default.
 	Clock clock.PassiveClock
 }
 
-// Reconciler makes and deletes Backups.
+// Reconciler creates and deletes Backups.
 type Reconciler struct {
 	client  client.Client
 	options Options
-	// started returns when the first pass was.
+	// started returns the time of the first pass.
 	started func() time.Time
 }
 
-// Setup adds the controller to the hub's own manager, whose cache holds Backups,
+// Setup adds the controller to the hub's manager, whose cache must hold Backups,
 // EcommerceApps and MemberClusters.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if options.Clock == nil {
@@ -82,18 +82,18 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&v1.EcommerceApp{}).
-		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(appOf)).
-		Watches(&v1.Restore{}, handler.EnqueueRequestsFromMapFunc(appOfRestore)).
-		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.appsOn)).
+		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(requestForBackup)).
+		Watches(&v1.Restore{}, handler.EnqueueRequestsFromMapFunc(requestForRestore)).
+		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForMember)).
 		WithOptions(controller.Options{RateLimiter: queues.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
 		Complete(r)
 	if err != nil {
-		return fmt.Errorf("adding the planner of backups: %w", err)
+		return fmt.Errorf("adding the backup scheduler: %w", err)
 	}
 	return nil
 }
 
-func appOf(_ context.Context, o client.Object) []reconcile.Request {
+func requestForBackup(_ context.Context, o client.Object) []reconcile.Request {
 	b, ok := o.(*v1.Backup)
 	if !ok {
 		return nil
@@ -101,8 +101,8 @@ func appOf(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.AppRef.Name}}}
 }
 
-// appOfRestore asks for the application whose backup is proven.
-func appOfRestore(_ context.Context, o client.Object) []reconcile.Request {
+// requestForRestore returns a request for the application whose backup is verified.
+func requestForRestore(_ context.Context, o client.Object) []reconcile.Request {
 	r, ok := o.(*v1.Restore)
 	if !ok || !r.Spec.Verify || r.Labels[v1.InstanceLabel] == "" {
 		return nil
@@ -110,8 +110,8 @@ func appOfRestore(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: r.Namespace, Name: r.Labels[v1.InstanceLabel]}}}
 }
 
-// appsOn asks for the applications with backups that are placed on a member.
-func (r *Reconciler) appsOn(ctx context.Context, o client.Object) []reconcile.Request {
+// requestsForMember returns requests for the applications with backups that are placed on a member.
+func (r *Reconciler) requestsForMember(ctx context.Context, o client.Object) []reconcile.Request {
 	apps := &v1.EcommerceAppList{}
 	if err := r.client.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing applications failed")
@@ -128,7 +128,7 @@ func (r *Reconciler) appsOn(ctx context.Context, o client.Object) []reconcile.Re
 	return requests
 }
 
-// Reconcile does one pass over an application.
+// Reconcile runs one pass for an application.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, request)
 	if apierrors.IsConflict(err) {
@@ -146,7 +146,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if len(app.Status.Clusters) == 0 && app.DeletionTimestamp.IsZero() {
-		// Not placed: to write now would only be in the way of who places it.
+		// Not placed yet: writing would conflict with the placement.
 		r.options.Metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -167,13 +167,13 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if len(plan.Clusters) == 0 && plan.Condition.Status != metav1.ConditionFalse {
 		// There is nothing to report about clusters that have no backups.
 		r.clear(app)
-		return reconcile.Result{RequeueAfter: lookAgain}, nil
+		return reconcile.Result{RequeueAfter: maxInterval}, nil
 	}
 	r.report(app, plan)
-	return reconcile.Result{RequeueAfter: min(max(plan.Again.Sub(in.now), time.Second), lookAgain)}, nil
+	return reconcile.Result{RequeueAfter: min(max(plan.Again.Sub(in.now), time.Second), maxInterval)}, nil
 }
 
-// act makes and deletes what a plan says.
+// act executes a plan.
 func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, plan Plan) error {
 	for _, b := range plan.Make {
 		if err := r.make(ctx, app, b, plan.Missed[b.Spec.ClusterRef.Name]); err != nil {
@@ -182,7 +182,7 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 	}
 	for _, v := range plan.Verify {
 		if err := r.client.Create(ctx, v, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("asking for the verification %q: %w", v.Name, err)
+			return fmt.Errorf("creating the verification %q: %w", v.Name, err)
 		}
 	}
 	for _, v := range plan.Forget {
@@ -203,7 +203,7 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 	return nil
 }
 
-// observe reads all that is decided from.
+// observe reads the input of the plan.
 func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, error) {
 	in := input{app: app, now: r.options.Clock.Now(), members: map[string]*v1.MemberCluster{}, skews: map[string]time.Duration{}}
 	in.settled = in.now.Sub(r.started()) > settleTime
@@ -236,27 +236,25 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, 
 	return in, nil
 }
 
-// make makes a Backup, which makes up for as many that were missed. One of the name that
-// is there already is the same.
+// make creates a Backup. An existing Backup of that name is the same one.
 func (r *Reconciler) make(ctx context.Context, app *v1.EcommerceApp, b *v1.Backup, missed int) error {
 	err := r.client.Create(ctx, b, client.FieldOwner(v1.HubFieldManager))
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("making backup %q: %w", b.Name, err)
+		return fmt.Errorf("creating backup %q: %w", b.Name, err)
 	}
 	r.options.Recorder.Eventf(app, b, corev1.EventTypeNormal, "BackupStarted", "BackUp", "Backing up %s as %s", b.Spec.ClusterRef.Name, b.Name)
 	if missed > 0 {
-		r.options.Recorder.Eventf(app, b, corev1.EventTypeWarning, "BackupsMissed", "BackUp", "%d runs of the schedule were missed in %s; %s makes up for them",
+		r.options.Recorder.Eventf(app, b, corev1.EventTypeWarning, "BackupsMissed", "BackUp", "%d scheduled backups were missed in %s; %s replaces them",
 			missed, b.Spec.ClusterRef.Name, b.Name)
 	}
 	return nil
 }
 
-// delete deletes a Backup together with its data, if it is still the one that was decided
-// about. Between the two writes the Backup is marked and exists: the next pass deletes it, or
-// takes the mark back.
+// delete deletes a Backup together with its data, unless it was changed. If it fails
+// between the two writes, the next pass deletes the Backup or removes the mark.
 func (r *Reconciler) delete(ctx context.Context, b *v1.Backup, why string) error {
 	if b == nil || !b.DeletionTimestamp.IsZero() {
 		return nil
@@ -271,11 +269,11 @@ func (r *Reconciler) delete(ctx context.Context, b *v1.Backup, why string) error
 	if err := r.client.Delete(ctx, b, same); err != nil {
 		return fmt.Errorf("deleting backup %q: %w", b.Name, err)
 	}
-	ctrl.LoggerFrom(ctx).Info("Pruned a backup", "backup", b.Name, "reason", why)
+	ctrl.LoggerFrom(ctx).Info("Deleted expired backup", "backup", b.Name, "reason", why)
 	return nil
 }
 
-// mark sets whether the data of a Backup goes with it, if nobody has changed the Backup.
+// mark sets the deletion policy of a Backup, unless the Backup was changed.
 func (r *Reconciler) mark(ctx context.Context, b *v1.Backup, deletion v1.DeletionPolicy) error {
 	before := b.DeepCopy()
 	b.Spec.Deletion = deletion
@@ -318,8 +316,8 @@ func enabled(app *v1.EcommerceApp) bool {
 	return app.Spec.Database != nil && app.Spec.Database.Backup.Enabled
 }
 
-// joined puts messages of clusters together, in order.
-func joined(messages []string) string {
+// joinSorted joins messages in sorted order.
+func joinSorted(messages []string) string {
 	slices.Sort(messages)
 	return strings.Join(messages, "; ")
 }

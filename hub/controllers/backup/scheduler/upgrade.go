@@ -9,28 +9,28 @@ import (
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
-// clockSlack is by how much the clock of the hub's API server may be behind ours.
+// clockSlack is how far the clock of the hub's API server may be behind the process's.
 const clockSlack = time.Minute
 
-// upgrade lets a cluster's database have the version of the spec when there is a good
-// backup of the one before that is younger than the wish, and has one made at once.
-func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) trouble {
+// upgrade approves a new database version for a cluster once there is a successful backup
+// that was begun after the version was requested, and creates that backup.
+func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem {
 	mine := in.by(method, s.Cluster)
 	wanted := in.app.Spec.Database.Version
 	s.Version = in.app.DatabaseVersion(s.Cluster)
 	if s.Version == wanted {
-		return trouble{}
+		return problem{}
 	}
 	s.UpgradeTime = in.upgradeTime(s.Cluster)
 	var last *v1.Backup
 	since := s.UpgradeTime.Add(-clockSlack)
 	for _, b := range mine {
-		if begun(b).Before(since) || !b.DeletionTimestamp.IsZero() {
+		if beginOf(b).Before(since) || !b.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if b.Status.Phase == v1.BackupCompleted {
 			s.Version, s.UpgradeTime = wanted, time.Time{}
-			return trouble{}
+			return problem{}
 		}
 		if last == nil || last.CreationTimestamp.Before(&b.CreationTimestamp) {
 			last = b
@@ -38,7 +38,7 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) trouble 
 	}
 	switch {
 	case last == nil && !plan.makes(s.Cluster) && !in.busy(mine):
-		b := in.backupFor(memberFacts{s.Cluster, method}, s.UpgradeTime)
+		b := in.backupFor(clusterMethod{s.Cluster, method}, s.UpgradeTime)
 		b.Name, b.Spec.ScheduledTime = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
 		plan.Make = append(plan.Make, b)
 	case last != nil && last.Status.Phase == v1.BackupFailed:
@@ -46,15 +46,15 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) trouble 
 		if method == v1.BackupDump {
 			reason = v1.ReasonDumpFailed
 		}
-		return trouble{reason, fmt.Sprintf("%s: the upgrade to %s waits for a good backup, and the last one failed: %s",
+		return problem{reason, fmt.Sprintf("%s: the upgrade to %s waits for a successful backup, and the last one failed: %s",
 			s.Cluster, wanted, last.Status.Message)}
 	}
-	return trouble{}
+	return problem{}
 }
 
-// begun is the point in time of a Backup. A dump that the hub asked for began after it did,
-// whatever the node's clock says.
-func begun(b *v1.Backup) time.Time {
+// beginOf returns the snapshot time of a Backup. A dump that the hub requested cannot be
+// older than its request, whatever the node's clock says.
+func beginOf(b *v1.Backup) time.Time {
 	at := pointInTime(b)
 	if b.Spec.Method == v1.BackupDump && b.Spec.ScheduledTime == nil && b.Status.StartTime != nil && at.Before(b.Status.StartTime.Time) {
 		return b.Status.StartTime.Time
@@ -62,12 +62,12 @@ func begun(b *v1.Backup) time.Time {
 	return at
 }
 
-// makes tells whether a Backup of a cluster is to be made.
+// makes reports whether the plan creates a Backup of a cluster.
 func (p *Plan) makes(cluster string) bool {
 	return slices.ContainsFunc(p.Make, func(b *v1.Backup) bool { return b.Spec.ClusterRef.Name == cluster })
 }
 
-// upgradeTime is when another version was first asked for in a cluster.
+// upgradeTime returns when the new version was first requested in a cluster.
 func (in input) upgradeTime(cluster string) time.Time {
 	for _, b := range in.app.Status.Backups {
 		if b.Name == cluster && b.UpgradeTime != nil {

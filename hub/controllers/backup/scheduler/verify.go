@@ -11,9 +11,9 @@ import (
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
-// verify has the newest good backup of a cluster proven when that is due, and tells
-// whether the last one that was tried could be.
-func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) trouble {
+// verify schedules the verification of the newest successful backup of a cluster when it
+// is due, and returns a problem if the last verification failed.
+func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) problem {
 	for _, b := range mine {
 		if b.Status.LastVerifiedTime != nil && b.Status.LastVerifiedTime.After(s.LastVerified) {
 			s.LastVerified = b.Status.LastVerifiedTime.Time
@@ -26,23 +26,23 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) trouble {
 	policy := in.app.Spec.Database.Backup
 	failed := len(tried) > 0 && tried[len(tried)-1].Status.Phase == v1.RestoreFailed
 	if policy.Verify.Schedule == "" || in.members[s.Cluster].Spec.Mode == v1.ModeAgent {
-		return trouble{}
+		return problem{}
 	}
 	when, err := schedule.Parse(policy.Verify.Schedule, policy.TimeZone)
 	if err != nil {
-		return trouble{v1.ReasonInvalidSpec, fmt.Sprintf("spec.database.backup.verify: %v", err)}
+		return problem{v1.ReasonInvalidSpec, fmt.Sprintf("spec.database.backup.verify: %v", err)}
 	}
 	s.LastVerifyScheduledTime = in.lastVerifyScheduledTime(s.Cluster)
 	due := when.Due(s.LastVerifyScheduledTime, in.now, in.spread(s.Cluster, when.MinInterval(in.now)))
 	plan.Again = earliest(plan.Again, due.NextAt)
 	busy := len(tried) > 0 && !finished(tried[len(tried)-1])
-	good := newest(provable(mine), v1.BackupCompleted)
+	good := newest(verifiable(mine), v1.BackupCompleted)
 	if !due.ScheduledTime.IsZero() && !busy && good != nil {
 		plan.Verify = append(plan.Verify, in.verification(s.Cluster, good.Name, due.ScheduledTime))
 		s.LastVerifyScheduledTime = due.ScheduledTime
 	}
-	if last := newest(mine, v1.BackupCompleted); last != nil && len(provable([]*v1.Backup{last})) == 0 {
-		plan.notes = append(plan.notes, s.Cluster+": dumps are in no bucket, where alone they can be verified")
+	if last := newest(mine, v1.BackupCompleted); last != nil && len(verifiable([]*v1.Backup{last})) == 0 {
+		plan.notes = append(plan.notes, s.Cluster+": dumps are not in a bucket, and can only be verified there")
 	}
 	s.VerifyDeadline, s.VerifyFailed = s.LastVerifyScheduledTime.Add(when.DefaultMaxRPO(in.now)), failed
 	if !s.LastVerified.IsZero() {
@@ -50,20 +50,20 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) trouble {
 	}
 	if failed {
 		last := tried[len(tried)-1]
-		return trouble{v1.ReasonVerificationFailed, fmt.Sprintf("%s: backup %s could not be verified: %s", s.Cluster, last.Spec.BackupRef.Name, last.Status.Message)}
+		return problem{v1.ReasonVerificationFailed, fmt.Sprintf("%s: backup %s could not be verified: %s", s.Cluster, last.Spec.BackupRef.Name, last.Status.Message)}
 	}
-	return trouble{}
+	return problem{}
 }
 
-// provable leaves out the dumps that are in no bucket.
-func provable(mine []*v1.Backup) []*v1.Backup {
+// verifiable returns the backups without the dumps that are not in a bucket.
+func verifiable(mine []*v1.Backup) []*v1.Backup {
 	return slices.DeleteFunc(slices.Clone(mine), func(b *v1.Backup) bool {
 		d := b.Status.Dump
 		return b.Spec.Method == v1.BackupDump && (d == nil || d.Object == nil || d.Object.State != v1.DumpSent)
 	})
 }
 
-// verifications are the Restores that prove, or proved, backups of a cluster, the oldest first.
+// verifications returns the Restores that verify backups of a cluster, oldest first.
 func (in input) verifications(cluster string) []*v1.Restore {
 	var out []*v1.Restore
 	for i := range in.restores {
@@ -80,7 +80,8 @@ func finished(r *v1.Restore) bool {
 	return r.Status.Phase == v1.RestoreCompleted || r.Status.Phase == v1.RestoreFailed
 }
 
-// lastVerifyScheduledTime returns the scheduled time that was last answered; else when the application was made.
+// lastVerifyScheduledTime returns the newest handled scheduled time of the verify
+// schedule, or the creation time of the application.
 func (in input) lastVerifyScheduledTime(cluster string) time.Time {
 	for _, b := range in.app.Status.Backups {
 		if b.Name == cluster && b.LastVerifyScheduledTime != nil && b.LastVerifyScheduledTime.Time.Before(in.now.Add(schedule.MaxClockSkew)) {
@@ -90,7 +91,7 @@ func (in input) lastVerifyScheduledTime(cluster string) time.Time {
 	return in.app.CreationTimestamp.Time
 }
 
-// verification returns the Restore that proves a backup.
+// verification returns the Restore that verifies a backup.
 func (in input) verification(cluster, backup string, scheduledTime time.Time) *v1.Restore {
 	return &v1.Restore{
 		ObjectMeta: metav1.ObjectMeta{
