@@ -15,24 +15,24 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// found is what was found, and where.
+// found is the result of listing an account.
 type found struct {
 	account  *v1.CloudAccount
 	snapshot []cloud.Snapshot
 	now      time.Time
-	// dumps are the Backups of the dumps that the hub does not know.
+	// dumps are the Backups to create for unknown dumps.
 	dumps []v1.Backup
-	// known counts the dumps that it does, unread those whose manifest is none of theirs,
-	// and more those that there was no time for.
+	// known counts the dumps that have a Backup, unread those with an invalid manifest,
+	// and more those beyond the limit of one pass.
 	known, unread, more int
 }
 
-// assemble puts snapshots together to Backups, sorted by namespace and name. Snapshots
-// that lack a tag that a Backup needs are left out, and counted.
+// assemble groups snapshots into Backups, sorted by namespace and name. It counts
+// snapshots without the required tags and skips them.
 func assemble(f found) (backups []v1.Backup, left int) {
 	byKey := map[string][]cloud.Snapshot{}
 	for _, s := range f.snapshot {
-		if missing(s.Tags) {
+		if lacksTags(s.Tags) {
 			left++
 			continue
 		}
@@ -48,13 +48,13 @@ func assemble(f found) (backups []v1.Backup, left int) {
 	return backups, left
 }
 
-// missing tells whether tags do not say what a Backup is of.
-func missing(t cloud.Tags) bool {
+// lacksTags reports whether a required tag is empty.
+func lacksTags(t cloud.Tags) bool {
 	needed := []string{cloud.TagNamespace, cloud.TagBackup, cloud.TagAppName, cloud.TagCluster, cloud.TagClaim, cloud.TagApp}
 	return slices.ContainsFunc(needed, func(key string) bool { return t[key] == "" })
 }
 
-// backup returns the Backup of its snapshots, of which there is at least one.
+// backup returns the Backup for a non-empty group of snapshots.
 func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 	// Originals before copies, what did not fail before what did, the oldest first.
 	slices.SortFunc(snapshots, func(a, b cloud.Snapshot) int {
@@ -79,14 +79,14 @@ func (f found) backup(snapshots []cloud.Snapshot) v1.Backup {
 	for _, s := range snapshots {
 		add(&b.Status, s)
 	}
-	f.conclude(&b, tags)
+	f.setPhase(&b, tags)
 	return b
 }
 
-// labels are what the labels of a Backup say of it.
+// labels are the label values of a Backup.
 type labels struct{ app, cluster string }
 
-// meta returns the metadata of a Backup that was found.
+// meta returns the metadata of a rediscovered Backup.
 func (f found) meta(namespace, name string, l labels) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: namespace, Name: name,
@@ -96,7 +96,7 @@ func (f found) meta(namespace, name string, l labels) metav1.ObjectMeta {
 	}
 }
 
-// failed orders snapshots: 1 for one that failed.
+// failed returns 1 for a failed snapshot and 0 for others, for sorting.
 func failed(s cloud.Snapshot) int {
 	if s.State == cloud.StateFailed {
 		return 1
@@ -104,7 +104,7 @@ func failed(s cloud.Snapshot) int {
 	return 0
 }
 
-// add adds one snapshot to a status: as that of its claim, or as a copy.
+// add adds a snapshot to a status: as the snapshot of its claim, or as a copy.
 func add(status *v1.BackupStatus, s cloud.Snapshot) {
 	entry := v1.CloudSnapshot{
 		Region: s.Ref.Region, Name: s.Name, ID: s.Ref.ID, State: string(s.State),
@@ -130,8 +130,9 @@ func add(status *v1.BackupStatus, s cloud.Snapshot) {
 	}
 }
 
-// conclude says whether what was found can be restored.
-func (f found) conclude(b *v1.Backup, tags cloud.Tags) {
+// setPhase sets the phase and the condition Ready, depending on whether the backup is
+// complete.
+func (f found) setPhase(b *v1.Backup, tags cloud.Tags) {
 	s := &b.Status
 	var bytes int64
 	ready := len(s.Snapshots) > 0
@@ -143,14 +144,14 @@ func (f found) conclude(b *v1.Backup, tags cloud.Tags) {
 	}
 	s.Size = resource.NewQuantity(bytes, resource.BinarySI).String()
 	if s.SnapshotTime == nil {
-		s.SnapshotTime = b.Spec.ScheduledTime // Of an original that is gone nobody knows better.
+		s.SnapshotTime = b.Spec.ScheduledTime // The original snapshot no longer exists.
 	}
 	of, err := strconv.Atoi(tags[cloud.TagOf])
 	whole := err != nil || of == len(s.Snapshots)
-	s.Phase, s.Message = v1.BackupCompleted, "Found again in the cloud"
+	s.Phase, s.Message = v1.BackupCompleted, "Rediscovered in the cloud"
 	c := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted, Message: s.Message}
 	if !ready || !whole {
-		s.Phase, s.Message = v1.BackupFailed, "Found again in the cloud, but not whole"
+		s.Phase, s.Message = v1.BackupFailed, "Rediscovered in the cloud, but incomplete"
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1.ReasonSnapshotMissing, s.Message
 	}
 	c.LastTransitionTime = metav1.NewTime(f.now)

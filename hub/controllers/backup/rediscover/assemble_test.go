@@ -61,14 +61,14 @@ func TestABackupIsFoundWhole(t *testing.T) {
 			ScheduledTime: &metav1.Time{Time: noon().Add(-10 * time.Hour)},
 		},
 		Status: v1.BackupStatus{
-			Phase: v1.BackupCompleted, Message: "Found again in the cloud", AppUID: "uid", Account: "prod",
+			Phase: v1.BackupCompleted, Message: "Rediscovered in the cloud", AppUID: "uid", Account: "prod",
 			Provider: v1.ProviderAWS, Region: "eu-west-1", Engine: v1.EnginePostgreSQL, Version: "13.4", Size: "10Gi",
 			Consistency:    v1.ConsistencyApplication,
 			SnapshotTime:   &metav1.Time{Time: noon().Add(-10 * time.Hour)},
 			CompletionTime: &metav1.Time{Time: noon()},
 			Conditions: []metav1.Condition{{
 				Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted,
-				Message: "Found again in the cloud", LastTransitionTime: metav1.NewTime(noon()),
+				Message: "Rediscovered in the cloud", LastTransitionTime: metav1.NewTime(noon()),
 			}},
 			Snapshots: []v1.VolumeSnapshot{{
 				Claim: "data-0", VolumeUID: "vol-1", Size: "10Gi", CloudSnapshot: entry("eu-west-1", "snap-1"),

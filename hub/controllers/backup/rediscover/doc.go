@@ -1,25 +1,26 @@
-// Package rediscover makes Backups of snapshots that are in the cloud, and of dumps that
-// are in a bucket, and that the hub does not know: its objects were lost, or deleted without spec.deletion: Delete.
+// Package rediscover creates Backups for snapshots in the cloud and dumps in a bucket
+// that the hub has no Backup of: its objects were lost, or deleted without
+// spec.deletion: Delete.
 //
 // # What
 //
-//   - It answers the annotation ecommerce.io/rediscover-at of a CloudAccount: the
-//     account's regions are listed, snapshots are put together by their tags, and a
-//     Backup is made, with its status, of each that there is none of.
-//   - So is the account's bucket: what has a manifest there is a dump. A manifest that is
-//     not readable, or that lies where it does not belong, is counted and left out.
-//   - Of a hub that is no more, whose UID ecommerce.io/rediscover-hub gives, backups are
-//     found as well. They can be restored, and are never deleted by this hub.
+//   - It handles the annotation ecommerce.io/rediscover-at of a CloudAccount: it lists
+//     snapshots in the account's regions, groups them by their tags, and creates each
+//     missing Backup together with its status.
+//   - It also lists the account's bucket: every prefix with a manifest is a dump. A
+//     manifest that is unreadable or in the wrong place is counted and skipped.
+//   - With the annotation ecommerce.io/rediscover-hub it looks for backups of a former
+//     hub with that UID. They can be restored, and this hub never deletes their data.
 //
 // # Not
 //
-// Nothing is changed in a cloud. A Backup that exists is left as it is, whatever the
-// cloud says. Nothing is made when a list is not complete.
+// It changes nothing in a cloud and leaves existing Backups unchanged. It creates
+// nothing if a list is incomplete.
 //
 // # Trade-offs
 //
-//   - It is asked for and does not happen by itself: in the account of a hub that was
-//     set up anew by mistake, backups of the old one would come and go.
-//   - A Backup is made before its status is written. What tells that it was found is an
-//     annotation, with which package backup leaves it alone.
+//   - Rediscovery runs on request only: otherwise a hub that was reinstalled by mistake
+//     would create and delete Backups of the old one.
+//   - A Backup is created before its status is written. Its annotation marks it as
+//     rediscovered, so that package backup ignores it.
 package rediscover

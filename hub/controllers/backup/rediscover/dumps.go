@@ -22,21 +22,21 @@ import (
 )
 
 const (
-	// maxObjects bounds how many objects a hub may have in a bucket.
+	// maxObjects bounds the number of objects of a hub in a bucket.
 	maxObjects = 1_000_000
-	// maxManifests bounds how many manifests one pass reads: fewer than the pace of an
-	// account allows in its time.
+	// maxManifests bounds the number of manifests that one pass reads, so that it stays
+	// within the account's rate limit.
 	maxManifests = 3000
 )
 
-// shelf is what a bucket lists of a hub: the sizes of all objects, by key, and the prefixes
-// of those that have a manifest, sorted.
+// dumpStore is the listing of a hub's objects in a bucket: their sizes by key, and the
+// sorted prefixes that have a manifest.
 type dumpStore struct {
 	sizes    map[string]int64
 	prefixes []string
 }
 
-// listDumps adds the dumps in the account's bucket that the hub does not know.
+// listDumps adds the dumps in the account's bucket that have no Backup.
 func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner) (stepresult.Result, error) {
 	bucket, err := r.options.Accounts.Bucket(ctx, f.account.Name)
 	if e, of := errors.AsType[*cloud.Error](err); of && e.Code == accounts.CodeNoBucket {
@@ -49,12 +49,12 @@ func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner)
 	if err != nil {
 		return stepresult.Result{}, err
 	}
-	there, v := list(ctx, bucket, logicalbackup.Root(owner))
+	listed, v := list(ctx, bucket, logicalbackup.Root(owner))
 	if v.Stops() {
 		return v, nil
 	}
 	read := 0
-	for _, prefix := range there.prefixes {
+	for _, prefix := range listed.prefixes {
 		switch {
 		case known[prefix]:
 			f.known++
@@ -66,11 +66,11 @@ func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner)
 		read++
 		m, err := r.read(ctx, bucket, prefix)
 		switch {
-		case err == nil && m.Hub == owner.Hub && isAt(m, prefix):
-			f.dumps = append(f.dumps, f.dump(m, v1.DumpObject{Bucket: bucket.Name, Location: bucket.Location, Prefix: prefix, State: v1.DumpSent}, whole(m, there, prefix)))
+		case err == nil && m.Hub == owner.Hub && matchesPrefix(m, prefix):
+			f.dumps = append(f.dumps, f.dump(m, v1.DumpObject{Bucket: bucket.Name, Location: bucket.Location, Prefix: prefix, State: v1.DumpSent}, whole(m, listed, prefix)))
 		case err == nil, errors.Is(err, logicalbackup.ErrManifest), cloud.ClassOf(err) == cloud.ClassInvalid:
 			f.unread++
-		case cloud.ClassOf(err) == cloud.ClassNotFound: // It went meanwhile.
+		case cloud.ClassOf(err) == cloud.ClassNotFound: // Deleted in the meantime.
 		default:
 			return stepresult.FromError(err, "reading the manifest of a dump"), nil
 		}
@@ -79,7 +79,7 @@ func (r *Reconciler) listDumps(ctx context.Context, f *found, owner cloud.Owner)
 	return stepresult.Result{}, nil
 }
 
-// knownDumps are the prefixes of the dumps in a bucket that there are Backups of.
+// knownDumps returns the prefixes of the dumps in a bucket that have a Backup.
 func (r *Reconciler) knownDumps(ctx context.Context, account, bucket string) (map[string]bool, error) {
 	backups := &v1.BackupList{}
 	if err := r.client.List(ctx, backups, client.UnsafeDisableDeepCopy); err != nil {
@@ -95,25 +95,25 @@ func (r *Reconciler) knownDumps(ctx context.Context, account, bucket string) (ma
 	return known, nil
 }
 
-// list reads what a bucket has below a root. It is complete, or there is a verdict.
+// list lists the objects below a root. The listing is complete unless the result is a failure.
 func list(ctx context.Context, objects cloud.Objects, root string) (dumpStore, stepresult.Result) {
-	there := dumpStore{sizes: map[string]int64{}}
+	listed := dumpStore{sizes: map[string]int64{}}
 	for o, err := range objects.ListObjects(ctx, root) {
 		if err != nil {
 			return dumpStore{}, stepresult.FromError(err, "listing the bucket")
 		}
-		if len(there.sizes) == maxObjects {
+		if len(listed.sizes) == maxObjects {
 			return dumpStore{}, stepresult.Fail(v1.ReasonQuotaExceeded, "There are more than %d objects of the hub in the bucket", maxObjects)
 		}
-		there.sizes[o.Key] = o.Bytes
+		listed.sizes[o.Key] = o.Bytes
 		if prefix, is := logicalbackup.IsManifest(o.Key); is {
-			there.prefixes = append(there.prefixes, prefix)
+			listed.prefixes = append(listed.prefixes, prefix)
 		}
 	}
-	return there, stepresult.Result{}
+	return listed, stepresult.Result{}
 }
 
-// read reads a manifest, and waits for its turn where the account's pace asks for that.
+// read reads a manifest. It waits and retries when the rate limit is exceeded.
 func (r *Reconciler) read(ctx context.Context, objects cloud.Objects, prefix string) (logicalbackup.Manifest, error) {
 	for {
 		m, err := logicalbackup.Find(ctx, objects, prefix)
@@ -130,24 +130,24 @@ func (r *Reconciler) read(ctx context.Context, objects cloud.Objects, prefix str
 	}
 }
 
-// isAt tells whether a manifest is of what lies where it was found: it could have been
-// carried there.
-func isAt(m logicalbackup.Manifest, prefix string) bool {
+// matchesPrefix reports whether a manifest describes the dump at its prefix; it could
+// have been copied there.
+func matchesPrefix(m logicalbackup.Manifest, prefix string) bool {
 	hash, at := strings.CutPrefix(prefix, logicalbackup.Root(cloud.Owner{Hub: m.Hub, App: m.AppUID})+m.Backup+"-")
 	return at && hash != "" && !strings.Contains(hash, "/")
 }
 
-// whole tells whether all parts of a dump are there.
-func whole(m logicalbackup.Manifest, there dumpStore, prefix string) bool {
+// whole reports whether all parts of a dump exist.
+func whole(m logicalbackup.Manifest, listed dumpStore, prefix string) bool {
 	for i, size := range m.Parts {
-		if got, found := there.sizes[logicalbackup.PartKey(prefix, i)]; !found || got != size {
+		if got, found := listed.sizes[logicalbackup.PartKey(prefix, i)]; !found || got != size {
 			return false
 		}
 	}
 	return true
 }
 
-// sorted sorts Backups by namespace and name. Of those of one name the newest stays.
+// sorted sorts Backups by namespace and name, and keeps the newest of each name.
 func sorted(backups []v1.Backup) []v1.Backup {
 	slices.SortFunc(backups, func(a, b v1.Backup) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), b.Status.SnapshotTime.Compare(a.Status.SnapshotTime.Time))
@@ -155,7 +155,7 @@ func sorted(backups []v1.Backup) []v1.Backup {
 	return slices.CompactFunc(backups, func(a, b v1.Backup) bool { return a.Namespace == b.Namespace && a.Name == b.Name })
 }
 
-// dump returns the Backup of a dump.
+// dump returns the Backup for a dump.
 func (f found) dump(m logicalbackup.Manifest, at v1.DumpObject, whole bool) v1.Backup {
 	b := v1.Backup{
 		ObjectMeta: f.meta(m.Namespace, m.Backup, labels{m.App, m.Cluster}),
@@ -163,7 +163,7 @@ func (f found) dump(m logicalbackup.Manifest, at v1.DumpObject, whole bool) v1.B
 			AppRef: v1.ObjectReference{Name: m.App}, ClusterRef: v1.ObjectReference{Name: m.Cluster}, Method: v1.BackupDump, Deletion: v1.DeletionRetain,
 		},
 		Status: v1.BackupStatus{
-			Phase: v1.BackupCompleted, Message: "Found again in the bucket",
+			Phase: v1.BackupCompleted, Message: "Rediscovered in the bucket",
 			AppUID: m.AppUID, Account: f.account.Name, Provider: m.Provider, Region: m.Region,
 			Engine: m.Engine, Version: m.Version, Consistency: v1.ConsistencyApplication,
 			Size:         resource.NewQuantity(m.Bytes, resource.BinarySI).String(),
@@ -176,7 +176,7 @@ func (f found) dump(m logicalbackup.Manifest, at v1.DumpObject, whole bool) v1.B
 	}
 	c := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted}
 	if !whole {
-		b.Status.Phase, b.Status.Message = v1.BackupFailed, "Found again in the bucket, but not whole"
+		b.Status.Phase, b.Status.Message = v1.BackupFailed, "Rediscovered in the bucket, but incomplete"
 		c.Status, c.Reason = metav1.ConditionFalse, v1.ReasonDumpMissing
 	}
 	c.Message, c.LastTransitionTime = b.Status.Message, metav1.NewTime(f.now)

@@ -94,12 +94,12 @@ func TestADumpIsFound(t *testing.T) {
 		},
 		Spec: v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump, Deletion: v1.DeletionRetain, ScheduledTime: &scheduledTime},
 		Status: v1.BackupStatus{
-			Phase: v1.BackupCompleted, Message: "Found again in the bucket", AppUID: "uid", Account: "prod",
+			Phase: v1.BackupCompleted, Message: "Rediscovered in the bucket", AppUID: "uid", Account: "prod",
 			Provider: v1.ProviderLocal, Region: "berlin", Engine: v1.EngineMySQL, Version: "8.0.36", Size: "3",
 			Consistency: v1.ConsistencyApplication, SnapshotTime: &scheduledTime, CompletionTime: &metav1.Time{Time: noon()},
 			Conditions: []metav1.Condition{{
 				Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1.ReasonCompleted,
-				Message: "Found again in the bucket", LastTransitionTime: metav1.NewTime(noon()),
+				Message: "Rediscovered in the bucket", LastTransitionTime: metav1.NewTime(noon()),
 			}},
 			Dump: &v1.DumpFile{
 				Claim: "shop-database-backup", File: "backup-20260301T020000Z.sql.gz", Bytes: 3, SHA256: strings.Repeat("a", 64),
@@ -166,7 +166,7 @@ func TestWhatIsNoDump(t *testing.T) {
 }
 
 // TestOfTwoDumpsOfANameTheNewestStays: the Backup was deleted, its dump was not, and the
-// scheduled time was asked for again.
+// scheduled time was requested again.
 func TestOfTwoDumpsOfANameTheNewestStays(t *testing.T) {
 	t.Parallel()
 	store := newStore()

@@ -28,29 +28,29 @@ import (
 const (
 	controllerName = "rediscover"
 	conflictDelay  = 200 * time.Millisecond
-	// again is when the dumps are looked at that one pass did not get to.
-	again = 5 * time.Second
-	// passTimeout bounds the listing of all regions, and the reading of manifests.
+	// continueDelay is when to process the dumps that exceeded the limit of one pass.
+	continueDelay = 5 * time.Second
+	// passTimeout bounds one pass.
 	passTimeout = 10 * time.Minute
-	// maxSnapshots bounds how many snapshots one region may have.
+	// maxSnapshots bounds the number of snapshots per region.
 	maxSnapshots = 100_000
 )
 
-// Options are what the controller needs.
+// Options configure the controller.
 type Options struct {
 	// HubUID is the UID of the hub's cluster. Required.
 	HubUID string
-	// Accounts has the sessions in the clouds. Required.
+	// Accounts provides sessions and buckets. Required.
 	Accounts *accounts.Accounts
 	// Recorder records events. Required.
 	Recorder events.EventRecorder
-	// Logger is where the queues log; the default is nowhere.
+	// Logger is used by the queues. By default nothing is logged.
 	Logger logr.Logger
-	// Clock tells the time; the default is the real one.
+	// Clock is the real clock by default.
 	Clock clock.Clock
 }
 
-// Reconciler answers who asks for backups to be found again.
+// Reconciler handles requests for rediscovery.
 type Reconciler struct {
 	client  client.Client
 	options Options
@@ -73,12 +73,12 @@ func Setup(mgr ctrl.Manager, options Options) error {
 			return request.Name, nil
 		}})
 	if err != nil {
-		return fmt.Errorf("adding the controller of rediscovery: %w", err)
+		return fmt.Errorf("adding the rediscovery controller: %w", err)
 	}
 	return nil
 }
 
-// Reconcile answers the annotation of an account, if it has not been answered.
+// Reconcile handles the annotation of an account, unless it was handled already.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
@@ -86,8 +86,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, account); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	asked := account.Annotations[v1.RediscoverAtAnnotation]
-	if asked == "" || asked == account.Status.LastHandledRediscoverAt {
+	requested := account.Annotations[v1.RediscoverAtAnnotation]
+	if requested == "" || requested == account.Status.LastHandledRediscoverAt {
 		return reconcile.Result{}, nil
 	}
 	f, v, err := r.list(ctx, account)
@@ -95,29 +95,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if v.Stops() && !v.Fatal {
-		if err := r.answer(ctx, account, account.Status.LastHandledRediscoverAt, v.Message); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		if err := r.recordResult(ctx, account, account.Status.LastHandledRediscoverAt, v.Message); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 			return reconcile.Result{}, err
 		}
 		return queues.Later(v.Wait), nil
 	}
-	answer := v.Message
+	summary := v.Message
 	if !v.Stops() {
 		var made int
-		if answer, made, err = r.make(ctx, f); err != nil {
+		if summary, made, err = r.make(ctx, f); err != nil {
 			return reconcile.Result{}, err
 		}
 		if f.more > 0 && made > 0 {
-			return queues.Later(again), nil // Those that were made are known then.
+			return queues.Later(continueDelay), nil // The created ones are skipped then.
 		}
 	}
-	err = r.answer(ctx, account, asked, answer)
+	err = r.recordResult(ctx, account, requested, summary)
 	if apierrors.IsConflict(err) {
 		return queues.Later(conflictDelay), nil
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
 
-// list lists the snapshots of the hub in all regions of the account, and the dumps in its
+// list lists the hub's snapshots in all regions of the account, and the dumps in its
 // bucket.
 func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found, stepresult.Result, error) {
 	f := found{account: account, now: r.options.Clock.Now()}
@@ -130,20 +130,20 @@ func (r *Reconciler) list(ctx context.Context, account *v1.CloudAccount) (found,
 		return f, stepresult.Result{}, err
 	}
 	if len(regions) == 0 && account.Spec.ObjectStorage == nil {
-		return f, stepresult.Fail(v1.ReasonProviderUnknown, "No region is known: give spec.regions, or register a member that has this account"), nil
+		return f, stepresult.Fail(v1.ReasonProviderUnknown, "No region is known: set spec.regions, or register a member that references this account"), nil
 	}
 	if v := r.listSnapshots(ctx, &f, owner, regions); v.Stops() {
 		if s := account.Spec.ObjectStorage; s == nil || s.Endpoint == "" {
 			return f, v, nil
 		}
-		// The keys may be those of another service that speaks S3.
+		// The credentials may belong to another S3-compatible service.
 		f.snapshot = nil
 	}
 	v, err := r.listDumps(ctx, &f, owner)
 	return f, v, err
 }
 
-// listSnapshots adds the snapshots.
+// listSnapshots lists the snapshots in all regions.
 func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Owner, regions []string) stepresult.Result {
 	account := f.account
 	seen := map[string]bool{}
@@ -160,7 +160,7 @@ func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Ow
 			if count++; count > maxSnapshots {
 				return stepresult.Fail(v1.ReasonQuotaExceeded, "There are more than %d snapshots in %s", maxSnapshots, region)
 			}
-			// Snapshots without a region are listed in each.
+			// Global snapshots are listed in every region.
 			if !seen[s.Ref.ID] {
 				seen[s.Ref.ID] = true
 				f.snapshot = append(f.snapshot, s)
@@ -170,8 +170,8 @@ func (r *Reconciler) listSnapshots(ctx context.Context, f *found, owner cloud.Ow
 	return stepresult.Result{}
 }
 
-// regions returns where to look: what the spec says, else where members are and where
-// applications have copies made.
+// regions returns the regions to list: those of the spec, otherwise those of members and
+// of copies that applications request.
 func (r *Reconciler) regions(ctx context.Context, account *v1.CloudAccount) ([]string, error) {
 	if len(account.Spec.Regions) > 0 {
 		return slices.Sorted(slices.Values(account.Spec.Regions)), nil
@@ -183,7 +183,7 @@ func (r *Reconciler) regions(ctx context.Context, account *v1.CloudAccount) ([]s
 	}
 	for i := range members.Items {
 		m := &members.Items[i]
-		// A cluster of another provider has the account for its bucket alone.
+		// A cluster of another provider uses only the bucket of the account.
 		here := m.Status.Provider == "" || m.Status.Provider == account.Spec.Provider
 		if here && m.Spec.CloudAccountRef != nil && m.Spec.CloudAccountRef.Name == account.Name && m.Status.Region != "" {
 			found[m.Status.Region] = true
@@ -205,34 +205,34 @@ func (r *Reconciler) regions(ctx context.Context, account *v1.CloudAccount) ([]s
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// make makes the Backups that there are none of, and says what it did.
-func (r *Reconciler) make(ctx context.Context, f found) (answer string, made int, err error) {
+// make creates the missing Backups, and returns a summary for the status.
+func (r *Reconciler) make(ctx context.Context, f found) (summary string, made int, err error) {
 	backups, left := assemble(f)
-	known, homeless := f.known, 0
+	known, withoutNamespace := f.known, 0
 	backups = append(backups, f.dumps...)
 	for i := range backups {
-		switch err := r.makeOne(ctx, &backups[i]); {
+		switch err := r.createOne(ctx, &backups[i]); {
 		case err == nil:
 			made++
 		case apierrors.IsAlreadyExists(err):
 			known++
 		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-			homeless++ // Its namespace is gone, or going.
+			withoutNamespace++ // The namespace does not exist or is terminating.
 		case apierrors.IsInvalid(err):
-			left++ // Somebody edited its tags.
+			left++ // The tags are invalid.
 		default:
-			return "", made, fmt.Errorf("making backup %q: %w", backups[i].Name, err)
+			return "", made, fmt.Errorf("creating backup %q: %w", backups[i].Name, err)
 		}
 	}
-	words := []string{fmt.Sprintf("%d backups found again, %d known", made, known)}
+	words := []string{fmt.Sprintf("%d backups rediscovered, %d already known", made, known)}
 	for _, more := range []struct {
 		count  int
 		format string
 	}{
-		{homeless, "%d in namespaces that are not there"},
+		{withoutNamespace, "%d in namespaces that do not exist"},
 		{left, "%d snapshots lack tags"},
-		{f.unread, "%d manifests of dumps are not readable"},
-		{f.more, "%d more dumps were not looked at"},
+		{f.unread, "%d dump manifests are unreadable"},
+		{f.more, "%d more dumps were not processed"},
 	} {
 		if more.count > 0 {
 			words = append(words, fmt.Sprintf(more.format, more.count))
@@ -241,9 +241,9 @@ func (r *Reconciler) make(ctx context.Context, f found) (answer string, made int
 	return strings.Join(words, ", "), made, nil
 }
 
-// makeOne makes a Backup and then its status. One that was made without, because the hub
-// died in between, gets it now.
-func (r *Reconciler) makeOne(ctx context.Context, b *v1.Backup) error {
+// createOne creates a Backup and then its status. A Backup that has no status yet,
+// because the hub stopped in between, gets it now.
+func (r *Reconciler) createOne(ctx context.Context, b *v1.Backup) error {
 	wanted := b.Status
 	err := r.client.Create(ctx, b, client.FieldOwner(v1.HubFieldManager))
 	if apierrors.IsAlreadyExists(err) {
@@ -265,16 +265,16 @@ func (r *Reconciler) makeOne(ctx context.Context, b *v1.Backup) error {
 	return r.client.Status().Patch(ctx, b, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-func (r *Reconciler) answer(ctx context.Context, account *v1.CloudAccount, asked, answer string) error {
-	if account.Status.LastHandledRediscoverAt == asked && account.Status.Rediscovered == answer {
+func (r *Reconciler) recordResult(ctx context.Context, account *v1.CloudAccount, requested, summary string) error {
+	if account.Status.LastHandledRediscoverAt == requested && account.Status.Rediscovered == summary {
 		return nil
 	}
 	before := account.DeepCopy()
-	account.Status.LastHandledRediscoverAt, account.Status.Rediscovered = asked, answer
+	account.Status.LastHandledRediscoverAt, account.Status.Rediscovered = requested, summary
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Status().Patch(ctx, account, lock); err != nil {
-		return fmt.Errorf("answering %s: %w", v1.RediscoverAtAnnotation, err)
+		return fmt.Errorf("handling annotation %s: %w", v1.RediscoverAtAnnotation, err)
 	}
-	r.options.Recorder.Eventf(account, nil, corev1.EventTypeNormal, "Rediscovered", "Rediscover", "%s", answer)
+	r.options.Recorder.Eventf(account, nil, corev1.EventTypeNormal, "Rediscovered", "Rediscover", "%s", summary)
 	return nil
 }
