@@ -30,20 +30,20 @@ import (
 )
 
 const (
-	// serviceAccount is the hub's own, whose tokens clouds exchange.
+	// serviceAccount is the hub's ServiceAccount, whose tokens providers exchange for credentials.
 	serviceAccount = "shopfleet-hub"
-	// tokenSeconds is how long such a token is good for.
+	// tokenSeconds is the lifetime of these tokens.
 	tokenSeconds = 3600
 )
 
-// clouds is what of the hub works with the clouds.
+// clouds wires the controllers that use cloud accounts.
 type clouds struct {
 	hub      *hub
 	recorder events.EventRecorder
 	storage  *storage.Storage
 	accounts *accounts.Accounts
-	// secrets holds the credentials of accounts. It is a cache of its own, since one
-	// cache has one selector for all Secrets.
+	// secrets caches the credentials of accounts. It is separate because one cache has one
+	// label selector for all Secrets.
 	secrets cache.Cache
 	metrics *scheduler.Metrics
 	// apps writes the status of applications.
@@ -61,7 +61,7 @@ func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder, apps *a
 		}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the cache of credentials: %w", err)
+		return nil, fmt.Errorf("creating the cache of credentials: %w", err)
 	}
 	if err := local.Add(secrets); err != nil {
 		return nil, fmt.Errorf("adding the cache of credentials: %w", err)
@@ -87,11 +87,11 @@ func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder, apps *a
 	}, nil
 }
 
-// tokens returns what makes short-lived tokens of the hub's ServiceAccount.
+// tokens returns a source of short-lived tokens of the hub's ServiceAccount.
 func (h *hub) tokens(cfg *rest.Config) (cloud.TokenSource, error) {
 	clientset, err := kubernetes.NewForConfig(withTimeout(cfg))
 	if err != nil {
-		return nil, fmt.Errorf("making a client for tokens: %w", err)
+		return nil, fmt.Errorf("creating a client for tokens: %w", err)
 	}
 	namespace := h.options.Namespace
 	return func(ctx context.Context, audience string) (string, error) {
@@ -99,13 +99,13 @@ func (h *hub) tokens(cfg *rest.Config) (cloud.TokenSource, error) {
 			Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}, ExpirationSeconds: new(int64(tokenSeconds))},
 		}, metav1.CreateOptions{})
 		if err != nil {
-			return "", fmt.Errorf("making a token of ServiceAccount %s/%s: %w", namespace, serviceAccount, err)
+			return "", fmt.Errorf("creating a token for ServiceAccount %s/%s: %w", namespace, serviceAccount, err)
 		}
 		return made.Status.Token, nil
 	}, nil
 }
 
-// setup adds the controllers, when the hub serves their kinds.
+// setup adds the controllers. The API server must serve their kinds.
 func (c *clouds) setup(ctx context.Context) error {
 	local, logger := c.hub.mgr.GetLocalManager(), c.hub.options.Logger
 	steps := []func(ctrl.Manager) error{
@@ -122,7 +122,7 @@ func (c *clouds) setup(ctx context.Context) error {
 		func(mgr ctrl.Manager) error {
 			return backup.Setup(mgr, backup.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get,
-				Prepare:    quiesce.New(quiesce.Options{Logger: logger.WithName("prepare")}).Quiesce,
+				Prepare:    quiesce.New(quiesce.Options{Logger: logger.WithName("quiesce")}).Quiesce,
 				SpokeImage: c.hub.options.SpokeImage,
 				Recorder:   c.recorder, Logger: logger.WithName("backups"),
 			})
@@ -148,7 +148,7 @@ func (c *clouds) setup(ctx context.Context) error {
 	return nil
 }
 
-// withStorage adds what package storage keeps of a member.
+// withStorage adds the objects that package storage watches in members.
 func withStorage(o cache.Options) cache.Options {
 	if o.ByObject == nil {
 		o.ByObject = map[client.Object]cache.ByObject{}

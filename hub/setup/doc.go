@@ -1,34 +1,36 @@
-// Package setup composes the hub: flags, clients, caches, the fleet and the
-// controllers. It is the only place that knows all of them.
+// Package setup assembles the hub: flags, clients, caches, the fleet and the
+// controllers. It is the only package that imports all of them.
 //
 // # What
 //
-//   - Options are the hub's flags; those that the spoke has too are in package operator.
-//   - Main runs the hub as a process: it makes the process's logger and runs.
-//   - Run runs the hub until its context ends. Tests run it beside others.
+//   - Options are the hub's flags; those that hub and spoke share are in package
+//     operator.
+//   - Main runs the hub as a process: it sets up the logger and calls Run.
+//   - Run runs the hub until its context is done. Tests may run several hubs in one
+//     process.
 //
-// The hub's cache holds applications, members and, of its own namespace, the
-// labelled Secrets. Leader election has a client of its own, so that no other
-// traffic can keep a lease from being renewed.
+// The hub's cache holds applications, members and the labelled Secrets of its own
+// namespace. Leader election uses its own client, so that other traffic cannot delay the
+// renewal of the Lease.
 //
 // # Not
 //
-// No decisions about applications or members. No kubeconfig of a member passes
-// through here.
+// The package decides nothing about applications or members, and handles no kubeconfig
+// of a member.
 //
 // # Trade-offs
 //
-//   - The controllers are added when the hub serves their kinds. Until then the
-//     process is alive and not ready: a hub that is installed before its CRDs waits
-//     for them instead of failing over and over.
-//   - A lost lease ends the process with an error, since what still runs must not
-//     write beside the next leader. A signal ends it without one, and gives the
-//     lease back.
-//   - What runs copies is engaged with members in mode Agentless alone. In mode Agent the
-//     hub could not even read what a copy is made of.
-//   - A standby keeps no connections to members. It connects when it leads, which
-//     takes seconds, and saves every member a second set of watches.
-//   - The UID of the hub's own cluster is read before anything else starts, because
-//     a hub that registered itself must be refused from the first moment. While the
-//     hub's API server does not answer, nothing is served.
+//   - The controllers are added once the API server serves their kinds. Until then the
+//     process is alive and not ready: a hub that is installed before its
+//     CustomResourceDefinitions waits for them instead of crashing repeatedly.
+//   - Losing the Lease ends the process with an error, because the running controllers
+//     must not write concurrently with the next leader. A signal ends it without error,
+//     and releases the Lease.
+//   - The reconcilers of copies are engaged only with members in mode Agentless. In mode
+//     Agent the hub lacks the permissions to read the objects of a copy.
+//   - A standby keeps no connections to members. It connects when it becomes the leader,
+//     which takes seconds, and saves every member a second set of watches.
+//   - The UID of the hub's own cluster is read before anything else starts, so that a
+//     registration of that cluster is always rejected. While the hub's API server does
+//     not answer, the hub serves nothing.
 package setup

@@ -17,14 +17,15 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-var errWaitingForKinds = errors.New("the API server does not serve all of our kinds yet")
+var errWaitingForKinds = errors.New("the API server does not serve all required kinds yet: apply the CustomResourceDefinitions in config/crd/bases")
 
-// kinds are those that the hub's controllers read.
+// kinds returns the kinds that the hub's controllers watch.
 func kinds() []string {
 	return []string{"EcommerceApp", "MemberCluster", "CloudAccount", "Backup", "Restore"}
 }
 
-// gate waits until the hub serves our kinds, and then opens once.
+// gate waits until the API server serves the required kinds, and then calls open once. It
+// is safe for concurrent use.
 type gate struct {
 	discovery discovery.ServerResourcesInterface
 	logger    logr.Logger
@@ -35,19 +36,19 @@ type gate struct {
 func newGate(cfg *rest.Config, logger logr.Logger, open func(context.Context) error) (*gate, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("making a discovery client of the hub: %w", err)
+		return nil, fmt.Errorf("creating a discovery client: %w", err)
 	}
 	return &gate{discovery: d, logger: logger, open: open}, nil
 }
 
-// NeedLeaderElection is false: a standby is ready as well. What the gate adds waits
-// for the lease by itself.
+// NeedLeaderElection returns false: a standby must become ready too. Controllers that are
+// added wait for leader election themselves.
 func (g *gate) NeedLeaderElection() bool { return false }
 
-// Start waits, opens, and ends.
+// Start waits for the kinds, calls open, and returns.
 func (g *gate) Start(ctx context.Context) error {
 	if !g.await(ctx) {
-		return nil // The hub ended first.
+		return nil // The context ended first.
 	}
 	if err := g.open(ctx); err != nil {
 		return fmt.Errorf("adding the controllers: %w", err)
@@ -56,22 +57,22 @@ func (g *gate) Start(ctx context.Context) error {
 	return nil
 }
 
-// await waits until our kinds are served; false if the context ended before.
+// await blocks until the kinds are served. It returns false if the context ends before.
 func (g *gate) await(ctx context.Context) bool {
-	said := false
+	logged := false
 	err := wait.PollUntilContextCancel(ctx, retryPeriod, true, func(context.Context) (bool, error) {
 		missing, err := g.missing()
-		if len(missing) > 0 && !said {
-			said = true
-			g.logger.Info("Waiting for kinds to be served; apply config/crd/bases", "kinds", missing, "answer", err)
+		if len(missing) > 0 && !logged {
+			logged = true
+			g.logger.Info("Waiting for the API server to serve kinds; apply config/crd/bases", "kinds", missing, "error", err)
 		}
 		return len(missing) == 0, nil
 	})
 	return err == nil
 }
 
-// missing returns the kinds that are not served. It asks the API server, not a cache of
-// what it once said; when there is no answer, all are missing, and the error says why.
+// missing returns the kinds that are not served, by a request to the API server. Without
+// a response, it returns all kinds and the error.
 func (g *gate) missing() ([]string, error) {
 	list, err := g.discovery.ServerResourcesForGroupVersion(v1.GroupVersion.String())
 	if err != nil {
@@ -82,7 +83,7 @@ func (g *gate) missing() ([]string, error) {
 	}), nil
 }
 
-// check is the readiness check.
+// check is the readiness check: it fails until the gate is open.
 func (g *gate) check(*http.Request) error {
 	if !g.opened.Load() {
 		return errWaitingForKinds

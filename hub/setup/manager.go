@@ -21,7 +21,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members"
 )
 
-// leaseName is the lease that the leader holds.
+// leaseName is the name of the Lease for leader election.
 const leaseName = "shopfleet-hub"
 
 func newScheme() (*runtime.Scheme, error) {
@@ -64,13 +64,13 @@ func (o *Options) managerOptions(cfg *rest.Config) (manager.Options, error) {
 	options := manager.Options{
 		Scheme: scheme,
 		Cache:  caching,
-		// The cache's watches must not end with a request's deadline, so that the
-		// client that reads and writes is another one.
+		// The client has a request timeout, which would end the watches of the cache; so
+		// they use separate HTTP clients.
 		Client:                  client.Options{HTTPClient: bounded},
 		LeaderElectionID:        leaseName,
 		LeaderElectionNamespace: o.Namespace,
 		LeaderElectionConfig:    rest.CopyConfig(cfg),
-		// Several hubs may run in one process, one after the other.
+		// Tests run several hubs in one process.
 		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},
 	}
 	if err := o.Configure(&options); err != nil {
@@ -79,7 +79,7 @@ func (o *Options) managerOptions(cfg *rest.Config) (manager.Options, error) {
 	return options, nil
 }
 
-// cacheOptions limit what the hub keeps of Secrets to registrations.
+// cacheOptions restricts the cached Secrets to registrations.
 func (o *Options) cacheOptions() (cache.Options, error) {
 	registered, err := labels.NewRequirement(v1.MemberClusterLabel, selection.Exists, nil)
 	if err != nil {
@@ -99,12 +99,12 @@ func (o *Options) cacheOptions() (cache.Options, error) {
 func boundedClient(cfg *rest.Config) (*http.Client, error) {
 	c, err := rest.HTTPClientFor(withTimeout(cfg))
 	if err != nil {
-		return nil, fmt.Errorf("making a client of the hub: %w", err)
+		return nil, fmt.Errorf("creating the hub's client: %w", err)
 	}
 	return c, nil
 }
 
-// withTimeout returns a configuration whose requests have a deadline.
+// withTimeout returns a configuration with a request timeout.
 func withTimeout(cfg *rest.Config) *rest.Config {
 	c := rest.CopyConfig(cfg)
 	c.Timeout = requestTimeout

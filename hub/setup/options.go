@@ -12,23 +12,23 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
-// Options are what a hub is started with.
+// Options configure a hub.
 type Options struct {
-	// Options are those that every process of ours has.
+	// Options are shared by hub and spoke.
 	operator.Options
 
-	// Kubeconfig is the path of the hub's own kubeconfig. Empty: the cluster that
-	// the process runs in, else the usual places.
+	// Kubeconfig is the path of the hub's kubeconfig. The default is the cluster that the
+	// process runs in, then $KUBECONFIG or ~/.kube/config.
 	Kubeconfig string
-	// Namespace is where the registration Secrets and the lease are.
+	// Namespace contains the registration Secrets and the Lease.
 	Namespace string
-	// Version is that of the binary, for the user agent.
+	// Version is the version of the binary, for the user agent.
 	Version string
-	// SpokeImage is the whole reference of the spoke's image, for the Jobs that move dumps
-	// in members. Empty: dumps are neither sent to buckets nor fetched from there.
+	// SpokeImage is the full reference of the spoke's image, for the Jobs that upload and
+	// download dumps in members. If empty, dumps are not transferred.
 	SpokeImage string
-	// Clouds says how to connect to each provider, and Buckets to its buckets. Only the
-	// binary knows the providers, so that nothing else is built with their SDKs.
+	// Clouds has a constructor of sessions for each provider, and Buckets of buckets. The
+	// binary sets them, so that this package does not depend on the providers' SDKs.
 	Clouds  cloud.Registry
 	Buckets cloud.Buckets
 }
@@ -36,16 +36,16 @@ type Options struct {
 // Bind adds the hub's flags.
 func (o *Options) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "",
-		"path of the hub's kubeconfig; empty: the cluster that this runs in, else $KUBECONFIG or ~/.kube/config")
+		"path of the hub's kubeconfig (default: the cluster that the hub runs in, then $KUBECONFIG or ~/.kube/config)")
 	flags.StringVar(&o.Namespace, "namespace", config.Namespace,
-		"namespace of the registration Secrets and of the lease")
+		"namespace of the registration Secrets and of the Lease")
 	flags.StringVar(&o.SpokeImage, "spoke-image", "",
-		"image of the spoke, for the Jobs that move dumps between members and buckets; empty: dumps are not moved")
+		"image of the spoke, for the Jobs that transfer dumps between members and buckets; if empty, dumps are not transferred")
 	o.Options.Bind(flags, true)
 }
 
-// restConfig finds the hub's API server. Requests are limited by the server's
-// fairness, not here.
+// restConfig returns the configuration for the hub's API server. There is no client-side
+// rate limit: API priority and fairness applies.
 func (o *Options) restConfig() (*rest.Config, error) {
 	c, err := o.findConfig()
 	if err != nil {

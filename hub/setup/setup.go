@@ -33,12 +33,12 @@ import (
 const (
 	// requestTimeout bounds a request to the hub's API server.
 	requestTimeout = 30 * time.Second
-	// retryPeriod is the time between attempts at what the hub cannot start without.
+	// retryPeriod is the time between attempts to reach the API server at the start.
 	retryPeriod = 2 * time.Second
 )
 
-// Main runs the hub as a process, until the context ends. An error means that the
-// process could not start, or lost its lease.
+// Main runs the hub as a process until ctx is done. It returns an error if the hub could
+// not start, or lost its Lease.
 func Main(ctx context.Context, o Options) error {
 	if err := o.UseLogger(os.Stderr); err != nil {
 		return err
@@ -46,7 +46,7 @@ func Main(ctx context.Context, o Options) error {
 	return Run(ctx, o)
 }
 
-// Run runs the hub until the context ends.
+// Run runs the hub until ctx is done.
 func Run(ctx context.Context, o Options) error {
 	cfg, err := o.restConfig()
 	if err != nil {
@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	uid, err := o.hubUID(ctx, cfg)
 	if ctx.Err() != nil {
-		return nil // Told to end before there was anything to end.
+		return nil // Stopped before the start.
 	}
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func Run(ctx context.Context, o Options) error {
 	defer metrics.Registry.Unregister(h.registry)
 	o.Logger.Info("Starting the hub", "version", o.Version, "namespace", o.Namespace)
 	if o.SpokeImage == "" {
-		o.Logger.Info("Dumps are neither sent to buckets nor fetched from there: --spoke-image is not set")
+		o.Logger.Info("Dumps are not transferred to or from buckets because --spoke-image is not set")
 	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("running the hub: %w", err)
@@ -85,18 +85,18 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// hubUID returns the UID of the hub's own cluster. It waits for an API server that
-// does not answer yet.
+// hubUID returns the UID of the hub's own cluster. It blocks until the API server
+// answers.
 func (o *Options) hubUID(ctx context.Context, cfg *rest.Config) (string, error) {
 	clientset, err := kubernetes.NewForConfig(withTimeout(cfg))
 	if err != nil {
-		return "", fmt.Errorf("making a client of the hub: %w", err)
+		return "", fmt.Errorf("creating the hub's client: %w", err)
 	}
 	var uid string
 	err = wait.PollUntilContextCancel(ctx, retryPeriod, true, func(ctx context.Context) (bool, error) {
 		namespace, err := clientset.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if err != nil {
-			o.Logger.Error(err, "Reading the namespace kube-system of the hub failed; trying again")
+			o.Logger.Error(err, "Reading the namespace kube-system failed, retrying")
 			return false, nil
 		}
 		uid = string(namespace.UID)
@@ -108,7 +108,7 @@ func (o *Options) hubUID(ctx context.Context, cfg *rest.Config) (string, error) 
 	return uid, nil
 }
 
-// newFleet makes the fleet of members, still without any.
+// newFleet returns a fleet without members.
 func (o *Options) newFleet(hubUID string) (*members.Fleet, error) {
 	definition, err := config.Definition("ecommerce.io", "ecommerceapps")
 	if err != nil {
@@ -142,8 +142,8 @@ func (o *Options) newFleet(hubUID string) (*members.Fleet, error) {
 	}), nil
 }
 
-// withAgent returns what the hub does in members that have an agent: it watches the
-// copies, and nothing of what the agent makes of them.
+// withAgent returns the profile for members that have an agent: the hub watches the
+// copies, but not the objects that the agent creates for them.
 func withAgent(definition *unstructured.Unstructured) (members.Profile, error) {
 	rules, err := config.Agent.Rules()
 	if err != nil {
@@ -163,19 +163,19 @@ func withAgent(definition *unstructured.Unstructured) (members.Profile, error) {
 	}, nil
 }
 
-// hub is what is composed.
+// hub holds the parts of the hub while they are wired.
 type hub struct {
 	options Options
 	mgr     mcmanager.Manager
 	fleet   *members.Fleet
-	// uid is that of the hub's cluster.
+	// uid is the UID of the hub's cluster.
 	uid string
 	// registry holds the metrics of this hub.
 	registry *prometheus.Registry
 }
 
-// compose adds everything to the manager: what engages with members at once, the
-// controllers when their kinds are served.
+// compose adds everything to the manager: runnables that engage with members immediately,
+// controllers once their kinds are served.
 func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	recorder := h.mgr.GetLocalManager().GetEventRecorder("shopfleet-hub")
 	appMetrics, err := app.NewMetrics(h.registry)
@@ -201,7 +201,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	orphans := member.NewOrphans()
 	for _, r := range []mcmanager.Runnable{apps.Dispatcher(), spokes, clouds.storage, orphans} {
 		if err := h.mgr.Add(r); err != nil {
-			return fmt.Errorf("adding what engages with members: %w", err)
+			return fmt.Errorf("adding a multi-cluster runnable: %w", err)
 		}
 	}
 	gate, err := newGate(withTimeout(cfg), h.options.Logger, func(ctx context.Context) error {
@@ -221,7 +221,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	return h.serveHealth(ctx, gate)
 }
 
-// newSpokes makes what runs the copies in each member that has no agent.
+// newSpokes returns the runnable that reconciles copies in members without an agent.
 func (h *hub) newSpokes() (*spokes, error) {
 	counted, err := spoke.NewMetrics(h.registry)
 	if err != nil {
@@ -229,21 +229,21 @@ func (h *hub) newSpokes() (*spokes, error) {
 	}
 	kind := spoke.EcommerceApp()
 	kind.Selects = func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByHub }
-	engager := spoke.NewClusterRunner(spoke.Options{
+	runner := spoke.NewClusterRunner(spoke.Options{
 		Kinds:   []spoke.Runner{kind},
 		Metrics: counted,
 		Logger:  h.options.Logger.WithName("spoke"),
 	})
-	return &spokes{ClusterRunner: engager, fleet: h.fleet}, nil
+	return &spokes{ClusterRunner: runner, fleet: h.fleet}, nil
 }
 
-// spokes are engaged with the members whose home is the hub.
+// spokes reconciles copies in the members in mode Agentless.
 type spokes struct {
 	*spoke.ClusterRunner
 	fleet *members.Fleet
 }
 
-// Engage runs the copies of a member until the context ends, unless its agent does. A
+// Engage reconciles the copies of a member until ctx is done, unless its agent does. The
 // mode does not change while a member is engaged.
 func (s *spokes) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
 	if s.fleet.Mode(name.String()).ManagedBy() != v1.ManagedByHub {
