@@ -19,43 +19,43 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// Outcome is what came of an apply.
+// Outcome is the outcome of an apply.
 type Outcome string
 
 // The outcomes.
 const (
-	// Unchanged means that nothing was written, as there was nothing to write.
+	// Unchanged means that nothing was written, because nothing differed.
 	Unchanged Outcome = "Unchanged"
-	// Created means that the object was missing and now exists.
+	// Created means that the object did not exist and was created.
 	Created Outcome = "Created"
 	// Updated means that the object existed and was written.
 	Updated Outcome = "Updated"
-	// Terminating means that the object is being deleted, so that nothing was
-	// written; it can be created once it is gone.
+	// Terminating means that the object is being deleted, so nothing was written. It can
+	// be created after the deletion.
 	Terminating Outcome = "Terminating"
 )
 
 // DefaultTimeout is the deadline of each request.
 const DefaultTimeout = 10 * time.Second
 
-// Options are what an Applier works with.
+// Options configure an Applier.
 type Options struct {
-	// Client writes.
+	// Client is used for writes.
 	Client client.Client
 	// Reader reads from the API server, not from a cache.
 	Reader client.Reader
-	// FieldManager is the manager of the fields that are written.
+	// FieldManager is the field manager of all writes.
 	FieldManager string
 	// Timeout is the deadline of each request; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Random is the source of secrets, Clock decides about certificates. They are
-	// needed for objects that ask for generated data; the defaults are real.
+	// Random is the source of generated secrets, Clock the time source for certificates.
+	// By default they are crypto/rand and the real clock.
 	Random io.Reader
 	Clock  clock.PassiveClock
 }
 
-// Applier writes to one cluster. It is safe for concurrent use; two concurrent
-// writes of one object are the caller's mistake.
+// Applier writes to one cluster. It is safe for concurrent use, but callers must not
+// write the same object concurrently.
 type Applier struct {
 	client  client.Client
 	reader  client.Reader
@@ -65,7 +65,7 @@ type Applier struct {
 	clock   clock.PassiveClock
 
 	mu      sync.Mutex
-	written map[component.Key]writing
+	written map[component.Key]writeRecord
 }
 
 // New returns an Applier.
@@ -82,41 +82,40 @@ func New(o Options) *Applier {
 	return &Applier{
 		client: o.Client, reader: o.Reader, manager: o.FieldManager, timeout: o.Timeout,
 		random: o.Random, clock: o.Clock,
-		written: make(map[component.Key]writing),
+		written: make(map[component.Key]writeRecord),
 	}
 }
 
 // Request is one object to apply.
 type Request struct {
-	// Intent is all that we say about the object. Its hash annotation is added
-	// unless Stamp did.
+	// Intent is the desired object. Its hash annotation is added unless Stamp did.
 	Intent component.Resource
-	// Live is the object as the cache has it, nil when it has none.
+	// Live is the object in the cache; nil if it has none.
 	Live component.Resource
-	// Once leaves an object that exists and is ours as it is, unless it lost its
-	// labels or its controller: those it gets back, and its data stays.
+	// Once leaves an existing owned object unchanged, unless it lost its labels or its
+	// controller reference: those are restored, and its data stays.
 	Once bool
-	// Owned tells whether an object that exists is ours to write.
+	// Owned reports whether an existing object is owned by the application.
 	Owned func(live component.Resource) bool
-	// Generate completes the data of a Secret: keys that it lacks are drawn, and
-	// a certificate is made that is missing or spent. Nil for most.
+	// Generate adds generated data to a Secret: missing keys, and a certificate that is
+	// missing or about to expire. Usually nil.
 	Generate *component.Generate
-	// Seals names a claim with data that was made with this Secret: one that is
-	// missing is then a *LostError. Empty for most.
+	// Seals is the name of a claim whose data depends on this Secret: if the Secret is
+	// missing, Apply returns a *LostError. Usually empty.
 	Seals string
 }
 
-// Result is what came of an apply.
+// Result is the result of an apply.
 type Result struct {
 	Outcome Outcome
-	// Object is what the server answered; nil unless something was written.
+	// Object is the object that the API server returned; nil if nothing was written.
 	Object *unstructured.Unstructured
 }
 
-// Apply makes the object as the intent says, with no request when it is. A
-// missing object is first looked for on the API server; one that exists and is
-// not ours is a *ConflictError unless it is annotated to be handed over and
-// nothing controls it. Other errors are the API server's.
+// Apply creates or updates an object to match the intent, and sends no request if it
+// does. If the object is missing in the cache, it is first read from the API server. An
+// existing object that is not owned is a *ConflictError, unless it is annotated to be
+// handed over and has no controller. Other errors are those of the API server.
 func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	intent, err := a.intent(req.Intent)
 	if err != nil {
@@ -132,7 +131,7 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 		return Result{}, &LostError{Key: component.KeyOf(intent), Data: req.Seals}
 	}
 	if live == nil {
-		if err := a.fill(intent, nil, req.Generate); err != nil {
+		if err := a.addGenerated(intent, nil, req.Generate); err != nil {
 			return Result{}, err
 		}
 		return a.create(ctx, intent)
@@ -144,16 +143,16 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	if live.GetDeletionTimestamp() != nil {
 		return Result{Outcome: Terminating}, nil
 	}
-	if req.Once && !adopted && !stripped(live, intent) {
+	if req.Once && !adopted && !lacksMetadata(live, intent) {
 		return Result{Outcome: Unchanged}, nil
 	}
 	content, err := contentOf(live)
 	if err != nil {
 		return Result{}, err
 	}
-	// Typed objects of a cache may come without their kind.
+	// Typed objects from a cache may lack their kind.
 	content["apiVersion"], content["kind"] = intent.GetAPIVersion(), intent.GetKind()
-	if err := a.fill(intent, dataOf(content), req.Generate); err != nil {
+	if err := a.addGenerated(intent, dataOf(content), req.Generate); err != nil {
 		return Result{}, err
 	}
 	if req.Once {
@@ -162,7 +161,7 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	return a.update(ctx, intent, live, content)
 }
 
-// intent converts an intent to what is sent: no status, and a hash.
+// intent converts an object to the form that is sent: without status, with a hash.
 func (a *Applier) intent(r component.Resource) (*unstructured.Unstructured, error) {
 	gvk, err := a.client.GroupVersionKindFor(r)
 	if err != nil {
@@ -182,7 +181,7 @@ func (a *Applier) intent(r component.Resource) (*unstructured.Unstructured, erro
 	return intent, nil
 }
 
-// get reads an object from the API server; it is nil when there is none.
+// get reads an object from the API server. It returns nil if the object does not exist.
 func (a *Applier) get(ctx context.Context, intent *unstructured.Unstructured) (component.Resource, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
@@ -198,7 +197,8 @@ func (a *Applier) get(ctx context.Context, intent *unstructured.Unstructured) (c
 	return live, nil
 }
 
-// create writes a missing object without force: whoever was quicker keeps it.
+// create applies a missing object without force: if it was created concurrently,
+// conflicting fields fail.
 func (a *Applier) create(ctx context.Context, intent *unstructured.Unstructured) (Result, error) {
 	sum, err := hashOf(intent.Object)
 	if err != nil {
@@ -207,10 +207,10 @@ func (a *Applier) create(ctx context.Context, intent *unstructured.Unstructured)
 	if err := a.send(ctx, intent); err != nil {
 		return Result{}, err
 	}
-	return Result{Outcome: Created, Object: intent}, a.remember(intent, writing{intent: sum})
+	return Result{Outcome: Created, Object: intent}, a.remember(intent, writeRecord{intent: sum})
 }
 
-// update writes an object that is ours, when it differs.
+// update applies an owned object if it differs.
 func (a *Applier) update(ctx context.Context, intent *unstructured.Unstructured, live component.Resource, content map[string]any) (Result, error) {
 	key := component.KeyOf(intent)
 	if live.GetAnnotations()[v1.SpecHashAnnotation] == intent.GetAnnotations()[v1.SpecHashAnnotation] &&
@@ -229,7 +229,7 @@ func (a *Applier) update(ctx context.Context, intent *unstructured.Unstructured,
 	if done {
 		return Result{Outcome: Unchanged}, nil
 	}
-	if err := a.handOver(ctx, intent, content); err != nil {
+	if err := a.handOverReplicas(ctx, intent, content); err != nil {
 		return Result{}, err
 	}
 	over := live.GetResourceVersion()
@@ -241,10 +241,10 @@ func (a *Applier) update(ctx context.Context, intent *unstructured.Unstructured,
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Outcome: Updated, Object: intent}, a.remember(intent, writing{intent: sum, over: over})
+	return Result{Outcome: Updated, Object: intent}, a.remember(intent, writeRecord{intent: sum, over: over})
 }
 
-// send applies an intent, which then holds what the server answered.
+// send applies an intent, which then holds the response.
 func (a *Applier) send(ctx context.Context, intent *unstructured.Unstructured, opts ...client.ApplyOption) error {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
@@ -256,14 +256,13 @@ func (a *Applier) send(ctx context.Context, intent *unstructured.Unstructured, o
 	return nil
 }
 
-// replace writes an intent that the API server rejected as it was applied. What
-// others added to a list may be in the way of our own items, for example a port
-// of the same name; an apply would keep it, while a merge patch puts our lists
-// in place of what is there. The object must be the one that was seen. A second
-// rejection is the first one's error.
+// replace writes an intent that the API server rejected as an apply. Items that others
+// added to a list may conflict with the intent, for example a port of the same name. An
+// apply keeps them, while a merge patch replaces the list. The patch requires the given
+// resource version. If it is rejected too, the first error is returned.
 func (a *Applier) replace(ctx context.Context, intent *unstructured.Unstructured, version string, rejection error) (*unstructured.Unstructured, error) {
 	body := intent.DeepCopy()
-	// Other owners are nobody's mistake.
+	// Owner references and finalizers of others must stay.
 	body.SetOwnerReferences(nil)
 	body.SetFinalizers(nil)
 	body.SetResourceVersion(version)
@@ -283,9 +282,9 @@ func (a *Applier) replace(ctx context.Context, intent *unstructured.Unstructured
 	return body, nil
 }
 
-// Delete deletes an object as it was seen: one that was made anew or changed
-// since then is a conflict of the API server. A missing object is no error. The
-// policy says what becomes of the object's dependents.
+// Delete deletes an object with the UID and resource version of live; if the object was
+// changed or recreated, the API server returns a conflict. A missing object is not an
+// error. The policy determines what happens to dependents.
 func (a *Applier) Delete(ctx context.Context, live component.Resource, policy metav1.DeletionPropagation) error {
 	gvk, err := a.client.GroupVersionKindFor(live)
 	if err != nil {
@@ -307,10 +306,10 @@ func (a *Applier) Delete(ctx context.Context, live component.Resource, policy me
 	return nil
 }
 
-// stripped tells whether an object of ours lacks labels of the intent, or the
-// controller that it should have. One that is to have none outlives its owners, and
-// bears the labels of the first.
-func stripped(live component.Resource, intent *unstructured.Unstructured) bool {
+// lacksMetadata reports whether an owned object lacks labels of the intent, or the
+// controller reference. A retained object, whose intent has no controller, keeps the
+// labels of its first owner.
+func lacksMetadata(live component.Resource, intent *unstructured.Unstructured) bool {
 	has, wants := metav1.GetControllerOf(live), metav1.GetControllerOf(intent)
 	if wants == nil || has != nil && has.UID != wants.UID {
 		return false
@@ -324,8 +323,8 @@ func stripped(live component.Resource, intent *unstructured.Unstructured) bool {
 	return has == nil
 }
 
-// adopt tells whether a live object is taken over now. An object that is neither
-// ours nor to be handed over is a *ConflictError.
+// adopt reports whether a live object is adopted now. An object that is neither owned nor
+// to be handed over is a *ConflictError.
 func adopt(live component.Resource, intent *unstructured.Unstructured, owned func(component.Resource) bool) (bool, error) {
 	if owned(live) {
 		return false, nil

@@ -18,22 +18,22 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// certificateLife is for how long a self-signed certificate is valid.
+// certificateLife is the validity of a self-signed certificate.
 const certificateLife = 365 * 24 * time.Hour
 
-// clockSkew is how far a certificate reaches into the past, for clocks that lag.
+// clockSkew is how far NotBefore lies in the past, for clocks that lag.
 const clockSkew = 5 * time.Minute
 
-// caKey is the key of a TLS Secret that holds the authority.
+// caKey is the key of a TLS Secret that contains the certificate authority.
 const caKey = "ca.crt"
 
-// maxCommonName is the bound of X.509 for a common name, in characters.
+// maxCommonName is the maximum length of a common name in X.509, in characters.
 const maxCommonName = 64
 
-// certificate returns the keys of a TLS Secret: the existing pair while it is
-// good, else a new one.
+// certificate returns the data of a TLS Secret: the existing key pair if it is valid,
+// otherwise a new one.
 func certificate(want component.SelfSigned, existing map[string][]byte, from source) (map[string][]byte, error) {
-	if good(want, existing, from.now) {
+	if isValid(want, existing, from.now) {
 		return map[string][]byte{
 			corev1.TLSCertKey:       existing[corev1.TLSCertKey],
 			corev1.TLSPrivateKeyKey: existing[corev1.TLSPrivateKeyKey],
@@ -75,9 +75,9 @@ func certificate(want component.SelfSigned, existing map[string][]byte, from sou
 	}, nil
 }
 
-// good tells whether an existing pair fits together, has the wanted names and
-// more than a third of its life left.
-func good(want component.SelfSigned, existing map[string][]byte, now time.Time) bool {
+// isValid reports whether the existing certificate matches its key, has the requested
+// names, and more than a third of its validity left.
+func isValid(want component.SelfSigned, existing map[string][]byte, now time.Time) bool {
 	if len(existing[caKey]) == 0 {
 		return false
 	}
@@ -96,7 +96,8 @@ func good(want component.SelfSigned, existing map[string][]byte, now time.Time) 
 		crt.NotAfter.Sub(now) > life/3
 }
 
-// names are in order, so that the order in a spec makes no new certificate.
+// names returns the DNS names in sorted order, so that their order in the spec does not
+// matter.
 func names(want component.SelfSigned) []string {
 	sorted := slices.Clone(want.DNSNames)
 	slices.Sort(sorted)

@@ -6,19 +6,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Contains tells whether a live object still has all that an intent says: each
-// leaf of the intent is equal in the live object. What the live object has
-// beyond that belongs to others. Both are in the form of JSON.
+// Contains reports whether a live object has every leaf of an intent with an equal value.
+// Additional fields of the live object belong to others. Both are in unstructured form.
 //
-// Quantities are equal when their amounts are. Lists that Kubernetes merges by a
-// key are matched by that key, in any order; other lists must be as long, item
-// by item. So must be selectors. Otherwise an empty map or list in the intent asks
-// for nothing.
+// Quantities are compared by amount. Lists with merge keys are matched by key, in any
+// order; other lists must have the same length and equal items. Selectors must be equal.
+// Other empty maps and lists in the intent match anything.
 func Contains(live, intent map[string]any) bool {
 	return containsMap(live, intent, "")
 }
 
-// contains compares two values of the field named field, whose parent is parent.
+// contains compares two values of a field; parent is the name of the field that contains
+// it.
 func contains(live, intent any, field, parent string) bool {
 	switch want := intent.(type) {
 	case nil:
@@ -38,7 +37,7 @@ func contains(live, intent any, field, parent string) bool {
 	case string:
 		have, ok := live.(string)
 		if !ok {
-			// An amount of bytes may be a number on one side and text on the other.
+			// A quantity may be a number on one side and a string on the other.
 			return isQuantity(field, parent) && equalQuantities(live, want)
 		}
 		return have == want || isQuantity(field, parent) && equalQuantities(have, want)
@@ -81,7 +80,7 @@ func containsList(live, intent []any, field string) bool {
 	return true
 }
 
-// containsItems compares a list that is replaced as a whole.
+// containsItems compares an atomic list.
 func containsItems(live, intent []any, field string) bool {
 	if len(live) != len(intent) {
 		return false
@@ -94,9 +93,9 @@ func containsItems(live, intent []any, field string) bool {
 	return true
 }
 
-// mergeKeys returns the fields that identify an item of a list, or nil when the
-// list is replaced as a whole. The first rule whose key each item has wins:
-// ports are of containers or of Services.
+// mergeKeys returns the fields that identify an item of a list, or nil if the list is
+// atomic. If there are several candidates, as for ports of containers and of Services,
+// the first whose key all items have is used.
 func mergeKeys(field string, items []any) []string {
 	for _, keys := range mergeKeysOf(field) {
 		if slices.IndexFunc(items, func(item any) bool {
@@ -130,8 +129,8 @@ func mergeKeysOf(field string) [][]string {
 	}
 }
 
-// atomicMap tells whether a map is replaced as a whole: one more key in a selector
-// selects something else.
+// atomicMap reports whether a map must be equal as a whole: an additional key changes
+// what a selector selects.
 func atomicMap(field string) bool {
 	switch field {
 	case "selector", "nodeSelector", "podSelector", "namespaceSelector", "labelSelector", "matchLabels":
@@ -147,7 +146,7 @@ func allStrings(items []any) bool {
 	return slices.IndexFunc(items, func(item any) bool { _, ok := item.(string); return !ok }) < 0
 }
 
-// find returns the item of a list that has the same keys as want.
+// find returns the item of a list with the same keys as want.
 func find(items []any, want any, keys []string) any {
 	wanted, _ := want.(map[string]any)
 	for _, item := range items {
@@ -161,7 +160,7 @@ func find(items []any, want any, keys []string) any {
 	return nil
 }
 
-// keyOf returns a key's value; the API's default where it is absent.
+// keyOf returns the value of a key, or the API's default if it is absent.
 func keyOf(item map[string]any, key string) any {
 	if value, ok := item[key]; ok {
 		return value
@@ -213,7 +212,7 @@ func number(value any) (float64, bool) {
 	return n, ok
 }
 
-// isQuantity tells whether the API defines the value of a field as a quantity.
+// isQuantity reports whether the API defines the value of a field as a quantity.
 func isQuantity(field, parent string) bool {
 	switch parent {
 	case "requests", "limits", "capacity", "hard", "overhead", "maxLimitRequestRatio":

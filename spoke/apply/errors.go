@@ -7,37 +7,38 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// LostError tells that a Secret is missing which data was made with. Nothing was
-// written: what would be drawn now opens nothing.
+// LostError is returned if a Secret is missing that existing data was encrypted or
+// initialized with. Nothing was written, because newly generated values could not access
+// the data.
 type LostError struct {
-	// Key is the Secret.
+	// Key identifies the Secret.
 	Key component.Key
-	// Data is the claim that holds the data.
+	// Data is the name of the claim with the data.
 	Data string
 }
 
-// Error says what to do. It is the same for the same loss.
+// Error returns a deterministic message that says what to do.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("restore %s %q, which the data in claim %s was made with, or delete the claim to begin anew",
+	return fmt.Sprintf("restore %s %q, which the data in claim %s depends on, or delete the claim to start with an empty database",
 		e.Key.Kind, e.Key.Name, e.Data)
 }
 
-// ConflictError tells that an object exists under a name that is wanted, and
-// that it is not ours. Nothing was written.
+// ConflictError is returned if an object of the desired name exists and is not owned by
+// the application. Nothing was written.
 type ConflictError struct {
-	// Key is the object.
+	// Key identifies the object.
 	Key component.Key
-	// Controller is the kind of another object that controls it. Empty when
-	// nothing does, so that the object may be handed over by annotation.
+	// Controller is the kind of the object's controller; empty if it has none, so that it
+	// can be handed over by annotation.
 	Controller string
 }
 
-// Error says what to do. It is the same for the same conflict.
+// Error returns a deterministic message that says what to do.
 func (e *ConflictError) Error() string {
 	if e.Controller != "" {
-		return fmt.Sprintf("%s %q exists and belongs to a %s: rename one of them", e.Key.Kind, e.Key.Name, e.Controller)
+		return fmt.Sprintf("%s %q exists and is controlled by a %s: rename one of them", e.Key.Kind, e.Key.Name, e.Controller)
 	}
-	// The remedy comes first, as a status may cut what is long.
-	return fmt.Sprintf("annotate %s %q with %s=true to hand it over, or delete it: it exists and is not ours",
+	// The remedy comes first, because long messages are truncated.
+	return fmt.Sprintf("annotate %s %q with %s=true to hand it over, or delete it: it exists and is not owned by this application",
 		e.Key.Kind, e.Key.Name, v1.AdoptAnnotation)
 }

@@ -11,27 +11,27 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// alphabet is what random values are made of: no character needs quoting in a
-// shell, a URL or a configuration file.
+// alphabet contains the characters of random values. None needs quoting in a shell, a URL
+// or a configuration file.
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// maxLength bounds a random value, in characters.
+// maxLength is the maximum length of a random value, in characters.
 const maxLength = 1024
 
-// errLength tells that a renderer asked for an impossible length.
-var errLength = errors.New("a random value has 1 to 1024 characters")
+// errLength is returned for an invalid length.
+var errLength = errors.New("the length of a random value must be 1 to 1024 characters")
 
-// source is where generated data comes from.
+// source provides randomness and time for generated data.
 type source struct {
-	// random must be fit for secrets.
+	// random must be cryptographically secure.
 	random io.Reader
-	// now decides about certificates.
+	// now is the time for certificates.
 	now time.Time
 }
 
-// generate returns the keys to write into a Secret that has existing data: those
-// that are good as they are, and new ones for what is missing or spent. A length
-// out of 1 to 1024 and a failing source are errors.
+// generate returns the keys to write to a Secret with existing data: valid values are
+// kept, missing keys are generated, and an expiring certificate is replaced. It fails for
+// a length outside 1 to 1024, and if the source fails.
 func generate(g component.Generate, existing map[string][]byte, from source) (map[string][]byte, error) {
 	data := make(map[string][]byte, len(g.Random)+3)
 	for _, key := range sortedKeys(g.Random) {
@@ -56,12 +56,12 @@ func generate(g component.Generate, existing map[string][]byte, from source) (ma
 	return data, nil
 }
 
-// random draws n characters, each with the same probability.
+// random returns n random characters with equal probability.
 func random(n int, from io.Reader) ([]byte, error) {
 	if n < 1 || n > maxLength {
 		return nil, errLength
 	}
-	// A byte at or above this bound would make the first letters more likely.
+	// Bytes at or above this bound would favour the first letters.
 	const bound = 256 - 256%len(alphabet)
 	value := make([]byte, 0, n)
 	buffer := make([]byte, n)

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Grow asks for a larger volume behind a claim. The claim must be the one that
-// was seen: another, or a changed one, is a conflict of the API server. A class
-// that does not allow expansion is a Forbidden error of the API server.
+// Grow requests a larger volume for a claim. If the claim was changed or recreated, the
+// API server returns a conflict; if its StorageClass does not allow expansion, it returns
+// Forbidden.
 func (a *Applier) Grow(ctx context.Context, claim *corev1.PersistentVolumeClaim, size resource.Quantity) error {
 	intent := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1",

@@ -10,18 +10,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// setManagedByMode keeps the number of a workload's pods when the intent says nothing
-// about it any more, as an autoscaler decides it from now on. A field that nobody
-// owns falls back to its default, a single pod, until the autoscaler looks again;
-// so somebody else owns it until then. Only zero is not kept: a workload that was stopped
-// starts with the default, and no autoscaler would look at it before.
-func (a *Applier) handOver(ctx context.Context, intent *unstructured.Unstructured, content map[string]any) error {
+// handOverReplicas preserves the replicas of a Deployment when the intent stops setting
+// them because an autoscaler takes over. Without an owner the field would be reset to its
+// default, one replica, until the autoscaler runs, so another field manager owns it until
+// then. Zero is not preserved: an autoscaler does not scale a stopped workload, so it
+// starts with the default.
+func (a *Applier) handOverReplicas(ctx context.Context, intent *unstructured.Unstructured, content map[string]any) error {
 	_, wanted, _ := unstructured.NestedFieldNoCopy(intent.Object, "spec", "replicas")
 	_, counted, _ := unstructured.NestedFieldNoCopy(content, "spec", "replicas")
 	if intent.GetKind() != "Deployment" || wanted || !counted {
 		return nil
 	}
-	// Caches do without the managers of fields.
+	// Cached objects lack managedFields.
 	live, err := a.get(ctx, intent)
 	if err != nil || live == nil || !a.ownsReplicas(live.GetManagedFields()) {
 		return err

@@ -14,9 +14,9 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// Hash returns the SHA-256 of an intent, in lower-case hex of 64 characters. It
-// covers all that the intent says but the hash annotation itself, and does not
-// depend on the order of maps. An object that has no JSON form is an error.
+// Hash returns the SHA-256 of an intent in lower-case hexadecimal. It covers everything
+// but the hash annotation, and does not depend on the order of maps. It fails if the
+// object cannot be converted to JSON.
 func Hash(intent component.Resource) (string, error) {
 	content, err := contentOf(intent)
 	if err != nil {
@@ -25,7 +25,7 @@ func Hash(intent component.Resource) (string, error) {
 	return hashOf(content)
 }
 
-// Stamp writes the hash of an intent into its annotation.
+// Stamp sets the hash annotation of an intent.
 func Stamp(intent component.Resource) error {
 	hash, err := Hash(intent)
 	if err != nil {
@@ -40,8 +40,8 @@ func Stamp(intent component.Resource) error {
 	return nil
 }
 
-// contentOf returns what an object says in the form of JSON, without what only
-// servers write: status and the metadata that is not part of an intent.
+// contentOf returns the unstructured content of an object, without status and server-side
+// metadata.
 func contentOf(r component.Resource) (map[string]any, error) {
 	var content map[string]any
 	if u, ok := r.(*unstructured.Unstructured); ok {
@@ -61,13 +61,13 @@ func contentOf(r component.Resource) (map[string]any, error) {
 		}
 	}
 	dropNulls(content)
-	bareTemplates(content)
+	normalizeTemplates(content)
 	return content, nil
 }
 
-// bareTemplates removes from the claim templates of a StatefulSet what only one
-// of the encodings of an object keeps: the kind of what is nested.
-func bareTemplates(content map[string]any) {
+// normalizeTemplates removes from the claim templates of a StatefulSet the fields that
+// typed and unstructured objects encode differently.
+func normalizeTemplates(content map[string]any) {
 	spec, _ := content["spec"].(map[string]any)
 	templates, _ := spec["volumeClaimTemplates"].([]any)
 	for _, template := range templates {
@@ -79,7 +79,7 @@ func bareTemplates(content map[string]any) {
 	}
 }
 
-// dropNulls removes null fields, which say nothing and which an API server does not keep.
+// dropNulls removes null fields, which the API server does not store.
 func dropNulls(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -97,7 +97,7 @@ func dropNulls(value any) {
 	}
 }
 
-// hashOf hashes content without its hash annotation; it leaves content as it was.
+// hashOf hashes content without its hash annotation, and leaves content unchanged.
 func hashOf(content map[string]any) (string, error) {
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		if annotations, ok := metadata["annotations"].(map[string]any); ok {
@@ -111,7 +111,7 @@ func hashOf(content map[string]any) (string, error) {
 			}
 		}
 	}
-	// encoding/json writes the keys of maps in order, which makes this canonical.
+	// encoding/json sorts the keys of maps, so the encoding is canonical.
 	canonical, err := json.Marshal(content)
 	if err != nil {
 		return "", fmt.Errorf("encoding an intent: %w", err)

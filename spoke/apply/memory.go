@@ -9,19 +9,19 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// writing is what is remembered of a write until the cache shows its effect.
-type writing struct {
+// writeRecord records a write until the cache contains its result.
+type writeRecord struct {
 	// intent is the hash of what was written.
 	intent string
-	// over is the resource version that it was written over; empty when the
-	// object was missing. A cache that still shows it has not seen the write yet.
+	// over is the resource version that was replaced; empty if the object did not exist. A
+	// cache that still has it does not contain the write yet.
 	over string
-	// result is the hash of what the server made of it.
+	// result is the hash of what the API server stored.
 	result string
 }
 
-// done tells whether an intent was written already, and the cache does not show
-// it yet or the server made something else of it.
+// done reports whether an intent was written already, and the cache does not contain the
+// write yet or the API server stored something else.
 func (a *Applier) done(key component.Key, sum string, live component.Resource) (bool, error) {
 	a.mu.Lock()
 	last, ok := a.written[key]
@@ -36,8 +36,8 @@ func (a *Applier) done(key component.Key, sum string, live component.Resource) (
 	return now == last.result, err
 }
 
-// remember keeps what was written, given what the server answered.
-func (a *Applier) remember(answer *unstructured.Unstructured, w writing) error {
+// remember records a write, given the response.
+func (a *Applier) remember(answer *unstructured.Unstructured, w writeRecord) error {
 	result, err := a.resultHash(answer)
 	if err != nil {
 		return err
@@ -55,8 +55,8 @@ func (a *Applier) forget(key component.Key) {
 	delete(a.written, key)
 }
 
-// resultHash hashes what an object says, in the form of its Go type where the
-// scheme has one: a cache's typed object and a server's answer are then the same.
+// resultHash hashes the content of an object after converting it to its Go type if the
+// scheme has one, so that typed objects from a cache and responses have the same hash.
 func (a *Applier) resultHash(r component.Resource) (string, error) {
 	gvk, err := a.client.GroupVersionKindFor(r)
 	if err != nil {
@@ -65,7 +65,7 @@ func (a *Applier) resultHash(r component.Resource) (string, error) {
 	if u, ok := r.(*unstructured.Unstructured); ok && a.client.Scheme().Recognizes(gvk) {
 		typed, err := a.client.Scheme().New(gvk)
 		if err != nil {
-			return "", fmt.Errorf("making a %s: %w", gvk.Kind, err)
+			return "", fmt.Errorf("creating a %s: %w", gvk.Kind, err)
 		}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
 			return "", fmt.Errorf("converting %s %q: %w", gvk.Kind, r.GetName(), err)

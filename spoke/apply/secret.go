@@ -11,20 +11,20 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// errNotSecret is a mistake of a renderer.
+// errNotSecret indicates a bug in a renderer.
 var errNotSecret = errors.New("only the data of a Secret can be generated")
 
-// fill adds generated data to the intent of a Secret that has existing data.
-func (a *Applier) fill(intent *unstructured.Unstructured, existing map[string][]byte, g *component.Generate) error {
+// addGenerated adds generated data to the intent of a Secret with existing data.
+func (a *Applier) addGenerated(intent *unstructured.Unstructured, existing map[string][]byte, g *component.Generate) error {
 	if g == nil {
 		return nil
 	}
 	if intent.GetKind() != "Secret" {
-		return fmt.Errorf("filling %s %q: %w", intent.GetKind(), intent.GetName(), errNotSecret)
+		return fmt.Errorf("generating data of %s %q: %w", intent.GetKind(), intent.GetName(), errNotSecret)
 	}
 	generated, err := generate(*g, existing, source{random: a.random, now: a.clock.Now()})
 	if err != nil {
-		return fmt.Errorf("filling Secret %q: %w", intent.GetName(), err)
+		return fmt.Errorf("generating data of Secret %q: %w", intent.GetName(), err)
 	}
 	data, _ := intent.Object["data"].(map[string]any)
 	data = maps.Clone(data)
@@ -40,7 +40,7 @@ func (a *Applier) fill(intent *unstructured.Unstructured, existing map[string][]
 
 func encode(value []byte) string { return base64.StdEncoding.EncodeToString(value) }
 
-// dataOf returns the data of a Secret, nil when it has none. What is not base64 is left out.
+// dataOf returns the data of a Secret; nil if it has none. Invalid base64 is skipped.
 func dataOf(content map[string]any) map[string][]byte {
 	encoded, ok := content["data"].(map[string]any)
 	if !ok {
@@ -56,10 +56,9 @@ func dataOf(content map[string]any) map[string][]byte {
 	return data
 }
 
-// onlyMissing reduces the intent of an object that is written once to what may
-// be written over one that existed before: its metadata, and the keys of data
-// that it lacks. What it has of the others is said again as it is: a key that we
-// wrote once and say nothing about is one that an apply removes.
+// onlyMissing reduces the intent of a write-once object to what may be written to an
+// existing one: its metadata, and missing keys of data. Existing values are included
+// unchanged, because an apply would otherwise remove keys that it set before.
 func onlyMissing(intent *unstructured.Unstructured, live map[string]any) *unstructured.Unstructured {
 	reduced := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": intent.GetAPIVersion(),

@@ -151,7 +151,7 @@ func newObject(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (client.Obje
 	}
 	typed, err := scheme.New(gvk)
 	if err != nil {
-		return nil, fmt.Errorf("making a %s: %w", gvk.Kind, err)
+		return nil, fmt.Errorf("creating a %s: %w", gvk.Kind, err)
 	}
 	object, ok := typed.(client.Object)
 	if !ok {
