@@ -65,8 +65,8 @@ func archPackages() []archPackage {
 		{path: "hub/quiesce", layer: layerAdapters},
 		// Errors of buckets are classified by the accounts.
 		{path: "hub/logicalbackup", layer: layerAdapters, also: []string{"hub/accounts"}},
-		// Queues and rate limiters of controllers.
-		{path: "hub/queues", layer: layerAdapters},
+		// Queues of controllers that work for a member or an account.
+		{path: "hub/queues", layer: layerAdapters, also: []string{"hub/members"}},
 		{path: "spoke/apply", layer: layerAdapters},
 		{path: "spoke/transfer", layer: layerAdapters},
 		// Shared by both processes; imports no other package.

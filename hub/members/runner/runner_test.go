@@ -1,0 +1,305 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+func request(name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
+}
+
+// start starts a Runner that ends with the test.
+func start(t *testing.T) *Runner[string] {
+	t.Helper()
+	r := New[string](Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { _ = r.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		synctest.Wait()
+		time.Sleep(time.Minute) // Tickers of a queue end at their next tick.
+	})
+	return r
+}
+
+// recorder is a reconciler that records requests.
+type recorder struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (r *recorder) Reconcile(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = append(r.seen, request.Name)
+	return reconcile.Result{}, nil
+}
+
+// names returns the names of the requests so far, in order.
+func (r *recorder) names() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(slices.Values(r.seen))
+}
+
+// TestRequestsWaitForTheController adds requests before there is a queue, also between
+// the list and the moment when the queue is connected.
+func TestRequestsWaitForTheController(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t)
+		var seen recorder
+		c := Controller{Name: "test", Cluster: t.Name(), Queue: &Queue{}, Workers: 1, Reconciler: &seen}
+		c.List = func(context.Context) ([]reconcile.Request, error) { return []reconcile.Request{request("listed")}, nil }
+		c.Queue.Add(request("early"), request("early"))
+		c.Queue.AddAfter(time.Hour, request("late"), request("early"))
+		r.Engage(t.Context(), "a", Engagement[string]{Run: c.Run})
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"early", "listed"}, seen.names()); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if got := seen.names(); !slices.Contains(got, "late") {
+			t.Errorf("the delayed request is lost: %v", got)
+		}
+	})
+}
+
+func TestResync(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t)
+		var seen recorder
+		var lists atomic.Int32
+		c := Controller{Name: "test", Cluster: t.Name(), Resync: time.Hour, Reconciler: &seen}
+		c.List = func(context.Context) ([]reconcile.Request, error) {
+			if lists.Add(1) == 2 {
+				return nil, errors.New("no answer")
+			}
+			return []reconcile.Request{request("a")}, nil
+		}
+		r.Engage(t.Context(), "a", Engagement[string]{Run: c.Run})
+		synctest.Wait()
+		if len(seen.names()) != 1 {
+			t.Fatalf("%d requests at the start, want 1", len(seen.names()))
+		}
+		// One that fails and two that follow, each up to three tenths late.
+		time.Sleep(4 * time.Hour)
+		synctest.Wait()
+		if len(seen.names()) < 3 || len(seen.names()) > 4 {
+			t.Errorf("%d requests after 4 h, want 3 or 4", len(seen.names()))
+		}
+	})
+}
+
+// TestFormerEndsFirst engages a cluster of the same name while the former one still works.
+func TestFormerEndsFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t)
+		release := make(chan struct{})
+		var running, started atomic.Int32
+		run := func(ctx context.Context) error {
+			started.Add(1)
+			if running.Add(1) > 1 {
+				t.Error("two engagements of one name run")
+			}
+			<-ctx.Done()
+			<-release
+			running.Add(-1)
+			return nil
+		}
+		engage := func(value string) context.CancelFunc {
+			ctx, cancel := context.WithCancel(t.Context())
+			r.Engage(ctx, "a", Engagement[string]{Value: value, Run: run, Cluster: fakeCluster{id: value}})
+			synctest.Wait()
+			return cancel
+		}
+		endFirst := engage("first")
+		if r.Engage(t.Context(), "a", Engagement[string]{Cluster: fakeCluster{id: "first"}, Run: run}) {
+			t.Error("the same cluster is engaged twice")
+		}
+		endFirst()
+		if value, engaged := r.Get("a"); engaged {
+			t.Errorf("%s is engaged after its context ended", value)
+		}
+		endSecond := engage("second")
+		endSecond() // Before it ran at all.
+		endThird := engage("third")
+		if value, _ := r.Get("a"); value != "third" || started.Load() != 1 {
+			t.Errorf("%s is engaged and %d started, want third and 1", value, started.Load())
+		}
+		close(release)
+		synctest.Wait()
+		if got := started.Load(); got != 2 {
+			t.Errorf("%d started, want the first and the third", got)
+		}
+		endThird()
+		synctest.Wait()
+		if len(r.All()) != 0 || len(r.clusters) != 0 {
+			t.Error("an engagement stays after its end")
+		}
+	})
+}
+
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t)
+		var runs atomic.Int32
+		c := Controller{Name: "test", Cluster: t.Name(), Reconciler: reconcile.Func(nil)}
+		c.List = func(context.Context) ([]reconcile.Request, error) {
+			runs.Add(1)
+			return nil, errors.New("no answer")
+		}
+		r.Engage(t.Context(), "a", Engagement[string]{Run: c.Run})
+		time.Sleep(defaultRestartDelay + time.Second)
+		synctest.Wait()
+		if got := runs.Load(); got != 2 {
+			t.Errorf("%d runs, want 2", got)
+		}
+	})
+}
+
+// TestMetricsOfEachCluster reads gauges of a cluster that works while another comes and goes.
+func TestMetricsOfEachCluster(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t)
+		hang := reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+			<-ctx.Done()
+			return reconcile.Result{}, nil
+		})
+		engage := func(cluster string) context.CancelFunc {
+			ctx, cancel := context.WithCancel(t.Context())
+			c := Controller{Name: t.Name(), Cluster: cluster, Reconciler: hang, Queue: &Queue{}, Workers: 1}
+			c.Queue.Add(request("works"), request("waits"), request("waits too"))
+			r.Engage(ctx, multicluster.ClusterName(cluster), Engagement[string]{Run: c.Run})
+			synctest.Wait()
+			return cancel
+		}
+		engage("a")
+		end := engage("b")
+		time.Sleep(10 * time.Second) // Unfinished work is counted now and then.
+		for _, cluster := range []string{"a", "b"} {
+			got := gauges(t, t.Name()+"/"+cluster)
+			if got["controller_runtime_active_workers"] != 1 || got["workqueue_depth"] != 2 || got["workqueue_unfinished_work_seconds"] < 9 {
+				t.Errorf("gauges of %s are %v, want 1 worker, depth 2 and about 10 s of work", cluster, got)
+			}
+		}
+		end()
+		synctest.Wait()
+		if got := gauges(t, t.Name()+"/b"); len(got) != 0 {
+			t.Errorf("series of a cluster that left: %v", got)
+		}
+		if got := gauges(t, t.Name()+"/a"); got["controller_runtime_active_workers"] != 1 || got["workqueue_depth"] != 2 {
+			t.Errorf("gauges of the cluster that stays are %v", got)
+		}
+	})
+}
+
+// TestNothingStays engages and disengages a cluster a hundred times. A goroutine that
+// stays makes synctest fail.
+func TestNothingStays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t)
+		for range 100 {
+			var seen recorder
+			ctx, cancel := context.WithCancel(t.Context())
+			c := Controller{Name: t.Name(), Cluster: "a", Reconciler: &seen}
+			c.List = func(context.Context) ([]reconcile.Request, error) { return []reconcile.Request{request("x")}, nil }
+			r.Engage(ctx, "a", Engagement[string]{Run: c.Run})
+			synctest.Wait()
+			cancel()
+			synctest.Wait()
+			if len(seen.names()) != 1 {
+				t.Fatalf("%d requests, want 1", len(seen.names()))
+			}
+		}
+		if got := gauges(t, t.Name()+"/a"); len(got) != 0 {
+			t.Errorf("series stay: %v", got)
+		}
+	})
+}
+
+// TestAllSeriesAreKnown fails when controller-runtime adds or changes a metric that
+// deleteSeries has to know.
+func TestAllSeriesAreKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var seen recorder
+		c := Controller{Name: t.Name(), Reconciler: &seen, Queue: &Queue{}}
+		c.Queue.Add(request("x"))
+		go func() { _ = c.Run(ctx) }()
+		synctest.Wait()
+		if got := len(gauges(t, t.Name())); got != 15 {
+			t.Errorf("controller-runtime has %d metrics of a controller, want 15", got)
+		}
+		cancel()
+		time.Sleep(time.Minute)
+		if got := gauges(t, t.Name()); len(got) != 0 {
+			t.Errorf("series stay: %v", got)
+		}
+	})
+}
+
+func TestRateLimiterSpreads(t *testing.T) {
+	t.Parallel()
+	limiter := NewRateLimiter[string](time.Second, 4*time.Second)
+	last := time.Duration(0)
+	for attempt := range 5 {
+		got := limiter.When("x")
+		least := min(time.Second<<attempt, 4*time.Second)
+		if got < least || got > time.Duration(float64(least)*(1+jitterFactor)) {
+			t.Errorf("attempt %d waits %s, want %s and up to three tenths more", attempt, got, least)
+		}
+		last = got
+	}
+	if limiter.Forget("x"); limiter.When("x") >= last {
+		t.Error("a success does not reset the delay")
+	}
+}
+
+// gauges returns the sums of the series of a controller, by the name of the metric.
+// Metrics that are no gauges are 0.
+func gauges(t *testing.T, controller string) map[string]float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if label.GetName() == "controller" && label.GetValue() == controller {
+					found[f.GetName()] += m.GetGauge().GetValue()
+				}
+			}
+		}
+	}
+	return found
+}
+
+// fakeCluster is a cluster that is compared and not used.
+type fakeCluster struct {
+	cluster.Cluster
+	id string
+}
