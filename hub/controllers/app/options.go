@@ -44,6 +44,9 @@ type Options struct {
 	// Workers is the number of concurrent reconciliations, WorkersPerMember the number of
 	// concurrent writes in each member. The defaults are 4.
 	Workers, WorkersPerMember int
+	// Resync is the period after which all copies of a member are checked. The default is
+	// that of package runner.
+	Resync time.Duration
 	// ManagedByMode returns whether the hub or an agent reconciles the copies of an
 	// engaged member. By default the hub does.
 	ManagedByMode func(cluster string) v1.ManagedByMode
@@ -76,7 +79,7 @@ func New(hub client.Reader, o Options) *Controller {
 	o.applyDefaults()
 	return &Controller{options: o, backups: newBackupReports(), dispatcher: dispatch.New(hub, dispatch.Options{
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
-		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode,
+		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync,
 	})}
 }
 

@@ -75,13 +75,11 @@ func (l *MemberQueue) lookUp(ctx context.Context, app *v1.EcommerceApp) error {
 	return err
 }
 
-// ForgetLookups drops what was found of an application in all members, so that the
-// next loss of its inventory begins with new lookups.
-func (l *Dispatcher) ForgetLookups(app types.NamespacedName) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for _, lane := range l.byName {
-		lane.lookups.forget(app)
+// ForgetLookups drops the lookups of an application in all members, so that the next loss
+// of its inventory begins with new ones.
+func (d *Dispatcher) ForgetLookups(app types.NamespacedName) {
+	for _, m := range d.All() {
+		m.lookups.forget(app)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
@@ -30,9 +30,9 @@ type MemberQueue struct {
 	hub       client.Reader
 	cluster   cluster.Cluster
 	applier   *apply.Applier
-	wake      *queues.Wakeup
+	wake      *runner.Queue
 	seen      *generations
-	queue     *queues.Wakeup
+	queue     *runner.Queue
 	reports   *reports
 	lookups   *lookups
 	written   *written
@@ -80,7 +80,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (report, errorResult) {
 	next := report{app: app.UID}
 	var err error
-	if app.DeletionTimestamp != nil || entry.Phase == v1.PhaseDeleting {
+	if deletes(app, entry) {
 		next.gone, err = l.deleteCopy(ctx, app)
 	} else {
 		err = l.applyCopy(ctx, app)

@@ -6,10 +6,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/members/runner"
 )
 
 func key() types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: "shop"} }
@@ -53,6 +57,78 @@ func TestReportsProveAbsenceOnlyAtRest(t *testing.T) {
 	r.begin(key())
 	if _, news := r.end(key(), nil); !news {
 		t.Error("that nothing is known any more is no news")
+	}
+}
+
+// TestAbsenceEndsWithItsEntry leaves a member, chooses it again and leaves it again before
+// the member's queue has begun: the absence of the first time must not drop the entry of
+// the second.
+func TestAbsenceEndsWithItsEntry(t *testing.T) {
+	t.Parallel()
+	gone := &report{app: "u-1", gone: true}
+	tests := map[string]func(*reports){
+		"found before": func(r *reports) {
+			r.begin(key())
+			r.end(key(), gone)
+			r.forgetAbsence(key())
+		},
+		"found by a worker that had read the former entry": func(r *reports) {
+			r.begin(key())
+			r.forgetAbsence(key())
+			r.end(key(), gone)
+		},
+	}
+	for name, act := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newReports()
+			act(r)
+			if found, known := r.about(key(), "u-1"); known {
+				t.Errorf("the report %+v outlives its entry", found)
+			}
+			r.begin(key())
+			r.end(key(), gone)
+			if found, _ := r.about(key(), "u-1"); !found.gone {
+				t.Error("an absence that is found later is not known")
+			}
+		})
+	}
+}
+
+// TestObserveForgetsAbsence reads an application that a member runs again.
+func TestObserveForgetsAbsence(t *testing.T) {
+	t.Parallel()
+	m := &MemberQueue{name: "a", reports: newReports()}
+	m.reports.begin(key())
+	m.reports.end(key(), &report{app: "u-1", gone: true})
+	known, err := m.Observe(t.Context(), shop(1, 1, "a"), &aggregate.Cluster{})
+	if known || err != nil {
+		t.Errorf("known %t, %v; want a report that is made later", known, err)
+	}
+	if found, _ := m.reports.about(key(), "u-1"); found.gone {
+		t.Error("the absence outlives its entry")
+	}
+}
+
+// TestDispatchToFormerMembers: the queue of a member that is left drops its report.
+func TestDispatchToFormerMembers(t *testing.T) {
+	t.Parallel()
+	d := New(nil, Options{})
+	for _, name := range []string{"stays", "left", "other"} {
+		m := &MemberQueue{name: name, queue: &runner.Queue{}}
+		d.Runner.Engage(t.Context(), multicluster.ClusterName(name), runner.Engagement[*MemberQueue]{Value: m})
+	}
+	d.decisions.replace(shop(1, 1, "stays", "left"))
+	d.Dispatch(shop(1, 1, "stays"))
+	for name, want := range map[string]int{"stays": 0, "left": 1, "other": 0} {
+		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		if err := d.Get(name).queue.Source().Start(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		if q.Len() != want {
+			t.Errorf("%s: %d requests, want %d", name, q.Len(), want)
+		}
+		q.ShutDown()
 	}
 }
 

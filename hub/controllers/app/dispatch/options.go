@@ -20,13 +20,16 @@ const controllerName = "ecommerceapp-copies"
 const (
 	defaultWorkers     = 4
 	defaultCallTimeout = 10 * time.Second
+
+	// lastRetry bounds the delay before a failed write is tried again.
+	lastRetry = time.Minute
 )
 
-// Options are what lanes work with.
+// Options configure a Dispatcher.
 type Options struct {
-	// Clock tells the time; the default is the real one.
+	// Clock is the source of time. The default is the real one.
 	Clock clock.PassiveClock
-	// Logger is where the queues of members log; the default is nowhere.
+	// Logger is the logger of the members' queues. The default discards.
 	Logger logr.Logger
 	// Recorder records events on applications. Required.
 	Recorder events.EventRecorder
@@ -35,10 +38,14 @@ type Options struct {
 	FanOut *prometheus.HistogramVec
 	// CallTimeout bounds each request to a member. The default is 10 s.
 	CallTimeout time.Duration
-	// Workers is how many copies are written at a time in each member. The default is 4.
+	// Workers is the number of copies that are written at a time in each member. The
+	// default is 4.
 	Workers int
-	// Home tells, when a member is engaged, where its copies are turned into
-	// workloads. The default is in the hub, for all.
+	// Resync is the period after which a member's queue checks all its copies. The default
+	// is that of package runner.
+	Resync time.Duration
+	// ManagedByMode returns, when a member is engaged, who turns its copies into
+	// workloads. The default is the hub, for all.
 	ManagedByMode func(cluster string) v1.ManagedByMode
 }
 
@@ -60,8 +67,8 @@ func (o *Options) applyDefaults() {
 	}
 }
 
-// Subject is what an event about one cluster relates to: events that differ in
-// nothing but their note would be counted as one.
+// Subject returns the related object of an event about one cluster. Events that differ
+// only in their note would be counted as one.
 func Subject(name string) *v1.MemberCluster {
 	return &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }

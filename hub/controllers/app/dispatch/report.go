@@ -9,21 +9,22 @@ import (
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 )
 
-// report is what a lane last found out about the copy of an application.
+// report is the result of the last attempt to write or delete the copy of an application.
 type report struct {
-	// app is the UID of the application that it is about.
+	// app is the UID of the application.
 	app types.UID
-	// failure is why the copy could not be written or deleted, nil if it could.
+	// failure is why the copy could not be written or deleted, or nil.
 	failure *aggregate.Failure
-	// gone tells that the copy was confirmed not to exist.
+	// gone means that the copy was confirmed not to exist.
 	gone bool
 }
 
-// reports are those of one lane.
+// reports are those of one member. They are safe for concurrent use.
 type reports struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]report
-	// working are the applications that the lane is at work on.
+	// working holds the applications that a worker processes. The value is true while an
+	// absence that the worker finds still counts.
 	working map[types.NamespacedName]bool
 }
 
@@ -34,31 +35,46 @@ func newReports() *reports {
 	}
 }
 
-// begin says that the lane is about to read the application and to act on it.
-// From now on an absence that was found earlier proves nothing.
+// begin records that a worker is about to read the application and to act on it. From now
+// on an absence that was found earlier proves nothing.
 func (r *reports) begin(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.working[key] = true
 }
 
-// end says what came of it; nil if nothing is known or of interest any more. It
+// end records the result of a worker; nil if nothing is known or of interest any more. It
 // returns the report before and whether there is news for the reconciler.
 func (r *reports) end(key types.NamespacedName, next *report) (last report, news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	counts := r.working[key]
 	delete(r.working, key)
 	last, existed := r.known[key]
-	if next == nil {
+	if next == nil || next.gone && !counts {
+		// The next attempt, with the application as it is now, says more.
 		delete(r.known, key)
 		return last, existed
 	}
 	r.known[key] = *next
-	// An absence was not visible while the lane worked, so it is always news.
+	// An absence was not visible while the worker was busy, so it is always news.
 	return last, !existed || next.gone || !equality.Semantic.DeepEqual(last.failure, next.failure) || last.gone || last.app != next.app
 }
 
-// about returns the report about an application; false if there is none yet.
+// forgetAbsence makes an absence of the copy not count that was found, or is about to be
+// found by a worker that read the application earlier.
+func (r *reports) forgetAbsence(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, busy := r.working[key]; busy {
+		r.working[key] = false
+	}
+	if r.known[key].gone {
+		delete(r.known, key)
+	}
+}
+
+// about returns the report about an application, and whether there is one.
 func (r *reports) about(key types.NamespacedName, app types.UID) (report, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,6 +82,7 @@ func (r *reports) about(key types.NamespacedName, app types.UID) (report, bool) 
 	if !ok || found.app != app {
 		return report{}, false
 	}
-	found.gone = found.gone && !r.working[key]
+	_, busy := r.working[key]
+	found.gone = found.gone && !busy
 	return found, true
 }
