@@ -25,10 +25,8 @@ import (
 
 const (
 	conflictDelay = 200 * time.Millisecond
-	// blockedDelay is how long to wait for what no watch tells about.
+	// blockedDelay is the delay after a failure whose end no watch reports.
 	blockedDelay = time.Minute
-	// lookAgain is when a member is looked at without cause.
-	lookAgain = time.Hour
 )
 
 // Reconcile makes a member's classes be what they should, and says how they are.
@@ -48,7 +46,7 @@ func (m *member) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		return reconcile.Result{}, nil // Disengaged: whatever failed says nothing.
 	default:
 	}
-	again := lookAgain
+	var again time.Duration // A success waits for the next event or resync.
 	if condition.Status != metav1.ConditionTrue {
 		again = blockedDelay
 	}

@@ -3,18 +3,15 @@ package storage
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -22,73 +19,70 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
 const (
 	controllerName = "storage"
 	callTimeout    = 10 * time.Second
-	retryFirst     = time.Second
-	retryLast      = 5 * time.Minute
+	defaultResync  = time.Hour
 )
 
-// Options are what the controller works with.
+// Options configure the controller.
 type Options struct {
 	// Recorder records events on MemberClusters. Required.
 	Recorder events.EventRecorder
-	// Logger is where the queues of members log; the default is nowhere.
+	// Logger is the logger of the members' queues. The default discards.
 	Logger logr.Logger
-	// Clock tells the time; the default is the real one.
+	// Clock is the source of time. The default is the real one.
 	Clock clock.PassiveClock
+	// Resync is the period after which a member is checked without a cause. The default is
+	// 1 h.
+	Resync time.Duration
 }
 
-// Storage keeps the classes of all members that are engaged.
+// Storage runs a controller of storage classes for each engaged member. It is safe for
+// concurrent use.
 type Storage struct {
+	*runner.Runner[*member]
 	options Options
 	hub     client.Client
-
-	running sync.WaitGroup
-
-	mu     sync.Mutex
-	byName map[string]*member
 }
 
-// member is one that is engaged.
+// member is an engaged member.
 type member struct {
 	*Storage
 	name    string
 	cluster cluster.Cluster
 	applier *apply.Applier
-	wake    *queues.Wakeup
+	queue   *runner.Queue
 }
 
-// New makes the controller. Its hub reads MemberClusters and EcommerceApps from a cache.
+// New returns a Storage without members. Its hub reads MemberClusters and EcommerceApps
+// from a cache.
 func New(hub client.Client, o Options) *Storage {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.Logger.GetSink() == nil {
-		o.Logger = logr.Discard()
+	if o.Resync <= 0 {
+		o.Resync = defaultResync
 	}
-	return &Storage{options: o, hub: hub, byName: map[string]*member{}}
+	return &Storage{Runner: runner.New[*member](runner.Options{Logger: o.Logger}), options: o, hub: hub}
 }
 
 // Watched returns the types whose informers a member's cache must have.
 func Watched() []client.Object { return []client.Object{&storagev1.StorageClass{}} }
 
-// Setup has members looked at when the hub's objects about them change.
+// Setup adds a controller that enqueues members when the hub's objects about them change.
 func (s *Storage) Setup(mgr manager.Manager) error {
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName+"-router").
 		For(&v1.MemberCluster{}).
 		Watches(&v1.EcommerceApp{}, handler.EnqueueRequestsFromMapFunc(clustersOf)).
 		Complete(reconcile.Func(func(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
-			s.mu.Lock()
-			found := s.byName[request.Name]
-			s.mu.Unlock()
-			if found != nil {
-				found.wake.Add(request)
+			if m, engaged := s.Get(request.Name); engaged {
+				m.queue.Add(request)
 			}
 			return reconcile.Result{}, nil
 		}))
@@ -98,7 +92,7 @@ func (s *Storage) Setup(mgr manager.Manager) error {
 	return nil
 }
 
-// clustersOf are the clusters in which an application asks for a class.
+// clustersOf returns requests for the clusters in which an application needs a class.
 func clustersOf(_ context.Context, o client.Object) []reconcile.Request {
 	app, ok := o.(*v1.EcommerceApp)
 	if !ok || app.Spec.CloudConfig == (v1.CloudConfig{}) {
@@ -111,64 +105,26 @@ func clustersOf(_ context.Context, o client.Object) []reconcile.Request {
 	return requests
 }
 
-// Start keeps the queues company until the context ends, and then waits for them.
-func (s *Storage) Start(ctx context.Context) error {
-	<-ctx.Done()
-	s.running.Wait()
-	return nil
-}
-
-// Engage works on a member until the context ends.
+// Engage runs the controller of a member until ctx is done.
 func (s *Storage) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
-	logger := s.options.Logger.WithValues("cluster", name)
 	m := &member{
-		Storage: s, name: name.String(), cluster: cl, wake: &queues.Wakeup{},
+		Storage: s, name: name.String(), cluster: cl, queue: &runner.Queue{},
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(), FieldManager: v1.HubFieldManager, Timeout: callTimeout,
 		}),
-	}
-	c, err := controller.NewUnmanaged(controllerName, controller.Options{
-		Reconciler:  m,
-		RateLimiter: queues.NewRateLimiter[reconcile.Request](retryFirst, retryLast),
-		Logger:      logger,
-		// Every member has a controller of this name.
-		SkipNameValidation: new(true),
-	})
-	if err != nil {
-		return fmt.Errorf("making a queue for the storage of member %q: %w", name, err)
 	}
 	classes := source.Kind(cl.GetCache(), &storagev1.StorageClass{}, handler.TypedEnqueueRequestsFromMapFunc(
 		func(context.Context, *storagev1.StorageClass) []reconcile.Request {
 			return []reconcile.Request{m.request()}
 		}))
-	first := source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		q.Add(m.request())
-		return nil
-	})
-	for _, from := range []source.Source{m.wake.Source(), first, classes} {
-		if err := c.Watch(from); err != nil {
-			return fmt.Errorf("feeding the queue for the storage of member %q: %w", name, err)
-		}
+	c := runner.Controller{
+		Name: controllerName, Cluster: m.name, Reconciler: m, Queue: m.queue, Logger: s.options.Logger,
+		Sources: []source.Source{classes},
+		List:    func(context.Context) ([]reconcile.Request, error) { return []reconcile.Request{m.request()}, nil },
+		Workers: 1, Resync: s.options.Resync,
 	}
-	s.mu.Lock()
-	s.byName[m.name] = m
-	s.mu.Unlock()
-	context.AfterFunc(ctx, func() { s.leave(m) })
-	s.running.Go(func() {
-		if err := c.Start(ctx); err != nil {
-			logger.Error(err, "Queue for the storage of a member ended")
-		}
-	})
+	s.Runner.Engage(ctx, name, runner.Engagement[*member]{Cluster: cl, Value: m, Run: c.Run})
 	return nil
-}
-
-// leave forgets a member, unless it has been engaged anew already.
-func (s *Storage) leave(ended *member) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byName[ended.name] == ended {
-		delete(s.byName, ended.name)
-	}
 }
 
 func (m *member) request() reconcile.Request {
