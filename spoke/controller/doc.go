@@ -6,9 +6,9 @@
 //   - EcommerceApp, WebApp and MySQLCluster: what the reconciler needs to know of
 //     a kind, which is little more than its type and the pure function that
 //     renders it.
-//   - Engager: for each cluster that is engaged, a controller per kind with its
-//     own queue, workers and caches. In the hub those are the members, in
-//     cmd/spoke it is the one local cluster.
+//   - ClusterRunner: for each engaged cluster, a controller per kind with its own
+//     queue, workers and caches. In the hub those are the members, in cmd/spoke it is
+//     the one local cluster.
 //   - Which copies are whose: one that names the agent is cmd/spoke's, as are the
 //     applications that people run in the cluster, and any other copy is the hub's.
 //   - CacheOptions and WatchedObjects: what a cluster's cache must hold.

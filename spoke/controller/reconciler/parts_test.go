@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/apply"
@@ -97,22 +96,6 @@ func TestResult(t *testing.T) {
 				t.Errorf("got %v and %v, want between %v and %v", got.RequeueAfter, err, tt.after[0], tt.after[1])
 			}
 		})
-	}
-}
-
-func TestLimiter(t *testing.T) {
-	l := NewLimiter()
-	item := reconcile.Request{NamespacedName: types.NamespacedName{Name: "a"}}
-	want := time.Second
-	for range 12 {
-		if got := l.When(item); got < want*4/5 || got > want*6/5 || got > lastRetry {
-			t.Errorf("delay is %v, want about %v", got, want)
-		}
-		want = min(2*want, lastRetry)
-	}
-	l.Forget(item)
-	if got := l.When(item); got > 2*time.Second {
-		t.Errorf("after a success the delay is %v", got)
 	}
 }
 
