@@ -1,20 +1,20 @@
-// Package queues has the queues of the hub's controllers: how they are woken, how long
-// they wait, and how those that talk to a network are kept apart.
+// Package queues keeps controllers that talk to several networks from waiting for one.
 //
-// # What
+// # Purpose
 //
-//   - Keyed is a controller with a queue and workers of its own for each key: a member
-//     or an account, none of which waits for another.
-//   - Wakeup adds to the queue of a controller from outside of it.
-//   - NewRateLimiter and Later spread attempts, so that what failed together does not
-//     try again together.
+//   - Keyed runs a controller with its own queue and workers for each key: a member or an
+//     account. No key waits for another.
+//   - Router hands the requests of the hub's own controllers over to a Keyed.
+//   - Later spreads attempts, so that what failed together does not come back together.
 //
-// # Not
+// # Non-goals
 //
-// No reconciler, and no knowledge of what is reconciled.
+// No reconciler, and no knowledge of what is reconciled. Controllers that live as long as
+// a cluster is engaged are those of package runner.
 //
 // # Trade-offs
 //
-//   - A queue is made when its key is first named and ends with the process: there are
-//     as many as there are members, and an idle one costs a few kilobytes.
+//   - A queue is made for the first request of its key, whether the member is engaged or
+//     not, since a backup outlives its member. It is released, with its metrics, when it
+//     has been idle for a while; a request that is delayed or retried keeps it.
 package queues

@@ -2,91 +2,108 @@ package queues
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/shopfleet/shopfleet/hub/members/runner"
 )
 
 const (
 	defaultWorkers = 2
-	retryFirst     = time.Second
-	retryLast      = 5 * time.Minute
+	defaultIdle    = 10 * time.Minute
+	// jitterFactor spreads retries.
+	jitterFactor = 0.3
 )
 
-// Options are what queues are made with.
+// Options configure a Keyed.
 type Options struct {
-	// Name is that of the controller in logs and metrics. Required.
+	// Name identifies the controllers in logs and, with the key, in metrics. Required.
 	Name string
-	// Reconciler works on the requests of all queues. Required.
+	// Reconciler processes the requests of all queues. Required.
 	Reconciler reconcile.Reconciler
-	// Workers is how many requests of one key are worked on at a time. The default is 2.
+	// Workers is the number of requests of one key that are processed at a time. The
+	// default is 2.
 	Workers int
-	// Logger is where the queues log; the default is nowhere.
+	// Idle is the time without requests after which a queue is released. The default is
+	// 10 min, so that metrics of short work are collected.
+	Idle time.Duration
+	// Logger is the parent of the reconciler's logger. The default discards.
 	Logger logr.Logger
 }
 
-// Keyed has a queue and workers for each key. Its methods may be called at the same time.
+// Keyed runs a controller for each key that has requests. It is safe for concurrent use.
 type Keyed struct {
 	options Options
-
 	running sync.WaitGroup
 
 	mu     sync.Mutex
 	queues map[string]*queue
-	// open starts the workers of a queue; nil before Start.
+	// open starts the controller of a queue; nil before Start.
 	open func(key string, q *queue)
 }
 
-// queue is that of one key. Until its controller has started, requests wait in early.
+// queue is that of one key.
 type queue struct {
-	mu    sync.Mutex
-	live  workqueue.TypedRateLimitingInterface[reconcile.Request]
-	early []reconcile.Request
+	runner.Queue
+	release context.CancelFunc
+	// pending counts, by request that is not done, how often it was added.
+	pending map[reconcile.Request]int
+	// idle means that nothing was pending when the queue was last checked.
+	idle bool
 }
 
-// NewKeyed makes queues for no key yet.
+// NewKeyed returns a Keyed without queues.
 func NewKeyed(o Options) *Keyed {
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
 	}
-	if o.Logger.GetSink() == nil {
-		o.Logger = logr.Discard()
+	if o.Idle <= 0 {
+		o.Idle = defaultIdle
 	}
 	return &Keyed{options: o, queues: map[string]*queue{}}
 }
 
-// Add adds requests to the queue of a key. It never waits.
+// Add adds requests to the queue of a key. It never blocks on a reconciler.
 func (k *Keyed) Add(key string, requests ...reconcile.Request) {
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	q, known := k.queues[key]
 	if !known {
-		q = &queue{}
+		q = &queue{pending: map[reconcile.Request]int{}}
 		k.queues[key] = q
 		if k.open != nil {
 			k.open(key, q)
 		}
 	}
-	k.mu.Unlock()
-	q.add(requests)
+	q.idle = false
+	for _, r := range requests {
+		q.pending[r]++
+	}
+	q.Queue.Add(requests...)
 }
 
-// Start works on what is added until the context ends, and then waits for the workers.
+// Start runs the controllers until ctx is done, and returns when their workers have
+// finished.
 func (k *Keyed) Start(ctx context.Context) error {
 	k.mu.Lock()
 	k.open = func(key string, q *queue) {
 		if ctx.Err() != nil {
 			return
 		}
-		logger := k.options.Logger.WithValues("queue", key)
+		ctx, release := context.WithCancel(ctx)
+		q.release = release
+		c := runner.Controller{
+			Name: k.options.Name, Cluster: key, Queue: &q.Queue, Workers: k.options.Workers, Logger: k.options.Logger,
+			Reconciler: k.counting(q),
+		}
 		k.running.Go(func() {
-			if err := k.run(ctx, q, logger); err != nil {
-				logger.Error(err, "Queue ended")
+			if err := c.Run(ctx); err != nil {
+				k.options.Logger.Error(err, "Queue ended", "queue", key)
 			}
 		})
 	}
@@ -94,56 +111,50 @@ func (k *Keyed) Start(ctx context.Context) error {
 		k.open(key, q)
 	}
 	k.mu.Unlock()
-	<-ctx.Done()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(k.options.Idle):
+			k.releaseIdle()
+		}
+	}
 	k.running.Wait()
 	return nil
 }
 
-func (k *Keyed) run(ctx context.Context, q *queue, logger logr.Logger) error {
-	c, err := controller.NewUnmanaged(k.options.Name, controller.Options{
-		Reconciler:              k.options.Reconciler,
-		MaxConcurrentReconciles: k.options.Workers,
-		RateLimiter:             NewRateLimiter[reconcile.Request](retryFirst, retryLast),
-		Logger:                  logger,
-		// Every key has a controller of this name.
-		SkipNameValidation: new(true),
+// counting returns a reconciler that counts which requests of a queue are pending.
+func (k *Keyed) counting(q *queue) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+		k.mu.Lock()
+		before := q.pending[r]
+		k.mu.Unlock()
+		result, err := k.options.Reconciler.Reconcile(ctx, r)
+		if result.RequeueAfter == 0 && (err == nil || errors.Is(err, reconcile.TerminalError(nil))) {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			if q.pending[r] == before {
+				delete(q.pending, r)
+			}
+		}
+		return result, err
 	})
-	if err != nil {
-		return fmt.Errorf("making the queue: %w", err)
-	}
-	if err := c.Watch(source.Func(func(_ context.Context, live workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		q.connect(live)
-		return nil
-	})); err != nil {
-		return fmt.Errorf("feeding the queue: %w", err)
-	}
-	return c.Start(ctx)
 }
 
-func (q *queue) add(requests []reconcile.Request) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.live == nil {
-		q.early = append(q.early, requests...)
-		return
+// releaseIdle ends the controllers of queues that had no requests since the last call.
+func (k *Keyed) releaseIdle() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, q := range k.queues {
+		if q.idle && len(q.pending) == 0 {
+			q.release()
+			delete(k.queues, key)
+		}
+		q.idle = len(q.pending) == 0
 	}
-	for _, r := range requests {
-		q.live.Add(r)
-	}
-}
-
-func (q *queue) connect(live workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.live = live
-	for _, r := range q.early {
-		live.Add(r)
-	}
-	q.early = nil
 }
 
 // Router is a reconciler that hands requests over to the queues of their keys, and so
-// never waits for what they wait for.
+// never waits for the network that they wait for.
 type Router struct {
 	To *Keyed
 	// KeyOf returns the key of a request; empty drops the request.
@@ -160,4 +171,9 @@ func (r Router) Reconcile(ctx context.Context, request reconcile.Request) (recon
 		r.To.Add(key, request)
 	}
 	return reconcile.Result{}, nil
+}
+
+// Later asks for another attempt after about the given time.
+func Later(d time.Duration) reconcile.Result {
+	return reconcile.Result{RequeueAfter: wait.Jitter(d, jitterFactor)}
 }

@@ -2,9 +2,14 @@ package queues
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -87,21 +92,45 @@ func TestRouter(t *testing.T) {
 	}
 }
 
-func TestLimiterSpreads(t *testing.T) {
+// TestIdleQueuesAreReleased: a queue without requests ends, one with a delayed request stays.
+func TestIdleQueuesAreReleased(t *testing.T) {
 	t.Parallel()
-	limiter := NewRateLimiter[string](time.Second, 4*time.Second)
-	last := time.Duration(0)
-	for attempt := range 5 {
-		got := limiter.When("x")
-		least := min(time.Second<<attempt, 4*time.Second)
-		if got < least || got > time.Duration(float64(least)*(1+jitterFactor)) {
-			t.Errorf("attempt %d waits %s, want %s and up to three tenths more", attempt, got, least)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var worked atomic.Int32
+		k := NewKeyed(Options{Name: t.Name(), Idle: time.Minute, Reconciler: reconcile.Func(
+			func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+				worked.Add(1)
+				if r.Name == "delayed" {
+					return reconcile.Result{RequeueAfter: time.Hour}, nil
+				}
+				return reconcile.Result{}, nil
+			})})
+		ended := make(chan error, 1)
+		go func() { ended <- k.Start(ctx) }()
+		queues := func() []string {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			return slices.Sorted(maps.Keys(k.queues))
 		}
-		last = got
-	}
-	if limiter.Forget("x"); limiter.When("x") >= last {
-		t.Error("a success does not begin anew")
-	}
+		k.Add("a", request("done"))
+		k.Add("b", request("delayed"))
+		time.Sleep(3 * time.Minute)
+		if diff := cmp.Diff([]string{"b"}, queues()); diff != "" {
+			t.Errorf("queues (-want +got):\n%s", diff)
+		}
+		k.Add("a", request("done")) // In a new queue.
+		synctest.Wait()
+		if got := worked.Load(); got != 3 {
+			t.Errorf("%d requests were processed, want 3", got)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Second) // Tickers of a queue end at their next tick.
+	})
 }
 
 func await(t *testing.T, c <-chan struct{}) {

@@ -19,7 +19,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
-	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/hub/members/runner"
 )
 
 const (
@@ -105,7 +105,7 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		Named(controllerName).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: c.options.Workers,
-			RateLimiter:             queues.NewRateLimiter[reconcile.Request](time.Second, 5*time.Minute),
+			RateLimiter:             runner.NewRateLimiter[reconcile.Request](time.Second, 5*time.Minute),
 		}).
 		Watches(&v1.EcommerceApp{}, c.onApp()).
 		Watches(&v1.MemberCluster{}, c.onMember(r), builder.WithPredicates(memberChanged())).

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/hub/members/runner"
 )
 
 // orphansDelay batches changes of copies. It exceeds the time in which a copy and the
@@ -25,7 +25,7 @@ const orphansDelay = time.Second
 // be engaged with each connected member, which adding it to a multicluster manager does.
 // It is safe for concurrent use.
 type Orphans struct {
-	wake queues.Wakeup
+	wake runner.Queue
 
 	mu     sync.RWMutex
 	caches map[string]client.Reader // by member

@@ -23,6 +23,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -85,7 +86,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(requestForBackup)).
 		Watches(&v1.Restore{}, handler.EnqueueRequestsFromMapFunc(requestForRestore)).
 		Watches(&v1.MemberCluster{}, handler.EnqueueRequestsFromMapFunc(r.requestsForMember)).
-		WithOptions(controller.Options{RateLimiter: queues.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
+		WithOptions(controller.Options{RateLimiter: runner.NewRateLimiter[reconcile.Request](retryFirst, retryLast)}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("adding the backup scheduler: %w", err)
