@@ -1,7 +1,7 @@
 // Package controller turns copies into workloads: an EcommerceApp, a WebApp or a
 // MySQLCluster in one cluster into the objects that run it there.
 //
-// # What
+// # Purpose
 //
 //   - EcommerceApp, WebApp and MySQLCluster: what the reconciler needs to know of
 //     a kind, which is little more than its type and the pure function that
@@ -13,7 +13,7 @@
 //     applications that people run in the cluster, and any other copy is the hub's.
 //   - CacheOptions and WatchedObjects: what a cluster's cache must hold.
 //
-// # Not
+// # Non-goals
 //
 // No reconciler (package reconciler), no decision about order or phases (package
 // component), about content (package render) or about how an object is written
@@ -24,8 +24,8 @@
 //
 //   - Everything is read from caches that hold only what carries our label. An
 //     unchanged application costs no request, whatever wakes its reconciler.
-//   - What is known of a cluster by name, region and provider is what the copy says, in
-//     both homes, so that a copy that moves from one to the other is rendered the same.
+//   - Name, region and provider of a cluster come from the copy, in the hub and in the
+//     agent, so that a copy that is handed over is rendered the same.
 //   - The kinds of optional APIs (ServiceMonitor, PrometheusRule, Certificate) have
 //     a cache of their own: whether their CRDs are there, and whether we may list
 //     them, must not keep a cluster's main cache from being in sync.

@@ -16,9 +16,9 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// EcommerceApp is the kind of whole shops, as a spoke in the cluster sees it: it is
-// the home of what people run there by themselves, and of copies that name it. In the
-// hub, Selects is set to the other ones.
+// EcommerceApp is the kind of whole shops. Its Selects is that of an agent, which runs the
+// applications of the cluster's users and the copies that name the agent. The hub selects
+// the other ones.
 func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 	return reconciler.Kind[*v1.EcommerceApp]{
 		Name:    "ecommerceapp",
@@ -40,7 +40,7 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 	}
 }
 
-// placeOf adds what a copy says about where it is. Both homes know no more than that,
+// placeOf adds the facts about the member that a copy carries. Hub and agent know no more,
 // so that both render the same.
 func placeOf(app *v1.EcommerceApp, known render.Cluster) render.Cluster {
 	known.Name = cmp.Or(app.Labels[v1.ClusterLabel], known.Name)

@@ -42,8 +42,8 @@ func Main(ctx context.Context, o Options) error {
 	return Run(ctx, o)
 }
 
-// Run runs a spoke until the context ends, and returns nil then. An error tells
-// that it could not start, or lost its lease.
+// Run runs a spoke until ctx is done, and returns nil then. An error means that it could
+// not start, or lost its lease.
 func Run(ctx context.Context, o Options) error {
 	cfg, err := configOf(o)
 	if err != nil {
@@ -62,17 +62,17 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	engager := controller.NewClusterRunner(controller.Options{
+	runner := controller.NewClusterRunner(controller.Options{
 		Kinds:      kinds,
 		Metrics:    counted,
 		Logger:     o.Logger,
 		RetryAfter: o.RetryAfter,
 		Resync:     o.Resync,
 	})
-	if err := engager.Engage(ctx, mcmanager.LocalCluster, mgr); err != nil {
+	if err := runner.Engage(ctx, mcmanager.LocalCluster, mgr); err != nil {
 		return fmt.Errorf("engaging the cluster: %w", err)
 	}
-	if err := mgr.Add(engager); err != nil {
+	if err := mgr.Add(runner); err != nil {
 		return fmt.Errorf("adding the controllers: %w", err)
 	}
 	if err := mgr.Start(ctx); err != nil {

@@ -1,6 +1,6 @@
 // Package storage gives each member the storage classes that fit its provider.
 //
-// # What
+// # Purpose
 //
 //   - The profiles Standard, Fast and Archive, the classes that the cloudConfig of
 //     applications asks for, and a VolumeSnapshotClass where the cluster has the kind.
@@ -12,7 +12,7 @@
 //   - On local clusters the profiles are the cluster's default class, and there is
 //     nothing to write.
 //
-// # Not
+// # Non-goals
 //
 // No volumes: the cluster's CSI driver makes them. No class is deleted: claims that have
 // it could not grow any more, and StatefulSets could not make more of them.

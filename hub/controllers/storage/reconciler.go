@@ -29,7 +29,7 @@ const (
 	blockedDelay = time.Minute
 )
 
-// Reconcile makes a member's classes be what they should, and says how they are.
+// Reconcile applies a member's classes, and reports them in its status.
 func (m *member) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	cluster := &v1.MemberCluster{}
 	if err := m.hub.Get(ctx, client.ObjectKey{Name: m.name}, cluster); err != nil {
@@ -43,7 +43,7 @@ func (m *member) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	condition, classes := wanted.status(m.write(ctx, wanted))
 	select {
 	case <-ctx.Done():
-		return reconcile.Result{}, nil // Disengaged: whatever failed says nothing.
+		return reconcile.Result{}, nil // Disengaged: failures are due to that.
 	default:
 	}
 	var again time.Duration // A success waits for the next event or resync.
@@ -58,18 +58,18 @@ func (m *member) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	return queues.Later(again), nil
 }
 
-// intent is what a member should have.
+// intent is the desired state of a member.
 type intent struct {
 	set   csi.ClassSet
 	extra []*storagev1.StorageClass
-	// snapshots tells that the cluster has VolumeSnapshotClasses.
+	// snapshots means that the cluster serves VolumeSnapshotClasses.
 	snapshots bool
-	// trouble is why nothing can be wanted; its reason is for the condition.
+	// trouble is the condition if there is no desired state.
 	trouble *metav1.Condition
 	local   bool
 }
 
-// decide returns what a member should have.
+// decide returns the desired state of a member.
 func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
 	of := csi.ClusterOf(member)
 	in := intent{
@@ -91,7 +91,7 @@ func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
 		if !on {
 			continue
 		}
-		// What is wrong with a cloudConfig is said to the application by its copy.
+		// The application's copy reports what is wrong with a cloudConfig.
 		class, err := csi.AppClass(of, apps[i].Spec.CloudConfig)
 		known := func(c *storagev1.StorageClass) bool { return class != nil && c.Name == class.Name }
 		if err == nil && class != nil && !slices.ContainsFunc(in.extra, known) {
@@ -101,7 +101,7 @@ func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
 	return in
 }
 
-// write applies everything, whatever fails in between. The error is the first one.
+// write applies everything, and returns the first error.
 func (m *member) write(ctx context.Context, in intent) error {
 	var failed error
 	note := func(err error) {
@@ -139,7 +139,7 @@ func (m *member) class(ctx context.Context, class *storagev1.StorageClass) error
 
 func ours(live component.Resource) bool { return live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy }
 
-// status is what the member's status says of its storage.
+// status returns the condition and the classes for the member's status.
 func (in intent) status(failed error) (metav1.Condition, []v1.ProfileClass) {
 	if in.trouble != nil {
 		return *in.trouble, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// place is what a copy says about where it is.
+// MemberFacts are the facts about a member that its copies carry.
 type MemberFacts struct {
 	cluster, region string
 	provider        v1.Provider
@@ -21,9 +21,9 @@ type MemberFacts struct {
 	member *v1.MemberCluster
 }
 
-// copyFor returns all that the hub says about an application's copy in a member, of
-// which live is what is there, or nil. The copy's finalizer comes with it, which saves
-// the spoke a write. The error is a *unsupportedError.
+// copyFor returns the full intent for an application's copy in a member, where live is
+// the present copy or nil. It includes the finalizer of the copy, which saves the spoke a
+// write. The error is an *unsupportedError.
 func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	annotations := map[string]string{
 		v1.HubAppUIDAnnotation:     string(app.UID),
@@ -55,10 +55,9 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 	return out, localize(app, &out.Spec, p, live)
 }
 
-// unlessOlder returns an intent, and without what it says about the place if the copy
-// was written by a hub that did not say that yet and is the hub's still: a new version
-// of the hub writes no copy only to say where it is. Such a copy gets it with the
-// next change.
+// unlessOlder returns an intent, without the member's facts if an older hub wrote the copy
+// without them and the hub still runs it. A new version of the hub does not write copies
+// only to add them; they follow with the next change.
 func unlessOlder(intent, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	if live.Annotations[v1.ManagedByModeAnnotation] != "" || intent.ManagedByMode() != v1.ManagedByHub {
 		return intent, nil
@@ -78,10 +77,10 @@ func unlessOlder(intent, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	return older, nil
 }
 
-// owned tells whether an object in a member is the copy of an application: made
-// from it, from an earlier one of the same name, or stripped of where it is from. Of
-// the marks of a copy any one is enough, since an application that nobody claims is
-// left behind when the hub's is deleted.
+// owned returns a function that reports whether an object in a member is the copy of an
+// application: made from it, from an earlier one of the same name, or stripped of its
+// origin. Any one mark of a copy is enough, since an object that nobody owns is left
+// behind when the hub's application is deleted.
 func owned(app *v1.EcommerceApp) func(component.Resource) bool {
 	return func(live component.Resource) bool {
 		uid := live.GetAnnotations()[v1.HubAppUIDAnnotation]
@@ -90,14 +89,13 @@ func owned(app *v1.EcommerceApp) func(component.Resource) bool {
 	}
 }
 
-// observedCopy returns what a member's cache says about a copy, and nil for an
-// object that is not the copy of this application as it is now.
+// observedCopy returns the state of a copy in a member's cache, or nil if the object is
+// not the copy of this application.
 func observedCopy(app, live *v1.EcommerceApp) *aggregate.Copy {
 	if live.Annotations[v1.HubAppUIDAnnotation] != string(app.UID) {
 		return nil
 	}
-	// What is not a number was edited by hand and will be put right: until then
-	// it is no generation of ours.
+	// A value that is not a number was edited by hand and is about to be corrected.
 	generation, err := strconv.ParseInt(live.Annotations[v1.HubGenerationAnnotation], 10, 64)
 	if err != nil {
 		generation = 0

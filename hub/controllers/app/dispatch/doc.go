@@ -1,24 +1,25 @@
 // Package dispatch writes the copies of applications in the members.
 //
-// # What
+// # Purpose
 //
-// Each connected member has a lane: a queue and workers of its own, which make the
-// member's copies follow the applications on the hub, as package app describes. What a
-// lane found out is kept in memory until the lane is closed; Observe reads it.
+// The Dispatcher runs a MemberQueue for each engaged member: a queue with its own workers,
+// which make the member's copies follow the applications on the hub, as package app
+// describes. The results are kept in memory while the member is engaged; Observe reads
+// them.
 //
-// A lane also says in each copy who turns it into workloads, the member's home, which is
-// the mode that the member is engaged in: a change of the mode opens a new lane, whose
-// first look at each copy is the one write that hands it over. A copy that is being
-// deleted, or that no application on the hub knows, is handed over too: it would
-// otherwise be held by a finalizer that nobody is there to remove.
+// A MemberQueue also records in each copy who turns it into workloads, which follows from
+// the mode in which the member is engaged. A change of the mode engages the member anew,
+// and the first pass over each copy hands it over with one write. Copies that are being
+// deleted, or that have no application on the hub, are handed over too: nobody would
+// remove their finalizer otherwise.
 //
-// For an application whose status was wiped a lane looks up whether the member's API
-// server has its copy; Find returns the result.
+// For an application whose status was wiped, a MemberQueue asks the member's API server
+// for the copy; Find returns the result.
 //
-// # Not
+// # Non-goals
 //
-// No decision about where an application runs, and no status of it: those are package
-// app's. Nothing is written in a member but copies and missing namespaces.
+// No decision about where an application runs, and no status: those are package app's.
+// Only copies and missing namespaces are written in a member.
 //
 // # Trade-offs
 //
@@ -29,7 +30,7 @@
 //     field manager, so that they agree; a status is refused that rests on an older
 //     copy; and of a password that both draw in that moment the later one stays, before
 //     there is a pod to read it.
-//   - Region and provider are in the copy, so that both homes know the same. A copy that
+//   - Region and provider are in the copy, so that hub and agent know the same. A copy that
 //     an older hub wrote does not have them. It is not written only to add them: a new
 //     version of the hub changes nothing that did not change.
 //   - Namespaces are made by a plain create. Applying them would take the permission to

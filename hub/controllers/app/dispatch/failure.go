@@ -21,24 +21,24 @@ import (
 const (
 	// conflictDelay is how long to wait for the cache after a conflict.
 	conflictDelay = 200 * time.Millisecond
-	// blockedDelay is how long to wait for what no watch tells about: a
-	// permission, a quota, the end of a namespace.
+	// blockedDelay is the delay after a failure whose end no watch reports: a missing
+	// permission, a quota, a namespace that is being deleted.
 	blockedDelay = 30 * time.Second
 )
 
-// verdict is what an error of a member means.
+// errorResult is the classification of an error of a member.
 type errorResult struct {
-	// failure is what to show; nil shows nothing.
+	// failure is shown in the status; nil shows nothing.
 	failure *aggregate.Failure
-	// quiet tells that the error says nothing new: what was shown before stays.
+	// quiet means that the error is not news: the failure that was shown stays.
 	quiet bool
-	// result and err are what to tell the queue; never both.
+	// result and err are returned to the controller; never both.
 	result reconcile.Result
 	err    error
 }
 
-// judge classifies an error of a member. Messages are the same for the same
-// trouble: they end up in a status.
+// classify classifies an error of a member. Messages are deterministic, since they are
+// shown in a status.
 func classify(err error) errorResult {
 	var conflict *apply.ConflictError
 	var local *unsupportedError
@@ -66,8 +66,8 @@ func classify(err error) errorResult {
 	}
 }
 
-// passing describes an error that goes by itself, without what differs from one
-// attempt to the next: addresses, ports, times.
+// passing describes a transient error without what differs between attempts: addresses,
+// ports, times.
 func passing(err error) string {
 	var network net.Error
 	switch {
@@ -80,7 +80,7 @@ func passing(err error) string {
 	}
 }
 
-// messageOf returns what the API server said.
+// messageOf returns the message of the API server.
 func messageOf(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Message != "" {

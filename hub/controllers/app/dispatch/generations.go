@@ -10,8 +10,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// sightings remember when the hub first saw the current generation of each
-// application, to measure how long it takes to reach the members.
+// generations remember when the hub first saw the current generation of each application,
+// to measure how long it takes to reach the members. They are safe for concurrent use.
 type generations struct {
 	clock clock.PassiveClock
 
@@ -23,9 +23,9 @@ type firstSeen struct {
 	app        types.UID
 	generation int64
 	at         time.Time
-	// settled tells that the inventory changed after the placement of this
-	// generation had been decided: a copy that is made from then on follows from
-	// a change in the fleet, not from one of the spec.
+	// settled means that the inventory changed after the placement of this generation had
+	// been decided: copies that are created from then on follow from a change in the fleet,
+	// not in the spec.
 	settled bool
 }
 
@@ -33,7 +33,7 @@ func newGenerations(c clock.PassiveClock) *generations {
 	return &generations{clock: c, known: map[types.NamespacedName]firstSeen{}}
 }
 
-// see takes note of an application as the watch brought it.
+// see records an application that the watch delivered.
 func (s *generations) see(before, app *v1.EcommerceApp) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +49,8 @@ func (s *generations) see(before, app *v1.EcommerceApp) {
 	}
 }
 
-// since returns how long ago the generation of an application was first seen;
-// false if that says nothing about fan-out.
+// since returns how long ago the generation of an application was first seen, and whether
+// that measures fan-out.
 func (s *generations) since(app *v1.EcommerceApp) (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 )
 
-// unsupportedError means that a spec cannot be had in a member.
+// unsupportedError means that a member cannot run a spec.
 type unsupportedError struct {
 	reason string
 	err    error
@@ -16,9 +16,10 @@ type unsupportedError struct {
 func (e *unsupportedError) Error() string { return e.err.Error() }
 func (e *unsupportedError) Unwrap() error { return e.err }
 
-// localize replaces what depends on the member by what it stands for there: the storage
-// profile and cloudConfig by a storage class, the method of backups by the one that is
-// used, and the version by the one that the cluster may have by now. The class of a database that exists stays: volumes keep theirs.
+// localize replaces the fields of a spec that depend on the member: the storage profile
+// and cloudConfig by a storage class, the backup method by the one in use, and the version
+// by the one that is released for the cluster. An existing database keeps its class, as
+// its volumes do.
 func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, live *v1.EcommerceApp) error {
 	config := spec.CloudConfig
 	spec.CloudConfig = v1.CloudConfig{}
@@ -44,7 +45,7 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, li
 	class, err := csi.ClassOf(csi.ClusterOf(p.member), profile, config)
 	if err == nil && class != nil {
 		db.StorageClassName = &class.Name
-		// A size that is no size is said by who renders the copy.
+		// Rendering the copy reports a malformed size.
 		if size, malformed := db.StorageQuantity(); malformed == nil {
 			err = csi.CheckSize(class, size)
 		}

@@ -22,7 +22,8 @@ import (
 
 var errNamespaceTerminating = errors.New("namespace is being deleted")
 
-// Lane makes the copies in one member follow the applications on the hub.
+// MemberQueue reconciles the copies in one member with the applications on the hub. It is
+// safe for concurrent use.
 type MemberQueue struct {
 	name      string
 	managedBy v1.ManagedByMode
@@ -38,7 +39,7 @@ type MemberQueue struct {
 	written   *written
 }
 
-// Reconcile makes the copy of one application follow, and reports what came of it.
+// Reconcile updates the copy of one application, and reports the result.
 func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	key := request.NamespacedName
 	l.reports.begin(key)
@@ -52,8 +53,8 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	}
 	entry := EntryOf(app, l.name)
 	if entry == nil {
-		// No entry is no reason to delete anything, and neither is no application:
-		// such a copy goes on, wherever it is at home.
+		// A missing entry or application never causes a deletion: such a copy keeps
+		// running.
 		l.reports.end(key, nil)
 		v := classify(errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key)))
 		return v.result, v.err
@@ -62,7 +63,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	next, v := l.sync(ctx, app, entry)
 	select {
 	case <-ctx.Done():
-		// The lane was closed meanwhile: what it found out is of no use.
+		// The member was disengaged: the result is out of date.
 		return reconcile.Result{}, nil
 	default:
 	}
@@ -76,7 +77,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	return v.result, v.err
 }
 
-// follow makes the copy be what the entry of the inventory says.
+// sync applies or deletes the copy, as the entry of the inventory demands.
 func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (report, errorResult) {
 	next := report{app: app.UID}
 	var err error
@@ -90,7 +91,7 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 	return next, v
 }
 
-// arrive applies the copy. It costs no request while nothing has changed.
+// applyCopy applies the copy. It costs no request while nothing has changed.
 func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp) error {
 	place, err := l.facts(ctx)
 	if err != nil || place == nil {
@@ -124,8 +125,8 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp) error
 	return nil
 }
 
-// place returns what a copy says about where it is, from the hub's cache; nil while
-// the member leaves the fleet.
+// facts returns the facts about the member from the hub's cache; nil while the member
+// leaves the fleet.
 func (l *MemberQueue) facts(ctx context.Context) (*MemberFacts, error) {
 	member := &v1.MemberCluster{}
 	if err := l.hub.Get(ctx, client.ObjectKey{Name: l.name}, member); err != nil {
@@ -137,8 +138,8 @@ func (l *MemberQueue) facts(ctx context.Context) (*MemberFacts, error) {
 	return &MemberFacts{cluster: l.name, managedBy: l.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member}, nil
 }
 
-// keep hands a copy over that the hub has nothing else to say about: without a home
-// that works, nobody would repair it, or let it go when it is deleted.
+// keepCopy hands over a copy that has no entry: without a reconciler nobody would repair
+// it, or remove its finalizer when it is deleted.
 func (l *MemberQueue) keepCopy(ctx context.Context, key types.NamespacedName) error {
 	live := &v1.EcommerceApp{}
 	err := l.cluster.GetClient().Get(ctx, key, live)
@@ -148,8 +149,8 @@ func (l *MemberQueue) keepCopy(ctx context.Context, key types.NamespacedName) er
 	return l.setManagedByMode(ctx, live)
 }
 
-// setManagedByMode writes the home into a copy, and nothing else. It costs no request when it
-// is there already.
+// setManagedByMode records in a copy who runs it, and changes nothing else. It costs no
+// request if that is recorded already.
 func (l *MemberQueue) setManagedByMode(ctx context.Context, live *v1.EcommerceApp) error {
 	if !live.IsCopy() || live.ManagedByMode() == l.managedBy {
 		return nil
@@ -168,8 +169,7 @@ func (l *MemberQueue) setManagedByMode(ctx context.Context, live *v1.EcommerceAp
 	return nil
 }
 
-// ensureNamespace makes the namespace where it is missing. It leaves one that
-// exists as it is.
+// ensureNamespace creates a missing namespace. It does not change one that exists.
 func (l *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
 	defer cancel()
@@ -195,7 +195,7 @@ func (l *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// count takes note of a copy that was written.
+// recordWrite records metrics, log and event of a copy that was written.
 func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, outcome apply.Outcome) {
 	reason, note := "CopyUpdated", "Updated the copy in %s"
 	switch outcome {
@@ -212,8 +212,8 @@ func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, out
 	l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, reason, "Apply", note, l.name)
 }
 
-// leave deletes the copy, and tells whether it is confirmed gone. The copy's own
-// finalizer holds it until the member is clean; its end comes through the watch.
+// deleteCopy deletes the copy, and reports whether it is confirmed gone. The copy's
+// finalizer holds it until the member is clean; the watch reports its end.
 func (l *MemberQueue) deleteCopy(ctx context.Context, app *v1.EcommerceApp) (gone bool, err error) {
 	live := &v1.EcommerceApp{}
 	err = l.cluster.GetClient().Get(ctx, keyOf(app), live)
@@ -231,7 +231,7 @@ func (l *MemberQueue) deleteCopy(ctx context.Context, app *v1.EcommerceApp) (gon
 	case !owned(app)(live):
 		return true, nil
 	case live.DeletionTimestamp != nil:
-		// Who cleans up after it is another one since the mode changed.
+		// The mode may have changed, and with it who cleans up.
 		return false, l.setManagedByMode(ctx, live)
 	}
 	if err := l.applier.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
@@ -240,7 +240,7 @@ func (l *MemberQueue) deleteCopy(ctx context.Context, app *v1.EcommerceApp) (gon
 	return false, nil
 }
 
-// tell records what people should know of.
+// recordEvents records events for what changed.
 func (l *MemberQueue) recordEvents(app *v1.EcommerceApp, last, next report) {
 	switch {
 	case next.gone && !last.gone:
