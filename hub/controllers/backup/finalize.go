@@ -62,8 +62,8 @@ func (w *work) inUse(ctx context.Context) (stepresult.Result, error) {
 	return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "the Restore %s uses it", restoring), nil
 }
 
-// deleteAll deletes copies and then snapshots. What stands in the way of one does not
-// keep the others.
+// deleteAll deletes copies and then snapshots. A failure of one does not keep the others,
+// but a snapshot stays while copies of it are looked for, which are found by their source.
 func (w *work) deleteAll(ctx context.Context) stepresult.Result {
 	first := stepresult.Result{}
 	note := func(v stepresult.Result) {
@@ -72,19 +72,21 @@ func (w *work) deleteAll(ctx context.Context) stepresult.Result {
 		}
 	}
 	for i := range w.backup.Status.Snapshots {
-		s := &w.backup.Status.Snapshots[i]
+		s, lookedFor := &w.backup.Status.Snapshots[i], false
 		for j := range s.Copies {
-			note(w.delete(ctx, s, &s.Copies[j], true))
+			c := &s.Copies[j]
+			v := w.delete(ctx, s, c, true)
+			lookedFor = lookedFor || v.Stops() && (c.ID == "" || c.Attempt > 0)
+			note(v)
 		}
-	}
-	for i := range w.backup.Status.Snapshots {
-		s := &w.backup.Status.Snapshots[i]
-		note(w.delete(ctx, s, &s.CloudSnapshot, false))
+		if !lookedFor {
+			note(w.delete(ctx, s, &s.CloudSnapshot, false))
+		}
 	}
 	return first
 }
 
-// delete deletes one snapshot. The zero verdict means that it is gone, or not ours.
+// delete deletes one snapshot. The zero result means that it is gone, or not ours.
 func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) stepresult.Result {
 	if c.ID == "" && c.SentTime == nil && c.Attempt == 0 {
 		return stepresult.Result{} // Never asked for, or known not to be there.
@@ -107,7 +109,14 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 			return v
 		}
 	}
-	err = session.Snapshots.DeleteSnapshot(ctx, cloud.SnapshotRef{Region: c.Region, ID: c.ID}, w.owner())
+	ref := cloud.SnapshotRef{Region: c.Region, ID: c.ID}
+	if !intentOf(c).MaySend(w.now) {
+		if _, err := session.Snapshots.GetSnapshot(ctx, ref); cloud.ClassOf(err) == cloud.ClassNotFound {
+			// Deleting what is not visible yet has no effect.
+			return stepresult.Hold(intentOf(c).Wait(w.now), v1.ReasonRetrying, "waiting until the snapshot in %s is visible", c.Region)
+		}
+	}
+	err = session.Snapshots.DeleteSnapshot(ctx, ref, w.owner())
 	switch {
 	case err == nil, cloud.ClassOf(err) == cloud.ClassNotFound:
 		c.ID, c.State, c.SentTime = "", "", nil

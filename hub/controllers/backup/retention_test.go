@@ -14,6 +14,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 )
 
 // TestRetention follows Backups to the end of their lives: what was neither pruned nor
@@ -29,30 +30,30 @@ func TestRetention(t *testing.T) {
 	e.rediscover(t, "dumps")
 
 	for _, name := range []string{"marked", "dump-marked"} {
-		b := e.get(t, name)
+		b := e.Backup(t, name)
 		b.Spec.Deletion = v1.DeletionDelete
 		if err := e.Update(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 		e.remove(t, b)
 	}
-	e.remove(t, e.get(t, "lost"))
+	e.remove(t, e.Backup(t, "lost"))
 	e.stored(t, "dump-lost", "lost", "pruned")
 
 	e.rediscover(t, "snapshots")
-	if found := e.get(t, "lost"); found.Spec.Deletion != v1.DeletionRetain || found.Status.Phase != v1.BackupCompleted {
+	if found := e.Backup(t, "lost"); found.Spec.Deletion != v1.DeletionRetain || found.Status.Phase != v1.BackupCompleted {
 		t.Errorf("found again as %s with deletion %s", found.Status.Phase, found.Spec.Deletion)
 	}
 	// Retention is held while the clock of the hub is wrong. Then it stops between its two
 	// writes once, and what was found again stays.
 	e.skew.Store(-int64(49 * time.Hour))
-	e.clock.Step(49 * time.Hour)
+	e.Clock.Step(49 * time.Hour)
 	e.backUp(t, "newest")
 	e.held(t)
 	e.brokenDeletes.Store(1)
 	e.skew.Store(0)
 	e.wake(t)
-	e.gone(t, apitest.Backup("pruned").Namespace(namespace).Obj())
+	e.gone(t, apitest.Backup("pruned").Namespace(backupenv.Namespace).Obj())
 	if e.brokenDeletes.Load() >= 0 {
 		t.Error("no deletion failed")
 	}
@@ -61,15 +62,15 @@ func TestRetention(t *testing.T) {
 
 	// Neither the member nor the cloud is there.
 	e.away.Store(true)
-	e.accounts.Remove(account)
-	e.remove(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	e.accounts.Remove(backupenv.Account)
+	e.remove(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: backupenv.Namespace}})
 	e.stored(t, "dump-lost", "lost", "newest")
 
 	e.connect()
-	e.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	e.MustCreate(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: backupenv.Namespace}})
 	e.rediscover(t, "everything")
 	for _, name := range []string{"dump-lost", "lost", "newest"} {
-		e.get(t, name)
+		e.Backup(t, name)
 	}
 }
 
@@ -78,7 +79,7 @@ func (e *testenv) held(t *testing.T) {
 	t.Helper()
 	app := &v1.EcommerceApp{}
 	e.eventually(t, "pruning to be held", func(ctx context.Context) error {
-		if err := e.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "shop"}, app); err != nil {
+		if err := e.Get(ctx, client.ObjectKey{Namespace: backupenv.Namespace, Name: "shop"}, app); err != nil {
 			return err
 		}
 		c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionBackupReady)
@@ -93,7 +94,7 @@ func (e *testenv) held(t *testing.T) {
 // wake has the application looked at.
 func (e *testenv) wake(t *testing.T) {
 	t.Helper()
-	app := apitest.App("shop").Namespace(namespace).Obj()
+	app := apitest.App("shop").Namespace(backupenv.Namespace).Obj()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {"woken": "true"}}}`))
 	if err := e.Patch(t.Context(), app, patch); err != nil {
 		t.Fatal(err)
@@ -104,14 +105,14 @@ func (e *testenv) wake(t *testing.T) {
 // Backup that is to be kept.
 func (e *testenv) unmarked(t *testing.T, name string) {
 	t.Helper()
-	b := e.get(t, name)
+	b := e.Backup(t, name)
 	metav1.SetMetaDataAnnotation(&b.ObjectMeta, v1.PrunedAnnotation, "true")
 	b.Spec.Deletion = v1.DeletionDelete
 	if err := e.Update(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 	e.eventually(t, "the mark of retention to be taken back", func(context.Context) error {
-		if b = e.get(t, name); b.Spec.Deletion != v1.DeletionRetain || b.Annotations[v1.PrunedAnnotation] != "" {
+		if b = e.Backup(t, name); b.Spec.Deletion != v1.DeletionRetain || b.Annotations[v1.PrunedAnnotation] != "" {
 			return fmt.Errorf("deletion %s, annotations %v", b.Spec.Deletion, b.Annotations)
 		}
 		return nil

@@ -51,13 +51,18 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Setup adds the controller to the hub's own manager, whose cache holds Backups,
-// Restores, EcommerceApps and MemberClusters.
-func Setup(mgr ctrl.Manager, options Options) error {
+// NewReconciler returns a reconciler that works with a client of the hub.
+func NewReconciler(c client.Client, options Options) *Reconciler {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	r := &Reconciler{client: mgr.GetClient(), options: options}
+	return &Reconciler{client: c, options: options}
+}
+
+// Setup adds the controller to the hub's own manager, whose cache holds Backups,
+// Restores, EcommerceApps and MemberClusters.
+func Setup(mgr ctrl.Manager, options Options) error {
+	r := NewReconciler(mgr.GetClient(), options)
 	keyed := queues.NewKeyed(queues.Options{Name: controllerName, Reconciler: r, Logger: options.Logger})
 	if err := mgr.Add(keyed); err != nil {
 		return fmt.Errorf("adding the queues of backups: %w", err)

@@ -1,0 +1,163 @@
+package backupenv
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/api/apitest"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// The names of what every environment has.
+const (
+	Namespace  = "production"
+	Member     = "eu-1"
+	Account    = "prod"
+	Region     = "eu-west-1"
+	CopyRegion = "us-east-1"
+	HubUID     = "hub-1"
+	Shop       = "shop"
+	Volume     = "vol-0123456789abcdef0"
+)
+
+// Env is a real API server that is both the hub and its member, and a cloud in memory.
+// The embedded client has all permissions.
+type Env struct {
+	client.WithWatch
+
+	Config  *rest.Config
+	Clock   *testclock.FakeClock
+	Cloud   *fake.Cloud
+	Buckets *bucket.Store
+}
+
+// Start starts an environment with the CRDs installed and no shop.
+func Start(t *testing.T) *Env {
+	t.Helper()
+	f := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: Member}}})
+	scheme := runtime.NewScheme()
+	if err := errors.Join(
+		f.Member(Member).ApplyFolder(t.Context(), "../../../config/crd/bases"),
+		clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme),
+	); err != nil {
+		t.Fatal(err)
+	}
+	config := f.Member(Member).AdminConfig()
+	admin, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := testclock.NewFakeClock(time.Now())
+	e := &Env{WithWatch: admin, Config: config, Clock: clock, Cloud: fake.NewCloud(clock), Buckets: bucket.NewStore(clock)}
+	e.Cloud.SetPace(fake.Pace{})
+	e.Cloud.AddVolume(fake.Volume{Account: Account, Region: Region, Zone: Region + "a", ID: Volume, SizeBytes: 1 << 30})
+	return e
+}
+
+// Accounts returns the accounts of a hub, whose requests to the cloud fail by a script;
+// nil is none.
+func (e *Env) Accounts(script *faults.Script) *accounts.Accounts {
+	all := accounts.New(accounts.Options{
+		Clock: e.Clock,
+		Registry: cloud.Registry{v1.ProviderAWS: func(_ context.Context, c cloud.Config) (cloud.Session, error) {
+			return fake.Connect(e.Cloud, script, fake.Options{Account: Account, Region: c.Region}), nil
+		}},
+		Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.Objects, error) {
+			return bucket.Connect(e.Buckets, bucket.Options{}), nil
+		}},
+	})
+	all.Set(Account, AccountSpec(), nil)
+	return all
+}
+
+// AccountSpec returns the spec of the CloudAccount.
+func AccountSpec() v1.CloudAccountSpec {
+	return v1.CloudAccountSpec{
+		Provider: v1.ProviderAWS, AWS: &v1.AWSAccount{AccountID: "123456789012"}, Regions: []string{Region, CopyRegion},
+		Credentials:   v1.CloudCredentials{Type: v1.CredentialsAmbient},
+		ObjectStorage: &v1.ObjectStorage{Bucket: "dumps", Region: Region},
+	}
+}
+
+// CreateShop creates the account, the member, and a shop that is placed there, whose
+// database has a volume in the cloud.
+func (e *Env) CreateShop(t *testing.T, changes ...func(*v1.EcommerceApp)) {
+	t.Helper()
+	builder := apitest.App(Shop).Namespace(Namespace).Database(v1.EnginePostgreSQL, "15.4", "1Gi")
+	for _, change := range changes {
+		builder = builder.With(change)
+	}
+	app := builder.Obj()
+	target := apitest.MemberCluster(Member).With(func(m *v1.MemberCluster) {
+		m.Spec.CloudAccountRef = &v1.CloudAccountReference{Name: Account}
+	}).Obj()
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: render.DatabaseClaims(Shop)[0]},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, VolumeName: Shop, StorageClassName: new(""),
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	}
+	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: Shop}, Spec: corev1.PersistentVolumeSpec{
+		AccessModes: claim.Spec.AccessModes, Capacity: claim.Spec.Resources.Requests,
+		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		PersistentVolumeSource: corev1.PersistentVolumeSource{
+			CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: Volume},
+		},
+	}}
+	e.MustCreate(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}})
+	// Pods need it, and its controller may be slow.
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "default"}}
+	if err := e.Create(t.Context(), account); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	e.MustCreate(t, &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: Account}, Spec: AccountSpec()})
+	for _, o := range []client.Object{pv, claim, target, app} {
+		e.MustCreate(t, o)
+	}
+	target.Status.Provider, target.Status.Region = v1.ProviderAWS, Region
+	app.Status.Clusters = []v1.ClusterStatus{{Name: Member}}
+	for _, o := range []client.Object{target, app} {
+		if err := e.Status().Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// MustCreate creates an object.
+func (e *Env) MustCreate(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := e.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Backup reads a Backup.
+func (e *Env) Backup(t *testing.T, name string) *v1.Backup {
+	t.Helper()
+	b := &v1.Backup{}
+	if err := e.Get(t.Context(), client.ObjectKey{Namespace: Namespace, Name: name}, b); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
