@@ -122,7 +122,7 @@ func (c *clouds) setup(ctx context.Context) error {
 		func(mgr ctrl.Manager) error {
 			return backup.Setup(mgr, backup.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get,
-				Prepare:    quiesce.New(quiesce.Options{Logger: logger.WithName("quiesce")}).Quiesce,
+				Quiesce:    quiesce.New(quiesce.Options{Logger: logger.WithName("quiesce")}).Quiesce,
 				SpokeImage: c.hub.options.SpokeImage,
 				Recorder:   c.recorder, Logger: logger.WithName("backups"),
 			})

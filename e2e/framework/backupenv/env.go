@@ -109,7 +109,7 @@ func (e *Env) CreateShop(t *testing.T, changes ...func(*v1.EcommerceApp)) {
 	}
 	app := builder.Obj()
 	target := apitest.MemberCluster(Member).With(func(m *v1.MemberCluster) {
-		m.Spec.CloudAccountRef = &v1.CloudAccountReference{Name: Account}
+		m.Spec.CloudAccountRef = &v1.ObjectReference{Name: Account}
 	}).Obj()
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: render.DatabaseClaims(Shop)[0]},

@@ -56,6 +56,7 @@ func newWork(store *bucket.Store) *work {
 	all.Set("unbuilt", v1.CloudAccountSpec{Provider: v1.ProviderGCP, ObjectStorage: &v1.ObjectStorage{Bucket: "dumps"}}, nil)
 	return &work{
 		Reconciler: &Reconciler{
+			holds: &holds{},
 			client: hub{member: &v1.MemberCluster{
 				ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: v1.MemberClusterSpec{CloudAccountRef: &v1.ObjectReference{Name: "prod"}},
 			}},

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -16,6 +17,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -34,6 +36,9 @@ const (
 type Reconciler struct {
 	client  client.Client
 	options Options
+	holds   *holds
+	// wakeup asks for a pass when a database has confirmed that it is quiesced.
+	wakeup *runner.Queue
 }
 
 // work is one pass over a Backup. Its status is that of the next write.
@@ -43,8 +48,6 @@ type work struct {
 	// stored is the Backup as the server has it.
 	stored *v1.Backup
 	now    time.Time
-	// told is when the database was told, if it was in this pass.
-	told time.Time
 	// note is what is to be known of a backup that is complete.
 	note string
 }
@@ -55,6 +58,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	defer cancel()
 	backup := &v1.Backup{}
 	if err := r.client.Get(ctx, request.NamespacedName, backup); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.holds.forget(request.NamespacedName)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	w := &work{Reconciler: r, stored: backup, now: r.options.Clock.Now()}
@@ -67,6 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	if !w.stored.DeletionTimestamp.IsZero() {
+		w.holds.forget(w.key())
 		return w.finalize(ctx)
 	}
 	if Done(w.stored) || w.stored.Annotations[v1.RediscoveredAnnotation] != "" {
@@ -86,6 +93,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	if Done(w.backup) {
+		w.holds.forget(w.key())
 		return reconcile.Result{}, nil
 	}
 	return queues.Later(v.Wait), nil
@@ -147,6 +155,8 @@ func (w *work) write(ctx context.Context) error {
 	}
 	return nil
 }
+
+func (w *work) key() types.NamespacedName { return client.ObjectKeyFromObject(w.stored) }
 
 // owner is whose snapshots these are.
 func (w *work) owner() cloud.Owner {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,17 +73,13 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// held waits until the application says that nothing is pruned.
+// held waits until the scheduler reports that nothing is pruned.
 func (e *testenv) held(t *testing.T) {
 	t.Helper()
-	app := &v1.EcommerceApp{}
-	e.eventually(t, "pruning to be held", func(ctx context.Context) error {
-		if err := e.Get(ctx, client.ObjectKey{Namespace: backupenv.Namespace, Name: "shop"}, app); err != nil {
-			return err
-		}
-		c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionBackupReady)
-		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonPruningHeld {
-			return fmt.Errorf("the condition is %+v", c)
+	e.eventually(t, "pruning to be held", func(context.Context) error {
+		last := e.report.Load()
+		if last == nil || last.Condition == nil || last.Condition.Status != metav1.ConditionFalse || last.Condition.Reason != v1.ReasonPruningHeld {
+			return fmt.Errorf("the last report is %+v", last)
 		}
 		return nil
 	})

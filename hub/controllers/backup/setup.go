@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +19,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -26,10 +28,10 @@ const controllerName = "backup"
 // Member returns the cluster of an engaged member.
 type Member func(ctx context.Context, name multicluster.ClusterName) (cluster.Cluster, error)
 
-// Prepare tells the database of a copy in a member that its volume is about to be cut.
-// What it returns must be called when all volumes are cut, or never will be, and what it
-// holds ends by itself after a minute. An error means that the database was not told.
-type Prepare func(ctx context.Context, in cluster.Cluster, app *v1.EcommerceApp) (release func(), err error)
+// Quiesce quiesces the database of a copy in a member before its volumes are snapshotted,
+// and returns when the database has confirmed. The caller releases it; after a minute the
+// database releases itself. An error means that it is not quiesced.
+type Quiesce func(ctx context.Context, in cluster.Cluster, app *v1.EcommerceApp) (release func(), err error)
 
 // Options are what the controller needs.
 type Options struct {
@@ -39,8 +41,8 @@ type Options struct {
 	Accounts *accounts.Accounts
 	// Member finds the members. Required.
 	Member Member
-	// Prepare tells databases; nil tells none, and backups are crash consistent.
-	Prepare Prepare
+	// Quiesce quiesces databases. Nil quiesces none, and backups are crash consistent.
+	Quiesce Quiesce
 	// SpokeImage is the image that sends dumps to buckets; empty sends none.
 	SpokeImage string
 	// Recorder records events. Required.
@@ -56,7 +58,13 @@ func NewReconciler(c client.Client, options Options) *Reconciler {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	return &Reconciler{client: c, options: options}
+	wakeup := &runner.Queue{}
+	return &Reconciler{
+		client: c, options: options, wakeup: wakeup,
+		holds: &holds{clock: options.Clock, wake: func(key types.NamespacedName) {
+			wakeup.Add(reconcile.Request{NamespacedName: key})
+		}},
+	}
 }
 
 // Setup adds the controller to the hub's own manager, whose cache holds Backups,
@@ -67,10 +75,14 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err := mgr.Add(keyed); err != nil {
 		return fmt.Errorf("adding the queues of backups: %w", err)
 	}
+	if err := mgr.Add(r.holds); err != nil {
+		return fmt.Errorf("adding the holds of databases: %w", err)
+	}
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName+"-router").
 		// What we write ourselves is no cause to look again before it is time.
 		For(&v1.Backup{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(r.wakeup.Source()).
 		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})
 	if err != nil {
 		return fmt.Errorf("adding the controller of backups: %w", err)

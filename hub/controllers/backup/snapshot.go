@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -26,20 +27,19 @@ const (
 	// were several: far longer than EC2 takes to show what it has made.
 	twinWindow = 10 * time.Minute
 	twinDelay  = time.Minute
-
-	// holdLimit is for how long a database is held, from when it was told: less than
-	// holdsItself, after which it goes on by itself.
-	holdLimit   = 50 * time.Second
-	holdsItself = 58 * time.Second
-	holdPoll    = 2 * time.Second
+	// holdPoll is how often snapshots are looked at while the database is held.
+	holdPoll = 2 * time.Second
 )
 
-// cut asks for the snapshots that are missing and looks at the others.
+// takeSnapshots requests the snapshots that are missing and looks at the others. The
+// database is quiesced before the first request; no pass waits for it.
 func (w *work) takeSnapshots(ctx context.Context) (stepresult.Result, error) {
-	s := &w.backup.Status
+	s, wasTaken := &w.backup.Status, w.allTaken()
 	session, err := w.options.Accounts.Session(ctx, s.Account, s.Region)
 	if err != nil {
-		return w.untilTaken(stepresult.FromError(err, "connecting to the cloud")), nil
+		v := stepresult.FromError(err, "connecting to the cloud")
+		w.followHold(wasTaken, v)
+		return w.untilTaken(v), nil
 	}
 	var asking []*v1.CloudSnapshot
 	for i := range s.Snapshots {
@@ -48,31 +48,91 @@ func (w *work) takeSnapshots(ctx context.Context) (stepresult.Result, error) {
 			asking = append(asking, c)
 		}
 	}
-	release := w.prepare(ctx, len(asking) > 0)
-	defer release()
+	if v := w.quiesce(ctx, asking); v.Stops() {
+		return w.untilTaken(v), nil
+	}
 	if err := w.intend(ctx, asking); err != nil {
 		return stepresult.Result{}, err
 	}
 	first := w.observeSnapshots(ctx, session, asking)
+	held := w.followHold(wasTaken, first)
 	if first.Fatal {
 		return first, nil
 	}
-	if len(asking) > 0 && s.Consistency == v1.ConsistencyApplication {
-		if v := w.holdUntilTaken(ctx, session); v.Fatal {
-			return v, nil
-		}
-	}
 	w.recordTaken()
-	if first.Stops() {
+	switch {
+	case first.Stops():
 		return w.untilTaken(first), nil
-	}
-	if !w.allTaken() {
+	case held:
+		return w.untilTaken(stepresult.Hold(holdPoll, v1.ReasonCreatingSnapshots, "waiting for the point in time of %s; the database is quiesced", w.names())), nil
+	case !w.allTaken():
 		return w.untilTaken(stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonCreatingSnapshots, "waiting for the point in time of %s", w.names())), nil
-	}
-	if !w.allReady() {
+	case !w.allReady():
 		return w.untilReady(stepresult.Hold(stepresult.Poll(w.age()), v1.ReasonUploading, "the point in time is fixed; the provider stores the data")), nil
+	default:
+		return stepresult.Result{}, nil
 	}
-	return stepresult.Result{}, nil
+}
+
+// quiesce quiesces the database before any snapshot is requested. Until the database has
+// confirmed, the backup waits. A snapshot of a database that does not confirm is crash
+// consistent.
+func (w *work) quiesce(ctx context.Context, asking []*v1.CloudSnapshot) stepresult.Result {
+	s := &w.backup.Status
+	requested := slices.ContainsFunc(asking, func(c *v1.CloudSnapshot) bool { return c.Requests > 0 })
+	if w.options.Quiesce == nil || requested || len(asking) == 0 || len(asking) < len(s.Snapshots) {
+		return stepresult.Result{}
+	}
+	state, err := w.holds.begin(ctx, w.key(), w.backup.UID, w.quiescer())
+	switch state {
+	case quiescing:
+		return stepresult.Hold(holdPoll, v1.ReasonCreatingSnapshots, "waiting for the database in %s to be quiesced", w.backup.Spec.ClusterRef.Name)
+	case quiesced:
+		s.Consistency = v1.ConsistencyApplication
+	default:
+		s.Consistency = v1.ConsistencyCrash
+		log.FromContext(ctx).Info("Database could not be quiesced", "cause", err.Error())
+		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "QuiesceFailed", "BackUp",
+			"The database in %s could not be quiesced; the backup is crash consistent", w.backup.Spec.ClusterRef.Name)
+	}
+	return stepresult.Result{}
+}
+
+// quiescer returns what quiesces the database. It may run after the pass has ended.
+func (w *work) quiescer() func(context.Context) (func(), error) {
+	key := client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}
+	name, r := multicluster.ClusterName(w.backup.Spec.ClusterRef.Name), w.Reconciler
+	return func(ctx context.Context) (func(), error) {
+		app := &v1.EcommerceApp{}
+		if err := r.client.Get(ctx, key, app); err != nil {
+			return nil, fmt.Errorf("getting the application: %w", err)
+		}
+		in, err := r.options.Member(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("connecting to %q: %w", name, err)
+		}
+		return r.options.Quiesce(ctx, in, app)
+	}
+}
+
+// followHold reports whether the database stays quiesced: as long as requested snapshots
+// are not taken and nothing prevents it. Otherwise it is released, and a backup whose
+// snapshots were not all taken before is crash consistent.
+func (w *work) followHold(wasTaken bool, first stepresult.Result) bool {
+	if wasTaken {
+		w.holds.forget(w.key())
+		return false
+	}
+	state, taken := w.holds.state(w.key()), w.allTaken()
+	if state == quiesced && !taken && !first.Stops() {
+		return true
+	}
+	during := state == quiesced || state == released
+	if s := &w.backup.Status; s.Consistency == v1.ConsistencyApplication && !(taken && during) {
+		s.Consistency = v1.ConsistencyCrash
+	}
+	w.holds.release(w.key())
+	return false
 }
 
 // observeSnapshots looks at each snapshot, and asks for those that may be asked for.
@@ -92,37 +152,12 @@ func (w *work) observeSnapshots(ctx context.Context, session cloud.Session, aski
 	return first
 }
 
-// holdUntilTaken waits, while the database is held, until the point in time is fixed: on
-// Google Cloud and Azure that is later than the answer. What is not cut when the
-// database must go on is as consistent as a crash.
-func (w *work) holdUntilTaken(ctx context.Context, session cloud.Session) stepresult.Result {
-	for !w.allTaken() && w.options.Clock.Since(w.told) < holdLimit {
-		timer := w.options.Clock.NewTimer(holdPoll)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-		case <-timer.C():
-		}
-		w.now = w.options.Clock.Now()
-		if ctx.Err() != nil {
-			break
-		}
-		if v := w.observeSnapshots(ctx, session, nil); v.Fatal {
-			return v
-		}
-	}
-	if !w.allTaken() || w.options.Clock.Since(w.told) > holdsItself {
-		w.backup.Status.Consistency = v1.ConsistencyCrash
-	}
-	return stepresult.Result{}
-}
-
 // intend writes down that requests are about to be sent.
 func (w *work) intend(ctx context.Context, asking []*v1.CloudSnapshot) error {
 	if len(asking) == 0 {
 		return nil
 	}
-	w.now = w.options.Clock.Now() // Telling the database took its time.
+	w.now = w.options.Clock.Now() // Connecting to the cloud may take time.
 	for _, c := range asking {
 		store(c, intentOf(c).Sending(w.now))
 		c.Requests++
@@ -144,34 +179,6 @@ func (w *work) writeIntent(ctx context.Context) error {
 	wanted.ResourceVersion = w.backup.ResourceVersion
 	w.backup = wanted
 	return nil
-}
-
-// prepare tells the database, and returns what lets it go on.
-func (w *work) prepare(ctx context.Context, asking bool) func() {
-	s := &w.backup.Status
-	if !asking || w.options.Prepare == nil || s.SnapshotTime != nil {
-		return func() {}
-	}
-	w.told = w.options.Clock.Now()
-	s.Consistency = v1.ConsistencyCrash
-	app := &v1.EcommerceApp{}
-	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}, app); err != nil {
-		return func() {}
-	}
-	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
-	if err != nil {
-		return func() {}
-	}
-	release, err := w.options.Prepare(ctx, in, app)
-	if err != nil {
-		// The snapshot is good without, and the level says so.
-		log.FromContext(ctx).Info("The database could not be told", "cause", err.Error())
-		w.options.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "PrepareFailed", "BackUp",
-			"The database in %s could not be told; the backup is crash consistent", w.backup.Spec.ClusterRef.Name)
-		return func() {}
-	}
-	s.Consistency = v1.ConsistencyApplication
-	return release
 }
 
 // ensure returns what asks for a snapshot, or looks for it.

@@ -31,6 +31,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/rediscover"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
@@ -46,6 +47,8 @@ type testenv struct {
 	brokenDeletes atomic.Int32
 	// skew is how far the provider's clock is ahead of the hub's.
 	skew atomic.Int64
+	// report is the last report of the scheduler.
+	report atomic.Pointer[aggregate.BackupReport]
 }
 
 func newTestenv(t *testing.T) *testenv {
@@ -75,6 +78,12 @@ func (e *testenv) run(t *testing.T, mgr ctrl.Manager) {
 		scheduler.Setup(ctx, mgr, scheduler.Options{
 			Recorder: recorder, Metrics: metrics, Clock: e.Clock,
 			Skew: func(string) (time.Duration, bool) { return time.Duration(e.skew.Load()), true },
+			Report: func(_ client.ObjectKey, next aggregate.BackupReport) (aggregate.BackupReport, bool) {
+				if last := e.report.Swap(&next); last != nil {
+					return *last, true
+				}
+				return aggregate.BackupReport{}, false
+			},
 		}),
 		backup.Setup(mgr, backup.Options{
 			HubUID: backupenv.HubUID, Accounts: e.accounts, Recorder: recorder, Clock: e.Clock,
