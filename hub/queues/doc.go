@@ -5,7 +5,8 @@
 //   - Keyed runs a controller with its own queue and workers for each key: a member or an
 //     account. No key waits for another.
 //   - Router hands the requests of the hub's own controllers over to a Keyed.
-//   - Later spreads attempts, so that what failed together does not come back together.
+//   - Waits spreads attempts, so that what failed together does not come back together. It
+//     also shortens them for tests.
 //
 // # Non-goals
 //

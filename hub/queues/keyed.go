@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shopfleet/shopfleet/hub/members/runner"
@@ -171,9 +170,4 @@ func (r Router) Reconcile(ctx context.Context, request reconcile.Request) (recon
 		r.To.Add(key, request)
 	}
 	return reconcile.Result{}, nil
-}
-
-// Later asks for another attempt after about the given time.
-func Later(d time.Duration) reconcile.Result {
-	return reconcile.Result{RequeueAfter: wait.Jitter(d, jitterFactor)}
 }

@@ -80,7 +80,9 @@ func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder, apps *a
 	}
 	return &clouds{
 		hub: h, recorder: recorder, secrets: secrets, metrics: planned, apps: apps,
-		storage: storage.New(local.GetClient(), storage.Options{Recorder: recorder, Logger: h.options.Logger.WithName("storage")}),
+		storage: storage.New(local.GetClient(), storage.Options{
+			Recorder: recorder, Logger: h.options.Logger.WithName("storage"), Waits: h.options.Waits,
+		}),
 		accounts: accounts.New(accounts.Options{
 			Registry: h.options.Clouds, Buckets: h.options.Buckets, Token: tokens, Requests: requests,
 		}),
@@ -107,36 +109,38 @@ func (h *hub) tokens(cfg *rest.Config) (cloud.TokenSource, error) {
 
 // setup adds the controllers. The API server must serve their kinds.
 func (c *clouds) setup(ctx context.Context) error {
-	local, logger := c.hub.mgr.GetLocalManager(), c.hub.options.Logger
+	local, logger, waits := c.hub.mgr.GetLocalManager(), c.hub.options.Logger, c.hub.options.Waits
 	steps := []func(ctrl.Manager) error{
 		c.storage.Setup,
 		func(mgr ctrl.Manager) error {
 			return account.Setup(mgr, account.Options{
 				Namespace: c.hub.options.Namespace, HubUID: c.hub.uid, Accounts: c.accounts, Secrets: c.secrets,
-				Recorder: c.recorder, Logger: logger.WithName("accounts"),
+				Recorder: c.recorder, Logger: logger.WithName("accounts"), Waits: waits,
 			})
 		},
 		func(mgr ctrl.Manager) error {
-			return scheduler.Setup(ctx, mgr, scheduler.Options{Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew, Report: c.apps.ReportBackups})
+			return scheduler.Setup(ctx, mgr, scheduler.Options{
+				Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew, Report: c.apps.ReportBackups, Waits: waits,
+			})
 		},
 		func(mgr ctrl.Manager) error {
 			return backup.Setup(mgr, backup.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get,
 				Quiesce:    quiesce.New(quiesce.Options{Logger: logger.WithName("quiesce")}).Quiesce,
 				SpokeImage: c.hub.options.SpokeImage,
-				Recorder:   c.recorder, Logger: logger.WithName("backups"),
+				Recorder:   c.recorder, Logger: logger.WithName("backups"), Waits: waits,
 			})
 		},
 		func(mgr ctrl.Manager) error {
 			return rediscover.Setup(mgr, rediscover.Options{
-				HubUID: c.hub.uid, Accounts: c.accounts, Recorder: c.recorder, Logger: logger.WithName("rediscovery"),
+				HubUID: c.hub.uid, Accounts: c.accounts, Recorder: c.recorder, Logger: logger.WithName("rediscovery"), Waits: waits,
 			})
 		},
 		func(mgr ctrl.Manager) error {
 			return restore.Setup(mgr, restore.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get,
 				SpokeImage: c.hub.options.SpokeImage,
-				Recorder:   c.recorder, Logger: logger.WithName("restores"),
+				Recorder:   c.recorder, Logger: logger.WithName("restores"), Waits: waits,
 			})
 		},
 	}

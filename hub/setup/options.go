@@ -9,6 +9,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
@@ -31,6 +32,10 @@ type Options struct {
 	// binary sets them, so that this package does not depend on the providers' SDKs.
 	Clouds  cloud.Registry
 	Buckets cloud.Buckets
+	// Waits changes how long the hub waits before it looks again at what no watch
+	// reports. It is not a flag: the default is right for every fleet, and tests in
+	// process shorten it.
+	Waits queues.Waits
 }
 
 // Bind adds the hub's flags.

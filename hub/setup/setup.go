@@ -193,6 +193,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	apps := app.New(h.mgr.GetLocalManager().GetClient(), app.Options{
 		Logger: h.options.Logger.WithName("apps"), Recorder: recorder, Metrics: appMetrics,
 		ManagedByMode: func(name string) v1.ManagedByMode { return h.fleet.Mode(name).ManagedBy() },
+		Waits:         h.options.Waits,
 	})
 	clouds, err := h.newClouds(cfg, recorder, apps)
 	if err != nil {
@@ -230,9 +231,11 @@ func (h *hub) newSpokes() (*spokes, error) {
 	kind := spoke.EcommerceApp()
 	kind.Selects = func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByHub }
 	runner := spoke.NewClusterRunner(spoke.Options{
-		Kinds:   []spoke.Runner{kind},
-		Metrics: counted,
-		Logger:  h.options.Logger.WithName("spoke"),
+		Kinds:      []spoke.Runner{kind},
+		Metrics:    counted,
+		Logger:     h.options.Logger.WithName("spoke"),
+		RetryAfter: h.options.Waits.Scaled(spoke.DefaultRetryAfter),
+		Resync:     h.options.Waits.Scaled(spoke.DefaultResync),
 	})
 	return &spokes{ClusterRunner: runner, fleet: h.fleet}, nil
 }

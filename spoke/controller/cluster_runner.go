@@ -33,6 +33,12 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return reconciler.NewMetrics(registry)
 }
 
+// Defaults of Options.
+const (
+	DefaultRetryAfter = 30 * time.Second
+	DefaultResync     = 10 * time.Minute
+)
+
 // Options configure how applications are reconciled in each cluster.
 type Options struct {
 	// Kinds are reconciled in each cluster.
@@ -49,10 +55,11 @@ type Options struct {
 	Workers int
 	// Timeout is the deadline of each request. The default is 10 s.
 	Timeout time.Duration
-	// RetryAfter is the delay after a failure that a person has to fix. The default is 30 s.
+	// RetryAfter is the delay after a failure that a person has to fix. The default is
+	// DefaultRetryAfter.
 	RetryAfter time.Duration
 	// Resync is the period after which an application is checked without an event. It
-	// costs no request unless something differs. The default is 10 min.
+	// costs no request unless something differs. The default is DefaultResync.
 	Resync time.Duration
 	// Clock is the source of time, Random that of secrets. The defaults are real.
 	Clock  clock.Clock
@@ -70,10 +77,10 @@ func (o Options) withDefaults() Options {
 		o.Timeout = apply.DefaultTimeout
 	}
 	if o.RetryAfter == 0 {
-		o.RetryAfter = 30 * time.Second
+		o.RetryAfter = DefaultRetryAfter
 	}
 	if o.Resync == 0 {
-		o.Resync = 10 * time.Minute
+		o.Resync = DefaultResync
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -64,3 +64,20 @@ func TestPoll(t *testing.T) {
 		}
 	}
 }
+
+// TestWaits pins the waits that the hub runs with: suites run with shorter ones.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ got, want time.Duration }{
+		"first poll": {PollFirst, 5 * time.Second},
+		"last poll":  {pollLast, time.Minute},
+		"transient":  {Transient, 10 * time.Second},
+		"member":     {Member, 15 * time.Second},
+		"refused":    {Refused, 5 * time.Minute},
+		"quota":      {Quota, 10 * time.Minute},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)
+		}
+	}
+}

@@ -16,7 +16,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 const (
@@ -57,11 +56,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	next := decide(f)
 	if err := r.writeStatus(ctx, account, next); err != nil {
 		if apierrors.IsConflict(err) {
-			return queues.Later(conflictDelay), nil
+			return r.options.Waits.Later(conflictDelay), nil
 		}
 		return reconcile.Result{}, err
 	}
-	return queues.Later(f.nextVerification(next)), nil
+	return r.options.Waits.Later(f.nextVerification(next)), nil
 }
 
 // observe reads the credentials, passes them on, and sends requests to the provider.

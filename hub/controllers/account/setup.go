@@ -41,6 +41,8 @@ type Options struct {
 	Logger logr.Logger
 	// Clock is the real clock by default.
 	Clock clock.PassiveClock
+	// Waits changes how long the controller waits; the default leaves it as it is.
+	Waits queues.Waits
 }
 
 // Setup adds the controller to the hub's own manager.

@@ -20,6 +20,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 const (
@@ -50,6 +51,8 @@ type Options struct {
 	// ManagedByMode returns whether the hub or an agent reconciles the copies of an
 	// engaged member. By default the hub does.
 	ManagedByMode func(cluster string) v1.ManagedByMode
+	// Waits changes how long the controller waits; the default leaves it as it is.
+	Waits queues.Waits
 }
 
 func (o *Options) applyDefaults() {
@@ -79,7 +82,7 @@ func New(hub client.Reader, o Options) *Controller {
 	o.applyDefaults()
 	return &Controller{options: o, backups: newBackupReports(), dispatcher: dispatch.New(hub, dispatch.Options{
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
-		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync,
+		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync, Waits: o.Waits,
 	})}
 }
 
@@ -100,6 +103,7 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		recorder:   c.options.Recorder,
 		metrics:    c.options.Metrics,
 		unplaced:   newUnplaced(),
+		waits:      c.options.Waits,
 	}
 	err := builder.ControllerManagedBy(local).
 		Named(controllerName).

@@ -33,6 +33,7 @@ type Reconciler struct {
 	metrics    *Metrics
 	backups    *backupReports
 	unplaced   *unplaced
+	waits      queues.Waits
 }
 
 // Reconcile updates the status of one application.
@@ -50,7 +51,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	result, err := r.reconcile(ctx, app)
 	if apierrors.IsConflict(err) {
-		return queues.Later(conflictDelay), nil
+		return r.waits.Later(conflictDelay), nil
 	}
 	return result, err
 }

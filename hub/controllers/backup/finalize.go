@@ -13,7 +13,6 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 // finalize removes the finalizer of a Backup, after it has deleted its data where
@@ -41,7 +40,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 	if err := w.write(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	return queues.Later(v.Wait), nil
+	return w.options.Waits.Later(v.Wait), nil
 }
 
 func (w *work) letGo(ctx context.Context) error {

@@ -18,7 +18,6 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
-	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 const (
@@ -66,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	w := &work{Reconciler: r, stored: backup, now: r.options.Clock.Now()}
 	result, err := w.pass(ctx)
 	if apierrors.IsConflict(err) {
-		return queues.Later(conflictDelay), nil
+		return r.options.Waits.Later(conflictDelay), nil
 	}
 	return result, client.IgnoreNotFound(err)
 }
@@ -96,7 +95,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		w.holds.forget(w.key())
 		return reconcile.Result{}, nil
 	}
-	return queues.Later(v.Wait), nil
+	return w.options.Waits.Later(v.Wait), nil
 }
 
 // Done tells whether nothing more is done for a Backup, good or not.

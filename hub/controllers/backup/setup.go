@@ -51,6 +51,8 @@ type Options struct {
 	Logger logr.Logger
 	// Clock tells the time; the default is the real one.
 	Clock clock.Clock
+	// Waits changes how long the controller waits; the default leaves it as it is.
+	Waits queues.Waits
 }
 
 // NewReconciler returns a reconciler that works with a client of the hub.

@@ -15,7 +15,6 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/lock"
-	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 // finalize lets the database go, deletes volumes that no claim got, and lets the
@@ -35,7 +34,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 			if err := w.write(ctx); err != nil {
 				return reconcile.Result{}, err
 			}
-			return queues.Later(max(v.Wait, stepresult.Member)), nil
+			return w.options.Waits.Later(max(v.Wait, stepresult.Member)), nil
 		}
 	}
 	before := w.stored.DeepCopy()

@@ -17,7 +17,6 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 const (
@@ -65,7 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	w := &work{Reconciler: r, stored: restore, now: r.options.Clock.Now()}
 	result, err := w.pass(ctx)
 	if apierrors.IsConflict(err) {
-		return queues.Later(conflictDelay), nil
+		return r.options.Waits.Later(conflictDelay), nil
 	}
 	return result, client.IgnoreNotFound(err)
 }
@@ -93,7 +92,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		if err := w.write(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
-		return queues.Later(max(v.Wait, memberDelay)), nil
+		return w.options.Waits.Later(max(v.Wait, memberDelay)), nil
 	}
 	if patience := w.patience(); v.Stops() && !v.Fatal && patience > 0 && w.age() > patience {
 		v = stepresult.Fail(v.Reason, "given up after %s: %s", patience, v.Message)
@@ -114,7 +113,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	if done(w.restore) {
 		return reconcile.Result{}, nil
 	}
-	return queues.Later(max(v.Wait, conflictDelay)), nil
+	return w.options.Waits.Later(max(v.Wait, conflictDelay)), nil
 }
 
 // patience is how long it may take until it is given up; 0 is for ever.

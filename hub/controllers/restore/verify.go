@@ -18,7 +18,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/cleanup"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/compatibility"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/verification"
-	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -152,7 +151,7 @@ func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
 		if err := w.write(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
-		return queues.Later(max(v.Wait, memberDelay)), nil
+		return w.options.Waits.Later(max(v.Wait, memberDelay)), nil
 	}
 	s.Phase, s.CompletionTime = v1.RestoreFailed, seconds(w.now)
 	if meta.IsStatusConditionTrue(s.Conditions, v1.ConditionReady) {

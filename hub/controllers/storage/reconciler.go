@@ -18,7 +18,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
-	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
@@ -55,7 +54,7 @@ func (m *member) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	} else if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	return queues.Later(again), nil
+	return m.options.Waits.Later(again), nil
 }
 
 // intent is the desired state of a member.

@@ -20,6 +20,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
@@ -40,6 +41,8 @@ type Options struct {
 	// Resync is the period after which a member is checked without a cause. The default is
 	// 1 h.
 	Resync time.Duration
+	// Waits changes how long the controller waits; the default leaves it as it is.
+	Waits queues.Waits
 }
 
 // Storage runs a controller of storage classes for each engaged member. It is safe for

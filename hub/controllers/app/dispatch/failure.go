@@ -32,9 +32,10 @@ type errorResult struct {
 	failure *aggregate.Failure
 	// quiet means that the error is not news: the failure that was shown stays.
 	quiet bool
-	// result and err are returned to the controller; never both.
-	result reconcile.Result
-	err    error
+	// wait is when to try again, err what the queue retries with its own delays. At most
+	// one is set; neither waits for the next change.
+	wait time.Duration
+	err  error
 }
 
 // classify classifies an error of a member. Messages are deterministic, since they are
@@ -52,15 +53,15 @@ func classify(err error) errorResult {
 		// A change of the application or of the member wakes us.
 		return errorResult{failure: fail(local.reason, local.Error())}
 	case errors.As(err, &conflict):
-		return errorResult{failure: fail(v1.ReasonConflict, conflict.Error()), result: queues.Later(blockedDelay)}
+		return errorResult{failure: fail(v1.ReasonConflict, conflict.Error()), wait: blockedDelay}
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), errors.Is(err, errNamespaceTerminating):
-		return errorResult{failure: fail(v1.ReasonNamespaceTerminating, "the namespace is being deleted there"), result: queues.Later(blockedDelay)}
+		return errorResult{failure: fail(v1.ReasonNamespaceTerminating, "the namespace is being deleted there"), wait: blockedDelay}
 	case apierrors.IsForbidden(err):
-		return errorResult{failure: fail(v1.ReasonForbidden, messageOf(err)), result: queues.Later(blockedDelay)}
+		return errorResult{failure: fail(v1.ReasonForbidden, messageOf(err)), wait: blockedDelay}
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return errorResult{failure: fail(v1.ReasonInvalidSpec, messageOf(err)), err: reconcile.TerminalError(err)}
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		return errorResult{quiet: true, result: queues.Later(conflictDelay)}
+		return errorResult{quiet: true, wait: conflictDelay}
 	default:
 		return errorResult{failure: fail(v1.ReasonApplyFailed, passing(err)), err: err}
 	}
@@ -87,4 +88,12 @@ func messageOf(err error) string {
 		return status.Status().Message
 	}
 	return err.Error()
+}
+
+// result returns what Reconcile returns for it.
+func (r errorResult) result(waits queues.Waits) (reconcile.Result, error) {
+	if r.wait == 0 {
+		return reconcile.Result{}, r.err
+	}
+	return waits.Later(r.wait), r.err
 }

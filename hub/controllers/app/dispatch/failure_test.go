@@ -30,13 +30,13 @@ const (
 
 func outcomeOf(v errorResult) outcome {
 	switch {
-	case v.err != nil && v.result.RequeueAfter != 0:
+	case v.err != nil && v.wait != 0:
 		return "both a result and an error"
 	case errors.Is(v.err, reconcile.TerminalError(nil)):
 		return terminal
 	case v.err != nil:
 		return backoff
-	case v.result.RequeueAfter > 0:
+	case v.wait > 0:
 		return soon
 	default:
 		return settled

@@ -91,7 +91,7 @@ func TestWhatAMemberCannotHave(t *testing.T) {
 			_, err := copyFor(tt.app, MemberFacts{cluster: "eu-1", member: tt.member}, nil)
 			v := classify(err)
 			var local *unsupportedError
-			if !errors.As(err, &local) || v.failure == nil || v.failure.Reason != tt.reason || v.err != nil || v.result.RequeueAfter != 0 {
+			if !errors.As(err, &local) || v.failure == nil || v.failure.Reason != tt.reason || v.err != nil || v.wait != 0 {
 				t.Errorf("error %v, verdict %+v, want the reason %s", err, v, tt.reason)
 			}
 		})

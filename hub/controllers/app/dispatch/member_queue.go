@@ -57,7 +57,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		// running.
 		l.reports.end(key, nil)
 		v := classify(errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key)))
-		return v.result, v.err
+		return v.result(l.options.Waits)
 	}
 	l.lookups.forget(key)
 	next, v := l.sync(ctx, app, entry)
@@ -74,7 +74,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		l.recordEvents(app, last, next)
 		l.wake.Add(request)
 	}
-	return v.result, v.err
+	return v.result(l.options.Waits)
 }
 
 // sync applies or deletes the copy, as the entry of the inventory demands.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 // controllerName is the name of the members' queues in logs and metrics.
@@ -47,6 +48,8 @@ type Options struct {
 	// ManagedByMode returns, when a member is engaged, who turns its copies into
 	// workloads. The default is the hub, for all.
 	ManagedByMode func(cluster string) v1.ManagedByMode
+	// Waits changes how long the controller waits; the default leaves it as it is.
+	Waits queues.Waits
 }
 
 func (o *Options) applyDefaults() {

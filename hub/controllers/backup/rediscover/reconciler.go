@@ -48,6 +48,8 @@ type Options struct {
 	Logger logr.Logger
 	// Clock is the real clock by default.
 	Clock clock.Clock
+	// Waits changes how long the controller waits; the default leaves it as it is.
+	Waits queues.Waits
 }
 
 // Reconciler handles requests for rediscovery.
@@ -98,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if err := r.recordResult(ctx, account, account.Status.LastHandledRediscoverAt, v.Message); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 			return reconcile.Result{}, err
 		}
-		return queues.Later(v.Wait), nil
+		return r.options.Waits.Later(v.Wait), nil
 	}
 	summary := v.Message
 	if !v.Stops() {
@@ -107,12 +109,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, err
 		}
 		if f.more > 0 && made > 0 {
-			return queues.Later(continueDelay), nil // The created ones are skipped then.
+			return r.options.Waits.Later(continueDelay), nil // The created ones are skipped then.
 		}
 	}
 	err = r.recordResult(ctx, account, requested, summary)
 	if apierrors.IsConflict(err) {
-		return queues.Later(conflictDelay), nil
+		return r.options.Waits.Later(conflictDelay), nil
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }

@@ -11,6 +11,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
@@ -31,6 +32,8 @@ type input struct {
 	// missing entry means unknown, which is reported once settled is true.
 	skews   map[string]time.Duration
 	settled bool
+	// waits changes how long dumps and pruning are waited for.
+	waits queues.Waits
 }
 
 // Plan is what to do for an application now.
@@ -212,7 +215,7 @@ func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []problem {
 	if pruned.Held == "" {
 		return nil
 	}
-	plan.Again = earliest(plan.Again, in.now.Add(heldRetry))
+	plan.Again = earliest(plan.Again, in.now.Add(in.waits.Scaled(heldRetry)))
 	if pruned.Blocked == "" && !in.settled {
 		return nil // The skew becomes known when the accounts are verified after the start.
 	}
@@ -226,7 +229,7 @@ func isMarked(b *v1.Backup) bool { return b.Annotations[v1.PrunedAnnotation] != 
 // their scheduled time: the Backup is created when its Job should exist.
 func (in input) offset(p clusterMethod, interval time.Duration) time.Duration {
 	if p.method == v1.BackupDump {
-		return dumpGrace
+		return in.waits.Scaled(dumpGrace)
 	}
 	return in.spread(p.name, interval)
 }

@@ -55,6 +55,8 @@ type Options struct {
 	Report func(app client.ObjectKey, next aggregate.BackupReport) (last aggregate.BackupReport, known bool)
 	// Clock is the real clock by default.
 	Clock clock.PassiveClock
+	// Waits changes how long the controller waits; the default leaves it as it is.
+	Waits queues.Waits
 }
 
 // Reconciler creates and deletes Backups.
@@ -133,7 +135,7 @@ func (r *Reconciler) requestsForMember(ctx context.Context, o client.Object) []r
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, request)
 	if apierrors.IsConflict(err) {
-		return queues.Later(conflictDelay), nil
+		return r.options.Waits.Later(conflictDelay), nil
 	}
 	return result, client.IgnoreNotFound(err)
 }
@@ -168,10 +170,10 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if len(plan.Clusters) == 0 && plan.Condition.Status != metav1.ConditionFalse {
 		// There is nothing to report about clusters that have no backups.
 		r.clear(app)
-		return reconcile.Result{RequeueAfter: maxInterval}, nil
+		return reconcile.Result{RequeueAfter: r.options.Waits.Scaled(maxInterval)}, nil
 	}
 	r.report(app, plan)
-	return reconcile.Result{RequeueAfter: min(max(plan.Again.Sub(in.now), time.Second), maxInterval)}, nil
+	return reconcile.Result{RequeueAfter: min(max(plan.Again.Sub(in.now), time.Second), r.options.Waits.Scaled(maxInterval))}, nil
 }
 
 // act executes a plan.
@@ -206,7 +208,10 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 
 // observe reads the input of the plan.
 func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, error) {
-	in := input{app: app, now: r.options.Clock.Now(), members: map[string]*v1.MemberCluster{}, skews: map[string]time.Duration{}}
+	in := input{
+		app: app, now: r.options.Clock.Now(), waits: r.options.Waits,
+		members: map[string]*v1.MemberCluster{}, skews: map[string]time.Duration{},
+	}
 	in.settled = in.now.Sub(r.started()) > settleTime
 	for _, entry := range app.Status.Clusters {
 		member := &v1.MemberCluster{}

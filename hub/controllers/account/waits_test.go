@@ -1,0 +1,19 @@
+package account
+
+import (
+	"testing"
+	"time"
+)
+
+// TestWaits pins the waits that the hub runs with: suites run with shorter ones.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ got, want time.Duration }{
+		"verification": {verifyPeriod, time.Hour},
+		"retry":        {retryPeriod, time.Minute},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)
+		}
+	}
+}

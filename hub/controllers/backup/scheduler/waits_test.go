@@ -1,0 +1,21 @@
+package scheduler
+
+import (
+	"testing"
+	"time"
+)
+
+// TestWaits pins the waits that the hub runs with: suites run with shorter ones.
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ got, want time.Duration }{
+		"resync":   {maxInterval, time.Hour},
+		"job":      {dumpGrace, 2 * time.Minute},
+		"pruning":  {heldRetry, time.Minute},
+		"conflict": {conflictDelay, 200 * time.Millisecond},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)
+		}
+	}
+}

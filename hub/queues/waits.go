@@ -1,0 +1,36 @@
+package queues
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Waits changes how long controllers wait before they look again at what no watch
+// reports. They take the times themselves from constants. The zero value leaves these as
+// they are and is what the hub runs with; tests shorten them. Waits is a value and safe
+// for concurrent use.
+type Waits struct {
+	// Scale multiplies each wait; 0 means 1.
+	Scale float64
+	// Longest bounds each wait after that; 0 means no bound.
+	Longest time.Duration
+}
+
+// Scaled returns how long to wait for what otherwise takes d.
+func (w Waits) Scaled(d time.Duration) time.Duration {
+	if w.Scale > 0 {
+		d = time.Duration(float64(d) * w.Scale)
+	}
+	if w.Longest > 0 {
+		d = min(d, w.Longest)
+	}
+	return d
+}
+
+// Later asks for another attempt after about the given time. It adds up to 30 % by
+// chance, so that what failed together does not try again together.
+func (w Waits) Later(d time.Duration) reconcile.Result {
+	return reconcile.Result{RequeueAfter: wait.Jitter(w.Scaled(d), jitterFactor)}
+}
