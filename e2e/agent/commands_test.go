@@ -19,9 +19,9 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 )
 
-// commands drives the story's fleet by kubectl shopfleet alone. The agent's pods are
+// commands drives the fleet by kubectl shopfleet alone. The agent's pods are
 // simulated, as all pods are; the agent itself runs in the test's process.
-func (s *story) commands(t *testing.T) {
+func (s *suite) commands(t *testing.T) {
 	s.stopAgent[us](t)
 	s.startAgent(t, us)
 	s.shop.ObjectMeta = metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: "commanded"}
@@ -71,7 +71,7 @@ func (s *story) commands(t *testing.T) {
 }
 
 // run runs the program against the hub, and checks the exit code and parts of what it says.
-func (s *story) run(t *testing.T, code int, parts ...string) func(args ...string) {
+func (s *suite) run(t *testing.T, code int, parts ...string) func(args ...string) {
 	t.Helper()
 	return func(args ...string) {
 		t.Helper()
@@ -94,7 +94,7 @@ func (s *story) run(t *testing.T, code int, parts ...string) func(args ...string
 }
 
 // holds checks which role the hub has in the member, and which it has not.
-func (s *story) holds(t *testing.T, role, not string) {
+func (s *suite) holds(t *testing.T, role, not string) {
 	t.Helper()
 	has := func(name string) bool {
 		err := s.members[us].Get(t.Context(), client.ObjectKey{Name: name}, &rbacv1.ClusterRoleBinding{})

@@ -17,7 +17,7 @@ import (
 )
 
 // silenced stops the agent, and starts it again.
-func (s *story) silenced(t *testing.T) {
+func (s *suite) silenced(t *testing.T) {
 	before := s.mark(t)
 	s.stopAgent[us](t)
 	stopped := time.Now()
@@ -49,7 +49,7 @@ func (s *story) silenced(t *testing.T) {
 
 // deleted deletes the shop while one agent is away for good: its member's mode is
 // changed, and the hub goes on where the agent stopped.
-func (s *story) deleted(t *testing.T) {
+func (s *suite) deleted(t *testing.T) {
 	s.stopAgent[us](t)
 	if err := s.hub.Delete(t.Context(), s.shop); err != nil {
 		t.Fatal(err)

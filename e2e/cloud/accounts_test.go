@@ -1,45 +1,49 @@
 package cloud_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // secret makes the credentials of an account.
-func (s *stage) secret(t *testing.T, name string, data map[string][]byte) *corev1.Secret {
+func (s *suite) secret(t *testing.T, name string, data map[string][]byte) *corev1.Secret {
 	t.Helper()
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: name, Labels: map[string]string{v1.CloudAccountLabel: "true"}},
 		Data:       data,
 	}
-	s.create(t, secret)
+	s.Create(t, secret)
 	return secret
 }
 
 // account makes a CloudAccount.
-func (s *stage) account(t *testing.T, name string, spec v1.CloudAccountSpec) *v1.CloudAccount {
+func (s *suite) account(t *testing.T, name string, spec v1.CloudAccountSpec) *v1.CloudAccount {
 	t.Helper()
 	account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *spec.DeepCopy()}
 	account.Spec.Credentials = credentials(name)
-	s.create(t, account)
+	s.Create(t, account)
 	return account
 }
 
-// introduced verifies accounts: without keys, with wrong ones, with good ones.
-func (s *story) introduced(t *testing.T) {
+// testAccounts verifies accounts: without keys, with wrong ones, with good ones.
+func (s *suite) testAccounts(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		account := s.account(t, p.account(), p.spec)
 		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
 		secret := s.secret(t, p.account(), p.wrong)
 		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonUnauthorized)
-		edit(t, s.hub, secret, func(secret *corev1.Secret) { secret.Data = p.secret })
+		testenv.Edit(t, s.Hub, secret, func(secret *corev1.Secret) { secret.Data = p.secret })
 		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
 		if account.Status.Identity != p.identity || account.Status.LastVerifiedTime == nil {
 			t.Errorf("the identity is %q, verified %v, want %q", account.Status.Identity, account.Status.LastVerifiedTime, p.identity)
@@ -49,16 +53,30 @@ func (s *story) introduced(t *testing.T) {
 	s.refer(t, second, s.aws().account())
 }
 
-// refer gives a member its account.
-func (s *stage) refer(t *testing.T, member, account string) {
+// awaitObserved blocks until the hub works with an account as its spec is now.
+func (s *suite) awaitObserved(t *testing.T, account *v1.CloudAccount) {
 	t.Helper()
-	edit(t, s.hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: member}}, func(m *v1.MemberCluster) {
+	testenv.Eventually(t, "the account to be observed", func(ctx context.Context) error {
+		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
+			return err
+		}
+		if account.Status.ObservedGeneration != account.Generation {
+			return fmt.Errorf("generation %d is observed, want %d", account.Status.ObservedGeneration, account.Generation)
+		}
+		return nil
+	})
+}
+
+// refer gives a member its account.
+func (s *suite) refer(t *testing.T, member, account string) {
+	t.Helper()
+	testenv.Edit(t, s.Hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: member}}, func(m *v1.MemberCluster) {
 		m.Spec.CloudAccountRef = &v1.ObjectReference{Name: account}
 	})
 }
 
-// refused meets accounts that cannot be used.
-func (s *story) refused(t *testing.T) {
+// testUnusableAccounts meets accounts that cannot be used.
+func (s *suite) testUnusableAccounts(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		name := "poor-" + p.account()
@@ -69,7 +87,7 @@ func (s *story) refused(t *testing.T) {
 			t.Errorf("the message %q does not name %s", c.Message, p.permission)
 		}
 		s.awaitCondition(t, account, v1.ConditionCredentialsValid, metav1.ConditionTrue, v1.ReasonValid)
-		s.remove(t, account)
+		s.Delete(t, account)
 	})
 	t.Run("another account's keys", func(t *testing.T) {
 		p := s.aws()
@@ -79,8 +97,8 @@ func (s *story) refused(t *testing.T) {
 		account := s.account(t, "stranger", *spec)
 		c := s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonWrongAccount)
 		t.Logf("%s", c.Message)
-		edit(t, s.hub, account, func(a *v1.CloudAccount) { a.Spec.AWS.AccountID = awsAccount })
+		testenv.Edit(t, s.Hub, account, func(a *v1.CloudAccount) { a.Spec.AWS.AccountID = awsAccount })
 		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
-		s.remove(t, account)
+		s.Delete(t, account)
 	})
 }

@@ -17,23 +17,24 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
 // backup makes a Backup of the shop by hand.
-func (s *stage) backup(t *testing.T, p *provider, name string, copyTo ...string) *v1.Backup {
+func (s *suite) backup(t *testing.T, p *provider, name string, copyTo ...string) *v1.Backup {
 	t.Helper()
 	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-" + p.account()},
 		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: shop}, ClusterRef: v1.ObjectReference{Name: p.member}, CopyToRegions: copyTo},
 	}
-	s.create(t, b)
+	s.Create(t, b)
 	return b
 }
 
 // awaitBackup waits until a Backup is complete, and returns its snapshots in the cloud:
 // the one of the volume first, and then its copies.
-func (s *stage) awaitBackup(t *testing.T, p *provider, b *v1.Backup) []fake.Snapshot {
+func (s *suite) awaitBackup(t *testing.T, p *provider, b *v1.Backup) []fake.Snapshot {
 	t.Helper()
 	s.awaitCondition(t, b, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 	found := p.truth(b.Name)
@@ -49,8 +50,8 @@ func (s *stage) awaitBackup(t *testing.T, p *provider, b *v1.Backup) []fake.Snap
 	return found
 }
 
-// backedUp makes backups on demand, one of them with copies.
-func (s *story) backedUp(t *testing.T) {
+// testBackups makes backups on demand, one of them with copies.
+func (s *suite) testBackups(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		p.world.SetPace(fake.Pace{})
@@ -80,7 +81,7 @@ func (s *story) backedUp(t *testing.T) {
 }
 
 // checkTags checks that a snapshot can be found again without its Backup.
-func (s *story) checkTags(t *testing.T, p *provider, b *v1.Backup, made fake.Snapshot) {
+func (s *suite) checkTags(t *testing.T, p *provider, b *v1.Backup, made fake.Snapshot) {
 	t.Helper()
 	handle := s.volume(t, p.member, s.claim(t, p.member).Spec.VolumeName).Spec.CSI.VolumeHandle
 	if !made.IsCopy && made.Source != handle {
@@ -101,8 +102,8 @@ func (s *story) checkTags(t *testing.T, p *provider, b *v1.Backup, made fake.Sna
 	}
 }
 
-// impossible asks for what cannot be.
-func (s *story) impossible(t *testing.T) {
+// testImpossibleBackups asks for what cannot be.
+func (s *suite) testImpossibleBackups(t *testing.T) {
 	p := s.aws()
 	for name, one := range map[string]struct {
 		spec   v1.BackupSpec
@@ -117,15 +118,16 @@ func (s *story) impossible(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if one.reason == v1.ReasonRegionNotAllowed {
 				account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: p.account()}}
-				edit(t, s.hub, account, func(a *v1.CloudAccount) { a.Spec.Regions = []string{p.region, p.other} })
+				testenv.Edit(t, s.Hub, account, func(a *v1.CloudAccount) { a.Spec.Regions = []string{p.region, p.other} })
+				s.awaitObserved(t, account)
 			}
 			b := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: one.spec}
-			s.create(t, b)
+			s.Create(t, b)
 			c := s.awaitCondition(t, b, v1.ConditionReady, metav1.ConditionFalse, one.reason)
 			if b.Status.Phase != v1.BackupFailed {
 				t.Errorf("the backup is %s, want Failed: %s", b.Status.Phase, c.Message)
 			}
-			s.remove(t, b)
+			s.discard(t, b)
 			if left := p.truth(name); len(left) > 0 {
 				t.Errorf("it left snapshots: %v", left)
 			}
@@ -133,25 +135,25 @@ func (s *story) impossible(t *testing.T) {
 	}
 }
 
-// scheduled places a shop that is backed up every minute, where that can be and where
-// it cannot. The minute is over when the chapter kept comes.
-func (s *story) scheduled(t *testing.T) {
+// testScheduled places a shop that is backed up every minute, where that can be and where
+// it cannot. The minute is over when testScheduledBackups runs.
+func (s *suite) testScheduled(t *testing.T) {
 	s.often = newShop("often", second, "gcp-eu")
 	s.often.Spec.Database.Backup.Schedule = "* * * * *"
 	s.often.Spec.Database.Backup.CopyToRegions = nil
 	s.daybook = newBooks(daybook, "* * * * *", s.aws().member)
-	s.create(t, s.often)
-	s.create(t, s.daybook)
-	s.awaitRunning(t, s.often, "europe-west1", "us-east-1")
-	s.awaitRunning(t, s.daybook, "eu-west-1")
+	s.Create(t, s.often)
+	s.Create(t, s.daybook)
+	s.AwaitRunning(t, s.often, "europe-west1", "us-east-1")
+	s.AwaitRunning(t, s.daybook, "eu-west-1")
 }
 
-// kept looks at what the schedule made.
-func (s *story) kept(t *testing.T) {
+// testScheduledBackups looks at what the schedule made.
+func (s *suite) testScheduledBackups(t *testing.T) {
 	var made []v1.Backup
-	eventually(t, "a scheduled backup to be complete", func(ctx context.Context) error {
+	testenv.Eventually(t, "a scheduled backup to be complete", func(ctx context.Context) error {
 		list := &v1.BackupList{}
-		if err := s.hub.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1.InstanceLabel: "often", v1.ClusterLabel: second}); err != nil {
+		if err := s.Hub.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1.InstanceLabel: "often", v1.ClusterLabel: second}); err != nil {
 			return err
 		}
 		made = slices.DeleteFunc(list.Items, func(b v1.Backup) bool { return b.Status.Phase != v1.BackupCompleted })
@@ -165,15 +167,15 @@ func (s *story) kept(t *testing.T) {
 			t.Errorf("the backup of scheduledTime %s is %s, want %s with one snapshot", b.Spec.ScheduledTime, b.Name, want)
 		}
 	}
-	eventually(t, "the application to say how it is backed up", func(ctx context.Context) error {
-		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(s.often), s.often); err != nil {
+	testenv.Eventually(t, "the application to say how it is backed up", func(ctx context.Context) error {
+		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(s.often), s.often); err != nil {
 			return err
 		}
 		return standing(&s.often.Status)
 	})
-	edit(t, s.hub, s.often, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
-	eventually(t, "the application to say nothing of backups", func(ctx context.Context) error {
-		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(s.often), s.often); err != nil {
+	testenv.Edit(t, s.Hub, s.often, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
+	testenv.Eventually(t, "the application to say nothing of backups", func(ctx context.Context) error {
+		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(s.often), s.often); err != nil {
 			return err
 		}
 		if c := framework.Condition(s.often.Status.Conditions, v1.ConditionBackupReady); c.Type != "" || len(s.often.Status.Backups) > 0 {
@@ -198,20 +200,20 @@ func standing(status *v1.EcommerceAppStatus) error {
 	return errors.New("status.backups lacks the cluster")
 }
 
-// outlived deletes the namespace with all Backups in it.
-func (s *story) outlived(t *testing.T) {
+// testNamespaceDeletion deletes the namespace with all Backups in it.
+func (s *suite) testNamespaceDeletion(t *testing.T) {
 	before := s.stored()
 	if len(before) == 0 {
 		t.Fatal("there is nothing in the clouds to keep")
 	}
-	s.remove(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	s.Delete(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	if diff := cmp.Diff(before, s.stored()); diff != "" {
 		t.Errorf("in the clouds (-before +after):\n%s", diff)
 	}
 }
 
 // stored lists the snapshots and the objects in buckets of all clouds.
-func (s *story) stored() []string {
+func (s *suite) stored() []string {
 	var all []string
 	for _, p := range s.providers {
 		for _, snapshot := range p.world.Snapshots() {

@@ -8,8 +8,8 @@
 // lead to the wire fakes of EC2, Compute Engine and Azure Resource Manager on this
 // machine, and of S3, Cloud Storage and Blob Storage; package e2e/fleet/csi plays the
 // drivers in the members, a kubelet here the pods of Jobs: dumps are files, which the
-// spoke's own code moves. One fleet lives through one story: accounts, classes, claims,
-// backups, bad days, dumps, restores.
+// spoke's own code moves. The hub's waits are a
+// tenth of the real ones, which tests in their packages pin.
 //
 // # Not
 //
@@ -18,8 +18,8 @@
 //
 // # Trade-offs
 //
-//   - The chapters of the story build on each other and run in order, since a fleet takes
-//     longer to start than a chapter to run.
+//   - The subtests share a fleet and what earlier ones made, because both are expensive. One
+//     that runs alone runs those first that it needs.
 //   - Faults are made on the server's side of the wire: the hub has no way to be given
 //     another network, and gets none for a test.
 package cloud

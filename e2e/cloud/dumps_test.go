@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
@@ -35,8 +36,8 @@ func newBooks(name, schedule string, clusters ...string) *v1.EcommerceApp {
 	return app
 }
 
-// dumped has the shop dumped in the member without a cloud: once well, and once in vain.
-func (s *story) dumped(t *testing.T) {
+// testDump has the shop dumped in the member without a cloud, and begins a dump that fails.
+func (s *suite) testDump(t *testing.T) {
 	good := s.dump(t, shop, local, "dumped")
 	s.awaitCondition(t, good, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 	got := good.Status
@@ -54,47 +55,53 @@ func (s *story) dumped(t *testing.T) {
 	}
 	s.checkDumpJob(t, good)
 
-	failure := ending{1, "pg_dump: error:\n\tno route to host"}
-	s.kubelets[local].goWrong(dumpContainer, failure, failure, failure)
-	bad := s.dump(t, shop, local, "not-dumped")
-	failed := s.awaitCondition(t, bad, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDumpFailed)
-	for _, part := range []string{"BackoffLimitExceeded", "pg_dump: error: no route to host"} {
-		if bad.Status.Phase != v1.BackupFailed || !strings.Contains(failed.Message, part) {
-			t.Errorf("it is %s and says %q, want %q in it", bad.Status.Phase, failed.Message, part)
-		}
-	}
-	s.remove(t, good)
-	s.remove(t, bad)
+	s.Delete(t, good)
 	if job := s.jobOf(t, good); job == nil {
 		t.Error("the Job in the member went with the Backup")
 	}
 	s.noDump(t)
+
+	// The Job controller waits half a minute until it gives up; see testFailedDump.
+	failure := ending{1, "pg_dump: error:\n\tno route to host"}
+	s.kubelets[local].goWrong(dumpContainer, failure, failure, failure)
+	s.failing = s.dump(t, shop, local, "not-dumped")
+}
+
+// testFailedDump looks at the Backup whose Job failed.
+func (s *suite) testFailedDump(t *testing.T) {
+	failed := s.awaitCondition(t, s.failing, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDumpFailed)
+	for _, part := range []string{"BackoffLimitExceeded", "pg_dump: error: no route to host"} {
+		if s.failing.Status.Phase != v1.BackupFailed || !strings.Contains(failed.Message, part) {
+			t.Errorf("it is %s and says %q, want %q in it", s.failing.Status.Phase, failed.Message, part)
+		}
+	}
+	s.Delete(t, s.failing)
 }
 
 // noDump asks for a dump where the CronJob is none of the copy's.
-func (s *story) noDump(t *testing.T) {
+func (s *suite) noDump(t *testing.T) {
 	t.Helper()
 	b := s.dump(t, shop, s.aws().member, "dump-in-a-cloud")
 	s.awaitCondition(t, b, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonCronJobNotFound)
 	if b.Status.Phase != v1.BackupFailed {
 		t.Errorf("the backup is %s, want Failed", b.Status.Phase)
 	}
-	s.remove(t, b)
+	s.Delete(t, b)
 }
 
 // dump asks for a dump.
-func (s *story) dump(t *testing.T, app, member, name string) *v1.Backup {
+func (s *suite) dump(t *testing.T, app, member, name string) *v1.Backup {
 	t.Helper()
 	b := &v1.Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: app}, ClusterRef: v1.ObjectReference{Name: member}, Method: v1.BackupDump},
 	}
-	s.create(t, b)
+	s.Create(t, b)
 	return b
 }
 
 // fileOf reads the file of a dump from the disk of its member.
-func (s *story) fileOf(t *testing.T, member string, dump *v1.DumpFile) []byte {
+func (s *suite) fileOf(t *testing.T, member string, dump *v1.DumpFile) []byte {
 	t.Helper()
 	if dump == nil {
 		t.Fatal("the status says nothing of a dump")
@@ -107,10 +114,10 @@ func (s *story) fileOf(t *testing.T, member string, dump *v1.DumpFile) []byte {
 }
 
 // jobOf returns the Job in the local member that dumps for a Backup, or nil.
-func (s *story) jobOf(t *testing.T, b *v1.Backup) *batchv1.Job {
+func (s *suite) jobOf(t *testing.T, b *v1.Backup) *batchv1.Job {
 	t.Helper()
 	found := &batchv1.JobList{}
-	if err := s.members[local].List(t.Context(), found, client.InNamespace(namespace), client.MatchingLabels{v1.BackupLabel: b.Name}); err != nil {
+	if err := s.Members[local].List(t.Context(), found, client.InNamespace(namespace), client.MatchingLabels{v1.BackupLabel: b.Name}); err != nil {
 		t.Fatal(err)
 	}
 	if len(found.Items) == 0 {
@@ -120,11 +127,11 @@ func (s *story) jobOf(t *testing.T, b *v1.Backup) *batchv1.Job {
 }
 
 // checkDumpJob sees that the Job is the CronJob's, but not bound to it.
-func (s *story) checkDumpJob(t *testing.T, b *v1.Backup) {
+func (s *suite) checkDumpJob(t *testing.T, b *v1.Backup) {
 	t.Helper()
 	from := &batchv1.CronJob{}
 	key := client.ObjectKey{Namespace: namespace, Name: render.DatabaseCronJob(shop)}
-	if err := s.members[local].Get(t.Context(), key, from); err != nil {
+	if err := s.Members[local].Get(t.Context(), key, from); err != nil {
 		t.Fatal(err)
 	}
 	job := s.jobOf(t, b)
@@ -140,11 +147,11 @@ func (s *story) checkDumpJob(t *testing.T, b *v1.Backup) {
 	}
 }
 
-// sent has dumps sent to the buckets of all clouds, one of them not at once.
-func (s *story) sent(t *testing.T) {
+// testSend has dumps sent to the buckets of all clouds, one of them not at once.
+func (s *suite) testSend(t *testing.T) {
 	s.books = newBooks(books, "0 2 1 1 *", "aws-eu", "az-eu", "gcp-eu")
-	s.create(t, s.books)
-	s.awaitRunning(t, s.books, "eu-west-1", "europe-west1", "westeurope")
+	s.Create(t, s.books)
+	s.AwaitRunning(t, s.books, "eu-west-1", "europe-west1", "westeurope")
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		attempts := int32(0)
@@ -185,13 +192,13 @@ func (p *provider) keys(below string) []string {
 	return found
 }
 
-// loaded loads dumps where they were made, from the claim, and where they were not, from
+// testLoad loads dumps where they were made, from the claim, and where they were not, from
 // the bucket of whichever cloud has them.
-func (s *story) loaded(t *testing.T) {
+func (s *suite) testLoad(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		b := &v1.Backup{}
-		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "sent-" + p.account()}, b); err != nil {
+		if err := s.Hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "sent-" + p.account()}, b); err != nil {
 			t.Fatal(err)
 		}
 		here := s.restore(t, "loaded-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: b.Name}})
@@ -202,7 +209,7 @@ func (s *story) loaded(t *testing.T) {
 		again := s.restore(t, "refused-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: b.Name}})
 		s.awaitCondition(t, again, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDatabaseNotEmpty)
 	})
-	s.awaitRunning(t, s.books, "eu-west-1", "europe-west1", "westeurope")
+	s.AwaitRunning(t, s.books, "eu-west-1", "europe-west1", "westeurope")
 	// Each cloud's into another's: who loads them has no account there.
 	next := map[v1.Provider]string{v1.ProviderAWS: "gcp-eu", v1.ProviderGCP: "az-eu", v1.ProviderAzure: "aws-eu"}
 	s.each(t, func(t *testing.T, p *provider) {
@@ -213,7 +220,7 @@ func (s *story) loaded(t *testing.T) {
 		r := s.restore(t, "brought-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-" + p.account()}, ClusterRef: v1.ObjectReference{Name: next[p.name]}, Overwrite: true})
 		s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 		b := &v1.Backup{}
-		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupRef.Name}, b); err != nil {
+		if err := s.Hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupRef.Name}, b); err != nil {
 			t.Fatal(err)
 		}
 		if r.Status.Dump.From != v1.DumpFromBucket || s.kubelets[next[p.name]].books() != b.Status.Dump.SHA256 {
@@ -221,15 +228,15 @@ func (s *story) loaded(t *testing.T) {
 		}
 		s.nothingOf(t, next[p.name], v1.RestoreLabel)
 	})
-	s.awaitRunning(t, s.books, "eu-west-1", "europe-west1", "westeurope")
+	s.AwaitRunning(t, s.books, "eu-west-1", "europe-west1", "westeurope")
 }
 
 // nothingOf checks that what was made in a member to move dumps is gone.
-func (s *story) nothingOf(t *testing.T, member, label string) {
+func (s *suite) nothingOf(t *testing.T, member, label string) {
 	t.Helper()
-	eventually(t, "what was made in "+member+" to be gone", func(ctx context.Context) error {
+	testenv.Eventually(t, "what was made in "+member+" to be gone", func(ctx context.Context) error {
 		for _, list := range movers() {
-			if err := s.members[member].List(ctx, list, client.InNamespace(namespace), client.HasLabels{label}); err != nil {
+			if err := s.Members[member].List(ctx, list, client.InNamespace(namespace), client.HasLabels{label}); err != nil {
 				return err
 			}
 			if left := namesOf(list); len(left) > 0 {
@@ -240,22 +247,22 @@ func (s *story) nothingOf(t *testing.T, member, label string) {
 	})
 }
 
-// unplaced asks for a dump to be loaded where the application is not placed yet.
-func (s *story) unplaced(t *testing.T) {
+// testLoadBeforePlacement asks for a dump to be loaded where the application is not placed yet.
+func (s *suite) testLoadBeforePlacement(t *testing.T) {
 	r := s.restore(t, "unplaced", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-aws"}, ClusterRef: v1.ObjectReference{Name: second}})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonNoDatabase)
-	edit(t, s.hub, s.books, func(app *v1.EcommerceApp) {
+	testenv.Edit(t, s.Hub, s.books, func(app *v1.EcommerceApp) {
 		app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, second)
 	})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 	if s.kubelets[second].books() == "" {
 		t.Error("the database was not loaded")
 	}
-	s.awaitRunning(t, s.books, "eu-west-1", "europe-west1", "us-east-1", "westeurope")
+	s.AwaitRunning(t, s.books, "eu-west-1", "europe-west1", "us-east-1", "westeurope")
 }
 
-// dumpProven starts a database beside the real one and loads a dump into it.
-func (s *story) dumpProven(t *testing.T) {
+// testDumpVerification starts a database beside the real one and loads a dump into it.
+func (s *suite) testDumpVerification(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		before, had := len(p.world.Volumes()), s.kubelets[p.member].books()
@@ -271,19 +278,19 @@ func (s *story) dumpProven(t *testing.T) {
 	})
 }
 
-// dumpFound loses the Backup of a dump on the hub alone, and finds it in the bucket.
-func (s *story) dumpFound(t *testing.T) {
+// testDumpRediscovery loses the Backup of a dump on the hub alone, and finds it in the bucket.
+func (s *suite) testDumpRediscovery(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		lost := &v1.Backup{}
 		key := client.ObjectKey{Namespace: namespace, Name: "sent-" + p.account()}
-		if err := s.hub.Get(t.Context(), key, lost); err != nil {
+		if err := s.Hub.Get(t.Context(), key, lost); err != nil {
 			t.Fatal(err)
 		}
-		s.remove(t, lost.DeepCopy())
+		s.Delete(t, lost.DeepCopy())
 		account := s.rediscover(t, p, "dumps")
 		found := &v1.Backup{}
-		if err := s.hub.Get(t.Context(), key, found); err != nil {
+		if err := s.Hub.Get(t.Context(), key, found); err != nil {
 			t.Fatalf("%v; the hub says: %s", err, account.Status.Rediscovered)
 		}
 		if found.Status.Phase != v1.BackupCompleted || found.Status.Dump == nil || found.Status.Dump.Object == nil || found.Spec.Method != v1.BackupDump {
@@ -294,7 +301,7 @@ func (s *story) dumpFound(t *testing.T) {
 		}
 		r := s.restore(t, "found-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: found.Name}, Overwrite: true})
 		s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
-		s.remove(t, r)
+		s.Delete(t, r)
 
 		// Who does not want it kept any more says so, and nothing is left.
 		prefix := found.Status.Dump.Object.Prefix
@@ -305,13 +312,13 @@ func (s *story) dumpFound(t *testing.T) {
 	})
 }
 
-// followed looks at the Backups of dumps that the schedule made.
-func (s *story) followed(t *testing.T) {
+// testScheduledDumps looks at the Backups of dumps that the schedule made.
+func (s *suite) testScheduledDumps(t *testing.T) {
 	p := s.aws()
 	var made []v1.Backup
-	eventually(t, "a scheduled dump to be sent", func(ctx context.Context) error {
+	testenv.Eventually(t, "a scheduled dump to be sent", func(ctx context.Context) error {
 		list := &v1.BackupList{}
-		if err := s.hub.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1.InstanceLabel: daybook}); err != nil {
+		if err := s.Hub.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1.InstanceLabel: daybook}); err != nil {
 			return err
 		}
 		made = slices.DeleteFunc(list.Items, func(b v1.Backup) bool { return b.Status.Phase != v1.BackupCompleted })
@@ -326,8 +333,8 @@ func (s *story) followed(t *testing.T) {
 			t.Errorf("the backup of scheduledTime %s is of the method %s, its dump %+v; want the Job %s, sent", b.Spec.ScheduledTime, b.Spec.Method, b.Status.Dump, job)
 		}
 	}
-	eventually(t, "the application to say how it is dumped", func(ctx context.Context) error {
-		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(s.daybook), s.daybook); err != nil {
+	testenv.Eventually(t, "the application to say how it is dumped", func(ctx context.Context) error {
+		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(s.daybook), s.daybook); err != nil {
 			return err
 		}
 		for _, entry := range s.daybook.Status.Backups {
@@ -337,5 +344,5 @@ func (s *story) followed(t *testing.T) {
 		}
 		return fmt.Errorf("%+v: %w", s.daybook.Status.Backups, errors.New("it does not say"))
 	})
-	edit(t, s.hub, s.daybook, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
+	testenv.Edit(t, s.Hub, s.daybook, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
 }

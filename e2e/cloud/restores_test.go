@@ -15,20 +15,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/verification"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // restore makes a Restore by hand.
-func (s *stage) restore(t *testing.T, name string, spec v1.RestoreSpec) *v1.Restore {
+func (s *suite) restore(t *testing.T, name string, spec v1.RestoreSpec) *v1.Restore {
 	t.Helper()
 	r := &v1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
-	s.create(t, r)
+	s.Create(t, r)
 	return r
 }
 
-// unrestorable asks for what cannot be.
-func (s *story) unrestorable(t *testing.T) {
+// testImpossibleRestores asks for what cannot be.
+func (s *suite) testImpossibleRestores(t *testing.T) {
 	const plain = "plain-aws"
 	for name, one := range map[string]struct {
 		spec   v1.RestoreSpec
@@ -45,18 +46,18 @@ func (s *story) unrestorable(t *testing.T) {
 			if r.Status.Phase != v1.RestoreFailed {
 				t.Errorf("the restore is %s, want Failed: %s", r.Status.Phase, c.Message)
 			}
-			s.remove(t, r)
+			s.Delete(t, r)
 		})
 	}
 }
 
-// restored puts yesterday's data in the place of today's.
-func (s *story) restored(t *testing.T) {
+// testRestore puts yesterday's data in the place of today's.
+func (s *suite) testRestore(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		old := s.claim(t, p.member)
 		backup := &v1.Backup{}
-		if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "plain-" + p.account()}, backup); err != nil {
+		if err := s.Hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "plain-" + p.account()}, backup); err != nil {
 			t.Fatal(err)
 		}
 		r := s.restore(t, "restored-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, Overwrite: true})
@@ -76,14 +77,14 @@ func (s *story) restored(t *testing.T) {
 		}
 		s.checkPod(t, p.member)
 	})
-	s.awaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "westeurope")
+	s.AwaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "westeurope")
 }
 
 // checkPod checks that the database in a member is ready.
-func (s *story) checkPod(t *testing.T, member string) {
+func (s *suite) checkPod(t *testing.T, member string) {
 	t.Helper()
 	pod := &corev1.Pod{}
-	if err := s.members[member].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: render.DatabasePod(shop)}, pod); err != nil {
+	if err := s.Members[member].Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: render.DatabasePod(shop)}, pod); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range pod.Status.Conditions {
@@ -94,8 +95,8 @@ func (s *story) checkPod(t *testing.T, member string) {
 	t.Errorf("the database in %s is not ready: %v", member, pod.Status.Conditions)
 }
 
-// moved brings the data to another region before the shop comes there.
-func (s *story) moved(t *testing.T) {
+// testRestoreElsewhere brings the data to another region before the shop comes there.
+func (s *suite) testRestoreElsewhere(t *testing.T) {
 	p := s.aws()
 	r := s.restore(t, "moved", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "copied-" + p.account()}, ClusterRef: v1.ObjectReference{Name: second}})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
@@ -105,17 +106,17 @@ func (s *story) moved(t *testing.T) {
 	if claim.Status.Phase != corev1.ClaimBound || !ok || made.Region != p.other {
 		t.Fatalf("the claim is %s, its volume in %s", claim.Status.Phase, made.Region)
 	}
-	if err := gone(t.Context(), s.members[second], &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: shop}}); err != nil {
+	if err := testenv.Gone(t.Context(), s.Members[second], &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: shop}}); err != nil {
 		t.Fatal(err)
 	}
-	edit(t, s.hub, s.app, func(app *v1.EcommerceApp) {
+	testenv.Edit(t, s.Hub, s.app, func(app *v1.EcommerceApp) {
 		app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, second)
 	})
-	s.awaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "us-east-1", "westeurope")
+	s.AwaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "us-east-1", "westeurope")
 	if after := s.claim(t, second); after.UID != claim.UID || after.Spec.VolumeName != pv.Name {
 		t.Errorf("the shop uses the claim %s on %s, want the one that was restored, on %s", after.UID, after.Spec.VolumeName, pv.Name)
 	}
-	eventually(t, "the restored volume to be attached", func(context.Context) error {
+	testenv.Eventually(t, "the restored volume to be attached", func(context.Context) error {
 		if made, _ := p.world.Volume(pv.Spec.CSI.VolumeHandle); !made.Attached {
 			return fmt.Errorf("volume %s: %w", made.ID, errors.New("not attached"))
 		}
@@ -124,8 +125,8 @@ func (s *story) moved(t *testing.T) {
 	s.checkPod(t, second)
 }
 
-// proven restores the newest backup beside the database, and leaves nothing of that behind.
-func (s *story) proven(t *testing.T) {
+// testVerification restores the newest backup beside the database, and leaves nothing of that behind.
+func (s *suite) testVerification(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		before := len(p.world.Volumes())
@@ -140,11 +141,11 @@ func (s *story) proven(t *testing.T) {
 }
 
 // awaitVerified waits until a backup was proven, and everything that took is gone.
-func (s *story) awaitVerified(t *testing.T, r *v1.Restore) {
+func (s *suite) awaitVerified(t *testing.T, r *v1.Restore) {
 	t.Helper()
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
-	eventually(t, "what was made to be taken away", func(ctx context.Context) error {
-		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(r), r); err != nil {
+	testenv.Eventually(t, "what was made to be taken away", func(ctx context.Context) error {
+		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(r), r); err != nil {
 			return err
 		}
 		if r.Status.Phase != v1.RestoreCompleted {
@@ -153,7 +154,7 @@ func (s *story) awaitVerified(t *testing.T, r *v1.Restore) {
 		return nil
 	})
 	backup := &v1.Backup{}
-	if err := s.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupRef.Name}, backup); err != nil {
+	if err := s.Hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupRef.Name}, backup); err != nil {
 		t.Fatal(err)
 	}
 	if backup.Status.LastVerifiedTime == nil {
@@ -162,10 +163,10 @@ func (s *story) awaitVerified(t *testing.T, r *v1.Restore) {
 }
 
 // nothingInDrills checks that nothing is left of databases that were started to prove backups.
-func (s *story) nothingInDrills(t *testing.T, member string) {
+func (s *suite) nothingInDrills(t *testing.T, member string) {
 	t.Helper()
 	for _, list := range append(movers(), &appsv1.StatefulSetList{}) {
-		if err := s.members[member].List(t.Context(), list, client.InNamespace(verification.Namespace)); err != nil {
+		if err := s.Members[member].List(t.Context(), list, client.InNamespace(verification.Namespace)); err != nil {
 			t.Fatal(err)
 		}
 		if left := namesOf(list); len(left) > 0 {
@@ -191,19 +192,19 @@ func namesOf(list client.ObjectList) []string {
 	return names
 }
 
-// foundAgain loses a Backup on the hub alone, and finds it in the cloud.
-func (s *story) foundAgain(t *testing.T) {
+// testRediscovery loses a Backup on the hub alone, and finds it in the cloud.
+func (s *suite) testRediscovery(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		lost := &v1.Backup{}
 		key := client.ObjectKey{Namespace: namespace, Name: "plain-" + p.account()}
-		if err := s.hub.Get(t.Context(), key, lost); err != nil {
+		if err := s.Hub.Get(t.Context(), key, lost); err != nil {
 			t.Fatal(err)
 		}
-		s.remove(t, lost.DeepCopy())
+		s.Delete(t, lost.DeepCopy())
 		account := s.rediscover(t, p, "now")
 		found := &v1.Backup{}
-		if err := s.hub.Get(t.Context(), key, found); err != nil {
+		if err := s.Hub.Get(t.Context(), key, found); err != nil {
 			t.Fatalf("%v; the hub says: %s", err, account.Status.Rediscovered)
 		}
 		ids := func(b *v1.Backup) []string {
@@ -223,17 +224,17 @@ func (s *story) foundAgain(t *testing.T) {
 }
 
 // rediscover asks the hub to look through an account, and waits for its answer.
-func (s *story) rediscover(t *testing.T, p *provider, at string) *v1.CloudAccount {
+func (s *suite) rediscover(t *testing.T, p *provider, at string) *v1.CloudAccount {
 	t.Helper()
 	account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: p.account()}}
-	edit(t, s.hub, account, func(a *v1.CloudAccount) {
+	testenv.Edit(t, s.Hub, account, func(a *v1.CloudAccount) {
 		if a.Annotations == nil {
 			a.Annotations = map[string]string{}
 		}
 		a.Annotations[v1.RediscoverAtAnnotation] = at
 	})
-	eventually(t, "the hub to answer", func(ctx context.Context) error {
-		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
+	testenv.Eventually(t, "the hub to answer", func(ctx context.Context) error {
+		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
 			return err
 		}
 		if account.Status.LastHandledRediscoverAt != at {

@@ -19,16 +19,17 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // foreign is who takes a name of ours before we come.
 const foreign = "somebody.example.com"
 
 // classes are those that a member should have.
-func (s *stage) classes(t *testing.T, member string) (csi.ClassSet, v1.Provider) {
+func (s *suite) classes(t *testing.T, member string) (csi.ClassSet, v1.Provider) {
 	t.Helper()
 	found := &v1.MemberCluster{}
-	if err := s.hub.Get(t.Context(), client.ObjectKey{Name: member}, found); err != nil {
+	if err := s.Hub.Get(t.Context(), client.ObjectKey{Name: member}, found); err != nil {
 		t.Fatal(err)
 	}
 	set, err := csi.Classes(csi.ClusterOf(found))
@@ -39,27 +40,27 @@ func (s *stage) classes(t *testing.T, member string) (csi.ClassSet, v1.Provider)
 }
 
 // usurp takes the name of a class in the second member, before the hub comes.
-func (s *story) usurp(t *testing.T) {
+func (s *suite) usurp(t *testing.T) {
 	t.Helper()
 	set, err := csi.Classes(csi.Cluster{Provider: v1.ProviderAWS, Drivers: []string{csi.DriverEBS}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	taken := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: set.Profiles[2].Class.Name}, Provisioner: foreign}
-	if err := s.members[second].Create(t.Context(), taken); err != nil {
+	if err := s.Members[second].Create(t.Context(), taken); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// provisioned compares the classes of the members with what they should be.
-func (s *story) provisioned(t *testing.T) {
+// testClasses compares the classes of the members with what they should be.
+func (s *suite) testClasses(t *testing.T) {
 	for _, p := range s.providers {
 		member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: p.member}}
 		s.awaitCondition(t, member, v1.ConditionStorageReady, metav1.ConditionTrue, v1.ReasonProvisioned)
 		set, _ := s.classes(t, p.member)
 		for _, want := range set.Profiles {
 			got := &storagev1.StorageClass{}
-			if err := s.members[p.member].Get(t.Context(), client.ObjectKeyFromObject(want.Class), got); err != nil {
+			if err := s.Members[p.member].Get(t.Context(), client.ObjectKeyFromObject(want.Class), got); err != nil {
 				t.Errorf("%s: %v", p.member, err)
 				continue
 			}
@@ -90,9 +91,9 @@ func profileClass(m *v1.MemberCluster, profile v1.StorageProfile) string {
 }
 
 // checkSnapshotClasses looks for the VolumeSnapshotClass where there is the kind.
-func (s *story) checkSnapshotClasses(t *testing.T, member, driver string) {
+func (s *suite) checkSnapshotClasses(t *testing.T, member, driver string) {
 	t.Helper()
-	found, err := snapshotClasses(t.Context(), s.members[member])
+	found, err := snapshotClasses(t.Context(), s.Members[member])
 	if has := member != "gcp-eu"; has && (err != nil || len(found) != 1 || found[0].Object["driver"] != driver) {
 		t.Errorf("%s: the snapshot classes are %v, error %v, want one of %s", member, found, err, driver)
 	} else if !has && err == nil {
@@ -107,14 +108,14 @@ func snapshotClasses(ctx context.Context, c client.Client) ([]unstructured.Unstr
 	return list.Items, err
 }
 
-// defended changes and deletes classes by hand, and takes a name away.
-func (s *story) defended(t *testing.T) {
+// testClassDrift changes and deletes classes by hand, and takes a name away.
+func (s *suite) testClassDrift(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		c, key := s.members[p.member], client.ObjectKeyFromObject(first(s.classes(t, p.member)).Profiles[0].Class)
+		c, key := s.Members[p.member], client.ObjectKeyFromObject(first(s.classes(t, p.member)).Profiles[0].Class)
 		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}
-		edit(t, c, class, func(class *storagev1.StorageClass) { class.AllowVolumeExpansion = new(false) })
-		eventually(t, "the class to be put right", func(ctx context.Context) error {
+		testenv.Edit(t, c, class, func(class *storagev1.StorageClass) { class.AllowVolumeExpansion = new(false) })
+		testenv.Eventually(t, "the class to be put right", func(ctx context.Context) error {
 			if err := c.Get(ctx, key, class); err != nil {
 				return err
 			}
@@ -126,24 +127,24 @@ func (s *story) defended(t *testing.T) {
 		if err := c.Delete(t.Context(), class); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the class to be made again", func(ctx context.Context) error { return c.Get(ctx, key, class) })
+		testenv.Eventually(t, "the class to be made again", func(ctx context.Context) error { return c.Get(ctx, key, class) })
 	})
 	t.Run("a name that is taken", func(t *testing.T) {
 		member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: second}}
 		condition := s.awaitCondition(t, member, v1.ConditionStorageReady, metav1.ConditionFalse, v1.ReasonConflict)
 		taken := &storagev1.StorageClass{}
 		key := client.ObjectKeyFromObject(first(s.classes(t, second)).Profiles[2].Class)
-		if err := s.members[second].Get(t.Context(), key, taken); err != nil {
+		if err := s.Members[second].Get(t.Context(), key, taken); err != nil {
 			t.Fatal(err)
 		}
 		if taken.Provisioner != foreign || len(taken.Labels) > 0 || !strings.Contains(condition.Message, key.Name) {
 			t.Errorf("the class of somebody else is of %q with labels %v; the condition says %q", taken.Provisioner, taken.Labels, condition.Message)
 		}
-		if err := s.members[second].Delete(t.Context(), taken); err != nil {
+		if err := s.Members[second].Delete(t.Context(), taken); err != nil {
 			t.Fatal(err)
 		}
 		// Nobody watches what is not ours: a change of the member is cause to look.
-		edit(t, s.hub, member, func(m *v1.MemberCluster) { metav1.SetMetaDataAnnotation(&m.ObjectMeta, "example.com/look", "again") })
+		testenv.Edit(t, s.Hub, member, func(m *v1.MemberCluster) { metav1.SetMetaDataAnnotation(&m.ObjectMeta, "example.com/look", "again") })
 		s.awaitCondition(t, member, v1.ConditionStorageReady, metav1.ConditionTrue, v1.ReasonProvisioned)
 	})
 }
@@ -151,27 +152,27 @@ func (s *story) defended(t *testing.T) {
 func first[A, B any](a A, _ B) A { return a }
 
 // grown gives the shop larger volumes.
-func (s *story) grown(t *testing.T) {
+func (s *suite) grown(t *testing.T) {
 	t.Helper()
-	edit(t, s.hub, s.app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = storage })
+	testenv.Edit(t, s.Hub, s.app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = storage })
 	want := resource.MustParse(storage)
 	for _, p := range s.providers {
 		handle := s.volume(t, p.member, s.claim(t, p.member).Spec.VolumeName).Spec.CSI.VolumeHandle
-		eventually(t, "the volume in "+p.member+" to grow", func(context.Context) error {
+		testenv.Eventually(t, "the volume in "+p.member+" to grow", func(context.Context) error {
 			if made, _ := p.world.Volume(handle); made.SizeBytes != want.Value() {
 				return fmt.Errorf("it has %d bytes, want %d", made.SizeBytes, want.Value())
 			}
 			return nil
 		})
 	}
-	s.awaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "westeurope")
+	s.AwaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "westeurope")
 }
 
-// placed sees a shop's claims bound to volumes of the clouds.
-func (s *story) placed(t *testing.T) {
+// testClaims sees a shop's claims bound to volumes of the clouds.
+func (s *suite) testClaims(t *testing.T) {
 	s.app = newShop(shop, "aws-eu", "az-eu", "gcp-eu", "local-1")
-	s.create(t, s.app)
-	s.awaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "westeurope")
+	s.Create(t, s.app)
+	s.AwaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "westeurope")
 	kinds := map[v1.Provider]fake.Volume{
 		v1.ProviderAWS:   {Type: "gp3", IOPS: 6000, Throughput: 250},
 		v1.ProviderGCP:   {Type: "pd-ssd"},
@@ -190,7 +191,7 @@ func (s *story) placed(t *testing.T) {
 		if diff := cmp.Diff(kinds[p.name], got, cmp.AllowUnexported(fake.Volume{})); !ok || diff != "" {
 			t.Errorf("%s: the volume in the cloud is there: %t (-want +got):\n%s", p.member, ok, diff)
 		}
-		eventually(t, "the volume in "+p.member+" to be attached", func(context.Context) error {
+		testenv.Eventually(t, "the volume in "+p.member+" to be attached", func(context.Context) error {
 			if made, _ := p.world.Volume(pv.Spec.CSI.VolumeHandle); !made.Attached {
 				return fmt.Errorf("volume %s is not", made.ID)
 			}

@@ -4,7 +4,7 @@
 // logs of a fleet, Log is where hubs in a test write to, Probe asks a process how it
 // is, and the rest reads the status of applications.
 //
-// Not: nothing waits, and nothing is started; see package fleettest.
+// Not: nothing is started, and no state is waited for; see packages fleettest and testenv.
 //
 // Trade-offs: what only one suite looks at stays in that suite.
 package framework

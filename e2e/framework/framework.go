@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -79,6 +80,15 @@ func (m Marks) Since(t testing.TB, c *fleet.Cluster) audit.Log {
 		t.Fatal(err)
 	}
 	return log
+}
+
+// Pause blocks for a time in which nothing is to happen.
+func Pause(t testing.TB, d time.Duration) {
+	t.Helper()
+	select {
+	case <-t.Context().Done():
+	case <-time.After(d):
+	}
 }
 
 // Probe asks a process and returns the status code of its answer.

@@ -40,8 +40,18 @@ func Region(status *v1.EcommerceAppStatus, name string) v1.RegionStatus {
 	return status.Regions[i]
 }
 
-// Runs returns nil if an application runs in these regions and in no others.
-func Runs(status *v1.EcommerceAppStatus, regions ...string) error {
+// Runs returns nil if an application runs at its current generation, everywhere, in these
+// regions and in no others.
+func Runs(app *v1.EcommerceApp, regions ...string) error {
+	status := &app.Status
+	if status.ObservedGeneration != app.Generation {
+		return fmt.Errorf("generation %d, of which %d is observed: %w", app.Generation, status.ObservedGeneration, errNotRunning)
+	}
+	for _, c := range status.Clusters {
+		if c.AppliedGeneration != app.Generation {
+			return fmt.Errorf("generation %d, of which %s has %d: %w", app.Generation, c.Name, c.AppliedGeneration, errNotRunning)
+		}
+	}
 	if status.Phase != v1.PhaseRunning || Condition(status.Conditions, v1.ConditionReady).Status != metav1.ConditionTrue {
 		return errNotRunning
 	}

@@ -3,9 +3,8 @@
 // # What
 //
 // The hub runs in the test's process, composed as in cmd/hub, with the permissions
-// that config/rbac ships and nothing more. One fleet of a hub and three members
-// lives through one long story: creation, restart, edits, moves, outages, detachment,
-// deletion. What the hub wrote, and how often, is read from the audit logs.
+// that config/rbac ships and nothing more. Its waits are a tenth of the real ones, which
+// tests in their packages pin. What the hub wrote, and how often, is read from the audit logs.
 //
 // # Not
 //
@@ -13,6 +12,6 @@
 //
 // # Trade-offs
 //
-// The chapters of the story build on each other and run in order, since a fleet
-// takes longer to start than a chapter to run. Each says what it needs of the former.
+// The subtests share a fleet and a shop, because these take longer to start than most
+// subtests to run. Each creates the shop where it is missing, and so runs alone.
 package hub

@@ -14,63 +14,61 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // TestInventory is about copies that the status of no application lists. Nothing runs in
 // the members: the copies are enough.
 func TestInventory(t *testing.T) {
-	s := newStage(t, fleet.ClusterSpec{Name: "eu-1"}, fleet.ClusterSpec{Name: "us-1"})
-	s.start(t)
-	for name := range s.members {
-		s.register(t, name)
-	}
-	s.awaitMembers(t, "eu-1", "us-1")
-	t.Run("a deletion without an inventory waits for who may hold a copy", s.deletedWithoutInventory)
-	t.Run("an inventory that was wiped during an outage is recovered", s.recovered)
-	t.Run("a new application does not wait for who cannot hold a copy", s.createdDuringOutage)
-	t.Run("orphans are counted and left alone", s.orphans)
+	// Outages are known sooner than by default: several follow each other here.
+	health := v1.Health{ProbePeriodSeconds: new(int32(1)), FailureThreshold: new(int32(2)), SuccessThreshold: new(int32(1))}
+	s := newSuite(t, health, fleet.ClusterSpec{Name: "eu-1"}, fleet.ClusterSpec{Name: "us-1"})
+	t.Run("deletion without an inventory waits for members that may hold a copy", s.testDeletionWithoutInventory)
+	t.Run("inventory that was wiped during an outage is recovered", s.testInventoryRecovery)
+	t.Run("new application does not wait for members without a copy", s.testCreationDuringOutage)
+	t.Run("orphans are counted and kept", s.testOrphans)
 }
 
-// deletedWithoutInventory deletes an application whose status was wiped while a member
+// testDeletionWithoutInventory deletes an application whose status was wiped while a member
 // does not answer.
-func (s *stage) deletedWithoutInventory(t *testing.T) {
+func (s *suite) testDeletionWithoutInventory(t *testing.T) {
 	app := small("deleted")
-	s.create(t, app)
+	s.Create(t, app)
 	s.awaitCopies(t, app, "eu-1", "us-1")
 	s.freeze(t, "us-1")
 	s.wipe(t, app)
-	if err := s.hub.Delete(t.Context(), app); err != nil {
+	if err := s.Hub.Delete(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitHeld(t, app, "us-1")
-	if err := gone(t.Context(), s.members["eu-1"], app.DeepCopy()); err != nil {
+	if err := testenv.Gone(t.Context(), s.Members["eu-1"], app.DeepCopy()); err != nil {
 		t.Errorf("eu-1: %v", err)
 	}
 	s.thaw(t, "us-1")
 	s.awaitGone(t, app, "us-1")
 }
 
-// recovered wipes the status of an application that runs only where nobody answers, and
+// testInventoryRecovery wipes the status of an application that runs only where nobody answers, and
 // lets the hub write another before it is deleted.
-func (s *stage) recovered(t *testing.T) {
+func (s *suite) testInventoryRecovery(t *testing.T) {
 	app := small("recovered", "us-1")
-	s.create(t, app)
+	s.Create(t, app)
 	s.awaitCopies(t, app, "us-1")
 	s.freeze(t, "us-1")
-	s.await(t, app, "us-1 to be stale", func(status *v1.EcommerceAppStatus) error {
+	s.AwaitApp(t, app, "us-1 to be stale", func(status *v1.EcommerceAppStatus) error {
 		if !framework.Cluster(status, "us-1").Stale {
 			return errors.New("not yet")
 		}
 		return nil
 	})
 	s.wipe(t, app)
-	s.await(t, app, "the inventory to list us-1 again", func(status *v1.EcommerceAppStatus) error {
+	s.AwaitApp(t, app, "the inventory to list us-1 again", func(status *v1.EcommerceAppStatus) error {
 		if c := framework.Cluster(status, "us-1"); !c.Stale || c.Phase != v1.PhaseUnknown || status.Phase != v1.PhaseUnknown {
 			return fmt.Errorf("us-1 is %+v", c)
 		}
 		return nil
 	})
-	if err := s.hub.Delete(t.Context(), app); err != nil {
+	if err := s.Hub.Delete(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitHeld(t, app, "us-1")
@@ -78,13 +76,13 @@ func (s *stage) recovered(t *testing.T) {
 	s.awaitGone(t, app, "us-1")
 }
 
-// createdDuringOutage makes and deletes an application while a member is known to be
+// testCreationDuringOutage makes and deletes an application while a member is known to be
 // out of reach.
-func (s *stage) createdDuringOutage(t *testing.T) {
+func (s *suite) testCreationDuringOutage(t *testing.T) {
 	s.freeze(t, "us-1")
-	eventually(t, "us-1 to be lost", func(ctx context.Context) error {
+	testenv.Eventually(t, "us-1 to be lost", func(ctx context.Context) error {
 		m := &v1.MemberCluster{}
-		if err := s.hub.Get(ctx, client.ObjectKey{Name: "us-1"}, m); err != nil {
+		if err := s.Hub.Get(ctx, client.ObjectKey{Name: "us-1"}, m); err != nil {
 			return err
 		}
 		if c := framework.Condition(m.Status.Conditions, v1.ConditionReady); c.Status == metav1.ConditionTrue {
@@ -93,49 +91,49 @@ func (s *stage) createdDuringOutage(t *testing.T) {
 		return nil
 	})
 	app := small("new")
-	s.create(t, app)
+	s.Create(t, app)
 	s.awaitCopies(t, app, "eu-1")
-	if err := s.hub.Delete(t.Context(), app); err != nil {
+	if err := s.Hub.Delete(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the application to be gone", func(ctx context.Context) error { return gone(ctx, s.hub, app) })
+	testenv.Eventually(t, "the application to be gone", func(ctx context.Context) error { return testenv.Gone(ctx, s.Hub, app) })
 	s.thaw(t, "us-1")
-	s.awaitMembers(t, "us-1")
+	s.AwaitMembers(t, "us-1")
 }
 
-func (s *stage) freeze(t *testing.T, member string) {
+func (s *suite) freeze(t *testing.T, member string) {
 	t.Helper()
-	if err := s.fleet.Member(member).Freeze(t.Context(), fleet.APIServer); err != nil {
+	if err := s.Fleet.Member(member).Freeze(t.Context(), fleet.APIServer); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *stage) thaw(t *testing.T, member string) {
+func (s *suite) thaw(t *testing.T, member string) {
 	t.Helper()
-	if err := s.fleet.Member(member).Thaw(t.Context(), fleet.APIServer); err != nil {
+	if err := s.Fleet.Member(member).Thaw(t.Context(), fleet.APIServer); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // wipe takes the status of an application away, by hand.
-func (s *stage) wipe(t *testing.T, app *v1.EcommerceApp) {
+func (s *suite) wipe(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	fleettest.Eventually(t, "the status to be wiped", func(ctx context.Context) error {
-		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
+		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
 			return err
 		}
 		app.Status = v1.EcommerceAppStatus{}
-		return s.hub.Status().Update(ctx, app)
+		return s.Hub.Status().Update(ctx, app)
 	})
 }
 
 // awaitCopies waits until members hold the copies of an application.
-func (s *stage) awaitCopies(t *testing.T, app *v1.EcommerceApp, members ...string) {
+func (s *suite) awaitCopies(t *testing.T, app *v1.EcommerceApp, members ...string) {
 	t.Helper()
-	eventually(t, "the copies of "+app.Name, func(ctx context.Context) error {
+	testenv.Eventually(t, "the copies of "+app.Name, func(ctx context.Context) error {
 		for _, name := range members {
 			copied := &v1.EcommerceApp{}
-			if err := s.members[name].Get(ctx, client.ObjectKeyFromObject(app), copied); err != nil {
+			if err := s.Members[name].Get(ctx, client.ObjectKeyFromObject(app), copied); err != nil {
 				return err
 			}
 			if got := copied.Annotations[v1.HubAppUIDAnnotation]; got != string(app.UID) {
@@ -147,9 +145,9 @@ func (s *stage) awaitCopies(t *testing.T, app *v1.EcommerceApp, members ...strin
 }
 
 // awaitHeld waits until a deletion waits for a member alone, and says so.
-func (s *stage) awaitHeld(t *testing.T, app *v1.EcommerceApp, member string) {
+func (s *suite) awaitHeld(t *testing.T, app *v1.EcommerceApp, member string) {
 	t.Helper()
-	s.await(t, app, "the deletion to wait for "+member, func(status *v1.EcommerceAppStatus) error {
+	s.AwaitApp(t, app, "the deletion to wait for "+member, func(status *v1.EcommerceAppStatus) error {
 		ready := framework.Condition(status.Conditions, v1.ConditionReady)
 		if status.Phase != v1.PhaseDeleting || len(status.Clusters) != 1 || !framework.Cluster(status, member).Stale ||
 			ready.Reason != v1.ReasonClusterUnreachable || !strings.Contains(ready.Message, member) {
@@ -160,9 +158,9 @@ func (s *stage) awaitHeld(t *testing.T, app *v1.EcommerceApp, member string) {
 }
 
 // awaitGone waits until neither the hub nor a member has an application.
-func (s *stage) awaitGone(t *testing.T, app *v1.EcommerceApp, member string) {
+func (s *suite) awaitGone(t *testing.T, app *v1.EcommerceApp, member string) {
 	t.Helper()
-	eventually(t, app.Name+" to be gone", func(ctx context.Context) error {
-		return errors.Join(gone(ctx, s.hub, app), gone(ctx, s.members[member], app.DeepCopy()))
+	testenv.Eventually(t, app.Name+" to be gone", func(ctx context.Context) error {
+		return errors.Join(testenv.Gone(ctx, s.Hub, app), testenv.Gone(ctx, s.Members[member], app.DeepCopy()))
 	})
 }

@@ -10,51 +10,52 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
-// orphans makes copies in a member by hand that belong to no application.
-func (s *stage) orphans(t *testing.T) {
+// testOrphans makes copies in a member by hand that belong to no application.
+func (s *suite) testOrphans(t *testing.T) {
 	s.orphan(t, "one")
 	s.awaitOrphans(t, 1)
-	s.stop()
+	s.StopHub()
 	two := s.orphan(t, "two")
-	s.start(t)
+	s.StartHub(t)
 	s.awaitOrphans(t, 2)
-	if err := s.members["eu-1"].Delete(t.Context(), two); err != nil {
+	if err := s.Members["eu-1"].Delete(t.Context(), two); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitOrphans(t, 1)
 	// An application of its name takes an orphan over.
 	app := small("one", "eu-1")
-	s.create(t, app)
+	s.Create(t, app)
 	s.awaitOrphans(t, 0)
 	s.awaitCopies(t, app, "eu-1")
-	if err := s.hub.Delete(t.Context(), app); err != nil {
+	if err := s.Hub.Delete(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitGone(t, app, "eu-1")
 }
 
-func (s *stage) orphan(t *testing.T, name string) *v1.EcommerceApp {
+func (s *suite) orphan(t *testing.T, name string) *v1.EcommerceApp {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "small"}}
-	if err := client.IgnoreAlreadyExists(s.members["eu-1"].Create(t.Context(), namespace)); err != nil {
+	if err := client.IgnoreAlreadyExists(s.Members["eu-1"].Create(t.Context(), namespace)); err != nil {
 		t.Fatal(err)
 	}
 	app := small(name)
 	app.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedBy}
 	app.Annotations = map[string]string{v1.HubAppUIDAnnotation: "that-of-nobody"}
-	if err := s.members["eu-1"].Create(t.Context(), app); err != nil {
+	if err := s.Members["eu-1"].Create(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
 	return app
 }
 
-func (s *stage) awaitOrphans(t *testing.T, want int32) {
+func (s *suite) awaitOrphans(t *testing.T, want int32) {
 	t.Helper()
-	eventually(t, "eu-1 to count orphans", func(ctx context.Context) error {
+	testenv.Eventually(t, "eu-1 to count orphans", func(ctx context.Context) error {
 		m := &v1.MemberCluster{}
-		if err := s.hub.Get(ctx, client.ObjectKey{Name: "eu-1"}, m); err != nil {
+		if err := s.Hub.Get(ctx, client.ObjectKey{Name: "eu-1"}, m); err != nil {
 			return err
 		}
 		if got := m.Status.OrphanCount; got != want {

@@ -15,21 +15,28 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // detection is how soon a member that stopped answering must be known to have.
 const detection = 40 * time.Second
 
-// lost freezes one member and kills another, edits the shop meanwhile, and lets
+// testOutage freezes one member and kills another, edits the shop meanwhile, and lets
 // both return.
-func (s *story) lost(t *testing.T) {
-	usAPI, asiaAPI := s.fleet.Member("us-1"), s.fleet.Member("asia-1")
+func (s *suite) testOutage(t *testing.T) {
+	usAPI, asiaAPI := s.Fleet.Member("us-1"), s.Fleet.Member("asia-1")
 	if err := errors.Join(usAPI.Freeze(t.Context(), fleet.APIServer), asiaAPI.Kill(t.Context(), fleet.APIServer)); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // Where the test ends early, the next ones need both.
+		ctx := context.WithoutCancel(t.Context())
+		if err := errors.Join(usAPI.Thaw(ctx, fleet.APIServer), asiaAPI.Restart(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
 	began := time.Now()
 	fleettest.Within(t, detection, "both regions to be Unknown", func(ctx context.Context) error {
-		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(s.shop), s.shop); err != nil {
+		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(s.shop), s.shop); err != nil {
 			return err
 		}
 		for _, name := range []string{us, asia} {
@@ -44,10 +51,10 @@ func (s *story) lost(t *testing.T) {
 
 	// A change that needs nobody in the members but us: their own controllers take
 	// long to recover from such an outage.
-	s.edit(t, s.shop, func(app *v1.EcommerceApp) {
+	testenv.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) {
 		app.Spec.Ingress.Annotations = map[string]string{"example.com/edited": "meanwhile"}
 	})
-	s.await(t, s.shop, "the edit to reach the member that works", func(status *v1.EcommerceAppStatus) error {
+	s.AwaitApp(t, s.shop, "the edit to reach the member that works", func(status *v1.EcommerceAppStatus) error {
 		if c := framework.Cluster(status, "eu-1"); !c.Ready || c.AppliedGeneration != s.shop.Generation {
 			return fmt.Errorf("eu-1 is at generation %d", c.AppliedGeneration)
 		}
@@ -56,7 +63,7 @@ func (s *story) lost(t *testing.T) {
 	if err := errors.Join(usAPI.Thaw(t.Context(), fleet.APIServer), asiaAPI.Restart(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	s.awaitRunning(t, s.shop, eu, asia, us)
+	s.AwaitRunning(t, s.shop, eu, asia, us)
 	for _, c := range s.shop.Status.Clusters {
 		if c.Stale || c.AppliedGeneration != s.shop.Generation {
 			t.Errorf("%s did not catch up: %+v", c.Name, c)
@@ -66,7 +73,7 @@ func (s *story) lost(t *testing.T) {
 
 // checkLost checks what the status says about two members that are lost and one
 // that works.
-func (s *story) checkLost(t *testing.T, began time.Time) {
+func (s *suite) checkLost(t *testing.T, began time.Time) {
 	t.Helper()
 	status := &s.shop.Status
 	if r := framework.Region(status, eu); r.Phase != v1.PhaseRunning || r.ReadyClusters != 1 {
@@ -83,17 +90,17 @@ func (s *story) checkLost(t *testing.T, began time.Time) {
 	}
 }
 
-// deleted deletes the shop while one member does not answer.
-func (s *story) deleted(t *testing.T) {
-	before := s.mark(t)
-	frozen := s.fleet.Member("us-1")
+// testDeletion deletes the shop while one member does not answer.
+func (s *suite) testDeletion(t *testing.T) {
+	before := s.Mark(t)
+	frozen := s.Fleet.Member("us-1")
 	if err := frozen.Freeze(t.Context(), fleet.APIServer); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.hub.Delete(t.Context(), s.shop); err != nil {
+	if err := s.Hub.Delete(t.Context(), s.shop); err != nil {
 		t.Fatal(err)
 	}
-	s.await(t, s.shop, "the deletion to wait for us-1 alone", func(status *v1.EcommerceAppStatus) error {
+	s.AwaitApp(t, s.shop, "the deletion to wait for us-1 alone", func(status *v1.EcommerceAppStatus) error {
 		c := framework.Cluster(status, "us-1")
 		ready := framework.Condition(status.Conditions, v1.ConditionReady)
 		if status.Phase != v1.PhaseDeleting || len(status.Clusters) != 1 || !c.Stale ||
@@ -105,18 +112,18 @@ func (s *story) deleted(t *testing.T) {
 	copied := &v1.EcommerceApp{}
 	copied.Namespace, copied.Name = s.shop.Namespace, s.shop.Name
 	for _, name := range []string{"asia-1", "eu-1"} {
-		if err := gone(t.Context(), s.members[name], copied.DeepCopy()); err != nil {
+		if err := testenv.Gone(t.Context(), s.Members[name], copied.DeepCopy()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		checkOrder(t, name, s.since(t, before, s.fleet.Member(name)))
+		checkOrder(t, name, s.Since(t, before, s.Fleet.Member(name)))
 	}
 	if err := frozen.Thaw(t.Context(), fleet.APIServer); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the shop to be gone", func(ctx context.Context) error {
-		return errors.Join(gone(ctx, s.hub, s.shop), gone(ctx, s.members["us-1"], copied.DeepCopy()))
+	testenv.Eventually(t, "the shop to be gone", func(ctx context.Context) error {
+		return errors.Join(testenv.Gone(ctx, s.Hub, s.shop), testenv.Gone(ctx, s.Members["us-1"], copied.DeepCopy()))
 	})
-	checkOrder(t, "us-1", s.since(t, before, frozen))
+	checkOrder(t, "us-1", s.Since(t, before, frozen))
 }
 
 // checkOrder checks that a shop was taken down from the outside in.

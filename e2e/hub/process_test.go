@@ -23,6 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	shared "github.com/shopfleet/shopfleet/spoke/operator"
 )
@@ -35,12 +36,12 @@ func TestProcess(t *testing.T) {
 	}
 	p := &process{fleet: f, hub: framework.Admin(t, f.Hub()), address: freeAddress(t)}
 	p.kubeconfig = filepath.Join(t.TempDir(), "hub.kubeconfig")
-	if err := os.WriteFile(p.kubeconfig, serviceAccount(t, f.Hub()), 0o600); err != nil {
+	if err := os.WriteFile(p.kubeconfig, testenv.Kubeconfig(t, f.Hub()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("it waits for the kinds and then works", p.waitsForKinds)
-	t.Run("it ends with an error when it loses the lease", p.losesLease)
-	t.Run("the binary ends well when it is told to", p.endsOnSignal)
+	t.Run("waits for the kinds", p.waitsForKinds)
+	t.Run("exits with an error when it loses the lease", p.losesLease)
+	t.Run("binary exits cleanly on SIGTERM", p.endsOnSignal)
 }
 
 type process struct {
@@ -73,7 +74,7 @@ func (p *process) probe(ctx context.Context, path string) (int, error) {
 
 func (p *process) awaitProbe(t *testing.T, path string, want int) {
 	t.Helper()
-	eventually(t, path, func(ctx context.Context) error {
+	testenv.Eventually(t, path, func(ctx context.Context) error {
 		if got, err := p.probe(ctx, path); err != nil || got != want {
 			return fmt.Errorf("answers %d (%w), want %d", got, err, want)
 		}
@@ -91,10 +92,10 @@ func (p *process) waitsForKinds(t *testing.T) {
 	}
 	p.awaitProbe(t, "/readyz", http.StatusOK)
 
-	s := &stage{fleet: p.fleet, hub: p.hub}
+	s := &testenv.Environment{Fleet: p.fleet, Hub: p.hub}
 	app := small("waiting")
-	s.create(t, app)
-	s.await(t, app, "the hub to say that there is no cluster", func(status *v1.EcommerceAppStatus) error {
+	s.Create(t, app)
+	s.AwaitApp(t, app, "the hub to say that there is no cluster", func(status *v1.EcommerceAppStatus) error {
 		placed := framework.Condition(status.Conditions, v1.ConditionPlaced)
 		if status.Phase != v1.PhasePending || placed.Status != metav1.ConditionFalse || placed.Reason != v1.ReasonNoReadyCluster {
 			return fmt.Errorf("placed is %+v", placed)
@@ -104,7 +105,7 @@ func (p *process) waitsForKinds(t *testing.T) {
 	if err := p.hub.Delete(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it to be gone", func(ctx context.Context) error { return gone(ctx, p.hub, app) })
+	testenv.Eventually(t, "it to be gone", func(ctx context.Context) error { return testenv.Gone(ctx, p.hub, app) })
 
 	stop()
 	if err := <-ended; err != nil {
@@ -138,9 +139,9 @@ func (p *process) held(ctx context.Context, want bool) error {
 func (p *process) losesLease(t *testing.T) {
 	stop, ended := p.run(t)
 	defer stop()
-	eventually(t, "the hub to lead", func(ctx context.Context) error { return p.held(ctx, true) })
+	testenv.Eventually(t, "the hub to lead", func(ctx context.Context) error { return p.held(ctx, true) })
 	// The leader renews all the time, so that taking the lease may take a few tries.
-	eventually(t, "the lease to be taken", func(ctx context.Context) error {
+	testenv.Eventually(t, "the lease to be taken", func(ctx context.Context) error {
 		lease, err := p.lease(ctx)
 		if err != nil {
 			return err

@@ -140,6 +140,11 @@ func (l Log) Of(resource string) Log {
 	return l.Where(func(e Event) bool { return e.Resource == resource })
 }
 
+// Except returns the requests for other resources, in their plurals and without groups.
+func (l Log) Except(resources ...string) Log {
+	return l.Where(func(e Event) bool { return !slices.Contains(resources, e.Resource) })
+}
+
 // In returns the requests for objects in the namespace.
 func (l Log) In(namespace string) Log {
 	return l.Where(func(e Event) bool { return e.Namespace == namespace })

@@ -10,28 +10,28 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// quietPeriod is for how long nothing is done: longer than any wait of a controller
-// that has something to do.
-const quietPeriod = time.Minute
-
-// settling is how long nothing must have been written before quietPeriod begins: what
-// chapters before caused is none of this one's business. So often it is waited for.
 const (
-	settling  = 10 * time.Second
-	settlings = 24
+	// longestWait bounds all waits of the hub, resyncs included. It adds up to 30 % by
+	// chance.
+	longestWait = 10 * time.Second
+	// quietPeriod is how long nothing may be written: everything that waits has looked
+	// again by then.
+	quietPeriod = 15 * time.Second
+	// settling is how long nothing must have been written before quietPeriod begins, so
+	// that what earlier subtests caused does not count; settlings is how often that is
+	// tried.
+	settling  = 5 * time.Second
+	settlings = 48
 )
 
-// quiet sees that neither clusters nor clouds are written to while nothing happens.
-func (s *story) quiet(t *testing.T) {
+// testIdle sees that neither clusters nor clouds are written to while nothing happens.
+func (s *suite) testIdle(t *testing.T) {
 	s.settle(t)
-	before, asked := framework.Mark(t, s.fleet), map[string]int{}
+	before, asked := framework.Mark(t, s.Fleet), map[string]int{}
 	for _, p := range s.providers {
 		asked[p.account()] = p.changes()
 	}
-	select {
-	case <-t.Context().Done():
-	case <-time.After(quietPeriod):
-	}
+	framework.Pause(t, quietPeriod)
 	if writes := s.written(t, before); writes != "" {
 		t.Errorf("written while nothing happened: %s", writes)
 	}
@@ -42,15 +42,12 @@ func (s *story) quiet(t *testing.T) {
 	}
 }
 
-// settle waits for the last writes of the chapters before.
-func (s *story) settle(t *testing.T) {
+// settle blocks until the last writes of earlier subtests.
+func (s *suite) settle(t *testing.T) {
 	t.Helper()
 	for range settlings { // After the last, quiet says what is still written.
-		before := framework.Mark(t, s.fleet)
-		select {
-		case <-t.Context().Done():
-		case <-time.After(settling):
-		}
+		before := framework.Mark(t, s.Fleet)
+		framework.Pause(t, settling)
 		if writes := s.written(t, before); writes == "" {
 			return
 		}
@@ -58,10 +55,10 @@ func (s *story) settle(t *testing.T) {
 }
 
 // written says what the hub has written since a mark.
-func (s *story) written(t *testing.T, since framework.Marks) string {
+func (s *suite) written(t *testing.T, since framework.Marks) string {
 	t.Helper()
 	var all strings.Builder
-	for _, c := range s.fleet.Clusters() {
+	for _, c := range s.Fleet.Clusters() {
 		if writes := since.Since(t, c).ByServiceAccount(config.Namespace, config.HubServiceAccount).Writes(); len(writes) > 0 {
 			fmt.Fprintf(&all, "%s:\n%s\n", c.Name(), writes)
 		}

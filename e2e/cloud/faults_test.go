@@ -13,10 +13,11 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
-// lost loses the answers to requests that were heard.
-func (s *story) lost(t *testing.T) {
+// testLostResponse loses the answers to requests that were heard.
+func (s *suite) testLostResponse(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		p.script.Add(
@@ -35,8 +36,8 @@ func (s *story) lost(t *testing.T) {
 	})
 }
 
-// throttled lets the providers ask to wait, for as long as it takes people to see it.
-func (s *story) throttled(t *testing.T) {
+// testThrottling lets the providers ask to wait, for as long as it takes people to see it.
+func (s *suite) testThrottling(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		p.script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Times: -1, Kind: faults.Refuse, Answer: p.throttled})
@@ -52,8 +53,8 @@ func (s *story) throttled(t *testing.T) {
 	})
 }
 
-// failed lets snapshots fail after they were accepted.
-func (s *story) failed(t *testing.T) {
+// testFailedSnapshot lets snapshots fail after they were accepted.
+func (s *suite) testFailedSnapshot(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		p.world.FailNext("an internal error has occurred")
@@ -65,16 +66,16 @@ func (s *story) failed(t *testing.T) {
 	})
 }
 
-// restarted ends the hub while snapshots are made.
-func (s *story) restarted(t *testing.T) {
+// testRestart ends the hub while snapshots are made.
+func (s *suite) testRestart(t *testing.T) {
 	backups, before := map[string]*v1.Backup{}, map[string]int{}
 	for _, p := range s.providers {
 		p.world.SetPace(fake.Pace{Taken: time.Hour, Ready: 2 * time.Hour})
 		before[p.account()] = p.script.Count(faults.OpCreateSnapshot)
 		b := s.backup(t, p, "interrupted")
 		backups[p.account()] = b
-		eventually(t, b.Name+" to be under way", func(ctx context.Context) error {
-			if err := s.hub.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+		testenv.Eventually(t, b.Name+" to be under way", func(ctx context.Context) error {
+			if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
 				return err
 			}
 			if len(b.Status.Snapshots) == 0 || b.Status.Snapshots[0].ID == "" {
@@ -83,8 +84,8 @@ func (s *story) restarted(t *testing.T) {
 			return nil
 		})
 	}
-	s.stop()
-	s.start(t)
+	s.StopHub()
+	s.StartHub(t)
 	for _, p := range s.providers {
 		p.world.SetPace(fake.Pace{})
 	}
@@ -99,8 +100,8 @@ func (s *story) restarted(t *testing.T) {
 	})
 }
 
-// deleted deletes backups, one of them after its snapshot lost its tags.
-func (s *story) deleted(t *testing.T) {
+// testDeletion deletes backups, one of them after its snapshot lost its tags.
+func (s *suite) testDeletion(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		for _, name := range []string{"lost", "throttled", "failing"} {
@@ -111,7 +112,7 @@ func (s *story) deleted(t *testing.T) {
 			}
 		}
 		stripped := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "interrupted-" + p.account()}}
-		if err := s.hub.Get(t.Context(), client.ObjectKeyFromObject(stripped), stripped); err != nil {
+		if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(stripped), stripped); err != nil {
 			t.Fatal(err)
 		}
 		id := p.truth(stripped.Name)[0].ID

@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stage is a fleet with a hub and agents that can be started and stopped.
-type stage struct {
+// environment is a fleet with a hub and agents that can be started and stopped.
+type environment struct {
 	fleet *fleet.Fleet
 	// hub and members are clients of administrators.
 	hub     client.Client
@@ -53,9 +53,9 @@ type stage struct {
 	stopAgent map[string]func(testing.TB)
 }
 
-func newStage(t *testing.T) *stage {
+func newEnvironment(t *testing.T) *environment {
 	t.Helper()
-	s := &stage{
+	s := &environment{
 		members: map[string]client.Client{}, folder: t.TempDir(),
 		stopHub: func(testing.TB) {}, stopAgent: map[string]func(testing.TB){},
 	}
@@ -81,7 +81,7 @@ func newStage(t *testing.T) *stage {
 }
 
 // grant applies folders of config.
-func (s *stage) grant(t *testing.T, c *fleet.Cluster, folders ...string) {
+func (s *environment) grant(t *testing.T, c *fleet.Cluster, folders ...string) {
 	t.Helper()
 	for _, folder := range folders {
 		if err := c.ApplyFolder(t.Context(), "../../config/"+folder); err != nil {
@@ -91,7 +91,7 @@ func (s *stage) grant(t *testing.T, c *fleet.Cluster, folders ...string) {
 }
 
 // kubeconfig returns that of an account in a cluster, and the path of its file.
-func (s *stage) kubeconfig(t *testing.T, c *fleet.Cluster, account string) (content []byte, path string) {
+func (s *environment) kubeconfig(t *testing.T, c *fleet.Cluster, account string) (content []byte, path string) {
 	t.Helper()
 	content, err := c.ServiceAccountKubeconfig(t.Context(), config.Namespace, account)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *stage) kubeconfig(t *testing.T, c *fleet.Cluster, account string) (cont
 }
 
 // startHub runs a hub until stopHub, as a process would.
-func (s *stage) startHub(t *testing.T) {
+func (s *environment) startHub(t *testing.T) {
 	t.Helper()
 	_, path := s.kubeconfig(t, s.fleet.Hub(), config.HubServiceAccount)
 	s.stopHub = run(t, "hub", func(ctx context.Context) error {
@@ -116,7 +116,7 @@ func (s *stage) startHub(t *testing.T) {
 }
 
 // startAgent runs a spoke in a member, as its Deployment would.
-func (s *stage) startAgent(t *testing.T, name string) {
+func (s *environment) startAgent(t *testing.T, name string) {
 	t.Helper()
 	_, path := s.kubeconfig(t, s.fleet.Member(name), config.SpokeServiceAccount)
 	shared := options(t)
@@ -154,7 +154,7 @@ func run(t *testing.T, what string, start func(context.Context) error) (stop fun
 }
 
 // register makes a member in a mode: the MemberCluster, and then the Secret.
-func (s *stage) register(t *testing.T, name string, mode v1.Mode) {
+func (s *environment) register(t *testing.T, name string, mode v1.Mode) {
 	t.Helper()
 	kubeconfig, _ := s.kubeconfig(t, s.fleet.Member(name), config.HubServiceAccount)
 	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.MemberClusterSpec{Mode: mode}}
@@ -173,7 +173,7 @@ func (s *stage) register(t *testing.T, name string, mode v1.Mode) {
 }
 
 // setMode changes the mode of a member.
-func (s *stage) setMode(t *testing.T, name string, mode v1.Mode) {
+func (s *environment) setMode(t *testing.T, name string, mode v1.Mode) {
 	t.Helper()
 	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	patch := fmt.Appendf(nil, `{"spec":{"mode":%q}}`, mode)
@@ -183,7 +183,7 @@ func (s *stage) setMode(t *testing.T, name string, mode v1.Mode) {
 }
 
 // awaitMember waits until a member's status is as check says.
-func (s *stage) awaitMember(t *testing.T, name, what string, check func(ready, agent metav1.Condition) error) {
+func (s *environment) awaitMember(t *testing.T, name, what string, check func(ready, agent metav1.Condition) error) {
 	t.Helper()
 	fleettest.Eventually(t, name+" "+what, func(ctx context.Context) error {
 		m := &v1.MemberCluster{}
@@ -200,7 +200,7 @@ func (s *stage) awaitMember(t *testing.T, name, what string, check func(ready, a
 }
 
 // awaitReady waits until a member is Ready in a mode.
-func (s *stage) awaitReady(t *testing.T, name string, mode v1.Mode) {
+func (s *environment) awaitReady(t *testing.T, name string, mode v1.Mode) {
 	t.Helper()
 	s.awaitMember(t, name, "to be ready in mode "+string(mode), func(ready, agent metav1.Condition) error {
 		if ready.Status != metav1.ConditionTrue || (agent.Status == metav1.ConditionTrue) != (mode == v1.ModeAgent) ||
@@ -211,22 +211,22 @@ func (s *stage) awaitReady(t *testing.T, name string, mode v1.Mode) {
 	})
 }
 
-func (s *stage) mark(t *testing.T) framework.Marks {
+func (s *environment) mark(t *testing.T) framework.Marks {
 	t.Helper()
 	return framework.Mark(t, s.fleet)
 }
 
 // since returns what an account asked of a cluster since a mark.
-func (s *stage) since(t *testing.T, m framework.Marks, c *fleet.Cluster, account string) audit.Log {
+func (s *environment) since(t *testing.T, m framework.Marks, c *fleet.Cluster, account string) audit.Log {
 	t.Helper()
 	return m.Since(t, c).ByServiceAccount(config.Namespace, account)
 }
 
-// ours returns what hub and agent wrote in a member since a mark, but for events and
-// the agent's lease.
-func (s *stage) ours(t *testing.T, m framework.Marks, name string) audit.Log {
+// ours returns what hub and agent wrote in a member since a mark, except for the agent's
+// lease.
+func (s *environment) ours(t *testing.T, m framework.Marks, name string) audit.Log {
 	t.Helper()
 	c := s.fleet.Member(name)
 	all := append(s.since(t, m, c, config.HubServiceAccount), s.since(t, m, c, config.SpokeServiceAccount)...)
-	return all.Writes().Where(func(e audit.Event) bool { return e.Resource != "events" && e.Resource != "leases" })
+	return all.Writes().Except("leases")
 }

@@ -1,0 +1,298 @@
+package cloud_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/aws"
+	awsobjects "github.com/shopfleet/shopfleet/cloud/aws/objectstore"
+	"github.com/shopfleet/shopfleet/cloud/azure"
+	azureobjects "github.com/shopfleet/shopfleet/cloud/azure/objectstore"
+	"github.com/shopfleet/shopfleet/cloud/gcp"
+	gcpobjects "github.com/shopfleet/shopfleet/cloud/gcp/objectstore"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/hub/setup"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+func TestMain(m *testing.M) {
+	testenv.Silence()
+	// The subtests of the clouds wait and do not compute: all run at the same time.
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(clouds)); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	namespace = "shop"
+	// shop is the application that runs on one member of each cloud and a local one.
+	shop = "shop"
+	// least is enough for the operations that the profile fast asks for everywhere, and
+	// storage is what it grows to.
+	least, storage = "16Gi", "20Gi"
+	// clouds is how many there are.
+	clouds = 3
+	// second is the member in the region that copies of aws go to.
+	second = "aws-us"
+)
+
+// suite is an environment whose members' volumes are in fakes of clouds.
+type suite struct {
+	*testenv.Environment
+	providers []*provider
+	// kubelets end the pods of Jobs, by member.
+	kubelets map[string]*kubelet
+
+	// app is the shop; often is one that is backed up every minute.
+	app, often *v1.EcommerceApp
+	// books is one that is dumped, daybook one that is dumped every minute.
+	books, daybook *v1.EcommerceApp
+	// failing is a Backup whose Job fails.
+	failing *v1.Backup
+}
+
+func newSuite(t *testing.T) *suite {
+	t.Helper()
+	s := &suite{
+		kubelets: map[string]*kubelet{}, providers: []*provider{newAWS(t), newGCP(t), newAzure(t)},
+	}
+	snapshots := []string{"testdata"}
+	s.Environment = testenv.New(t, testenv.Options{
+		Members: members(), Hub: hubOptions,
+		Manifests: map[string][]string{"aws-eu": snapshots, "az-eu": snapshots},
+	})
+	drivers := s.drivers()
+	for _, m := range members() {
+		s.kubelets[m.Name] = playJobs(t, s.Fleet.Member(m.Name))
+		if driver, has := drivers[m.Name]; has {
+			play(t, s.Fleet.Member(m.Name), driver)
+		}
+	}
+	return s
+}
+
+// hubOptions adds the adapters of the clouds, and shortens the waits to a tenth, of which
+// none is longer than longestWait.
+func hubOptions(o *setup.Options) {
+	o.Clouds = cloud.Registry{v1.ProviderAWS: aws.Connect, v1.ProviderGCP: gcp.Connect, v1.ProviderAzure: azure.Connect}
+	o.Buckets = cloud.Buckets{v1.ProviderAWS: awsobjects.Open, v1.ProviderGCP: gcpobjects.Open, v1.ProviderAzure: azureobjects.Open}
+	o.SpokeImage = "shopfleet-spoke:test"
+	o.Waits = queues.Waits{Scale: 0.1, Longest: longestWait}
+}
+
+func members() []fleet.ClusterSpec {
+	return []fleet.ClusterSpec{
+		{Name: "aws-eu", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 2, Driverless: true, JobsByHand: true},
+		{Name: second, Provider: fleet.AWS, Region: "us-east-1", Nodes: 2, Driverless: true, JobsByHand: true},
+		{Name: "az-eu", Provider: fleet.Azure, Region: "westeurope", Nodes: 2, Driverless: true, JobsByHand: true},
+		{Name: "gcp-eu", Provider: fleet.GCP, Region: "europe-west1", Nodes: 2, Driverless: true, JobsByHand: true},
+		{Name: "local-1", Provider: fleet.Local, Nodes: 1, JobsByHand: true},
+	}
+}
+
+// drivers are the clouds of the members, by name.
+func (s *suite) drivers() map[string]csi.Driver {
+	out := map[string]csi.Driver{}
+	for _, p := range s.providers {
+		out[p.member] = p.driver
+		if p.name == v1.ProviderAWS {
+			out[second] = p.driver
+		}
+	}
+	return out
+}
+
+func TestCloud(t *testing.T) {
+	s := newSuite(t)
+	s.usurp(t)
+	s.StartHub(t)
+	var names []string
+	for _, m := range members() {
+		names = append(names, m.Name)
+	}
+	s.Register(t, names...)
+	s.AwaitMembers(t, names...)
+	const (
+		accounts, classes, claims = "accounts are verified", "members get storage classes", "claims get volumes"
+		scheduled, backups        = "scheduled applications run", "backup makes a snapshot and its copies"
+		lost, throttled           = "lost response makes no second snapshot", "throttling delays a backup"
+		retried, restarted        = "failed snapshot is retried", "restarted hub continues backups"
+		dumped, sent              = "dump is a Job of the CronJob", "dump goes into the bucket of the account"
+	)
+	var steps testenv.Steps
+	steps.Add(accounts, s.testAccounts)
+	steps.Add("unusable accounts say why", s.testUnusableAccounts)
+	steps.Add(classes, s.testClasses, accounts)
+	steps.Add("drift of storage classes is corrected", s.testClassDrift, classes)
+	steps.Add(claims, s.testClaims, classes)
+	steps.Add(scheduled, s.testScheduled, classes)
+	steps.Add(backups, s.testBackups, claims)
+	steps.Add("impossible backups say why", s.testImpossibleBackups, claims)
+	steps.Add(lost, s.testLostResponse, backups)
+	steps.Add(throttled, s.testThrottling, backups)
+	steps.Add(retried, s.testFailedSnapshot, backups)
+	steps.Add(restarted, s.testRestart, backups)
+	steps.Add("deletion removes only snapshots of the hub", s.testDeletion, lost, throttled, retried, restarted)
+	steps.Add(dumped, s.testDump, claims)
+	steps.Add(sent, s.testSend, classes)
+	steps.Add("dump is loaded from its claim and from any bucket", s.testLoad, sent)
+	steps.Add("load waits until the application is placed", s.testLoadBeforePlacement, sent)
+	steps.Add("dump is verified beside the database", s.testDumpVerification, sent)
+	steps.Add("schedule makes backups", s.testScheduledBackups, scheduled)
+	steps.Add("failed dump says why", s.testFailedDump, dumped)
+	steps.Add("impossible restores say why", s.testImpossibleRestores, backups)
+	steps.Add("restore replaces the volume of a database", s.testRestore, backups)
+	steps.Add("restore into another region precedes the application", s.testRestoreElsewhere, backups)
+	steps.Add("snapshot is verified beside the database", s.testVerification, backups)
+	steps.Add("lost Backup of a snapshot is rediscovered", s.testRediscovery, backups)
+	steps.Add("lost Backup of a dump is rediscovered", s.testDumpRediscovery, sent)
+	steps.Add("schedule makes a Backup for each dump", s.testScheduledDumps, scheduled)
+	steps.Add("idle hub writes nothing", s.testIdle, backups, sent)
+	steps.Add("backups outlive their namespace", s.testNamespaceDeletion, backups)
+	steps.Run(t)
+}
+
+// play lets a driver work in a cluster until the test ends.
+func play(t *testing.T, c *fleet.Cluster, driver csi.Driver) {
+	t.Helper()
+	standIn, err := csi.New(t.Context(), c.AdminConfig(), driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- standIn.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the driver in %s: %v", c.Name(), err)
+		}
+	})
+}
+
+// aws is the cloud with two members.
+func (s *suite) aws() *provider { return s.providers[0] }
+
+// each runs a test for each cloud at the same time.
+func (s *suite) each(t *testing.T, test func(*testing.T, *provider)) {
+	t.Helper()
+	t.Run("in", func(t *testing.T) {
+		for _, p := range s.providers {
+			t.Run(p.account(), func(t *testing.T) {
+				t.Parallel()
+				test(t, p)
+			})
+		}
+	})
+}
+
+// newShop returns an application with a database.
+func newShop(name string, clusters ...string) *v1.EcommerceApp {
+	return &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1.EcommerceAppSpec{
+			Image: "shop:v1", Placement: v1.Placement{ClusterNames: clusters},
+			Database: &v1.Database{
+				Engine: v1.EnginePostgreSQL, Version: "13.4", Storage: least, StorageProfile: v1.StorageFast,
+				Backup: v1.BackupPolicy{Enabled: true, Schedule: "0 2 1 1 *"},
+			},
+		},
+	}
+}
+
+// claim returns the claim of the shop's database in a member.
+func (s *suite) claim(t *testing.T, member string) *corev1.PersistentVolumeClaim {
+	t.Helper()
+	claim := &corev1.PersistentVolumeClaim{}
+	key := client.ObjectKey{Namespace: namespace, Name: render.DatabaseClaims(shop)[0]}
+	if err := s.Members[member].Get(t.Context(), key, claim); err != nil {
+		t.Fatal(err)
+	}
+	return claim
+}
+
+// volume returns the PersistentVolume of a name in a member.
+func (s *suite) volume(t *testing.T, member, name string) *corev1.PersistentVolume {
+	t.Helper()
+	pv := &corev1.PersistentVolume{}
+	if err := s.Members[member].Get(t.Context(), client.ObjectKey{Name: name}, pv); err != nil {
+		t.Fatal(err)
+	}
+	return pv
+}
+
+// awaitEvent waits until people can read of an object what happened.
+func (s *suite) awaitEvent(t *testing.T, about client.Object, reason string) {
+	t.Helper()
+	testenv.Eventually(t, "the event "+reason+" about "+about.GetName(), func(ctx context.Context) error {
+		events := &corev1.EventList{}
+		if err := s.Hub.List(ctx, events); err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.InvolvedObject.UID == about.GetUID() && e.Reason == reason {
+				return nil
+			}
+		}
+		return fmt.Errorf("not among %d events", len(events.Items))
+	})
+}
+
+// discard deletes a Backup together with its data.
+func (s *suite) discard(t *testing.T, b *v1.Backup) {
+	t.Helper()
+	testenv.Edit(t, s.Hub, b, func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionDelete })
+	s.Delete(t, b)
+}
+
+// conditionsOf returns the conditions of an object of ours.
+func conditionsOf(o client.Object) []metav1.Condition {
+	switch o := o.(type) {
+	case *v1.CloudAccount:
+		return o.Status.Conditions
+	case *v1.MemberCluster:
+		return o.Status.Conditions
+	case *v1.EcommerceApp:
+		return o.Status.Conditions
+	case *v1.Backup:
+		return o.Status.Conditions
+	case *v1.Restore:
+		return o.Status.Conditions
+	default:
+		return nil
+	}
+}
+
+// awaitCondition waits until a condition of an object of the hub is as it should be, and
+// leaves the object in o.
+func (s *suite) awaitCondition(t *testing.T, o client.Object, kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	t.Helper()
+	var found metav1.Condition
+	testenv.Eventually(t, fmt.Sprintf("%T %s to be %s=%s because of %s", o, o.GetName(), kind, status, reason), func(ctx context.Context) error {
+		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		found = framework.Condition(conditionsOf(o), kind)
+		if found.Status != status || found.Reason != reason {
+			return fmt.Errorf("it is %s=%s because of %s: %s", kind, found.Status, found.Reason, found.Message)
+		}
+		return nil
+	})
+	return found
+}

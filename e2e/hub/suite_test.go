@@ -1,0 +1,119 @@
+package hub_test
+
+import (
+	"os"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config/samples"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/hub/setup"
+)
+
+func TestMain(m *testing.M) {
+	testenv.Silence()
+	os.Exit(m.Run())
+}
+
+// The regions of the members.
+const (
+	asia = "southeastasia"
+	eu   = "eu-west-1"
+	us   = "us-central1"
+)
+
+// memberNames returns the members, sorted.
+func memberNames() []string { return []string{"asia-1", "eu-1", "us-1"} }
+
+// suite is an environment, and the sample's shop in it.
+type suite struct {
+	*testenv.Environment
+	shop *v1.EcommerceApp
+}
+
+func newSuite(t *testing.T, health v1.Health, members ...fleet.ClusterSpec) *suite {
+	t.Helper()
+	s := &suite{shop: seed(t), Environment: testenv.New(t, testenv.Options{
+		Members: members, Health: health,
+		Hub: func(o *setup.Options) { o.Waits = queues.Waits{Scale: 0.1, Longest: longestWait} },
+	})}
+	s.StartHub(t)
+	var names []string
+	for _, m := range members {
+		names = append(names, m.Name)
+	}
+	s.Register(t, names...)
+	s.AwaitMembers(t, names...)
+	return s
+}
+
+func TestHub(t *testing.T) {
+	s := newSuite(t, v1.Health{},
+		fleet.ClusterSpec{Name: "asia-1", Provider: fleet.Azure, Region: asia, Nodes: 2},
+		fleet.ClusterSpec{Name: "eu-1", Provider: fleet.AWS, Region: eu, Nodes: 2},
+		fleet.ClusterSpec{Name: "us-1", Provider: fleet.GCP, Region: us, Nodes: 2},
+	)
+	// The first counts the writes of a creation. The others create the shop where it is
+	// missing, and so run alone too.
+	t.Run("creation writes each object once", s.testCreation)
+	for _, each := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"restart and reapply write nothing", s.testUnchanged},
+		{"edit reaches every member", s.testEdit},
+		{"drift of copies is corrected", s.testDrift},
+		{"wiped status is computed again", s.testWipedStatus},
+		{"annotations are handled", s.testAnnotations},
+		{"placement change moves the shop", s.testPlacement},
+		{"unowned application is a conflict", s.testConflict},
+		{"terminating namespace is waited for", s.testNamespaceTerminating},
+		{"unreachable members are Unknown and recover", s.testOutage},
+		{"detached member keeps its copy", s.testDetach},
+		{"deletion is ordered and waits for unreachable members", s.testDeletion},
+	} {
+		t.Run(each.name, func(t *testing.T) {
+			s.ensureShop(t)
+			each.test(t)
+		})
+	}
+}
+
+// ensureShop creates the shop where it is missing, and blocks until it runs everywhere.
+func (s *suite) ensureShop(t *testing.T) {
+	t.Helper()
+	err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(s.shop), s.shop)
+	if apierrors.IsNotFound(err) {
+		s.CreateNamespace(t, s.shop.Namespace)
+		err = s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.AwaitRunning(t, s.shop, eu, asia, us)
+}
+
+// seed returns the seed documents' shop.
+func seed(t *testing.T) *v1.EcommerceApp {
+	t.Helper()
+	app := &v1.EcommerceApp{}
+	if err := yaml.UnmarshalStrict(samples.EcommerceApp(), app); err != nil {
+		t.Fatal(err)
+	}
+	return app
+}
+
+// small returns a shop that is a frontend and nothing else.
+func small(name string, clusters ...string) *v1.EcommerceApp {
+	return &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "small", Name: name},
+		Spec:       v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{ClusterNames: clusters}},
+	}
+}

@@ -1,0 +1,91 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/config/samples"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+)
+
+// testCreation counts every write that it takes to bring a shop up in three clusters.
+func (s *suite) testCreation(t *testing.T) {
+	before, began := s.Mark(t), time.Now()
+	s.CreateNamespace(t, s.shop.Namespace)
+	if err := s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp()); err != nil {
+		t.Fatal(err)
+	}
+	s.AwaitRunning(t, s.shop, eu, asia, us)
+
+	log := s.Since(t, before, s.Fleet.Hub()).Of("ecommerceapps").Writes()
+	var status, other int
+	for _, e := range log {
+		if e.Subresource == "status" {
+			status++
+		} else {
+			other++
+		}
+	}
+	t.Logf("hub: %d status writes, %d other", status, other)
+	// The inventory, Creating and Running. On a slow machine there is progress to write as
+	// well, every five seconds.
+	limit := 3 + int(time.Since(began)/(5*time.Second))
+	if status > limit || other != 1 {
+		t.Errorf("hub wrote %d times to the status, want at most %d, and %d times to the object, want once (the finalizer):\n%s",
+			status, limit, other, log)
+	}
+	for _, name := range memberNames() {
+		s.countMemberWrites(t, before, name)
+		s.awaitEvent(t, "CopyCreated", "Created the copy in "+name)
+	}
+}
+
+// awaitEvent waits until people can read what became of the shop.
+func (s *suite) awaitEvent(t *testing.T, reason, note string) {
+	t.Helper()
+	testenv.Eventually(t, "the event "+note, func(ctx context.Context) error {
+		events := &corev1.EventList{}
+		if err := s.Hub.List(ctx, events, client.InNamespace(s.shop.Namespace)); err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.InvolvedObject.Name == s.shop.Name && e.Reason == reason && e.Message == note {
+				return nil
+			}
+		}
+		return fmt.Errorf("not among %d events", len(events.Items))
+	})
+}
+
+// countMemberWrites checks that each object was written once at most, status aside.
+func (s *suite) countMemberWrites(t *testing.T, before framework.Marks, name string) {
+	t.Helper()
+	log := s.Since(t, before, s.Fleet.Member(name)).Writes()
+	counts := map[string]int{}
+	statuses := 0
+	for _, e := range log {
+		switch {
+		case e.Resource == "events":
+		case e.Subresource == "status":
+			statuses++
+		default:
+			counts[e.Resource+" "+e.Namespace+"/"+e.Name]++
+		}
+	}
+	for object, n := range counts {
+		if n > 1 {
+			t.Errorf("%s: %s was written %d times, want once", name, object, n)
+		}
+	}
+	copied := "ecommerceapps " + s.shop.Namespace + "/" + s.shop.Name
+	if counts[copied] != 1 {
+		t.Errorf("%s: the copy was written %d times, want once:\n%s", name, counts[copied], log)
+	}
+	t.Logf("%s: %d objects, %d writes of the copy's status", name, len(counts), statuses)
+}
