@@ -15,7 +15,7 @@
 //
 // # Trade-offs
 //
-// The chapters of a story build on each other and run in order, since a fleet and a
-// lease that expires take longer than a chapter. Leases last as long as in
+// The subtests share a fleet and its leader. One that runs alone runs those first that it
+// needs. Leases last as long as in
 // production, so that the times are those that people will see.
 package operator

@@ -58,7 +58,7 @@ func launch(t *testing.T, binary string, args ...string) *program {
 	}
 	p.logFile = log.Name()
 	args = append([]string{"--metrics-bind-address", p.metrics, "--health-probe-bind-address", p.health}, args...)
-	// It must outlive the chapter that starts it.
+	// It must outlive the subtest that starts it.
 	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if err := p.cmd.Start(); err != nil {

@@ -17,30 +17,33 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
-// spokeStory is two spokes in one cluster, without any hub.
-type spokeStory struct {
-	*stage
+// spokeSuite is two spokes in one cluster, without any hub.
+type spokeSuite struct {
+	*environment
 }
 
 func TestSpoke(t *testing.T) {
-	s := newSpokeStory(t)
-	// Each chapter builds on those before it.
-	_ = t.Run("one leads and the other is ready", s.elects) &&
-		t.Run("the shop runs", s.placed) &&
-		t.Run("metrics and debugging are guarded", s.guards) &&
-		t.Run("a leader that is told to end hands over", s.handsOver) &&
-		t.Run("a leader that is killed is followed", s.isKilled) &&
-		t.Run("a certificate is renewed while it serves", s.renews) &&
-		t.Run("the logs tell of what they are", s.tells) &&
-		t.Run("the logs tell no secrets", s.keepsSecrets) &&
-		t.Run("both end well", func(t *testing.T) { s.standby.endWell(t); s.leader.endWell(t) })
+	s := newSpokeSuite(t)
+	const elected, placed = "one leads and the other is ready", "application runs"
+	var steps testenv.Steps
+	steps.Add(elected, s.elects)
+	steps.Add(placed, s.placed, elected)
+	steps.Add("metrics and debugging require authentication", s.guards, elected)
+	steps.Add("terminated leader hands over", s.handsOver, placed)
+	steps.Add("killed leader is replaced", s.isKilled, placed)
+	steps.Add("certificate is renewed without a restart", s.renews, elected)
+	steps.Add("logs name what they are about", s.tells, placed)
+	steps.Add("logs contain no secrets", s.keepsSecrets, placed)
+	steps.Add("both exit cleanly", func(t *testing.T) { s.standby.endWell(t); s.leader.endWell(t) }, elected)
+	steps.Run(t)
 }
 
-func newSpokeStory(t *testing.T) *spokeStory {
+func newSpokeSuite(t *testing.T) *spokeSuite {
 	t.Helper()
-	s := &spokeStory{stage: &stage{
+	s := &spokeSuite{environment: &environment{
 		shop: shop(t, "production"), account: config.SpokeServiceAccount, binary: build(t, "spoke"),
 		lease:  client.ObjectKey{Namespace: config.Namespace, Name: "shopfleet-spoke.ecommerce.io"},
 		toFind: []string{"solo production/my-ecommerce-app-database-credentials password"},
@@ -57,12 +60,12 @@ func newSpokeStory(t *testing.T) *spokeStory {
 	return s
 }
 
-func (s *spokeStory) placed(t *testing.T) {
+func (s *spokeSuite) placed(t *testing.T) {
 	create(t, s.home, s.shop)
 	awaitRunning(t, s.home, s.shop)
 }
 
-func (s *spokeStory) isKilled(t *testing.T) {
+func (s *spokeSuite) isKilled(t *testing.T) {
 	before := s.mark(t)
 	took := s.succeed(t, func(p *program) { p.signal(t, syscall.SIGKILL) })
 	if took > takeover {
@@ -73,7 +76,7 @@ func (s *spokeStory) isKilled(t *testing.T) {
 }
 
 // renews serves with a certificate of its own, and replaces it as a mounted Secret is.
-func (s *spokeStory) renews(t *testing.T) {
+func (s *spokeSuite) renews(t *testing.T) {
 	dir := t.TempDir()
 	first := putCertificate(t, dir)
 	p := s.start(t, "--metrics-cert-dir", dir)
@@ -115,8 +118,8 @@ func putCertificate(t *testing.T, dir string) []byte {
 	return certificate
 }
 
-func (s *spokeStory) tells(t *testing.T) {
-	clusters := s.stage.tells(t)
+func (s *spokeSuite) tells(t *testing.T) {
+	clusters := s.environment.tells(t)
 	t.Logf("reconciliations, with clusters: %v", clusters)
 	if named, ok := clusters["ecommerceapp"]; !ok || len(named) != 1 {
 		t.Errorf("the controller of shops logged: %t, with clusters %q, want one", ok, named)

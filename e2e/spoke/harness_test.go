@@ -205,11 +205,6 @@ func (w *world) mark(t testing.TB) audit.Mark {
 	return mark
 }
 
-// withoutEvents leaves out events, which are news and not state.
-func withoutEvents(log audit.Log) audit.Log {
-	return log.Where(func(e audit.Event) bool { return e.Resource != "events" })
-}
-
 // part returns a component's status.
 func part(app *v1.EcommerceApp, name string) v1.ComponentStatus {
 	i := slices.IndexFunc(app.Status.Components, func(c v1.ComponentStatus) bool { return c.Name == name })

@@ -59,7 +59,7 @@ func testSeed(w *world) func(*testing.T) {
 			t.Errorf("message is %q, ready is %q", app.Status.Message, app.Status.Ready)
 		}
 		listsComponents(t, app)
-		log := withoutEvents(w.writes(t, mark, app.Namespace))
+		log := w.writes(t, mark, app.Namespace).Except("events")
 		writtenOnce(t, log, app, took)
 		inOrder(t, log,
 			"statefulsets/my-ecommerce-app-database", "deployments/my-ecommerce-app-backend",

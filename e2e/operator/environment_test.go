@@ -26,8 +26,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// stage is a fleet with two processes of the same kind: a leader, and a standby.
-type stage struct {
+// environment is a fleet with two processes of the same kind: a leader, and a standby.
+type environment struct {
 	fleet *fleet.Fleet
 	// home is the cluster that the processes have their lease in, as an
 	// administrator sees it.
@@ -51,7 +51,7 @@ type stage struct {
 }
 
 // start starts another process.
-func (s *stage) start(t *testing.T, args ...string) *program {
+func (s *environment) start(t *testing.T, args ...string) *program {
 	t.Helper()
 	p := launch(t, s.binary, append(append([]string{}, s.args...), args...)...)
 	s.programs = append(s.programs, p)
@@ -60,7 +60,7 @@ func (s *stage) start(t *testing.T, args ...string) *program {
 }
 
 // end ends what still runs.
-func (s *stage) end(t *testing.T) {
+func (s *environment) end(t *testing.T) {
 	t.Helper()
 	for i, p := range s.programs {
 		p.stop()
@@ -71,7 +71,7 @@ func (s *stage) end(t *testing.T) {
 }
 
 // holder returns who holds the lease, and nothing while nobody does.
-func (s *stage) holder(ctx context.Context) (string, error) {
+func (s *environment) holder(ctx context.Context) (string, error) {
 	lease := &coordinationv1.Lease{}
 	if err := s.home.Get(ctx, s.lease, lease); err != nil {
 		return "", err
@@ -83,7 +83,7 @@ func (s *stage) holder(ctx context.Context) (string, error) {
 }
 
 // awaitHolder waits until somebody else holds the lease, and returns who.
-func (s *stage) awaitHolder(t *testing.T, before string) string {
+func (s *environment) awaitHolder(t *testing.T, before string) string {
 	t.Helper()
 	var now string
 	fleettest.Within(t, bound, "another leader", func(ctx context.Context) error {
@@ -100,7 +100,7 @@ func (s *stage) awaitHolder(t *testing.T, before string) string {
 }
 
 // elects starts a leader, and then a standby, and returns who holds the lease.
-func (s *stage) elects(t *testing.T) {
+func (s *environment) elects(t *testing.T) {
 	s.leader = s.start(t)
 	first := s.awaitHolder(t, "")
 	s.standby = s.start(t, "--profiling")
@@ -120,7 +120,7 @@ func (s *stage) elects(t *testing.T) {
 }
 
 // guards checks what both serve, and to whom. Only the standby serves profiles.
-func (s *stage) guards(t *testing.T) {
+func (s *environment) guards(t *testing.T) {
 	newReader(t, s.leader).checkGuards(t, s.who, false)
 	newReader(t, s.standby).checkGuards(t, s.who, true)
 	newReader(t, s.leader).checkNames(t, s.who.prometheus)
@@ -128,7 +128,7 @@ func (s *stage) guards(t *testing.T) {
 
 // handsOver tells the leader to end. The lease must not have to expire: it would take
 // 13 s at least after the end of the leader, which renewed it often.
-func (s *stage) handsOver(t *testing.T) {
+func (s *environment) handsOver(t *testing.T) {
 	var ended time.Time
 	before, began := s.mark(t), time.Now()
 	took := s.succeed(t, func(p *program) {
@@ -143,7 +143,7 @@ func (s *stage) handsOver(t *testing.T) {
 }
 
 // unchanged wants the new leader to have written nothing about what had not changed.
-func (s *stage) unchanged(t *testing.T, before framework.Marks) {
+func (s *environment) unchanged(t *testing.T, before framework.Marks) {
 	t.Helper()
 	comeAndGo(t, s.home, "small")
 	for _, c := range s.fleet.Clusters() {
@@ -163,7 +163,7 @@ func (s *stage) unchanged(t *testing.T, before framework.Marks) {
 
 // tells looks for the keys of reconciliations in the logs, of which some were turned
 // up. It returns the clusters that they name, by controller.
-func (s *stage) tells(t *testing.T) map[string][]string {
+func (s *environment) tells(t *testing.T) map[string][]string {
 	t.Helper()
 	clusters := map[string][]string{}
 	for _, p := range s.programs {
@@ -180,7 +180,7 @@ func (s *stage) tells(t *testing.T) map[string][]string {
 
 // keepsSecrets looks for what is in the Secrets of all clusters, and for the tokens
 // that were shown.
-func (s *stage) keepsSecrets(t *testing.T) {
+func (s *environment) keepsSecrets(t *testing.T) {
 	secrets := map[string][]string{"the tokens of readers": {s.who.nobody, s.who.prometheus, s.who.debugger, wrongToken}}
 	for _, c := range s.fleet.Clusters() {
 		for name, values := range secretsOf(t, framework.Admin(t, c)) {
@@ -202,7 +202,7 @@ func (s *stage) keepsSecrets(t *testing.T) {
 
 // succeed has the leader end, and returns how long it took until the standby led.
 // Another standby is started, which logs all that it can.
-func (s *stage) succeed(t *testing.T, end func(*program)) time.Duration {
+func (s *environment) succeed(t *testing.T, end func(*program)) time.Duration {
 	t.Helper()
 	before, err := s.holder(t.Context())
 	if err != nil {
@@ -217,13 +217,13 @@ func (s *stage) succeed(t *testing.T, end func(*program)) time.Duration {
 	return took
 }
 
-func (s *stage) mark(t *testing.T) framework.Marks {
+func (s *environment) mark(t *testing.T) framework.Marks {
 	t.Helper()
 	return framework.Mark(t, s.fleet)
 }
 
 // writes returns what the processes wrote in a cluster since a mark.
-func (s *stage) writes(t *testing.T, m framework.Marks, c *fleet.Cluster) audit.Log {
+func (s *environment) writes(t *testing.T, m framework.Marks, c *fleet.Cluster) audit.Log {
 	t.Helper()
 	return m.Since(t, c).ByServiceAccount(config.Namespace, s.account).Writes()
 }
@@ -233,7 +233,7 @@ func (s *stage) writes(t *testing.T, m framework.Marks, c *fleet.Cluster) audit.
 func checkOnce(t *testing.T, cluster string, log audit.Log) int {
 	t.Helper()
 	counts := map[string]int{}
-	for _, e := range log.Succeeded() {
+	for _, e := range log.Succeeded().Except("events") {
 		if e.Subresource != "status" {
 			counts[e.Resource+" "+e.Name]++
 		}
