@@ -25,7 +25,7 @@ import (
 
 // repair deletes every child of the copy, and then edits every one: each comes back
 // as it was, with the same data.
-func (w *world) repair(t *testing.T) {
+func (w *environment) repair(t *testing.T) {
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) {
 			id := r.order(t, shop)
@@ -129,7 +129,7 @@ func byName(children []child) map[string]child {
 
 // scale scales by the hub's scale subresource, and by an autoscaler: the number of
 // pods is whose turn it is to say, and nobody else writes it.
-func (w *world) scale(t *testing.T) {
+func (w *environment) scale(t *testing.T) {
 	w.hub.must(t, "scale", "ecommerceapp", shop, "--namespace", namespace, "--replicas=2")
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) { r.awaitPods(t, "frontend", 2) })
@@ -197,7 +197,7 @@ func (r *region) awaitPods(t *testing.T, component string, want int) {
 }
 
 // reconcile has the shop looked at again everywhere, and waits until it was.
-func (w *world) reconcile(t *testing.T) {
+func (w *environment) reconcile(t *testing.T) {
 	t.Helper()
 	at := time.Now().UTC().Format(time.RFC3339Nano)
 	w.hub.must(t, "annotate", "ecommerceapp", shop, "--namespace", namespace, "--overwrite", v1.ReconcileAtAnnotation+"="+at)
@@ -221,7 +221,7 @@ func (w *world) reconcile(t *testing.T) {
 
 // storage asks for larger volumes, of a class that does not expand and of one that
 // does: the first is refused with a reason, the second grows.
-func (w *world) storage(t *testing.T) {
+func (w *environment) storage(t *testing.T) {
 	app, err := w.app(t.Context(), shop)
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ var errNotSo = errors.New("it is not so")
 
 // dumps has databases dumped to a bucket, and loaded from there: in their own cluster,
 // and in the other one. The orders are the same afterwards.
-func (w *world) dumps(t *testing.T) {
+func (w *environment) dumps(t *testing.T) {
 	w.openBucket(t)
 	for _, app := range []string{shop, ledger} {
 		w.hub.must(t, "patch", "ecommerceapp", app, "--namespace", namespace, "--type=merge", "--patch",
@@ -40,7 +40,7 @@ func (w *world) dumps(t *testing.T) {
 }
 
 // openBucket gives the members an account with a bucket.
-func (w *world) openBucket(t *testing.T) {
+func (w *environment) openBucket(t *testing.T) {
 	t.Helper()
 	store, err := w.lab.StartObjects(t.Context())
 	if err != nil {
@@ -80,7 +80,7 @@ func (w *world) openBucket(t *testing.T) {
 	}
 }
 
-// anew makes an object in the place of one that an earlier story left.
+// anew makes an object in the place of one that an earlier run left.
 func (v *view) anew(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := v.Delete(t.Context(), o); client.IgnoreNotFound(err) != nil {
@@ -92,7 +92,7 @@ func (v *view) anew(t *testing.T, o client.Object) {
 }
 
 // dumpAndLoad dumps a database in one region, and loads the dump there and in another.
-func (w *world) dumpAndLoad(t *testing.T, app string, from, to *region) {
+func (w *environment) dumpAndLoad(t *testing.T, app string, from, to *region) {
 	t.Helper()
 	kept := from.order(t, app)
 	before := from.checksums(t, app)
@@ -131,7 +131,7 @@ func (w *world) dumpAndLoad(t *testing.T, app string, from, to *region) {
 }
 
 // dump asks for a backup as people do, and waits until it is complete.
-func (w *world) dump(t *testing.T, app string, r *region) *v1.Backup {
+func (w *environment) dump(t *testing.T, app string, r *region) *v1.Backup {
 	t.Helper()
 	out, err := testenv.Run(w.lab.Command(t.Context(), "kubectl", "shopfleet", "backup", app, "--namespace", namespace, "--cluster", r.name))
 	if err != nil {
@@ -159,7 +159,7 @@ func (w *world) dump(t *testing.T, app string, r *region) *v1.Backup {
 }
 
 // load makes a Restore.
-func (w *world) load(t *testing.T, name string, spec v1.RestoreSpec) *v1.Restore {
+func (w *environment) load(t *testing.T, name string, spec v1.RestoreSpec) *v1.Restore {
 	t.Helper()
 	r := &v1.Restore{ObjectMeta: objectMeta(name), Spec: spec}
 	if err := w.hub.Create(t.Context(), r); err != nil {
@@ -169,7 +169,7 @@ func (w *world) load(t *testing.T, name string, spec v1.RestoreSpec) *v1.Restore
 }
 
 // awaitRestore waits until a Restore has ended as it should.
-func (w *world) awaitRestore(t *testing.T, r *v1.Restore, phase v1.RestorePhase, reason string) {
+func (w *environment) awaitRestore(t *testing.T, r *v1.Restore, phase v1.RestorePhase, reason string) {
 	t.Helper()
 	fleettest.Within(t, patience, fmt.Sprintf("the restore %s to be %s", r.Name, phase), func(ctx context.Context) error {
 		if err := w.hub.get(ctx, r.Name, r); err != nil {

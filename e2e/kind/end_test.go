@@ -27,7 +27,7 @@ const shortest = 12
 
 // secrets looks for every password, key and token of every cluster in all that
 // was logged, told or written anywhere but in Secrets.
-func (w *world) secrets(t *testing.T) {
+func (w *environment) secrets(t *testing.T) {
 	w.remember(t)
 	if len(w.credentials) < 8 {
 		t.Fatalf("%d credentials found, want those of two databases in two regions, and of two members", len(w.credentials))
@@ -44,7 +44,7 @@ func (w *world) secrets(t *testing.T) {
 }
 
 // remember takes note of the credentials that there are now: some will be renewed.
-func (w *world) remember(t *testing.T) {
+func (w *environment) remember(t *testing.T) {
 	t.Helper()
 	views := []*view{w.hub}
 	for _, r := range w.regions {
@@ -137,7 +137,7 @@ func public(value string) bool {
 
 // helm puts the chart in the place of what the plugin has installed, upgrades it,
 // and removes it: the shops go on.
-func (w *world) helm(t *testing.T) {
+func (w *environment) helm(t *testing.T) {
 	before := w.podsOf(t)
 	w.follow(t, "Uninstall")
 	name, tag, _ := strings.Cut(w.lab.Images.Hub, ":")
@@ -162,7 +162,7 @@ func (w *world) helm(t *testing.T) {
 }
 
 // kustomize applies an overlay in the place of what the plugin has installed.
-func (w *world) kustomize(t *testing.T) {
+func (w *environment) kustomize(t *testing.T) {
 	w.follow(t, "Uninstall")
 	dir := w.lab.Path("overlay")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -180,7 +180,7 @@ func (w *world) kustomize(t *testing.T) {
 }
 
 // runHelm runs the pinned helm on the hub; make builds it once.
-func (w *world) runHelm(t *testing.T, args ...string) {
+func (w *environment) runHelm(t *testing.T, args ...string) {
 	t.Helper()
 	path, err := testenv.Run(w.lab.Command(t.Context(), "make", "--silent", "--no-print-directory", "helm"))
 	if err != nil {
@@ -194,7 +194,7 @@ func (w *world) runHelm(t *testing.T, args ...string) {
 
 // uninstall takes the hub away: the shops go on. Installed again, it knows them,
 // and deletes them in order; what is data stays.
-func (w *world) uninstall(t *testing.T) {
+func (w *environment) uninstall(t *testing.T) {
 	before := w.podsOf(t)
 	w.follow(t, "Uninstall")
 	for name, r := range w.each() {

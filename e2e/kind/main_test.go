@@ -38,7 +38,7 @@ func options() testenv.Options {
 	return testenv.ForTests(root, os.Stderr)
 }
 
-// TestKind tells the story. The first chapters are what the others build on.
+// TestKind runs all subtests on one fleet. The others need the first ones.
 func TestKind(t *testing.T) {
 	if os.Getenv(enabled) == "" {
 		t.Skip("needs a container engine and ten minutes: run make e2e-kind")
@@ -69,7 +69,7 @@ func TestKind(t *testing.T) {
 }
 
 // open brings the lab up and has it told about on failure.
-func open(t *testing.T) *world {
+func open(t *testing.T) *environment {
 	t.Helper()
 	o := options()
 	l, err := testenv.Up(t.Context(), o)
@@ -89,5 +89,5 @@ func open(t *testing.T) *world {
 		}
 		t.Logf("logs, events and objects of all clusters are in %s", dir)
 	})
-	return newWorld(t, l)
+	return newEnvironment(t, l)
 }

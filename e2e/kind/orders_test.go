@@ -28,12 +28,12 @@ var (
 
 // orders has customers order in each region, on both engines, and looks for the
 // orders in the region's own database.
-func (w *world) orders(t *testing.T) {
+func (w *environment) orders(t *testing.T) {
 	t.Run(shop, ordersAt(w, shop))
 	t.Run(ledger, ordersAt(w, ledger))
 }
 
-func ordersAt(w *world, app string) func(*testing.T) {
+func ordersAt(w *environment, app string) func(*testing.T) {
 	return func(t *testing.T) {
 		placed := map[string]string{}
 		for name, r := range w.each() {
@@ -109,7 +109,7 @@ func (r *region) inDatabase(t *testing.T, app string) []string {
 
 // databaseKilled ends the server's processes and deletes the pod: the orders
 // are there afterwards, and customers can order.
-func (w *world) databaseKilled(t *testing.T) {
+func (w *environment) databaseKilled(t *testing.T) {
 	for _, app := range []string{shop, ledger} {
 		t.Run(app, func(t *testing.T) {
 			for name, r := range w.each() {
@@ -187,7 +187,7 @@ func ready(pod *corev1.Pod) bool {
 
 // rollingUpdate brings the next version of the storefront to all regions while
 // customers order all the time: none of them sees an error, no order is lost.
-func (w *world) rollingUpdate(t *testing.T) {
+func (w *environment) rollingUpdate(t *testing.T) {
 	crowds := map[string]*crowd{}
 	for _, r := range w.regions {
 		crowds[r.name] = r.sendCustomers(t)

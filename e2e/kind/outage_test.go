@@ -23,7 +23,7 @@ const leaseName = "shopfleet-hub"
 
 // holder returns the pod of the hub that leads, and the process in it: one that was
 // started again is another.
-func (w *world) holder(ctx context.Context) (pod, process string, err error) {
+func (w *environment) holder(ctx context.Context) (pod, process string, err error) {
 	lease := &coordinationv1.Lease{}
 	if err := w.hub.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: leaseName}, lease); err != nil {
 		return "", "", fmt.Errorf("reading the lease: %w", err)
@@ -41,7 +41,7 @@ func (w *world) holder(ctx context.Context) (pod, process string, err error) {
 
 // leader waits until a process of the hub leads, another than the former, and
 // returns its pod and itself.
-func (w *world) leader(t *testing.T, former string) (pod, process string) {
+func (w *environment) leader(t *testing.T, former string) (pod, process string) {
 	t.Helper()
 	fleettest.Within(t, patience, "a pod of the hub to lead", func(ctx context.Context) (err error) {
 		if pod, process, err = w.holder(ctx); err == nil && process == former {
@@ -55,7 +55,7 @@ func (w *world) leader(t *testing.T, former string) (pod, process string) {
 // memberPaused stops all processes of one member after the other. It turns Unknown
 // within the promised time and takes its region with it, the other region goes on,
 // and it is back by itself.
-func (w *world) memberPaused(t *testing.T) {
+func (w *environment) memberPaused(t *testing.T) {
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) {
 			paused := r.pause(t)
@@ -100,7 +100,7 @@ func (r *region) pause(t *testing.T) time.Time {
 }
 
 // region returns nil if the hub says of the shop in a region that it is in a phase.
-func (w *world) region(ctx context.Context, r *region, want v1.Phase) error {
+func (w *environment) region(ctx context.Context, r *region, want v1.Phase) error {
 	app, err := w.app(ctx, shop)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (w *world) region(ctx context.Context, r *region, want v1.Phase) error {
 
 // leaderKilled kills the leading hub and takes its pod away. The standby takes over,
 // and writes nothing that is written already.
-func (w *world) leaderKilled(t *testing.T) {
+func (w *environment) leaderKilled(t *testing.T) {
 	former, process := w.leader(t, "")
 	pod := &corev1.Pod{}
 	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: former}, pod); err != nil {
@@ -161,7 +161,7 @@ func (w *world) leaderKilled(t *testing.T) {
 
 // switchModes moves the work between the hub and the agent, in both directions at
 // once and back: no pod is started again, and nothing of the shop is written.
-func (w *world) switchModes(t *testing.T) {
+func (w *environment) switchModes(t *testing.T) {
 	before := w.podsOf(t)
 	for _, section := range []string{"Switch", "Switch back"} {
 		marks := []audit.Mark{}
@@ -199,7 +199,7 @@ func otherMode(m v1.Mode) v1.Mode {
 }
 
 // podsOf lists the pods of the shops everywhere, with their restarts.
-func (w *world) podsOf(t *testing.T) []string {
+func (w *environment) podsOf(t *testing.T) []string {
 	t.Helper()
 	var all []string
 	for _, r := range w.regions {
@@ -219,7 +219,7 @@ func (w *world) podsOf(t *testing.T) []string {
 }
 
 // observe reads metrics and changes what is logged, and renews a token.
-func (w *world) observe(t *testing.T) {
+func (w *environment) observe(t *testing.T) {
 	said := w.follow(t, "Observe")
 	for _, want := range []string{"reconcile_total{", "us-1", "\n1\n"} {
 		if !strings.Contains(said, want) {

@@ -20,7 +20,7 @@ import (
 
 // backupPrepare tells the databases that their volumes are about to be cut, with the
 // permissions that the hub has in a member.
-func (w *world) backupPrepare(t *testing.T) {
+func (w *environment) backupPrepare(t *testing.T) {
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) {
 			in, mark := r.asHub(t), r.mark(t)
@@ -71,7 +71,7 @@ func (r *region) asHub(t *testing.T) cluster.Cluster {
 }
 
 // quiet tells an application's database, and returns what releases it.
-func (r *region) quiet(t *testing.T, in cluster.Cluster, w *world, name string) func() {
+func (r *region) quiet(t *testing.T, in cluster.Cluster, w *environment, name string) func() {
 	t.Helper()
 	app := &v1.EcommerceApp{}
 	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {

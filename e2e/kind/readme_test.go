@@ -18,10 +18,10 @@ func TestCommandsOfASection(t *testing.T) {
 	}
 }
 
-// everyCommand holds hub/README.md to what the story has run.
-func (w *world) everyCommand(t *testing.T) {
+// everyCommand compares hub/README.md with the commands that were run.
+func (w *environment) everyCommand(t *testing.T) {
 	if flag.Lookup("test.run").Value.String() != "" {
-		t.Skip("needs the whole story: run without -run")
+		t.Skip("needs all subtests: run without -run")
 	}
 	raw, err := os.ReadFile("../../hub/README.md")
 	if err != nil {

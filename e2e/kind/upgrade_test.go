@@ -16,7 +16,7 @@ import (
 // upgrade goes back to the previous build of the hub and the agent, and then follows
 // the upgrade to this one: no pod of a shop is started again, and nothing that is
 // unchanged is written to.
-func (w *world) upgrade(t *testing.T) {
+func (w *environment) upgrade(t *testing.T) {
 	previous := w.previous(t)
 	hubImage, spokeImage, err := w.lab.LoadProduct(t.Context(), previous)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *region) untouched(t *testing.T, since audit.Mark) {
 // previous returns a folder with the sources of the previous build of the product: the
 // commit that changes are made on or, where nothing is changed, the one before the
 // product was changed last.
-func (w *world) previous(t *testing.T) string {
+func (w *environment) previous(t *testing.T) string {
 	t.Helper()
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "git", args...)

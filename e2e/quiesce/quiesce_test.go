@@ -45,7 +45,7 @@ func TestPrepare(t *testing.T) {
 			if err := f.Member(name).ApplyFolder(t.Context(), "../../config/rbac/"+folder); err != nil {
 				t.Fatal(err)
 			}
-			w := newWorld(t, f.Member(name))
+			w := newEnvironment(t, f.Member(name))
 			t.Run("permissions", w.permissions)
 			t.Run("a kubelet that is silent", w.silent)
 			if name == "agentless" {
@@ -56,8 +56,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// world is a member with one node.
-type world struct {
+// environment is a member with one node.
+type environment struct {
 	client.Client
 	member *fleet.Cluster
 	kubelet
@@ -69,13 +69,13 @@ type kubelet struct {
 	asked    chan struct{}
 }
 
-func newWorld(t *testing.T, member *fleet.Cluster) *world {
+func newEnvironment(t *testing.T, member *fleet.Cluster) *environment {
 	t.Helper()
 	admin, err := client.New(member.AdminConfig(), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Client: admin, member: member, kubelet: kubelet{asked: make(chan struct{}, 100)}}
+	w := &environment{Client: admin, member: member, kubelet: kubelet{asked: make(chan struct{}, 100)}}
 	var config net.ListenConfig
 	if w.listener, err = config.Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func newWorld(t *testing.T, member *fleet.Cluster) *world {
 	return w
 }
 
-func (w *world) node(t *testing.T, name string, port int32) {
+func (w *environment) node(t *testing.T, name string, port int32) {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	w.create(t, node)
@@ -107,7 +107,7 @@ func (w *world) node(t *testing.T, name string, port int32) {
 	}
 }
 
-func (w *world) create(t *testing.T, object client.Object) {
+func (w *environment) create(t *testing.T, object client.Object) {
 	t.Helper()
 	if err := w.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func (w *world) create(t *testing.T, object client.Object) {
 }
 
 // shop makes a namespace and returns an application for it.
-func (w *world) shop(t *testing.T, engine v1.Engine) *v1.EcommerceApp {
+func (w *environment) shop(t *testing.T, engine v1.Engine) *v1.EcommerceApp {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "shops-"}}
 	w.create(t, namespace)
@@ -126,7 +126,7 @@ func (w *world) shop(t *testing.T, engine v1.Engine) *v1.EcommerceApp {
 }
 
 // database makes the pod of an application's database, which changes say is another.
-func (w *world) database(t *testing.T, app *v1.EcommerceApp, node string, changes ...func(*corev1.Pod)) {
+func (w *environment) database(t *testing.T, app *v1.EcommerceApp, node string, changes ...func(*corev1.Pod)) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "shop-database-0", Labels: map[string]string{
 		v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: "shop", v1.ComponentLabel: "database",
@@ -147,7 +147,7 @@ func (w *world) database(t *testing.T, app *v1.EcommerceApp, node string, change
 }
 
 // prepare tells the application's database as the hub would with a ServiceAccount.
-func (w *world) prepare(t *testing.T, account client.ObjectKey, app *v1.EcommerceApp, limit time.Duration) error {
+func (w *environment) prepare(t *testing.T, account client.ObjectKey, app *v1.EcommerceApp, limit time.Duration) error {
 	t.Helper()
 	raw, err := w.member.ServiceAccountKubeconfig(t.Context(), account.Namespace, account.Name)
 	if err != nil {
@@ -184,7 +184,7 @@ func hubKey() client.ObjectKey {
 }
 
 // permissions are enough for the hub, by whichever protocol, and needed.
-func (w *world) permissions(t *testing.T) {
+func (w *environment) permissions(t *testing.T) {
 	app := w.shop(t, v1.EnginePostgreSQL)
 	w.database(t, app, "silent")
 	get := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}
@@ -212,7 +212,7 @@ func (w *world) permissions(t *testing.T) {
 	}
 }
 
-func (w *world) account(t *testing.T, namespace, name string, rules ...rbacv1.PolicyRule) client.ObjectKey {
+func (w *environment) account(t *testing.T, namespace, name string, rules ...rbacv1.PolicyRule) client.ObjectKey {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	w.create(t, &corev1.ServiceAccount{ObjectMeta: meta})
@@ -226,7 +226,7 @@ func (w *world) account(t *testing.T, namespace, name string, rules ...rbacv1.Po
 }
 
 // reached takes note of the connections to the kubelet, of which there must be one.
-func (w *world) reached(t *testing.T) {
+func (w *environment) reached(t *testing.T) {
 	t.Helper()
 	select {
 	case <-w.asked:
@@ -243,7 +243,7 @@ func (w *world) reached(t *testing.T) {
 }
 
 // silent has whoever waits give up in time, for either engine.
-func (w *world) silent(t *testing.T) {
+func (w *environment) silent(t *testing.T) {
 	for _, engine := range []v1.Engine{v1.EnginePostgreSQL, v1.EngineMySQL} {
 		t.Run(string(engine), func(t *testing.T) {
 			app := w.shop(t, engine)
@@ -257,7 +257,7 @@ func (w *world) silent(t *testing.T) {
 }
 
 // absent has the member's answer told.
-func (w *world) absent(t *testing.T) {
+func (w *environment) absent(t *testing.T) {
 	var config net.ListenConfig
 	free, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -276,7 +276,7 @@ func (w *world) absent(t *testing.T) {
 }
 
 // pods are run in only if they are the application's database, and serve.
-func (w *world) pods(t *testing.T) {
+func (w *environment) pods(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		if err := w.prepare(t, hubKey(), w.shop(t, v1.EnginePostgreSQL), usual); !apierrors.IsNotFound(err) {
 			t.Errorf("error %v, want NotFound", err)

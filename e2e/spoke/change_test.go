@@ -24,7 +24,7 @@ import (
 )
 
 // phases watches the phases of an app in the background.
-func phases(t *testing.T, w *world, namespace string) func() []v1.Phase {
+func phases(t *testing.T, w *environment, namespace string) func() []v1.Phase {
 	t.Helper()
 	scheme, err := setup.Scheme()
 	if err != nil {
@@ -81,7 +81,7 @@ func walked(t *testing.T, seen func() []v1.Phase, want ...v1.Phase) {
 }
 
 // testChanges walks an app through its phases.
-func testChanges(w *world) func(*testing.T) {
+func testChanges(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		seen := phases(t, w, app.Namespace)
@@ -119,7 +119,7 @@ func testChanges(w *world) func(*testing.T) {
 
 // testVersionGating changes the images of all components at once: each waits for
 // the one before it to run its new version.
-func testVersionGating(w *world) func(*testing.T) {
+func testVersionGating(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		w.create(t, app)
@@ -151,7 +151,7 @@ func testVersionGating(w *world) func(*testing.T) {
 
 // frozen stops the kubelets until its result is called, at the latest when the
 // test ends.
-func (w *world) frozen(t *testing.T) (thaw func()) {
+func (w *environment) frozen(t *testing.T) (thaw func()) {
 	t.Helper()
 	if err := w.cluster.Freeze(t.Context(), fleet.Kwok); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func (w *world) frozen(t *testing.T) (thaw func()) {
 
 // testFrozen stops the kubelets: what depends on the database is never made, and
 // the status says why.
-func testFrozen(w *world) func(*testing.T) {
+func testFrozen(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		thaw := w.frozen(t)
 		app := shop(t, w.namespace(t))
@@ -190,7 +190,7 @@ func testFrozen(w *world) func(*testing.T) {
 
 // testRepairWhileDown deletes the frontend while the database is not ready: what
 // ran before is repaired at once.
-func testRepairWhileDown(w *world) func(*testing.T) {
+func testRepairWhileDown(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		w.create(t, app)
@@ -219,7 +219,7 @@ func testRepairWhileDown(w *world) func(*testing.T) {
 }
 
 // testImageUpdated checks that the annotation causes one rollout and goes.
-func testImageUpdated(w *world) func(*testing.T) {
+func testImageUpdated(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		w.create(t, app)
@@ -244,7 +244,7 @@ func testImageUpdated(w *world) func(*testing.T) {
 	}
 }
 
-func (w *world) generations(t testing.TB, app *v1.EcommerceApp) map[string]int64 {
+func (w *environment) generations(t testing.TB, app *v1.EcommerceApp) map[string]int64 {
 	t.Helper()
 	var list appsv1.DeploymentList
 	if err := w.List(t.Context(), &list, client.InNamespace(app.Namespace)); err != nil {
@@ -259,7 +259,7 @@ func (w *world) generations(t testing.TB, app *v1.EcommerceApp) map[string]int64
 
 // testStorage grows the database's volume under its running pod, and is refused
 // to shrink it.
-func testStorage(w *world) func(*testing.T) {
+func testStorage(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		w.create(t, app)
@@ -299,7 +299,7 @@ func testStorage(w *world) func(*testing.T) {
 	}
 }
 
-func (w *world) podUID(t testing.TB, app *v1.EcommerceApp) types.UID {
+func (w *environment) podUID(t testing.TB, app *v1.EcommerceApp) types.UID {
 	t.Helper()
 	pod := &corev1.Pod{}
 	if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-database-0"}, pod); err != nil {

@@ -30,7 +30,7 @@ func childLists() []client.ObjectList {
 }
 
 // testRepair deletes each child, and then changes some: all is put right.
-func testRepair(w *world) func(*testing.T) {
+func testRepair(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		w.create(t, app)
@@ -44,7 +44,7 @@ func testRepair(w *world) func(*testing.T) {
 	}
 }
 
-func testMadeAgain(w *world, app *v1.EcommerceApp) func(*testing.T) {
+func testMadeAgain(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		for _, child := range w.children(t.Context(), t, app) {
 			if controlled(child) {
@@ -56,7 +56,7 @@ func testMadeAgain(w *world, app *v1.EcommerceApp) func(*testing.T) {
 }
 
 // madeAgain deletes an object and waits until there is another.
-func (w *world) madeAgain(t *testing.T, object client.Object) {
+func (w *environment) madeAgain(t *testing.T, object client.Object) {
 	t.Helper()
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func (w *world) madeAgain(t *testing.T, object client.Object) {
 	})
 }
 
-func testRelabelled(w *world, app *v1.EcommerceApp) func(*testing.T) {
+func testRelabelled(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		service := &corev1.Service{}
 		service.Namespace, service.Name = app.Namespace, app.Name+"-backend"
@@ -88,7 +88,7 @@ func testRelabelled(w *world, app *v1.EcommerceApp) func(*testing.T) {
 }
 
 // testStatusByHand holds that a status says what is observed, whoever wrote it last.
-func testStatusByHand(w *world, app *v1.EcommerceApp) func(*testing.T) {
+func testStatusByHand(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		written := &v1.EcommerceApp{}
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(app), written); err != nil {
@@ -104,7 +104,7 @@ func testStatusByHand(w *world, app *v1.EcommerceApp) func(*testing.T) {
 	}
 }
 
-func testForeignFields(w *world, app *v1.EcommerceApp) func(*testing.T) {
+func testForeignFields(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		deployment := &appsv1.Deployment{}
 		deployment.Namespace, deployment.Name = app.Namespace, app.Name+"-backend"
@@ -119,7 +119,7 @@ func testForeignFields(w *world, app *v1.EcommerceApp) func(*testing.T) {
 	}
 }
 
-func testReverted(w *world, app *v1.EcommerceApp) func(*testing.T) {
+func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		deployment := &appsv1.Deployment{}
 		deployment.Namespace, deployment.Name = app.Namespace, app.Name+"-frontend"
@@ -163,7 +163,7 @@ func testReverted(w *world, app *v1.EcommerceApp) func(*testing.T) {
 }
 
 // answered forces a reconciliation and waits for its answer.
-func (w *world) answered(t testing.TB, app *v1.EcommerceApp, token string) {
+func (w *environment) answered(t testing.TB, app *v1.EcommerceApp, token string) {
 	t.Helper()
 	update(t, w, app, func(app *v1.EcommerceApp) {
 		if app.Annotations == nil {
@@ -181,7 +181,7 @@ func (w *world) answered(t testing.TB, app *v1.EcommerceApp, token string) {
 
 // testThrift checks that an unchanged app costs one write per question asked of
 // it, and nothing else: forced, resynced, and after a restart.
-func testThrift(w *world) func(*testing.T) {
+func testThrift(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		w.create(t, app)
@@ -221,7 +221,7 @@ func testThrift(w *world) func(*testing.T) {
 }
 
 // cost checks how many writes there were since a mark: of statuses alone.
-func (w *world) cost(t testing.TB, mark audit.Mark, app *v1.EcommerceApp, want int) {
+func (w *environment) cost(t testing.TB, mark audit.Mark, app *v1.EcommerceApp, want int) {
 	t.Helper()
 	log := w.writes(t, mark, app.Namespace)
 	if len(log) != want || slices.ContainsFunc(log, func(e audit.Event) bool { return e.Subresource != "status" }) {
@@ -230,7 +230,7 @@ func (w *world) cost(t testing.TB, mark audit.Mark, app *v1.EcommerceApp, want i
 }
 
 // versions returns the resource versions of what only we write.
-func (w *world) versions(t testing.TB, app *v1.EcommerceApp) map[string]string {
+func (w *environment) versions(t testing.TB, app *v1.EcommerceApp) map[string]string {
 	t.Helper()
 	versions := make(map[string]string)
 	for _, child := range w.children(t.Context(), t, app) {
@@ -244,7 +244,7 @@ func describe(object client.Object) string {
 }
 
 // testLongName checks that each name derived from one of 63 characters is valid.
-func testLongName(w *world) func(*testing.T) {
+func testLongName(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		app.Name = "shop-whose-name-is-as-long-as-a-name-can-be-0123456789-01234567"
@@ -261,7 +261,7 @@ func testLongName(w *world) func(*testing.T) {
 
 // testDeletion checks that components go in reverse order, that data stays, and
 // that an app of the same name finds it again.
-func testDeletion(w *world) func(*testing.T) {
+func testDeletion(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		w.create(t, app)
@@ -304,7 +304,7 @@ type keeping struct {
 	claims   map[string]types.UID
 }
 
-func (w *world) kept(t testing.TB, app *v1.EcommerceApp) keeping {
+func (w *environment) kept(t testing.TB, app *v1.EcommerceApp) keeping {
 	t.Helper()
 	kept := keeping{claims: map[string]types.UID{}}
 	var claims corev1.PersistentVolumeClaimList
@@ -328,7 +328,7 @@ func (w *world) kept(t testing.TB, app *v1.EcommerceApp) keeping {
 }
 
 // testTerminatingNamespace deletes a whole namespace: it goes, and nobody fights.
-func testTerminatingNamespace(w *world) func(*testing.T) {
+func testTerminatingNamespace(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		namespace := &corev1.Namespace{}
 		namespace.Name = w.namespace(t)

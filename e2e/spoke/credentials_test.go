@@ -12,7 +12,7 @@ import (
 
 // testLostCredentials deletes the password that the data was made with: no other
 // one is drawn, the shop says so, and goes on when the password is back.
-func testLostCredentials(w *world) func(*testing.T) {
+func testLostCredentials(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		w.create(t, app)

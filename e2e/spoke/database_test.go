@@ -23,7 +23,7 @@ const badImage = "registry.invalid/database:1"
 
 // testBadImage gives a database an image that cannot be pulled, and a good one
 // after that: nobody has to delete the broken pod.
-func testBadImage(w *world) func(*testing.T) {
+func testBadImage(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Run("of one that runs", func(t *testing.T) {
 			app := shop(t, w.namespace(t))
@@ -59,7 +59,7 @@ func testBadImage(w *world) func(*testing.T) {
 }
 
 // broken waits until a pod of the database, and the status, show the bad image.
-func (w *world) broken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
+func (w *environment) broken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
 	t.Helper()
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = app.Namespace, fmt.Sprintf("%s-database-%d", app.Name, ordinal)
@@ -78,7 +78,7 @@ func (w *world) broken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
 }
 
 // mended sets a good image and waits until it runs everywhere.
-func (w *world) mended(t *testing.T, app *v1.EcommerceApp) {
+func (w *environment) mended(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = "" })
 	w.rolledOut(t, app, "postgres:"+app.Spec.Database.Version)
@@ -88,7 +88,7 @@ func (w *world) mended(t *testing.T, app *v1.EcommerceApp) {
 	}
 }
 
-func (w *world) claimUID(t *testing.T, app *v1.EcommerceApp) string {
+func (w *environment) claimUID(t *testing.T, app *v1.EcommerceApp) string {
 	t.Helper()
 	claim := w.claim(app)
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
@@ -97,17 +97,17 @@ func (w *world) claimUID(t *testing.T, app *v1.EcommerceApp) string {
 	return string(claim.UID)
 }
 
-func (w *world) claim(app *v1.EcommerceApp) *corev1.PersistentVolumeClaim {
+func (w *environment) claim(app *v1.EcommerceApp) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "data-" + app.Name + "-database-0"}}
 }
 
-func (w *world) set(app *v1.EcommerceApp) *appsv1.StatefulSet {
+func (w *environment) set(app *v1.EcommerceApp) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database"}}
 }
 
 // startedInOrder makes a database's StatefulSet one that starts its pods in order,
 // as earlier releases did, and that waits for a pod with a bad image.
-func (w *world) startedInOrder(t *testing.T, app *v1.EcommerceApp) {
+func (w *environment) startedInOrder(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	set := w.set(app)
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
@@ -136,7 +136,7 @@ func (w *world) startedInOrder(t *testing.T, app *v1.EcommerceApp) {
 
 // testStorageThatCannotGrow asks for a larger volume of a class that forbids it:
 // the shop goes on with everything else, says so, and grows once it may.
-func testStorageThatCannotGrow(w *world) func(*testing.T) {
+func testStorageThatCannotGrow(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}, Provisioner: "csi.example.com", AllowVolumeExpansion: new(false)}
 		w.create(t, class)
@@ -193,7 +193,7 @@ func asksFor(set *appsv1.StatefulSet) string {
 }
 
 // tooSmall waits until an app runs, and says that its claim cannot grow.
-func (w *world) tooSmall(t *testing.T, app *v1.EcommerceApp) {
+func (w *environment) tooSmall(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	eventually(t, w, app, "the app to run with a claim that cannot grow", func(app *v1.EcommerceApp) error {
 		c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDegraded)
@@ -213,7 +213,7 @@ func (w *world) tooSmall(t *testing.T, app *v1.EcommerceApp) {
 }
 
 // quiet checks that an app whose claim cannot grow costs no writes but the tries.
-func (w *world) quiet(t *testing.T, app *v1.EcommerceApp) {
+func (w *environment) quiet(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	w.answered(t, app, "while too small")
 	mark := w.mark(t)
@@ -227,7 +227,7 @@ func (w *world) quiet(t *testing.T, app *v1.EcommerceApp) {
 
 // rolledOut waits until the pods of the database and of the frontend, as far as
 // there are any, are those of the wanted images.
-func (w *world) rolledOut(t *testing.T, app *v1.EcommerceApp, database string) {
+func (w *environment) rolledOut(t *testing.T, app *v1.EcommerceApp, database string) {
 	t.Helper()
 	fleettest.Eventually(t, "the new images to run", func(ctx context.Context) error {
 		var pods corev1.PodList

@@ -47,7 +47,7 @@ func TestSpoke(t *testing.T) {
 
 // testSeed checks that the seed's object comes up as written: five components in
 // order, each object written once.
-func testSeed(w *world) func(*testing.T) {
+func testSeed(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		mark := w.mark(t)
@@ -123,7 +123,7 @@ func inOrder(t *testing.T, log audit.Log, objects ...string) {
 
 // hasEvents checks that there is an event of a reason for the app, and that no
 // component made more than a few.
-func hasEvents(t *testing.T, w *world, app *v1.EcommerceApp, reasons ...string) {
+func hasEvents(t *testing.T, w *environment, app *v1.EcommerceApp, reasons ...string) {
 	t.Helper()
 	eventually(t, w, app, "events", func(*v1.EcommerceApp) error {
 		var list corev1.EventList
@@ -142,7 +142,7 @@ func hasEvents(t *testing.T, w *world, app *v1.EcommerceApp, reasons ...string) 
 }
 
 // hasLabels checks that each child can be found by its labels and belongs to the app.
-func hasLabels(t *testing.T, w *world, app *v1.EcommerceApp) {
+func hasLabels(t *testing.T, w *environment, app *v1.EcommerceApp) {
 	t.Helper()
 	children := w.children(t.Context(), t, app)
 	if len(children) < 15 {
@@ -160,7 +160,7 @@ func hasLabels(t *testing.T, w *world, app *v1.EcommerceApp) {
 }
 
 // children returns the objects that carry an app's UID.
-func (w *world) children(ctx context.Context, t testing.TB, app client.Object) []client.Object {
+func (w *environment) children(ctx context.Context, t testing.TB, app client.Object) []client.Object {
 	t.Helper()
 	var all []client.Object
 	for _, list := range childLists() {

@@ -30,7 +30,7 @@ import (
 )
 
 // failed waits until an app is failed for a reason, and its message says something.
-func (w *world) failed(t testing.TB, app *v1.EcommerceApp, reason string, texts ...string) {
+func (w *environment) failed(t testing.TB, app *v1.EcommerceApp, reason string, texts ...string) {
 	t.Helper()
 	eventually(t, w, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
 		ready := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionReady)
@@ -48,7 +48,7 @@ func (w *world) failed(t testing.TB, app *v1.EcommerceApp, reason string, texts 
 
 // testConflict puts a stranger's objects in the way: they stay as they are until
 // they are handed over.
-func testConflict(w *world) func(*testing.T) {
+func testConflict(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		stranger := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database"}}
@@ -95,7 +95,7 @@ func testConflict(w *world) func(*testing.T) {
 	}
 }
 
-func handOver(t *testing.T, w *world, object client.Object) {
+func handOver(t *testing.T, w *environment, object client.Object) {
 	t.Helper()
 	update(t, w, object, func(o client.Object) {
 		annotations := o.GetAnnotations()
@@ -108,7 +108,7 @@ func handOver(t *testing.T, w *world, object client.Object) {
 }
 
 // testForbidden takes the permission to write StatefulSets away, and gives it back.
-func testForbidden(w *world) func(*testing.T) {
+func testForbidden(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		role := &rbacv1.ClusterRole{}
 		role.Name = "shopfleet-spoke"
@@ -130,7 +130,7 @@ func testForbidden(w *world) func(*testing.T) {
 }
 
 // testOtherKinds runs the seeds' two other operators.
-func testOtherKinds(w *world) func(*testing.T) {
+func testOtherKinds(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		namespace := w.namespace(t)
 		web := sample(t, "webapp.yaml", &webappv1.WebApp{})
@@ -167,7 +167,7 @@ func testOtherKinds(w *world) func(*testing.T) {
 	}
 }
 
-func (w *world) gone(t testing.TB, object client.Object) {
+func (w *environment) gone(t testing.TB, object client.Object) {
 	t.Helper()
 	fleettest.Eventually(t, object.GetName()+" to be gone", func(ctx context.Context) error {
 		if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
@@ -196,7 +196,7 @@ spec:
 `
 
 // testOptionalKinds adds an optional kind to the cluster, and takes it away.
-func testOptionalKinds(w *world) func(*testing.T) {
+func testOptionalKinds(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		w.create(t, app)
@@ -250,7 +250,7 @@ func definition(name string) *metav1.PartialObjectMetadata {
 	return crd
 }
 
-func (w *world) dropDefinition(t testing.TB, name string) {
+func (w *environment) dropDefinition(t testing.TB, name string) {
 	t.Helper()
 	if err := w.Delete(t.Context(), definition(name)); err != nil {
 		t.Fatal(err)
@@ -260,7 +260,7 @@ func (w *world) dropDefinition(t testing.TB, name string) {
 
 // testMissingDefinitions starts the spoke without the definition of one kind: the
 // others work, and so does that kind once it is defined.
-func testMissingDefinitions(w *world) func(*testing.T) {
+func testMissingDefinitions(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		w.stop(t)
 		w.dropDefinition(t, "webapps.example.com")
@@ -285,7 +285,7 @@ func testMissingDefinitions(w *world) func(*testing.T) {
 
 // testProcess builds the command and runs it as a process: it works with leader
 // election, and ends well when it is told to.
-func testProcess(w *world) func(*testing.T) {
+func testProcess(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		w.stop(t)
 		dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 )
 
 // install installs the hub: two pods run, and one of them leads.
-func (w *world) install(t *testing.T) {
+func (w *environment) install(t *testing.T) {
 	w.reset(t)
 	w.follow(t, "Install")
 	leader, _ := w.leader(t, "")
@@ -34,7 +34,7 @@ func (w *world) install(t *testing.T) {
 }
 
 // join makes both clusters members, one in each mode.
-func (w *world) join(t *testing.T) {
+func (w *environment) join(t *testing.T) {
 	w.follow(t, "Join")
 	for _, r := range w.regions {
 		member := &v1.MemberCluster{}
@@ -52,7 +52,7 @@ func (w *world) join(t *testing.T) {
 
 // apply applies the seed's application and one on MySQL. Neither asks for more than
 // a small machine has.
-func (w *world) apply(t *testing.T) {
+func (w *environment) apply(t *testing.T) {
 	w.hub.must(t, "create", "namespace", namespace)
 	for _, r := range w.regions {
 		// Nothing that we make needs more than the strictest standard for pods allows.
@@ -91,7 +91,7 @@ func modest(app *v1.EcommerceApp) {
 	}
 }
 
-func (w *world) applyApp(t *testing.T, app *v1.EcommerceApp) {
+func (w *environment) applyApp(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	raw, err := yaml.Marshal(app)
 	if err != nil {

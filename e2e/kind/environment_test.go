@@ -40,8 +40,8 @@ const (
 	unknownWithin = 40 * time.Second
 )
 
-// world is the lab as tests see it.
-type world struct {
+// environment is the lab as tests see it.
+type environment struct {
 	lab     *testenv.Environment
 	hub     *view
 	regions []*region
@@ -65,9 +65,9 @@ type region struct {
 	mode v1.Mode
 }
 
-func newWorld(t *testing.T, l *testenv.Environment) *world {
+func newEnvironment(t *testing.T, l *testenv.Environment) *environment {
 	t.Helper()
-	w := &world{lab: l, hub: newView(t, l, l.Hub), credentials: map[string]string{}, followed: map[string]bool{}}
+	w := &environment{lab: l, hub: newView(t, l, l.Hub), credentials: map[string]string{}, followed: map[string]bool{}}
 	modes := []v1.Mode{v1.ModeAgentless, v1.ModeAgent}
 	for i, m := range l.Members {
 		w.regions = append(w.regions, &region{view: newView(t, l, m.Cluster), name: m.MemberName, mode: modes[i]})
@@ -95,7 +95,7 @@ func newView(t *testing.T, l *testenv.Environment, c *clusters.Cluster) *view {
 }
 
 // each lists the members by a name for a subtest: their own, and their mode.
-func (w *world) each() iter.Seq2[string, *region] {
+func (w *environment) each() iter.Seq2[string, *region] {
 	return func(yield func(string, *region) bool) {
 		for _, r := range w.regions {
 			if !yield(fmt.Sprintf("%s in mode %s", r.name, r.mode), r) {
@@ -106,12 +106,12 @@ func (w *world) each() iter.Seq2[string, *region] {
 }
 
 // others returns the members but the named one.
-func (w *world) others(name string) []*region {
+func (w *environment) others(name string) []*region {
 	return slices.DeleteFunc(slices.Clone(w.regions), func(r *region) bool { return r.name == name })
 }
 
-// reset removes what an earlier story left in clusters that were kept.
-func (w *world) reset(t *testing.T) {
+// reset removes what an earlier run left in clusters that were kept.
+func (w *environment) reset(t *testing.T) {
 	t.Helper()
 	views := []*view{w.hub}
 	for _, r := range w.regions {
@@ -190,7 +190,7 @@ func (v *view) since(t *testing.T, mark audit.Mark) audit.Log {
 }
 
 // app reads an application on the hub.
-func (w *world) app(ctx context.Context, name string) (*v1.EcommerceApp, error) {
+func (w *environment) app(ctx context.Context, name string) (*v1.EcommerceApp, error) {
 	app := &v1.EcommerceApp{}
 	return app, w.hub.get(ctx, name, app)
 }
@@ -198,7 +198,7 @@ func (w *world) app(ctx context.Context, name string) (*v1.EcommerceApp, error) 
 var errNotRunning = errors.New("does not run everywhere")
 
 // running waits until the applications run as their specs say in all regions.
-func (w *world) running(t *testing.T, names ...string) {
+func (w *environment) running(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		fleettest.Within(t, patience, name+" to run in all regions", func(ctx context.Context) error {
@@ -217,7 +217,7 @@ func (w *world) running(t *testing.T, names ...string) {
 }
 
 // change changes the shop on the hub as a person does, by a merge patch.
-func (w *world) change(t *testing.T, patch string) {
+func (w *environment) change(t *testing.T, patch string) {
 	t.Helper()
 	w.hub.must(t, "patch", "ecommerceapp", shop, "--namespace", namespace, "--type=merge", "--patch", patch)
 }
@@ -255,7 +255,7 @@ func (v *view) gone(t *testing.T, object client.Object) {
 var errStillThere = errors.New("it is still there")
 
 // follow runs the commands of a section of hub/README.md, as they stand there.
-func (w *world) follow(t *testing.T, section string) string {
+func (w *environment) follow(t *testing.T, section string) string {
 	t.Helper()
 	raw, err := os.ReadFile("../../hub/README.md")
 	if err != nil {

@@ -37,8 +37,8 @@ const (
 	resync     = 3 * time.Second
 )
 
-// world is one cluster with a spoke in it.
-type world struct {
+// environment is one cluster with a spoke in it.
+type environment struct {
 	client.Client
 	cluster    *fleet.Cluster
 	kubeconfig []byte
@@ -48,7 +48,7 @@ type world struct {
 }
 
 // start starts a cluster and a spoke.
-func start(t *testing.T) *world {
+func start(t *testing.T) *environment {
 	t.Helper()
 	log := io.Discard
 	if os.Getenv("SHOPFLEET_LOG") != "" {
@@ -79,14 +79,14 @@ func start(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Client: c, cluster: cluster, kubeconfig: kubeconfig, logger: options.Logger}
+	w := &environment{Client: c, cluster: cluster, kubeconfig: kubeconfig, logger: options.Logger}
 	w.run(t)
 	t.Cleanup(func() { w.stop(t) })
 	return w
 }
 
 // run starts the spoke.
-func (w *world) run(t testing.TB) {
+func (w *environment) run(t testing.TB) {
 	t.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(w.kubeconfig)
 	if err != nil {
@@ -114,7 +114,7 @@ func (w *world) run(t testing.TB) {
 }
 
 // namespace makes a namespace for a test.
-func (w *world) namespace(t testing.TB) string {
+func (w *environment) namespace(t testing.TB) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "shop-"}}
 	if err := w.Create(t.Context(), namespace); err != nil {
@@ -144,7 +144,7 @@ func shop(t testing.TB, namespace string) *v1.EcommerceApp {
 	return app
 }
 
-func (w *world) create(t testing.TB, object client.Object) {
+func (w *environment) create(t testing.TB, object client.Object) {
 	t.Helper()
 	if err := w.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func (w *world) create(t testing.TB, object client.Object) {
 }
 
 // eventually waits until an object is as the check says.
-func eventually[T client.Object](t testing.TB, w *world, object T, what string, check func(T) error) {
+func eventually[T client.Object](t testing.TB, w *environment, object T, what string, check func(T) error) {
 	t.Helper()
 	fleettest.Eventually(t, what, func(ctx context.Context) error {
 		if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -163,7 +163,7 @@ func eventually[T client.Object](t testing.TB, w *world, object T, what string, 
 }
 
 // running waits until an app is as wanted.
-func (w *world) running(t testing.TB, app *v1.EcommerceApp) {
+func (w *environment) running(t testing.TB, app *v1.EcommerceApp) {
 	t.Helper()
 	eventually(t, w, app, "the app to run", func(app *v1.EcommerceApp) error {
 		s := app.Status
@@ -175,7 +175,7 @@ func (w *world) running(t testing.TB, app *v1.EcommerceApp) {
 }
 
 // update changes an object as kubectl edit does.
-func update[T client.Object](t testing.TB, w *world, object T, change func(T)) {
+func update[T client.Object](t testing.TB, w *environment, object T, change func(T)) {
 	t.Helper()
 	fleettest.Eventually(t, "the update to be accepted", func(ctx context.Context) error {
 		if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -187,7 +187,7 @@ func update[T client.Object](t testing.TB, w *world, object T, change func(T)) {
 }
 
 // writes returns what the spoke has written to a namespace since a mark.
-func (w *world) writes(t testing.TB, mark audit.Mark, namespace string) audit.Log {
+func (w *environment) writes(t testing.TB, mark audit.Mark, namespace string) audit.Log {
 	t.Helper()
 	log, _, err := w.cluster.AuditSince(t.Context(), mark)
 	if err != nil {
@@ -196,7 +196,7 @@ func (w *world) writes(t testing.TB, mark audit.Mark, namespace string) audit.Lo
 	return log.ByServiceAccount(systemNamespace, serviceAccount).Writes().In(namespace)
 }
 
-func (w *world) mark(t testing.TB) audit.Mark {
+func (w *environment) mark(t testing.TB) audit.Mark {
 	t.Helper()
 	mark, err := w.cluster.AuditMark(t.Context())
 	if err != nil {
