@@ -69,7 +69,7 @@ func New(hub client.Client, o Options) *Storage {
 		o.Clock = clock.RealClock{}
 	}
 	if o.Resync <= 0 {
-		o.Resync = defaultResync
+		o.Resync = o.Waits.Scaled(defaultResync)
 	}
 	return &Storage{Runner: runner.New[*member](runner.Options{Logger: o.Logger}), options: o, hub: hub}
 }

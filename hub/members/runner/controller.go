@@ -19,7 +19,8 @@ const (
 	defaultWorkers    = 4
 	defaultFirstRetry = time.Second
 	defaultLastRetry  = 5 * time.Minute
-	defaultResync     = 10 * time.Minute
+	// DefaultResync is the default of Controller.Resync.
+	DefaultResync = 10 * time.Minute
 	// jitterFactor spreads retries and resyncs, so that what failed together does not
 	// come back together.
 	jitterFactor = 0.3
@@ -55,7 +56,7 @@ func (c *Controller) applyDefaults() {
 		c.Queue = &Queue{}
 	}
 	if c.Resync <= 0 {
-		c.Resync = defaultResync
+		c.Resync = DefaultResync
 	}
 	if c.Workers <= 0 {
 		c.Workers = defaultWorkers

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
@@ -53,6 +54,9 @@ type Options struct {
 }
 
 func (o *Options) applyDefaults() {
+	if o.Resync <= 0 {
+		o.Resync = o.Waits.Scaled(runner.DefaultResync)
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
