@@ -7,25 +7,25 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Change is what about a component is to change, in one word for people.
+// Change classifies a change of a component, for events.
 type Change string
 
-// The changes, of which the first that holds is named.
+// The classes of changes. The first that applies is used.
 const (
-	// Unchanged means that the intent is the one that was written last; what
-	// differs was changed by others.
+	// Unchanged means that the intent is the one that was last written; any difference was
+	// made by others.
 	Unchanged Change = ""
-	// New means that nothing of the component exists.
+	// New means that no object of the component exists.
 	New Change = "New"
-	// ImageUpdated means other images, or a restart to pull the same ones anew.
+	// ImageUpdated means different images, or a restart to pull the same ones again.
 	ImageUpdated Change = "ImageUpdated"
-	// Scaled means another number of pods, and nothing else.
+	// Scaled means that only the number of replicas changed.
 	Scaled Change = "Scaled"
 	// ConfigurationUpdated means anything else.
 	ConfigurationUpdated Change = "ConfigurationUpdated"
 )
 
-// Classify tells what about a component is to change.
+// Classify returns how a component is about to change.
 func Classify(c Component, live Live) Change {
 	exists, changed, scaled := false, false, false
 	for _, object := range c.Objects {
@@ -56,7 +56,8 @@ func Classify(c Component, live Live) Change {
 	}
 }
 
-// rolled tells whether a workload's pods are to run other images, or the same anew.
+// rolled reports whether the pods of a workload are to be replaced because of images or a
+// restart.
 func rolled(want, live Resource) bool {
 	w, l := templateOf(want), templateOf(live)
 	return w != nil && l != nil &&

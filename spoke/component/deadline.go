@@ -11,13 +11,13 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// ProgressDeadline is how long a component may take to become ready before it is
-// failed. That of a Deployment is watched by the cluster, that of a StatefulSet
-// by us: it runs from the transition of the condition Progressing.
+// ProgressDeadline is how long a component may take to become ready before it fails.
+// Kubernetes enforces it for Deployments; for StatefulSets it counts from the transition
+// of the condition Progressing.
 const ProgressDeadline = 10 * time.Minute
 
-// withDeadline fails the component that the application has been waiting for too
-// long. It stays failed until it is ready or the spec changes.
+// withDeadline marks the component that the application has been waiting for too long as
+// failed. It stays failed until it is ready or the spec changes.
 func withDeadline(in Summary, states []State) []State {
 	i := slices.IndexFunc(states, func(s State) bool { return !s.Ready })
 	if i < 0 || in.Deleting || !states[i].Timed || states[i].Phase == v1.PhaseFailed {
@@ -29,16 +29,16 @@ func withDeadline(in Summary, states []State) []State {
 		return states
 	}
 	spent := last.Status == metav1.ConditionTrue && in.Now.Sub(last.LastTransitionTime.Time) >= ProgressDeadline
-	gaveUp := last.Status == metav1.ConditionFalse && last.Reason == v1.ReasonDeadlineExceeded
-	if spent || gaveUp {
+	failedBefore := last.Status == metav1.ConditionFalse && last.Reason == v1.ReasonDeadlineExceeded
+	if spent || failedBefore {
 		s.Phase, s.Reason = v1.PhaseFailed, v1.ReasonDeadlineExceeded
 		s.Message = bounded(fmt.Sprintf("not ready within %d minutes: %s", int(ProgressDeadline.Minutes()), s.Message))
 	}
 	return states
 }
 
-// deadlineIn returns in how long the component that is waited for will be failed;
-// 0 when it will not be by us.
+// deadlineIn returns the time until the component that is waited for fails; 0 if no
+// deadline applies.
 func deadlineIn(in Summary, c cause, report Report) time.Duration {
 	if c.ready || c.phase == v1.PhaseFailed || in.Deleting ||
 		!slices.ContainsFunc(report.States, func(s State) bool { return s.Name == c.component && s.Timed }) {
@@ -48,10 +48,10 @@ func deadlineIn(in Summary, c cause, report Report) time.Duration {
 	return max(ProgressDeadline-in.Now.Sub(since.Time), time.Second)
 }
 
-// restarted tells whether a condition that is as it was is nevertheless about
-// something new: progress towards another spec, or of another component. Each
-// has a deadline of its own.
-func restarted(in Summary, c cause, now metav1.Condition) bool {
+// resetsTransition reports whether the transition time of an unchanged condition must be
+// reset: progress towards another generation, or of another component, has its own
+// deadline.
+func resetsTransition(in Summary, c cause, now metav1.Condition) bool {
 	if now.Type != v1.ConditionProgressing || now.Status != metav1.ConditionTrue {
 		return false
 	}
@@ -59,8 +59,7 @@ func restarted(in Summary, c cause, now metav1.Condition) bool {
 	return last.ObservedGeneration != in.Generation || c.component != "" && !waitedFor(in.Previous, c.component)
 }
 
-// waitedFor tells whether it was a component that kept the application from being
-// ready. Without one in its message, the condition Ready is about no component.
+// waitedFor reports whether the named component kept the application from being ready.
 func waitedFor(previous []metav1.Condition, name string) bool {
 	ready := find(previous, v1.ConditionReady)
 	return ready != nil && ready.Status == metav1.ConditionFalse && strings.HasPrefix(ready.Message, name+": ")

@@ -33,7 +33,7 @@ type observation struct {
 // been since minute 1.
 func histories() map[string][]observation {
 	web := unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)
-	gaveUp := unready("web", v1.PhaseFailed, v1.ReasonDeadlineExceeded)
+	failedBefore := unready("web", v1.PhaseFailed, v1.ReasonDeadlineExceeded)
 	both := []component.State{ready("db"), ready("web")}
 	noDB := []component.State{down(), ready("web")}
 	passing := []component.Problem{{Component: "db", Reason: v1.ReasonApplyFailed, Message: "timed out"}}
@@ -49,7 +49,7 @@ func histories() map[string][]observation {
 			{18, 3, noDB, nil, v1.PhaseUpdating, 19}, {19, 3, noDB, nil, v1.PhaseFailed, 0}},
 		"so has each component": {{1, 2, []component.State{ready("db"), web}, nil, v1.PhaseUpdating, 0},
 			{15, 2, []component.State{down(), web}, nil, v1.PhaseUpdating, 25}, {25, 2, []component.State{down(), web}, nil, v1.PhaseFailed, 0}},
-		"another's failure is not its own": {{1, 2, []component.State{ready("db"), gaveUp}, nil, v1.PhaseFailed, 0},
+		"another's failure is not ours": {{1, 2, []component.State{ready("db"), failedBefore}, nil, v1.PhaseFailed, 0},
 			{15, 2, []component.State{down(), web}, nil, v1.PhaseUpdating, 25}},
 		"the cluster watches Deployments": {{1, 2, []component.State{ready("db"), web}, nil, v1.PhaseUpdating, 0},
 			{59, 2, []component.State{ready("db"), web}, nil, v1.PhaseUpdating, 0}},

@@ -8,13 +8,12 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// DeletePlan decides what may be deleted now of an application that goes: the
-// objects of components that nothing left depends on. Each component waits until
-// those that depend on it have no objects any more. What the application does
-// not control, such as claims and credentials, is kept. Without states nothing
-// is left.
+// DeletePlan returns the objects of a deleted application that may be deleted now. The
+// objects of a component are deleted after those of all components that depend on it.
+// Retained objects, such as claims and credentials, are kept. Without states, nothing is
+// left to delete.
 //
-// Components may be nil when they cannot be rendered; everything then goes at once.
+// If components is nil because they cannot be rendered, everything is deleted at once.
 func DeletePlan(components []Component, live Live, owner types.UID) Decision {
 	left := make(map[string][]Resource)
 	for _, key := range sortedKeys(live) {
@@ -27,7 +26,7 @@ func DeletePlan(components []Component, live Live, owner types.UID) Decision {
 	if err != nil {
 		ordered = nil
 	}
-	ordered = append(ordered, strangers(left, ordered)...)
+	ordered = append(ordered, unknownComponents(left, ordered)...)
 	slices.Reverse(ordered)
 	var decision Decision
 	for _, c := range ordered {
@@ -36,9 +35,9 @@ func DeletePlan(components []Component, live Live, owner types.UID) Decision {
 			continue
 		}
 		state := State{Name: c.Name, Phase: v1.PhaseDeleting, Reason: v1.ReasonDeleting,
-			Message: "waiting for " + describe(objects[0]) + " to be gone"}
-		if holder := holding(c.Name, ordered, left); holder != "" {
-			state.Message = "waiting for " + holder + " to be gone"
+			Message: "waiting for " + describe(objects[0]) + " to be deleted"}
+		if holder := remainingDependent(c.Name, ordered, left); holder != "" {
+			state.Message = "waiting for " + holder + " to be deleted"
 			decision.States = append(decision.States, state)
 			continue
 		}
@@ -52,8 +51,9 @@ func DeletePlan(components []Component, live Live, owner types.UID) Decision {
 	return decision
 }
 
-// strangers returns components for objects whose component is not known, by name.
-func strangers(left map[string][]Resource, known []Component) []Component {
+// unknownComponents returns components for objects whose component is unknown, sorted by
+// name.
+func unknownComponents(left map[string][]Resource, known []Component) []Component {
 	var names []string
 	for name := range left {
 		if !slices.ContainsFunc(known, func(c Component) bool { return c.Name == name }) {
@@ -68,9 +68,9 @@ func strangers(left map[string][]Resource, known []Component) []Component {
 	return unknown
 }
 
-// holding returns a component that has objects and depends on the named one,
-// directly or through others; empty when there is none.
-func holding(name string, components []Component, left map[string][]Resource) string {
+// remainingDependent returns a component that has objects and depends, directly or
+// indirectly, on the named one; empty if there is none.
+func remainingDependent(name string, components []Component, left map[string][]Resource) string {
 	for _, c := range components {
 		if !slices.Contains(c.DependsOn, name) {
 			continue
@@ -78,7 +78,7 @@ func holding(name string, components []Component, left map[string][]Resource) st
 		if len(left[c.Name]) > 0 {
 			return c.Name
 		}
-		if through := holding(c.Name, components, left); through != "" {
+		if through := remainingDependent(c.Name, components, left); through != "" {
 			return through
 		}
 	}

@@ -1,30 +1,30 @@
-// Package component decides what happens to the components of an application
-// in one cluster: which objects may be written now, which must go, what state
-// each component is in, and what phase and conditions follow.
+// Package component decides what to do with the components of an application in one
+// cluster: which objects may be written now, which must be deleted, what state each
+// component is in, and which phase and conditions result.
 //
 // # What
 //
-//   - Values: Component and Object say what should exist, Live what does.
-//   - Observe: a component's live objects to its State.
-//   - Plan: components and live objects to the steps that may be taken now, in
-//     dependency order, and in reverse order on deletion.
-//   - Summarize: states to phase, message and conditions.
+//   - Values: Component and Object describe the desired state, Live the existing objects.
+//   - Observe: derives the State of a component from its live objects.
+//   - Plan: returns the steps that may be taken now, in dependency order, and in reverse
+//     order on deletion.
+//   - Summarize: derives phase, message and conditions from states.
 //
 // # Not
 //
-// No client, context, clock or logger: everything is a function of values, and
-// its tests are tables.
+// No client, context, clock or logger: every function depends on its arguments only, and
+// is tested with tables.
 //
 // # Trade-offs
 //
-// Dependencies gate a first rollout and a change of version, not the repair of
-// what had been rolled out: a frontend that was deleted comes back while the
-// database restarts.
+// Dependencies gate the first rollout and changes of version, but not repairs: a
+// frontend that was deleted is recreated while the database restarts.
 //
-// A StatefulSet is made again for larger claims once they have grown, not before:
-// claims that cannot grow are told of, and hold up nothing else.
+// A StatefulSet is recreated with larger claim templates after its claims have been
+// expanded, not before: claims that cannot be expanded are reported, and block nothing
+// else.
 //
-// No controller gives up a StatefulSet, so the condition Progressing is its clock,
-// which starts anew with each spec and each component that is waited for. Giving
-// up is kept in the conditions, and needs no memory.
+// A StatefulSet has no progress deadline in Kubernetes, so the transition time of the
+// condition Progressing is used. It is reset for each generation and each component that
+// is waited for. The failure is kept in the conditions, so nothing is held in memory.
 package component

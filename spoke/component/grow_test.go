@@ -37,11 +37,11 @@ func larger(databaseImage, backendImage string) []component.Component {
 // neither what else changes about their StatefulSet nor what depends on it.
 func TestPlanWhileGrowing(t *testing.T) {
 	tests := map[string]struct {
-		components []component.Component
-		live       component.Live
-		growing    bool
-		reason     string
-		backend    bool
+		components   []component.Component
+		live         component.Live
+		claimsToGrow bool
+		reason       string
+		backend      bool
 	}{
 		"nothing else":            {larger("image:1", "image:1"), small(), true, v1.ReasonWaitingForStorage, true},
 		"another backend":         {larger("image:1", "image:2"), small(), true, v1.ReasonWaitingForStorage, true},
@@ -59,7 +59,7 @@ func TestPlanWhileGrowing(t *testing.T) {
 				t.Fatal(err)
 			}
 			state := got.States[0]
-			if state.Ready || state.Growing != tt.growing || state.Reason != tt.reason {
+			if state.Ready || state.Growing != tt.claimsToGrow || state.Reason != tt.reason {
 				t.Errorf("the database is ready %v, growing %v, %s: %s", state.Ready, state.Growing, state.Reason, state.Message)
 			}
 			if backend := slices.Contains(told(got.Steps), "apply deployment backend"); backend != tt.backend {

@@ -7,7 +7,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// rank orders what keeps a component from being ready; the lowest is reported.
+// rank orders the reasons why a component is not ready; the lowest is reported.
 type rank int
 
 const (
@@ -22,16 +22,15 @@ const (
 	rankNothing
 )
 
-// fact is something that keeps a component from being ready.
+// fact is a reason why a component is not ready.
 type fact struct {
 	rank            rank
 	phase           v1.Phase
 	reason, message string
 }
 
-// Observe returns the state of one component, given what exists. Before the
-// application is initialized, what is not ready is being created; after that it
-// is being updated, or scaled.
+// Observe returns the state of a component for its live objects. A component that is not
+// ready is Creating until the application is initialized, then Updating or Scaling.
 func Observe(c Component, live Live, initialized bool) State {
 	if c.Disabled {
 		return State{Name: c.Name, Phase: v1.PhaseDisabled, Ready: true, Reason: v1.ReasonDisabled, Message: "disabled"}
@@ -66,7 +65,7 @@ func Observe(c Component, live Live, initialized bool) State {
 	return state
 }
 
-// observeObject returns what keeps one object from being as wanted.
+// observeObject returns the reasons why one object does not match its desired state.
 func observeObject(object Object, exists Resource, live Live) []fact {
 	want := object.Resource
 	name := describe(want)
@@ -76,12 +75,12 @@ func observeObject(object Object, exists Resource, live Live) []fact {
 	if exists.GetDeletionTimestamp() != nil {
 		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being deleted"}}
 	}
-	small := growing(want, live)
+	small := claimsToGrow(want, live)
 	if w, ok := viewOf(whileGrowing(want, exists, small), exists); ok {
 		facts := observeWorkload(w, unboundClaims(want, live))
 		if len(small) > 0 {
 			facts = append(facts, fact{rankGrowing, v1.PhaseUpdating, v1.ReasonWaitingForStorage,
-				fmt.Sprintf("claim %s is to grow to %s", small[0].Target.GetName(), small[0].Size.String())})
+				fmt.Sprintf("claim %s is being expanded to %s", small[0].Target.GetName(), small[0].Size.String())})
 		}
 		return facts
 	}
@@ -91,7 +90,7 @@ func observeObject(object Object, exists Resource, live Live) []fact {
 	return nil
 }
 
-// observeWorkload returns what keeps a workload that exists from being ready.
+// observeWorkload returns the reasons why an existing workload is not ready.
 func observeWorkload(w workload, unbound []string) []fact {
 	progress := fmt.Sprintf("%d of %d replicas are ready", min(w.ready, w.wanted), w.wanted)
 	switch {
@@ -110,19 +109,19 @@ func observeWorkload(w workload, unbound []string) []fact {
 	case len(unbound) > 0:
 		return []fact{{rankStorage, v1.PhaseUpdating, v1.ReasonWaitingForStorage, fmt.Sprintf("claim %s is not bound", unbound[0])}}
 	case w.refused:
-		return []fact{{rankReplicas, v1.PhaseUpdating, v1.ReasonWaitingForReplicas, progress + ", as the cluster refuses to create pods"}}
+		return []fact{{rankReplicas, v1.PhaseUpdating, v1.ReasonWaitingForReplicas, progress + "; the cluster rejects the creation of pods"}}
 	default:
 		return []fact{{rankReplicas, v1.PhaseUpdating, v1.ReasonWaitingForReplicas, progress}}
 	}
 }
 
-// describe names an object for people.
+// describe returns kind and name of an object, for messages.
 func describe(r Resource) string {
 	return r.GetObjectKind().GroupVersionKind().Kind + " " + r.GetName()
 }
 
-// outdated tells whether an object was last written from another intent. Without
-// a hash in the intent nothing can be told, and nothing is.
+// outdated reports whether an object was last written from another intent. It returns
+// false if the intent has no hash.
 func outdated(want, exists Resource) bool {
 	hash := want.GetAnnotations()[v1.SpecHashAnnotation]
 	return hash != "" && hash != exists.GetAnnotations()[v1.SpecHashAnnotation]

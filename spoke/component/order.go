@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// OrderError tells that components cannot be put in order: they wait for each
-// other, or two bear one name.
+// OrderError is returned if components cannot be ordered: they depend on each other, or
+// two have the same name.
 type OrderError struct {
-	// Names are the components concerned, in order.
+	// Names are the affected components, sorted.
 	Names []string
-	// Duplicate tells that one name is borne twice; otherwise it is a cycle.
+	// Duplicate is true if a name is used twice; otherwise there is a cycle.
 	Duplicate bool
 }
 
-// Error says which components cannot be put in order.
+// Error names the affected components.
 func (e *OrderError) Error() string {
 	if e.Duplicate {
-		return fmt.Sprintf("components bear the same name: %s", strings.Join(e.Names, ", "))
+		return fmt.Sprintf("components have the same name: %s", strings.Join(e.Names, ", "))
 	}
-	return fmt.Sprintf("components wait for each other: %s", strings.Join(e.Names, ", "))
+	return fmt.Sprintf("components depend on each other: %s", strings.Join(e.Names, ", "))
 }
 
-// Order returns components such that each comes after those that it depends on,
-// and otherwise as they were given. Names that no component bears are left out of
-// account. A cycle or a name that is borne twice is an *OrderError.
+// Order returns the components such that each follows its dependencies, and otherwise in
+// the given order. Unknown dependencies are ignored. A cycle or a duplicate name is an
+// *OrderError.
 func Order(components []Component) ([]Component, error) {
 	known := make(map[string]bool, len(components))
 	for _, c := range components {

@@ -6,8 +6,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Transitions returns the phases that an application may go to from a phase, by
-// phase. A phase may always stay. Deleting is left only by being gone.
+// Transitions returns the phases that may follow each phase. A phase may always
+// persist. Nothing follows Deleting.
 //
 //	Pending   -> Creating, Running, Failed, Deleting
 //	Creating  -> Running, Failed, Deleting
@@ -27,14 +27,14 @@ func Transitions() map[v1.Phase][]v1.Phase {
 	}
 }
 
-// Known tells whether a phase is one of an application's. Anything else that a
-// status may hold was written by hand, and is recomputed.
+// Known reports whether a phase is valid for an application. Other values in a status
+// were written by users, and are recomputed.
 func Known(phase v1.Phase) bool {
 	_, known := Transitions()[phase]
 	return known
 }
 
-// Legal tells whether an application may go from one phase to another.
+// Legal reports whether an application may change from one phase to another.
 func Legal(from, to v1.Phase) bool {
 	return from == to && Known(to) || slices.Contains(Transitions()[from], to)
 }

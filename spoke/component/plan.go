@@ -22,30 +22,30 @@ type Action string
 const (
 	// Apply writes Step.Object, if it differs.
 	Apply Action = "Apply"
-	// Grow makes the claim Step.Target ask for Step.Size.
+	// Grow expands the claim Step.Target to Step.Size.
 	Grow Action = "Grow"
-	// Recreate deletes the StatefulSet Step.Target, which is made again once it
-	// is gone, as a field of it has to change that cannot.
+	// Recreate deletes the StatefulSet Step.Target to change an immutable field. A later
+	// pass creates it again.
 	Recreate Action = "Recreate"
-	// Delete deletes Step.Target, which is ours and no longer wanted.
+	// Delete deletes Step.Target, which the application owns and no longer needs.
 	Delete Action = "Delete"
 )
 
-// Step is one write that may be done now.
+// Step is one write that may be made now.
 type Step struct {
 	Action    Action
 	Component string
-	// Object is what Apply writes.
+	// Object is the object to apply.
 	Object Object
-	// Target is the live object that the other actions are about.
+	// Target is the live object of the other actions.
 	Target Resource
-	// Size is what Grow asks for.
+	// Size is the requested size of Grow.
 	Size resource.Quantity
-	// Propagation is what Recreate and Delete do to the target's dependents.
+	// Propagation is the deletion propagation of Recreate and Delete.
 	Propagation metav1.DeletionPropagation
 }
 
-// Input is what a plan is made from.
+// Input is the input of Plan.
 type Input struct {
 	// Components are rendered from the current spec, in any order, each object
 	// with its hash.
@@ -59,16 +59,16 @@ type Input struct {
 	Conditions []metav1.Condition
 }
 
-// Decision is what is observed, and what may be done now.
+// Decision is the observed state, and the steps to take now.
 type Decision struct {
 	// States are in dependency order.
 	States []State
 	Steps  []Step
 }
 
-// Plan decides what may be written now, in order: each component's objects once
-// what it depends on is ready, and what is ours and no longer wanted last. The
-// error is an *OrderError.
+// Plan returns the writes that may be made now, in order: the objects of each component
+// once its dependencies are ready, and then the deletions of objects that are no longer
+// needed. The error is an *OrderError.
 func Plan(in Input) (Decision, error) {
 	ordered, err := Order(in.Components)
 	if err != nil {
@@ -90,15 +90,15 @@ func Plan(in Input) (Decision, error) {
 
 type planner struct {
 	in Input
-	// initialized tells that the application was ready once, settled that it was
-	// so with this spec: what is missing now has been there before.
+	// initialized is true if the application has been ready, settled if it has been ready
+	// with this spec: what is missing now existed before.
 	initialized, settled bool
 	ready                map[string]bool
 	decision             Decision
 }
 
-// component adds the state of one component, and its steps. Those that it
-// depends on were added before.
+// component adds the state of a component, and its steps. Its dependencies must have been
+// added before.
 func (p *planner) component(c Component) {
 	state := Observe(c, p.in.Live, p.initialized)
 	waiting := p.waitingFor(c)
@@ -126,7 +126,7 @@ func (p *planner) component(c Component) {
 	}
 }
 
-// object adds the steps for one object.
+// object adds the steps of one object.
 func (p *planner) object(component string, object Object) {
 	exists := p.in.Live[KeyOf(object.Resource)]
 	want, ok := object.Resource.(*appsv1.StatefulSet)
@@ -134,7 +134,7 @@ func (p *planner) object(component string, object Object) {
 		p.add(Step{Action: Apply, Component: component, Object: object})
 		return
 	}
-	small := growing(want, p.in.Live)
+	small := claimsToGrow(want, p.in.Live)
 	for _, step := range small {
 		step.Component = component
 		p.add(step)
@@ -151,8 +151,8 @@ func (p *planner) object(component string, object Object) {
 		p.add(Step{Action: Apply, Component: component, Object: object})
 		return
 	}
-	// Pods outlive the set and are taken over by the new one, unless it would
-	// not select them: their names would then be in its way.
+	// The new set adopts the orphaned pods, unless its selector does not match them: they
+	// would then block the names of its own pods.
 	policy := metav1.DeletePropagationOrphan
 	if field == "selector" {
 		policy = metav1.DeletePropagationForeground
@@ -162,7 +162,7 @@ func (p *planner) object(component string, object Object) {
 
 func (p *planner) add(s Step) { p.decision.Steps = append(p.decision.Steps, s) }
 
-// waitingFor returns the components that a component depends on and that are not ready.
+// waitingFor returns the dependencies of a component that are not ready.
 func (p *planner) waitingFor(c Component) []string {
 	var names []string
 	for _, name := range c.DependsOn {
@@ -173,8 +173,8 @@ func (p *planner) waitingFor(c Component) []string {
 	return names
 }
 
-// started tells whether a component was rolled out before, so that what is
-// missing of it is to be repaired at once.
+// started reports whether a component was rolled out before, so that missing objects are
+// recreated immediately.
 func (p *planner) started(c Component) bool {
 	if p.settled {
 		return true
@@ -190,7 +190,7 @@ func (p *planner) started(c Component) bool {
 	return exists > 0
 }
 
-// versionChanged tells whether a workload of a component is to run other images.
+// versionChanged reports whether the images of a component's workloads change.
 func (p *planner) versionChanged(c Component) bool {
 	return slices.ContainsFunc(c.Objects, func(object Object) bool {
 		exists := p.in.Live[KeyOf(object.Resource)]
@@ -207,7 +207,7 @@ func (p *planner) versionChanged(c Component) bool {
 	})
 }
 
-// prune adds the deletion of what is ours and no longer wanted, dependents first.
+// prune adds the deletion of owned objects that are no longer needed, dependents first.
 func (p *planner) prune(ordered []Component) {
 	wanted := make(map[Key]bool)
 	position := make(map[string]int, len(ordered))
@@ -236,8 +236,8 @@ func (p *planner) prune(ordered []Component) {
 	}
 }
 
-// deletion returns the step that deletes an object. Workloads go after their
-// pods, so that one that is gone runs no more.
+// deletion returns the step that deletes an object. Workloads are deleted in the
+// foreground, so that no pod remains once they are gone.
 func deletion(component string, exists Resource) Step {
 	policy := metav1.DeletePropagationBackground
 	if IsWorkload(exists) {
@@ -246,14 +246,14 @@ func deletion(component string, exists Resource) Step {
 	return Step{Action: Delete, Component: component, Target: exists, Propagation: policy}
 }
 
-// ControlledBy tells whether an object lives and dies with the application of a
-// UID: its controller reference says so. What is retained has none.
+// ControlledBy reports whether the controller reference of an object has the UID.
+// Retained objects have no controller.
 func ControlledBy(r Resource, owner types.UID) bool {
 	controller := metav1.GetControllerOf(r)
 	return controller != nil && controller.UID == owner
 }
 
-// IsWorkload tells whether an object runs pods that an application waits for.
+// IsWorkload reports whether an object is a Deployment or a StatefulSet.
 func IsWorkload(r Resource) bool {
 	switch r.(type) {
 	case *appsv1.Deployment, *appsv1.StatefulSet:
@@ -267,7 +267,7 @@ func compareKeys(a, b Key) int {
 	return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
 }
 
-// sortedKeys returns the keys of what is live, in order.
+// sortedKeys returns the keys of live objects in order.
 func sortedKeys(live Live) []Key {
 	return slices.SortedFunc(maps.Keys(live), compareKeys)
 }

@@ -228,16 +228,16 @@ func TestDeletePlan(t *testing.T) {
 	}{
 		"all of it": {shop(), with(running(), retained),
 			[]string{"delete app-dashboard Background", "delete app-ingress Background"},
-			[]string{"monitoring: waiting for ConfigMap app-dashboard to be gone", "ingress: waiting for ConfigMap app-ingress to be gone",
-				"frontend: waiting for monitoring to be gone", "backend: waiting for monitoring to be gone", "database: waiting for backend to be gone"}},
+			[]string{"monitoring: waiting for ConfigMap app-dashboard to be deleted", "ingress: waiting for ConfigMap app-ingress to be deleted",
+				"frontend: waiting for monitoring to be deleted", "backend: waiting for monitoring to be deleted", "database: waiting for backend to be deleted"}},
 		"the frontend is going": {shop(), live(deployment("frontend", 3, 3, going), deployment("backend", 2, 2), statefulSet("database", 1, 1)),
-			nil, []string{"frontend: waiting for Deployment app-frontend to be gone", "backend: waiting for frontend to be gone", "database: waiting for backend to be gone"}},
-		"a gap":           {shop(), live(deployment("frontend", 3, 3), statefulSet("database", 1, 1)), []string{"delete app-frontend Foreground"}, []string{"frontend: waiting for Deployment app-frontend to be gone", "database: waiting for frontend to be gone"}},
-		"the last":        {shop(), live(statefulSet("database", 1, 1)), []string{"delete app-database Foreground"}, []string{"database: waiting for StatefulSet app-database to be gone"}},
+			nil, []string{"frontend: waiting for Deployment app-frontend to be deleted", "backend: waiting for frontend to be deleted", "database: waiting for backend to be deleted"}},
+		"a gap":           {shop(), live(deployment("frontend", 3, 3), statefulSet("database", 1, 1)), []string{"delete app-frontend Foreground"}, []string{"frontend: waiting for Deployment app-frontend to be deleted", "database: waiting for frontend to be deleted"}},
+		"the last":        {shop(), live(statefulSet("database", 1, 1)), []string{"delete app-database Foreground"}, []string{"database: waiting for StatefulSet app-database to be deleted"}},
 		"nothing is left": {shop(), live(retained, claim("data-app-database-0", "10Gi", corev1.ClaimBound)), nil, nil},
 		"nothing can be rendered": {nil, live(deployment("frontend", 1, 1), statefulSet("database", 1, 1)),
 			[]string{"delete app-frontend Foreground", "delete app-database Foreground"},
-			[]string{"frontend: waiting for Deployment app-frontend to be gone", "database: waiting for StatefulSet app-database to be gone"}},
+			[]string{"frontend: waiting for Deployment app-frontend to be deleted", "database: waiting for StatefulSet app-database to be deleted"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Claims returns the keys of the volume claims of a StatefulSet's pods, in the
-// order of pods. Other objects have none.
+// Claims returns the keys of the volume claims of a StatefulSet's pods, in pod order, and
+// nil for other objects.
 func Claims(r Resource) []Key {
 	set, ok := r.(*appsv1.StatefulSet)
 	if !ok {
@@ -31,8 +31,7 @@ func Claims(r Resource) []Key {
 	return keys
 }
 
-// unboundClaims returns the names of a StatefulSet's claims that exist and are
-// not bound.
+// unboundClaims returns the names of a StatefulSet's existing claims that are not bound.
 func unboundClaims(r Resource, live Live) []string {
 	var unbound []string
 	for _, key := range Claims(r) {
@@ -43,10 +42,9 @@ func unboundClaims(r Resource, live Live) []string {
 	return unbound
 }
 
-// growing returns a step for each bound claim of a StatefulSet that asks for less
-// than its template does now. A claim never shrinks, and one that is not bound
-// cannot grow yet. Other objects have none.
-func growing(r Resource, live Live) []Step {
+// claimsToGrow returns a step for each bound claim of a StatefulSet that is smaller than
+// its template. Claims never shrink, and unbound claims cannot be expanded yet.
+func claimsToGrow(r Resource, live Live) []Step {
 	set, ok := r.(*appsv1.StatefulSet)
 	if !ok {
 		return nil
@@ -73,10 +71,10 @@ func growing(r Resource, live Live) []Step {
 	return steps
 }
 
-// whileGrowing returns a wanted object as it can be while claims are still to
-// grow: a StatefulSet keeps the claim templates of the live one if nothing but
-// their size differs. It is made again once its claims have grown, so that claims
-// that cannot grow are in nothing else's way.
+// whileGrowing returns the desired object for the time in which claims are being
+// expanded: a StatefulSet keeps its live claim templates if only their size differs. It
+// is recreated after the expansion, so that claims that cannot be expanded block no other
+// change.
 func whileGrowing(want, exists Resource, small []Step) Resource {
 	set, ok := want.(*appsv1.StatefulSet)
 	live, exist := exists.(*appsv1.StatefulSet)
@@ -99,7 +97,7 @@ func whileGrowing(want, exists Resource, small []Step) Resource {
 	return set
 }
 
-// replaced tells whether a live StatefulSet has to be made again.
+// replaced reports whether a live StatefulSet must be recreated.
 func replaced(want, live Resource) bool {
 	w, ok := want.(*appsv1.StatefulSet)
 	l, exists := live.(*appsv1.StatefulSet)
@@ -111,8 +109,8 @@ func isStatefulSet(r Resource) bool {
 	return ok
 }
 
-// Immutable returns the first field of a StatefulSet that differs and that the
-// API server does not allow to change; empty when there is none.
+// Immutable returns the first immutable field of a StatefulSet that differs; empty if
+// there is none.
 func Immutable(want, live *appsv1.StatefulSet) string {
 	policy := want.Spec.PodManagementPolicy
 	if policy == "" {
@@ -145,7 +143,8 @@ func sameClaimTemplates(want, live []corev1.PersistentVolumeClaim) bool {
 	})
 }
 
-// sameWhereWanted leaves to the API server what the wanted side does not say.
+// sameWhereWanted compares two optional values. A nil desired value matches anything,
+// because the API server sets a default.
 func sameWhereWanted[T comparable](want, live *T) bool {
 	return want == nil || live != nil && *want == *live
 }

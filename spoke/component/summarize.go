@@ -9,47 +9,44 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// RunningMessage is the message of an application that is as wanted.
+// RunningMessage is the message of a running application.
 const RunningMessage = "Application is running"
 
-// maxMessage bounds a message, in bytes.
+// maxMessage is the maximum length of a message, in bytes.
 const maxMessage = 1024
 
-// Problem is something that kept a write, or the whole plan, from being done.
+// Problem is an error that prevented a write, or the whole plan.
 type Problem struct {
-	// Component is where it happened; empty when it concerns the application.
+	// Component is the affected component; empty for the application as a whole.
 	Component string
-	// Reason is a CamelCase word, and Message a sentence that is the same for
-	// the same problem.
+	// Reason is a CamelCase word, and Message a deterministic sentence fragment.
 	Reason, Message string
-	// Blocking tells that it will not go away by being tried again: someone has
-	// to change something.
+	// Blocking is true if retrying cannot succeed until a user changes something.
 	Blocking bool
 }
 
-// Summary is what a report is made from.
+// Summary is the input of Summarize.
 type Summary struct {
-	// Generation is the generation of the spec, ObservedGeneration the last one
-	// that was acted on without a problem.
+	// Generation is the generation of the spec, ObservedGeneration the last one that was
+	// reconciled without a problem.
 	Generation, ObservedGeneration int64
 	// States are in dependency order.
 	States []State
-	// Problems are in the order in which they came up.
+	// Problems are in the order of their occurrence.
 	Problems []Problem
-	// Incomplete tells that a write met a newer object and is tried again at
-	// once: no problem, but not yet done.
+	// Incomplete is true if a write conflicted and is retried immediately.
 	Incomplete bool
-	// Deleting tells that the application is on its way out.
+	// Deleting is true if the application is being deleted.
 	Deleting bool
 	// Previous are the conditions of the last status.
 	Previous []metav1.Condition
-	// Now is the time of conditions that change.
+	// Now is the transition time of conditions that change.
 	Now metav1.Time
 	// Claims and BoundClaims count volume claims.
 	Claims, BoundClaims int
 }
 
-// Summarize derives phase, message and conditions from what is observed.
+// Summarize derives the report from the observed states and problems.
 func Summarize(in Summary) Report {
 	states := withDeadline(in, withProblems(in.States, in.Problems))
 	report := Report{
@@ -70,7 +67,7 @@ func Summarize(in Summary) Report {
 	return report
 }
 
-// cause is the phase of an application, and the component that it is due to.
+// cause is the phase of an application, and the component that determines it.
 type cause struct {
 	phase              v1.Phase
 	component          string
@@ -89,7 +86,7 @@ func causeOf(in Summary, states []State) cause {
 	latch := find(in.Previous, v1.ConditionInitialized)
 	c := cause{initialized: latch != nil && latch.Status == metav1.ConditionTrue}
 	if in.Deleting {
-		c.phase, c.reason, c.message = v1.PhaseDeleting, v1.ReasonDeleting, "cleaning up"
+		c.phase, c.reason, c.message = v1.PhaseDeleting, v1.ReasonDeleting, "deleting the application's objects"
 		if len(states) > 0 {
 			c.from(states[0])
 			c.reason = v1.ReasonDeleting
@@ -109,7 +106,7 @@ func causeOf(in Summary, states []State) cause {
 	}
 	i := slices.IndexFunc(states, func(s State) bool { return !s.Ready })
 	if i < 0 && len(in.Problems) > 0 && len(states) == 0 {
-		// Nothing could be observed: what was true before is the best that is known.
+		// Nothing could be observed.
 		return unobserved(in, c)
 	}
 	if i < 0 {
@@ -118,13 +115,13 @@ func causeOf(in Summary, states []State) cause {
 		return c
 	}
 	c.from(states[i])
-	c.phase = moving(in.Previous, states, c.initialized)
+	c.phase = progressPhase(in.Previous, states, c.initialized)
 	return c
 }
 
 func (c *cause) from(s State) { c.component, c.reason, c.message = s.Name, s.Reason, s.Message }
 
-// unobserved is the cause when a passing problem came before any observation.
+// unobserved returns the cause if a transient problem prevented the observation.
 func unobserved(in Summary, c cause) cause {
 	p := in.Problems[0]
 	c.phase, c.component, c.reason, c.message = v1.PhaseUpdating, p.Component, p.Reason, p.Message
@@ -134,10 +131,10 @@ func unobserved(in Summary, c cause) cause {
 	return c
 }
 
-// moving is the phase of an application that is neither ready nor failed. Pods
-// that are not ready yet do not tell why they were started, so scaling goes on
-// until they are, unless something else changes.
-func moving(previous []metav1.Condition, states []State, initialized bool) v1.Phase {
+// progressPhase returns the phase of an application that is neither ready nor failed. It
+// is not known why pods that are not ready yet were started, so Scaling persists until
+// they are ready, unless something else changes.
+func progressPhase(previous []metav1.Condition, states []State, initialized bool) v1.Phase {
 	if !initialized {
 		return v1.PhaseCreating
 	}
@@ -158,7 +155,7 @@ func moving(previous []metav1.Condition, states []State, initialized bool) v1.Ph
 	return v1.PhaseUpdating
 }
 
-// withProblems puts problems into the states of their components.
+// withProblems adds problems to the states of their components.
 func withProblems(states []State, problems []Problem) []State {
 	states = slices.Clone(states)
 	for _, p := range problems {
@@ -168,7 +165,7 @@ func withProblems(states []State, problems []Problem) []State {
 		}
 		s := &states[i]
 		if p.Reason == v1.ReasonStorageNotExpandable {
-			s.tooSmall(p)
+			s.tolerateSmallVolumes(p)
 			continue
 		}
 		if p.Blocking && s.Phase != v1.PhaseDeleting {
@@ -181,9 +178,9 @@ func withProblems(states []State, problems []Problem) []State {
 	return states
 }
 
-// tooSmall makes a component ready whose volumes are too small and cannot grow, if
-// nothing else keeps it from being so: it works as it did before.
-func (s *State) tooSmall(p Problem) {
+// tolerateSmallVolumes marks a component as ready if its only problem is that its volumes
+// cannot be expanded: it works as before.
+func (s *State) tolerateSmallVolumes(p Problem) {
 	if s.Growing && !s.Ready {
 		s.Ready, s.Phase, s.Reason, s.Message = true, v1.PhaseRunning, p.Reason, bounded(p.Message)
 	}
@@ -202,7 +199,8 @@ func count(states []State) (enabled, ready int) {
 	return enabled, ready
 }
 
-// conditions returns the four conditions, each with the time of its last change.
+// conditions returns the four conditions of a component's application, with their
+// transition times, and those of other controllers.
 func conditions(in Summary, c cause, progress string) []metav1.Condition {
 	ready := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: c.reason, Message: c.text()}
 	progressing := metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: string(c.phase), Message: progress}
@@ -222,31 +220,31 @@ func conditions(in Summary, c cause, progress string) []metav1.Condition {
 		degraded.Status, degraded.Reason = metav1.ConditionTrue, p.Reason
 		degraded.Message = cause{component: p.Component, message: p.Message}.text()
 	}
-	initialized := metav1.Condition{Type: v1.ConditionInitialized, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "never ready yet"}
+	initialized := metav1.Condition{Type: v1.ConditionInitialized, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "the application has not been ready yet"}
 	if c.initialized {
-		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "was ready"
+		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "the application has been ready"
 	}
 	all := make([]metav1.Condition, 0, len(in.Previous)+4)
 	all = append(all, ready, progressing, degraded, initialized)
 	for i := range all {
 		all[i].ObservedGeneration = in.Generation
 		all[i].LastTransitionTime = in.Now
-		if last := find(in.Previous, all[i].Type); last != nil && last.Status == all[i].Status && !restarted(in, c, all[i]) {
+		if last := find(in.Previous, all[i].Type); last != nil && last.Status == all[i].Status && !resetsTransition(in, c, all[i]) {
 			all[i].LastTransitionTime = last.LastTransitionTime
 		}
 	}
-	// The latch keeps the generation that was ready, as a plan asks for it.
+	// Initialized keeps the generation that was ready, which Plan uses.
 	if last := find(in.Previous, v1.ConditionInitialized); !c.ready && last != nil {
 		all[3].ObservedGeneration = last.ObservedGeneration
 	}
 	return append(all, foreign(in.Previous, all)...)
 }
 
-// foreign returns the conditions of types that are not ours.
-func foreign(previous, ours []metav1.Condition) []metav1.Condition {
+// foreign returns the conditions that other controllers set.
+func foreign(previous, own []metav1.Condition) []metav1.Condition {
 	var others []metav1.Condition
 	for _, c := range previous {
-		if find(ours, c.Type) == nil {
+		if find(own, c.Type) == nil {
 			others = append(others, c)
 		}
 	}
@@ -262,7 +260,7 @@ func find(conditions []metav1.Condition, kind string) *metav1.Condition {
 	return nil
 }
 
-// bounded cuts a message at its bound, between characters.
+// bounded truncates a message to maxMessage bytes without splitting a character.
 func bounded(message string) string {
 	if len(message) <= maxMessage {
 		return message

@@ -18,61 +18,58 @@ type Resource interface {
 	runtime.Object
 }
 
-// Component is a part of an application, fully rendered: what should exist, and
-// what it waits for.
+// Component is a rendered part of an application: its desired objects and its
+// dependencies.
 type Component struct {
 	// Name is unique within the application, for example database.
 	Name string
 
-	// DependsOn names the components that must be ready before this one is
-	// rolled out. A name that no component bears, or one that is disabled,
-	// counts as ready.
+	// DependsOn names the components that must be ready before this one is rolled out.
+	// Unknown and disabled components count as ready.
 	DependsOn []string
 
-	// Disabled tells that the spec switches the component off. It then has no
-	// objects, and those that exist are pruned.
+	// Disabled is true if the spec disables the component. It then has no objects, and
+	// existing ones are pruned.
 	Disabled bool
 
-	// Objects are what should exist, in the order in which they are written.
+	// Objects are the desired objects, in the order in which they are written.
 	Objects []Object
 
-	// Note is added to the message of the component while it is ready; it tells
-	// people what they should still do. Empty for most.
+	// Note is added to the message of a ready component to tell the user what else to do.
+	// Usually empty.
 	Note string
 }
 
-// Object is one object that should exist. Its Resource carries its GroupVersionKind,
-// namespace, name, labels and annotations; the owner reference, the owner's
-// labels and the hash annotation are added by the writer.
+// Object is one desired object. Its Resource has GroupVersionKind, namespace, name,
+// labels and annotations; the writer adds the owner reference, the owner's labels and the
+// hash annotation.
 type Object struct {
 	Resource Resource
 
-	// Once tells that the object is written when it is missing, and then left
-	// alone: nothing in it is ever overwritten.
+	// Once means that the object is created if it is missing, and never overwritten.
 	Once bool
 
-	// Generate fills the data of a Secret. Random values are drawn once; a
-	// certificate is renewed even in a Secret that is otherwise written once. Nil
-	// for the rest.
+	// Generate adds generated data to a Secret. Random values are generated once; a
+	// certificate is renewed even if Once is set. Nil for other objects.
 	Generate *Generate
 
-	// Retain tells that the object outlives the application, as data must, and
-	// the credentials of data. It gets no owner reference and is not pruned.
+	// Retain means that the object is kept when the application is deleted, as data and
+	// its credentials must be. It has no owner reference and is not pruned.
 	Retain bool
 }
 
-// Generate says what is generated into the data of a Secret. Exactly one field is set.
+// Generate describes generated data of a Secret. Exactly one field is set.
 type Generate struct {
-	// Random maps keys of the Secret to the number of characters that are drawn
-	// from letters and digits. The other keys of the Secret stay as they are.
+	// Random maps keys of the Secret to the length of a random value of letters and
+	// digits. Other keys are not changed.
 	Random map[string]int
 
-	// TLS asks for a self-signed pair in tls.crt and tls.key (and ca.crt) for these names.
+	// TLS requests a self-signed key pair in tls.crt and tls.key, and ca.crt.
 	TLS *SelfSigned
 }
 
-// SelfSigned describes a self-signed certificate. It is made again when the
-// names change, and before it expires.
+// SelfSigned describes a self-signed certificate. It is reissued when the names change,
+// and before it expires.
 type SelfSigned struct {
 	CommonName string
 	DNSNames   []string
@@ -94,11 +91,11 @@ func KeyOf(r Resource) Key {
 	}
 }
 
-// Live is what exists in the cluster of an application's objects: those that are
-// wanted, those that no longer are, and the claims of its StatefulSets.
+// Live contains the existing objects of an application: the desired ones, those that are
+// no longer needed, and the claims of its StatefulSets.
 type Live map[Key]Resource
 
-// State is what is observed of one component.
+// State is the observed state of one component.
 type State struct {
 	Name    string
 	Phase   v1.Phase
@@ -110,35 +107,35 @@ type State struct {
 	// workload: the first StatefulSet or Deployment among its objects.
 	Replicas      int32
 	ReadyReplicas int32
-	// Selector selects the pods of the main workload. Empty without one.
+	// Selector selects the pods of the main workload; empty without one.
 	Selector string
 
-	// Growing tells that nothing but the size of its volumes keeps it from being
-	// ready: what depends on it need not wait.
+	// Growing is true if the component is not ready only because its volumes are too
+	// small. Its dependents need not wait.
 	Growing bool
-	// Timed tells that it is not ready and that nobody but us gives it up: a
-	// StatefulSet has no deadline of its own.
+	// Timed is true if the component is not ready and Kubernetes enforces no deadline for
+	// it: it has a StatefulSet.
 	Timed bool
 }
 
-// Report is what is observed of an application, in the words of a status.
+// Report is the observed state of an application, for its status.
 type Report struct {
 	Phase              v1.Phase
 	Message            string
 	ObservedGeneration int64
-	// Ready counts ready components against those that are not disabled, for example 4/5.
+	// Ready is the number of ready and of enabled components, for example 4/5.
 	Ready      string
 	Conditions []metav1.Condition
 	States     []State
-	// Claims counts the volume claims that are wanted, BoundClaims those that
-	// exist and are bound.
+	// Claims counts the desired volume claims, BoundClaims those that exist and are bound.
 	Claims, BoundClaims int
-	// DeadlineIn is in how long a component will have failed unless it becomes
-	// ready; 0 when no deadline of ours is running.
+	// DeadlineIn is the time until a component fails unless it becomes ready; 0 if no
+	// deadline applies.
 	DeadlineIn time.Duration
 }
 
-// ContainerImages returns the images of a pod template by container, init containers included.
+// ContainerImages returns the images of a pod template by container name, including init
+// containers.
 func ContainerImages(t corev1.PodTemplateSpec) map[string]string {
 	images := make(map[string]string, len(t.Spec.Containers)+len(t.Spec.InitContainers))
 	for _, c := range t.Spec.InitContainers {

@@ -8,24 +8,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// workload is what counts of a Deployment or a StatefulSet.
+// workload is the part of a Deployment or StatefulSet that the state depends on.
 type workload struct {
 	name     string
 	selector string
-	// wanted is the number of pods; that of the live object where a
-	// HorizontalPodAutoscaler decides it.
+	// wanted is the desired number of replicas; that of the live object if a
+	// HorizontalPodAutoscaler controls it.
 	wanted int32
-	// changing tells that the live object is not as wanted, scaling that only
-	// its number of pods is not.
+	// changing is true if the live object differs from the desired one, scaling if only
+	// its replicas do.
 	changing, scaling bool
-	// observed tells that the status below is about the current spec.
+	// observed is true if the status below is about the current spec.
 	observed                 bool
 	replicas, updated, ready int32
-	// stuck tells that the progress deadline passed, refused that pods could not be created.
+	// stuck: the progress deadline was exceeded. refused: pods could not be created.
 	stuck, refused bool
 }
 
-// viewOf returns what counts of a workload; false for other objects. What exists
+// viewOf returns the view of a workload, and false for other objects. The live object
 // may be nil.
 func viewOf(want, exists Resource) (workload, bool) {
 	switch w := want.(type) {
@@ -92,8 +92,8 @@ type half struct {
 	template corev1.PodTemplateSpec
 }
 
-// compare finds how the live object differs from the wanted one, and takes over
-// its number of pods where nothing else decides.
+// compare determines how the live object differs from the desired one, and takes over its
+// replicas if the intent does not set them.
 func (w *workload) compare(want, live half) {
 	if want.replicas == nil {
 		w.wanted = valueOr(live.replicas, 1)
@@ -103,8 +103,8 @@ func (w *workload) compare(want, live half) {
 	w.changing = !same || w.scaling || outdated(want.object, live.object)
 }
 
-// sameVersion tells whether the wanted containers run the same images. Containers
-// that others added to the live object do not count.
+// sameVersion reports whether the desired containers run the same images. Containers that
+// others added to the live object are ignored.
 func sameVersion(want, live corev1.PodTemplateSpec) bool {
 	images := ContainerImages(live)
 	for container, image := range ContainerImages(want) {
@@ -115,8 +115,8 @@ func sameVersion(want, live corev1.PodTemplateSpec) bool {
 	return true
 }
 
-// sameAnnotations tells whether the live pods have the wanted annotations, which
-// is where a change of configuration shows.
+// sameAnnotations reports whether the live pods have the desired annotations, which
+// include the hash of their configuration.
 func sameAnnotations(want, live corev1.PodTemplateSpec) bool {
 	merged := maps.Clone(live.Annotations)
 	if merged == nil {
@@ -126,7 +126,7 @@ func sameAnnotations(want, live corev1.PodTemplateSpec) bool {
 	return maps.Equal(merged, live.Annotations) || len(merged) == 0
 }
 
-// valueOr returns what a pointer points at, or the default of nil.
+// valueOr returns the value of a pointer, or a default for nil.
 func valueOr[T any](p *T, absent T) T {
 	if p == nil {
 		return absent
