@@ -1,27 +1,26 @@
-// Package reconciler reconciles one kind of applications in one cluster.
+// Package reconciler reconciles applications of one kind in one cluster.
 //
 // # What
 //
-// Kind is what has to be known of a kind, Member what of a cluster. The reconciler
-// does one pass: deletion first, finalizer, annotations, observe, render, plan,
-// write, and one status write at the end, also after an error. An object that the kind
-// does not select is left alone, also while it is deleted.
+// Kind describes a kind, Member a cluster. Each reconciliation is one pass: deletion,
+// finalizer, annotations, observe, render, plan, write, and a single status write at
+// the end, also after an error. Objects that the kind does not select are ignored, also
+// while they are being deleted.
 //
 // # Not
 //
-// No watches and no queues, which are package controller's; no decision, which
-// are package component's.
+// Watches and queues are in package controller, decisions in package component.
 //
 // # Trade-offs
 //
-//   - After a write the object that the server answered is used until the cache
-//     shows a newer one, so that one change is not written twice.
-//   - Nothing that counts is kept in memory: what was rolled out, since when something is
-//     late, and whether it was ever ready is in the object's status and in the hashes of
-//     its children. So an object may come from another home in the middle of anything,
-//     and the first look at it writes nothing that is as it should be.
-//   - What a person has to mend (a conflict, missing permission, a full quota) is
-//     tried again every half minute, as no event tells that it was mended.
-//   - A status in which only numbers and messages changed waits up to two seconds
-//     for the next one: a rollout is a handful of writes, whatever its size.
+//   - After a write, the response is used until the cache contains a newer version, so
+//     that one change is not written twice.
+//   - No state is kept in memory: the rollout, deadlines and whether the application was
+//     ever ready are in the object's status and in the hashes of its children. So an
+//     object may move between hub and agent at any time, and the new reconciler writes
+//     only what differs.
+//   - Errors that a user must resolve (a conflict, a missing permission, an exhausted
+//     quota) are retried every half minute, because no event reports their resolution.
+//   - A status in which only numbers and messages changed is delayed by up to two seconds,
+//     so that a rollout takes a handful of status writes, whatever its size.
 package reconciler

@@ -9,31 +9,31 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// endingFor is how long nothing is created in a namespace that was found to be
-// ending. While it empties, each object that goes wakes us, and each write would
-// be refused; a namespace of the same name may be made soon after.
-const endingFor = 5 * time.Second
+// terminatingFor is how long no object is created in a namespace that was found to be
+// terminating. During that time, each deleted object triggers a reconciliation whose
+// writes would be rejected; the namespace may be recreated soon after.
+const terminatingFor = 5 * time.Second
 
-// ending remembers which namespaces are being deleted.
-type ending struct {
+// terminating records the namespaces that are being deleted. It is safe for concurrent use.
+type terminating struct {
 	clock clock.PassiveClock
 
 	mu   sync.Mutex
 	seen map[string]refusal
 }
 
-// refusal is how the API server refused a write, and when.
+// refusal is a rejected write and its time.
 type refusal struct {
 	err error
 	at  time.Time
 }
 
-func newEnding(c clock.PassiveClock) *ending {
-	return &ending{clock: c, seen: make(map[string]refusal)}
+func newTerminating(c clock.PassiveClock) *terminating {
+	return &terminating{clock: c, seen: make(map[string]refusal)}
 }
 
-// note remembers an error that tells that a namespace is ending.
-func (e *ending) note(namespace string, err error) {
+// note records the error if it says that the namespace is terminating.
+func (e *terminating) note(namespace string, err error) {
 	if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return
 	}
@@ -42,15 +42,15 @@ func (e *ending) note(namespace string, err error) {
 	e.seen[namespace] = refusal{err, e.clock.Now()}
 }
 
-// of returns the last refusal of a namespace, while it is recent.
-func (e *ending) of(namespace string) error {
+// of returns the last error for a namespace if it is recent, otherwise nil.
+func (e *terminating) of(namespace string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	last, ok := e.seen[namespace]
 	if !ok {
 		return nil
 	}
-	if e.clock.Since(last.at) >= endingFor {
+	if e.clock.Since(last.at) >= terminatingFor {
 		delete(e.seen, namespace)
 		return nil
 	}

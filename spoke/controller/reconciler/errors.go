@@ -16,22 +16,22 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// class is what is done about an error.
+// class determines how an error is handled.
 type class int
 
 const (
-	// quiet errors met a newer object: tried again at once, and not mentioned.
+	// quiet errors are write conflicts: retried immediately and not reported.
 	quiet class = iota
-	// transient errors are returned, and tried again with growing delays.
+	// transient errors are returned, and retried with exponential backoff.
 	transient
-	// blocked errors wait for someone: tried again now and then.
+	// blocked errors require a user to act; they are retried periodically.
 	blocked
-	// invalid errors wait for a change of the spec, and are not tried again.
+	// invalid errors require a change of the spec, and are not retried.
 	invalid
 )
 
-// classify says what is done about an error of a write, and how it is told: the
-// same error has the same words every time.
+// classify returns the class of a write error, and a problem with a deterministic
+// message.
 func classify(err error) (class, component.Problem) {
 	var conflict *apply.ConflictError
 	var lost *apply.LostError
@@ -55,7 +55,7 @@ func classify(err error) (class, component.Problem) {
 	}
 }
 
-// serverMessage is what the API server said, without where we were when it did.
+// serverMessage returns the API server's message, without the wrapping errors.
 func serverMessage(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -64,15 +64,15 @@ func serverMessage(err error) string {
 	return err.Error()
 }
 
-// notExpandable says which claim cannot grow, and what to do about it. Why the
-// API server forbids it can only be told from its words.
+// notExpandable returns a message that says which claim cannot be expanded and what to
+// do. The API server's message is included, because only it tells the cause.
 func notExpandable(step component.Step, err error) string {
 	class := "its StorageClass"
 	if claim, ok := step.Target.(*corev1.PersistentVolumeClaim); ok && claim.Spec.StorageClassName != nil {
 		class += " " + *claim.Spec.StorageClassName
 	}
-	return fmt.Sprintf("claim %s cannot grow to %s and keeps its size: set allowVolumeExpansion of %s, "+
-		"and see that quotas and permissions let it grow (%s)", step.Target.GetName(), step.Size.String(), class, serverMessage(err))
+	return fmt.Sprintf("claim %s cannot be expanded to %s and keeps its size: set allowVolumeExpansion of %s, "+
+		"and check that quotas and permissions allow it (%s)", step.Target.GetName(), step.Size.String(), class, serverMessage(err))
 }
 
 func missingKind(err error) string {
@@ -82,8 +82,8 @@ func missingKind(err error) string {
 	return "the cluster does not serve this kind"
 }
 
-// kindOf names the kind of a passing error. Its full text may differ each time,
-// and would make each try a change of the status.
+// kindOf describes a transient error. Its full text may differ on each attempt, and would
+// cause a status write each time.
 func kindOf(err error) string {
 	var network net.Error
 	switch reason := apierrors.ReasonForError(err); {

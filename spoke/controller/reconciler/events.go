@@ -22,17 +22,17 @@ const (
 	actionReconcile = "Reconcile"
 )
 
-// announce tells what was written of each component: created or updated, and
-// what kind of change it was.
-func (r *reconciler[T]) announce(p *pass[T]) {
+// recordChanges records events for the components that were created or updated, and for
+// the kind of change.
+func (r *reconciler[T]) recordChanges(p *pass[T]) {
 	for _, c := range p.components {
 		outcome := p.outcomes[c.Name]
 		if outcome != apply.Created && outcome != apply.Updated || len(c.Objects) == 0 {
 			continue
 		}
 		change := component.Classify(c, p.live)
-		// Events about one object with one reason are counted as one: the
-		// component's own object keeps those of different components apart.
+		// Events with the same object, reason and related object are aggregated; the
+		// related object keeps those of different components apart.
 		related := mainObject(c)
 		switch change {
 		case component.New:
@@ -57,7 +57,7 @@ func describeChange(change component.Change) string {
 	}
 }
 
-// mainObject is the object that a component's events are about.
+// mainObject returns the related object of a component's events.
 func mainObject(c component.Component) runtime.Object {
 	for _, object := range c.Objects {
 		if component.IsWorkload(object.Resource) {
@@ -67,8 +67,8 @@ func mainObject(c component.Component) runtime.Object {
 	return c.Objects[0].Resource
 }
 
-// warn tells of trouble that is new, by comparing the condition Degraded.
-func (r *reconciler[T]) warn(before, after T) {
+// recordWarning records a warning if the condition Degraded has a new problem.
+func (r *reconciler[T]) recordWarning(before, after T) {
 	was := meta.FindStatusCondition(*r.kind.Status(before).Conditions, v1.ConditionDegraded)
 	is := meta.FindStatusCondition(*r.kind.Status(after).Conditions, v1.ConditionDegraded)
 	if is == nil || is.Status != metav1.ConditionTrue {
@@ -85,6 +85,6 @@ func (r *reconciler[T]) warn(before, after T) {
 	r.event(after, nil, corev1.EventTypeWarning, reason, is.Message)
 }
 
-func (r *reconciler[T]) event(about T, related runtime.Object, kind, reason, note string) {
-	r.member.Recorder.Eventf(about, related, kind, reason, actionReconcile, "%s", note)
+func (r *reconciler[T]) event(object T, related runtime.Object, kind, reason, note string) {
+	r.member.Recorder.Eventf(object, related, kind, reason, actionReconcile, "%s", note)
 }

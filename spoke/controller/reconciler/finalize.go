@@ -12,14 +12,14 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// finalize deletes what the application controls, in reverse order, and lets the
-// application go when nothing of that is left.
+// finalize deletes the objects that the application controls, in reverse order, and
+// removes the finalizer when none is left.
 func (r *reconciler[T]) finalize(ctx context.Context, p *pass[T]) {
 	if !controllerutil.ContainsFinalizer(p.object, v1.SpokeFinalizer) {
 		return
 	}
 	p.deleting = true
-	// A spec that cannot be rendered tells nothing about order: all goes at once.
+	// Without a valid spec the order is unknown: everything is deleted at once.
 	components, err := r.render(p.object)
 	if err != nil {
 		components = nil
@@ -39,7 +39,7 @@ func (r *reconciler[T]) finalize(ctx context.Context, p *pass[T]) {
 	r.report(ctx, p)
 }
 
-// release removes the finalizer, upon which the API server deletes the object.
+// release removes the finalizer, so that the API server deletes the object.
 func (r *reconciler[T]) release(ctx context.Context, p *pass[T]) {
 	err := r.patch(ctx, p.object, func(object T) {
 		controllerutil.RemoveFinalizer(object, v1.SpokeFinalizer)

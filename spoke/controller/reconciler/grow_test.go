@@ -23,16 +23,16 @@ func TestRefuse(t *testing.T) {
 		class *string
 		want  string
 	}{
-		"of a class": {new("fixed"), `claim data-0 cannot grow to 20Gi and keeps its size: set allowVolumeExpansion of its StorageClass fixed, ` +
-			`and see that quotas and permissions let it grow (persistentvolumeclaims "data-0" is forbidden: no)`},
-		"of no class": {nil, `claim data-0 cannot grow to 20Gi and keeps its size: set allowVolumeExpansion of its StorageClass, ` +
-			`and see that quotas and permissions let it grow (persistentvolumeclaims "data-0" is forbidden: no)`},
+		"of a class": {new("fixed"), `claim data-0 cannot be expanded to 20Gi and keeps its size: set allowVolumeExpansion of its StorageClass fixed, ` +
+			`and check that quotas and permissions allow it (persistentvolumeclaims "data-0" is forbidden: no)`},
+		"of no class": {nil, `claim data-0 cannot be expanded to 20Gi and keeps its size: set allowVolumeExpansion of its StorageClass, ` +
+			`and check that quotas and permissions allow it (persistentvolumeclaims "data-0" is forbidden: no)`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-0"}, Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: tt.class}}
 			p := &pass[*v1.EcommerceApp]{}
-			p.refuse(component.Step{Action: component.Grow, Component: "database", Target: claim, Size: resource.MustParse("20Gi")},
+			p.rejectExpansion(component.Step{Action: component.Grow, Component: "database", Target: claim, Size: resource.MustParse("20Gi")},
 				apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data-0", errors.New("no")))
 			want := component.Problem{Component: "database", Reason: v1.ReasonStorageNotExpandable, Message: tt.want}
 			if len(p.problems) != 1 || p.problems[0] != want {

@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// Kind is what the reconciler needs to know of a kind.
+// Kind describes a kind of applications to the reconciler.
 type Kind[T client.Object] struct {
 	// Name is the kind in lower case: the value of the part-of label of its children.
 	Name string
@@ -20,48 +20,48 @@ type Kind[T client.Object] struct {
 	New func() T
 	// NewList returns an empty list.
 	NewList func() client.ObjectList
-	// Selects tells which objects are ours to reconcile, now: an object may come and
-	// go. Others are left alone, also while they are deleted. Nil means all.
+	// Selects reports whether an object is to be reconciled now; the result may change
+	// over time. Other objects are ignored, also while they are being deleted. Nil selects
+	// all.
 	Selects func(T) bool
-	// Facts adds to what is known of the cluster what the object says about it. Nil
-	// for kinds that say nothing.
+	// Facts adds facts about the cluster that the object contains. May be nil.
 	Facts func(T, render.Cluster) render.Cluster
-	// Render is pure: the same object and cluster give the same components. Its
-	// error names the field of the spec that must change.
+	// Render returns the components of an object. It is pure. Its error names the field of
+	// the spec that must change.
 	Render func(T, render.Cluster) ([]component.Component, error)
-	// Status returns the fields of an object's status that every kind has.
+	// Status returns the status fields that every kind has.
 	Status func(T) Status
-	// Report writes what else the kind's status says. States are nil when
-	// nothing could be observed; what was said then stays.
+	// Report writes the kind-specific status fields. States are nil if nothing could be
+	// observed; those fields must then be kept.
 	Report func(T, component.Report)
-	// SameParts tells whether the parts that a status lists are in the same
-	// phases. Nil for kinds of one part.
+	// SameParts reports whether the parts in two statuses are in the same phases. Nil for
+	// kinds without parts.
 	SameParts func(before, after T) bool
-	// Extra are kinds of children beyond those that every kind may have.
+	// Extra are additional kinds of children.
 	Extra []client.Object
 }
 
-// Status points at the fields that the status of every kind has.
+// Status points to the status fields that every kind has.
 type Status struct {
 	Phase              *v1.Phase
 	Message            *string
 	ObservedGeneration *int64
 	LastUpdated        **metav1.Time
 	Conditions         *[]metav1.Condition
-	// LastHandledReconcileAt is nil for kinds that do not answer the annotation.
+	// LastHandledReconcileAt is nil for kinds that do not support the annotation.
 	LastHandledReconcileAt *string
 }
 
-// Runner is a Kind of any type.
+// Runner is a Kind with the type parameter erased.
 type Runner interface {
 	// Identity returns the part-of label's value and the name of the CRD.
 	Identity() (name, crd string)
-	// Object and List return empty ones.
+	// Object and List return empty values.
 	Object() client.Object
 	List() client.ObjectList
-	// Children returns kinds of children beyond those that every kind may have.
+	// Children returns the additional kinds of children.
 	Children() []client.Object
-	// Reconciler returns what reconciles the kind in a cluster.
+	// Reconciler returns the reconciler of the kind for a cluster.
 	Reconciler(m *Member) reconcile.Reconciler
 }
 
@@ -74,8 +74,8 @@ func (k Kind[T]) Object() client.Object { return k.New() }
 // List returns an empty list.
 func (k Kind[T]) List() client.ObjectList { return k.NewList() }
 
-// Children returns kinds of children beyond those that every kind may have.
+// Children returns the additional kinds of children.
 func (k Kind[T]) Children() []client.Object { return k.Extra }
 
-// Reconciler returns what reconciles the kind in a cluster.
+// Reconciler returns the reconciler of the kind for a cluster.
 func (k Kind[T]) Reconciler(m *Member) reconcile.Reconciler { return newReconciler(k, m) }

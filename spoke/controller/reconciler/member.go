@@ -14,41 +14,42 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// Member is a cluster, as the reconcilers of all kinds share it.
+// Member is a cluster, shared by the reconcilers of all kinds. It is safe for concurrent
+// use.
 type Member struct {
-	// Name is the name in the fleet; empty outside one.
+	// Name is the name of the member in the fleet; empty without a hub.
 	Name     string
 	Settings Settings
 	Scheme   *runtime.Scheme
-	// Client writes, Reader reads from a cache that holds what CacheOptions says.
+	// Client is used for writes, Reader reads from a cache configured by CacheOptions.
 	Client   client.Client
 	Reader   client.Reader
 	Applier  *apply.Applier
 	Recorder events.EventRecorder
-	// Facts tells what is known of the cluster now.
+	// Facts returns the current facts about the cluster.
 	Facts func() render.Cluster
-	// Children returns the kinds of children that the cluster has now, with
-	// those that a kind adds.
+	// Children returns the kinds of children that the cluster serves now, including the
+	// additional ones of a kind.
 	Children func(extra []client.Object) []Child
 }
 
-// Child is a kind of children, and where to read it.
+// Child is a kind of children with its reader.
 type Child struct {
 	Kind   schema.GroupVersionKind
 	Reader client.Reader
 }
 
-// Settings are how applications are reconciled.
+// Settings configure the reconcilers.
 type Settings struct {
 	// Metrics may be nil.
 	Metrics *Metrics
-	// Timeout is the deadline of each request.
+	// Timeout bounds each request.
 	Timeout time.Duration
-	// RetryAfter is when what a person has to mend is tried again.
+	// RetryAfter is the delay before a retry of errors that a user must resolve.
 	RetryAfter time.Duration
-	// Resync is when an application is looked at although nothing happened.
+	// Resync is the period of reconciliations without events.
 	Resync time.Duration
-	// Clock is the source of time, Random that of secrets.
+	// Clock is the time source, Random the source of generated secrets.
 	Clock  clock.Clock
 	Random io.Reader
 }

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Metrics are what is counted of applications. A nil *Metrics counts nothing.
+// Metrics counts applications. It is safe for concurrent use. Methods on nil do nothing.
 type Metrics struct {
 	transitions *prometheus.CounterVec
 	phases      *prometheus.GaugeVec
@@ -29,7 +29,7 @@ type clusterFacts struct {
 	phase         v1.Phase
 }
 
-// NewMetrics returns metrics that are registered with a registry:
+// NewMetrics creates the metrics and registers them:
 //
 //	shopfleet_phase_transitions_total{kind,from,to}
 //	shopfleet_spoke_apps{cluster,kind,phase}
@@ -37,7 +37,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "shopfleet_phase_transitions_total",
-			Help: "Changes of the phase of applications in their clusters.",
+			Help: "Phase transitions of applications in their clusters.",
 		}, []string{"kind", "from", "to"}),
 		phases: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "shopfleet_spoke_apps",
@@ -54,7 +54,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// observe records the phase of an application; an empty one that it is gone.
+// observe records the phase of an application; an empty phase removes it.
 func (m *Metrics) observe(s subject, phase v1.Phase) {
 	if m == nil {
 		return
@@ -72,7 +72,7 @@ func (m *Metrics) transition(kind string, from, to v1.Phase) {
 	m.transitions.WithLabelValues(kind, string(from), string(to)).Inc()
 }
 
-// Leave forgets a cluster.
+// Leave removes a cluster.
 func (m *Metrics) Leave(cluster string) {
 	if m == nil {
 		return
@@ -86,8 +86,8 @@ func (m *Metrics) Leave(cluster string) {
 	}
 }
 
-// move takes an application from its last phase to another. Series of which
-// nothing is left are deleted.
+// move changes the recorded phase of an application, and deletes series that become
+// empty.
 func (m *Metrics) move(s subject, phase v1.Phase) {
 	last, known := m.last[s]
 	if known && last == phase {

@@ -7,21 +7,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// newest keeps what the server answered to the last write of an object, until
-// the cache has moved on from what the object was before.
+// newest keeps the response of the last write of an object until the cache has moved on.
+// It is safe for concurrent use.
 type newest[T client.Object] struct {
 	mu      sync.Mutex
-	objects map[types.NamespacedName]answer[T]
+	objects map[types.NamespacedName]response[T]
 }
 
-// answer is an object as the server answered, and the resource version that the
-// cache had before.
-type answer[T client.Object] struct {
+// response is a response of the API server, and the resource version that the cache had
+// before the write.
+type response[T client.Object] struct {
 	before string
 	object T
 }
 
-// of returns the newest known state of an object that the cache returned.
+// of returns the newest known version of a cached object.
 func (n *newest[T]) of(cached T) T {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -37,7 +37,7 @@ func (n *newest[T]) of(cached T) T {
 	return last.object.DeepCopyObject().(T)
 }
 
-// keep remembers what the server made of an object.
+// keep records the response of a write.
 func (n *newest[T]) keep(before, after T) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -47,10 +47,10 @@ func (n *newest[T]) keep(before, after T) {
 	name := client.ObjectKeyFromObject(after)
 	version := before.GetResourceVersion()
 	if last, ok := n.objects[name]; ok && last.object.GetResourceVersion() == version {
-		// Written again before the cache saw the first write.
+		// Written twice before the cache was updated.
 		version = last.before
 	}
-	n.objects[name] = answer[T]{before: version, object: after.DeepCopyObject().(T)}
+	n.objects[name] = response[T]{before: version, object: after.DeepCopyObject().(T)}
 }
 
 func (n *newest[T]) forget(name types.NamespacedName) {

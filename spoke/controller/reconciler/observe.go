@@ -19,8 +19,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// stamp completes rendered objects: the owner reference of those that go with
-// the application, and the hash of each.
+// stamp adds the owner reference to rendered objects that are not retained, and the hash
+// to all.
 func (r *reconciler[T]) stamp(owner T, components []component.Component) error {
 	gvk, err := apiutil.GVKForObject(owner, r.member.Scheme)
 	if err != nil {
@@ -39,8 +39,8 @@ func (r *reconciler[T]) stamp(owner T, components []component.Component) error {
 	return nil
 }
 
-// observe reads from caches what exists: what carries the application's UID,
-// what is wanted, and the claims of its StatefulSets.
+// observe reads the live objects from caches: those with the application's UID, the
+// rendered ones, and the claims of its StatefulSets.
 func (r *reconciler[T]) observe(ctx context.Context, owner T, components []component.Component) (component.Live, error) {
 	live := make(component.Live)
 	for _, child := range r.member.Children(r.kind.Extra) {
@@ -65,7 +65,7 @@ func (r *reconciler[T]) observe(ctx context.Context, owner T, components []compo
 	return live, nil
 }
 
-// list adds what exists of one kind of an application.
+// list adds the application's live objects of one kind.
 func (r *reconciler[T]) list(ctx context.Context, owner T, child Child, live component.Live) error {
 	list, err := newList(child.Kind, r.member.Scheme)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *reconciler[T]) list(ctx context.Context, owner T, child Child, live com
 	return meta.EachListItem(list, func(item runtime.Object) error {
 		object, ok := item.(component.Resource)
 		if !ok {
-			return fmt.Errorf("listing %s: %T is no object", child.Kind.Kind, item)
+			return fmt.Errorf("listing %s: %T is not an object", child.Kind.Kind, item)
 		}
 		object.GetObjectKind().SetGroupVersionKind(child.Kind)
 		live[component.KeyOf(object)] = object
@@ -86,7 +86,7 @@ func (r *reconciler[T]) list(ctx context.Context, owner T, child Child, live com
 	})
 }
 
-// read adds what exists of one object, unless it is there already.
+// read adds the live version of one object, unless it was read already.
 func (r *reconciler[T]) read(ctx context.Context, want component.Resource, live component.Live) error {
 	key := component.KeyOf(want)
 	if live[key] != nil {
@@ -113,7 +113,7 @@ func (r *reconciler[T]) read(ctx context.Context, want component.Resource, live 
 	return nil
 }
 
-// child returns one kind of children; false when the cluster does not have it.
+// child returns one kind of children, and false if the cluster does not serve it.
 func (r *reconciler[T]) child(gvk schema.GroupVersionKind) (Child, bool) {
 	for _, c := range r.member.Children(r.kind.Extra) {
 		if c.Kind == gvk {
@@ -133,11 +133,11 @@ func newList(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (client.Object
 	}
 	typed, err := scheme.New(listGVK)
 	if err != nil {
-		return nil, fmt.Errorf("making a list of %s: %w", gvk.Kind, err)
+		return nil, fmt.Errorf("creating a list of %s: %w", gvk.Kind, err)
 	}
 	list, ok := typed.(client.ObjectList)
 	if !ok {
-		return nil, fmt.Errorf("making a list of %s: %T is no list", gvk.Kind, typed)
+		return nil, fmt.Errorf("creating a list of %s: %T is not a list", gvk.Kind, typed)
 	}
 	return list, nil
 }
@@ -155,7 +155,7 @@ func newObject(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (client.Obje
 	}
 	object, ok := typed.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("making a %s: %T is no object", gvk.Kind, typed)
+		return nil, fmt.Errorf("creating a %s: %T is not an object", gvk.Kind, typed)
 	}
 	return object, nil
 }

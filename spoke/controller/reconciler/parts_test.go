@@ -24,7 +24,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-func terminating() error {
+func errTerminating() error {
 	err := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "web", errors.New("it is being terminated"))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})
 	return err
@@ -46,7 +46,7 @@ func TestClassify(t *testing.T) {
 		"newer object":   {apierrors.NewConflict(resource, "db", errors.New("newer")), quiet, "", "", false},
 		"lost race":      {apierrors.NewAlreadyExists(resource, "db"), quiet, "", "", false},
 		"not allowed":    {apierrors.NewForbidden(resource, "db", errors.New(`cannot patch resource "statefulsets"`)), blocked, v1.ReasonForbidden, `cannot patch resource "statefulsets"`, true},
-		"ending":         {terminating(), blocked, v1.ReasonNamespaceTerminating, "the namespace is being deleted", true},
+		"ending":         {errTerminating(), blocked, v1.ReasonNamespaceTerminating, "the namespace is being deleted", true},
 		"invalid":        {apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "web", nil), invalid, v1.ReasonInvalidSpec, `Service "web" is invalid`, true},
 		"bad request":    {apierrors.NewBadRequest("what?"), invalid, v1.ReasonInvalidSpec, "what?", true},
 		"no such kind":   {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}}, blocked, v1.ReasonApplyFailed, "the cluster has no PodDisruptionBudget.policy", true},
@@ -80,10 +80,10 @@ func TestResult(t *testing.T) {
 		"all is well":          {nil, 0, around(options.Resync), false},
 		"status held back":     {nil, time.Second, [2]time.Duration{time.Second, time.Second}, false},
 		"conflict":             {[]error{apierrors.NewConflict(schema.GroupResource{}, "x", nil)}, 0, around(conflictRetry), false},
-		"blocked":              {[]error{terminating()}, 0, around(options.RetryAfter), false},
+		"blocked":              {[]error{errTerminating()}, 0, around(options.RetryAfter), false},
 		"invalid":              {[]error{apierrors.NewBadRequest("x")}, 0, [2]time.Duration{0, 0}, false},
-		"invalid and blocked":  {[]error{apierrors.NewBadRequest("x"), terminating()}, 0, around(options.RetryAfter), false},
-		"transient and others": {[]error{terminating(), errors.New("x")}, time.Second, [2]time.Duration{0, 0}, true},
+		"invalid and blocked":  {[]error{apierrors.NewBadRequest("x"), errTerminating()}, 0, around(options.RetryAfter), false},
+		"transient and others": {[]error{errTerminating(), errors.New("x")}, time.Second, [2]time.Duration{0, 0}, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestNewest(t *testing.T) {
 	at := func(version string) *v1.EcommerceApp {
 		return &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", ResourceVersion: version}}
 	}
-	n := newest[*v1.EcommerceApp]{objects: make(map[types.NamespacedName]answer[*v1.EcommerceApp])}
+	n := newest[*v1.EcommerceApp]{objects: make(map[types.NamespacedName]response[*v1.EcommerceApp])}
 	is := func(cached, want string) {
 		t.Helper()
 		if got := n.of(at(cached)).ResourceVersion; got != want {
@@ -127,16 +127,16 @@ func TestNewest(t *testing.T) {
 
 func TestEnding(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(100, 0))
-	e := newEnding(clock)
+	e := newTerminating(clock)
 	e.note("shop", errors.New("anything else"))
 	if err := e.of("shop"); err != nil {
 		t.Errorf("remembered %v", err)
 	}
-	e.note("shop", terminating())
+	e.note("shop", errTerminating())
 	if e.of("shop") == nil || e.of("other") != nil {
 		t.Error("the refusal of one namespace, and of no other, is to be remembered")
 	}
-	clock.SetTime(time.Unix(100, 0).Add(endingFor))
+	clock.SetTime(time.Unix(100, 0).Add(terminatingFor))
 	if err := e.of("shop"); err != nil {
 		t.Errorf("still remembered: %v", err)
 	}

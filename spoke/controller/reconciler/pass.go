@@ -14,29 +14,29 @@ import (
 
 // pass is one reconciliation of one object.
 type pass[T client.Object] struct {
-	// object is what is reconciled; its status is written at the end.
+	// object is being reconciled; its status is written at the end.
 	object T
-	// components and live are what was rendered, and what was found.
+	// components are the rendered components, and live the live objects.
 	components []component.Component
 	live       component.Live
-	// states are what is observed, nil until something is.
+	// states are the observed states; nil until then.
 	states   []component.State
 	deleting bool
 
 	problems []component.Problem
-	// outcomes are what was written of each component.
+	// outcomes are the outcomes of writes by component.
 	outcomes map[string]apply.Outcome
-	// worst says what follows from the errors so far.
+	// errs and the flags summarize the errors so far.
 	errs                         []error
 	conflicted, blocked, invalid bool
-	// statusDue is in how long a status that was held back is to be written.
+	// statusDue is the time until a delayed status is to be written.
 	statusDue time.Duration
-	// deadlineDue is in how long a component will have failed; 0 when none will.
+	// deadlineDue is the time until a component fails; 0 if no deadline applies.
 	deadlineDue time.Duration
 }
 
-// fail records an error of a component; empty for the application as a whole. It
-// tells whether there is any use in going on with other components.
+// fail records an error of a component, or of the application if the name is empty. It
+// reports whether other components should be processed.
 func (p *pass[T]) fail(name string, err error) bool {
 	class, problem := classify(err)
 	switch class {
@@ -51,7 +51,7 @@ func (p *pass[T]) fail(name string, err error) bool {
 		p.invalid = true
 	}
 	if problem.Reason == v1.ReasonNamespaceTerminating {
-		// It is so for all components, whichever met it.
+		// The namespace affects all components.
 		name = ""
 	}
 	problem.Component = name
@@ -59,16 +59,15 @@ func (p *pass[T]) fail(name string, err error) bool {
 	return class != transient && problem.Reason != v1.ReasonNamespaceTerminating
 }
 
-// refuse records that a claim cannot grow. The component goes on with the volume
-// that it has.
-func (p *pass[T]) refuse(step component.Step, err error) {
+// rejectExpansion records that a claim cannot be expanded. The component keeps its volume.
+func (p *pass[T]) rejectExpansion(step component.Step, err error) {
 	p.blocked = true
 	p.problems = append(p.problems, component.Problem{
 		Component: step.Component, Reason: v1.ReasonStorageNotExpandable, Message: notExpandable(step, err),
 	})
 }
 
-// result says when to reconcile again.
+// result returns when to reconcile again.
 func (p *pass[T]) result(s Settings) (reconcile.Result, error) {
 	if err := errors.Join(p.errs...); err != nil {
 		return reconcile.Result{}, err
@@ -97,5 +96,5 @@ func (p *pass[T]) result(s Settings) (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// conflictRetry is the delay after a write that met a newer object.
+// conflictRetry is the delay before a retry after a conflict.
 const conflictRetry = 200 * time.Millisecond

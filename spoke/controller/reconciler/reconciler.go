@@ -15,25 +15,25 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// reconciler brings the objects of one kind in one cluster to what their specs say.
+// reconciler reconciles the objects of one kind in one cluster.
 type reconciler[T client.Object] struct {
-	kind   Kind[T]
-	member *Member
-	newest newest[T]
-	ending *ending
+	kind        Kind[T]
+	member      *Member
+	newest      newest[T]
+	terminating *terminating
 }
 
 func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {
 	return &reconciler[T]{
-		kind:   kind,
-		member: m,
-		newest: newest[T]{objects: make(map[types.NamespacedName]answer[T])},
-		ending: newEnding(m.Settings.Clock),
+		kind:        kind,
+		member:      m,
+		newest:      newest[T]{objects: make(map[types.NamespacedName]response[T])},
+		terminating: newTerminating(m.Settings.Clock),
 	}
 }
 
-// Reconcile does one pass: deletion first, then the finalizer, then what is
-// observed, decided and written, and last the status.
+// Reconcile runs one pass: deletion, or finalizer, observation, decision and writes; and
+// the status last.
 func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	object := r.kind.New()
 	if err := r.member.Reader.Get(ctx, req.NamespacedName, object); err != nil {
@@ -63,7 +63,7 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	return p.result(r.member.Settings)
 }
 
-// prepare makes the writes to the object itself that come before all others.
+// prepare makes the writes to the object itself that must precede all others.
 func (r *reconciler[T]) prepare(ctx context.Context, p *pass[T]) error {
 	if !controllerutil.ContainsFinalizer(p.object, v1.SpokeFinalizer) {
 		if err := r.patch(ctx, p.object, func(object T) {
@@ -82,13 +82,13 @@ func (r *reconciler[T]) prepare(ctx context.Context, p *pass[T]) error {
 		annotations[v1.RestartedAtAnnotation] = token
 		object.SetAnnotations(annotations)
 	}); err != nil {
-		return fmt.Errorf("answering the annotation %s: %w", v1.ImageUpdatedAnnotation, err)
+		return fmt.Errorf("handling annotation %s: %w", v1.ImageUpdatedAnnotation, err)
 	}
 	return nil
 }
 
-// patch changes the metadata of an object by one merge patch that fails when the
-// object has changed meanwhile, and goes on with what the server answered.
+// patch changes the metadata of an object with a merge patch that fails if the object was
+// changed concurrently. The object is updated from the response.
 func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) error {
 	before := r.copyOf(object)
 	change(object)
@@ -103,7 +103,7 @@ func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) err
 	return nil
 }
 
-// converge observes, decides and writes.
+// converge renders, observes, plans and writes.
 func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	components, err := r.render(p.object)
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	}
 	p.states = decision.States
 	r.execute(ctx, p, decision.Steps)
-	r.announce(p)
+	r.recordChanges(p)
 }
 
 // render returns the components of an object.
@@ -144,7 +144,7 @@ func (r *reconciler[T]) render(object T) ([]component.Component, error) {
 	return r.kind.Render(r.copyOf(object), facts)
 }
 
-// reject records that the spec cannot be rendered, which only a change of it mends.
+// reject records that the spec cannot be rendered and must be changed.
 func (p *pass[T]) reject(err error) {
 	p.invalid = true
 	p.problems = append(p.problems, component.Problem{Reason: v1.ReasonInvalidSpec, Message: err.Error(), Blocking: true})

@@ -15,11 +15,11 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// countsEvery bounds how often a status is written in which only numbers of
-// replicas and messages have changed.
+// countsEvery is the minimum time between status writes in which only replica counts and
+// messages changed.
 const countsEvery = 2 * time.Second
 
-// report writes the status if it has changed.
+// report writes the status if it changed.
 func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	before := r.copyOf(p.object)
 	now := metav1.NewTime(r.member.Settings.Clock.Now().UTC().Truncate(time.Second))
@@ -37,7 +37,7 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	if equality.Semantic.DeepEqual(before, p.object) {
 		return
 	}
-	if due := r.held(before, p.object, now); due > 0 {
+	if due := r.holdFor(before, p.object, now); due > 0 {
 		p.statusDue = due
 		return
 	}
@@ -49,7 +49,7 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 		return
 	}
 	r.member.Settings.Metrics.transition(r.kind.Name, was, report.Phase)
-	r.warn(before, p.object)
+	r.recordWarning(before, p.object)
 }
 
 func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report {
@@ -83,19 +83,19 @@ func countClaims[T client.Object](p *pass[T]) (claims, bound int) {
 	return claims, bound
 }
 
-// held returns for how long a new status is to wait, because only numbers and
-// messages have changed and the last one was written just now; else 0.
-func (r *reconciler[T]) held(before, after T, now metav1.Time) time.Duration {
+// holdFor returns how long to delay a new status in which only numbers and messages
+// changed since a recent write; otherwise 0.
+func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration {
 	last := *r.kind.Status(before).LastUpdated
-	if last == nil || !r.minor(before, after) {
+	if last == nil || !r.isMinor(before, after) {
 		return 0
 	}
 	return countsEvery - now.Sub(last.Time)
 }
 
-// minor tells whether nothing but numbers, messages and why something is not ready
-// differs: phase, conditions and what was acted on are the same.
-func (r *reconciler[T]) minor(before, after T) bool {
+// isMinor reports whether only numbers, messages and the reason for not being ready
+// changed: phase, conditions and generation are the same.
+func (r *reconciler[T]) isMinor(before, after T) bool {
 	was, is := r.kind.Status(before), r.kind.Status(after)
 	if *was.Phase != *is.Phase || *was.ObservedGeneration != *is.ObservedGeneration ||
 		was.LastHandledReconcileAt != nil && *was.LastHandledReconcileAt != *is.LastHandledReconcileAt ||
@@ -112,7 +112,7 @@ func (r *reconciler[T]) minor(before, after T) bool {
 	return r.kind.SameParts == nil || r.kind.SameParts(before, after)
 }
 
-// write patches the status, unless the object has changed meanwhile.
+// write patches the status. It fails if the object was changed concurrently.
 func (r *reconciler[T]) write(ctx context.Context, before, after T) error {
 	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()

@@ -14,17 +14,17 @@ import (
 )
 
 var (
-	// errNotWatched tells that a renderer made an object of a kind that no cache holds.
+	// errNotWatched means that a renderer returned an object of a kind without cache.
 	errNotWatched = errors.New("objects of this kind are not watched")
-	// errNoClaim tells that something other than a claim was to grow.
-	errNoClaim = errors.New("only a claim can grow")
+	// errNoClaim means that a step expands an object that is not a claim.
+	errNoClaim = errors.New("only claims can be expanded")
 )
 
-// execute takes the steps of a plan. What fails in one component does not keep
-// the others from going on, unless the API server itself is in trouble.
+// execute takes the steps of a plan. An error in one component does not stop the others,
+// unless the API server itself fails.
 func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []component.Step) {
 	p.outcomes = make(map[string]apply.Outcome)
-	if err := r.ending.of(p.object.GetNamespace()); err != nil && !p.deleting {
+	if err := r.terminating.of(p.object.GetNamespace()); err != nil && !p.deleting {
 		p.fail("", err)
 		return
 	}
@@ -35,12 +35,12 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 		}
 		outcome, err := r.take(ctx, p, step)
 		if step.Action == component.Grow && apierrors.IsForbidden(err) {
-			p.refuse(step, err)
+			p.rejectExpansion(step, err)
 			continue
 		}
 		if err != nil {
 			failed[step.Component] = true
-			r.ending.note(p.object.GetNamespace(), err)
+			r.terminating.note(p.object.GetNamespace(), err)
 			if !p.fail(step.Component, err) {
 				return
 			}
@@ -52,7 +52,7 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 	}
 }
 
-// take does what one step says.
+// take executes one step.
 func (r *reconciler[T]) take(ctx context.Context, p *pass[T], step component.Step) (apply.Outcome, error) {
 	switch step.Action {
 	case component.Apply:
@@ -73,22 +73,22 @@ func (r *reconciler[T]) take(ctx context.Context, p *pass[T], step component.Ste
 	}
 }
 
-// request returns what is asked of the applier for an object.
+// request returns the apply request for an object.
 func (r *reconciler[T]) request(p *pass[T], object component.Object) apply.Request {
 	return apply.Request{
 		Intent: object.Resource,
 		Live:   p.live[component.KeyOf(object.Resource)],
-		// A certificate is made again before it expires; passwords never are.
+		// Certificates are renewed; passwords are never replaced.
 		Once:     object.Once && (object.Generate == nil || object.Generate.TLS == nil),
 		Owned:    r.owned(p.object, object.Resource),
 		Generate: object.Generate,
-		Seals:    p.sealedBy(object),
+		Seals:    p.dependentClaim(object),
 	}
 }
 
-// sealedBy names a claim with data that was made with what is drawn for a Secret
-// that is retained as data is; empty when there is none.
-func (p *pass[T]) sealedBy(secret component.Object) string {
+// dependentClaim returns the name of an existing claim whose data depends on a retained,
+// generated Secret; empty if there is none.
+func (p *pass[T]) dependentClaim(secret component.Object) string {
 	if !secret.Retain || secret.Generate == nil {
 		return ""
 	}
@@ -108,9 +108,9 @@ func (p *pass[T]) sealedBy(secret component.Object) string {
 	return ""
 }
 
-// owned tells whether a live object is the application's: it controls it, or
-// nothing does and the labels are those that this application's object has, as
-// with what was retained from an application of the same name.
+// owned returns a function that reports whether a live object belongs to the application:
+// the application controls it, or it has no controller and the application's labels, such
+// as objects retained from an application of the same name.
 func (r *reconciler[T]) owned(owner T, want component.Resource) func(component.Resource) bool {
 	return func(live component.Resource) bool {
 		if controller := metav1.GetControllerOf(live); controller != nil {
