@@ -217,7 +217,7 @@ func (s *hubSuite) switches(t *testing.T) {
 	for _, bad := range []string{"", "loud", "11", "-1"} {
 		r.want(t, 400, "PUT", "/debug/log-level", s.who.debugger, bad)
 	}
-	if log := s.leader.log(t, after); strings.Count(log, "Changed how much is logged") != 0 {
+	if log := s.leader.log(t, after); strings.Count(log, "Changed log verbosity") != 0 {
 		t.Error("a bad verbosity changed something")
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// maxBody is more than any number that is accepted needs.
+// maxBody bounds the request body, in bytes.
 const maxBody = 64
 
-// debugHandlers returns what is served beside metrics, by path.
+// debugHandlers returns the debugging endpoints by path.
 func (o *Options) debugHandlers() map[string]http.Handler {
 	handlers := map[string]http.Handler{}
 	if o.Level != nil {
@@ -30,7 +30,7 @@ func (o *Options) debugHandlers() map[string]http.Handler {
 	return handlers
 }
 
-// levelHandler tells and changes how much is logged.
+// levelHandler returns and sets the log verbosity.
 type levelHandler struct {
 	level  *Level
 	logger logr.Logger
@@ -46,15 +46,15 @@ func (h levelHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	default:
 		w.Header().Set("Allow", "GET, HEAD, PUT")
-		http.Error(w, "GET tells the verbosity, PUT changes it", http.StatusMethodNotAllowed)
+		http.Error(w, "GET returns the verbosity, PUT sets it", http.StatusMethodNotAllowed)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	// Who asked may have gone.
+	// The client may have disconnected.
 	_, _ = fmt.Fprintln(w, h.level.Verbosity())
 }
 
-// put takes the verbosity from the body of a request.
+// put sets the verbosity from a request body.
 func (h levelHandler) put(body io.Reader) error {
 	raw, err := io.ReadAll(io.LimitReader(body, maxBody))
 	if err != nil {
@@ -68,6 +68,6 @@ func (h levelHandler) put(body io.Reader) error {
 	if err := h.level.Set(verbosity); err != nil {
 		return err
 	}
-	h.logger.Info("Changed how much is logged", "before", before, "verbosity", verbosity)
+	h.logger.Info("Changed log verbosity", "before", before, "verbosity", verbosity)
 	return nil
 }

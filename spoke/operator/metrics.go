@@ -19,7 +19,7 @@ import (
 
 const metricsPath = "/metrics"
 
-// metrics returns how metrics are served, and what beside them.
+// metrics returns the options of the metrics server.
 func (o *Options) metrics() metricsserver.Options {
 	served := metricsserver.Options{
 		BindAddress:    o.MetricsBindAddress,
@@ -32,32 +32,32 @@ func (o *Options) metrics() metricsserver.Options {
 		return served
 	}
 	if o.MetricsBindAddress != nowhere {
-		o.Logger.Info("WARNING: metrics are served in plain text to everybody who reaches the address, and debugging is not served; "+
+		o.Logger.Info("WARNING: metrics are served without encryption and authentication, and debugging endpoints are disabled;  "+
 			"use --metrics-secure, or a loopback address", "address", o.MetricsBindAddress)
 	}
 	return served
 }
 
-// isLoopback tells whether only this machine reaches the address.
+// isLoopback reports whether an address is reachable from this host only.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())
 }
 
-// filter makes what stands around all that is served: the API server's leave, and
-// the second names of metrics.
+// filter returns the middleware of the metrics server: authentication and authorization
+// by the API server, and aliases.
 func (o *Options) filter(cfg *rest.Config, c *http.Client) (metricsserver.Filter, error) {
 	if !o.MetricsSecure {
 		return func(_ logr.Logger, h http.Handler) (http.Handler, error) { return withAliases(h), nil }, nil
 	}
 	guard, err := filters.WithAuthenticationAndAuthorization(cfg, c)
 	if err != nil {
-		return nil, fmt.Errorf("asking the API server who may read metrics: %w", err)
+		return nil, fmt.Errorf("setting up authentication of metrics: %w", err)
 	}
 	return func(log logr.Logger, h http.Handler) (http.Handler, error) { return guard(log, withAliases(h)) }, nil
 }
 
-// withAliases answers for metrics instead of a handler that knows no second names.
+// withAliases serves metrics with aliases, and passes other requests to h.
 func withAliases(h http.Handler) http.Handler {
 	served := promhttp.HandlerFor(aliasing{metrics.Registry}, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +69,7 @@ func withAliases(h http.Handler) http.Handler {
 	})
 }
 
-// aliasing gathers what another gatherer does, some of it by two names.
+// aliasing is a Gatherer that adds aliases.
 type aliasing struct {
 	prometheus.Gatherer
 }
@@ -89,7 +89,7 @@ func (a aliasing) Gather() ([]*dto.MetricFamily, error) {
 	return families, err
 }
 
-// aliasOf returns the second name of a metric, or nothing.
+// aliasOf returns the alias of a metric, or an empty string.
 func aliasOf(name string) string {
 	switch name {
 	case "controller_runtime_reconcile_time_seconds":

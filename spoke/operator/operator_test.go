@@ -96,7 +96,7 @@ func TestVerbosityIsBounded(t *testing.T) {
 
 func TestLogLevelHandler(t *testing.T) {
 	t.Parallel()
-	const asked = "GET tells the verbosity, PUT changes it\n"
+	const asked = "GET returns the verbosity, PUT sets it\n"
 	for name, test := range map[string]struct {
 		method, body string
 		code         int
@@ -131,7 +131,7 @@ func TestLogLevelHandler(t *testing.T) {
 			}
 			var want []string
 			if test.verbosity != 2 {
-				want = []string{"INFO Changed how much is logged"}
+				want = []string{"INFO Changed log verbosity"}
 			}
 			if diff := cmp.Diff(want, logged(t, &out)); diff != "" {
 				t.Errorf("log (-want +got):\n%s", diff)

@@ -12,69 +12,70 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// grace is how long running reconciliations may take when the process is told to
-// end. With what comes before and after, it ends within 20 seconds.
+// grace is the time limit for running reconciliations on shutdown. With what precedes and
+// follows, the program ends within 20 seconds.
 const grace = 15 * time.Second
 
-// retryPeriod is how often a lease is tried for. client-go waits up to 2.2 times as
-// long, and a lease that was given back should have a holder within 3 seconds.
+// retryPeriod is the period of attempts to acquire the Lease. client-go adds jitter of up
+// to 1.2 times the period, and a released Lease should have a new holder within 3
+// seconds.
 const retryPeriod = time.Second
 
-// nowhere is the address that means not to serve.
+// nowhere is the address that disables a server.
 const nowhere = "0"
 
-// Options are what a process is started with.
+// Options are the options that hub and spoke share.
 type Options struct {
-	// MetricsBindAddress and HealthProbeBindAddress are where metrics and probes
-	// are served; "0" serves none.
+	// MetricsBindAddress and HealthProbeBindAddress are the addresses of metrics and
+	// probes; "0" disables them.
 	MetricsBindAddress, HealthProbeBindAddress string
-	// MetricsSecure serves metrics by https, to whom the API server allows it.
+	// MetricsSecure serves metrics over https, with authentication and authorization.
 	MetricsSecure bool
-	// MetricsCertDir has tls.crt and tls.key for it, and may change at any time.
-	// Empty: a self-signed certificate.
+	// MetricsCertDir is the directory of tls.crt and tls.key, which are reloaded when they
+	// change. If empty, a self-signed certificate is used.
 	MetricsCertDir string
-	// Profiling serves /debug/pprof beside the metrics.
+	// Profiling serves /debug/pprof on the metrics server.
 	Profiling bool
-	// LeaderElect waits for the lease before doing anything.
+	// LeaderElect enables leader election.
 	LeaderElect bool
 	// Lease tunes leader election; zero values mean 15 s, 10 s and 1 s.
 	Lease Lease
-	// Verbosity is how much is logged at first, 0 to 10. See UseLogger.
+	// Verbosity is the initial log verbosity, 0 to 10. See UseLogger.
 	Verbosity int
 
-	// Logger is where the process logs. The default is nowhere.
+	// Logger is used by the program. By default nothing is logged.
 	Logger logr.Logger
-	// Level changes what Logger logs. Nil: it cannot be changed.
+	// Level is the verbosity of Logger. If nil, it cannot be changed.
 	Level *Level
 }
 
-// Lease is how leadership is held.
+// Lease configures leader election.
 type Lease struct {
-	// Duration is how long a leader is believed in, RenewDeadline how long it
-	// tries to renew before it gives up, RetryPeriod the time between attempts.
+	// Duration is the lease duration, RenewDeadline how long the leader tries to renew it,
+	// RetryPeriod the time between attempts. See client-go's LeaderElectionConfig.
 	Duration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// Bind adds the flags. Whether to elect a leader by default is up to the process.
+// Bind adds the flags. leaderElect is the default of --leader-elect.
 func (o *Options) Bind(flags *pflag.FlagSet, leaderElect bool) {
 	flags.StringVar(&o.MetricsBindAddress, "metrics-bind-address", ":8443",
-		"where metrics are served; 0 for nowhere")
+		"address of the metrics server; 0 disables it")
 	flags.BoolVar(&o.MetricsSecure, "metrics-secure", true,
-		"serve metrics by https, to whom the API server allows it; false is for a loopback address")
+		"serve metrics over https, with authentication and authorization; use false with loopback addresses only")
 	flags.StringVar(&o.MetricsCertDir, "metrics-cert-dir", "",
-		"folder of tls.crt and tls.key for metrics, read anew when they change; empty: a self-signed certificate")
+		"directory of tls.crt and tls.key for metrics, reloaded when they change (default: a self-signed certificate)")
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", ":8081",
-		"where /healthz and /readyz are served; 0 for nowhere")
+		"address of /healthz and /readyz; 0 disables them")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", leaderElect,
-		"work only while holding the lease, so that several may run")
+		"enable leader election, so that several replicas may run")
 	flags.BoolVar(&o.Profiling, "profiling", false,
-		"serve /debug/pprof beside the metrics, to whom the API server allows it")
+		"serve /debug/pprof on the metrics server, to authorized clients")
 	flags.IntVarP(&o.Verbosity, "v", "v", 0,
-		"how much to log, 0 to 10: 0 what people must know, 1 what is done, 4 how; /debug/log-level changes it")
+		"log verbosity, 0 to 10: 0 important events, 1 actions, 4 details; /debug/log-level changes it at run time")
 }
 
-// Configure makes a manager follow the options. It leaves alone what they do not
-// say, such as where the lease is.
+// Configure applies the options to a manager. It leaves other fields unchanged, such as
+// the name of the Lease.
 func (o *Options) Configure(m *manager.Options) error {
 	if err := o.checkCertificate(); err != nil {
 		return err
@@ -91,8 +92,8 @@ func (o *Options) Configure(m *manager.Options) error {
 	return nil
 }
 
-// checkCertificate reads the certificate that was asked for, since the server takes
-// another one where it is missing.
+// checkCertificate loads the configured certificate, because the server falls back to a
+// self-signed one if it is missing.
 func (o *Options) checkCertificate() error {
 	if o.MetricsCertDir == "" || !o.MetricsSecure || o.MetricsBindAddress == nowhere {
 		return nil

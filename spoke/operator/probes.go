@@ -10,25 +10,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-var errEnding = errors.New("told to end")
+var errShuttingDown = errors.New("shutting down")
 
-// AddProbes makes a process alive as long as it answers, and ready until its
-// context ends: that comes before anything else of it ends.
+// AddProbes adds a liveness check that always succeeds, and a readiness check that fails
+// once ctx is done, before anything else shuts down.
 func AddProbes(ctx context.Context, m manager.Manager) error {
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
 	}
-	if err := m.AddReadyzCheck("ending", until(ctx)); err != nil {
+	if err := m.AddReadyzCheck("shutdown", until(ctx)); err != nil {
 		return fmt.Errorf("adding the readiness check: %w", err)
 	}
 	return nil
 }
 
-// until passes until the context ends.
+// until returns a check that fails once ctx is done.
 func until(ctx context.Context) healthz.Checker {
 	return func(*http.Request) error {
 		if ctx.Err() != nil {
-			return errEnding
+			return errShuttingDown
 		}
 		return nil
 	}
