@@ -1,18 +1,19 @@
-// Package setup composes the spoke: the reconcilers of EcommerceApp, WebApp and
-// MySQLCluster in one cluster, without any hub.
+// Package setup assembles the spoke: the reconcilers of EcommerceApp, WebApp and
+// MySQLCluster in one cluster, without a hub.
 //
 // # What
 //
 // Run builds the scheme, the manager with its caches, probes, metrics and leader
-// election, and the controllers, and runs them until its context ends.
+// election, and the controllers, and runs them until its context is done.
 //
 // # Not
 //
-// No environment beyond what client-go reads to find a kubeconfig, and no behaviour:
-// that is package controller. What both processes have in common is package operator.
+// The package reads no environment beyond what client-go reads to find a kubeconfig. The
+// behaviour is in package controller; package operator has what hub and spoke share.
 //
 // # Trade-offs
 //
-// A CRD that is missing keeps only its own kind from being reconciled, until it
-// is there. Nothing ends because of it: a crash loop would tell less than a log.
+// A missing CustomResourceDefinition only keeps its own kind from being reconciled until
+// it is installed. The program keeps running and logs it: a crash loop would be harder to
+// diagnose.
 package setup

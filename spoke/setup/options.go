@@ -13,43 +13,43 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
-// Requests a second to the cluster, and at once.
+// The rate limit of requests to the cluster, per second, and its burst.
 const (
 	qps   = 100
 	burst = 200
 )
 
-// Options are what a spoke is started with.
+// Options configure a spoke.
 type Options struct {
-	// Options are those that every process of ours has.
+	// Options are shared by hub and spoke.
 	operator.Options
 
-	// Kubeconfig is the path of the cluster's kubeconfig. Empty: KUBECONFIG, the
-	// usual file at home, or the ServiceAccount of the pod.
+	// Kubeconfig is the path of the cluster's kubeconfig. The default is $KUBECONFIG, then
+	// ~/.kube/config, then the ServiceAccount of the pod.
 	Kubeconfig string
-	// Namespace is where the lease is.
+	// Namespace contains the Lease.
 	Namespace string
-	// Version is that of the binary, for the user agent.
+	// Version is the version of the binary, for the user agent.
 	Version string
 
-	// Config is used instead of Kubeconfig when it is given.
+	// Config takes precedence over Kubeconfig. May be nil.
 	Config *rest.Config
-	// Registry is where metrics are registered; nil is the one that is served.
+	// Registry registers the metrics; the default is the registry that is served.
 	Registry prometheus.Registerer
-	// RetryAfter and Resync override the periods of package controller; 0 keeps them.
+	// RetryAfter and Resync override the periods of package controller; 0 keeps the defaults.
 	RetryAfter, Resync time.Duration
 }
 
 // Bind adds the spoke's flags.
 func (o *Options) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "",
-		"path of the cluster's kubeconfig; empty: $KUBECONFIG or ~/.kube/config, else the cluster that this runs in")
+		"path of the cluster's kubeconfig (default: $KUBECONFIG or ~/.kube/config, then the cluster that the spoke runs in)")
 	flags.StringVar(&o.Namespace, "namespace", config.Namespace,
-		"namespace of the lease")
+		"namespace of the Lease")
 	o.Options.Bind(flags, false)
 }
 
-// configOf returns how to reach the cluster.
+// configOf returns the configuration for the cluster's API server.
 func configOf(o Options) (*rest.Config, error) {
 	cfg := o.Config
 	if cfg == nil {

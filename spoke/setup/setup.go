@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
-// Scheme returns the kinds that a spoke knows.
+// Scheme returns a scheme with the kinds that the spoke uses.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -33,8 +33,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// Main runs the spoke as a process, until the context ends. An error means that the
-// process could not start, or lost its lease.
+// Main runs the spoke as a process until ctx is done. It returns an error if the spoke
+// could not start, or lost its Lease.
 func Main(ctx context.Context, o Options) error {
 	if err := o.UseLogger(os.Stderr); err != nil {
 		return err
@@ -42,8 +42,8 @@ func Main(ctx context.Context, o Options) error {
 	return Run(ctx, o)
 }
 
-// Run runs a spoke until ctx is done, and returns nil then. An error means that it could
-// not start, or lost its lease.
+// Run runs a spoke until ctx is done, and then returns nil. It returns an error if the
+// spoke could not start, or lost its Lease.
 func Run(ctx context.Context, o Options) error {
 	cfg, err := configOf(o)
 	if err != nil {
@@ -70,7 +70,7 @@ func Run(ctx context.Context, o Options) error {
 		Resync:     o.Resync,
 	})
 	if err := runner.Engage(ctx, mcmanager.LocalCluster, mgr); err != nil {
-		return fmt.Errorf("engaging the cluster: %w", err)
+		return fmt.Errorf("starting the reconcilers: %w", err)
 	}
 	if err := mgr.Add(runner); err != nil {
 		return fmt.Errorf("adding the controllers: %w", err)
@@ -97,7 +97,7 @@ func newManager(ctx context.Context, cfg *rest.Config, o Options, kinds []contro
 	}
 	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
-		return nil, fmt.Errorf("making the manager: %w", err)
+		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
 	return mgr, operator.AddProbes(ctx, mgr)
 }
