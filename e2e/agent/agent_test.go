@@ -75,7 +75,7 @@ func (s *suite) missing(t *testing.T) {
 	})
 	s.grant(t, s.fleet.Member(us), "crd/bases", "rbac/spoke")
 	s.awaitMember(t, us, "to say that the agent is missing", func(ready, agent metav1.Condition) error {
-		if ready.Reason != v1.ReasonAgentMissing || strings.Contains(agent.Message, "definition") {
+		if ready.Reason != v1.ReasonAgentMissing || strings.Contains(agent.Message, "CustomResourceDefinition") {
 			return errors.New("does not say so")
 		}
 		return nil

@@ -143,7 +143,7 @@ func (e *suite) testDefinitionHeld(t *testing.T) {
 	// A connection that is made now does not write, works, and says what is going on.
 	e.swap(t, "eu-1")
 	lost, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSetupFailed)
-	if got, want := message(lost, v1.ConditionReady), "the definition "+definitionName+" is being deleted"; !strings.HasPrefix(got, want) {
+	if got, want := message(lost, v1.ConditionReady), "the CustomResourceDefinition "+definitionName+" is being deleted"; !strings.HasPrefix(got, want) {
 		t.Errorf("message %q, want %q", got, want)
 	}
 	fleettest.Eventually(t, "the object to be told to go", func(ctx context.Context) error {
