@@ -1,30 +1,33 @@
-// Package transfer moves one file between a volume and a bucket, as an Order says.
+// Package transfer transfers one file between a volume and a bucket, as described by an
+// Order.
 //
 // # What
 //
-// Run carries out an order.Order. Send looks at the whole file first, its size and its
-// checksum, and then sends the parts that have a request: nothing of another file ever gets
-// into the bucket. Fetch writes beside the place of the file, looks at what it has written,
-// and renames it; a file that is there already, and right, is left.
+// Run executes an order.Order. Send verifies size and checksum of the whole file before
+// it uploads the parts that have a request, so that no content of another file reaches
+// the bucket. Fetch writes to a temporary file, verifies it and renames it; an existing
+// file with the right checksum is kept.
 //
-// Main does so as a process: the Order is a file, and why it failed is the last that it says,
-// on one line. Status tells the exit status, one of those in package order.
+// Main does this as a process: it reads the Order from a file, and writes the error, on
+// one line, to the termination log. Status returns the exit status, one of those in
+// package order.
 //
 // # Not
 //
-// No credentials and no provider: requests are sent as they are, and redirects are not
-// followed. No list of what is in the bucket: the hub leaves out the requests of parts that
-// are there, and looks afterwards.
+// The package handles no credentials and knows no provider: it sends requests unchanged,
+// and does not follow redirects. It does not list the bucket: the hub omits the requests
+// of existing parts, and verifies the result.
 //
 // # Trade-offs
 //
-//   - A part that is there already, by the answer to its request, counts as sent: nothing is
-//     ever written over, and the hub compares sizes.
-//   - The file is read twice, since what is sent cannot be taken back. All of it must be read
-//     and sent within the life of its requests, but for the parts that were sent before.
-//   - One part after the other: a database keeps more of its network and its disk.
-//   - A fetch that was interrupted goes on at the begin of a part. Whether what was there is
-//     right, the checksum of the whole tells: if not, all of it is fetched again.
-//   - No error holds a URL, a header or the body of an answer, as signatures are in all three.
-//     What an answer calls its reason, a single word, is told.
+//   - If the response says that a part exists, the part counts as uploaded: nothing is
+//     ever overwritten, and the hub compares sizes.
+//   - The file is read twice, because an upload cannot be undone. Reading and uploading
+//     must finish before the requests expire, except for parts that were uploaded before.
+//   - Parts are transferred one at a time, to leave network and disk to the database.
+//   - An interrupted download is resumed at a part boundary. The checksum of the whole
+//     file shows whether the existing parts are right; if not, all parts are downloaded
+//     again.
+//   - Errors contain no URL, header or response body, because all three may contain
+//     signatures. They contain the error code of the response, a single word.
 package transfer

@@ -9,11 +9,11 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// Error is why an Order was not carried out.
+// Error is returned if an Order could not be executed.
 type Error struct {
-	// Status is one of the exit statuses of package order, and not ExitDone.
+	// Status is one of the exit statuses of package order other than ExitDone.
 	Status int
-	// Err holds no URL, no header and nothing of an answer but its reason.
+	// Err contains no URL, no header, and of a response only the error code.
 	Err error
 }
 
@@ -22,7 +22,7 @@ func (e *Error) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Status returns the exit status of an error of Run, or of any other command.
+// Status returns the exit status for an error of Run, or of any other command.
 func Status(err error) int {
 	if err == nil {
 		return order.ExitDone
@@ -34,28 +34,28 @@ func Status(err error) int {
 }
 
 var (
-	// errExpired means that the Order's requests have ended.
-	errExpired = errors.New("they have expired")
-	// errMissing means that there is no such file.
-	errMissing = errors.New("it is not there")
-	// errNoFile means that there is something of that name, which is no file.
-	errNoFile = errors.New("it is no regular file")
-	// errOther means that a file, or a part, is not the Order's.
-	errOther = errors.New("it is not the file of the order")
-	// errAnswer means that a request was answered, and not carried out.
-	errAnswer = errors.New("the storage answered")
-	// errCertificates means that there are none in a text.
-	errCertificates = errors.New("no certificate in it")
+	// errExpired means that the requests of the Order have expired.
+	errExpired = errors.New("expired")
+	// errMissing means that the file does not exist.
+	errMissing = errors.New("file does not exist")
+	// errNoFile means that the name belongs to something other than a regular file.
+	errNoFile = errors.New("not a regular file")
+	// errOther means that a file or part differs from the Order.
+	errOther = errors.New("differs from the order")
+	// errAnswer means that the storage returned an error.
+	errAnswer = errors.New("the storage returned")
+	// errCertificates means that the CA bundle contains no certificate.
+	errCertificates = errors.New("no certificate found")
 )
 
 func failure(status int, format string, args ...any) error {
 	return &Error{Status: status, Err: fmt.Errorf(format, args...)}
 }
 
-// retry returns an error after which another attempt may do.
+// retry returns an error that can be retried.
 func retry(format string, err error) error { return failure(order.ExitRetry, format, err) }
 
-// ended says why a context ended.
+// ended returns the error for a context that is done.
 func ended(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), errExpired) {
 		return failure(order.ExitRefused, "the requests: %w", errExpired)
@@ -63,7 +63,7 @@ func ended(ctx context.Context) error {
 	return retry("interrupted: %w", ctx.Err())
 }
 
-// withoutURL returns what happened to a request, without its URL.
+// withoutURL returns the cause of a request error, without the URL.
 func withoutURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err

@@ -9,29 +9,29 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// maxOrder bounds an Order, in bytes: a Secret is smaller.
+// maxOrder bounds the size of an Order, in bytes; a Secret is smaller.
 const maxOrder = 4 << 20
 
-// Process is a process that carries out one Order.
+// Process configures Main.
 type Process struct {
-	// Order is the file that the Order is in.
+	// Order is the path of the Order.
 	Order string
-	// Dir is the folder that the order's file is in, or is brought to.
+	// Dir is the directory of the file to transfer.
 	Dir string
-	// TerminationLog is where Kubernetes reads why a container ended; empty: nowhere.
+	// TerminationLog is the path of the container's termination log; may be empty.
 	TerminationLog string
-	// Out is where progress is told.
+	// Out receives progress messages.
 	Out io.Writer
 }
 
-// Main carries out an Order as a process. The error is one of Run's, and Status the exit
-// status for it; it is in TerminationLog, too.
+// Main executes an Order as a process, and writes any error to TerminationLog. The error
+// is one of Run's; Status returns its exit status.
 func Main(ctx context.Context, p Process) error {
 	err := p.run(ctx)
 	if err == nil || p.TerminationLog == "" {
 		return err
 	}
-	// There is none outside a container, and nobody who misses it.
+	// Outside a container there is no termination log.
 	if file, missing := os.OpenFile(p.TerminationLog, os.O_WRONLY|os.O_TRUNC, 0); missing == nil {
 		_, _ = fmt.Fprintln(file, err)
 		_ = file.Close()

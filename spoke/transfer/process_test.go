@@ -50,7 +50,7 @@ func TestProcess(t *testing.T) {
 	write(p.Order, `{"direction":"`+token+`"}`)
 	expect(order.ExitFinal, "the order: the direction: not an order\n")
 	write(p.Order, string(text))
-	expect(order.ExitGone, name+": it is not there\n")
+	expect(order.ExitGone, name+": file does not exist\n")
 	m.file(t, shop)
 	write(p.TerminationLog, "")
 	expect(order.ExitDone, "")

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// sayEvery is the time between two lines, and saySteps the steps in which a file is
-	// told of that takes less.
+	// sayEvery is the time between two progress messages, saySteps the number of messages
+	// for a transfer that takes less.
 	sayEvery = 10 * time.Second
 	saySteps = 10
 )
 
-// progress counts bytes and tells of them. It is safe for concurrent use: what is sent is
-// read in the transport's time.
+// progress counts bytes and reports them. It is safe for concurrent use: the HTTP
+// transport reads bodies concurrently.
 type progress struct {
 	out   io.Writer
 	clock clock.PassiveClock
@@ -29,7 +29,7 @@ type progress struct {
 	step       int64
 }
 
-// begin starts to count anew, towards a number of bytes.
+// begin resets the count, with a new total.
 func (p *progress) begin(what string, all int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *progress) done() int64 {
 	return p.moved
 }
 
-// rewind goes to what was done when an attempt began, or is without it.
+// rewind resets the count to an earlier value, or sets that of a skipped part.
 func (p *progress) rewind(moved int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,10 +67,10 @@ func (p *progress) say(text string) {
 	p.line(text)
 }
 
-// line writes a line; that nobody can read it stops nothing.
+// line writes a line and ignores errors.
 func (p *progress) line(text string) { _, _ = io.WriteString(p.out, text+"\n") }
 
-// reader reads until it is stopped, and counts.
+// reader counts the bytes read, and fails once it is stopped.
 type reader struct {
 	stopped  func() error
 	from     io.Reader
@@ -86,7 +86,7 @@ func (r *reader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// writer remembers that it failed, and not who read.
+// writer records write errors, to distinguish them from read errors.
 type writer struct {
 	to  io.Writer
 	err error

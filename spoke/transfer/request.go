@@ -17,34 +17,34 @@ import (
 )
 
 const (
-	// attempts is how often one part is tried, with pauses of firstPause, twice that, and
-	// so on between them.
+	// attempts is the number of attempts per part. The pause between them starts with
+	// firstPause and doubles.
 	attempts   = 5
 	firstPause = time.Second
 
-	// A request may take requestGrace and a second for each slowest bytes: a part of 1 GiB
-	// as long as an order lives.
+	// The timeout of a request is requestGrace plus a second per slowest bytes: for a part
+	// of 1 GiB about the lifetime of an order.
 	requestGrace = time.Minute
 	slowest      = 320 << 10
 
 	connectTimeout = 30 * time.Second
-	// answerTimeout is how long the storage may think when it has everything.
+	// answerTimeout bounds the wait for a response after the request was sent.
 	answerTimeout = 5 * time.Minute
-	// continueTimeout is how long the storage may think whether it wants a part at all.
+	// continueTimeout bounds the wait for 100-continue.
 	continueTimeout = 5 * time.Second
 
-	// reasonBytes is how much of an answer is looked at for its reason.
+	// reasonBytes is how much of a response is read for its error code.
 	reasonBytes = 4096
 )
 
-// transport returns what sends requests of ours: to a service with a certificate of these
-// authorities, or of those that everybody trusts.
+// transport returns an HTTP transport that trusts the given certificate authorities, or
+// those of the system.
 func transport(authorities []byte) (*http.Transport, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(authorities) > 0 {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(authorities) {
-			return nil, failure(order.ExitFinal, "the bundle of authorities: %w", errCertificates)
+			return nil, failure(order.ExitFinal, "parsing the CA bundle: %w", errCertificates)
 		}
 	}
 	return &http.Transport{
@@ -54,12 +54,12 @@ func transport(authorities []byte) (*http.Transport, error) {
 		TLSHandshakeTimeout:   connectTimeout,
 		ResponseHeaderTimeout: answerTimeout,
 		ExpectContinueTimeout: continueTimeout,
-		// What is stored is what is wanted, compressed or not.
+		// The stored bytes must be transferred unchanged.
 		DisableCompression: true,
 	}, nil
 }
 
-// part moves one part, a few times if it must.
+// part transfers one part, with retries.
 func (m *mover) part(ctx context.Context, index int, move func(context.Context) error) error {
 	limit := requestGrace + time.Duration(m.order.Parts[index].Bytes/slowest)*time.Second
 	pause := firstPause
@@ -79,7 +79,7 @@ func (m *mover) part(ctx context.Context, index int, move func(context.Context) 
 			return err
 		}
 		m.progress.rewind(before)
-		m.progress.say(fmt.Sprintf("%v: it is tried again in %s", err, pause))
+		m.progress.say(fmt.Sprintf("%v: retrying in %s", err, pause))
 		if err := m.wait(ctx, pause); err != nil {
 			return err
 		}
@@ -98,10 +98,10 @@ func (m *mover) wait(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// put sends a part. One that is there already is not sent again, and good.
+// put uploads a part. A part that exists already counts as uploaded.
 func (m *mover) put(ctx context.Context, p order.Part, section *io.SectionReader) error {
 	before := m.progress.done()
-	// A reader of its own: what is left of an earlier attempt may still read from the last.
+	// An earlier attempt may still read from its own reader.
 	body := io.NewSectionReader(section, 0, p.Bytes)
 	response, err := m.do(ctx, p, &reader{stopped: ctx.Err, from: body, progress: m.progress})
 	if err != nil {
@@ -116,17 +116,17 @@ func (m *mover) put(ctx context.Context, p order.Part, section *io.SectionReader
 		m.progress.rewind(before + p.Bytes)
 		return nil
 	case http.StatusConflict:
-		// S3's tells that somebody else writes at the same time.
+		// S3 returns it for concurrent writes.
 		if reason := answer.reason(); reason != "BlobAlreadyExists" {
 			return failure(order.ExitRetry, "%w %d %s", errAnswer, answer.StatusCode, reason)
 		}
 		m.progress.rewind(before + p.Bytes)
 		return nil
 	case http.StatusNotFound:
-		// The bucket: an object need not be there to be made.
+		// The bucket does not exist.
 		return answer.failure(order.ExitRefused)
 	case http.StatusForbidden:
-		// Azure's word for it, to who may make blobs and not change them.
+		// Azure returns it if the signature allows to create blobs, but not to overwrite them.
 		if answer.Header.Get("x-ms-error-code") == "UnauthorizedBlobOverwrite" {
 			m.progress.rewind(before + p.Bytes)
 			return nil
@@ -135,7 +135,7 @@ func (m *mover) put(ctx context.Context, p order.Part, section *io.SectionReader
 	return answer.failure(statusOf(answer))
 }
 
-// get fetches a part.
+// get downloads a part.
 func (m *mover) get(ctx context.Context, p order.Part, to io.Writer) error {
 	response, err := m.do(ctx, p, nil)
 	if err != nil {
@@ -151,7 +151,7 @@ func (m *mover) get(ctx context.Context, p order.Part, to io.Writer) error {
 	case answer.ContentLength >= 0 && answer.ContentLength != p.Bytes:
 		return failure(order.ExitFinal, "it has %d bytes, want %d: %w", answer.ContentLength, p.Bytes, errOther)
 	}
-	// One byte more than it should have tells that it is another.
+	// Reading one more byte detects an object that is too large.
 	written := &writer{to: to}
 	n, err := io.Copy(written, io.LimitReader(&reader{stopped: ctx.Err, from: answer.Body, progress: m.progress}, p.Bytes+1))
 	switch {
@@ -165,8 +165,8 @@ func (m *mover) get(ctx context.Context, p order.Part, to io.Writer) error {
 	return nil
 }
 
-// do sends the request of a part, once. There is no client between us and the transport:
-// it would follow redirects, and put the URL into errors.
+// do sends the request of a part once. It uses the transport directly: an http.Client
+// would follow redirects, and include the URL in errors.
 func (m *mover) do(ctx context.Context, p order.Part, body io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, p.Request.Method, p.Request.URL, body)
 	if err != nil {
@@ -181,28 +181,28 @@ func (m *mover) do(ctx context.Context, p order.Part, body io.Reader) (*http.Res
 	}
 	if body != nil {
 		request.ContentLength = p.Bytes
-		// Whoever is refused learns it before a gigabyte is on its way.
+		// The storage can reject the request before the body is sent.
 		request.Header.Set("Expect", "100-continue")
 	}
 	response, err := m.http.RoundTrip(request)
 	if err != nil {
-		return nil, retry("asking the storage: %w", withoutURL(err))
+		return nil, retry("sending the request: %w", withoutURL(err))
 	}
 	return response, nil
 }
 
-// finish closes the body of an answer.
+// finish closes the body of a response.
 func finish(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, reasonBytes) // So that the connection can be used again.
+	_, _ = io.CopyN(io.Discard, body, reasonBytes) // So that the connection can be reused.
 	_ = body.Close()
 }
 
-// answer is what came of a request.
+// answer is a response of the storage.
 type answer struct{ *http.Response }
 
 func (a answer) failure(status int) error {
 	reason := a.reason()
-	if reason == "RequestTimeout" { // S3's 400 is one.
+	if reason == "RequestTimeout" { // S3 returns it with status 400.
 		status = order.ExitRetry
 	}
 	if reason != "" {
@@ -211,8 +211,8 @@ func (a answer) failure(status int) error {
 	return failure(status, "%w %d%s", errAnswer, a.StatusCode, reason)
 }
 
-// reason is the one word by which S3, Cloud Storage and Azure say what is wrong. All else in
-// an answer may repeat the request.
+// reason returns the error code of S3, Cloud Storage or Azure, a single word. Other parts
+// of a response may repeat the request.
 func (a answer) reason() string {
 	word := regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 	if code := a.Header.Get("X-Ms-Error-Code"); word.MatchString(code) {
@@ -228,7 +228,7 @@ func (a answer) reason() string {
 	return ""
 }
 
-// statusOf tells what to do about an answer that is neither done nor about a single object.
+// statusOf returns the exit status for an error response.
 func statusOf(a answer) int {
 	switch {
 	case a.StatusCode >= 500, a.StatusCode == http.StatusTooManyRequests, a.StatusCode == http.StatusRequestTimeout:

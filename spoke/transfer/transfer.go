@@ -16,26 +16,24 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// partialSuffix ends the name of a file while it is fetched.
+// partialSuffix is the suffix of the temporary file of a download.
 const partialSuffix = ".partial"
 
-// Options are what is moved, and how.
+// Options configure Run.
 type Options struct {
 	Order order.Order
-	// Dir is the folder that the file is in, or is brought to.
+	// Dir is the directory of the file.
 	Dir string
-	// HTTP sends the requests, instead of what the Order's CABundle asks for.
+	// HTTP sends the requests; the default is a transport that trusts the Order's CABundle.
 	HTTP http.RoundTripper
-	// Clock decides when requests have expired and when to try again; nil is the real one.
+	// Clock is the real clock by default.
 	Clock clock.Clock
-	// Out is where progress is told, one line at a time; nil is nowhere.
+	// Out receives progress messages, one per line; may be nil.
 	Out io.Writer
 }
 
-// Run carries out an Order: when it returns nil, all of the file is where it should be. An
-// error wraps *Error.
-//
-// It ends when the requests of the Order expire, or with the context.
+// Run executes an Order. If it returns nil, the whole file is at its destination; an
+// error wraps *Error. It ends when the requests expire, or when ctx is done.
 func Run(ctx context.Context, o Options) error {
 	m, err := newMover(o)
 	if err != nil {
@@ -66,7 +64,7 @@ func Run(ctx context.Context, o Options) error {
 	return m.fetch(ctx, root)
 }
 
-// mover moves one file.
+// mover transfers one file.
 type mover struct {
 	order    order.Order
 	http     http.RoundTripper
@@ -94,7 +92,7 @@ func newMover(o Options) (*mover, error) {
 	return m, nil
 }
 
-// requests tells whether there is anything to ask for.
+// requests reports whether any part has a request.
 func (m *mover) requests() bool {
 	for _, p := range m.order.Parts {
 		if p.Request != nil {
@@ -104,7 +102,7 @@ func (m *mover) requests() bool {
 	return false
 }
 
-// send sends the parts that have a request, of a file that is the Order's.
+// send verifies the file and uploads the parts that have a request.
 func (m *mover) send(ctx context.Context, root *os.Root) error {
 	file, err := openRegular(root, m.order.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -136,11 +134,12 @@ func (m *mover) send(ctx context.Context, root *os.Root) error {
 	return nil
 }
 
-// isThere tells whether the file is there already, and right. One that is not is written over.
+// isThere reports whether the file exists with the right content. Otherwise it is
+// overwritten.
 func (m *mover) isThere(ctx context.Context, root *os.Root) (bool, error) {
 	file, err := openRegular(root, m.order.File)
 	if err != nil {
-		return false, nil // What cannot be opened is not the file, and is replaced.
+		return false, nil // A file that cannot be opened is replaced.
 	}
 	defer func() { _ = file.Close() }()
 	if err := m.verify(ctx, file); err != nil {
@@ -149,12 +148,11 @@ func (m *mover) isThere(ctx context.Context, root *os.Root) (bool, error) {
 		}
 		return false, nil
 	}
-	m.progress.say(m.order.File + " is there already")
+	m.progress.say(m.order.File + " exists already")
 	return true, nil
 }
 
-// fetch brings the parts that an earlier attempt has not brought, and gives the file its
-// name when it is right.
+// fetch downloads the parts that are missing, verifies the file and renames it.
 func (m *mover) fetch(ctx context.Context, root *os.Root) error {
 	partial := m.order.File + partialSuffix
 	if named, err := root.Lstat(partial); err == nil && !named.Mode().IsRegular() {
@@ -166,7 +164,7 @@ func (m *mover) fetch(ctx context.Context, root *os.Root) error {
 	}
 	resumed, err := m.fill(ctx, file)
 	if resumed && Status(err) == order.ExitFinal {
-		m.progress.say("what was there is not right, and is fetched again")
+		m.progress.say("the existing parts are invalid; downloading all parts again")
 		if err = file.Truncate(0); err != nil {
 			err = retry("writing the file: %w", err)
 		} else {
@@ -177,7 +175,7 @@ func (m *mover) fetch(ctx context.Context, root *os.Root) error {
 		err = retry("writing the file: %w", closed)
 	}
 	if Status(err) == order.ExitFinal {
-		_ = root.Remove(partial) // Nothing good comes of it.
+		_ = root.Remove(partial) // It cannot be completed.
 	}
 	if err != nil {
 		return err
@@ -188,8 +186,7 @@ func (m *mover) fetch(ctx context.Context, root *os.Root) error {
 	return syncFolder(root)
 }
 
-// fill writes the parts one after the other, but for those that are written, and looks at
-// the whole.
+// fill downloads the missing parts in order, and verifies the whole file.
 func (m *mover) fill(ctx context.Context, file *os.File) (resumed bool, err error) {
 	first, offset, err := m.resume(file)
 	if err != nil {
@@ -212,9 +209,9 @@ func (m *mover) fill(ctx context.Context, file *os.File) (resumed bool, err erro
 	return resumed, m.verify(ctx, file)
 }
 
-// resume returns the first part that is to be fetched, and where it begins: those before
-// were written to their end, since they are written in their order. Whether they are right,
-// the checksum of the whole tells.
+// resume returns the first part to download, and its offset. Earlier parts were written
+// completely, because they are written in order; whether their content is right is only
+// known from the checksum of the whole file.
 func (m *mover) resume(file *os.File) (first int, offset int64, err error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -231,12 +228,12 @@ func (m *mover) resume(file *os.File) (first int, offset int64, err error) {
 		return 0, 0, retry("writing the file: %w", err)
 	}
 	if first > 0 {
-		m.progress.say(fmt.Sprintf("%d of %d parts are there already", first, len(m.order.Parts)))
+		m.progress.say(fmt.Sprintf("%d of %d parts exist already", first, len(m.order.Parts)))
 	}
 	return first, offset, nil
 }
 
-// verify compares a file with the Order.
+// verify compares size and checksum of a file with the Order.
 func (m *mover) verify(ctx context.Context, file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -260,7 +257,7 @@ func (m *mover) verify(ctx context.Context, file *os.File) error {
 	return nil
 }
 
-// openRegular opens a file that is one, and no link to one.
+// openRegular opens a regular file; it fails for symbolic links.
 func openRegular(root *os.Root, name string) (*os.File, error) {
 	named, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -282,7 +279,7 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 	return file, nil
 }
 
-// syncFolder makes the name of a file as lasting as what is in it.
+// syncFolder makes the renaming of a file durable.
 func syncFolder(root *os.Root) error {
 	folder, err := root.Open(".")
 	if err != nil {

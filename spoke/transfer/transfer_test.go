@@ -60,11 +60,11 @@ func TestSendRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		"no file":        {func(*testing.T, *move) {}, order.ExitGone, name + ": it is not there"},
+		"no file":        {func(*testing.T, *move) {}, order.ExitGone, name + ": file does not exist"},
 		"shorter":        {func(t *testing.T, m *move) { t.Helper(); m.file(t, "abc") }, order.ExitFinal, "has 3 bytes, want 14"},
 		"longer":         {func(t *testing.T, m *move) { t.Helper(); m.file(t, shop+"x") }, order.ExitFinal, "has 15 bytes, want 14"},
 		"another":        {func(t *testing.T, m *move) { t.Helper(); m.file(t, "x"+shop[1:]) }, order.ExitFinal, "the checksum of "},
-		"expired":        {func(t *testing.T, m *move) { t.Helper(); m.file(t, shop); m.order.ExpiresAt = m.clock.Now() }, order.ExitRefused, "they have expired"},
+		"expired":        {func(t *testing.T, m *move) { t.Helper(); m.file(t, shop); m.order.ExpiresAt = m.clock.Now() }, order.ExitRefused, "the requests: expired"},
 		"no such folder": {func(_ *testing.T, m *move) { m.dir = filepath.Join(m.dir, "a") }, order.ExitRetry, "opening the folder"},
 		"no certificate": {func(_ *testing.T, m *move) { m.order.CABundle = []byte("x") }, order.ExitFinal, "no certificate"},
 		"a folder": {func(t *testing.T, m *move) {
@@ -72,7 +72,7 @@ func TestSendRefuses(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(m.dir, name), 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, order.ExitFinal, "no regular file"},
+		}, order.ExitFinal, "not a regular file"},
 		"a link": {func(t *testing.T, m *move) {
 			t.Helper()
 			m.file(t, shop)
@@ -82,7 +82,7 @@ func TestSendRefuses(t *testing.T) {
 			if err := os.Symlink("other", filepath.Join(m.dir, name)); err != nil {
 				t.Fatal(err)
 			}
-		}, order.ExitFinal, "no regular file"},
+		}, order.ExitFinal, "not a regular file"},
 	}
 	for what, c := range cases {
 		t.Run(what, func(t *testing.T) {
@@ -109,26 +109,26 @@ func TestAnswers(t *testing.T) {
 		want, wantFetching string
 		pauses             int
 	}{
-		"forbidden":    {always(status(403, body)), order.ExitRefused, order.ExitRefused, "part 2 of 4: the storage answered 403 AccessDenied", "", 0},
-		"unauthorized": {always(status(401, "")), order.ExitRefused, order.ExitRefused, "answered 401", "", 0},
-		"redirect":     {always(status(307, "")), order.ExitRefused, order.ExitRefused, "answered 307", "", 0},
-		"nowhere":      {always(status(301, "")), order.ExitRefused, order.ExitRefused, "answered 301", "", 0},
-		"not found":    {always(status(404, "<Code>NoSuchBucket</Code>")), order.ExitRefused, order.ExitGone, "answered 404 NoSuchBucket", "", 0},
-		"bad":          {always(status(400, "")), order.ExitRefused, order.ExitRefused, "answered 400", "", 0},
+		"forbidden":    {always(status(403, body)), order.ExitRefused, order.ExitRefused, "part 2 of 4: the storage returned 403 AccessDenied", "", 0},
+		"unauthorized": {always(status(401, "")), order.ExitRefused, order.ExitRefused, "returned 401", "", 0},
+		"redirect":     {always(status(307, "")), order.ExitRefused, order.ExitRefused, "returned 307", "", 0},
+		"nowhere":      {always(status(301, "")), order.ExitRefused, order.ExitRefused, "returned 301", "", 0},
+		"not found":    {always(status(404, "<Code>NoSuchBucket</Code>")), order.ExitRefused, order.ExitGone, "returned 404 NoSuchBucket", "", 0},
+		"bad":          {always(status(400, "")), order.ExitRefused, order.ExitRefused, "returned 400", "", 0},
 		"is there already": {always(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Ms-Error-Code", "UnauthorizedBlobOverwrite") // Azure's word.
 			w.WriteHeader(http.StatusForbidden)
-		}), order.ExitDone, order.ExitRefused, "", "answered 403", 0},
-		"is there":         {always(status(412, "")), order.ExitDone, order.ExitRefused, "", "answered 412", 0},
-		"conflict":         {always(status(409, "<Code>ConditionalRequestConflict</Code>")), order.ExitRetry, order.ExitRefused, "answered 409 ConditionalRequestConflict", "answered 409", 4},
-		"there, in Azure":  {always(status(409, "<Code>BlobAlreadyExists</Code>")), order.ExitDone, order.ExitRefused, "", "answered 409", 0},
+		}), order.ExitDone, order.ExitRefused, "", "returned 403", 0},
+		"is there":         {always(status(412, "")), order.ExitDone, order.ExitRefused, "", "returned 412", 0},
+		"conflict":         {always(status(409, "<Code>ConditionalRequestConflict</Code>")), order.ExitRetry, order.ExitRefused, "returned 409 ConditionalRequestConflict", "answered 409", 4},
+		"there, in Azure":  {always(status(409, "<Code>BlobAlreadyExists</Code>")), order.ExitDone, order.ExitRefused, "", "returned 409", 0},
 		"5xx, then good":   {[]http.HandlerFunc{status(500, ""), status(503, ""), status(429, "")}, 0, 0, "", "", 3},
 		"slow, then good":  {[]http.HandlerFunc{status(400, "<Code>RequestTimeout</Code>")}, 0, 0, "", "", 1},
 		"cut, then good":   {[]http.HandlerFunc{cut(t, ""), cut(t, "")}, 0, 0, "", "", 2},
-		"5xx for ever":     {always(status(502, "")), order.ExitRetry, order.ExitRetry, "answered 502", "", 4},
-		"429 for ever":     {always(status(429, "")), order.ExitRetry, order.ExitRetry, "answered 429", "", 4},
-		"cut for ever":     {always(cut(t, "")), order.ExitRetry, order.ExitRetry, "part 2 of 4: asking the storage: ", "", 4},
-		"no word for body": {always(status(403, "<Code>"+token+"=</Code>")), order.ExitRefused, order.ExitRefused, "answered 403", "", 0},
+		"5xx for ever":     {always(status(502, "")), order.ExitRetry, order.ExitRetry, "returned 502", "", 4},
+		"429 for ever":     {always(status(429, "")), order.ExitRetry, order.ExitRetry, "returned 429", "", 4},
+		"cut for ever":     {always(cut(t, "")), order.ExitRetry, order.ExitRetry, "part 2 of 4: sending the request: ", "", 4},
+		"no word for body": {always(status(403, "<Code>"+token+"=</Code>")), order.ExitRefused, order.ExitRefused, "returned 403", "", 0},
 	}
 	for what, c := range cases {
 		t.Run(what, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestPausesGrow(t *testing.T) {
 	b := newBucket(t, slices.Repeat([]http.HandlerFunc{status(500, "")}, 9)...)
 	m := newMove(t, order.Send, b.URL)
 	m.file(t, shop)
-	m.run(t, order.ExitRetry, "answered 500")
+	m.run(t, order.ExitRetry, "returned 500")
 	if diff := cmp.Diff([]time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}, m.clock.pauses); diff != "" {
 		t.Errorf("pauses (-want +got):\n%s", diff)
 	}
@@ -232,8 +232,8 @@ func TestFetchRefuses(t *testing.T) {
 		"a short part":        {func(b *bucket, _ *move) { b.objects["part-1"] = "x" }, order.ExitFinal, "part 2 of 4: it has 1 bytes, want 4"},
 		"a long part":         {func(b *bucket, _ *move) { b.objects["part-1"] = "xxxxx" }, order.ExitFinal, "part 2 of 4: it has 5 bytes, want 4"},
 		"long without a size": {func(b *bucket, _ *move) { b.answers = []http.HandlerFunc{chunked("xxxxx")} }, order.ExitFinal, "part 1 of 4: it has 5 bytes or more"},
-		"no part":             {func(b *bucket, _ *move) { delete(b.objects, "part-3") }, order.ExitGone, "part 4 of 4: the storage answered 404"},
-		"expired":             {func(_ *bucket, m *move) { m.order.ExpiresAt = m.clock.Now() }, order.ExitRefused, "they have expired"},
+		"no part":             {func(b *bucket, _ *move) { delete(b.objects, "part-3") }, order.ExitGone, "part 4 of 4: the storage returned 404"},
+		"expired":             {func(_ *bucket, m *move) { m.order.ExpiresAt = m.clock.Now() }, order.ExitRefused, "the requests: expired"},
 		"cut for ever": {func(b *bucket, _ *move) { b.answers = slices.Repeat([]http.HandlerFunc{cut(t, "ab")}, 9) },
 			order.ExitRetry, "part 1 of 4: reading the answer: unexpected EOF"},
 	}
@@ -257,7 +257,7 @@ func TestFetchGoesOn(t *testing.T) {
 	b.objects = stored()
 	delete(b.objects, "part-2")
 	m := newMove(t, order.Fetch, b.URL)
-	m.run(t, order.ExitGone, "part 3 of 4: the storage answered 404")
+	m.run(t, order.ExitGone, "part 3 of 4: the storage returned 404")
 	partial := filepath.Join(m.dir, name+partialSuffix)
 	content, err := os.ReadFile(partial)
 	if err != nil || string(content) != shop[:8] {
@@ -296,7 +296,7 @@ func TestExpires(t *testing.T) {
 			m.file(t, shop)
 		}
 		m.order.ExpiresAt = m.clock.Now().Add(300 * time.Millisecond)
-		m.run(t, order.ExitRefused, "the requests: they have expired")
+		m.run(t, order.ExitRefused, "the requests: expired")
 		close(hang)
 	}
 }

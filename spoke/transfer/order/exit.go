@@ -1,18 +1,18 @@
 package order
 
-// How the command that carries out an Order ends. It says why in one line, without any
-// URL or token.
+// Exit statuses of the command that executes an Order. It writes the reason on one line,
+// without URLs and tokens.
 const (
-	// ExitDone means that all of the file is where it should be.
+	// ExitDone means that the whole file is at its destination.
 	ExitDone = 0
-	// ExitRetry means that another attempt may do: the network failed, or the storage did.
+	// ExitRetry means that another attempt may succeed: the network or the storage failed.
 	ExitRetry = 1
-	// ExitFinal means that no attempt will: the file is not what the Order says, or the
-	// Order is none.
+	// ExitFinal means that no attempt can succeed: the file differs from the Order, or the
+	// Order is invalid.
 	ExitFinal = 3
-	// ExitRefused means that the requests have expired or are not allowed. Another Order
-	// may do.
+	// ExitRefused means that the requests have expired or are denied. Another Order may
+	// succeed.
 	ExitRefused = 4
-	// ExitGone means that the file, or a part of it in the bucket, is not there.
+	// ExitGone means that the file, or a part of it in the bucket, does not exist.
 	ExitGone = 5
 )

@@ -12,82 +12,82 @@ import (
 )
 
 const (
-	// FileName is the key of the Secret that an Order is in, and the file's name where it
-	// is mounted.
+	// FileName is the key of the Order in its Secret, and its file name in the mounted
+	// volume.
 	FileName = "order.json"
 	// PartBytes is the size of every part but the last.
 	PartBytes = 1 << 30
-	// MaxParts is how many parts an Order may have.
+	// MaxParts is the maximum number of parts of an Order.
 	MaxParts = 200
 )
 
-// Direction is where the file goes.
+// Direction is the direction of a transfer.
 type Direction string
 
 // The directions.
 const (
-	// Send sends a file of the member to the bucket.
+	// Send uploads a file to the bucket.
 	Send Direction = "Send"
-	// Fetch brings it from the bucket to the member.
+	// Fetch downloads a file from the bucket.
 	Fetch Direction = "Fetch"
 )
 
-// Order is one file to be moved. It holds signed requests, and is a secret.
+// Order describes the transfer of one file. It contains signed requests, and must be kept secret.
 type Order struct {
 	Direction Direction `json:"direction"`
-	// File is the file's name, without a folder.
+	// File is the name of the file, without directory.
 	File string `json:"file"`
-	// Bytes and SHA256, in hexadecimal digits, are those of the whole file.
+	// Bytes and SHA256, in hexadecimal, are the size and checksum of the whole file.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// Parts are all of the file's, in their order.
+	// Parts are all parts of the file, in order.
 	Parts []Part `json:"parts"`
-	// ExpiresAt is when the first of the requests stops working.
+	// ExpiresAt is when the first request expires.
 	ExpiresAt time.Time `json:"expiresAt"`
-	// CABundle is what the bucket's certificate is verified with, as PEM; empty: the
-	// authorities that everybody trusts.
+	// CABundle verifies the bucket's certificate, in PEM; empty for the system's root
+	// certificates.
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 
 // Part is one part of the file.
 type Part struct {
 	Bytes int64 `json:"bytes"`
-	// Request moves it; nil when it is in the bucket already.
+	// Request transfers the part; nil if it is in the bucket already.
 	Request *Request `json:"request,omitempty"`
 }
 
-// Request is a request to send as it is.
+// Request is a signed request, to be sent unchanged.
 type Request struct {
 	Method string            `json:"method"`
 	URL    string            `json:"url"`
 	Header map[string]string `json:"header,omitempty"`
 }
 
-// errOrder means that a text is not an Order that can be carried out.
+// errOrder means that a text is not a valid Order.
 var errOrder = errors.New("not an order")
 
-// Write returns an Order as it is delivered.
+// Write encodes an Order.
 func (o Order) Write() ([]byte, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(o)
 	if err != nil {
-		return nil, fmt.Errorf("writing an order: %w", err)
+		return nil, fmt.Errorf("encoding the order: %w", err)
 	}
 	return text, nil
 }
 
-// Read reads an Order. No error repeats what it read.
+// Read decodes and validates an Order. Errors do not contain any of its content.
 func Read(text []byte) (Order, error) {
 	var o Order
 	if err := json.Unmarshal(text, &o); err != nil {
-		return Order{}, fmt.Errorf("reading it: %w", errOrder)
+		return Order{}, fmt.Errorf("decoding it: %w", errOrder)
 	}
 	return o, o.check()
 }
 
-// Sizes returns the sizes of the parts of a file; nil when it would have too many.
+// Sizes returns the sizes of the parts of a file; nil if it would have too many.
 func Sizes(bytes int64) []int64 {
 	if bytes <= 0 || bytes > PartBytes*MaxParts {
 		return nil
