@@ -41,7 +41,7 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-// known is what a hub knows that has one member.
+// known returns the state of a hub with one member.
 func known(name, uid string, change func(*Known)) Known {
 	k := Known{HubUID: hubUID, Members: []v1.MemberCluster{{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.MemberClusterStatus{ClusterUID: uid},
@@ -50,7 +50,7 @@ func known(name, uid string, change func(*Known)) Known {
 	return k
 }
 
-// stored is a registration Secret for an endpoint.
+// stored returns a registration Secret for an endpoint.
 func stored(t *testing.T, at Endpoint) *corev1.Secret {
 	t.Helper()
 	file, err := at.Kubeconfig("eu-1", Token{Value: "t"})
@@ -72,22 +72,22 @@ func TestCheck(t *testing.T) {
 		uid       string
 		overwrite bool
 		want      error
-		todo      string
+		hint      string
 	}{
 		"new":                            {known: known("us-1", "us-uid", func(*Known) {}), uid: memberUID},
 		"again":                          {known: known("eu-1", memberUID, same), uid: memberUID},
 		"again at another address":       {known: known("eu-1", memberUID, moved), uid: memberUID},
 		"never connected, same address":  {known: known("eu-1", "", same), uid: memberUID},
-		"never connected, other address": {known: known("eu-1", "", moved), uid: memberUID, want: errSecretTaken, todo: "--overwrite"},
+		"never connected, other address": {known: known("eu-1", "", moved), uid: memberUID, want: errSecretTaken, hint: "--overwrite"},
 		"overwritten":                    {known: known("eu-1", "", moved), uid: memberUID, overwrite: true},
-		"a Secret for something else":    {known: known("us-1", "us-uid", foreign), uid: memberUID, want: errSecretTaken, todo: "another name"},
-		"the hub itself":                 {known: known("us-1", "us-uid", func(*Known) {}), uid: hubUID, want: errHubItself, todo: "--context"},
-		"a member under another name":    {known: known("us-1", memberUID, func(*Known) {}), uid: memberUID, want: errAlready, todo: "unjoin us-1"},
-		"a name of another cluster":      {known: known("eu-1", "other", func(*Known) {}), uid: memberUID, want: errAnother, todo: "unjoin eu-1"},
-		"overwriting does not help that": {known: known("eu-1", "other", moved), uid: memberUID, overwrite: true, want: errAnother, todo: "unjoin eu-1"},
+		"a Secret for something else":    {known: known("us-1", "us-uid", foreign), uid: memberUID, want: errSecretTaken, hint: "another name"},
+		"the hub itself":                 {known: known("us-1", "us-uid", func(*Known) {}), uid: hubUID, want: errHubItself, hint: "--context"},
+		"a member under another name":    {known: known("us-1", memberUID, func(*Known) {}), uid: memberUID, want: errAlready, hint: "unjoin us-1"},
+		"a name of another cluster":      {known: known("eu-1", "other", func(*Known) {}), uid: memberUID, want: errAnother, hint: "unjoin eu-1"},
+		"overwriting does not help that": {known: known("eu-1", "other", moved), uid: memberUID, overwrite: true, want: errAnother, hint: "unjoin eu-1"},
 		"leaving": {
 			known: known("eu-1", memberUID, func(k *Known) { k.Members[0].DeletionTimestamp = new(metav1.NewTime(time.Unix(1, 0))) }),
-			uid:   memberUID, want: errLeaving, todo: "again",
+			uid:   memberUID, want: errLeaving, hint: "again",
 		},
 		"a hub that cannot be identified": {known: known("us-1", "", func(k *Known) { k.HubUID = "" }), uid: memberUID},
 	}
@@ -97,8 +97,8 @@ func TestCheck(t *testing.T) {
 			if !errors.Is(err, test.want) {
 				t.Fatalf("got %v, want %v", err, test.want)
 			}
-			if todo := hint.For(err); !strings.Contains(todo, test.todo) {
-				t.Errorf("advice %q, want %q in it", todo, test.todo)
+			if text := hint.For(err); !strings.Contains(text, test.hint) {
+				t.Errorf("hint %q, want %q in it", text, test.hint)
 			}
 		})
 	}
@@ -207,7 +207,7 @@ func TestMode(t *testing.T) {
 		{"without", "", "Agentless"}, {"without", "agent", "Agent"},
 	} {
 		if got := known.Mode(tt.name, ModeOf(tt.asked)); string(got) != tt.want {
-			t.Errorf("%s, asked for %q: %s, want %s", tt.name, tt.asked, got, tt.want)
+			t.Errorf("%s, requested %q: %s, want %s", tt.name, tt.asked, got, tt.want)
 		}
 	}
 }
@@ -223,14 +223,14 @@ func TestState(t *testing.T) {
 		mode       v1.Mode
 		want       string
 	}{
-		"not looked at":                       {nil, "", v1.ReasonNotChecked},
-		"ready":                               {[]metav1.Condition{ready}, v1.ModeAgentless, v1.ReasonConnected},
-		"ready with the old credentials":      {[]metav1.Condition{ready, bad}, v1.ModeAgentless, v1.ReasonUnsafeKubeconfig},
-		"ready with an agent":                 {[]metav1.Condition{ready, alive}, v1.ModeAgent, v1.ReasonConnected},
-		"an agent is to come":                 {[]metav1.Condition{ready}, v1.ModeAgent, reasonSwitching},
-		"an agent is to come and does not":    {[]metav1.Condition{ready, silent}, v1.ModeAgent, v1.ReasonAgentSilent},
-		"the agent is to go":                  {[]metav1.Condition{ready, alive}, v1.ModeAgentless, reasonSwitching},
-		"the agent is to go and nobody comes": {[]metav1.Condition{ready, alive, forbidden}, v1.ModeAgentless, v1.ReasonPermissionsMissing},
+		"not connected":                                   {nil, "", v1.ReasonNotChecked},
+		"ready":                                           {[]metav1.Condition{ready}, v1.ModeAgentless, v1.ReasonConnected},
+		"ready with the old credentials":                  {[]metav1.Condition{ready, bad}, v1.ModeAgentless, v1.ReasonUnsafeKubeconfig},
+		"ready with an agent":                             {[]metav1.Condition{ready, alive}, v1.ModeAgent, v1.ReasonConnected},
+		"switching to an agent":                           {[]metav1.Condition{ready}, v1.ModeAgent, reasonSwitching},
+		"switching to an agent that is silent":            {[]metav1.Condition{ready, silent}, v1.ModeAgent, v1.ReasonAgentSilent},
+		"switching from the agent":                        {[]metav1.Condition{ready, alive}, v1.ModeAgentless, reasonSwitching},
+		"switching from the agent, hub lacks permissions": {[]metav1.Condition{ready, alive, forbidden}, v1.ModeAgentless, v1.ReasonPermissionsMissing},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -242,7 +242,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestRemedies: whatever keeps a member from being ready, there is something to do.
+// TestRemedies checks that every reason why a member is not ready has a hint.
 func TestRemedies(t *testing.T) {
 	for reason, want := range map[string]string{
 		v1.ReasonProbeFailed:        "--member-server",
@@ -257,8 +257,8 @@ func TestRemedies(t *testing.T) {
 		if !errors.Is(err, ErrNotReady) {
 			t.Errorf("%s: %v, want %v", reason, err, ErrNotReady)
 		}
-		if todo := hint.For(err); !strings.Contains(todo, want) {
-			t.Errorf("%s: advice %q, want %q in it", reason, todo, want)
+		if text := hint.For(err); !strings.Contains(text, want) {
+			t.Errorf("%s: hint %q, want %q in it", reason, text, want)
 		}
 	}
 }
@@ -285,9 +285,8 @@ func TestRegistrationObjects(t *testing.T) {
 	}
 }
 
-// TestKubeconfigHoldsNothingOfTheCaller: the caller may use a client certificate or
-// a plugin; the hub gets the token alone.
-func TestKubeconfigHoldsNothingOfTheCaller(t *testing.T) {
+// TestKubeconfigHasOnlyTheToken checks that the hub gets no credentials of the user.
+func TestKubeconfigHasOnlyTheToken(t *testing.T) {
 	caller := &rest.Config{Host: "https://eu-1.example.com", BearerToken: "mine", Username: "me", Password: "secret"}
 	at, err := EndpointOf(caller, "")
 	if err != nil {
@@ -302,6 +301,6 @@ func TestKubeconfigHoldsNothingOfTheCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := file.AuthInfos["eu-1"]; got.Token != "minted" || got.Username != "" || strings.Contains(string(raw), "mine") {
-		t.Error("the caller's own credentials are in the file for the hub")
+		t.Error("the user's credentials are in the kubeconfig for the hub")
 	}
 }
