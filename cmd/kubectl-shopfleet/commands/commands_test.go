@@ -137,7 +137,7 @@ func TestPrint(t *testing.T) {
 		"json":     {"json", all, []string{`"kind": "MemberClusterList"`, `"kind": "MemberCluster",`}},
 		"yaml":     {"yaml", all, []string{"kind: MemberClusterList", "- apiVersion: ecommerce.io/v1"}},
 		"jsonpath": {"jsonpath={.items[*].metadata.name}", all, []string{"eu-1 us-1"}},
-		"template": {"go-template={{range .items}}{{.kind}} {{end}}", all, []string{"MemberCluster MemberCluster "}},
+		"template": {"go-template={{range .items}}{{.kind}},{{end}}", all, []string{"MemberCluster,MemberCluster,"}},
 		"empty":    {"json", &v1.MemberClusterList{Items: []v1.MemberCluster{}}, []string{`"items": []`}},
 	}
 	for name, test := range tests {
