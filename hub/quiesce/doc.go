@@ -1,16 +1,16 @@
-// Package quiesce tells databases in members that their volumes are about to be cut.
+// Package quiesce quiesces databases in members before a volume snapshot.
 //
 // # What
 //
-// Prepare runs a command in the container of the primary, by the exec API of the member,
-// and returns when the command says that the database was told:
+// Quiesce runs a command in the container of the primary, through the exec API of the
+// member, and returns when the command has confirmed:
 //
 //   - PostgreSQL writes down what it has in memory: a CHECKPOINT, as the administrator
 //     on the pod's own socket. It holds nothing: a copy of its one volume recovers from
 //     any moment, and does so quickly from one after a checkpoint.
 //   - MySQL keeps those who write to the application's tables waiting, by LOCK TABLES
-//     ... READ as the application's user, until the cut is done. A transaction that was
-//     begun has ended by then, and what it wrote is on the disk: InnoDB and the binary
+//     ... READ as the application's user, until the snapshot is taken. A transaction that
+//     had begun has ended by then, and what it wrote is on the disk: InnoDB and the binary
 //     log are written there at each commit.
 //
 // The commands are those of package spoke/render/database, which knows the containers.
@@ -24,16 +24,16 @@
 // FLUSH TABLES WITH READ LOCK is what InnoDB does not need: it would hold up all of the
 // server for the longest query, and asks for a privilege that the application's user
 // lacks. Tables of engines that do not survive a crash, as MyISAM's, do not become safe.
-// Definitions of tables that are new during a cut are not held up either: those of MySQL 8
+// Definitions of tables that are new during a hold are not held up either: those of MySQL 8
 // survive a crash.
 //
-// No copy is made sure to exist: a pod that is not there, or not ready, is an error.
+// Quiesce does not wait for the pod: one that is missing or not ready is an error.
 //
 // # Trade-offs
 //
-//   - Orders wait while MySQL's volume is cut: for as long as the provider takes to
-//     answer, and for a minute at most. A transaction that stays open gets five
-//     seconds: then the database is not told, which is an error, and nobody waits any more.
+//   - Orders wait while the snapshot of MySQL's volume is taken: for as long as the
+//     provider needs, and for a minute at most. A transaction that stays open gets five
+//     seconds: then the database is not quiesced, which is an error, and nobody waits.
 //   - WebSocket is tried first, and SPDY after a refusal to upgrade: clusters before 1.30
 //     know only that one. A server that accepts a SPDY connection and never answers
 //     leaves a goroutine behind until the connection breaks, but keeps nobody waiting.

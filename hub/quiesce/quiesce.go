@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// defaultTimeout bounds Prepare: a checkpoint of a slow disk, or a lock that waits.
+	// defaultTimeout bounds Quiesce: a checkpoint of a slow disk, or a lock that waits.
 	defaultTimeout = 30 * time.Second
 	// hold is after how long the command ends by itself in the pod.
 	hold = time.Minute
@@ -26,32 +26,32 @@ const (
 	grace = 5 * time.Second
 )
 
-// What keeps a database from being told. Other causes are errors of the member's API.
+// Errors of Quiesce, which are wrapped. Other causes are errors of the member's API.
 var (
 	// ErrNoDatabase means that the application has none.
 	ErrNoDatabase = errors.New("the application has no database")
 	// ErrForeign means that the pod of that name is not the application's.
 	ErrForeign = errors.New("the pod is not the application's database")
-	// ErrNotReady means that the database does not serve, or is about to stop.
+	// ErrNotReady means that the database does not serve, or is being stopped.
 	ErrNotReady = errors.New("the database is not ready")
-	// ErrSilent means that the command ended without saying that it was done.
-	ErrSilent = errors.New("the database was not told")
+	// ErrSilent means that the command ended without confirmation.
+	ErrSilent = errors.New("the quiesce command did not confirm")
 )
 
-// Options are what a Preparer needs.
+// Options configure a Quiescer.
 type Options struct {
-	// Timeout bounds Prepare; the default, for zero, is 30 s.
+	// Timeout bounds Quiesce. The default, for zero, is 30 s.
 	Timeout time.Duration
-	// Logger is told when a database went on before it was released.
+	// Logger logs databases that released themselves before the caller did.
 	Logger logr.Logger
 }
 
-// Preparer tells databases. Its method may be called at the same time for many.
+// Quiescer quiesces databases. It is safe for concurrent use.
 type Quiescer struct {
 	options Options
 }
 
-// New returns a Preparer.
+// New returns a Quiescer.
 func New(options Options) *Quiescer {
 	if options.Timeout <= 0 {
 		options.Timeout = defaultTimeout
@@ -59,48 +59,48 @@ func New(options Options) *Quiescer {
 	return &Quiescer{options: options}
 }
 
-// Prepare tells the database of an application's copy in a member that its volume is
-// about to be cut, within Options.Timeout. The database is held as it is until release,
-// which is never nil without an error, may be called more than once and takes at most
-// five seconds; or for a minute, if that is shorter.
+// Quiesce quiesces the database of an application's copy in a member within
+// Options.Timeout. The database stays quiesced until release is called, but not for
+// longer than a minute. Without an error, release is not nil; it may be called more than
+// once and takes at most five seconds.
 //
-// An error means that the database was not told, and that what may be held is being let
-// go, and is after a minute if the pod cannot be reached: ErrNoDatabase, ErrForeign,
-// ErrNotReady, ErrSilent, one of the member's API, such as a NotFound or a Forbidden, or
-// the end of the context.
-func (p *Quiescer) Quiesce(ctx context.Context, in cluster.Cluster, app *v1.EcommerceApp) (release func(), err error) {
+// An error means that the database is not quiesced. What may be held is being released,
+// at the latest after a minute if the pod cannot be reached. The error wraps
+// ErrNoDatabase, ErrForeign, ErrNotReady, ErrSilent, an error of the member's API such as
+// NotFound or Forbidden, or the error of the context.
+func (q *Quiescer) Quiesce(ctx context.Context, in cluster.Cluster, app *v1.EcommerceApp) (release func(), err error) {
 	if app.Spec.Database == nil {
 		return nil, ErrNoDatabase
 	}
 	key := client.ObjectKey{Namespace: app.Namespace, Name: render.DatabasePod(app.Name)}
 	command, err := database.Quieten(app.Spec.Database.Engine, hold)
 	if err != nil {
-		return nil, fmt.Errorf("telling the database in pod %q: %w", key, err)
+		return nil, fmt.Errorf("quiescing the database in pod %q: %w", key, err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	waiting, cancel := context.WithTimeout(ctx, q.options.Timeout)
 	defer cancel()
 	if err := usable(waiting, in, key, app); err != nil {
 		return nil, fmt.Errorf("finding the database in pod %q: %w", key, err)
 	}
 	run, err := newExecutor(in, key, command)
 	if err != nil {
-		return nil, fmt.Errorf("telling the database in pod %q: %w", key, err)
+		return nil, fmt.Errorf("quiescing the database in pod %q: %w", key, err)
 	}
 	s := open(context.WithoutCancel(ctx), run)
 	if err := s.await(waiting); err != nil {
 		s.abandon()
-		return nil, fmt.Errorf("telling the database in pod %q: %w", key, err)
+		return nil, fmt.Errorf("quiescing the database in pod %q: %w", key, err)
 	}
 	// A checkpoint is over by now; what is held must not be.
 	holds := app.Spec.Database.Engine == v1.EngineMySQL
 	return func() {
 		if early := s.end(); early && holds {
-			p.options.Logger.Info("The database went on before its volume was cut", "pod", key)
+			q.options.Logger.Info("Database released itself before its snapshot was taken", "pod", key)
 		}
 	}, nil
 }
 
-// usable looks for the pod, which must be the one that was rendered, and serve.
+// usable returns an error unless the pod is the one that was rendered, and serves.
 func usable(ctx context.Context, in cluster.Cluster, key client.ObjectKey, app *v1.EcommerceApp) error {
 	pod := &corev1.Pod{}
 	// Not from the cache: the pods of a member are not watched.

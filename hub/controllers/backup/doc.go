@@ -6,9 +6,9 @@
 // # What
 //
 //	Pending      what is to be backed up is found: application, account, volumes
-//	InProgress   snapshots are asked for, after the database was told; not all are cut
-//	Finalizing   all are cut and the database goes on; data travels, copies are made, a
-//	             dump is sent
+//	InProgress   the database was quiesced and snapshots are requested; not all are taken
+//	Finalizing   all are taken and the database is released; data travels, copies are
+//	             made, a dump is sent
 //	Completed    all snapshots and copies are ready, a dump is where it should be
 //	Failed       one failed for good, or time is up: a backup is good whole or not at all
 //	Deleting     a Restore is waited for; with spec.deletion: Delete, the data goes, and then the object
@@ -33,9 +33,13 @@
 //     seconds at first, and every minute when it takes long.
 //   - A pass that asks for snapshots writes the status twice: the intent before, the
 //     answer after. All other passes write at most once.
+//   - No pass waits for a database. Its hold is in memory, with a deadline, between a pass
+//     that begins to quiesce and the one that sees all snapshots taken. A hub that ends
+//     releases the database, and the next one cannot tell what was taken during the hold:
+//     what was requested is then crash consistent.
 //   - The volumes are those of the primary: the other pods copy it. More than one volume
 //     is a group that is good together or not at all; its snapshots are not taken at
-//     one instant, and the database is kept quiet until all are cut.
+//     one instant, and the database stays quiesced until all are taken.
 //   - A snapshot whose tags a person took away is nobody's: the backup says so, and
 //     neither uses nor deletes it.
 package backup
