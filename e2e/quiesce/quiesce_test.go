@@ -171,7 +171,7 @@ func (w *environment) prepare(t *testing.T, account client.ObjectKey, app *v1.Ec
 		t.Errorf("there is something to release: %v, error %v", release != nil, err)
 	}
 	if err == nil {
-		t.Fatal("a database that is not there was told")
+		t.Fatal("a database that does not exist was quiesced")
 	}
 	if text := err.Error(); len(text) > 2048 || strings.Contains(text, "CHECKPOINT") || strings.ContainsAny(text, "\n") {
 		t.Errorf("the error is no short line: %q", text)

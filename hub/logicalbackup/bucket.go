@@ -80,7 +80,7 @@ func ToFetch(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBu
 }
 
 // Seal writes the manifest of a Backup's dump if all parts of it are in the bucket, and
-// tells whether they are. Errors wrap *cloud.Error, or ErrManifest where another manifest
+// reports whether they are. Errors wrap *cloud.Error, or ErrManifest where another manifest
 // is there already.
 func Seal(ctx context.Context, objects cloud.Objects, hub string, b *v1.Backup) (sealed bool, err error) {
 	sizes, err := sizesOf(b.Status.Dump)
@@ -125,7 +125,7 @@ func Seal(ctx context.Context, objects cloud.Objects, hub string, b *v1.Backup) 
 }
 
 // Erase deletes what lies below the prefix of a dump, its manifest first and at most limit
-// objects, and tells whether there may be more. Errors wrap *cloud.Error.
+// objects, and reports whether there may be more. Errors wrap *cloud.Error.
 func Erase(ctx context.Context, objects cloud.Objects, prefix string, limit int) (more bool, err error) {
 	manifest := ManifestKey(prefix)
 	found := false

@@ -8,7 +8,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
-// Judge returns what an error of this package, or of a bucket, means: as stepresult.Judge, in
+// FromError returns the result of an error of this package or of a bucket, as stepresult does, in
 // the words of dumps.
 func FromError(err error, what string) stepresult.Result {
 	if errors.Is(err, ErrManifest) {

@@ -27,7 +27,7 @@ func Prefix(owner cloud.Owner, b *v1.Backup) string {
 	return Root(owner) + b.Name + "-" + manifest.Hash(string(b.UID))
 }
 
-// Owns tells whether what lies below a prefix is the owner's.
+// Owns reports whether what lies below a prefix is the owner's.
 func Owns(owner cloud.Owner, prefix string) bool {
 	return owner.Hub != "" && strings.HasPrefix(prefix, Root(owner))
 }
@@ -38,5 +38,5 @@ func PartKey(prefix string, i int) string { return fmt.Sprintf("%s/part-%05d", p
 // ManifestKey returns the key of the manifest.
 func ManifestKey(prefix string) string { return prefix + "/" + manifestName }
 
-// IsManifest tells whether a key is that of a manifest, and returns the prefix.
+// IsManifest reports whether a key is that of a manifest, and returns the prefix.
 func IsManifest(key string) (prefix string, is bool) { return strings.CutSuffix(key, "/"+manifestName) }

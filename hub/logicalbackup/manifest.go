@@ -125,7 +125,7 @@ func Find(ctx context.Context, objects cloud.Objects, prefix string) (Manifest, 
 	return ReadManifest(text)
 }
 
-// IsOf tells whether a manifest is that of a file.
+// IsOf reports whether a manifest is that of a file.
 func (m Manifest) IsOf(d *v1.DumpFile) bool {
 	return m.File == d.File && m.Bytes == d.Bytes && m.SHA256 == d.SHA256
 }
@@ -196,19 +196,19 @@ func (m Manifest) checkParts() error {
 	return nil
 }
 
-// IsFile tells whether a name is that of a dump on a claim.
+// IsFile reports whether a name is that of a dump on a claim.
 func IsFile(name string) bool {
 	return regexp.MustCompile(`^backup-[0-9]{8}T[0-9]{6}Z\.(dump|sql\.gz)$`).MatchString(name)
 }
 
-// uid tells whether a text may be the UID of an object, as a part of a key.
+// uid reports whether a text may be the UID of an object, as a part of a key.
 func uid(text string) bool { return regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`).MatchString(text) }
 
 func name(text string) bool {
 	return len(text) <= maxName && len(validation.IsDNS1123Subdomain(text)) == 0
 }
 
-// moment tells whether a time is one that the API can store, and that may have been.
+// moment reports whether a time is one that the API can store, and that may have been.
 func moment(t time.Time) bool {
 	const first, last = 2000, 9999
 	year := t.UTC().Year()

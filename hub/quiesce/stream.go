@@ -40,7 +40,7 @@ func open(ctx context.Context, run *executor) *stream {
 	ctx, cancel := context.WithTimeout(ctx, hold+grace)
 	input, writer := io.Pipe()
 	s := &stream{
-		input: writer, output: &output{told: make(chan struct{})}, errors: &complaint{},
+		input: writer, output: &output{confirmed: make(chan struct{})}, errors: &complaint{},
 		cancel: cancel, ended: make(chan struct{}),
 	}
 	go func() {
@@ -55,14 +55,14 @@ func open(ctx context.Context, run *executor) *stream {
 // await waits until the command says that it is done, or cannot any more.
 func (s *stream) await(ctx context.Context) error {
 	select {
-	case <-s.output.told:
+	case <-s.output.confirmed:
 		return nil
 	case <-s.ended:
 	case <-ctx.Done():
 		return s.explain(context.Cause(ctx))
 	}
 	select {
-	case <-s.output.told: // It may have ended right after.
+	case <-s.output.confirmed: // It may have ended right after.
 		return nil
 	default:
 	}
@@ -87,7 +87,7 @@ func (s *stream) abandon() {
 }
 
 // end ends the command by the end of its input, and waits for it for a little while. It
-// tells whether the command had ended before, and may be called again.
+// reports whether the command had ended before, and may be called again.
 func (s *stream) end() (early bool) {
 	s.once.Do(func() {
 		select {
@@ -107,11 +107,11 @@ func (s *stream) end() (early bool) {
 	return s.early
 }
 
-// output looks for the line that says that the database was told.
+// output looks for the line by which the command confirms.
 type output struct {
-	told chan struct{}
-	read []byte
-	over bool
+	confirmed chan struct{}
+	read      []byte
+	over      bool
 }
 
 // Write takes all, and keeps a part of it.
@@ -122,7 +122,7 @@ func (o *output) Write(p []byte) (int, error) {
 	o.read = append(o.read, p[:min(len(p), outputBytes-len(o.read))]...)
 	if bytes.Contains(append([]byte("\n"), o.read...), []byte("\n"+database.Quiet+"\n")) {
 		o.over = true
-		close(o.told)
+		close(o.confirmed)
 	}
 	o.over = o.over || len(o.read) == outputBytes
 	return len(p), nil

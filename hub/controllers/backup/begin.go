@@ -61,7 +61,7 @@ func (w *work) begin(ctx context.Context) (stepresult.Result, error) {
 	return stepresult.Result{}, nil
 }
 
-// allowed tells whether a backup can be made at all.
+// allowed reports whether a backup can be made at all.
 func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) stepresult.Result {
 	can := csi.CapabilitiesOf(member.Status.Provider)
 	switch {
@@ -82,7 +82,7 @@ func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) stepr
 	}
 }
 
-// findVolumes finds the volumes to cut, once, and names their snapshots.
+// findVolumes finds the volumes to snapshot, once, and names their snapshots.
 func (w *work) findVolumes(ctx context.Context) stepresult.Result {
 	s := &w.backup.Status
 	if len(s.Snapshots) > 0 {
@@ -119,7 +119,7 @@ func (w *work) findVolumes(ctx context.Context) stepresult.Result {
 	return stepresult.Result{}
 }
 
-// restored tells whether a Restore works on the database.
+// restored reports whether a Restore works on the database.
 func (w *work) restored(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
@@ -171,7 +171,7 @@ func (w *work) claims(ctx context.Context) ([]claim, error) {
 	return out, nil
 }
 
-// unusableError means that a volume is not one of the cloud's that can be cut.
+// unusableError means that a volume cannot be snapshotted.
 type unusableError struct {
 	claim string
 	err   error

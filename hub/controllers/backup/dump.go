@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// dumpable tells whether a dump can be made at all: with the member's CronJob.
+// dumpable reports whether a dump can be made at all: with the member's CronJob.
 func dumpable(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) stepresult.Result {
 	policy := app.Spec.Database.Backup
 	switch {
@@ -35,7 +35,7 @@ func dumpable(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) step
 	}
 }
 
-// dumped tells whether the dump of a Backup is complete in its cluster.
+// dumped reports whether the dump of a Backup is complete in its cluster.
 func dumped(b *v1.Backup) bool {
 	return b.Status.Dump != nil && b.Status.Dump.File != "" && b.Status.SnapshotTime != nil
 }
@@ -114,7 +114,7 @@ func (w *work) sendDump(ctx context.Context) (stepresult.Result, error) {
 	}.Advance(ctx)
 }
 
-// without tells whether an account has no bucket.
+// without reports whether an account has no bucket.
 func without(err error) bool {
 	e, of := errors.AsType[*cloud.Error](err)
 	return of && e.Code == accounts.CodeNoBucket

@@ -192,7 +192,7 @@ func TestWhatOfADumpIsDeleted(t *testing.T) {
 			w := newWork(store)
 			tt.change(w)
 			if diff := cmp.Diff(tt.want, w.deleteDump(t.Context())); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			if left := len(store.Keys()); left != tt.left {
 				t.Errorf("%d objects are left, want %d", left, tt.left)

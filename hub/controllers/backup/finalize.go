@@ -52,7 +52,7 @@ func (w *work) letGo(ctx context.Context) error {
 	return nil
 }
 
-// inUse tells whether a Restore needs the Backup, and what it says of where it is.
+// inUse reports whether a Restore needs the Backup, and what it says of where it is.
 func (w *work) inUse(ctx context.Context) (stepresult.Result, error) {
 	restoring, err := w.restoring(ctx)
 	if err != nil || restoring == "" {
@@ -179,7 +179,7 @@ func (w *work) deleteEarlier(ctx context.Context, session cloud.Session, s *v1.V
 	return stepresult.Result{}
 }
 
-// absent tells whether who only looked found nothing, or nothing of that volume.
+// absent reports whether who only looked found nothing, or nothing of that volume.
 func absent(err error) bool {
 	switch cloud.ClassOf(err) {
 	case cloud.ClassAmbiguous, cloud.ClassNotFound, cloud.ClassConflict:
@@ -208,7 +208,7 @@ func (w *work) deleteTwins(ctx context.Context, session cloud.Session, s *v1.Vol
 	return stepresult.Result{}
 }
 
-// foreign tells whether an error is the refusal to touch what is not ours.
+// foreign reports whether an error is the refusal to touch what is not ours.
 func foreign(err error) bool {
 	var e *cloud.Error
 	return errors.As(err, &e) && e.Code == cloud.CodeForeign

@@ -98,7 +98,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	return w.options.Waits.Later(v.Wait), nil
 }
 
-// Done tells whether nothing more is done for a Backup, good or not.
+// Done reports whether nothing more is done for a Backup, good or not.
 func Done(b *v1.Backup) bool {
 	return b.Status.Phase == v1.BackupCompleted || b.Status.Phase == v1.BackupFailed
 }

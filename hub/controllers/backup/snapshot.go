@@ -229,7 +229,7 @@ func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1
 	return stepresult.Result{}
 }
 
-// mayHaveTwins tells whether another snapshot of the name may still turn up: after more
+// mayHaveTwins reports whether another snapshot of the name may still turn up: after more
 // than one request, and until what they made must be visible for sure.
 func (w *work) mayHaveTwins(c *v1.CloudSnapshot) bool {
 	return c.Requests > 1 && c.SentTime != nil && w.now.Sub(c.SentTime.Time) < twinWindow

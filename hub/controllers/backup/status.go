@@ -102,7 +102,7 @@ func (w *work) allCopied() bool {
 	})
 }
 
-// all tells whether there are snapshots and something is true of each.
+// all reports whether there are snapshots and something is true of each.
 func (w *work) all(is func(*v1.VolumeSnapshot) bool) bool {
 	snapshots := w.backup.Status.Snapshots
 	for i := range snapshots {
@@ -113,7 +113,7 @@ func (w *work) all(is func(*v1.VolumeSnapshot) bool) bool {
 	return len(snapshots) > 0
 }
 
-// names are the claims that are being cut.
+// names returns the claims whose snapshots are taken.
 func (w *work) names() string {
 	names := make([]string, 0, len(w.backup.Status.Snapshots))
 	for i := range w.backup.Status.Snapshots {

@@ -49,7 +49,7 @@ func TestPossible(t *testing.T) {
 	}{
 		"as it is":         {func(*work) {}, "", false},
 		"still travelling": {func(w *work) { w.backup.Status.Phase = v1.BackupFinalizing }, "", false},
-		"not cut":          {func(w *work) { w.backup.Status.Phase = v1.BackupInProgress }, v1.ReasonBackupNotReady, false},
+		"not taken":        {func(w *work) { w.backup.Status.Phase = v1.BackupInProgress }, v1.ReasonBackupNotReady, false},
 		"failed":           {func(w *work) { w.backup.Status.Phase = v1.BackupFailed }, v1.ReasonBackupNotReady, true},
 		"going": {func(w *work) {
 			w.backup.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}

@@ -16,12 +16,12 @@ import (
 // dumpTimeout bounds what one pass does about a dump: it asks member, bucket and hub.
 const dumpTimeout = time.Minute
 
-// isDump tells whether a dump is restored, and no snapshot.
+// isDump reports whether a dump is restored, and no snapshot.
 func (w *work) isDump() bool {
 	return w.restore.Status.Dump != nil || w.backup != nil && w.backup.Spec.Method == v1.BackupDump
 }
 
-// loading tells whether a Job may have begun to load a dump.
+// loading reports whether a Job may have begun to load a dump.
 func (w *work) loading() bool {
 	return w.restore.Status.Dump != nil && w.restore.Status.Dump.Started
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/restore/compatibility"
 )
 
-// find reads what is to be restored on the hub, and tells whether it can be.
+// find reads what is to be restored on the hub, and reports whether it can be.
 func (w *work) find(ctx context.Context) (stepresult.Result, error) {
 	if v, err := w.get(ctx); v.Stops() || err != nil {
 		return v, err
@@ -66,7 +66,7 @@ func (w *work) clusterName() string {
 	return w.backup.Spec.ClusterRef.Name
 }
 
-// possible tells whether the backup can be restored there.
+// possible reports whether the backup can be restored there.
 func (w *work) possible() stepresult.Result {
 	b, m := &w.backup.Status, w.member
 	switch {
@@ -141,7 +141,7 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 	return stepresult.Result{}
 }
 
-// replaceable tells whether the data of a database that runs there can be replaced: by
+// replaceable reports whether the data of a database that runs there can be replaced: by
 // data that its pods can all work with, and that has the passwords it is asked with.
 func (w *work) replaceable(ctx context.Context) stepresult.Result {
 	if w.targetFacts.copy == nil || w.targetFacts.copy.Spec.Database == nil {

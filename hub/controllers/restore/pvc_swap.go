@@ -60,7 +60,7 @@ func (w *work) exchange(ctx context.Context) stepresult.Result {
 	return waiting
 }
 
-// exchangeOne brings one claim closer to its restored volume, and tells whether it is
+// exchangeOne brings one claim closer to its restored volume, and reports whether it is
 // bound to it. Each step is safe to repeat.
 func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
 	if v.State == volumes.Bound {
@@ -213,8 +213,8 @@ func (w *work) superseded() string {
 	return ""
 }
 
-// bound tells whether all claims are bound to restored volumes.
+// bound reports whether all claims are bound to restored volumes.
 func (w *work) bound() bool { return volumes.AllBound(w.restore.Status.Volumes) }
 
-// exchanged tells whether there is no way back.
+// exchanged reports whether there is no way back.
 func (w *work) exchanged() bool { return volumes.Exchanged(w.restore.Status.Volumes) }

@@ -153,10 +153,10 @@ func (w *work) giveUp(ctx context.Context, v stepresult.Result) (stepresult.Resu
 	return v, nil
 }
 
-// databaseGoes tells whether the database was let go.
+// databaseGoes reports whether the database was let go.
 func (w *work) databaseGoes(ctx context.Context) bool { return w.letDatabaseGo(ctx) == nil }
 
-// done tells whether nothing more is done for a Restore.
+// done reports whether nothing more is done for a Restore.
 func done(r *v1.Restore) bool {
 	return r.Status.Phase == v1.RestoreCompleted || r.Status.Phase == v1.RestoreFailed
 }

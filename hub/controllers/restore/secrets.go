@@ -26,7 +26,7 @@ func (w *work) carrySecrets(ctx context.Context) stepresult.Result {
 	return v
 }
 
-// samePasswords tells whether both clusters ask the database with the same passwords.
+// samePasswords reports whether both clusters ask the database with the same passwords.
 func (w *work) samePasswords(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()

@@ -67,7 +67,7 @@ func (w *work) verification() verification.Verification {
 	return d
 }
 
-// provable tells whether a backup can be proven in the member.
+// provable reports whether a backup can be proven in the member.
 func (w *work) provable() stepresult.Result {
 	switch {
 	case w.member.Spec.Mode == v1.ModeAgent:
@@ -94,7 +94,7 @@ func (w *work) prove(ctx context.Context) stepresult.Result {
 	return stepresult.Result{}
 }
 
-// startVerification starts the database, and tells whether it serves.
+// startVerification starts the database, and reports whether it serves.
 func (w *work) startVerification(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()

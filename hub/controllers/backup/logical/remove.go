@@ -33,7 +33,7 @@ type Removal struct {
 	Now time.Time
 }
 
-// Advance deletes what there is. The zero Verdict means that nothing is left, and that
+// Advance deletes what there is. The zero Result means that nothing is left, and that
 // nothing more can come: while a Job may still send, or somebody in its place, what it
 // sends would be left behind.
 func (r Removal) Advance(ctx context.Context) stepresult.Result {
@@ -76,7 +76,7 @@ func (r Removal) stillSent(ctx context.Context) time.Duration {
 	return o.ExpirationTime.Sub(r.Now)
 }
 
-// stopped has the Job deleted, and tells whether it is gone with all of its pods.
+// stopped has the Job deleted, and reports whether it is gone with all of its pods.
 func (r Removal) stopped(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()

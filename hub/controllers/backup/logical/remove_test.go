@@ -59,7 +59,7 @@ func TestADumpIsRemoved(t *testing.T) {
 			tt.change(w)
 			for i, want := range tt.want {
 				if diff := cmp.Diff(want, w.remove(tt.reached)); diff != "" {
-					t.Fatalf("pass %d, verdict (-want +got):\n%s", i, diff)
+					t.Fatalf("pass %d, result (-want +got):\n%s", i, diff)
 				}
 				if i < len(tt.want)-1 {
 					w.sends() // As late as can be.
@@ -81,11 +81,11 @@ func TestPodsThatStillRunMaySend(t *testing.T) {
 	delete(w.objects, "*v1.Job "+sendJob)
 	w.pods = []corev1.Pod{{Status: corev1.PodStatus{Phase: corev1.PodRunning}}}
 	if v := w.remove(true); v.Wait <= 0 {
-		t.Errorf("verdict %+v", v)
+		t.Errorf("result %+v", v)
 	}
 	w.pods[0].Status.Phase = corev1.PodSucceeded
 	if v := w.remove(true); v.Stops() {
-		t.Errorf("verdict %+v", v)
+		t.Errorf("result %+v", v)
 	}
 }
 

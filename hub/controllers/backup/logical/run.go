@@ -38,7 +38,7 @@ type Run struct {
 }
 
 // Advance asks for the dump if that has not been done, and looks how far it is. The zero
-// Verdict means that the dump is complete, and the status says what it is.
+// Result means that the dump is complete, and the status says what it is.
 func (r Run) Advance(ctx context.Context) stepresult.Result {
 	job := &batchv1.Job{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.jobName()}, job)
@@ -66,7 +66,7 @@ func (r Run) jobName() string {
 	return cronJob + "-" + manifest.Hash(string(r.Backup.UID))
 }
 
-// ours tells whether a Job of that name is one that was made for this Backup, or by the
+// ours reports whether a Job of that name is one that was made for this Backup, or by the
 // CronJob for its scheduled time.
 func (r Run) ours(job *batchv1.Job) bool {
 	if job.Labels[v1.BackupLabel] == manifest.LabelValue(r.Backup.Name) {
@@ -107,7 +107,7 @@ func (r Run) begin(ctx context.Context) stepresult.Result {
 	return r.dumping(job, "")
 }
 
-// serves tells whether there is a database to dump: one that was just placed, or that is
+// serves reports whether there is a database to dump: one that was just placed, or that is
 // being restored, is waited for instead of being dumped in vain.
 func (r Run) serves(ctx context.Context) stepresult.Result {
 	copied := &v1.EcommerceApp{}
@@ -131,7 +131,7 @@ func (r Run) serves(ctx context.Context) stepresult.Result {
 	return stepresult.Hold(stepresult.Member, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", r.Backup.Spec.ClusterRef.Name)
 }
 
-// Restored tells whether a Restore works on the database of a copy: what it has until then
+// Restored reports whether a Restore works on the database of a copy: what it has until then
 // is neither the old nor the new.
 func Restored(b *v1.Backup, copied *v1.EcommerceApp) stepresult.Result {
 	name := cmp.Or(copied.Annotations[v1.LoadingAnnotation], copied.Annotations[v1.RestoringAnnotation])

@@ -239,7 +239,7 @@ func TestWhatComesOfIt(t *testing.T) {
 			tt.change(m, b)
 			got := look(t, m, b)
 			if diff := cmp.Diff([]any{tt.reason, tt.message, tt.fatal}, []any{got.Reason, got.Message, got.Fatal}); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			if !got.Fatal && got.Wait <= 0 {
 				t.Error("it is never looked at again")
@@ -291,7 +291,7 @@ func TestHowJobsEnd(t *testing.T) {
 				want = stepresult.Fail(v1.ReasonDumpFailed, "the Job %s %s", jobName, tt.want)
 			}
 			if diff := cmp.Diff(want, look(t, m, b)); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			if complete := b.Status.SnapshotTime != nil && b.Status.Dump.File != ""; complete != (tt.want == "") {
 				t.Errorf("status %+v", b.Status)
@@ -338,7 +338,7 @@ func TestNoDumpIsOfTheFuture(t *testing.T) {
 	}
 	s := &v1.BackupStatus{Dump: &v1.DumpFile{}}
 	if ahead.record(s, now()); !s.SnapshotTime.Time.Equal(now()) {
-		t.Errorf("cut at %s", s.SnapshotTime)
+		t.Errorf("taken at %s", s.SnapshotTime)
 	}
 	if _, err := parse(strings.ReplaceAll(line, "2026-03-02T02:00:00Z", "0026-03-02T02:00:00Z")); err == nil {
 		t.Error("a dump of antiquity is accepted")

@@ -56,7 +56,7 @@ func TestNameOfScheduledJob(t *testing.T) {
 			m, b := newMember(), scheduledBackup()
 			m.job, m.jobName = tt.job, scheduledJob
 			if diff := cmp.Diff(tt.want, look(t, m, b)); diff != "" || m.made != tt.made {
-				t.Errorf("%d made, verdict (-want +got):\n%s", m.made, diff)
+				t.Errorf("%d made, result (-want +got):\n%s", m.made, diff)
 			}
 			if tt.want.Fatal {
 				return
@@ -70,7 +70,7 @@ func TestNameOfScheduledJob(t *testing.T) {
 			m.job = nil // Taken away by the limits of the history.
 			want := stepresult.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", scheduledJob)
 			if diff := cmp.Diff(want, look(t, m, b)); diff != "" {
-				t.Errorf("once it is gone, verdict (-want +got):\n%s", diff)
+				t.Errorf("once it is gone, result (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func TestManualDumpHasNoScheduledTime(t *testing.T) {
 	m.job = owned("CronJob", "shop-database-backup", nil)
 	m.job.Name = jobName
 	if v := look(t, m, newBackup()); !v.Fatal {
-		t.Errorf("verdict %+v", v)
+		t.Errorf("result %+v", v)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestScheduledTimeWithJobOfCronJob(t *testing.T) {
 	m.says("job-1", 1, line)
 	m.jobName = scheduledJob
 	if v := look(t, m, b); v.Stops() {
-		t.Fatalf("verdict %+v", v)
+		t.Fatalf("result %+v", v)
 	}
 	if b.Status.SnapshotTime == nil || !b.Status.SnapshotTime.Time.Equal(time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)) || b.Status.Dump.File == "" {
 		t.Errorf("status %+v", b.Status)

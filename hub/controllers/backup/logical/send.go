@@ -51,7 +51,7 @@ type Send struct {
 }
 
 // Advance has the dump sent, one Job after the other, until all of it is in the bucket.
-// The zero Verdict means that it is, with its manifest. An error is one of Intend.
+// The zero Result means that it is, with its manifest. An error is one of Intend.
 func (s Send) Advance(ctx context.Context) (stepresult.Result, error) {
 	o := s.Backup.Status.Dump.Object
 	if o == nil {

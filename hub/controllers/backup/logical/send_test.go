@@ -30,7 +30,7 @@ func TestADumpIsSent(t *testing.T) {
 	sending := stepresult.Hold(stepresult.PollFirst, v1.ReasonSending, "the Job %s sends the dump", sendJob)
 	for range 2 {
 		if diff := cmp.Diff(sending, w.pass()); diff != "" {
-			t.Fatalf("verdict (-want +got):\n%s", diff)
+			t.Fatalf("result (-want +got):\n%s", diff)
 		}
 	}
 	want := []string{"intend", "create *v1.Secret " + sendJob, "create *v1.Job " + sendJob}
@@ -55,7 +55,7 @@ func TestADumpIsSent(t *testing.T) {
 	w.sends()
 	w.ends(order.ExitDone, "sent")
 	if v := w.pass(); v.Stops() {
-		t.Fatalf("verdict %+v", v)
+		t.Fatalf("result %+v", v)
 	}
 	if diff := cmp.Diff(v1.DumpObject{Bucket: "dumps", Prefix: testFacts, State: v1.DumpSent}, w.object()); diff != "" {
 		t.Errorf("object (-want +got):\n%s", diff)
@@ -113,7 +113,7 @@ func TestHowAnAttemptEnds(t *testing.T) {
 			w.pass()
 			tt.change(w)
 			if diff := cmp.Diff(tt.want, w.pass()); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			if _, sealed := w.store.Content(logicalbackup.ManifestKey(testFacts)); sealed {
 				t.Error("there is a manifest")
@@ -175,13 +175,13 @@ func TestAHubThatForgot(t *testing.T) {
 	delete(w.refuses, "create")
 	w.clock.Step(time.Minute)
 	if v := w.pass(); v.Reason != v1.ReasonSending || w.object().Attempt != 0 || !w.object().ExpirationTime.Time.Equal(now().Add(61*time.Minute)) {
-		t.Fatalf("verdict %+v, object %+v", v, w.object())
+		t.Fatalf("result %+v, object %+v", v, w.object())
 	}
 	// It ends, and is taken away before it is seen: nobody knows that the file was as it should.
 	w.sends()
 	delete(w.objects, "*v1.Job "+sendJob)
 	if v := w.pass(); v.Reason != v1.ReasonSending {
-		t.Fatalf("verdict %+v", v)
+		t.Fatalf("result %+v", v)
 	}
 	secret, _ := w.objects["*v1.Secret "+sendJob].(*corev1.Secret)
 	if o, err := order.Read(secret.Data[order.FileName]); err != nil || o.Parts[0].Request != nil {
@@ -189,7 +189,7 @@ func TestAHubThatForgot(t *testing.T) {
 	}
 	w.ends(order.ExitDone, "sent")
 	if v := w.pass(); v.Stops() {
-		t.Errorf("verdict %+v", v)
+		t.Errorf("result %+v", v)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestWhatKeepsADump(t *testing.T) {
 			tt.change(w)
 			got := w.pass()
 			if diff := cmp.Diff([]any{tt.reason, tt.message, tt.fatal}, []any{got.Reason, got.Message, got.Fatal}); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			if !got.Fatal && got.Wait <= 0 {
 				t.Error("it is never looked at again")
@@ -257,7 +257,7 @@ func TestNoBucketIsNoEnd(t *testing.T) {
 	}.Advance(t.Context())
 	want := stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady, "preparing to send the dump: the bucket dumps is not there")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v, verdict (-want +got):\n%s", err, diff)
+		t.Errorf("%v, result (-want +got):\n%s", err, diff)
 	}
 }
 

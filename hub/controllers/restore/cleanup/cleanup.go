@@ -32,7 +32,7 @@ type Member struct {
 	Note func(ctx context.Context, claim, volume string) error
 }
 
-// Claim deletes a claim of ours and its volume, and tells whether the claim is gone. One
+// Claim deletes a claim of ours and its volume, and reports whether the claim is gone. One
 // that is not ours counts as gone.
 func (m Member) Claim(ctx context.Context, key client.ObjectKey) (gone bool, err error) {
 	claim := &corev1.PersistentVolumeClaim{}
@@ -68,7 +68,7 @@ func (m Member) Claim(ctx context.Context, key client.ObjectKey) (gone bool, err
 	return false, nil
 }
 
-// coming tells whether a driver may be making the volume of a claim.
+// coming reports whether a driver may be making the volume of a claim.
 func coming(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
 	return claim.Spec.VolumeName == "" && claim.Annotations[provisioner] != "" && now.Sub(claim.CreationTimestamp.Time) < comingFor
 }
@@ -92,7 +92,7 @@ func (m Member) goesWith(ctx context.Context, claim *corev1.PersistentVolumeClai
 	return m.patch(ctx, pv, before)
 }
 
-// Volume has a PersistentVolume of ours deleted that no claim has, and tells whether it
+// Volume has a PersistentVolume of ours deleted that no claim has, and reports whether it
 // is gone. By is the UID of who made it, which no claim has.
 func (m Member) Volume(ctx context.Context, name string, by types.UID) (gone bool, err error) {
 	pv := &corev1.PersistentVolume{}

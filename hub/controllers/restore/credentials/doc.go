@@ -4,7 +4,7 @@
 //
 //   - Carry copies the Secrets that were generated for a database from one member to
 //     another that has none.
-//   - Differ tells whether two members that both have them have the same.
+//   - Differ reports whether two members that both have them have the same.
 //   - Move says what either means to a Restore.
 //
 // # Not

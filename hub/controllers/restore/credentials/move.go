@@ -45,7 +45,7 @@ func (m Move) Bring(ctx context.Context) (stepresult.Result, error) {
 		missing, m.From, m.To, m.From), nil
 }
 
-// Same tells whether two members that both run the application ask its database with the
+// Same reports whether two members that both run the application ask its database with the
 // same passwords, which the data is going to have.
 func (m Move) Same(ctx context.Context) stepresult.Result {
 	differs := ""

@@ -12,7 +12,7 @@
 //
 // # Trade-offs
 //
-//   - The annotations have a field manager of their own, so that the hub's lanes, which
+//   - The annotations have a field manager of their own, so that the hub's member queues, which
 //     apply all that they say of a copy, leave them alone; and a lock, so that of two
 //     Restores at the same time one finds out.
 package lock

@@ -14,7 +14,7 @@ import (
 const fieldManager = "shopfleet-restore"
 
 // ErrBusy means that another Restore works on the same database.
-var ErrBusy = errors.New("one at a time")
+var ErrBusy = errors.New("another restore of this database is in progress")
 
 // Holder returns the Restore that works on the database of a copy; empty if none does.
 func Holder(copied *v1.EcommerceApp) string {
@@ -25,7 +25,7 @@ func Holder(copied *v1.EcommerceApp) string {
 }
 
 // Take says on a copy, by one of the two annotations, that a Restore works on its
-// database. It tells whether that is new. The error wraps ErrBusy when another Restore
+// database. It reports whether that is new. The error wraps ErrBusy when another Restore
 // does, else it is the member's.
 func Take(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, annotation, restore string) (taken bool, err error) {
 	if last := Holder(copied); last != "" {
@@ -43,7 +43,7 @@ func Take(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, annotat
 }
 
 // Give takes back what a Restore said on a copy, and leaves what another one did. It
-// tells whether there was anything to take back.
+// reports whether there was anything to take back.
 func Give(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, restore string) (given bool, err error) {
 	before := copied.DeepCopy()
 	for _, annotation := range []string{v1.RestoringAnnotation, v1.LoadingAnnotation} {

@@ -71,7 +71,7 @@ func TestTurns(t *testing.T) {
 				t.Errorf("patched (-want +got):\n%s", diff)
 			}
 			if tt.taken && w.manager != fieldManager {
-				t.Errorf("by the manager %q, which the lanes take for their own", w.manager)
+				t.Errorf("by the manager %q, which the member queues take for their own", w.manager)
 			}
 		})
 	}

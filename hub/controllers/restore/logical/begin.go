@@ -142,7 +142,7 @@ func (r Run) open(ctx context.Context) (accounts.Bucket, stepresult.Result) {
 	}
 }
 
-// there tells whether the dump is in the bucket, before anything is stopped for it.
+// there reports whether the dump is in the bucket, before anything is stopped for it.
 func (r Run) there(ctx context.Context) stepresult.Result {
 	bucket, v := r.open(ctx)
 	if v.Stops() {

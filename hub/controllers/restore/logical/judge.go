@@ -24,7 +24,7 @@ const (
 // ending is how the Job of an attempt ended.
 type ending struct {
 	engine v1.Engine
-	// from is where it read the dump, and sent tells whether all of it is in a bucket.
+	// from is where it read the dump, and sent reports whether all of it is in a bucket.
 	from v1.DumpSource
 	sent bool
 	// attempt is how many Jobs there were before.

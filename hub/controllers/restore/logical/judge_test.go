@@ -67,7 +67,7 @@ func TestHowAJobEnded(t *testing.T) {
 			}
 			v := got.result()
 			if v.Fatal == (got.again || got.loaded) || v.Stops() == got.loaded {
-				t.Errorf("the verdict is %+v", v)
+				t.Errorf("the result is %+v", v)
 			}
 			tt.want.message = got.message
 			if got != tt.want {

@@ -48,7 +48,7 @@ type Run struct {
 	Bucket func(ctx context.Context, account string) (accounts.Bucket, error)
 	// Image is that of the spoke. Empty: nothing can be brought from a bucket.
 	Image string
-	// Ready tells whether the database can be loaded now.
+	// Ready reports whether the database can be loaded now.
 	Ready func(ctx context.Context) stepresult.Result
 	// Save writes the status down. It fails when the Restore was not read as it is by now.
 	Save func(ctx context.Context) error
@@ -94,7 +94,7 @@ func (r Run) Choose(ctx context.Context) stepresult.Result {
 // startLimit is how long a Job may wait for a node, a volume or an image.
 const startLimit = 15 * time.Minute
 
-// Load has the dump loaded, and looks how far that is. The zero Verdict means that it is.
+// Load has the dump loaded, and looks how far that is. The zero Result means that it is.
 // An error is one of the hub's API server. Choose comes first.
 func (r Run) Load(ctx context.Context) (stepresult.Result, error) {
 	d := r.Restore.Status.Dump
@@ -158,7 +158,7 @@ func (r Run) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
 	return n.result()
 }
 
-// expired tells whether a Job had no more time.
+// expired reports whether a Job had no more time.
 func expired(job *batchv1.Job) bool {
 	for _, c := range job.Status.Conditions {
 		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
@@ -169,7 +169,7 @@ func expired(job *batchv1.Job) bool {
 }
 
 // Tidy takes away Jobs, orders and the claim that the dump was brought to. The zero
-// Verdict means that they are gone.
+// Result means that they are gone.
 func (r Run) Tidy(ctx context.Context) stepresult.Result {
 	gone, err := r.stop(ctx)
 	if d := r.Restore.Status.Dump; err == nil && gone && d != nil && d.Claim != "" {
@@ -186,7 +186,7 @@ func (r Run) Tidy(ctx context.Context) stepresult.Result {
 	}
 }
 
-// stop deletes the Jobs of a Restore, and tells whether none of them is at work any more.
+// stop deletes the Jobs of a Restore, and reports whether none of them is at work any more.
 func (r Run) stop(ctx context.Context) (stopped bool, err error) {
 	d := r.Restore.Status.Dump
 	if d == nil {
@@ -204,7 +204,7 @@ func (r Run) stop(ctx context.Context) (stopped bool, err error) {
 	return stopped && !running, err
 }
 
-// stopJob deletes one Job and its order, and tells whether it was gone before. What has
+// stopJob deletes one Job and its order, and reports whether it was gone before. What has
 // ended, or expires, and may not be deleted, is left: it goes by itself.
 func (r Run) stopJob(ctx context.Context, key client.ObjectKey) (gone bool, err error) {
 	job := &batchv1.Job{}
@@ -224,7 +224,7 @@ func (r Run) stopJob(ctx context.Context, key client.ObjectKey) (gone bool, err 
 	return gone, nil
 }
 
-// ended tells whether a Job has ended.
+// ended reports whether a Job has ended.
 func ended(job *batchv1.Job) bool {
 	for _, c := range job.Status.Conditions {
 		if (c.Type == batchv1.JobFailed || c.Type == batchv1.JobComplete) && c.Status == corev1.ConditionTrue {
@@ -234,7 +234,7 @@ func ended(job *batchv1.Job) bool {
 	return false
 }
 
-// running tells whether a pod of this Restore may still be at work.
+// running reports whether a pod of this Restore may still be at work.
 func (r Run) running(ctx context.Context) (bool, error) {
 	pods := &corev1.PodList{}
 	ours := client.MatchingLabels{v1.RestoreLabel: r.labels()[v1.RestoreLabel], v1.InstanceLabel: manifest.LabelValue(r.Into.Owner.Name)}
@@ -244,7 +244,7 @@ func (r Run) running(ctx context.Context) (bool, error) {
 	return anyAlive(pods.Items), nil
 }
 
-// anyAlive tells whether any of some pods has not ended.
+// anyAlive reports whether any of some pods has not ended.
 func anyAlive(pods []corev1.Pod) bool {
 	for i := range pods {
 		if phase := pods[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {

@@ -27,7 +27,7 @@ type Shop struct {
 	Copy *v1.EcommerceApp
 }
 
-// Advance does what can be done now. The zero Verdict means that the dump is loaded, what
+// Advance does what can be done now. The zero Result means that the dump is loaded, what
 // uses the database was let go, and what was made for it is gone. An error is one of the
 // hub's API server.
 func (s Shop) Advance(ctx context.Context) (stepresult.Result, error) {
@@ -78,7 +78,7 @@ func (s Shop) announce(ctx context.Context) (stepresult.Result, error) {
 	}
 }
 
-// possible tells whether the dump may be loaded, and chooses its source.
+// possible reports whether the dump may be loaded, and chooses its source.
 func (s Shop) possible(ctx context.Context) stepresult.Result {
 	if why := compatibility.Dump(s.Copy.Spec.Database, &s.Backup.Status); why != "" {
 		return stepresult.Fail(v1.ReasonEngineMismatch, "%s", why)
@@ -92,7 +92,7 @@ func (s Shop) possible(ctx context.Context) stepresult.Result {
 	return s.Choose(ctx)
 }
 
-// dumping tells whether the database is being dumped: who is at it would be waited for
+// dumping reports whether the database is being dumped: who is at it would be waited for
 // with the application stopped.
 func (s Shop) dumping(ctx context.Context) stepresult.Result {
 	of, err := s.Into.Client()
@@ -112,7 +112,7 @@ func (s Shop) dumping(ctx context.Context) stepresult.Result {
 	return stepresult.Result{}
 }
 
-// ready tells whether the database runs, and nothing that uses it.
+// ready reports whether the database runs, and nothing that uses it.
 func (s Shop) ready(ctx context.Context) stepresult.Result {
 	for _, c := range s.Copy.Status.Components {
 		if slices.Contains(clients(), c.Name) && c.Replicas > 0 {
@@ -152,7 +152,7 @@ func (s Shop) users() (labels.Selector, error) {
 	return labels.SelectorFromSet(app).Add(*only), nil
 }
 
-// serves tells whether the database is ready.
+// serves reports whether the database is ready.
 func (s Shop) serves(ctx context.Context) stepresult.Result {
 	waiting := stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", s.Cluster)
 	pod := &corev1.Pod{}
@@ -184,7 +184,7 @@ func (s Shop) finish(ctx context.Context) stepresult.Result {
 }
 
 // Undo ends a Restore that is under way or has failed: no Job is at work when it lets go
-// what uses the database. The zero Verdict means that nothing is left of it.
+// what uses the database. The zero Result means that nothing is left of it.
 func (s Shop) Undo(ctx context.Context) stepresult.Result {
 	stopped, err := s.stop(ctx)
 	if err != nil {

@@ -35,7 +35,7 @@ func Source(b *v1.Backup, at Target) (v1.DumpSource, stepresult.Result) {
 	}
 }
 
-// sent tells whether all of a dump is in a bucket.
+// sent reports whether all of a dump is in a bucket.
 func sent(b *v1.Backup) bool {
 	d := b.Status.Dump
 	return d != nil && d.Object != nil && d.Object.State == v1.DumpSent

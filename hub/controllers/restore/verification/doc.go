@@ -4,7 +4,7 @@
 // # What
 //
 //   - Start renders a database as the application's is, of the version of the backup,
-//     and applies it in the namespace shopfleet-verify of the member; it tells whether the
+//     and applies it in the namespace shopfleet-verify of the member; it reports whether the
 //     engine has recovered and takes connections.
 //   - On a restored volume it has the application's credentials. For a dump it is empty,
 //     has credentials that are made for it, and is loaded by package

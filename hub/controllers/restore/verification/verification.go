@@ -94,7 +94,7 @@ func (d Verification) Start(ctx context.Context, in cluster.Cluster) (ready bool
 	return Serves(pod), nil
 }
 
-// Serves tells whether the pod of a database takes connections.
+// Serves reports whether the pod of a database takes connections.
 func Serves(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
@@ -104,7 +104,7 @@ func Serves(pod *corev1.Pod) bool {
 	return false
 }
 
-// Remove deletes everything, the claim and its volume as member does, and tells whether it
+// Remove deletes everything, the claim and its volume as member does, and reports whether it
 // is gone.
 func (d Verification) Remove(ctx context.Context, in cluster.Cluster, member cleanup.Member) (gone bool, err error) {
 	objects, err := d.objects()

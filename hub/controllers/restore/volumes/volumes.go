@@ -38,12 +38,12 @@ type Maker struct {
 	Age time.Duration
 }
 
-// Ready tells whether a volume is there.
+// Ready reports whether a volume is there.
 func Ready(v *v1.RestoredVolume) bool {
 	return v.State == string(cloud.StateReady) || v.State == Exchanging || v.State == Bound
 }
 
-// AllBound tells whether all claims are bound to restored volumes, and there are such.
+// AllBound reports whether all claims are bound to restored volumes, and there are such.
 func AllBound(all []v1.RestoredVolume) bool {
 	for i := range all {
 		if all[i].State != Bound {
@@ -53,7 +53,7 @@ func AllBound(all []v1.RestoredVolume) bool {
 	return len(all) > 0
 }
 
-// Exchanged tells whether a claim was taken away or bound: from there on there is no way back.
+// Exchanged reports whether a claim was taken away or bound: from there on there is no way back.
 func Exchanged(all []v1.RestoredVolume) bool {
 	for i := range all {
 		if v := &all[i]; v.State == Bound || v.State == Exchanging {
@@ -64,7 +64,7 @@ func Exchanged(all []v1.RestoredVolume) bool {
 }
 
 // Make asks for the volumes that are not there, and brings their states up to date. The
-// zero Verdict means that all are there.
+// zero Result means that all are there.
 func (m Maker) Make(ctx context.Context, all []v1.RestoredVolume) stepresult.Result {
 	var missing []*v1.RestoredVolume
 	for i := range all {
@@ -158,13 +158,13 @@ func (m Maker) delete(ctx context.Context, session cloud.Session, v *v1.Restored
 	return nil
 }
 
-// perhaps tells whether what was asked for may have been made in spite of an error.
+// perhaps reports whether what was asked for may have been made in spite of an error.
 func perhaps(err error) bool {
 	class := cloud.ClassOf(err)
 	return class == cloud.ClassAmbiguous || class == ""
 }
 
-// none tells whether an error means that there is no volume of the name: it was looked
+// none reports whether an error means that there is no volume of the name: it was looked
 // for, and the request to make it was refused.
 func none(err error) bool {
 	switch cloud.ClassOf(err) {
@@ -175,7 +175,7 @@ func none(err error) bool {
 	}
 }
 
-// foreign tells whether an error is the refusal to touch what is not ours.
+// foreign reports whether an error is the refusal to touch what is not ours.
 func foreign(err error) bool {
 	e, ok := errors.AsType[*cloud.Error](err)
 	return ok && e.Code == cloud.CodeForeign
