@@ -192,7 +192,7 @@ func TestPrintDone(t *testing.T) {
 	for format, want := range map[string]string{
 		"":                         "backup.ecommerce.io/a created\n",
 		"name":                     "backup.ecommerce.io/a\n",
-		"jsonpath={.spec.appName}": "shop",
+		"jsonpath={.spec.appRef.name}": "shop",
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
 		o := newOutput(&cobra.Command{})
