@@ -190,8 +190,8 @@ func TestPrintDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for format, want := range map[string]string{
-		"":                         "backup.ecommerce.io/a created\n",
-		"name":                     "backup.ecommerce.io/a\n",
+		"":                             "backup.ecommerce.io/a created\n",
+		"name":                         "backup.ecommerce.io/a\n",
 		"jsonpath={.spec.appRef.name}": "shop",
 	} {
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
