@@ -120,7 +120,7 @@ func TestAnswers(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 		}), order.ExitDone, order.ExitRefused, "", "returned 403", 0},
 		"is there":         {always(status(412, "")), order.ExitDone, order.ExitRefused, "", "returned 412", 0},
-		"conflict":         {always(status(409, "<Code>ConditionalRequestConflict</Code>")), order.ExitRetry, order.ExitRefused, "returned 409 ConditionalRequestConflict", "answered 409", 4},
+		"conflict":         {always(status(409, "<Code>ConditionalRequestConflict</Code>")), order.ExitRetry, order.ExitRefused, "returned 409 ConditionalRequestConflict", "returned 409", 4},
 		"there, in Azure":  {always(status(409, "<Code>BlobAlreadyExists</Code>")), order.ExitDone, order.ExitRefused, "", "returned 409", 0},
 		"5xx, then good":   {[]http.HandlerFunc{status(500, ""), status(503, ""), status(429, "")}, 0, 0, "", "", 3},
 		"slow, then good":  {[]http.HandlerFunc{status(400, "<Code>RequestTimeout</Code>")}, 0, 0, "", "", 1},
