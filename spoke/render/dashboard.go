@@ -13,7 +13,7 @@ const (
 	panelsInRow             = 2
 )
 
-// dashboard returns a ConfigMap that Grafana's sidecar finds by its label.
+// dashboard returns a ConfigMap that Grafana's sidecar selects by its label.
 func (s *shop) dashboard() (*corev1.ConfigMap, error) {
 	name := s.owner.ChildName("-dashboard", manifest.MaxName)
 	file, err := encodeJSON(map[string]any{

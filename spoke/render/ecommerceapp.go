@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
-// The components of an EcommerceApp, beside database.Component.
+// The components of an EcommerceApp, in addition to database.Component.
 const (
 	Backend    = "backend"
 	Frontend   = "frontend"
@@ -22,16 +22,16 @@ const (
 	Monitoring = "monitoring"
 )
 
-// Cluster is what is known of the cluster that objects are rendered for.
+// Cluster contains the facts about a cluster that rendering depends on.
 type Cluster struct {
-	// Name is the name in the fleet; empty outside one.
+	// Name is the name of the member in the fleet; empty without a hub.
 	Name   string
 	Region string
 	// Provider is the default of a MySQLCluster's cloud.provider.
 	Provider v1.Provider
 
-	// ServiceMonitors and PrometheusRules tell whether the cluster has the
-	// Prometheus operator's kinds, Certificates whether it has cert-manager's.
+	// ServiceMonitors and PrometheusRules are true if the cluster serves these kinds of
+	// the Prometheus operator, Certificates if it serves that of cert-manager.
 	ServiceMonitors, PrometheusRules, Certificates bool
 }
 
@@ -42,7 +42,7 @@ const (
 	defaultKeepDays = 30
 )
 
-// shop is an EcommerceApp with its defaults worked out.
+// shop is an EcommerceApp with defaults applied.
 type shop struct {
 	app     *v1.EcommerceApp
 	cluster Cluster
@@ -53,9 +53,9 @@ type shop struct {
 	frontend workload
 }
 
-// EcommerceApp renders the five components of a shop, in the order of their
-// dependencies. Those that the spec switches off are disabled and have no
-// objects. An error names the field of the spec that must change.
+// EcommerceApp renders the five components of an application, in dependency order.
+// Components that the spec disables have no objects. An error names the field of the spec
+// that must change.
 func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error) {
 	s, err := newShop(app, c)
 	if err != nil {
@@ -86,31 +86,30 @@ func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error
 }
 
 // DatabaseClaims returns the names of the claims, in an application's namespace, that
-// all of its database is in: that of the primary, which the other pods copy.
+// hold the complete database: that of the primary, which the replicas copy.
 func DatabaseClaims(app string) []string {
 	return []string{databaseOf(app).PrimaryClaim()}
 }
 
-// DatabaseCronJob returns the name of the CronJob that dumps the database of an
-// application whose backups are dumps.
+// DatabaseCronJob returns the name of the CronJob that dumps an application's database.
 func DatabaseCronJob(app string) string { return databaseOf(app).CronJobName() }
 
-// DatabasePod returns the name of the pod that is the database's primary.
+// DatabasePod returns the name of the pod of the database's primary.
 func DatabasePod(app string) string { return databaseOf(app).PrimaryPod() }
 
-// DatabaseCredentials returns the name of the Secret with the database's credentials, of
-// an application that names none.
+// DatabaseCredentials returns the name of the Secret with the generated database
+// credentials.
 func DatabaseCredentials(app string) string { return databaseOf(app).Credentials() }
 
-// DatabaseSecrets returns the names of the Secrets that an application's data cannot be
-// used without, but for one that the application names itself.
+// DatabaseSecrets returns the names of the generated Secrets that the data cannot be used
+// without.
 func DatabaseSecrets(app string) []string { return databaseOf(app).Secrets() }
 
-// DatabaseDumps returns the name of the claim that the CronJob dumps to.
+// DatabaseDumps returns the name of the claim that holds the dumps.
 func DatabaseDumps(app string) string { return databaseOf(app).BackupsClaim() }
 
-// Database returns what an application's database should be in a cluster. An error names
-// the field of the spec that must change, as where it has no database.
+// Database returns the desired database of an application in a cluster. An error names
+// the field of the spec that must change, also if there is no database.
 func Database(app *v1.EcommerceApp, c Cluster) (database.Spec, error) {
 	if app.Spec.Database == nil {
 		return database.Spec{}, errors.New("spec.database must be set: there is no database")
@@ -119,8 +118,8 @@ func Database(app *v1.EcommerceApp, c Cluster) (database.Spec, error) {
 	return s.databaseSpec(app.Spec.Database.DeepCopy())
 }
 
-// DatabaseClaim returns the claim of an application's primary as its StatefulSet would
-// name and label it, without a spec.
+// DatabaseClaim returns the claim of an application's primary with the name and labels
+// that its StatefulSet would use, without a spec.
 func DatabaseClaim(app, namespace string, engine v1.Engine) *corev1.PersistentVolumeClaim {
 	part := manifest.Part{
 		Owner:     manifest.Owner{Kind: ecommerceApp, Name: app, Namespace: namespace},
@@ -134,10 +133,10 @@ func DatabaseClaim(app, namespace string, engine v1.Engine) *corev1.PersistentVo
 	}
 }
 
-// ecommerceApp is the kind in the labels of children.
+// ecommerceApp is the value of the part-of label of children.
 const ecommerceApp = "ecommerceapp"
 
-// databaseOf names what belongs to an application's database.
+// databaseOf returns a spec that is only good for names.
 func databaseOf(app string) database.Spec {
 	return database.Spec{Owner: manifest.Owner{Name: app}, Suffix: databaseSuffix}
 }
@@ -170,7 +169,7 @@ func newShop(app *v1.EcommerceApp, c Cluster) (*shop, error) {
 	return s, nil
 }
 
-// databaseSuffix follows an application's name in those of its database.
+// databaseSuffix is appended to an application's name in the names of its database.
 const databaseSuffix = "-database"
 
 func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
@@ -192,18 +191,18 @@ func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 		Username:        "shop",
 		ClientComponent: Backend,
 		Backup: database.Backup{
-			// Snapshots are the hub's to take.
+			// The hub takes snapshots.
 			Enabled:  db.Backup.Enabled && db.Backup.Method != v1.BackupSnapshot,
 			Schedule: db.Backup.Schedule,
 			TimeZone: timeZone(db.Backup.TimeZone),
 			KeepLast: valueOr(db.Backup.Retention.KeepLast, defaultKeepLast),
 			KeepDays: valueOr(db.Backup.Retention.KeepDays, defaultKeepDays),
-			// Half of a database is no backup.
+			// The database is incomplete while a dump is loaded.
 			Suspended: s.app.Annotations[v1.RestoringAnnotation] != "" || s.app.Annotations[v1.LoadingAnnotation] != "",
 		},
 	}
 	if s.app.Annotations[v1.RestoringAnnotation] != "" {
-		// Its volume is being exchanged.
+		// A restore is replacing its volume.
 		spec.Replicas = 0
 	}
 	if db.CredentialsSecretRef != nil {
@@ -212,8 +211,8 @@ func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 	return spec, nil
 }
 
-// timeZone spells UTC as the time zone database does, for clusters whose nodes
-// have a slim copy of it.
+// timeZone returns the name of UTC in the time zone database, for clusters whose nodes
+// have a reduced one.
 func timeZone(name string) string {
 	if name == "" || name == "UTC" {
 		return "Etc/UTC"

@@ -23,8 +23,7 @@ func (s *shop) ingressPart() manifest.Part {
 	return p
 }
 
-// ingress renders the Ingress, its certificate, and the login in front of the
-// frontend.
+// ingress renders the Ingress, its certificate, and the login proxy.
 func (s *shop) ingress() (component.Component, error) {
 	c := component.Component{Name: Ingress, DependsOn: []string{Frontend}}
 	secret := ""
@@ -49,9 +48,9 @@ func (s *shop) ingress() (component.Component, error) {
 	return c, nil
 }
 
-// certificate returns the name of the Secret with the certificate, what makes
-// it, and a note for people. Each way has a Secret of its own, so that a cluster
-// that gets cert-manager later does not have two writers of one Secret.
+// certificate returns the name of the certificate's Secret, the objects that create it,
+// and a note for the user. Each way uses a separate Secret, so that two writers never
+// share one if cert-manager is installed later.
 func (s *shop) certificate() (string, []component.Object, string, error) {
 	tls := s.app.Spec.Security.TLS
 	if tls.SecretRef != nil {

@@ -21,19 +21,19 @@ const (
 	issuerURLKey    = "issuer-url"
 	cookieSecretKey = "cookie-secret"
 
-	// placeholderIssuer is a name that no resolver knows.
+	// placeholderIssuer is a host name that never resolves.
 	placeholderIssuer = "https://login.invalid"
 	keyLength         = 32
 )
 
-// proxy is the login in front of the frontend.
+// proxy is the oauth2-proxy in front of the frontend.
 type proxy struct {
 	shop *shop
 	part manifest.Part
 	name string
-	// client names the Secret with the provider's credentials.
+	// client is the name of the Secret with the OAuth client's credentials.
 	client string
-	// placeholders tells that these are made up, and nobody can log in.
+	// placeholders is true if these are placeholders, so that nobody can log in.
 	placeholders bool
 }
 
@@ -61,13 +61,13 @@ func (p proxy) objects() []component.Object {
 	return objects
 }
 
-// replicas is two where the frontend has more than one pod.
+// replicas returns two if the frontend has more than one pod, otherwise one.
 func (p proxy) replicas() int32 {
 	return min(max(p.shop.frontend.leastReplicas(), 1), 2)
 }
 
-// secret holds the key of the cookies, and placeholders of the provider's
-// credentials, which the user's own Secret takes the place of.
+// secret returns the Secret with the cookie key, and with placeholder credentials unless
+// the user provides a Secret.
 func (p proxy) secret() component.Object {
 	secret := manifest.Secret(p.part, p.name, map[string]string{
 		clientIDKey:  "placeholder",
@@ -118,7 +118,7 @@ func (p proxy) args() []string {
 		args = append(args, "--redirect-url="+scheme+"://"+spec.Ingress.Host+"/oauth2/callback")
 	}
 	if p.placeholders {
-		// Without discovery the proxy starts although nobody answers there.
+		// Skipping discovery lets the proxy start although the issuer does not answer.
 		args = append(args,
 			"--skip-oidc-discovery=true",
 			"--login-url="+placeholderIssuer+"/authorize",

@@ -19,12 +19,13 @@ import (
 const (
 	metricsPath = "/metrics"
 
-	// monitoringNamespaceLabel, with the value true on a namespace, lets its pods
-	// read the shop's metrics; so may those of namespaces with the usual names.
+	// monitoringNamespaceLabel, with the value true on a namespace, allows its pods to
+	// read the application's metrics; namespaces with common names of monitoring are
+	// allowed too.
 	monitoringNamespaceLabel = "ecommerce.io/monitoring"
 )
 
-// monitoring renders what Prometheus and Grafana need to watch the shop.
+// monitoring renders the objects for Prometheus and Grafana.
 func (s *shop) monitoring() (component.Component, error) {
 	spec := s.app.Spec.Monitoring
 	c := component.Component{Name: Monitoring, DependsOn: []string{Backend, Frontend}, Disabled: !spec.Enabled}
@@ -55,7 +56,7 @@ func (s *shop) scraped() bool {
 	return s.app.Spec.Monitoring.Enabled && s.app.Spec.Monitoring.Prometheus
 }
 
-// scrapeAnnotations tell a Prometheus without its operator where metrics are.
+// scrapeAnnotations returns the annotations for a Prometheus without operator.
 func (s *shop) scrapeAnnotations(port int32) map[string]string {
 	if !s.scraped() || s.cluster.ServiceMonitors {
 		return map[string]string{}
@@ -67,7 +68,7 @@ func (s *shop) scrapeAnnotations(port int32) map[string]string {
 	}
 }
 
-// scrapers are the peers that may read metrics.
+// scrapers returns the peers that may read metrics.
 func (s *shop) scrapers() []networkingv1.NetworkPolicyPeer {
 	if !s.scraped() {
 		return nil
@@ -110,8 +111,8 @@ func (s *shop) serviceMonitor() *unstructured.Unstructured {
 	return u
 }
 
-// alertRules are a PrometheusRule, or a ConfigMap with the same rules as
-// Prometheus reads them from a file.
+// alertRules returns a PrometheusRule, or a ConfigMap with a rule file if the cluster
+// does not serve that kind.
 func (s *shop) alertRules() (component.Resource, error) {
 	groups := []any{map[string]any{"name": s.owner.Namespace + "/" + s.owner.Name, "rules": s.alerts()}}
 	meta := s.monitoringPart().Meta(s.owner.ChildName("-alerts", manifest.MaxName))
@@ -127,7 +128,7 @@ func (s *shop) alertRules() (component.Resource, error) {
 	return manifest.ConfigMap(s.monitoringPart(), meta.Name, map[string]string{"alerts.yaml": file}), nil
 }
 
-// alerts are built on the metrics of kube-state-metrics and of the kubelet.
+// alerts returns the alerts, which use the metrics of kube-state-metrics and the kubelet.
 func (s *shop) alerts() []any {
 	alert := func(name, expr, wait, severity, summary string) any {
 		return map[string]any{
@@ -177,7 +178,7 @@ func (s *shop) alerts() []any {
 	return alerts
 }
 
-// workloads are the shop's Deployments that serve customers.
+// workloads returns the Deployments that serve customers.
 func (s *shop) workloads() []workload {
 	if s.backend == nil {
 		return []workload{s.frontend}
@@ -185,7 +186,7 @@ func (s *shop) workloads() []workload {
 	return []workload{*s.backend, s.frontend}
 }
 
-// encodeJSON encodes for people: indented, and with < and > as they are.
+// encodeJSON encodes a value with indentation, without escaping < and >.
 func encodeJSON(value any) (string, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -197,7 +198,7 @@ func encodeJSON(value any) (string, error) {
 	return b.String(), nil
 }
 
-// identify gives an untyped object its type and metadata.
+// identify sets type and metadata of an unstructured object.
 func identify(u *unstructured.Unstructured, t metav1.TypeMeta, meta metav1.ObjectMeta) {
 	u.SetAPIVersion(t.APIVersion)
 	u.SetKind(t.Kind)

@@ -18,9 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
-// MySQLCluster renders a MySQL database and, where the spec says what its
-// volumes should be, their StorageClass. An error names the field of the spec
-// that must change.
+// MySQLCluster renders a MySQL database and, if the spec describes its volumes, a
+// StorageClass. An error names the field of the spec that must change.
 func MySQLCluster(db *mysqlv1.MySQLCluster, c Cluster) ([]component.Component, error) {
 	db = db.DeepCopy()
 	size, err := resource.ParseQuantity(db.Spec.Storage.Size)
@@ -60,7 +59,7 @@ func MySQLCluster(db *mysqlv1.MySQLCluster, c Cluster) ([]component.Component, e
 		return nil, err
 	}
 	if class != nil {
-		// The claims outlive the database, and cannot grow without their class.
+		// Retained claims cannot be expanded without their class.
 		rendered.Objects = append([]component.Object{{Resource: class, Retain: true}}, rendered.Objects...)
 	}
 	return []component.Component{rendered}, nil
@@ -76,8 +75,8 @@ func retentionDays(db *mysqlv1.MySQLCluster) int32 {
 	return defaultKeepDays
 }
 
-// storageClass returns the class that the spec describes, or nil if it does not
-// describe any. A class cannot be changed, hence its name follows its content.
+// storageClass returns the class that the spec describes, or nil. Classes are immutable,
+// so the name includes a hash of the content.
 func storageClass(db *mysqlv1.MySQLCluster, c Cluster, owner manifest.Owner) (*storagev1.StorageClass, error) {
 	provider := cloudProvider(db, c)
 	parameters := volumeParameters(db.Spec.CloudConfig, provider)
@@ -98,17 +97,17 @@ func storageClass(db *mysqlv1.MySQLCluster, c Cluster, owner manifest.Owner) (*s
 		Provisioner:          driver,
 		Parameters:           parameters,
 		AllowVolumeExpansion: new(true),
-		// The zone of the pod decides that of its volume.
+		// The volume is created in the zone of the pod.
 		VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
-		// A namespace that is deleted takes its claims along, but not the data.
+		// Deleting a namespace deletes its claims, but must not delete the data.
 		ReclaimPolicy: new(corev1.PersistentVolumeReclaimRetain),
 	}
 	class.Namespace = ""
 	return class, nil
 }
 
-// cloudProvider is the provider that the spec names, else the one whose block it
-// has, else the cluster's.
+// cloudProvider returns the provider that the spec names, otherwise that of its provider
+// block, otherwise the cluster's.
 func cloudProvider(db *mysqlv1.MySQLCluster, c Cluster) v1.Provider {
 	given := db.Spec.CloudConfig
 	switch {
@@ -133,8 +132,8 @@ func drivers() map[v1.Provider]string {
 	}
 }
 
-// volumeParameters are the parameters of the provider's driver that a block of
-// cloudConfig stands for.
+// volumeParameters returns the parameters of the provider's CSI driver for a provider
+// block.
 func volumeParameters(given mysqlv1.CloudConfig, provider v1.Provider) map[string]string {
 	parameters := map[string]string{}
 	set := func(key, value string) {
@@ -156,8 +155,8 @@ func volumeParameters(given mysqlv1.CloudConfig, provider v1.Provider) map[strin
 	return parameters
 }
 
-// nodeAffinity keeps the pods in the region, and prefers nodes of the size that
-// the provider's block names.
+// nodeAffinity restricts the pods to the region, and prefers nodes of the size in the
+// provider's block.
 func nodeAffinity(db *mysqlv1.MySQLCluster) *corev1.NodeAffinity {
 	in := func(label, value string) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{

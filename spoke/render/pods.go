@@ -8,26 +8,26 @@ import (
 )
 
 const (
-	// userID is the user and group of pods whose image is the user's.
+	// userID is the user and group of pods with an image of the user.
 	userID = 65532
 
-	// drainSeconds is how long a pod goes on serving after it is told to stop,
-	// while its endpoints are withdrawn; stopSeconds includes it.
+	// drainSeconds is how long a pod keeps serving after its deletion, while its endpoints
+	// are removed; stopSeconds includes it.
 	drainSeconds = 5
 	stopSeconds  = 45
 
-	// privilegedPorts is the first port that a process without privileges may
-	// listen on by itself.
+	// privilegedPorts is the first port that an unprivileged process may listen on by
+	// default.
 	privilegedPorts = 1024
 )
 
-// scratch is a folder that a pod can write to.
+// scratch is a writable directory of a pod.
 type scratch struct {
 	name, path string
 }
 
-// statelessPod returns a pod of one container, restricted, that can write to
-// /tmp and to further folders.
+// statelessPod returns a restricted pod with one container, and with writable
+// directories: /tmp and further ones.
 func statelessPod(c corev1.Container, further ...scratch) corev1.PodSpec {
 	pod := corev1.PodSpec{
 		AutomountServiceAccountToken:  new(false),
@@ -47,8 +47,8 @@ func statelessPod(c corev1.Container, further ...scratch) corev1.PodSpec {
 	return pod
 }
 
-// statelessContainer returns a container that serves HTTP on a port. It is ready
-// when the port is open.
+// statelessContainer returns a container that serves HTTP on a port, and is ready when
+// the port is open.
 func statelessContainer(name, image string, port int32) corev1.Container {
 	open := func(period, failures int32) *corev1.Probe {
 		return &corev1.Probe{
@@ -65,7 +65,7 @@ func statelessContainer(name, image string, port int32) corev1.Container {
 		Image:           image,
 		Ports:           []corev1.ContainerPort{{Name: httpPort, ContainerPort: port, Protocol: corev1.ProtocolTCP}},
 		SecurityContext: manifest.ContainerSecurity(),
-		// Five minutes to start.
+		// It has five minutes to start.
 		StartupProbe:   open(2, 150),
 		ReadinessProbe: open(5, 3),
 		LivenessProbe:  open(10, 6),

@@ -14,8 +14,8 @@ import (
 // Web is the only component of a WebApp.
 const Web = "web"
 
-// WebApp renders a Deployment and a Service, both with the WebApp's own name.
-// An error names the field of the spec that must change.
+// WebApp renders a Deployment and a Service with the name of the WebApp. An error names
+// the field of the spec that must change.
 func WebApp(app *webappv1.WebApp, c Cluster) ([]component.Component, error) {
 	if app.Spec.Image == "" {
 		return nil, errors.New("spec.image must be set, for example to nginx:1.25")
@@ -25,7 +25,7 @@ func WebApp(app *webappv1.WebApp, c Cluster) ([]component.Component, error) {
 	name := owner.ChildName("", manifest.MaxName)
 
 	container := statelessContainer(Web, app.Spec.Image, cmp.Or(app.Spec.Port, servicePort))
-	// Where nginx, the image of the documents that people start from, writes.
+	// nginx, the image of the examples, writes here.
 	deployment := statelessDeployment(part, name, statelessPod(container, scratch{"run", "/var/run"}, scratch{"cache", "/var/cache/nginx"}))
 	deployment.Spec.Replicas = new(valueOr(app.Spec.Replicas, 1))
 	return []component.Component{{Name: Web, Objects: []component.Object{

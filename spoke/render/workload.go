@@ -23,7 +23,7 @@ import (
 
 const (
 	httpPort = "http"
-	// servicePort is where every Service listens.
+	// servicePort is the port of every Service.
 	servicePort = 80
 
 	defaultCPUTarget = 80
@@ -37,15 +37,16 @@ type workload struct {
 	image    string
 	replicas int32
 	port     int32
-	// loading names the Restore that keeps it at no pods at all; empty: none does.
+	// loading is the name of the Restore that scales the workload to zero; usually empty.
 	loading string
 
-	// settings are the variables of the shop, secrets those that come from Secrets.
+	// settings are the environment variables that the application sets, secrets those with
+	// values from Secrets.
 	settings map[string]string
 	secrets  []corev1.EnvVar
-	// annotations are those of the pods.
+	// annotations are the annotations of the pods.
 	annotations map[string]string
-	// peers may connect; none at all means anybody.
+	// peers may connect; empty allows all.
 	peers []networkingv1.NetworkPolicyPeer
 }
 
@@ -100,13 +101,13 @@ func (s *shop) newFrontend(image string) workload {
 	return w
 }
 
-// part returns a component as far as selectors know it.
+// part returns the Part of a component, for selectors.
 func (s *shop) part(name string) manifest.Part {
 	return manifest.Part{Owner: s.owner, Component: name}
 }
 
-// component returns the objects of a workload: first what its pods need, and the
-// Deployment before the Service.
+// component returns the objects of a workload: first the dependencies of its pods, and
+// the Deployment before the Service.
 func (w workload) component() component.Component {
 	objects := []component.Object{
 		{Resource: w.serviceAccount()},
@@ -128,7 +129,7 @@ func (w workload) component() component.Component {
 	return c
 }
 
-// leastReplicas is how many pods there are at least.
+// leastReplicas returns the minimum number of replicas.
 func (w workload) leastReplicas() int32 {
 	if w.spec.Autoscaling != nil {
 		return w.spec.Autoscaling.MinReplicas
@@ -153,7 +154,7 @@ func (w workload) deployment() *appsv1.Deployment {
 	d.Spec.Template.Annotations = annotations
 	switch {
 	case w.loading != "":
-		// An autoscaler leaves a workload alone that is scaled to zero.
+		// An autoscaler does not scale a workload with zero replicas.
 		d.Spec.Replicas = new(int32(0))
 	case w.spec.Autoscaling == nil:
 		d.Spec.Replicas = new(w.replicas)
@@ -174,9 +175,9 @@ func (w workload) container() corev1.Container {
 	return c
 }
 
-// env returns the shop's variables and the user's. Where both give one, the
-// user's stands in its place; the shop's come first, so that the user's can
-// refer to them.
+// env returns the variables of the application and of the user. The user's take
+// precedence in place; the application's come first, so that the user's can refer to
+// them.
 func (w workload) env() []corev1.EnvVar {
 	given := make(map[string]corev1.EnvVar, len(w.spec.Env))
 	for _, e := range w.spec.Env {
@@ -222,16 +223,16 @@ func (w workload) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	}
 }
 
-// statelessBudget lets a quarter of the pods be evicted at a time, at least one,
-// and those that do not work at any time.
+// statelessBudget allows the eviction of a quarter of the pods at a time, at least one,
+// and of unhealthy pods at any time.
 func statelessBudget(p manifest.Part, name string) *policyv1.PodDisruptionBudget {
 	b := manifest.DisruptionBudget(p, name, intstr.FromString("25%"))
 	b.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
 	return b
 }
 
-// statelessDeployment returns a Deployment whose pods are replaced without
-// falling below their number: a quarter at a time, at least one.
+// statelessDeployment returns a Deployment that is updated without falling below its
+// number of replicas, a quarter at a time, at least one.
 func statelessDeployment(p manifest.Part, name string, pod corev1.PodSpec) *appsv1.Deployment {
 	pod.TopologySpreadConstraints = p.Spread()
 	return &appsv1.Deployment{

@@ -1,28 +1,26 @@
-// Package manifest holds what every rendered object has in common: its name,
-// its labels, the security of its pods, and the small objects that look the
-// same for each workload.
+// Package manifest has what all rendered objects share: names, labels, pod security, and
+// the small objects that are alike for every workload.
 //
 // # What
 //
-//   - Owner and Part: whose object it is, and of which component. They give
-//     metadata, selectors and the labels of pods.
-//   - Name and LabelValue: names that are valid for the kind that bears them,
-//     whatever the application is called.
-//   - Pod security of the restricted standard, spread over nodes and zones,
+//   - Owner and Part identify the owner of an object and its component. They provide
+//     metadata, selectors and pod labels.
+//   - Name and LabelValue return valid names for any name of an application.
+//   - Pod security of the restricted standard, topology spread over nodes and zones,
 //     NetworkPolicies and PodDisruptionBudgets.
 //
 // # Not
 //
-// Nothing about databases or shops, and no decision about what exists.
+// The package knows nothing about databases or shops, and decides nothing about which
+// objects exist.
 //
 // # Trade-offs
 //
-// Pod templates, claims and selectors bear fewer labels than the objects: no
-// UID, no cluster. A selector and a claim template cannot be changed, and a
-// label of a pod template costs a rollout; neither should follow a cluster that
-// was registered under another name.
+// Pod templates, claims and selectors have fewer labels than the objects: no UID and no
+// cluster. Selectors and claim templates are immutable, and a change of a pod template's
+// labels causes a rollout; neither may depend on the name of the cluster in the fleet.
 //
-// A name is shortened or cleaned only when it must be, and then ends in a hash
-// of the whole name, so that two applications never meet in one name. Dots are
-// cleaned too, since a name becomes a Service's and a pod's host name.
+// A name is shortened or cleaned only if necessary, and then ends in a hash of the whole
+// name, so that names of two applications never collide. Dots are replaced too, because a
+// name becomes the host name of Services and pods.
 package manifest

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Bounds of names, in characters.
+// Maximum lengths of names, in characters.
 const (
-	// MaxName bounds the names of Services, and therefore of what is reached
-	// through one: RFC 1035 labels.
+	// MaxName is the maximum length of the name of a Service, and of everything reached
+	// through one: an RFC 1035 label.
 	MaxName = 63
 	// MaxStatefulSetName leaves room for the hash of a revision, which the
 	// StatefulSet's controller appends and writes into a label.
@@ -21,10 +21,9 @@ const (
 	hashLength = 8
 )
 
-// Name returns base+suffix as an RFC 1035 label of at most limit characters,
-// which must be at least len(suffix)+11. A name that is one already is returned
-// as it is; another is cleaned and shortened, and a hash of base is put before
-// the suffix. The same arguments give the same name.
+// Name returns base+suffix as an RFC 1035 label of at most limit characters, which must
+// be at least len(suffix)+11. A valid name is returned unchanged; another is cleaned and
+// shortened, with a hash of base before the suffix. The result is deterministic.
 func Name(base, suffix string, limit int) string {
 	cleaned := strings.ToLower(strings.ReplaceAll(base, ".", "-"))
 	if cleaned != "" && (cleaned[0] < 'a' || cleaned[0] > 'z') {
@@ -38,8 +37,8 @@ func Name(base, suffix string, limit int) string {
 	return cleaned + "-" + Hash(base) + suffix
 }
 
-// LabelValue returns s as the value of a label: as it is up to 63 characters,
-// else shortened, with a hash of the whole.
+// LabelValue returns s as a label value: unchanged up to 63 characters, otherwise
+// shortened, with a hash of s.
 func LabelValue(s string) string {
 	if len(s) <= MaxName {
 		return s
@@ -65,8 +64,8 @@ func DataHash(data map[string]string) string {
 	return hex.EncodeToString(h.Sum(nil))[:2*hashLength]
 }
 
-// ImageVersion returns the tag of an image as the value of a label, or nothing
-// for an image without a tag or with one that no label can have.
+// ImageVersion returns the tag of an image as a label value; empty if there is no valid
+// one.
 func ImageVersion(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	_, tag, found := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")

@@ -18,8 +18,8 @@ func ConfigMap(p Part, name string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{TypeMeta: Type("v1", "ConfigMap"), ObjectMeta: p.Meta(name), Data: data}
 }
 
-// Secret returns an opaque Secret of the part. What is in data is no secret:
-// passwords are generated where the Secret is written.
+// Secret returns an opaque Secret of the part. Data must not be confidential: passwords
+// are generated when the Secret is written.
 func Secret(p Part, name string, data map[string]string) *corev1.Secret {
 	s := &corev1.Secret{TypeMeta: Type("v1", "Secret"), ObjectMeta: p.Meta(name), Type: corev1.SecretTypeOpaque}
 	for key, value := range data {
@@ -31,8 +31,8 @@ func Secret(p Part, name string, data map[string]string) *corev1.Secret {
 	return s
 }
 
-// Service returns a Service that sends the port to the container port of the
-// same name in the part's pods.
+// Service returns a Service that forwards the port to the container port of the same name
+// in the part's pods.
 func Service(p Part, name string, port corev1.ServicePort) *corev1.Service {
 	port.Protocol = corev1.ProtocolTCP
 	if port.TargetPort == (intstr.IntOrString{}) {
@@ -45,8 +45,8 @@ func Service(p Part, name string, port corev1.ServicePort) *corev1.Service {
 	}
 }
 
-// DisruptionBudget lets at most the given number or share of the part's pods be
-// evicted at a time.
+// DisruptionBudget allows the eviction of at most the given number or share of the part's
+// pods at a time.
 func DisruptionBudget(p Part, name string, maxUnavailable intstr.IntOrString) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta:   Type("policy/v1", "PodDisruptionBudget"),
@@ -58,8 +58,8 @@ func DisruptionBudget(p Part, name string, maxUnavailable intstr.IntOrString) *p
 	}
 }
 
-// NetworkPolicy lets the peers, and nobody else, reach the part's pods on a port.
-// No peers at all means anybody.
+// NetworkPolicy allows only the given peers to reach the part's pods on a port. Without
+// peers it allows all.
 func NetworkPolicy(p Part, name string, port int32, peers ...networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   Type("networking.k8s.io/v1", "NetworkPolicy"),
@@ -78,12 +78,12 @@ func NetworkPolicy(p Part, name string, port int32, peers ...networkingv1.Networ
 	}
 }
 
-// FromPart is a peer: the pods of a part.
+// FromPart returns the pods of a part as a peer.
 func FromPart(p Part) networkingv1.NetworkPolicyPeer {
 	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: p.Selector()}}
 }
 
-// FromNamespace is a peer: all pods of the part's own namespace.
+// FromNamespace returns all pods of the policy's namespace as a peer.
 func FromNamespace() networkingv1.NetworkPolicyPeer {
 	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{}}
 }

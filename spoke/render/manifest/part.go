@@ -8,23 +8,23 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// ConfigHashAnnotation is, on a pod template, a hash of the configuration that
-// the pods read when they start: a change rolls them once.
+// ConfigHashAnnotation is an annotation of pod templates with the hash of the
+// configuration that pods read when they start: a change restarts them.
 const ConfigHashAnnotation = "ecommerce.io/config-hash"
 
-// Owner is the object whose children are rendered.
+// Owner is the object that the rendered objects belong to.
 type Owner struct {
 	// Kind is the object's kind in lower case, for example ecommerceapp.
 	Kind      string
 	Name      string
 	Namespace string
 	UID       types.UID
-	// Cluster is the name of the cluster in the fleet; empty outside one.
+	// Cluster is the name of the member in the fleet; empty without a hub.
 	Cluster string
 }
 
-// ChildName returns the name of a child: the owner's name and the suffix, in at
-// most limit characters.
+// ChildName returns the name of a child: the owner's name and the suffix, at most limit
+// characters.
 func (o Owner) ChildName(suffix string, limit int) string {
 	return Name(o.Name, suffix, limit)
 }
@@ -34,14 +34,13 @@ type Part struct {
 	Owner Owner
 	// Component is the value of the component label.
 	Component string
-	// App is what runs, for example postgresql.
+	// App is the name of the software, for example postgresql.
 	App string
-	// Version is the version of what runs; empty when it is not known.
+	// Version is the version of the software; empty if unknown.
 	Version string
 }
 
-// Selector returns the labels that select the pods of the part. They never
-// change, whatever else does.
+// Selector returns the labels that select the pods of the part. They are immutable.
 func (p Part) Selector() map[string]string {
 	return map[string]string{
 		v1.InstanceLabel:  LabelValue(p.Owner.Name),
@@ -84,8 +83,8 @@ func (p Part) Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: p.Owner.Namespace, Name: name, Labels: p.Labels()}
 }
 
-// Spread asks that the part's pods run on different nodes and in different
-// zones where there are such, and anywhere else rather than nowhere.
+// Spread returns constraints that spread the part's pods over nodes and zones if
+// possible.
 func (p Part) Spread() []corev1.TopologySpreadConstraint {
 	over := func(key string) corev1.TopologySpreadConstraint {
 		return corev1.TopologySpreadConstraint{

@@ -5,22 +5,22 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// PodSecurity returns the security of a pod whose processes and files belong to
-// a user and a group of this id.
+// PodSecurity returns the security context of a pod that runs as the user and group with
+// this ID.
 func PodSecurity(id int64) *corev1.PodSecurityContext {
 	return &corev1.PodSecurityContext{
 		RunAsNonRoot: new(true),
 		RunAsUser:    new(id),
 		RunAsGroup:   new(id),
 		FSGroup:      new(id),
-		// Large volumes would otherwise be walked at every start.
+		// Changing the ownership of large volumes at every start would be slow.
 		FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
 		SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
 }
 
-// ContainerSecurity returns the security of a container: no privileges, and no
-// file outside its volumes can be written.
+// ContainerSecurity returns the security context of a container without privileges and
+// with a read-only root file system.
 func ContainerSecurity() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false),
@@ -31,7 +31,7 @@ func ContainerSecurity() *corev1.SecurityContext {
 	}
 }
 
-// Requests returns what a container asks for. Limits are left to the cluster.
+// Requests returns resource requests, without limits.
 func Requests(milliCPU, mebibytes int64) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU:    *resource.NewMilliQuantity(milliCPU, resource.DecimalSI),
@@ -39,7 +39,7 @@ func Requests(milliCPU, mebibytes int64) corev1.ResourceRequirements {
 	}}
 }
 
-// Scratch returns a volume that lives as long as its pod, and where to mount it.
+// Scratch returns an emptyDir volume, and its mount.
 func Scratch(name, path string) (corev1.Volume, corev1.VolumeMount) {
 	return corev1.Volume{
 		Name:         name,
@@ -47,7 +47,7 @@ func Scratch(name, path string) (corev1.Volume, corev1.VolumeMount) {
 	}, corev1.VolumeMount{Name: name, MountPath: path}
 }
 
-// SecretEnv returns an environment variable with the value of a Secret's key.
+// SecretEnv returns an environment variable from a key of a Secret.
 func SecretEnv(name, secret, key string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
 		SecretKeyRef: &corev1.SecretKeySelector{
@@ -57,7 +57,7 @@ func SecretEnv(name, secret, key string) corev1.EnvVar {
 	}}
 }
 
-// FieldEnv returns an environment variable with the value of a pod's field.
+// FieldEnv returns an environment variable from a field of the pod.
 func FieldEnv(name, field string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
 		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: field},
