@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// backupComponent sets the pods of backups apart from those of the database,
-	// which the Services select.
+	// backupComponent is the component of backup pods, so that the Services of the
+	// database do not select them.
 	backupComponent = "database-backup"
 
 	backupsPath = "/backups"
-	// backupSeconds bounds how long a dump may take: less than a day, so that a
-	// hanging one does not keep tomorrow's from starting.
+	// backupSeconds bounds the duration of a dump to less than a day, so that one that
+	// hangs does not block the next.
 	backupSeconds = 20 * 60 * 60
 )
 
@@ -32,7 +32,7 @@ func (r renderer) backupName() string {
 	return r.name("-backup", manifest.MaxName)
 }
 
-// CronJobName returns the name of the CronJob that makes the dumps.
+// CronJobName returns the name of the CronJob that creates the dumps.
 func (s Spec) CronJobName() string {
 	return s.name("-backup", manifest.MaxCronJobName)
 }
@@ -48,9 +48,10 @@ func (r renderer) backup() []component.Object {
 	}
 }
 
-// backupClaim is as large as the database was when it was made: dumps are
-// compressed. It is not changed after that, since a claim that no pod has used
-// yet cannot be, and one whose class does not expand never can.
+// backupClaim returns the claim of the dumps, which is as large as the database was when
+// the claim was created: dumps are compressed. It is not changed afterwards, because an
+// unbound claim cannot be expanded, and one whose class does not allow expansion never
+// can.
 func (r renderer) backupClaim() *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		TypeMeta:   manifest.Type("v1", "PersistentVolumeClaim"),
@@ -71,8 +72,8 @@ func (r renderer) cronJob() *batchv1.CronJob {
 			Schedule:          r.Backup.Schedule,
 			TimeZone:          &timeZone,
 			ConcurrencyPolicy: batchv1.ForbidConcurrent,
-			// A dump that is an hour late is better than none; without a bound
-			// the controller gives up after a hundred missed ones.
+			// A dump that is up to an hour late is still useful; without a bound the
+			// controller gives up after a hundred missed runs.
 			StartingDeadlineSeconds:    new(int64(60 * 60)),
 			SuccessfulJobsHistoryLimit: new(int32(3)),
 			FailedJobsHistoryLimit:     new(int32(3)),
@@ -112,7 +113,7 @@ func (r renderer) backupPod() corev1.PodSpec {
 				corev1.EnvVar{Name: "KEEP_DAYS", Value: strconv.Itoa(int(max(r.Backup.KeepDays, 1)))},
 				corev1.EnvVar{Name: "DB_VERSION", Value: r.Version},
 			),
-			// The manifest of a dump that is complete, else the last that was said.
+			// The message is the manifest of a complete dump, otherwise the last log lines.
 			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			Resources:                manifest.Requests(50, 128),
 			SecurityContext:          manifest.ContainerSecurity(),

@@ -2,26 +2,27 @@ package database
 
 import corev1 "k8s.io/api/core/v1"
 
-// Client is how a pod beside the database reaches it as the application does, and works
-// with its dumps.
+// Client is the configuration of a pod that connects to the database as the application
+// does, and accesses its dumps.
 type Client struct {
-	// Image is the engine's own, which has its client's programs.
+	// Image is the image of the engine, which includes client programs.
 	Image string
-	// Env tells these programs where the database is, and the credentials by reference.
+	// Env configures these programs, with references to the credentials.
 	Env []corev1.EnvVar
-	// Labels, on a pod, have the database's network policy admit it, and no Service of
-	// the application's send it requests.
+	// Labels are pod labels that the database's network policy admits and that no Service
+	// selects.
 	Labels map[string]string
 }
 
-// UserID is the user and group that dumps belong to, and the pods that make them run as.
+// UserID is the user and group ID that owns dumps, and of the pods that create them.
 const UserID = userID
 
-// LoadingTable is the name of the table that is in a MySQL database while a dump is loaded
-// into it, and after that until one is loaded to its end. Such a database is not dumped.
+// LoadingTable is a table that exists in a MySQL database from the start of a load until
+// one completes. Such a database is not dumped.
 const LoadingTable = "shopfleet_loading"
 
-// Client returns how a pod reaches the database. An error names the field that must change.
+// Client returns the configuration of a client pod. An error names the field that must
+// change.
 func (s Spec) Client() (Client, error) {
 	e, err := s.engine()
 	if err != nil {
@@ -31,5 +32,5 @@ func (s Spec) Client() (Client, error) {
 	return Client{Image: e.image, Env: e.clientEnv(r), Labels: r.backupPart().PodLabels()}, nil
 }
 
-// BackupsClaim returns the name of the claim that the CronJob dumps to.
+// BackupsClaim returns the name of the claim that holds the dumps.
 func (s Spec) BackupsClaim() string { return renderer{Spec: s}.backupName() }

@@ -23,55 +23,55 @@ const (
 	DatabaseKey = "database"
 )
 
-// Spec is what a database should be.
+// Spec is the desired state of a database.
 type Spec struct {
 	Owner manifest.Owner
-	// Suffix follows the owner's name in the names of all objects; may be empty.
+	// Suffix is appended to the owner's name in the names of all objects; may be empty.
 	Suffix string
-	// Field is the path of the database in the owner, for messages.
+	// Field is the path of the database in the owner's spec, for messages.
 	Field string
 
 	Engine  v1.Engine
 	Version string
-	// Image is the default of the engine's official image when it is empty.
+	// Image overrides the official image of the engine; may be empty.
 	Image    string
 	Replicas int32
 	Storage  resource.Quantity
-	// StorageClass is the class of the volumes; nil is the cluster's default.
+	// StorageClass is the class of the volumes; nil for the cluster's default.
 	StorageClass *string
 
-	// DatabaseName and Username go into the generated credentials.
+	// DatabaseName and Username are used in the generated credentials.
 	DatabaseName, Username string
-	// CredentialsSecret names a Secret that exists; empty: one is generated.
+	// CredentialsSecret is the name of an existing Secret; if empty, one is generated.
 	CredentialsSecret string
 
 	Backup Backup
-	// NodeAffinity restricts where the pods run; may be nil.
+	// NodeAffinity restricts the nodes of the pods; may be nil.
 	NodeAffinity *corev1.NodeAffinity
-	// ClientComponent is the component of the owner that may connect; empty: any
-	// pod of the namespace may.
+	// ClientComponent is the component of the owner that may connect; if empty, all pods
+	// of the namespace may.
 	ClientComponent string
 }
 
-// Backup is how the database is dumped.
+// Backup configures the dumps of a database.
 type Backup struct {
 	Enabled  bool
 	Schedule string
-	// TimeZone is an IANA name; empty is Etc/UTC.
+	// TimeZone is an IANA name; empty for Etc/UTC.
 	TimeZone string
-	// KeepLast is how many dumps are always kept, KeepDays for how many days
-	// every dump is. At least 1 each.
+	// KeepLast is the minimum number of dumps to keep, KeepDays the number of days for
+	// which every dump is kept. Both are at least 1.
 	KeepLast, KeepDays int32
-	// Suspended tells that no dump begins, whatever the schedule says.
+	// Suspended suspends the schedule.
 	Suspended bool
 }
 
-// Host returns the name of the Service that leads to the primary.
+// Host returns the name of the primary's Service.
 func (s Spec) Host() string {
 	return s.name("-primary", manifest.MaxName)
 }
 
-// Port returns the port that the engine listens on.
+// Port returns the port of the engine.
 func (s Spec) Port() int32 {
 	if s.Engine == v1.EngineMySQL {
 		return 3306
@@ -131,39 +131,39 @@ func (r renderer) objects() []component.Object {
 	return objects
 }
 
-// engine is what differs between the engines.
+// engine is what differs between PostgreSQL and MySQL.
 type engine struct {
 	image string
-	// dataMount is where the volume is mounted.
+	// dataMount is the mount path of the volume.
 	dataMount string
-	// scratch are the folders that the server writes to, beside /tmp.
+	// scratch are the writable directories of the server, in addition to /tmp.
 	scratch []scratch
-	// config is the server's configuration and the scripts of its pods.
+	// config contains the server's configuration and the scripts of its pods.
 	config map[string]string
-	// prefaces go before files of config. They are not in the hash: no server is
-	// restarted for them, and they take effect when a pod is started.
+	// prefaces are prepended to files of config. They are not hashed: they restart no
+	// server, and take effect on the next start.
 	prefaces map[string]string
-	// serve is the command of the server.
+	// serve is the command that starts the server.
 	serve []string
-	// env are the engine's own variables.
+	// env are engine-specific environment variables.
 	env []corev1.EnvVar
-	// systemKeys are the passwords that only the database itself uses.
+	// systemKeys are the keys of passwords that only the database itself uses.
 	systemKeys []string
-	// alive and ready are commands that fail when the server is not.
+	// alive and ready are the commands of the liveness and readiness probes.
 	alive, ready string
-	// stop is the preStop hook; empty: the stop signal is enough.
+	// stop is the command of the preStop hook; may be empty.
 	stop string
-	// mebibytes of memory are asked for.
+	// mebibytes is the memory request.
 	mebibytes int64
-	// dump is the backup script, clientEnv what it and its tools read.
+	// dump is the backup script, and clientEnv the environment of it and its tools.
 	dump      string
 	clientEnv func(r renderer) []corev1.EnvVar
 }
 
-// scratch is a folder that lives as long as its pod.
+// scratch is an emptyDir volume.
 type scratch struct {
 	name, path string
-	// memory is the size of a volume in memory, in MiB; 0 is one on disk.
+	// memory is the size of a volume in memory, in MiB; 0 for a volume on disk.
 	memory int64
 }
 

@@ -1,77 +1,76 @@
-// Package database renders a database: PostgreSQL or MySQL in a StatefulSet that
-// outlives its pods, its nodes and the mistakes of people.
+// Package database renders a database, PostgreSQL or MySQL, in a StatefulSet whose data
+// survives the loss of pods and nodes, and user errors.
 //
 // # What
 //
-// Credentials, generated once; the server's configuration; a headless Service
-// for the pods and a Service that leads to the primary; the StatefulSet; and,
-// where backups are on, a CronJob that dumps to a claim and prunes it.
+// It renders credentials, which are generated once; the server's configuration; a headless
+// Service for the pods and a Service for the primary; the StatefulSet; and, if backups are
+// enabled, a CronJob that writes dumps to a claim and prunes them.
 //
 // The contract with the application: a Secret (Spec.CredentialsSecret, or
-// <base>-credentials) with the keys username, password and database, and the
-// primary at Spec.Host() on Spec.Port(). The user owns the database and is no
-// administrator. The name of the host stays when replicas are added.
+// <base>-credentials) with the keys username, password and database, and the primary at
+// Spec.Host() on Spec.Port(). The user owns the database and is not an administrator. The
+// host name does not change when replicas are added.
 //
-// Pod 0 is the primary. The other pods copy it before their first start and
-// stream from it after that: PostgreSQL by pg_basebackup, MySQL by the clone
-// plugin and GTIDs. They can be read from, under the headless Service.
+// Pod 0 is the primary. The other pods copy its data before their first start and then
+// replicate from it: PostgreSQL with pg_basebackup, MySQL with the clone plugin and GTIDs.
+// Clients can read from them through the headless Service.
 //
-// A data directory is made beside the place where the server looks for it, by
-// an init container, and renamed when it is complete. An interrupted first start
-// therefore begins anew, and what is there is never initialised over. The
-// entrypoint of the image is not used, and no password is on a command line.
+// An init container creates the data directory next to its final path, and renames it when
+// it is complete. An interrupted first start therefore starts over, and existing data is
+// never initialized again. The entrypoint of the image is not used, and no password is on a
+// command line.
 //
-// Quieten is the command that tells a running server that its volume is about to be
-// cut. It is handed to the container by who cuts, so that it works in pods that were
-// made before it was written.
+// Quieten returns the command that quiesces a running server before a volume snapshot. The
+// caller passes it to the container, so that it works in pods that were created by an
+// earlier release.
 //
 // # Not
 //
-// No failover: when the primary's volume is lost, people decide which copy to
-// trust. No upgrade between major versions: PostgreSQL refuses to start on
-// another version's files, which the layout of the volume keeps in one place for
-// all versions. No change of an application's password: the Secret is read when
-// the data directory is made.
+// No failover: if the primary's volume is lost, users decide which replica to trust. No
+// upgrade between major versions: PostgreSQL refuses to start on files of another version,
+// and the layout of the volume keeps the files of all versions in one place. No change of
+// the application's password: the Secret is read when the data directory is created.
 //
 // # Trade-offs
 //
-// Replication is asynchronous, and WAL is kept by size instead of by scheduled times: a
-// replica that was away for too long must be given an empty volume, but it can
-// never fill the primary's. MySQL's replicas encrypt without checking whom they
-// talk to; the network policy decides who may connect.
+// Replication is asynchronous, and WAL is retained by size instead of by replication slots:
+// a replica that was disconnected for too long needs an empty volume, but it can never fill
+// the primary's. MySQL replicas encrypt connections without verifying the server; the
+// network policy determines who may connect.
 //
-// All pods are started at once, and replaced one at a time. Started in order, a
-// StatefulSet waits for a pod that never becomes ready, as one with a bad image,
-// and does not replace it when the spec has been put right. The order that matters,
-// replicas after the primary, is kept by the replicas: they wait for it. One case
-// is left to people: where several pods were made from a bad spec and none ever
-// started, the StatefulSet waits for the replica that it replaced first, and the
-// replica for the primary. Pod 0 must then be deleted by hand.
+// All pods are started in parallel, and replaced one at a time. With ordered start, a
+// StatefulSet waits for a pod that never becomes ready, for example because of a wrong
+// image, and does not replace it after the spec was corrected. The replicas ensure the
+// required order: they wait for the primary. One case needs manual intervention: if several
+// pods were created from a wrong spec and none ever started, the StatefulSet waits for the
+// replica that it replaced first, and that replica for the primary. Pod 0 must then be
+// deleted manually.
 //
-// A text that only starting pods need goes before a file instead of into it: what
-// is in a file is hashed, and a new hash restarts the pods.
+// A text that is only needed by starting pods is added before a configuration file, not to
+// it: the file is hashed, and a new hash restarts the pods.
 //
-// The time to stop is generous, since an interrupted checkpoint is paid for at
-// the next start. PostgreSQL's is a fast shutdown sent by the preStop hook: it
-// works with any image, also with one whose stop signal is SIGTERM, on which
-// PostgreSQL would wait for its clients.
+// The termination grace period is long, because an interrupted checkpoint prolongs the next
+// start. PostgreSQL is stopped by a fast shutdown in the preStop hook, which works with any
+// image, including those with the stop signal SIGTERM, on which PostgreSQL waits for its
+// clients.
 //
-// The liveness probe is satisfied by any answer, also by "starting up": recovery
-// after a crash may take as long as it takes. The readiness probe is not.
+// The liveness probe accepts any response, including "starting up", because crash recovery
+// may take any time. The readiness probe does not.
 //
-// The pods ask for a little memory, so that they are not the first to be killed
-// when a node runs out of it, and have no limit.
+// The pods request little memory, so that they are not the first to be evicted when a node
+// runs out of memory, and have no limit.
 //
-// A dump is of the application's database alone and is made by its user, who can
-// read all of it. Age is read from a dump's name, not from the file's time, which
-// copies do not keep. The newest dump is never pruned, and none is pruned before
-// the next is complete. The claim of the dumps is made once; people make it larger.
+// A dump contains the application's database only, and is made by its user, who can read
+// all of it. The age of a dump is determined from its name, not from the file time, which
+// copies do not preserve. The newest dump is never pruned, and none is pruned before the
+// next one is complete. The claim of the dumps is created once; users may expand it.
 //
-// Beside a dump is its manifest, backup-<stamp>.json, of one line: the file, its size
-// and checksum, engine, version, when the dump began and when it was complete. It gets
-// its name last, and the line is the termination message of the pod, where the hub reads
-// it. Dumps of earlier releases have no manifest, and count all the same: what does not
-// count has a manifest unfinished-<stamp>.json beside it, and is removed after a day.
-// Two dumps at once, by the CronJob and by hand, do not get in each other's way. A MySQL
-// database that is being loaded is not dumped: package jobs leaves a table that tells.
+// Each dump has a manifest, backup-<stamp>.json, of one line: the file, its size and
+// checksum, engine, version, start and completion time. The manifest is renamed last, and
+// the line is the termination message of the pod, where the hub reads it. Dumps of earlier
+// releases have no manifest and are valid. A dump with a manifest unfinished-<stamp>.json is
+// invalid, and is removed after a day. Concurrent dumps, by the CronJob and by hand, do not
+// interfere. A MySQL database into which a dump is being loaded is not dumped: package jobs
+// creates a table that marks it.
 package database

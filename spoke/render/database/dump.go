@@ -1,8 +1,8 @@
 package database
 
-// A dump is partial-* until it is complete and readable, and its manifest unfinished-*
-// until all else is done. A dump beside an unfinished manifest does not count. One with no
-// manifest at all does: it was made by an earlier release, which wrote none.
+// A dump is named partial-* until it is complete and readable, and its manifest
+// unfinished-* until all else is done. A dump with an unfinished manifest is invalid; one
+// without manifest was created by an earlier release, and is valid.
 const (
 	dumpBegin = `# Dumps the database, says so in a manifest, and then prunes old dumps.
 set -eu

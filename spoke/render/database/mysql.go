@@ -51,9 +51,9 @@ func mySQLClient(r renderer) []corev1.EnvVar {
 	}
 }
 
-// mySQLConfig is the server's configuration. A data directory must be empty when
-// it is made, hence one below the mount. The clone plugin is what replicas are
-// made with; the names of the logs must not depend on the pod.
+// mySQLConfig is the server's configuration. The data directory must be empty when it is
+// created, so it is a subdirectory of the mount. Replicas are created with the clone
+// plugin; log names must not depend on the pod.
 const mySQLConfig = `[mysqld]
 datadir=/var/lib/mysql/data
 socket=/var/run/mysqld/mysqld.sock
@@ -71,15 +71,15 @@ plugin-load-add=mysql_clone.so
 loose-mysqlx=OFF
 `
 
-// mySQLTriggers lets the application, which is no administrator, make triggers and
-// functions. The binary log is one of rows, so replicas do not run them.
+// mySQLTriggers allows the application's user, who is not an administrator, to create
+// triggers and functions. The binary log is row-based, so replicas do not execute them.
 const mySQLTriggers = `[mysqld]
 loose-log-bin-trust-function-creators=ON
 
 `
 
-// The client's password is in the environment of the client alone. mysqladmin
-// ping succeeds when the server answers at all.
+// The client's password is only in the environment of the client. mysqladmin ping
+// succeeds if the server responds at all.
 const (
 	mySQLAlive = `mysqladmin --protocol=tcp --host=127.0.0.1 --port=3306 --connect-timeout=4 --user="$APP_USER" --silent ping`
 	mySQLReady = `MYSQL_PWD="$APP_PASSWORD" mysql --protocol=tcp --host=127.0.0.1 --port=3306 --connect-timeout=4 --user="$APP_USER" ` +

@@ -21,8 +21,7 @@ const (
 	rootKey        = "root-password"
 )
 
-// systemVariables maps the keys of the system Secret to the environment
-// variables that carry them.
+// systemVariables maps the keys of the system Secret to environment variables.
 func systemVariables() map[string]string {
 	return map[string]string{
 		replicationKey: "REPLICATION_PASSWORD",
@@ -34,8 +33,8 @@ func (r renderer) systemSecretName() string {
 	return r.name("-system", manifest.MaxName)
 }
 
-// Secrets returns the names of the Secrets without which nobody can work with the data: that
-// of the application, if it was generated, and the administrators'.
+// Secrets returns the names of the Secrets without which the data cannot be used: that of
+// the administrators, and that of the application if it is generated.
 func (s Spec) Secrets() []string {
 	system := renderer{Spec: s}.systemSecretName()
 	if s.CredentialsSecret != "" {
@@ -44,8 +43,8 @@ func (s Spec) Secrets() []string {
 	return []string{s.Credentials(), system}
 }
 
-// credentials are the application's, unless it brings its own, and those that
-// only the database itself uses.
+// credentials returns the application's credentials, unless the user provides them, and
+// those that only the database itself uses.
 func (r renderer) credentials() []component.Object {
 	random := make(map[string]int, len(r.engine.systemKeys))
 	for _, key := range r.engine.systemKeys {
@@ -84,14 +83,14 @@ func (r renderer) config() *corev1.ConfigMap {
 	return manifest.ConfigMap(r.part, r.configName(), files)
 }
 
-// headlessService gives each pod a name.
+// headlessService returns the Service that gives each pod a host name.
 func (r renderer) headlessService() *corev1.Service {
 	s := manifest.Service(r.part, r.name("", manifest.MaxName), corev1.ServicePort{Name: portName, Port: r.Port()})
 	s.Spec.ClusterIP = corev1.ClusterIPNone
 	return s
 }
 
-// primaryService leads to pod 0, the one that can be written to.
+// primaryService returns the Service of pod 0, the primary.
 func (r renderer) primaryService() *corev1.Service {
 	s := manifest.Service(r.part, r.Host(), corev1.ServicePort{Name: portName, Port: r.Port()})
 	s.Spec.Selector[podNameLabel] = r.StatefulSetName() + "-0"
@@ -102,7 +101,7 @@ func (r renderer) disruptionBudget() *policyv1.PodDisruptionBudget {
 	return manifest.DisruptionBudget(r.part, r.name("", manifest.MaxName), intstr.FromInt32(1))
 }
 
-// networkPolicy lets the application, the backup and the database's own pods in.
+// networkPolicy admits the application, backups and the database's own pods.
 func (r renderer) networkPolicy() *networkingv1.NetworkPolicy {
 	name := r.name("", manifest.MaxName)
 	if r.ClientComponent == "" {

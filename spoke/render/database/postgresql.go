@@ -23,7 +23,7 @@ func postgreSQL(s Spec, major int) engine {
 		dataMount: mount,
 		scratch: []scratch{
 			{name: "run", path: "/var/run/postgresql"},
-			// Parallel queries share memory here; a container's own is too small.
+			// Parallel queries use shared memory; the default of a container is too small.
 			{name: "shm", path: "/dev/shm", memory: 256},
 		},
 		config: map[string]string{
@@ -37,7 +37,7 @@ func postgreSQL(s Spec, major int) engine {
 			"-c", "config_file=" + scriptsPath + "/postgresql.conf",
 			"-c", "hba_file=" + scriptsPath + "/pg_hba.conf",
 		},
-		// Below the mount: a volume's root may hold lost+found, and belongs to root.
+		// A subdirectory, because the root of a volume may contain lost+found and belongs to root.
 		env:        []corev1.EnvVar{{Name: "PGDATA", Value: mount + "/pgdata"}},
 		systemKeys: []string{replicationKey},
 		alive:      postgreSQLAlive,
@@ -49,9 +49,9 @@ func postgreSQL(s Spec, major int) engine {
 	}
 }
 
-// postgreSQLMount returns where the official image of a version wants its volume.
-// Mounted elsewhere, an anonymous volume of the image would hide ours. PGDATA is
-// the same folder of the volume for all versions.
+// postgreSQLMount returns the mount path that the official image of a version expects.
+// With another one, an anonymous volume of the image would hide it. PGDATA is the same
+// directory of the volume for all versions.
 func postgreSQLMount(major int) string {
 	if major >= 18 {
 		return "/var/lib/postgresql"
@@ -69,8 +69,8 @@ func postgreSQLClient(r renderer) []corev1.EnvVar {
 	}
 }
 
-// postgreSQLConfig returns the server's configuration. WAL takes at most a fifth
-// of the volume, and 2 GiB.
+// postgreSQLConfig returns the server's configuration. WAL takes at most a fifth of the
+// volume, and at most 2 GiB.
 func postgreSQLConfig(s Spec, major int) string {
 	wal := min(max(s.Storage.Value()>>20/10, 80), 1024)
 	keep := fmt.Sprintf("wal_keep_size = %dMB", wal)
@@ -94,8 +94,8 @@ timezone = 'UTC'
 `, wal, keep)
 }
 
-// postgreSQLAccess is who may connect, and how. It keeps the administrator to the
-// pod itself: the socket is reachable from nowhere else.
+// postgreSQLAccess returns pg_hba.conf. Administrators can only connect through the
+// socket within the pod.
 func postgreSQLAccess() string {
 	const anyone = "all"
 	rules := [][]string{

@@ -8,17 +8,17 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Quiet is the line that the command of Quieten prints when the server was told.
+// Quiet is the line that the command of Quieten prints when the database is quiesced.
 const Quiet = "shopfleet: the database is quiet"
 
-// Quieten returns the command that tells the server in a container of a primary that its
-// volume is about to be cut. It prints Quiet, and goes on until its input ends if it
-// holds something, for at most the limit in whole seconds, of which there is at least one.
-// It fails without that line, and says why on the standard error.
+// Quieten returns the command that quiesces the server in the primary's container before
+// a volume snapshot. The command prints Quiet, and, if it holds a lock, runs until its
+// input ends, at most for limit, in whole seconds, at least one. If it fails, it does not
+// print that line, and writes the reason to standard error.
 //
-// It needs nothing but what the container has had since the first release: no file, no
-// further privilege, no restart. What it is told about the database comes from the
-// container's environment.
+// It requires nothing but what containers of all releases have: no additional file or
+// privilege, and no restart. It reads the database's configuration from the environment
+// of the container.
 func Quieten(engine v1.Engine, limit time.Duration) ([]string, error) {
 	script := ""
 	switch engine {
@@ -34,7 +34,7 @@ func Quieten(engine v1.Engine, limit time.Duration) ([]string, error) {
 }
 
 const (
-	// A checkpoint holds nothing: the server goes on writing at once.
+	// A checkpoint holds no lock: the server keeps writing.
 	postgreSQLQuieten = `# Has the server write down what it has in memory; $1 are seconds.
 set -eu
 timeout "$1" psql --no-psqlrc --no-password --quiet --set=ON_ERROR_STOP=1 \
@@ -42,9 +42,9 @@ timeout "$1" psql --no-psqlrc --no-password --quiet --set=ON_ERROR_STOP=1 \
 echo '` + Quiet + `'
 `
 
-	// FLUSH TABLES WITH READ LOCK would need a privilege that the application's user
-	// lacks, and the password of root is not in the container. LOCK TABLES needs none,
-	// and on giving up leaves no table that others wait for, as FLUSH TABLES does.
+	// FLUSH TABLES WITH READ LOCK requires a privilege that the application's user lacks,
+	// and the root password is not in the container. LOCK TABLES requires none and, unlike
+	// FLUSH TABLES, leaves no table blocked when it gives up.
 	mySQLQuieten = `# Keeps those who write to the application's tables waiting, until the input ends or for
 # $1 seconds. Those who read do not wait.
 set -eu

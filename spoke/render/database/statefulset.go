@@ -11,22 +11,22 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
-// Container is the name of the container that the server runs in.
+// Container is the name of the server's container.
 const Container = "database"
 
 const (
 	// userID is the user and group of the official images of both engines.
 	userID = 999
-	// stopSeconds is how long a server may take to write everything down.
+	// stopSeconds is the termination grace period of a server.
 	stopSeconds = 180
 
 	dataVolume = "data"
-	// scriptsPath is where the ConfigMap is mounted.
+	// scriptsPath is the mount path of the ConfigMap.
 	scriptsPath = "/etc/shopfleet"
 
-	// endsAtSignal begins scripts that are the first process of a container, which
-	// ends at a signal only if it says so. A pod that waits would take stopSeconds.
-	// The signal is the image's to choose; that of PostgreSQL's is SIGINT.
+	// endsAtSignal is prepended to scripts that run as process 1, which ignores signals by
+	// default: a waiting pod would take stopSeconds to end. The image defines the stop
+	// signal; that of PostgreSQL is SIGINT.
 	endsAtSignal = "trap 'exit 143' INT TERM\n\n"
 )
 
@@ -35,13 +35,13 @@ func (s Spec) StatefulSetName() string {
 	return s.name("", manifest.MaxStatefulSetName)
 }
 
-// PrimaryPod returns the name of the pod that is the primary.
+// PrimaryPod returns the name of the primary's pod.
 func (s Spec) PrimaryPod() string {
 	return s.StatefulSetName() + "-0"
 }
 
-// PrimaryClaim returns the name of the claim that the primary's data is in: all of the
-// database, since the other pods copy it.
+// PrimaryClaim returns the name of the claim of the primary, which holds the complete
+// database.
 func (s Spec) PrimaryClaim() string {
 	return dataVolume + "-" + s.PrimaryPod()
 }
@@ -67,7 +67,7 @@ func (r renderer) statefulSet() *appsv1.StatefulSet {
 	}
 }
 
-// claimTemplate bears only labels that never change, since it cannot.
+// claimTemplate has immutable labels only, because claim templates are immutable.
 func (r renderer) claimTemplate() corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{
 		TypeMeta:   manifest.Type("v1", "PersistentVolumeClaim"),
@@ -133,7 +133,7 @@ func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {
 		Resources:       manifest.Requests(100, r.engine.mebibytes),
 		SecurityContext: manifest.ContainerSecurity(),
 		VolumeMounts:    mounts,
-		// Half an hour for the recovery after a crash.
+		// Crash recovery may take half an hour.
 		StartupProbe:   probe(r.engine.alive, 5, 360),
 		LivenessProbe:  probe(r.engine.alive, 10, 6),
 		ReadinessProbe: probe(r.engine.ready, 5, 3),
@@ -144,7 +144,7 @@ func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {
 	return c
 }
 
-// env are the variables of the server and of its preparation.
+// env returns the environment of the server and of its init container.
 func (r renderer) env() []corev1.EnvVar {
 	return slices.Concat([]corev1.EnvVar{
 		manifest.FieldEnv("POD_NAME", "metadata.name"),
@@ -155,7 +155,7 @@ func (r renderer) env() []corev1.EnvVar {
 	}, r.engine.env)
 }
 
-// systemEnv are the passwords that only the preparation of a pod needs.
+// systemEnv returns the passwords that only the init container needs.
 func (r renderer) systemEnv() []corev1.EnvVar {
 	env := make([]corev1.EnvVar, 0, len(r.engine.systemKeys))
 	for _, key := range r.engine.systemKeys {

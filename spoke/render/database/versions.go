@@ -2,12 +2,12 @@ package database
 
 import "strings"
 
-// SameFiles tells whether a server of one version reads the files of another without an
-// upgrade: those of one major version do.
+// SameFiles reports whether servers of two versions can read each other's files without
+// an upgrade: those of one major version can.
 func SameFiles(a, b string) bool { return major(a) == major(b) }
 
-// major is the part of a version that files depend on: the first number, and of
-// versions below 10, as those of MySQL, the first two.
+// major returns the part of a version that the file format depends on: the first number,
+// or for versions below 10, such as those of MySQL, the first two.
 func major(version string) string {
 	first, rest, _ := strings.Cut(version, ".")
 	if len(first) > 1 {

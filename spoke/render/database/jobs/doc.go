@@ -1,38 +1,40 @@
-// Package jobs renders the Jobs that move dumps to and from a bucket, and load them.
+// Package jobs renders the Jobs that transfer dumps to and from a bucket, and load them.
 //
 // # What
 //
-// Send: a Job that sends a dump from the claim that it was made on. Load: a Job that loads
-// one into a database, from that claim or from one that it is fetched to first. Claim: the
-// claim for that. All are restricted pods that run once, as the user that dumps belong to;
-// who makes them counts the attempts, under other names.
+// Send returns a Job that uploads a dump from its claim. Load returns a Job that loads a
+// dump into a database, from that claim or from one to which it is downloaded first; Claim
+// returns the claim for that. All pods are restricted and run once, as the user that owns
+// the dumps; the caller counts the attempts, under different names.
 //
-// Load looks at the file before it touches the database, and refuses a database that holds
-// anything of the application's, unless it may replace it. What administrators made counts
-// as nothing: the members of extensions. It is done when the Job is complete.
+// Load verifies the file before it changes the database. It rejects a database that
+// contains objects of the application, unless it may replace them. Objects of
+// administrators, such as members of extensions, do not count. The load is done when the
+// Job is complete.
 //
-// PostgreSQL is loaded in one transaction: what fails leaves what was there. What is
-// replaced is dropped in it too: everything that the application's user owns, by DROP OWNED,
-// and so also what came after the dump. MySQL has no such transactions. There a table,
-// shopfleet_loading, tells that what is there is half of a certain dump: a load of the same
-// dump clears it and begins anew, another is refused.
+// A PostgreSQL dump is loaded in one transaction: a failure leaves the previous content.
+// Previous content is dropped in the same transaction, with DROP OWNED, which drops
+// everything that the application's user owns, including what was created after the dump.
+// MySQL cannot do that in a transaction. Instead, the table shopfleet_loading marks a
+// partially loaded database: another load of the same dump drops the content and starts
+// over, and a load of another dump is rejected.
 //
 // # Not
 //
-// No orders are made here, and no Job is written. Nobody stops the application while a dump
-// is loaded: package render does, for a copy with the annotation.
+// The package creates no orders and writes no Jobs. It does not stop the application during
+// a load: package render does, for a copy with the annotation.
 //
 // # Trade-offs
 //
-//   - Owners and privileges of the dump are left out: all is the application's. DROP OWNED
-//     also takes privileges from the application's user that somebody granted to it by hand,
-//     on an object of the database, and extensions that it made itself, which the dump makes
-//     again. Extensions and tables of others stay; one that is in the way fails the load.
-//   - To replace, psql reads what pg_restore writes, as only so both share a transaction. A
-//     load into an empty database needs no client between them.
-//   - MySQL's views, triggers, routines and events keep their definer: a dump with some
-//     loads under the user name that it was made under.
-//   - A pod that is lost between the end of a load and its own leaves a database that is
-//     loaded and a Job that failed: the next attempt finds it not empty.
-//   - The script is in the command: it is no secret, and a Job brings no ConfigMap along.
+//   - Owners and privileges of the dump are ignored: the application's user owns
+//     everything. DROP OWNED also revokes privileges that were granted to that user
+//     manually, and drops its extensions, which the dump creates again. Extensions and
+//     tables of others are kept; if one conflicts, the load fails.
+//   - To replace content, psql executes the output of pg_restore, because only so both
+//     share a transaction. A load into an empty database uses pg_restore directly.
+//   - MySQL views, triggers, routines and events keep their definer: a dump that contains
+//     some must be loaded under the same user name.
+//   - If a pod is lost between the end of a load and its own, the database is loaded and the
+//     Job has failed: the next attempt finds that the database is not empty.
+//   - The script is part of the command: it contains no secrets, and needs no ConfigMap.
 package jobs

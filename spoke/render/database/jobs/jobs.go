@@ -13,34 +13,35 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// The containers of the pods, in whose statuses it is told how a Job ended.
+// Names of the containers, whose statuses report the result of a Job.
 const (
 	// SendContainer is the container of Send, FetchContainer the init container of Load.
-	// Both end with a status of package order, and their message is a line for people.
+	// Both exit with a status of package order, and their termination message is a line
+	// for users.
 	SendContainer  = "send"
 	FetchContainer = "fetch"
-	// LoadContainer is the container of Load. It ends with 0 or with one of the statuses
-	// below, or with another where the client or the server failed, and is then worth
-	// another attempt.
+	// LoadContainer is the container of Load. It exits with 0, with one of the statuses
+	// below, or with another one if the client or server failed and the load may be
+	// retried.
 	LoadContainer = "load"
 )
 
-// How the load container ends when another attempt would end in the same way.
+// Exit statuses of the load container for which a retry cannot succeed.
 const (
-	// ExitNotEmpty means that the database holds something and nobody allowed to replace it.
+	// ExitNotEmpty means that the database is not empty and must not be replaced.
 	ExitNotEmpty = 10
-	// ExitChecksum means that the file is not the dump that was asked for.
+	// ExitChecksum means that the file is not the expected dump.
 	ExitChecksum = 11
-	// ExitMissing means that there is no such file on the claim.
+	// ExitMissing means that the file does not exist on the claim.
 	ExitMissing = 12
 )
 
 const (
-	// sendSeconds is the life of an order and some time to start.
+	// sendSeconds is the lifetime of an order plus some time to start.
 	sendSeconds = 75 * 60
-	// loadSeconds bounds how long a load may take, with the fetch and the wait for a node.
+	// loadSeconds bounds the duration of a load, including the download and scheduling.
 	loadSeconds = 20 * 60 * 60
-	// keptSeconds is for how long a Job that ended stays, for people and for who counts.
+	// keptSeconds is how long a finished Job is kept.
 	keptSeconds = 60 * 60
 
 	backupsPath = "/backups"
@@ -50,15 +51,15 @@ const (
 	orderVolume   = "order"
 )
 
-// Job is what every Job here has.
+// Job contains what all Jobs have in common.
 type Job struct {
-	// Namespace and Name are the Job's, and those of the Secret that goes with it. The
-	// name has at most 63 characters.
+	// Namespace and Name are those of the Job and of its Secret. The name has at most 63
+	// characters.
 	Namespace, Name string
-	// Labels are those of the Job, of its pods and of its Secret, Annotations those of the
-	// Job and of the Secret. May be nil.
+	// Labels are set on the Job, its pods and its Secret, Annotations on the Job and the
+	// Secret. May be nil.
 	Labels, Annotations map[string]string
-	// Owners are those of the Job and of the Secret. May be nil.
+	// Owners are the owner references of the Job and the Secret. May be nil.
 	Owners []metav1.OwnerReference
 }
 
@@ -69,7 +70,8 @@ func (j Job) meta(labels map[string]string) metav1.ObjectMeta {
 	}
 }
 
-// labels returns the caller's, over which go those that decide who a pod may talk to.
+// labels returns the caller's labels, overridden by those that network policies depend
+// on.
 func (j Job) labels(ours map[string]string) map[string]string {
 	labels := maps.Clone(j.Labels)
 	if labels == nil {
@@ -79,7 +81,8 @@ func (j Job) labels(ours map[string]string) map[string]string {
 	return labels
 }
 
-// job returns a Job of one pod, which is made once: who made the Job counts the attempts.
+// job returns a Job that creates one pod and does not retry: the caller counts the
+// attempts.
 func (j Job) job(labels map[string]string, seconds int64, pod corev1.PodSpec) *batchv1.Job {
 	pod.RestartPolicy = corev1.RestartPolicyNever
 	pod.AutomountServiceAccountToken = new(false)
@@ -100,7 +103,7 @@ func (j Job) job(labels map[string]string, seconds int64, pod corev1.PodSpec) *b
 	}
 }
 
-// secret holds an order. It is never changed: another attempt has another name.
+// secret returns the immutable Secret with an order. Another attempt uses another name.
 func (j Job) secret(labels map[string]string, text []byte, direction order.Direction) (*corev1.Secret, error) {
 	o, err := order.Read(text)
 	if err != nil {
@@ -128,7 +131,7 @@ func (j Job) check(claim string) error {
 	return nil
 }
 
-// transfer returns the container that carries out the order.
+// transfer returns the container that executes the order.
 func transfer(name, image string, readOnly bool) corev1.Container {
 	return corev1.Container{
 		Name:                     name,

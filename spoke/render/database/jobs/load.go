@@ -16,40 +16,41 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// errDump means that a dump is not named as one, or that its size or checksum cannot be.
+// errDump means that the name, size or checksum of a dump is invalid.
 var errDump = errors.New("no file name, size above 0 and checksum of 64 hexadecimal digits")
 
-// LoadSpec is a dump that is to be loaded into a database.
+// LoadSpec describes a dump to load into a database.
 type LoadSpec struct {
 	Job
-	// Database is what is loaded into. It must run.
+	// Database is the target. It must be running.
 	Database database.Spec
-	// File is the name of the dump on the claim, SHA256 its checksum in hexadecimal digits.
+	// File is the name of the dump on the claim, SHA256 its checksum in hexadecimal.
 	File, SHA256 string
 	// Bytes is its size.
 	Bytes int64
-	// Claim is the name of the claim that the dump is on, or is fetched to, in the
-	// namespace of the Job, which is the database's, too.
+	// Claim is the name of the claim that holds the dump, or to which it is downloaded, in
+	// the namespace of the Job and the database.
 	Claim string
-	// Overwrite allows to replace what the database has.
+	// Overwrite allows the load to replace existing content.
 	Overwrite bool
-	// Fetch brings the dump to the claim before it is loaded; nil: it is there.
+	// Fetch downloads the dump to the claim first; nil if it exists there.
 	Fetch *Fetch
 }
 
-// Fetch is a dump that is to be brought from a bucket.
+// Fetch describes a dump to download from a bucket.
 type Fetch struct {
-	// Image is that of the spoke.
+	// Image is the image of the spoke.
 	Image string
-	// Order is an order.Order as it is delivered, with the direction order.Fetch.
+	// Order is an encoded order.Order with the direction order.Fetch.
 	Order []byte
 }
 
 // Load returns a Job that loads a dump into a database, and the Secret with the order of
-// the fetch, which has the same name and must be there first; nil without a fetch.
+// the download, which has the same name and must be created first; nil without a
+// download.
 //
-// An error means that the arguments are no such thing, or names the field of the
-// database's spec that must change; it repeats nothing of the order.
+// An error means that the arguments are invalid, or names the field of the database's
+// spec that must change. It contains nothing of the order.
 func Load(l LoadSpec) (*batchv1.Job, *corev1.Secret, error) {
 	if err := l.checkLoad(); err != nil {
 		return nil, nil, err
@@ -114,17 +115,17 @@ func script(engine v1.Engine) string {
 	return postgreSQLLoad
 }
 
-// ClaimSpec is a claim that a dump is fetched to.
+// ClaimSpec describes a claim to which a dump is downloaded.
 type ClaimSpec struct {
-	// Job names it, and gives it labels, annotations and owners.
+	// Job provides name, labels, annotations and owners.
 	Job
 	// Bytes is the size of the dump.
 	Bytes int64
-	// StorageClass is the class of the volume; nil is the cluster's default.
+	// StorageClass is the class of the volume; nil for the cluster's default.
 	StorageClass *string
 }
 
-// Claim returns a claim that a dump of this size fits, with room for the file system.
+// Claim returns a claim that is large enough for a dump of this size and the file system.
 func Claim(c ClaimSpec) *corev1.PersistentVolumeClaim {
 	const mebibyte = 1 << 20
 	bytes := c.Bytes + c.Bytes/10 + 64*mebibyte

@@ -2,8 +2,8 @@ package jobs
 
 import "github.com/shopfleet/shopfleet/spoke/render/database"
 
-// begin looks whether the file is the dump that was asked for, and says how to wait. The
-// statuses are those of ExitNotEmpty and its neighbours.
+// begin verifies the file and defines how to wait. The exit statuses are ExitNotEmpty,
+// ExitChecksum and ExitMissing.
 const begin = `# Loads the dump $DUMP, of $DUMP_BYTES bytes and with the checksum $DUMP_SHA256. What the
 # database has is replaced if $OVERWRITE is true.
 set -eu
@@ -41,7 +41,7 @@ refuse_unless_empty() {
 }
 `
 
-// postgreSQLLoad loads in one transaction, with what is dropped before in it.
+// postgreSQLLoad drops existing content and loads the dump in one transaction.
 //
 // Comments on extensions are left out, since an extension that an administrator made is not
 // the application's to comment on.
@@ -95,9 +95,9 @@ pg_restore "$@" --no-password --dbname="dbname='$(printf '%s' "$PGDATABASE" | se
 echo "${DUMP##*/} is loaded"
 `
 
-// mySQLLoad cannot load in one transaction: the server ends one at each table that is made.
-// A table beside those of the dump tells, by its comment, whose half loaded tables they are.
-// It is made first and dropped last.
+// mySQLLoad cannot load in one transaction, because the server commits at each CREATE
+// TABLE. A table whose comment identifies the dump marks a partially loaded database. It
+// is created first and dropped last.
 const mySQLLoad = begin + `
 # client keeps to SQL: a line of the dump is no command for it.
 client() {

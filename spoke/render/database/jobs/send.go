@@ -12,31 +12,31 @@ import (
 )
 
 var (
-	errName      = errors.New("a Job has a namespace, and a name of 1 to 63 characters")
-	errClaim     = errors.New("the claim has no name")
-	errImage     = errors.New("the image has no name")
+	errName      = errors.New("a Job requires a namespace, and a name of 1 to 63 characters")
+	errClaim     = errors.New("the name of the claim is empty")
+	errImage     = errors.New("the image is empty")
 	errDirection = errors.New("its direction is not")
 )
 
-// sendComponent sets the pods of Send apart: no Service selects them, and no network
-// policy of an application's lets them in.
+// sendComponent is the component of the pods of Send, so that no Service selects them,
+// and no network policy of an application admits them.
 const sendComponent = "dump-transfer"
 
-// SendSpec is a dump that is to be sent to a bucket.
+// SendSpec describes a dump to upload to a bucket.
 type SendSpec struct {
 	Job
-	// Image is that of the spoke.
+	// Image is the image of the spoke.
 	Image string
-	// Order is an order.Order as it is delivered, with the direction order.Send.
+	// Order is an encoded order.Order with the direction order.Send.
 	Order []byte
-	// Claim is the name of the claim that the dump is on, in the namespace of the Job.
+	// Claim is the name of the claim that holds the dump, in the namespace of the Job.
 	Claim string
 }
 
-// Send returns a Job that sends a dump to a bucket, and the Secret with its order, which
-// has the same name and must be there first. The claim is only read.
+// Send returns a Job that uploads a dump to a bucket, and the Secret with its order,
+// which has the same name and must be created first. The claim is mounted read-only.
 //
-// An error means that the arguments are no such thing; it repeats nothing of the order.
+// An error means that the arguments are invalid. It contains nothing of the order.
 func Send(s SendSpec) (*batchv1.Job, *corev1.Secret, error) {
 	if err := s.check(s.Claim); err != nil {
 		return nil, nil, err
