@@ -48,8 +48,8 @@ func Compute(in Input) v1.EcommerceAppStatus {
 	return *next
 }
 
-// setBackups takes over the report of the backup scheduler. An application that is being
-// deleted keeps what is stored.
+// setBackups copies the report of the backup scheduler. It does nothing without a report
+// and for an application that is being deleted.
 func setBackups(in Input, next *v1.EcommerceAppStatus) {
 	if in.Backups == nil || in.Deleting {
 		return

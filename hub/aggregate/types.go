@@ -45,8 +45,8 @@ type Input struct {
 	// previous status name and that are missing here count as detached.
 	Clusters []Cluster
 
-	// Backups is the last report of the backup scheduler; nil if there is none yet, which
-	// leaves what is stored.
+	// Backups is the last report of the backup scheduler. If nil, the stored status is
+	// kept.
 	Backups *BackupReport
 
 	// Previous is the status as it is stored.
@@ -55,14 +55,14 @@ type Input struct {
 	Now metav1.Time
 }
 
-// BackupReport is what the backup scheduler says about an application.
+// BackupReport is the backup scheduler's part of the status of an application.
 type BackupReport struct {
 	// App is the UID of the application.
 	App types.UID
-	// Condition is BackupReady without its times; nil where backups are off.
+	// Condition is BackupReady without timestamps; nil if backups are disabled.
 	Condition *metav1.Condition
-	// Clusters replace status.backups, unless KeepClusters is set: a schedule that cannot
-	// be parsed says nothing about them.
+	// Clusters replaces status.backups, unless KeepClusters is set because the schedule is
+	// invalid.
 	Clusters     []v1.ClusterBackups
 	KeepClusters bool
 }

@@ -51,7 +51,7 @@ type Options struct {
 	// ManagedByMode returns whether the hub or an agent reconciles the copies of an
 	// engaged member. By default the hub does.
 	ManagedByMode func(cluster string) v1.ManagedByMode
-	// Waits changes how long the controller waits; the default leaves it as it is.
+	// Waits overrides delays, for tests. By default the constants of this package apply.
 	Waits queues.Waits
 }
 
@@ -70,14 +70,16 @@ func (o *Options) applyDefaults() {
 	}
 }
 
-// Controller decides about applications and dispatches their copies to the members.
+// Controller places applications and dispatches their copies to the members. It is safe
+// for concurrent use.
 type Controller struct {
 	options    Options
 	dispatcher *dispatch.Dispatcher
 	backups    *backupReports
 }
 
-// New returns a controller that is not set up. Its hub reads applications from a cache.
+// New returns a controller that reads applications from hub, a cache. Call Setup to add
+// it to a manager.
 func New(hub client.Reader, o Options) *Controller {
 	o.applyDefaults()
 	return &Controller{options: o, backups: newBackupReports(), dispatcher: dispatch.New(hub, dispatch.Options{
@@ -86,9 +88,8 @@ func New(hub client.Reader, o Options) *Controller {
 	})}
 }
 
-// Dispatcher returns what writes copies in the members. It must be engaged with each
-// member that is connected, which adding it to a multicluster manager does; Setup may
-// come later.
+// Dispatcher returns the dispatcher, which writes copies to the members. Add it to a
+// multicluster manager before the members are engaged; Setup may be called later.
 func (c *Controller) Dispatcher() *dispatch.Dispatcher { return c.dispatcher }
 
 // Setup adds the reconciler of applications to a manager. The API server must serve

@@ -50,12 +50,12 @@ type Options struct {
 	// Skew returns how far the clock of a CloudAccount's provider is ahead of the hub's,
 	// if known. Required.
 	Skew func(account string) (ahead time.Duration, known bool)
-	// Report hands over what the status of an application says about its backups to the
-	// controller that writes it, and returns the report before, if there was one. Required.
+	// Report passes the backup status of an application to the controller that writes it,
+	// and returns the previous report, if any. Required.
 	Report func(app client.ObjectKey, next aggregate.BackupReport) (last aggregate.BackupReport, known bool)
 	// Clock is the real clock by default.
 	Clock clock.PassiveClock
-	// Waits changes how long the controller waits; the default leaves it as it is.
+	// Waits overrides delays, for tests. By default the constants of this package apply.
 	Waits queues.Waits
 }
 
@@ -295,7 +295,7 @@ func (r *Reconciler) mark(ctx context.Context, b *v1.Backup, deletion v1.Deletio
 	return nil
 }
 
-// report hands over the condition and the backups of each cluster, and records an event
+// report passes on the condition and the backups of each cluster, and records an event
 // when the condition becomes False or its reason changes.
 func (r *Reconciler) report(app *v1.EcommerceApp, plan Plan) {
 	c := plan.Condition
@@ -313,7 +313,7 @@ func (r *Reconciler) report(app *v1.EcommerceApp, plan Plan) {
 	}
 }
 
-// clear reports that backups are off.
+// clear reports that backups are disabled.
 func (r *Reconciler) clear(app *v1.EcommerceApp) {
 	r.options.Report(client.ObjectKeyFromObject(app), aggregate.BackupReport{App: app.UID})
 }
