@@ -29,6 +29,11 @@ var errUnbound = errors.New("the claim is not bound to a volume")
 // begin writes down what the backup is of, once. Later changes of the application or
 // the member do not matter to it any more.
 func (w *work) begin(ctx context.Context) (stepresult.Result, error) {
+	v, err := w.recordSource(ctx)
+	return w.untilTaken(v), err
+}
+
+func (w *work) recordSource(ctx context.Context) (stepresult.Result, error) {
 	s := &w.backup.Status
 	if s.StartTime != nil {
 		return stepresult.Result{}, nil
@@ -83,7 +88,11 @@ func allowed(b *v1.Backup, app *v1.EcommerceApp, member *v1.MemberCluster) stepr
 }
 
 // findVolumes finds the volumes to snapshot, once, and names their snapshots.
-func (w *work) findVolumes(ctx context.Context) stepresult.Result {
+func (w *work) findVolumes(ctx context.Context) (stepresult.Result, error) {
+	return w.untilTaken(w.nameSnapshots(ctx)), nil
+}
+
+func (w *work) nameSnapshots(ctx context.Context) stepresult.Result {
 	s := &w.backup.Status
 	if len(s.Snapshots) > 0 {
 		return stepresult.Result{}

@@ -40,19 +40,21 @@ func dumped(b *v1.Backup) bool {
 	return b.Status.Dump != nil && b.Status.Dump.File != "" && b.Status.SnapshotTime != nil
 }
 
-// dump has the dump made in the member and sent to the bucket, if there is one, and looks
-// how far it is.
-func (w *work) dump(ctx context.Context) (stepresult.Result, error) {
-	if !dumped(w.backup) {
-		v := w.runDump(ctx)
-		if w.backup.Status.Dump == nil {
-			return w.untilTaken(v), nil
-		}
-		if v.Stops() {
-			return w.untilReady(v), nil
-		}
+// makeDump has the dump made in the member.
+func (w *work) makeDump(ctx context.Context) (stepresult.Result, error) {
+	if dumped(w.backup) {
+		return stepresult.Result{}, nil
 	}
-	v, err := w.sendDump(ctx)
+	v := w.runDump(ctx)
+	if w.backup.Status.Dump == nil {
+		return w.untilTaken(v), nil
+	}
+	return w.untilReady(v), nil
+}
+
+// sendDump has the dump sent to the bucket, if there is one.
+func (w *work) sendDump(ctx context.Context) (stepresult.Result, error) {
+	v, err := w.send(ctx)
 	return w.untilReady(v), err
 }
 
@@ -66,9 +68,9 @@ func (w *work) runDump(ctx context.Context) stepresult.Result {
 	return logical.Run{Backup: w.backup, Reader: in.GetAPIReader(), Writer: in.GetClient(), Now: w.now}.Advance(ctx)
 }
 
-// sendDump sends a dump that is complete to the bucket of the member's account. Once that
-// has begun, later changes of the member do not matter to it any more.
-func (w *work) sendDump(ctx context.Context) (stepresult.Result, error) {
+// send sends a dump that is complete to the bucket of the member's account. Once that has
+// begun, later changes of the member do not matter to it any more.
+func (w *work) send(ctx context.Context) (stepresult.Result, error) {
 	s := &w.backup.Status
 	account := s.Account
 	if s.Dump.Object == nil {

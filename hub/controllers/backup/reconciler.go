@@ -16,7 +16,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 )
 
@@ -101,27 +100,6 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 // Done reports whether nothing more is done for a Backup, good or not.
 func Done(b *v1.Backup) bool {
 	return b.Status.Phase == v1.BackupCompleted || b.Status.Phase == v1.BackupFailed
-}
-
-// advance does what can be done now, in order. An error is one of the hub's API server.
-func (w *work) advance(ctx context.Context) (stepresult.Result, error) {
-	if v, err := w.begin(ctx); v.Stops() || err != nil {
-		return w.untilTaken(v), err
-	}
-	if w.backup.Spec.Method == v1.BackupDump {
-		return w.dump(ctx)
-	}
-	if v := w.findVolumes(ctx); v.Stops() {
-		return w.untilTaken(v), nil
-	}
-	v, err := w.takeSnapshots(ctx)
-	if err != nil {
-		return stepresult.Result{}, err
-	}
-	if v.Stops() || !w.allReady() {
-		return v, nil
-	}
-	return w.copy(ctx)
 }
 
 func (w *work) ensureFinalizer(ctx context.Context) error {

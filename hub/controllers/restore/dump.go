@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
-// dumpTimeout bounds what one pass does about a dump: it asks member, bucket and hub.
+// dumpTimeout bounds what one step does about a dump: it asks member, bucket and hub.
 const dumpTimeout = time.Minute
 
 // isDump reports whether a dump is restored, and no snapshot.
@@ -26,30 +26,37 @@ func (w *work) loading() bool {
 	return w.restore.Status.Dump != nil && w.restore.Status.Dump.Started
 }
 
-// advanceDump does what can be done now about a dump.
-func (w *work) advanceDump(ctx context.Context) (stepresult.Result, error) {
-	if v := w.lookAround(ctx); v.Stops() {
+// loadDump loads a dump into the application's database.
+func (w *work) loadDump(ctx context.Context) (stepresult.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
+	defer cancel()
+	return w.shop().Advance(ctx)
+}
+
+// chooseDump chooses where a dump is read from that is verified, and stores it, once.
+func (w *work) chooseDump(ctx context.Context) (stepresult.Result, error) {
+	if w.restore.Status.Dump != nil {
+		return stepresult.Result{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
+	defer cancel()
+	if v := w.verificationRun().Choose(ctx); v.Stops() {
 		return v, nil
 	}
-	short, cancel := context.WithTimeout(ctx, dumpTimeout)
+	return stepresult.Result{}, w.save(ctx)
+}
+
+// loadVerification loads a dump into a database that it is verified with.
+func (w *work) loadVerification(ctx context.Context) (stepresult.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
 	defer cancel()
-	if !w.restore.Spec.Verify {
-		return w.shop().Advance(short)
-	}
+	return w.verificationRun().Load(ctx)
+}
+
+func (w *work) verificationRun() logical.Run {
 	run := w.run()
 	run.Into, run.Ready = w.verification().Spec(), w.startVerification
-	if w.restore.Status.Dump == nil {
-		if v := run.Choose(short); v.Stops() {
-			return v, nil
-		}
-		if err := w.save(ctx); err != nil {
-			return stepresult.Result{}, err
-		}
-	}
-	if v, err := run.Load(short); v.Stops() || err != nil {
-		return v, err
-	}
-	return w.prove(ctx), nil
+	return run
 }
 
 // run is what is the same for the application's database and for one to verify with.

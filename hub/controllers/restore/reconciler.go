@@ -161,26 +161,6 @@ func done(r *v1.Restore) bool {
 	return r.Status.Phase == v1.RestoreCompleted || r.Status.Phase == v1.RestoreFailed
 }
 
-// advance does what can be done now, in order.
-func (w *work) advance(ctx context.Context) (stepresult.Result, error) {
-	if v, err := w.find(ctx); v.Stops() || err != nil {
-		return v, err
-	}
-	if w.isDump() {
-		return w.advanceDump(ctx)
-	}
-	steps := []func(context.Context) stepresult.Result{w.choose, w.makeVolumes, w.stopDatabase, w.exchange, w.carrySecrets, w.startDatabase}
-	if w.restore.Spec.Verify {
-		steps = []func(context.Context) stepresult.Result{w.choose, w.makeVolumes, w.exchange, w.prove}
-	}
-	for _, step := range steps {
-		if v := step(ctx); v.Stops() {
-			return v, nil
-		}
-	}
-	return stepresult.Result{}, nil
-}
-
 func (w *work) ensureFinalizer(ctx context.Context) error {
 	before := w.stored.DeepCopy()
 	if !controllerutil.AddFinalizer(w.stored, v1.RestoreFinalizer) {
