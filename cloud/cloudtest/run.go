@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
-// Bench is what a provider's test makes for each case.
+// Backend is what a provider's test creates for each case.
 type Backend = fixture.Backend
 
 // Options are what a session of a Bench is made with.

@@ -72,7 +72,7 @@ type Pace struct {
 	Lag time.Duration
 }
 
-// World is the state of a cloud. Its methods may be called at the same time.
+// Cloud is the state of a cloud. Its methods may be called at the same time.
 type Cloud struct {
 	clock clock.PassiveClock
 

@@ -66,6 +66,7 @@ func seed(t *testing.T) *v1.EcommerceApp {
 
 // missing installs the agent only after the hub has said that there is none.
 func (s *suite) missing(t *testing.T) {
+	t.Helper()
 	s.awaitMember(t, us, "to say that the definition is missing", func(ready, agent metav1.Condition) error {
 		if ready.Status != metav1.ConditionFalse || ready.Reason != v1.ReasonAgentMissing || agent.Reason != v1.ReasonAgentMissing ||
 			!strings.Contains(ready.Message, "ecommerceapps.ecommerce.io") {
@@ -86,6 +87,7 @@ func (s *suite) missing(t *testing.T) {
 
 // created compares what one shop is made of in both members.
 func (s *suite) created(t *testing.T) {
+	t.Helper()
 	s.namespace(t, s.shop.Namespace)
 	if err := s.fleet.Hub().Apply(t.Context(), samples.EcommerceApp()); err != nil {
 		t.Fatal(err)
@@ -102,6 +104,7 @@ func (s *suite) created(t *testing.T) {
 
 // reserved looks at every request that the hub made of a member with an agent.
 func (s *suite) reserved(t *testing.T) {
+	t.Helper()
 	log := s.since(t, framework.Marks{}, s.fleet.Member(us), config.HubServiceAccount)
 	allowed := map[string]string{
 		"ecommerceapps":             "get list watch create patch delete",
@@ -144,6 +147,7 @@ func (s *suite) reserved(t *testing.T) {
 
 // restarted restarts the hub, the agent, and both.
 func (s *suite) restarted(t *testing.T) {
+	t.Helper()
 	before := s.mark(t)
 	s.stopAgent[us](t)
 	s.startAgent(t, us)
@@ -198,6 +202,7 @@ func (s *suite) canary(t *testing.T) {
 
 // alone stops the hub, and breaks something in the member with the agent.
 func (s *suite) alone(t *testing.T) {
+	t.Helper()
 	s.stopHub(t)
 	frontend := &appsv1.Deployment{}
 	key := client.ObjectKey{Namespace: s.shop.Namespace, Name: s.shop.Name + "-frontend"}
@@ -236,6 +241,7 @@ func (s *suite) alone(t *testing.T) {
 
 // edited scales the shop on the hub.
 func (s *suite) edited(t *testing.T) {
+	t.Helper()
 	s.edit(t, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
 	s.awaitRunning(t, euRegion, usRegion)
 	if s.shop.Status.Replicas != 8 {
@@ -245,6 +251,7 @@ func (s *suite) edited(t *testing.T) {
 
 // switched moves the shop of the member without an agent to one, and back.
 func (s *suite) switched(t *testing.T) {
+	t.Helper()
 	c := s.fleet.Member(eu)
 	s.grant(t, c, "crd/bases", "rbac/agent", "rbac/spoke")
 	s.startAgent(t, eu)
@@ -357,6 +364,7 @@ func (s *suite) owned(t *testing.T, mode v1.Mode) {
 
 // refused asks for an agent that is not there.
 func (s *suite) refused(t *testing.T) {
+	t.Helper()
 	before := s.mark(t)
 	s.grant(t, s.fleet.Member(eu), "rbac/agent")
 	s.setMode(t, eu, v1.ModeAgent)

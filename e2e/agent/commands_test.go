@@ -22,6 +22,7 @@ import (
 // commands drives the fleet by kubectl shopfleet alone. The agent's pods are
 // simulated, as all pods are; the agent itself runs in the test's process.
 func (s *suite) commands(t *testing.T) {
+	t.Helper()
 	s.stopAgent[us](t)
 	s.startAgent(t, us)
 	s.shop.ObjectMeta = metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: "commanded"}

@@ -18,6 +18,7 @@ import (
 
 // silenced stops the agent, and starts it again.
 func (s *suite) silenced(t *testing.T) {
+	t.Helper()
 	before := s.mark(t)
 	s.stopAgent[us](t)
 	stopped := time.Now()
@@ -50,6 +51,7 @@ func (s *suite) silenced(t *testing.T) {
 // deleted deletes the shop while one agent is away for good: its member's mode is
 // changed, and the hub goes on where the agent stopped.
 func (s *suite) deleted(t *testing.T) {
+	t.Helper()
 	s.stopAgent[us](t)
 	if err := s.hub.Delete(t.Context(), s.shop); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package fixture measures what must not be asserted: how fast the hub is, as a ratio
+// Package bench measures what tests do not assert: how fast the hub is, as a ratio
 // to a bare client that does the same without deciding anything. Both are measured
 // in one run on one machine, so that the ratio means the same on another.
 //

@@ -37,6 +37,7 @@ func (s *suite) account(t *testing.T, name string, spec v1.CloudAccountSpec) *v1
 
 // testAccounts verifies accounts: without keys, with wrong ones, with good ones.
 func (s *suite) testAccounts(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		account := s.account(t, p.account(), p.spec)
@@ -77,6 +78,7 @@ func (s *suite) refer(t *testing.T, member, account string) {
 
 // testUnusableAccounts meets accounts that cannot be used.
 func (s *suite) testUnusableAccounts(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		name := "poor-" + p.account()

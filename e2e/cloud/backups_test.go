@@ -52,6 +52,7 @@ func (s *suite) awaitBackup(t *testing.T, p *provider, b *v1.Backup) []fake.Snap
 
 // testBackups makes backups on demand, one of them with copies.
 func (s *suite) testBackups(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		p.world.SetPace(fake.Pace{})
@@ -104,6 +105,7 @@ func (s *suite) checkTags(t *testing.T, p *provider, b *v1.Backup, made fake.Sna
 
 // testImpossibleBackups asks for what cannot be.
 func (s *suite) testImpossibleBackups(t *testing.T) {
+	t.Helper()
 	p := s.aws()
 	for name, one := range map[string]struct {
 		spec   v1.BackupSpec
@@ -138,6 +140,7 @@ func (s *suite) testImpossibleBackups(t *testing.T) {
 // testScheduled places a shop that is backed up every minute, where that can be and where
 // it cannot. The minute is over when testScheduledBackups runs.
 func (s *suite) testScheduled(t *testing.T) {
+	t.Helper()
 	s.often = newShop("often", second, "gcp-eu")
 	s.often.Spec.Database.Backup.Schedule = "* * * * *"
 	s.often.Spec.Database.Backup.CopyToRegions = nil
@@ -150,6 +153,7 @@ func (s *suite) testScheduled(t *testing.T) {
 
 // testScheduledBackups looks at what the schedule made.
 func (s *suite) testScheduledBackups(t *testing.T) {
+	t.Helper()
 	var made []v1.Backup
 	testenv.Eventually(t, "a scheduled backup to be complete", func(ctx context.Context) error {
 		list := &v1.BackupList{}
@@ -202,6 +206,7 @@ func standing(status *v1.EcommerceAppStatus) error {
 
 // testNamespaceDeletion deletes the namespace with all Backups in it.
 func (s *suite) testNamespaceDeletion(t *testing.T) {
+	t.Helper()
 	before := s.stored()
 	if len(before) == 0 {
 		t.Fatal("there is nothing in the clouds to keep")

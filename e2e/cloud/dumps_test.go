@@ -38,6 +38,7 @@ func newBooks(name, schedule string, clusters ...string) *v1.EcommerceApp {
 
 // testDump has the shop dumped in the member without a cloud, and begins a dump that fails.
 func (s *suite) testDump(t *testing.T) {
+	t.Helper()
 	good := s.dump(t, shop, local, "dumped")
 	s.awaitCondition(t, good, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 	got := good.Status
@@ -69,6 +70,7 @@ func (s *suite) testDump(t *testing.T) {
 
 // testFailedDump looks at the Backup whose Job failed.
 func (s *suite) testFailedDump(t *testing.T) {
+	t.Helper()
 	failed := s.awaitCondition(t, s.failing, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDumpFailed)
 	for _, part := range []string{"BackoffLimitExceeded", "pg_dump: error: no route to host"} {
 		if s.failing.Status.Phase != v1.BackupFailed || !strings.Contains(failed.Message, part) {
@@ -149,6 +151,7 @@ func (s *suite) checkDumpJob(t *testing.T, b *v1.Backup) {
 
 // testSend has dumps sent to the buckets of all clouds, one of them not at once.
 func (s *suite) testSend(t *testing.T) {
+	t.Helper()
 	s.books = newBooks(books, "0 2 1 1 *", "aws-eu", "az-eu", "gcp-eu")
 	s.Create(t, s.books)
 	s.AwaitRunning(t, s.books, "eu-west-1", "europe-west1", "westeurope")
@@ -195,6 +198,7 @@ func (p *provider) keys(below string) []string {
 // testLoad loads dumps where they were made, from the claim, and where they were not, from
 // the bucket of whichever cloud has them.
 func (s *suite) testLoad(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		b := &v1.Backup{}
@@ -249,6 +253,7 @@ func (s *suite) nothingOf(t *testing.T, member, label string) {
 
 // testLoadBeforePlacement asks for a dump to be loaded where the application is not placed yet.
 func (s *suite) testLoadBeforePlacement(t *testing.T) {
+	t.Helper()
 	r := s.restore(t, "unplaced", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-aws"}, ClusterRef: v1.ObjectReference{Name: second}})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonNoDatabase)
 	testenv.Edit(t, s.Hub, s.books, func(app *v1.EcommerceApp) {
@@ -263,6 +268,7 @@ func (s *suite) testLoadBeforePlacement(t *testing.T) {
 
 // testDumpVerification starts a database beside the real one and loads a dump into it.
 func (s *suite) testDumpVerification(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		before, had := len(p.world.Volumes()), s.kubelets[p.member].books()
@@ -280,6 +286,7 @@ func (s *suite) testDumpVerification(t *testing.T) {
 
 // testDumpRediscovery loses the Backup of a dump on the hub alone, and finds it in the bucket.
 func (s *suite) testDumpRediscovery(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		lost := &v1.Backup{}
@@ -314,6 +321,7 @@ func (s *suite) testDumpRediscovery(t *testing.T) {
 
 // testScheduledDumps looks at the Backups of dumps that the schedule made.
 func (s *suite) testScheduledDumps(t *testing.T) {
+	t.Helper()
 	p := s.aws()
 	var made []v1.Backup
 	testenv.Eventually(t, "a scheduled dump to be sent", func(ctx context.Context) error {

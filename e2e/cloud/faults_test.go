@@ -18,6 +18,7 @@ import (
 
 // testLostResponse loses the answers to requests that were heard.
 func (s *suite) testLostResponse(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		p.script.Add(
@@ -38,6 +39,7 @@ func (s *suite) testLostResponse(t *testing.T) {
 
 // testThrottling lets the providers ask to wait, for as long as it takes people to see it.
 func (s *suite) testThrottling(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		p.script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Times: -1, Kind: faults.Refuse, Answer: p.throttled})
@@ -55,6 +57,7 @@ func (s *suite) testThrottling(t *testing.T) {
 
 // testFailedSnapshot lets snapshots fail after they were accepted.
 func (s *suite) testFailedSnapshot(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		p.world.FailNext("an internal error has occurred")
@@ -68,6 +71,7 @@ func (s *suite) testFailedSnapshot(t *testing.T) {
 
 // testRestart ends the hub while snapshots are made.
 func (s *suite) testRestart(t *testing.T) {
+	t.Helper()
 	backups, before := map[string]*v1.Backup{}, map[string]int{}
 	for _, p := range s.providers {
 		p.world.SetPace(fake.Pace{Taken: time.Hour, Ready: 2 * time.Hour})
@@ -102,6 +106,7 @@ func (s *suite) testRestart(t *testing.T) {
 
 // testDeletion deletes backups, one of them after its snapshot lost its tags.
 func (s *suite) testDeletion(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		for _, name := range []string{"lost", "throttled", "failing"} {

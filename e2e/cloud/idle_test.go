@@ -26,6 +26,7 @@ const (
 
 // testIdle sees that neither clusters nor clouds are written to while nothing happens.
 func (s *suite) testIdle(t *testing.T) {
+	t.Helper()
 	s.settle(t)
 	before, asked := framework.Mark(t, s.Fleet), map[string]int{}
 	for _, p := range s.providers {

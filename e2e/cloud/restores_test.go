@@ -30,6 +30,7 @@ func (s *suite) restore(t *testing.T, name string, spec v1.RestoreSpec) *v1.Rest
 
 // testImpossibleRestores asks for what cannot be.
 func (s *suite) testImpossibleRestores(t *testing.T) {
+	t.Helper()
 	const plain = "plain-aws"
 	for name, one := range map[string]struct {
 		spec   v1.RestoreSpec
@@ -53,6 +54,7 @@ func (s *suite) testImpossibleRestores(t *testing.T) {
 
 // testRestore puts yesterday's data in the place of today's.
 func (s *suite) testRestore(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		old := s.claim(t, p.member)
@@ -97,6 +99,7 @@ func (s *suite) checkPod(t *testing.T, member string) {
 
 // testRestoreElsewhere brings the data to another region before the shop comes there.
 func (s *suite) testRestoreElsewhere(t *testing.T) {
+	t.Helper()
 	p := s.aws()
 	r := s.restore(t, "moved", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "copied-" + p.account()}, ClusterRef: v1.ObjectReference{Name: second}})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
@@ -127,6 +130,7 @@ func (s *suite) testRestoreElsewhere(t *testing.T) {
 
 // testVerification restores the newest backup beside the database, and leaves nothing of that behind.
 func (s *suite) testVerification(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		before := len(p.world.Volumes())
@@ -194,6 +198,7 @@ func namesOf(list client.ObjectList) []string {
 
 // testRediscovery loses a Backup on the hub alone, and finds it in the cloud.
 func (s *suite) testRediscovery(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		lost := &v1.Backup{}

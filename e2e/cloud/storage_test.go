@@ -54,6 +54,7 @@ func (s *suite) usurp(t *testing.T) {
 
 // testClasses compares the classes of the members with what they should be.
 func (s *suite) testClasses(t *testing.T) {
+	t.Helper()
 	for _, p := range s.providers {
 		member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: p.member}}
 		s.awaitCondition(t, member, v1.ConditionStorageReady, metav1.ConditionTrue, v1.ReasonProvisioned)
@@ -110,6 +111,7 @@ func snapshotClasses(ctx context.Context, c client.Client) ([]unstructured.Unstr
 
 // testClassDrift changes and deletes classes by hand, and takes a name away.
 func (s *suite) testClassDrift(t *testing.T) {
+	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		c, key := s.Members[p.member], client.ObjectKeyFromObject(first(s.classes(t, p.member)).Profiles[0].Class)
@@ -170,6 +172,7 @@ func (s *suite) grown(t *testing.T) {
 
 // testClaims sees a shop's claims bound to volumes of the clouds.
 func (s *suite) testClaims(t *testing.T) {
+	t.Helper()
 	s.app = newShop(shop, "aws-eu", "az-eu", "gcp-eu", "local-1")
 	s.Create(t, s.app)
 	s.AwaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "westeurope")

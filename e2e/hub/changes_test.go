@@ -26,6 +26,7 @@ const longestWait = 3 * time.Second
 // testUnchanged counts the writes of a restart, of applying the same again, and of
 // everything looking at itself once more.
 func (s *suite) testUnchanged(t *testing.T) {
+	t.Helper()
 	before := s.Mark(t)
 	s.RestartHub(t)
 	if err := s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp()); err != nil {
@@ -59,6 +60,7 @@ func (s *suite) testUnchanged(t *testing.T) {
 
 // testEdit scales the shop and sees the change in every member.
 func (s *suite) testEdit(t *testing.T) {
+	t.Helper()
 	before := s.Mark(t)
 	testenv.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
 	s.AwaitRunning(t, s.shop, eu, asia, us)
@@ -83,6 +85,7 @@ func (s *suite) testEdit(t *testing.T) {
 
 // testDrift changes and deletes copies in the members, by hand.
 func (s *suite) testDrift(t *testing.T) {
+	t.Helper()
 	key := client.ObjectKeyFromObject(s.shop)
 	copied := &v1.EcommerceApp{}
 	if err := s.Members["eu-1"].Get(t.Context(), key, copied); err != nil {
@@ -127,6 +130,7 @@ func (s *suite) testDrift(t *testing.T) {
 
 // testWipedStatus wipes the inventory, by hand: no entry is no reason to delete.
 func (s *suite) testWipedStatus(t *testing.T) {
+	t.Helper()
 	before := s.Mark(t)
 	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(s.shop), s.shop); err != nil {
 		t.Fatal(err)
@@ -145,6 +149,7 @@ func (s *suite) testWipedStatus(t *testing.T) {
 
 // testAnnotations answers the annotations that ask for a restart and a reconciliation.
 func (s *suite) testAnnotations(t *testing.T) {
+	t.Helper()
 	testenv.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) {
 		metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ImageUpdatedAnnotation, "true")
 		metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ReconcileAtAnnotation, "now-and-here")
@@ -182,6 +187,7 @@ func (s *suite) testAnnotations(t *testing.T) {
 
 // testPlacement takes the shop out of a region, and back.
 func (s *suite) testPlacement(t *testing.T) {
+	t.Helper()
 	testenv.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Placement.Regions = []string{eu, us} })
 	s.AwaitApp(t, s.shop, "the shop to leave asia", func(status *v1.EcommerceAppStatus) error {
 		if len(status.Clusters) != 2 {
@@ -210,6 +216,7 @@ func (s *suite) testPlacement(t *testing.T) {
 
 // testConflict meets an application of the same name that is not a copy.
 func (s *suite) testConflict(t *testing.T) {
+	t.Helper()
 	foreign := small("contested")
 	foreign.Spec.Image = "somebody:else"
 	foreign.Spec.Placement = v1.Placement{}
@@ -249,6 +256,7 @@ func (s *suite) testConflict(t *testing.T) {
 
 // testDetach takes the registration of a member away, and gives it back.
 func (s *suite) testDetach(t *testing.T) {
+	t.Helper()
 	before := s.Mark(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: "asia-1"}}
 	if err := s.Hub.Delete(t.Context(), secret); err != nil {
@@ -274,6 +282,7 @@ func (s *suite) testDetach(t *testing.T) {
 // testNamespaceTerminating creates an application in a namespace that is being deleted in
 // the member, and lets the namespace go.
 func (s *suite) testNamespaceTerminating(t *testing.T) {
+	t.Helper()
 	app := small("patient", "eu-1")
 	app.Namespace = "ending"
 	ending := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ending", Finalizers: []string{"example.com/hold"}}}

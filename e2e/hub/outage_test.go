@@ -24,6 +24,7 @@ const detection = 40 * time.Second
 // testOutage freezes one member and kills another, edits the shop meanwhile, and lets
 // both return.
 func (s *suite) testOutage(t *testing.T) {
+	t.Helper()
 	usAPI, asiaAPI := s.Fleet.Member("us-1"), s.Fleet.Member("asia-1")
 	if err := errors.Join(usAPI.Freeze(t.Context(), fleet.APIServer), asiaAPI.Kill(t.Context(), fleet.APIServer)); err != nil {
 		t.Fatal(err)
@@ -92,6 +93,7 @@ func (s *suite) checkLost(t *testing.T, began time.Time) {
 
 // testDeletion deletes the shop while one member does not answer.
 func (s *suite) testDeletion(t *testing.T) {
+	t.Helper()
 	before := s.Mark(t)
 	frozen := s.Fleet.Member("us-1")
 	if err := frozen.Freeze(t.Context(), fleet.APIServer); err != nil {

@@ -101,6 +101,7 @@ func (s *environment) awaitHolder(t *testing.T, before string) string {
 
 // elects starts a leader, and then a standby, and returns who holds the lease.
 func (s *environment) elects(t *testing.T) {
+	t.Helper()
 	s.leader = s.start(t)
 	first := s.awaitHolder(t, "")
 	s.standby = s.start(t, "--profiling")
@@ -121,6 +122,7 @@ func (s *environment) elects(t *testing.T) {
 
 // guards checks what both serve, and to whom. Only the standby serves profiles.
 func (s *environment) guards(t *testing.T) {
+	t.Helper()
 	newReader(t, s.leader).checkGuards(t, s.who, false)
 	newReader(t, s.standby).checkGuards(t, s.who, true)
 	newReader(t, s.leader).checkNames(t, s.who.prometheus)
@@ -129,6 +131,7 @@ func (s *environment) guards(t *testing.T) {
 // handsOver tells the leader to end. The lease must not have to expire: it would take
 // 13 s at least after the end of the leader, which renewed it often.
 func (s *environment) handsOver(t *testing.T) {
+	t.Helper()
 	var ended time.Time
 	before, began := s.mark(t), time.Now()
 	took := s.succeed(t, func(p *program) {
@@ -181,6 +184,7 @@ func (s *environment) tells(t *testing.T) map[string][]string {
 // keepsSecrets looks for what is in the Secrets of all clusters, and for the tokens
 // that were shown.
 func (s *environment) keepsSecrets(t *testing.T) {
+	t.Helper()
 	secrets := map[string][]string{"the tokens of readers": {s.who.nobody, s.who.prometheus, s.who.debugger, wrongToken}}
 	for _, c := range s.fleet.Clusters() {
 		for name, values := range secretsOf(t, framework.Admin(t, c)) {

@@ -103,6 +103,7 @@ func (s *hubSuite) register(t *testing.T, c *fleet.Cluster) {
 
 // placed creates the shop, with everything that the seed's has.
 func (s *hubSuite) placed(t *testing.T) {
+	t.Helper()
 	fleettest.Within(t, bound, "both members to be Ready", func(ctx context.Context) error {
 		for name := range s.members {
 			m := &v1.MemberCluster{}
@@ -127,6 +128,7 @@ func (s *hubSuite) placed(t *testing.T) {
 // fails has a member refuse Deployments, by a webhook that nobody serves, until the
 // failures are counted.
 func (s *hubSuite) fails(t *testing.T) {
+	t.Helper()
 	r := newReader(t, s.leader)
 	before, err := r.sum(t.Context(), s.who.prometheus, "reconcile_errors_total")
 	if err != nil {
@@ -169,6 +171,7 @@ func brokenWebhook() *admissionv1.ValidatingWebhookConfiguration {
 // switches turns the log of the leader down, and then up as far as it goes, where it
 // stays: what comes later must not tell more than it may.
 func (s *hubSuite) switches(t *testing.T) {
+	t.Helper()
 	r := newReader(t, s.leader)
 	set := func(verbosity string) int {
 		t.Helper()
@@ -224,6 +227,7 @@ func (s *hubSuite) switches(t *testing.T) {
 
 // isKilled kills the leader, and changes the shop at once.
 func (s *hubSuite) isKilled(t *testing.T) {
+	t.Helper()
 	before := s.mark(t)
 	began := time.Now()
 	took := s.succeed(t, func(p *program) {
@@ -265,6 +269,7 @@ func (s *hubSuite) isKilled(t *testing.T) {
 
 // isKilledAtWork kills the leader when another shop is half there.
 func (s *hubSuite) isKilledAtWork(t *testing.T) {
+	t.Helper()
 	before := s.mark(t)
 	second := shop(t, "second")
 	create(t, s.home, second)
@@ -310,6 +315,7 @@ func (s *hubSuite) awaitHalf(t *testing.T, app *v1.EcommerceApp) {
 
 // losesLease gives the lease to somebody else, and then to nobody.
 func (s *hubSuite) losesLease(t *testing.T) {
+	t.Helper()
 	fleettest.Within(t, bound, "the lease to be taken", func(ctx context.Context) error {
 		lease := &coordinationv1.Lease{}
 		if err := s.home.Get(ctx, s.lease, lease); err != nil {
@@ -340,6 +346,7 @@ func (s *hubSuite) losesLease(t *testing.T) {
 
 // tells wants the members to be named.
 func (s *hubSuite) tells(t *testing.T) {
+	t.Helper()
 	clusters := s.environment.tells(t)
 	t.Logf("reconciliations, with clusters: %v", clusters)
 	both := []string{"eu-1", "us-1"}

@@ -61,11 +61,13 @@ func newSpokeSuite(t *testing.T) *spokeSuite {
 }
 
 func (s *spokeSuite) placed(t *testing.T) {
+	t.Helper()
 	create(t, s.home, s.shop)
 	awaitRunning(t, s.home, s.shop)
 }
 
 func (s *spokeSuite) isKilled(t *testing.T) {
+	t.Helper()
 	before := s.mark(t)
 	took := s.succeed(t, func(p *program) { p.signal(t, syscall.SIGKILL) })
 	if took > takeover {
@@ -77,6 +79,7 @@ func (s *spokeSuite) isKilled(t *testing.T) {
 
 // renews serves with a certificate of its own, and replaces it as a mounted Secret is.
 func (s *spokeSuite) renews(t *testing.T) {
+	t.Helper()
 	dir := t.TempDir()
 	first := putCertificate(t, dir)
 	p := s.start(t, "--metrics-cert-dir", dir)
@@ -119,6 +122,7 @@ func putCertificate(t *testing.T, dir string) []byte {
 }
 
 func (s *spokeSuite) tells(t *testing.T) {
+	t.Helper()
 	clusters := s.environment.tells(t)
 	t.Logf("reconciliations, with clusters: %v", clusters)
 	if named, ok := clusters["ecommerceapp"]; !ok || len(named) != 1 {

@@ -103,6 +103,12 @@ func TestDecideReadiness(t *testing.T) {
 				Rejected: []v1.RejectedCluster{rejected("a", v1.ReasonRegionNotListed, "placement.regions does not list r")},
 			},
 		},
+	})
+}
+
+func TestDecideAfterChanges(t *testing.T) {
+	t.Parallel()
+	check(t, map[string]decision{
 		"nothing moves when no cluster matches": {
 			spec:     v1.Placement{ClusterNames: []string{"mars-1"}},
 			clusters: []Cluster{ready("a", "r", v1.ProviderAWS), ready("b", "s", v1.ProviderAWS), ready("c", "s", v1.ProviderAWS, detached)},

@@ -83,7 +83,7 @@ func (k *Keyed) Add(key string, requests ...reconcile.Request) {
 	for _, r := range requests {
 		q.pending[r]++
 	}
-	q.Queue.Add(requests...)
+	q.Add(requests...)
 }
 
 // Start runs the controllers until ctx is done, and returns when their workers have

@@ -116,7 +116,7 @@ func TestIdleQueuesAreReleased(t *testing.T) {
 		}
 		k.Add("a", request("done"))
 		k.Add("b", request("delayed"))
-		time.Sleep(3 * time.Minute)
+		<-time.After(3 * time.Minute)
 		if diff := cmp.Diff([]string{"b"}, queues()); diff != "" {
 			t.Errorf("queues (-want +got):\n%s", diff)
 		}
@@ -129,7 +129,7 @@ func TestIdleQueuesAreReleased(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Second) // Tickers of a queue end at their next tick.
+		<-time.After(time.Second) // Tickers of a queue end at their next tick.
 	})
 }
 

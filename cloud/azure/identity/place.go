@@ -12,7 +12,7 @@ import (
 // Blobs is the service of blobs, as azcloud.ResourceManager is that of disks.
 const Blobs azcloud.ServiceName = "shopfleet/blobs"
 
-// Place is where an API is, and where tokens for it are given out.
+// Environment holds the address of an API and of the authority that issues its tokens.
 type Environment struct {
 	azcloud.Configuration
 

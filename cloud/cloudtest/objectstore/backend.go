@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 )
 
-// Bench is a provider's bucket on the bench: what makes Objects of it, and the bucket
+// Backend is a provider's bucket under test: the function that opens it, and the bucket
 // behind them. Each case gets one of its own.
 type Backend struct {
 	Provider v1.Provider

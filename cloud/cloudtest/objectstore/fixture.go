@@ -23,7 +23,7 @@ import (
 // prefix is that of the account in most cases.
 const prefix = "backups/eu"
 
-// Stand is a bench with a case at work on it.
+// Fixture is a backend with the case that runs on it.
 type Fixture struct {
 	testing.TB
 	*Backend

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -171,13 +172,16 @@ func TestEnsureBuildsAfterAnotherBuild(t *testing.T) {
 	}
 }
 
+// assetsTest is a folder with programs of some version, and what is built besides.
+type assetsTest struct {
+	name, version string
+	given, built  []string
+	progress      string
+}
+
 func TestEnsureUsesAssets(t *testing.T) {
 	pinned := pin(t, "k8s.io/kubernetes")
-	for _, test := range []struct {
-		name, version string
-		given, built  []string
-		progress      string
-	}{
+	for _, test := range []assetsTest{
 		{name: "complete", version: "v1.2.3", given: all()},
 		{
 			name: "kubebuilder's", version: pinned, given: []string{binaries.Etcd, binaries.APIServer, binaries.Kubectl},
@@ -193,41 +197,39 @@ func TestEnsureUsesAssets(t *testing.T) {
 			progress: `is not used: its kube-apiserver must be of Kubernetes ` + pinned[:strings.LastIndex(pinned, ".")] + ` to run with other components, and is of "v1.2.3"`,
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			built := fakeGo(t, succeed)
-			assets := t.TempDir()
-			for _, name := range test.given {
-				write(t, filepath.Join(assets, name), "#!/bin/sh\necho Kubernetes "+test.version+"\n")
-			}
-			var progress strings.Builder
-			var dir binaries.Dir
-			for range 2 { // The second time, everything is there.
-				var err error
-				if dir, err = (binaries.Provider{Assets: assets, Progress: &progress}).Ensure(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got := len(strings.Fields(read(t, built))); got != len(test.built) {
-				t.Errorf("built %s, want %q", read(t, built), test.built)
-			}
-			for _, name := range all() {
-				file, err := filepath.EvalSymlinks(dir.Path(name))
-				if err != nil {
-					t.Fatal(err)
-				}
-				own := !strings.HasPrefix(file, assets)
-				want := false
-				for _, b := range test.built {
-					want = want || b == name
-				}
-				if own != want {
-					t.Errorf("%s is %s", name, file)
-				}
-			}
-			if !strings.Contains(progress.String(), test.progress) {
-				t.Errorf("progress %q does not contain %q", progress.String(), test.progress)
-			}
-		})
+		t.Run(test.name, test.run)
+	}
+}
+
+func (test assetsTest) run(t *testing.T) {
+	built := fakeGo(t, succeed)
+	assets := t.TempDir()
+	for _, name := range test.given {
+		write(t, filepath.Join(assets, name), "#!/bin/sh\necho Kubernetes "+test.version+"\n")
+	}
+	var progress strings.Builder
+	var dir binaries.Dir
+	for range 2 { // The second time, everything is there.
+		var err error
+		if dir, err = (binaries.Provider{Assets: assets, Progress: &progress}).Ensure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(strings.Fields(read(t, built))); got != len(test.built) {
+		t.Errorf("built %s, want %q", read(t, built), test.built)
+	}
+	for _, name := range all() {
+		file, err := filepath.EvalSymlinks(dir.Path(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := !strings.HasPrefix(file, assets)
+		if own != slices.Contains(test.built, name) {
+			t.Errorf("%s is %s", name, file)
+		}
+	}
+	if !strings.Contains(progress.String(), test.progress) {
+		t.Errorf("progress %q does not contain %q", progress.String(), test.progress)
 	}
 }
 

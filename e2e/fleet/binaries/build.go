@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -94,11 +95,12 @@ func build(ctx context.Context, o order) error {
 func (o order) command(ctx context.Context, folder string, output io.Writer) *exec.Cmd {
 	// Neither -trimpath nor CGO_ENABLED: what go run, go test and go build have compiled
 	// of the same packages serves here, and the other way round.
-	args := []string{"build", "-v", "-ldflags", linkerFlags(o.pins.versions[kubernetesModule]), "-o", folder + string(filepath.Separator)}
+	flags := []string{"build", "-v", "-ldflags", linkerFlags(o.pins.versions[kubernetesModule]), "-o", folder + string(filepath.Separator)}
+	sources := make([]string, 0, len(o.programs))
 	for _, p := range o.programs {
-		args = append(args, p.source)
+		sources = append(sources, p.source)
 	}
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := exec.CommandContext(ctx, "go", slices.Concat(flags, sources)...)
 	cmd.Dir = o.pins.folder
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	cmd.Stdout, cmd.Stderr = output, output

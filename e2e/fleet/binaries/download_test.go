@@ -147,15 +147,18 @@ func needsLinux(t *testing.T) {
 	}
 }
 
+// downloadTest is an answer of a server to one request, and what is built because of it.
+type downloadTest struct {
+	name, at string
+	answer   http.HandlerFunc
+	built    []string
+	progress string
+	patience time.Duration
+}
+
 func TestDownload(t *testing.T) {
 	needsLinux(t)
-	for _, test := range []struct {
-		name, at string
-		answer   http.HandlerFunc
-		built    []string
-		progress string
-		patience time.Duration
-	}{
+	for _, test := range []downloadTest{
 		{name: "everything", progress: "downloading etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, kwok\n"},
 		{
 			name: "not found", at: "/kube-scheduler", answer: http.NotFound, built: []string{binaries.Scheduler},
@@ -190,40 +193,48 @@ func TestDownload(t *testing.T) {
 			answer: half(silent), patience: brief,
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			built := fakeGo(t, succeed)
-			server := newReleases(t)
-			server.at, server.answer = test.at, test.answer
-			if test.patience == 0 {
-				test.patience = time.Minute
-			}
-			var progress strings.Builder
-			dir, err := binaries.Provider{Releases: at(server.serve(t), test.patience), Progress: &progress}.Ensure(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			var sources []string
-			for _, source := range strings.Fields(read(t, built)) {
-				sources = append(sources, path.Base(strings.TrimSuffix(source, "/server/v3")))
-			}
-			if diff := cmp.Diff(test.built, sources); diff != "" {
-				t.Errorf("built (-want +got):\n%s\nprogress:\n%s", diff, progress.String())
-			}
-			for _, name := range all() {
-				if own := read(t, dir.Path(name)) != released; own != slices.Contains(test.built, name) {
-					t.Errorf("%s is %q", name, read(t, dir.Path(name)))
-				}
-				if info, err := os.Stat(dir.Path(name)); err != nil || info.Mode()&0o100 == 0 {
-					t.Errorf("%s is not executable: %v", name, err)
-				}
-			}
-			if !strings.Contains(progress.String(), test.progress) {
-				t.Errorf("progress %q does not contain %q", progress.String(), test.progress)
-			}
-			if left := leftBehind(t); len(left) > 0 {
-				t.Errorf("left behind: %q", left)
-			}
-		})
+		t.Run(test.name, test.run)
+	}
+}
+
+func (test downloadTest) run(t *testing.T) {
+	built := fakeGo(t, succeed)
+	server := newReleases(t)
+	server.at, server.answer = test.at, test.answer
+	if test.patience == 0 {
+		test.patience = time.Minute
+	}
+	var progress strings.Builder
+	dir, err := binaries.Provider{Releases: at(server.serve(t), test.patience), Progress: &progress}.Ensure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources []string
+	for source := range strings.FieldsSeq(read(t, built)) {
+		sources = append(sources, path.Base(strings.TrimSuffix(source, "/server/v3")))
+	}
+	if diff := cmp.Diff(test.built, sources); diff != "" {
+		t.Errorf("built (-want +got):\n%s\nprogress:\n%s", diff, progress.String())
+	}
+	test.check(t, dir)
+	if !strings.Contains(progress.String(), test.progress) {
+		t.Errorf("progress %q does not contain %q", progress.String(), test.progress)
+	}
+	if left := leftBehind(t); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// check expects all programs, released or built.
+func (test downloadTest) check(t *testing.T, dir binaries.Dir) {
+	t.Helper()
+	for _, name := range all() {
+		if own := read(t, dir.Path(name)) != released; own != slices.Contains(test.built, name) {
+			t.Errorf("%s is %q", name, read(t, dir.Path(name)))
+		}
+		if info, err := os.Stat(dir.Path(name)); err != nil || info.Mode()&0o100 == 0 {
+			t.Errorf("%s is not executable: %v", name, err)
+		}
 	}
 }
 

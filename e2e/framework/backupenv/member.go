@@ -25,6 +25,7 @@ func (e *Env) RunMember(t *testing.T) {
 }
 
 func (e *Env) runClaims(t *testing.T) error {
+	t.Helper()
 	claims := &corev1.PersistentVolumeClaimList{}
 	if err := e.List(t.Context(), claims, client.InNamespace(Namespace)); err != nil {
 		return err
@@ -48,6 +49,7 @@ func (e *Env) runClaims(t *testing.T) error {
 }
 
 func (e *Env) runDatabase(t *testing.T) error {
+	t.Helper()
 	app := &v1.EcommerceApp{}
 	if err := e.Get(t.Context(), client.ObjectKey{Namespace: Namespace, Name: Shop}, app); err != nil {
 		return client.IgnoreNotFound(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -70,7 +71,7 @@ func New(t *testing.T, o Options) *Environment {
 		if c == e.Fleet.Hub() {
 			folders = []string{root + "/config/crd/bases", root + "/config/rbac/hub"}
 		}
-		folders = append(folders, o.Manifests[c.Name()]...)
+		folders = slices.Concat(folders, o.Manifests[c.Name()])
 		group.Go(func() {
 			for _, folder := range folders {
 				if err := c.ApplyFolder(t.Context(), folder); err != nil {

@@ -49,7 +49,7 @@ func ForTests(root string, progress io.Writer) Options {
 	return Options{Root: root, Dir: filepath.Join(root, ".kind", "e2e"), Prefix: "shopfleet-e2e-", Progress: progress}
 }
 
-// Lab is a hub and its members.
+// Environment is a hub and its members.
 type Environment struct {
 	Options
 	Hub     *clusters.Cluster

@@ -80,21 +80,21 @@ func TestInventoryWaitsForLookups(t *testing.T) {
 func TestUnplaced(t *testing.T) {
 	t.Parallel()
 	u := newUnplaced()
-	u.record(shop(1, 0))
-	if !u.has(shop(1, 0)) {
+	u.record(shop(0))
+	if !u.has(shop(0)) {
 		t.Error("a new application counts as one whose status was wiped")
 	}
-	other := shop(1, 0)
+	other := shop(0)
 	other.UID = "u-2"
 	if u.has(other) {
 		t.Error("an application counts as new that has the name of another")
 	}
 	u.forget(key())
-	if u.has(shop(1, 0)) {
+	if u.has(shop(0)) {
 		t.Error("an application that was placed counts as new")
 	}
-	u.record(shop(1, 1, "a"))
-	if u.has(shop(1, 0)) {
+	u.record(shop(1, "a"))
+	if u.has(shop(0)) {
 		t.Error("an application that was placed and lost its finalizer counts as new")
 	}
 }

@@ -13,8 +13,8 @@ import (
 func key() types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: "shop"} }
 
 // shop makes an application with entries for members.
-func shop(generation, observed int64, members ...string) *v1.EcommerceApp {
-	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u-1", Generation: generation}}
+func shop(observed int64, members ...string) *v1.EcommerceApp {
+	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "u-1", Generation: 1}}
 	app.Status.ObservedGeneration = observed
 	for _, m := range members {
 		app.Status.Clusters = append(app.Status.Clusters, v1.ClusterStatus{Name: m})

@@ -84,6 +84,7 @@ func (e *crashes) whileDeleted(t *testing.T) {
 		v1.DeletionRetain: {backupenv.Region, backupenv.CopyRegion},
 	} {
 		deleted := func(t *testing.T) client.ObjectKey {
+			t.Helper()
 			key := e.create(t)
 			e.finish(t, key, e.complete)
 			e.delete(t, key, deletion)
@@ -135,6 +136,7 @@ func (e *crashes) used(t *testing.T) {
 	e.MustCreate(t, restore)
 	e.delete(t, key, v1.DeletionDelete)
 	e.finish(t, key, func(t *testing.T, key client.ObjectKey) bool {
+		t.Helper()
 		return strings.Contains(e.Backup(t, key.Name).Status.Message, "restore")
 	})
 	e.stored(t, key, backupenv.Region, backupenv.CopyRegion)

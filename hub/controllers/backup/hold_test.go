@@ -38,39 +38,46 @@ func TestHolds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clock, woken, ended := testclock.NewFakeClock(now()), make(chan struct{}, 1), make(chan struct{})
-			h := &holds{clock: clock, wake: func(types.NamespacedName) { woken <- struct{}{} }}
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
-			stopped := make(chan error, 1)
-			go func() { stopped <- h.Start(ctx) }()
-			quiesce := func(context.Context) (func(), error) { return func() { close(ended) }, nil }
-			if state, err := h.begin(ctx, key, "b-1", quiesce); state != quiescing || err != nil {
-				t.Fatalf("%s: %v", state, err)
-			}
-			await(t, woken)
-			if state, _ := h.begin(ctx, key, "b-1", quiesce); state != quiesced {
-				t.Fatalf("it is %s after it was confirmed", state)
-			}
-			fleettest.Eventually(t, "the deadline to be watched", func(context.Context) error {
-				if !clock.HasWaiters() {
-					return errors.New("nobody waits")
-				}
-				return nil
-			})
-			tt.end(h, clock, stop)
-			await(t, ended)
-			if state := h.state(key); state != tt.want {
-				t.Errorf("it is %q at the end, want %q", state, tt.want)
-			}
-			stop()
-			if err := <-stopped; err != nil {
-				t.Error(err)
-			}
-			if state, err := h.begin(t.Context(), key, "b-2", quiesce); state != refused || !errors.Is(err, errStopping) {
-				t.Errorf("a hub that has stopped begins again: %s, %v", state, err)
-			}
+			checkHold(t, tt.end, tt.want)
 		})
+	}
+}
+
+// checkHold expects the state of a hold of a quiesced database after its end.
+func checkHold(t *testing.T, end func(*holds, *testclock.FakeClock, context.CancelFunc), want holdState) {
+	t.Helper()
+	key := types.NamespacedName{Namespace: "shops", Name: "b"}
+	clock, woken, ended := testclock.NewFakeClock(now()), make(chan struct{}, 1), make(chan struct{})
+	h := &holds{clock: clock, wake: func(types.NamespacedName) { woken <- struct{}{} }}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	stopped := make(chan error, 1)
+	go func() { stopped <- h.Start(ctx) }()
+	quiesce := func(context.Context) (func(), error) { return func() { close(ended) }, nil }
+	if state, err := h.begin(ctx, key, "b-1", quiesce); state != quiescing || err != nil {
+		t.Fatalf("%s: %v", state, err)
+	}
+	await(t, woken)
+	if state, _ := h.begin(ctx, key, "b-1", quiesce); state != quiesced {
+		t.Fatalf("it is %s after it was confirmed", state)
+	}
+	fleettest.Eventually(t, "the deadline to be watched", func(context.Context) error {
+		if !clock.HasWaiters() {
+			return errors.New("nobody waits")
+		}
+		return nil
+	})
+	end(h, clock, stop)
+	await(t, ended)
+	if state := h.state(key); state != want {
+		t.Errorf("it is %q at the end, want %q", state, want)
+	}
+	stop()
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if state, err := h.begin(t.Context(), key, "b-2", quiesce); state != refused || !errors.Is(err, errStopping) {
+		t.Errorf("a hub that has stopped begins again: %s, %v", state, err)
 	}
 }
 
@@ -169,8 +176,8 @@ func (s *shop) run(t *testing.T, p *backupenv.Process, key client.ObjectKey) {
 			t.Errorf("%d databases are held: %v", s.holding.Load(), err)
 		}
 	}()
-	step := reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-		result, err := r.Reconcile(ctx, request)
+	step := reconcile.Func(func(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
+		result, err := r.Reconcile(t.Context(), request)
 		if r.holds.state(key) == quiescing {
 			confirm()
 			fleettest.Eventually(t, "the database to confirm", func(context.Context) error {

@@ -106,8 +106,11 @@ func (e *testenv) unmarked(t *testing.T, name string) {
 	if err := e.Update(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	e.eventually(t, "the mark of retention to be taken back", func(context.Context) error {
-		if b = e.Backup(t, name); b.Spec.Deletion != v1.DeletionRetain || b.Annotations[v1.PrunedAnnotation] != "" {
+	e.eventually(t, "the mark of retention to be taken back", func(ctx context.Context) error {
+		if err := e.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+			return err
+		}
+		if b.Spec.Deletion != v1.DeletionRetain || b.Annotations[v1.PrunedAnnotation] != "" {
 			return fmt.Errorf("deletion %s, annotations %v", b.Spec.Deletion, b.Annotations)
 		}
 		return nil

@@ -128,7 +128,7 @@ func (w *work) followHold(wasTaken bool, first stepresult.Result) bool {
 		return true
 	}
 	during := state == quiesced || state == released
-	if s := &w.backup.Status; s.Consistency == v1.ConsistencyApplication && !(taken && during) {
+	if s := &w.backup.Status; s.Consistency == v1.ConsistencyApplication && (!taken || !during) {
 		s.Consistency = v1.ConsistencyCrash
 	}
 	w.holds.release(w.key())

@@ -141,9 +141,13 @@ func (e *testenv) createShop(t *testing.T) {
 // backUp has a backup made, with a copy.
 func (e *testenv) backUp(t *testing.T, name string) {
 	t.Helper()
-	e.MustCreate(t, apitest.Backup(name).Namespace(backupenv.Namespace).With(func(b *v1.Backup) { b.Spec.CopyToRegions = []string{backupenv.CopyRegion} }).Obj())
-	e.eventually(t, name+" to be complete", func(context.Context) error {
-		if b := e.Backup(t, name); b.Status.Phase != v1.BackupCompleted {
+	b := apitest.Backup(name).Namespace(backupenv.Namespace).With(func(b *v1.Backup) { b.Spec.CopyToRegions = []string{backupenv.CopyRegion} }).Obj()
+	e.MustCreate(t, b)
+	e.eventually(t, name+" to be complete", func(ctx context.Context) error {
+		if err := e.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+			return err
+		}
+		if b.Status.Phase != v1.BackupCompleted {
 			return fmt.Errorf("it is %s: %s", b.Status.Phase, b.Status.Message)
 		}
 		return nil

@@ -4,14 +4,13 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // placed makes an application of the hub that is observed and lists clusters.
-func placed(uid types.UID, clusters ...string) *v1.EcommerceApp {
-	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: uid}}
+func placed(clusters ...string) *v1.EcommerceApp {
+	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
 	app.Status.ObservedGeneration = 1
 	for _, name := range clusters {
 		app.Status.Clusters = append(app.Status.Clusters, v1.ClusterStatus{Name: name})
@@ -29,7 +28,7 @@ func TestOrphaned(t *testing.T) {
 		return app
 	}
 	ours := map[string]string{v1.ManagedByLabel: v1.ManagedBy}
-	wiped := placed("u", "eu")
+	wiped := placed("eu")
 	wiped.Status = v1.EcommerceAppStatus{}
 	for name, tt := range map[string]struct {
 		copied, app *v1.EcommerceApp
@@ -38,10 +37,10 @@ func TestOrphaned(t *testing.T) {
 		"a copy of nothing":                    {object("u", ours), nil, true},
 		"a copy of nothing that lost its UID":  {object("", ours), nil, true},
 		"a copy of nothing without our label":  {object("u", nil), nil, true},
-		"a copy that is listed":                {object("u", ours), placed("u", "eu"), false},
-		"a copy that lost its UID, listed":     {object("", ours), placed("u", "eu"), false},
-		"a copy of an earlier application":     {object("old", ours), placed("u", "eu"), true},
-		"a copy that is listed elsewhere":      {object("u", ours), placed("u", "us"), true},
+		"a copy that is listed":                {object("u", ours), placed("eu"), false},
+		"a copy that lost its UID, listed":     {object("", ours), placed("eu"), false},
+		"a copy of an earlier application":     {object("old", ours), placed("eu"), true},
+		"a copy that is listed elsewhere":      {object("u", ours), placed("us"), true},
 		"a copy of a status that was wiped":    {object("u", ours), wiped, false},
 		"an earlier one's, the status is gone": {object("old", ours), wiped, true},
 	} {

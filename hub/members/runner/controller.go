@@ -77,10 +77,10 @@ func (c *Controller) applyDefaults() {
 func (c Controller) Run(ctx context.Context) error {
 	c.applyDefaults()
 	id := c.Name
-	logger := c.Logger.WithValues("controller", c.Name)
+	// The name of the local cluster is empty.
+	logger := c.Logger.WithValues("controller", c.Name, "cluster", c.Cluster)
 	if c.Cluster != "" {
 		id += "/" + c.Cluster
-		logger = logger.WithValues("cluster", c.Cluster)
 	}
 	unmanaged, err := controller.NewUnmanaged(id, controller.Options{
 		Reconciler:              reconcile.Func(c.reconcile),
@@ -126,10 +126,12 @@ func (c Controller) Run(ctx context.Context) error {
 
 // reconcile drops what is left in the queue when ctx is done.
 func (c Controller) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return reconcile.Result{}, nil
+	default:
+		return c.Reconciler.Reconcile(ctx, request)
 	}
-	return c.Reconciler.Reconcile(ctx, request)
 }
 
 // first returns the source that adds what List returns, or fails the start.

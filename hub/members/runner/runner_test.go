@@ -31,7 +31,7 @@ func start(t *testing.T) *Runner[string] {
 	t.Cleanup(func() {
 		cancel()
 		synctest.Wait()
-		time.Sleep(time.Minute) // Tickers of a queue end at their next tick.
+		<-time.After(time.Minute) // Tickers of a queue end at their next tick.
 	})
 	return r
 }
@@ -72,7 +72,7 @@ func TestRequestsWaitForTheController(t *testing.T) {
 		if diff := cmp.Diff([]string{"early", "listed"}, seen.names()); diff != "" {
 			t.Errorf("requests (-want +got):\n%s", diff)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		synctest.Wait()
 		if got := seen.names(); !slices.Contains(got, "late") {
 			t.Errorf("the delayed request is lost: %v", got)
@@ -99,7 +99,7 @@ func TestResync(t *testing.T) {
 			t.Fatalf("%d requests at the start, want 1", len(seen.names()))
 		}
 		// One that fails and two that follow, each up to three tenths late.
-		time.Sleep(4 * time.Hour)
+		<-time.After(4 * time.Hour)
 		synctest.Wait()
 		if len(seen.names()) < 3 || len(seen.names()) > 4 {
 			t.Errorf("%d requests after 4 h, want 3 or 4", len(seen.names()))
@@ -122,7 +122,7 @@ func TestFormerEndsFirst(t *testing.T) {
 			<-ctx.Done()
 			<-release
 			running.Add(-1)
-			return nil
+			return ctx.Err()
 		}
 		engage := func(value string) context.CancelFunc {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -168,7 +168,7 @@ func TestRestart(t *testing.T) {
 			return nil, errors.New("no answer")
 		}
 		r.Engage(t.Context(), "a", Engagement[string]{Run: c.Run})
-		time.Sleep(defaultRestartDelay + time.Second)
+		<-time.After(defaultRestartDelay + time.Second)
 		synctest.Wait()
 		if got := runs.Load(); got != 2 {
 			t.Errorf("%d runs, want 2", got)
@@ -195,7 +195,7 @@ func TestMetricsOfEachCluster(t *testing.T) {
 		}
 		engage("a")
 		end := engage("b")
-		time.Sleep(10 * time.Second) // Unfinished work is counted now and then.
+		<-time.After(10 * time.Second) // Unfinished work is counted now and then.
 		for _, cluster := range []string{"a", "b"} {
 			got := gauges(t, t.Name()+"/"+cluster)
 			if got["controller_runtime_active_workers"] != 1 || got["workqueue_depth"] != 2 || got["workqueue_unfinished_work_seconds"] < 9 {
@@ -260,7 +260,7 @@ func TestAllSeriesAreKnown(t *testing.T) {
 			t.Errorf("controller-runtime has %d metrics of a controller, want 15", got)
 		}
 		cancel()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		if got := gauges(t, t.Name()); len(got) != 0 {
 			t.Errorf("series stay: %v", got)
 		}

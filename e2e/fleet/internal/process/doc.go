@@ -1,4 +1,4 @@
-// Package operator runs and signals the processes of a fleet.
+// Package process runs and signals the processes of a fleet.
 //
 // What: it starts a command with its output in a log file, names the running
 // process so that it is never mistaken for a later one with the same number,

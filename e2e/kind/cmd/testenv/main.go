@@ -1,4 +1,4 @@
-package testenv
+package main
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
-var errUsage = errors.New("usage: lab check | lab down")
+var errUsage = errors.New("usage: testenv check | testenv down")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -97,7 +97,7 @@ func inProviderWords(zone string, m *v1.MemberCluster) string {
 	return zone
 }
 
-// Drill is how large the volume of a database is to be that a dump is loaded into to prove
+// Verification returns the size of the volume of a database that a dump is loaded into to prove
 // it, in bytes: as the application's, at least four times the dump, and at least 1 GiB.
 func Verification(db *v1.Database, b *v1.BackupStatus) int64 {
 	const factor, least = 4, 1 << 30

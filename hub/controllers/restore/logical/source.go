@@ -5,7 +5,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
-// Place is what of a dump there is beside a database.
+// Target describes where a dump is available to a database.
 type Target struct {
 	// Here tells that the database is in the cluster and namespace that the dump was made
 	// in, and Claim that the claim with the dump is still there.

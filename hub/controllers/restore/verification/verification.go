@@ -25,7 +25,7 @@ const Namespace = "shopfleet-verify"
 // generatedName is the name of a database with credentials of its own, and of its user.
 const generatedName = "shop"
 
-// Drill is one database that is started to be verified.
+// Verification is one database that is started to be verified.
 type Verification struct {
 	// Name is unique among drills: at most 40 characters of a label.
 	Name string
