@@ -37,7 +37,11 @@ func TestSpoke(t *testing.T) {
 	steps.Add("certificate is renewed without a restart", s.renews, elected)
 	steps.Add("logs name what they are about", s.tells, placed)
 	steps.Add("logs contain no secrets", s.keepsSecrets, placed)
-	steps.Add("both exit cleanly", func(t *testing.T) { s.standby.endWell(t); s.leader.endWell(t) }, elected)
+	steps.Add("both exit cleanly", func(t *testing.T) {
+		t.Helper()
+		s.standby.endWell(t)
+		s.leader.endWell(t)
+	}, elected)
 	steps.Run(t)
 }
 

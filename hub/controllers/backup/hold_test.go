@@ -14,7 +14,6 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -176,8 +175,7 @@ func (s *shop) run(t *testing.T, p *backupenv.Process, key client.ObjectKey) {
 			t.Errorf("%d databases are held: %v", s.holding.Load(), err)
 		}
 	}()
-	step := reconcile.Func(func(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
-		result, err := r.Reconcile(t.Context(), request)
+	p.Run(t, r, key, func() bool {
 		if r.holds.state(key) == quiescing {
 			confirm()
 			fleettest.Eventually(t, "the database to confirm", func(context.Context) error {
@@ -187,7 +185,6 @@ func (s *shop) run(t *testing.T, p *backupenv.Process, key client.ObjectKey) {
 				return nil
 			})
 		}
-		return result, err
+		return Done(s.Backup(t, key.Name))
 	})
-	p.Run(t, step, key, func() bool { return Done(s.Backup(t, key.Name)) })
 }
