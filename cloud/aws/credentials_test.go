@@ -77,7 +77,7 @@ func TestSecret(t *testing.T) {
 
 	withRole.Spec.AWS.ExternalID = "tenant-8"
 	_, err := connect(t, withRole).Access.Identity(t.Context())
-	if want := (verdict{Class: cloud.ClassDenied, Code: "sts:AssumeRole"}); verdictOf(t, err) != want {
+	if want := (result{Class: cloud.ClassDenied, Code: "sts:AssumeRole"}); resultOf(t, err) != want {
 		t.Errorf("%v with the wrong external ID, want %v", err, want)
 	}
 }
@@ -246,27 +246,27 @@ func TestFederatedRefused(t *testing.T) {
 	boom := errors.New("boom")
 	for name, test := range map[string]struct {
 		change func(*yard, *cloud.Config)
-		want   verdict
+		want   result
 		cause  error
 	}{
 		"another audience": {func(y *yard, c *cloud.Config) {
 			c.Token = func(context.Context, string) (string, error) {
 				return token(t, "kubernetes", y.clock.Now().Add(time.Hour)), nil
 			}
-		}, verdict{Class: cloud.ClassAuthExpired, Code: "InvalidIdentityToken"}, nil},
+		}, result{Class: cloud.ClassAuthExpired, Code: "InvalidIdentityToken"}, nil},
 		"expired": {func(y *yard, c *cloud.Config) {
 			c.Token = func(_ context.Context, audience string) (string, error) {
 				return token(t, audience, y.clock.Now()), nil
 			}
-		}, verdict{Class: cloud.ClassAuthExpired, Code: "ExpiredTokenException"}, nil},
+		}, result{Class: cloud.ClassAuthExpired, Code: "ExpiredTokenException"}, nil},
 		"another role": {func(_ *yard, c *cloud.Config) { c.Spec.AWS.RoleARN += "-admin" },
-			verdict{Class: cloud.ClassDenied, Code: "sts:AssumeRoleWithWebIdentity"}, nil},
+			result{Class: cloud.ClassDenied, Code: "sts:AssumeRoleWithWebIdentity"}, nil},
 		"no token": {func(_ *yard, c *cloud.Config) {
 			c.Token = func(context.Context, string) (string, error) { return "", boom }
-		}, verdict{Class: cloud.ClassTransient}, boom},
+		}, result{Class: cloud.ClassTransient}, boom},
 		"lost answer": {func(y *yard, _ *cloud.Config) {
 			y.script.Add(faults.Fault{Op: faults.OpOther, Kind: faults.DropAfter})
-		}, verdict{Class: cloud.ClassTransient}, nil},
+		}, result{Class: cloud.ClassTransient}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -277,7 +277,7 @@ func TestFederatedRefused(t *testing.T) {
 			_, err := connect(t, config).Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{
 				Name: "eb-x", Source: cloud.SnapshotRef{Region: there, ID: "snap-0123456789abcdef0"}, MaySend: true, Tags: cloud.Tags{cloud.TagHub: "hub"},
 			})
-			if diff := cmp.Diff(test.want, verdictOf(t, err)); diff != "" {
+			if diff := cmp.Diff(test.want, resultOf(t, err)); diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 			if test.cause != nil && !errors.Is(err, test.cause) {
@@ -296,7 +296,7 @@ func TestWrongAccount(t *testing.T) {
 	config := y.config()
 	config.Spec.AWS.AccountID = otherAccount
 	who, err := connect(t, config).Access.Identity(t.Context())
-	if want := (verdict{Class: cloud.ClassDenied, Code: "WrongAccount"}); verdictOf(t, err) != want || who.Account != account {
+	if want := (result{Class: cloud.ClassDenied, Code: "WrongAccount"}); resultOf(t, err) != want || who.Account != account {
 		t.Errorf("%v, %v; want %v and who it is", who, err, want)
 	}
 }

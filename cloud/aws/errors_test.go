@@ -17,20 +17,20 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
 )
 
-// verdict is what a caller decides on.
-type verdict struct {
+// result holds the fields of an error that callers act on.
+type result struct {
 	Class cloud.Class
 	Code  string
 	After time.Duration
 }
 
-func verdictOf(t *testing.T, err error) verdict {
+func resultOf(t *testing.T, err error) result {
 	t.Helper()
 	var e *cloud.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("%v is not a *cloud.Error", err)
 	}
-	return verdict{Class: e.Class, Code: e.Code, After: e.RetryAfter}
+	return result{Class: e.Class, Code: e.Code, After: e.RetryAfter}
 }
 
 // answered makes a session whose lists and creations are answered with something else
@@ -62,37 +62,37 @@ func TestCodes(t *testing.T) {
 	for _, test := range []struct {
 		code         string
 		status       int
-		change, read verdict
+		change, read result
 	}{
-		{"InvalidSnapshot.NotFound", bad, verdict{Class: cloud.ClassNotFound}, verdict{Class: cloud.ClassNotFound}},
-		{"InvalidVolume.NotFound", bad, verdict{Class: cloud.ClassNotFound}, verdict{Class: cloud.ClassNotFound}},
-		{"IdempotentParameterMismatch", bad, verdict{Class: cloud.ClassConflict}, verdict{Class: cloud.ClassConflict}},
-		{"RequestLimitExceeded", down, verdict{Class: cloud.ClassThrottled, After: 5 * time.Second}, verdict{Class: cloud.ClassThrottled, After: 5 * time.Second}},
-		{"Throttling", bad, verdict{Class: cloud.ClassThrottled, After: 5 * time.Second}, verdict{Class: cloud.ClassThrottled, After: 5 * time.Second}},
-		{"SomethingNew", http.StatusTooManyRequests, verdict{Class: cloud.ClassThrottled, After: 5 * time.Second}, verdict{Class: cloud.ClassThrottled, After: 5 * time.Second}},
+		{"InvalidSnapshot.NotFound", bad, result{Class: cloud.ClassNotFound}, result{Class: cloud.ClassNotFound}},
+		{"InvalidVolume.NotFound", bad, result{Class: cloud.ClassNotFound}, result{Class: cloud.ClassNotFound}},
+		{"IdempotentParameterMismatch", bad, result{Class: cloud.ClassConflict}, result{Class: cloud.ClassConflict}},
+		{"RequestLimitExceeded", down, result{Class: cloud.ClassThrottled, After: 5 * time.Second}, result{Class: cloud.ClassThrottled, After: 5 * time.Second}},
+		{"Throttling", bad, result{Class: cloud.ClassThrottled, After: 5 * time.Second}, result{Class: cloud.ClassThrottled, After: 5 * time.Second}},
+		{"SomethingNew", http.StatusTooManyRequests, result{Class: cloud.ClassThrottled, After: 5 * time.Second}, result{Class: cloud.ClassThrottled, After: 5 * time.Second}},
 		{
 			"SnapshotCreationPerVolumeRateExceeded", bad,
-			verdict{Class: cloud.ClassThrottled, After: 15 * time.Second}, verdict{Class: cloud.ClassThrottled, After: 15 * time.Second},
+			result{Class: cloud.ClassThrottled, After: 15 * time.Second}, result{Class: cloud.ClassThrottled, After: 15 * time.Second},
 		},
-		{"ConcurrentSnapshotLimitExceeded", bad, verdict{Class: cloud.ClassQuota, After: time.Minute}, verdict{Class: cloud.ClassQuota, After: time.Minute}},
-		{"ResourceLimitExceeded", bad, verdict{Class: cloud.ClassQuota, After: time.Minute}, verdict{Class: cloud.ClassQuota, After: time.Minute}},
-		{"SnapshotLimitExceeded", bad, verdict{Class: cloud.ClassQuota, After: 30 * time.Minute}, verdict{Class: cloud.ClassQuota, After: 30 * time.Minute}},
+		{"ConcurrentSnapshotLimitExceeded", bad, result{Class: cloud.ClassQuota, After: time.Minute}, result{Class: cloud.ClassQuota, After: time.Minute}},
+		{"ResourceLimitExceeded", bad, result{Class: cloud.ClassQuota, After: time.Minute}, result{Class: cloud.ClassQuota, After: time.Minute}},
+		{"SnapshotLimitExceeded", bad, result{Class: cloud.ClassQuota, After: 30 * time.Minute}, result{Class: cloud.ClassQuota, After: 30 * time.Minute}},
 		{
 			"UnauthorizedOperation", denied,
-			verdict{Class: cloud.ClassDenied, Code: "ec2:CreateSnapshot"}, verdict{Class: cloud.ClassDenied, Code: "ec2:DescribeSnapshots"},
+			result{Class: cloud.ClassDenied, Code: "ec2:CreateSnapshot"}, result{Class: cloud.ClassDenied, Code: "ec2:DescribeSnapshots"},
 		},
-		{"AuthFailure", unknown, verdict{Class: cloud.ClassAuthExpired}, verdict{Class: cloud.ClassAuthExpired}},
-		{"RequestExpired", bad, verdict{Class: cloud.ClassAuthExpired}, verdict{Class: cloud.ClassAuthExpired}},
-		{"InvalidSnapshot.InUse", bad, verdict{Class: cloud.ClassInUse}, verdict{Class: cloud.ClassInUse}},
-		{"VolumeInUse", bad, verdict{Class: cloud.ClassInUse}, verdict{Class: cloud.ClassInUse}},
-		{"OperationNotPermitted", bad, verdict{Class: cloud.ClassInvalid}, verdict{Class: cloud.ClassInvalid}},
-		{"UnsupportedOperation", bad, verdict{Class: cloud.ClassUnsupported}, verdict{Class: cloud.ClassUnsupported}},
-		{"IncorrectState", bad, verdict{Class: cloud.ClassTransient}, verdict{Class: cloud.ClassTransient}},
-		{"InvalidParameterValue", bad, verdict{Class: cloud.ClassInvalid}, verdict{Class: cloud.ClassInvalid}},
-		{"NobodyKnows", bad, verdict{Class: cloud.ClassInvalid}, verdict{Class: cloud.ClassInvalid}},
-		{"InternalError", broken, verdict{Class: cloud.ClassAmbiguous}, verdict{Class: cloud.ClassTransient}},
-		{"Unavailable", down, verdict{Class: cloud.ClassAmbiguous}, verdict{Class: cloud.ClassTransient}},
-		{"NobodyKnows", broken, verdict{Class: cloud.ClassAmbiguous}, verdict{Class: cloud.ClassTransient}},
+		{"AuthFailure", unknown, result{Class: cloud.ClassAuthExpired}, result{Class: cloud.ClassAuthExpired}},
+		{"RequestExpired", bad, result{Class: cloud.ClassAuthExpired}, result{Class: cloud.ClassAuthExpired}},
+		{"InvalidSnapshot.InUse", bad, result{Class: cloud.ClassInUse}, result{Class: cloud.ClassInUse}},
+		{"VolumeInUse", bad, result{Class: cloud.ClassInUse}, result{Class: cloud.ClassInUse}},
+		{"OperationNotPermitted", bad, result{Class: cloud.ClassInvalid}, result{Class: cloud.ClassInvalid}},
+		{"UnsupportedOperation", bad, result{Class: cloud.ClassUnsupported}, result{Class: cloud.ClassUnsupported}},
+		{"IncorrectState", bad, result{Class: cloud.ClassTransient}, result{Class: cloud.ClassTransient}},
+		{"InvalidParameterValue", bad, result{Class: cloud.ClassInvalid}, result{Class: cloud.ClassInvalid}},
+		{"NobodyKnows", bad, result{Class: cloud.ClassInvalid}, result{Class: cloud.ClassInvalid}},
+		{"InternalError", broken, result{Class: cloud.ClassAmbiguous}, result{Class: cloud.ClassTransient}},
+		{"Unavailable", down, result{Class: cloud.ClassAmbiguous}, result{Class: cloud.ClassTransient}},
+		{"NobodyKnows", broken, result{Class: cloud.ClassAmbiguous}, result{Class: cloud.ClassTransient}},
 	} {
 		t.Run(test.code, func(t *testing.T) {
 			t.Parallel()
@@ -101,10 +101,10 @@ func TestCodes(t *testing.T) {
 			}
 			session, spec := answered(t, faults.Answer{Status: test.status, Body: ec2.ErrorBody(test.code, "No.")})
 			_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec)
-			if diff := cmp.Diff(test.change, verdictOf(t, err)); diff != "" {
+			if diff := cmp.Diff(test.change, resultOf(t, err)); diff != "" {
 				t.Errorf("a change (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.read, verdictOf(t, firstOfList(t, session))); diff != "" {
+			if diff := cmp.Diff(test.read, resultOf(t, firstOfList(t, session))); diff != "" {
 				t.Errorf("a read (-want +got):\n%s", diff)
 			}
 		})

@@ -106,13 +106,13 @@ func TestEnsureVolumeAgain(t *testing.T) {
 	}
 	spec.SizeBytes = 30 * gib
 	_, err = session.Volumes.EnsureVolume(t.Context(), spec)
-	if want := (verdict{Class: cloud.ClassConflict, Code: "IdempotentParameterMismatch"}); verdictOf(t, err) != want {
+	if want := (result{Class: cloud.ClassConflict, Code: "IdempotentParameterMismatch"}); resultOf(t, err) != want {
 		t.Errorf("%v for another size under the same token, want %v", err, want)
 	}
 	y.clock.Step(2 * time.Minute)
 	spec.Zone = here + "b"
 	_, err = session.Volumes.EnsureVolume(t.Context(), spec)
-	if want := (verdict{Class: cloud.ClassConflict, Code: "NameTaken"}); verdictOf(t, err) != want {
+	if want := (result{Class: cloud.ClassConflict, Code: "NameTaken"}); resultOf(t, err) != want {
 		t.Errorf("%v for another zone, want %v", err, want)
 	}
 	spec.Attempt = 1
@@ -247,8 +247,8 @@ func TestLimitsOfVolumes(t *testing.T) {
 	if err := ensure("0"); err != nil {
 		t.Fatal(err)
 	}
-	want := verdict{Class: cloud.ClassThrottled, Code: "SnapshotCreationPerVolumeRateExceeded", After: 15 * time.Second}
-	if got := verdictOf(t, ensure("1")); got != want {
+	want := result{Class: cloud.ClassThrottled, Code: "SnapshotCreationPerVolumeRateExceeded", After: 15 * time.Second}
+	if got := resultOf(t, ensure("1")); got != want {
 		t.Errorf("at once again: %v, want %v", got, want)
 	}
 	for _, name := range []string{"1", "2", "3", "4"} {
@@ -258,8 +258,8 @@ func TestLimitsOfVolumes(t *testing.T) {
 		}
 	}
 	y.clock.Step(15 * time.Second)
-	want = verdict{Class: cloud.ClassQuota, Code: "ConcurrentSnapshotLimitExceeded", After: time.Minute}
-	if got := verdictOf(t, ensure("5")); got != want {
+	want = result{Class: cloud.ClassQuota, Code: "ConcurrentSnapshotLimitExceeded", After: time.Minute}
+	if got := resultOf(t, ensure("5")); got != want {
 		t.Errorf("a sixth that is pending: %v, want %v", got, want)
 	}
 	y.clock.Step(2 * time.Hour)
@@ -283,13 +283,13 @@ func TestLimitsOfAccounts(t *testing.T) {
 	if err := copied("0"); err != nil {
 		t.Fatal(err)
 	}
-	want := verdict{Class: cloud.ClassQuota, Code: "ResourceLimitExceeded", After: time.Minute}
-	if got := verdictOf(t, copied("1")); got != want {
+	want := result{Class: cloud.ClassQuota, Code: "ResourceLimitExceeded", After: time.Minute}
+	if got := resultOf(t, copied("1")); got != want {
 		t.Errorf("a second copy: %v, want %v", got, want)
 	}
 	_, err := y.session(t, cloudtest.Options{}).Snapshots.EnsureSnapshot(t.Context(), snapshotSpec(y.disks()(t, "other", gib), "1"))
-	want = verdict{Class: cloud.ClassQuota, Code: "SnapshotLimitExceeded", After: 30 * time.Minute}
-	if got := verdictOf(t, err); got != want {
+	want = result{Class: cloud.ClassQuota, Code: "SnapshotLimitExceeded", After: 30 * time.Minute}
+	if got := resultOf(t, err); got != want {
 		t.Errorf("a second snapshot: %v, want %v", got, want)
 	}
 }

@@ -198,7 +198,7 @@ func (c *client) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq2
 	}
 }
 
-// query is what to list.
+// query represents a request to list snapshots.
 type query struct {
 	op      string
 	filters []types.Filter

@@ -86,7 +86,7 @@ func needed() []string {
 	}
 }
 
-// permission is what one assignment of a role allows.
+// permission represents the actions that one role assignment allows.
 type permission struct {
 	Actions    []string `json:"actions"`
 	NotActions []string `json:"notActions"`

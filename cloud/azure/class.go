@@ -9,7 +9,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// defaultSKU is what disk.csi.azure.com makes of a class without skuName.
+// defaultSKU is the SKU that disk.csi.azure.com uses for a class without skuName.
 const defaultSKU = "StandardSSD_LRS"
 
 // disk is a disk as a spec wants it, without its size and name.

@@ -17,7 +17,7 @@ const (
 	codeGroupMissing = "ResourceGroupNotFound"
 )
 
-// request is what was asked of the service, for its errors.
+// request represents a request to the service, for use in its errors.
 type request struct {
 	// op is the method of the session.
 	op string

@@ -17,7 +17,7 @@ const (
 	typeSnapshots = "snapshots"
 )
 
-// located is where a resource is: its group and its name there.
+// located represents the location of a resource: its group and its name in that group.
 type located struct{ group, name string }
 
 // locateID takes the ID of a disk or snapshot apart. The service, and those who write

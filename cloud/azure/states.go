@@ -18,7 +18,7 @@ const (
 	deleting    = "deleting"
 )
 
-// failedWhileMade is what is known of a failure that the resource does not explain.
+// failedWhileMade is the message for a failure that the resource does not explain.
 const failedWhileMade = "it failed while it was made; the activity log of the resource group says why"
 
 func (a *account) toSnapshot(s armcompute.Snapshot, at time.Time) cloud.Snapshot {

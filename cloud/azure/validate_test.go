@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 )
 
-// understood is what Microsoft's own fake server made of a request.
+// understood holds a request as Microsoft's own fake server parsed it.
 type understood struct {
 	group, name string
 	body        any
@@ -71,7 +71,7 @@ func validate(ctx context.Context, call faults.Call) error {
 type question struct {
 	verb string
 	url  *url.URL
-	// kind is what it is about: snapshots or disks.
+	// kind is the kind of the resource: snapshots or disks.
 	kind, body string
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
-// Backend is what a provider's test creates for each case.
+// Backend represents a provider under test. The provider's test creates one for each case.
 type Backend = fixture.Backend
 
-// Options are what a session of a Bench is made with.
+// Options configures a session of a Bench.
 type Options = fixture.Options
 
 // Store is the truth about a cloud that is not a fake.World.

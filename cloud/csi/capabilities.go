@@ -19,7 +19,7 @@ const (
 	CopyByLocation CopyMode = "ByLocation"
 )
 
-// Capabilities are what a provider can do.
+// Capabilities describes the features that a provider supports.
 type Capabilities struct {
 	// Snapshots reports whether its volumes can be snapshotted through its API.
 	Snapshots bool

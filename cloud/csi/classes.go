@@ -19,7 +19,7 @@ import (
 // descriptionAnnotation is for people who look at an object.
 const descriptionAnnotation = "kubernetes.io/description"
 
-// ProfileClass is what a profile stands for in a cluster.
+// ProfileClass holds the StorageClass that represents a profile in a cluster.
 type ProfileClass struct {
 	Profile v1.StorageProfile
 	Class   *storagev1.StorageClass

@@ -27,7 +27,7 @@ func TestConfigs(t *testing.T) {
 	t.Parallel()
 	const awsField, gcpField, azureField = "spec.cloudConfig.aws.ebs.", "spec.cloudConfig.gcp.", "spec.cloudConfig.azure."
 	n := func(value int32) *int32 { return new(value) }
-	// says is what the error names; empty: there is none.
+	// says is the text that the error must contain; empty: no error.
 	for name, tt := range map[string]struct {
 		config v1.CloudConfig
 		says   string

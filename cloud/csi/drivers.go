@@ -30,7 +30,7 @@ const (
 // ErrDriverMissing means that a cluster has no driver for the disks of its provider.
 var ErrDriverMissing = errors.New("the CSI driver is missing")
 
-// Cluster is what of a cluster decides on its storage.
+// Cluster holds the properties of a cluster that determine its storage.
 type Cluster struct {
 	Provider v1.Provider
 	// Region is the provider's name of the region; empty is not checked against.

@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// Defaults are what is known of a cluster's volumes from elsewhere.
+// Defaults holds the values for volumes of a cluster that do not have their own.
 type Defaults struct {
 	// Region is the cluster's, for volumes that do not say theirs.
 	Region string

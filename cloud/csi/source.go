@@ -17,14 +17,14 @@ import (
 // in-tree plugin, where the plugin did not know.
 const unspecified = "UNSPECIFIED"
 
-// between is what stands between the zones in the label of a volume that has several.
+// between separates the zones in the label of a volume that has several.
 const between = "__"
 
-// source is what a PersistentVolume says of its volume, as a driver would write it.
+// source represents the volume of a PersistentVolume, as a driver would write it.
 type source struct {
 	provider       v1.Provider
 	driver, handle string
-	// zone is what an old way of writing the handle says of it besides.
+	// zone is the zone in a handle of the legacy form; otherwise empty.
 	zone string
 }
 

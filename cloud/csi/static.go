@@ -22,7 +22,7 @@ const (
 	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
 )
 
-// PVSpec is what a PersistentVolume should be beside its volume.
+// PVSpec describes the PersistentVolume to create for a volume.
 type PVSpec struct {
 	Name string
 	// Driver is the cluster's, see Cluster.Driver; empty for a path in a node.
@@ -31,7 +31,7 @@ type PVSpec struct {
 	ClaimNamespace, ClaimName string
 	// StorageClass is that of the claim; empty: a claim without one.
 	StorageClass string
-	// FSType is what the volume is formatted with; empty: ext4. Not used with a path.
+	// FSType is the file system of the volume; empty: ext4. Not used with a path.
 	FSType string
 	// Labels are added to managed-by.
 	Labels map[string]string

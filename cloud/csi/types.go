@@ -7,13 +7,13 @@ type bounds struct{ low, high int32 }
 
 func (b bounds) none() bool { return b == bounds{} }
 
-// diskType is what a provider says of a type of disk.
+// diskType holds the limits that a provider documents for a type of disk.
 type diskType struct {
 	// iops are operations a second, throughput is in MiB (on Azure MB) a second.
 	iops, throughput bounds
 	// needsIOPS tells that there is no default.
 	needsIOPS bool
-	// defaultIOPS is what a disk has when nothing is said; 0 where its size decides.
+	// defaultIOPS is the number of IOPS if none is requested; 0 if it depends on the size.
 	defaultIOPS int32
 	// perThroughput is how many IOPS each MiB/s needs at least; 0 is not coupled.
 	perThroughput int32

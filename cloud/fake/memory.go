@@ -29,7 +29,7 @@ type Rules struct {
 	PageSize int
 }
 
-// Options are what a session is made with.
+// Options configures a session.
 type Options struct {
 	Account, Region string
 	// BadCredentials are refused by the cloud.
@@ -46,7 +46,7 @@ func Connect(world *Cloud, script *faults.Script, o Options) cloud.Session {
 	return cloud.Session{Snapshots: snapshots{m}, Volumes: volumes{m}, Access: access{m}}
 }
 
-// memory is what the parts of a session share.
+// memory holds the state that the parts of a session share.
 type memory struct {
 	Options
 	world  *Cloud
@@ -117,7 +117,7 @@ func ask[T any](ctx context.Context, m *memory, r request, do func() (T, *cloud.
 	return none, m.lost(r, errLost)
 }
 
-// answer is what the cloud answers when nothing goes wrong on the way.
+// answer returns the response of the cloud, without any scripted fault.
 func answer[T any](m *memory, r request, do func() (T, *cloud.Error)) (T, error) {
 	got, e := do()
 	if e != nil {

@@ -116,7 +116,7 @@ func (m snapshots) named(ctx context.Context, w want) ([]Snapshot, error) {
 	return found, nil
 }
 
-// id is what a snapshot is called whose name is unique.
+// id returns the ID of a snapshot whose name is unique.
 func (m snapshots) id(name string) string {
 	if m.Rules.Locations {
 		return fmt.Sprintf("memory/%s/snapshots/%s", m.Account, name)

@@ -31,7 +31,7 @@ func (m *memory) volume(ctx context.Context, method string, ref cloud.VolumeRef)
 	})
 }
 
-// Handle is what this provider calls a volume of a name.
+// Handle returns this provider's volume handle for a name.
 func Handle(account, zone, name string) string {
 	return fmt.Sprintf("memory/%s/%s/volumes/%s", account, zone, name)
 }

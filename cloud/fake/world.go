@@ -26,9 +26,9 @@ type Volume struct {
 	KMSKey           string
 	Attached         bool
 	Tags             map[string]string
-	// Description is what the front end keeps beside the tags.
+	// Description holds the data that the front end stores beside the tags.
 	Description string
-	// Token is what the front end keeps to find a repeated request.
+	// Token holds the data that the front end stores to recognize a repeated request.
 	Token string
 	// From is the snapshot that it was made from.
 	From    string
@@ -49,7 +49,7 @@ type Snapshot struct {
 	KMSKey    string
 	Locations []string
 	Tags      map[string]string
-	// Description is what the front end keeps beside the tags.
+	// Description holds the data that the front end stores beside the tags.
 	Description string
 	Created     time.Time
 	// State and Progress are as of the moment of reading.
@@ -115,7 +115,7 @@ func (w *Cloud) StickNext() {
 	w.stuck = true
 }
 
-// Now is what time it is in the cloud.
+// Now returns the current time of the cloud.
 func (w *Cloud) Now() time.Time { return w.clock.Now() }
 
 // Serial returns a number that is not returned again, for IDs.

@@ -47,7 +47,7 @@ const (
 	email   = "hub@shop-prod.iam.gserviceaccount.com"
 	region  = "europe-west1"
 	zone    = "europe-west1-b"
-	// elsewhere is where the token service is in a key that was made before the server.
+	// elsewhere is the address of the token service in a key that was made before the server.
 	elsewhere = "http://127.0.0.1:1/token"
 )
 
@@ -78,7 +78,7 @@ func newKey(t testing.TB, email, project string) key {
 	return key{file, func(s *gce.Server) { s.AddServiceAccount(email, public, project) }}
 }
 
-// secret is what the Secret of an account has for a server.
+// secret returns the data of an account's Secret for a server.
 func (k key) secret(url string) map[string][]byte {
 	return map[string][]byte{"serviceAccountKey": bytes.ReplaceAll(k.file, []byte(elsewhere), []byte(url+"/token"))}
 }

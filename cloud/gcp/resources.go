@@ -27,7 +27,7 @@ const (
 	unspecified   = "UNSPECIFIED"
 )
 
-// place is where a disk is: in a zone, or in a region when zone is empty.
+// location represents the location of a disk: a zone, or a region when zone is empty.
 type location struct {
 	region, zone, name string
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// containerHost is where Amazon ECS tells a task who it is.
+// containerHost is the address at which Amazon ECS serves a task's credentials.
 const containerHost = "http://169.254.170.2"
 
 // ambientOf is the identity that the hub's pod or machine has, from where AWS puts it:

@@ -142,7 +142,7 @@ func assumed(config cloud.Config, base aws.CredentialsProvider) aws.CredentialsP
 	})
 }
 
-// sessionName is what the account's trail calls us: at most 64 characters.
+// sessionName returns the session name that CloudTrail records, at most 64 characters.
 func sessionName(config cloud.Config) string {
 	name := "shopfleet-" + config.Account
 	return name[:min(len(name), 64)]

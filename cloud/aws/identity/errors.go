@@ -28,12 +28,12 @@ const (
 
 // Failure is a request that failed.
 type Failure struct {
-	// Op is what was asked for, in the words of package cloud.
+	// Op is the operation that failed, as package cloud names it.
 	Op string
 	// Changes reports whether the request changes anything, for what it means when its
 	// answer is lost.
 	Changes bool
-	// Err is what the SDK returned.
+	// Err holds the error that the SDK returned.
 	Err error
 	// ClassOf is the class of a code of the API, and "" for one that it does not know.
 	// Codes of every API need not be known there.
@@ -140,8 +140,9 @@ func retryAfter(header http.Header) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// permission is what is missing, as far as it is told: a request may need more than the
-// permission of its own name.
+// permission returns the missing permission that message names, or the one named after the
+// operation. It may be incomplete: a request can need more than the permission of its
+// own name.
 func permission(message string, err error) string {
 	if found := regexp.MustCompile(`to perform: ([a-z0-9-]+:[A-Za-z]+)`).FindStringSubmatch(message); found != nil {
 		return found[1]

@@ -20,7 +20,7 @@ const (
 	maxAnswer = 64 << 20
 )
 
-// ErrAnswer is what is wrong with an answer that is none of the API's.
+// ErrAnswer means that a response does not come from the API.
 var ErrAnswer = errors.New("the answer is not one of this API")
 
 // Wire sends the SDK's requests. It follows no redirection: a signed request is for whom

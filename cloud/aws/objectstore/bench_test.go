@@ -94,7 +94,7 @@ func newYard() *yard {
 	return y
 }
 
-// ServeHTTP is what there is on the other side: STS under its endpoint, S3 elsewhere.
+// ServeHTTP serves STS under its endpoint and S3 under any other host.
 func (y *yard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if "https://"+r.Host == stsEndpoint {
 		y.sts.ServeHTTP(w, r)

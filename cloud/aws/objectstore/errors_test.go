@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/s3"
 )
 
-// codes are what a caller decides on.
+// codes holds the fields of an error that callers act on.
 type codes struct {
 	Class cloud.Class
 	Code  string

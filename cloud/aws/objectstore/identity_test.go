@@ -157,8 +157,8 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-// TestSigned is what is signed, to the letter: what is not in the signature may be left
-// out by whoever holds it.
+// TestSigned checks exactly what is signed: whoever holds a signed URL can leave out
+// anything that the signature does not cover.
 func TestSigned(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ endpoint, begin string }{

@@ -23,7 +23,7 @@ type client struct {
 	// credentials are forgotten when they are not accepted any more.
 	credentials *identity.Credentials
 	bucket      string
-	// prefix is what the account's keys begin with, its slash included; or empty.
+	// prefix is the prefix of the account's keys, including its trailing slash; or empty.
 	prefix string
 }
 

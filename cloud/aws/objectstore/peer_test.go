@@ -112,7 +112,7 @@ func (m *peer) Keys() []string {
 	return keys
 }
 
-// Content is what is in an object.
+// Content returns the content of an object and whether the object exists.
 func (m *peer) Content(key string) ([]byte, bool) {
 	m.Helper()
 	out, err := m.client.GetObject(m.Context(), &awss3.GetObjectInput{Bucket: &m.bucket, Key: &key})

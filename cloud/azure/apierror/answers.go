@@ -19,11 +19,11 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/azure/identity"
 )
 
-// Question is what was asked of a service, for its errors.
+// Question represents a request to a service, for use in its errors.
 type Question struct {
 	// Op is the method of the port.
 	Op string
-	// Permission is what it needs; empty when that is not known.
+	// Permission is the permission that the request needs; empty if unknown.
 	Permission string
 	// Mutates says that it changes something.
 	Mutates bool
@@ -114,7 +114,8 @@ func (q Question) ClassOf(status int, code string) cloud.Class {
 	return q.Class(status, code)
 }
 
-// message is what an answer says, in one line: JSON of Resource Manager, XML of storage.
+// message returns the message of a response, in one line: JSON of Resource Manager, XML of
+// storage.
 func message(answer *azcore.ResponseError) string {
 	if answer.RawResponse == nil {
 		return ""

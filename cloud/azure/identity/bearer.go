@@ -29,7 +29,7 @@ type Bearer struct {
 	scope      string
 	hosts      []string
 	clock      clock.PassiveClock
-	// turn is taken by who reads or replaces the token. It is a channel so that
+	// turn is taken by the request that reads or replaces the token. It is a channel so that
 	// waiting for one ends with the request that waits.
 	turn  chan struct{}
 	token azcore.AccessToken

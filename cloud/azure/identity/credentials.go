@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// audience is what a token must be for that is exchanged.
+	// audience is the audience that a token must have to be exchanged.
 	audience = "api://AzureADTokenExchange"
 	// secretKey is the key of the Secret.
 	secretKey = "clientSecret"

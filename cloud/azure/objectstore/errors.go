@@ -14,13 +14,13 @@ const (
 	// codeMissing is the service's code of a blob that is not there, and not of a
 	// container.
 	codeMissing = "BlobNotFound"
-	// blobs is what permissions on blobs begin with.
+	// blobs is the prefix of the permissions on blobs.
 	blobs = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/"
 	// delegate is the permission to get a user delegation key.
 	delegate = "Microsoft.Storage/storageAccounts/blobServices/generateUserDelegationKey/action"
 )
 
-// question is what is asked of the service for a method, with the verb of its permission.
+// question returns the Question of a method, with the verb of its permission.
 func question(op, verb string) apierror.Question {
 	q := apierror.Question{Op: op, Permission: blobs + verb, Mutates: verb != "read", Elsewhere: cloud.ClassInvalid}
 	q.Class = func(status int, code string) cloud.Class { return class(verb, status, code) }

@@ -42,7 +42,7 @@ type keys struct {
 	pipeline runtime.Pipeline
 	clock    clock.PassiveClock
 	url      string
-	// turn is taken by who reads or replaces the key. It is a channel so that waiting
+	// turn is taken by the request that reads or replaces the key. It is a channel so that waiting
 	// for one ends with the request that waits.
 	turn chan struct{}
 	last key

@@ -25,7 +25,7 @@ const (
 	codeInvalidAnswer = "InvalidAnswer"
 )
 
-// PutObject makes a blob where there is none. Where there is one it is read, which tells
+// PutObject creates a blob if there is none. It reads an existing one to find out
 // whether an earlier attempt made it.
 func (b *box) PutObject(ctx context.Context, key string, content []byte) error {
 	q := question("PutObject", "write")
@@ -113,7 +113,8 @@ func (b *box) ListObjects(ctx context.Context, prefix string) iter.Seq2[cloud.Ob
 	}
 }
 
-// objects are what the items of a page say, up to the first that makes no sense.
+// objects returns the objects of a page of items. It ends with an error at the first invalid
+// item.
 func (b *box) objects(q apierror.Question, items []*container.BlobItem, prefix string) iter.Seq2[cloud.Object, error] {
 	return func(yield func(cloud.Object, error) bool) {
 		for _, item := range items {
@@ -137,7 +138,7 @@ func folder(item *container.BlobItem) bool {
 	return item != nil && item.Properties != nil && item.Properties.ResourceType != nil && *item.Properties.ResourceType == "directory"
 }
 
-// object is what an item of a list says.
+// object returns the object that an item of a list describes, and whether the item is valid.
 func (b *box) object(item *container.BlobItem, prefix string) (cloud.Object, bool) {
 	if item == nil || item.Name == nil || item.Properties == nil || item.Properties.ContentLength == nil || item.Properties.LastModified == nil {
 		return cloud.Object{}, false

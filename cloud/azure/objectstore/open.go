@@ -19,7 +19,7 @@ import (
 const (
 	// attemptTimeout bounds each request, that for a token included.
 	attemptTimeout = 30 * time.Second
-	// application is what requests say that they are of.
+	// application is the application ID that requests send.
 	application = "shopfleet"
 )
 

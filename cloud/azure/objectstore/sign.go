@@ -55,7 +55,7 @@ func (b *box) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, li
 	return out, nil
 }
 
-// grant is what a signature allows, and until when.
+// grant represents the permissions of a signature and when they expire.
 type grant struct {
 	blob, permission string
 	expires          time.Time

@@ -45,7 +45,8 @@ func errorsBefore(s *fixture.Fixture) {
 	}
 }
 
-// effectThenCut is what the protocol of Intent is for.
+// effectThenCut loses answers of requests that took effect, the case that the protocol of
+// Intent covers.
 func effectThenCut(s *fixture.Fixture) {
 	for _, kind := range []faults.Kind{faults.DropAfter, faults.Truncate} {
 		for _, lag := range []time.Duration{0, 30 * time.Second, cloud.VisibilityWindow - 5*time.Second} {

@@ -134,7 +134,7 @@ func (r *schedule) advance(c *fixture.Client) {
 	}
 }
 
-// finish lets all callers come to their end, after somebody mended what was denied.
+// finish runs all callers to completion, after the denied permissions were restored.
 func (r *schedule) finish() {
 	r.Helper()
 	for _, c := range r.callers {

@@ -86,7 +86,7 @@ type Call struct {
 	Op Op
 	// Fault is how it went wrong, empty if it did not.
 	Fault Kind
-	// Request is what was sent, without its headers' credentials.
+	// Request records the request as it was sent, without the credentials in its headers.
 	Request string
 }
 
@@ -171,7 +171,7 @@ func (s *Script) next(op Op) (Fault, bool) {
 	return Fault{}, false
 }
 
-// errDropped is what a caller sees of a connection that was cut.
+// errDropped is the error that a caller receives when its connection was cut.
 var errDropped = errors.New("connection reset by peer")
 
 // Transport applies a script to HTTP.

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Result is what came of a case.
+// Result represents the result of a case.
 type Result string
 
 // The results, as they stand in the table.
@@ -25,21 +25,21 @@ const (
 	Missing Result = "?"
 )
 
-// Cell is what came of a case with a provider.
+// Cell holds the result of a case with a provider.
 type Cell struct {
 	Result Result
 	// Reason is why it is spare.
 	Reason string
 }
 
-// Report is what came of all cases with all providers, a table for each suite.
+// Report holds the results of all cases with all providers, in a table for each suite.
 type Report struct {
 	Sessions, Buckets Table
 	// broken are packages that failed without a case.
 	broken map[string]bool
 }
 
-// Table is what came of the cases of a suite.
+// Table holds the results of the cases of a suite.
 type Table struct {
 	// cells by case and column.
 	cells map[string]map[string]Cell
@@ -98,8 +98,8 @@ func (r Report) suite(name string) Table {
 	return r.Sessions
 }
 
-// column is what a provider is called: the last part of its package and what tells
-// several of one package apart.
+// column returns the name of a provider: the last part of its package, and the words that
+// distinguish several providers of one package.
 func column(pkg string, before []string) string {
 	name := path.Base(pkg)
 	switch name {
@@ -149,7 +149,7 @@ func (t Table) Columns() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Problems are what keeps the contract from being shown, sorted; none if it is.
+// Problems returns the reasons why the contract is not shown to hold, sorted; none if it is.
 func (r Report) Problems() []string {
 	out := slices.Concat(r.Sessions.problems(), r.Buckets.problems())
 	for pkg := range r.broken {

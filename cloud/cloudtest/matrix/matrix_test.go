@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// output is what go test -json said of two providers.
+// output holds the output of go test -json for two providers.
 const output = `{"Action":"run","Package":"m/cloud/aws","Test":"TestContract"}
 {"Action":"run","Package":"m/cloud/aws","Test":"TestContract/01_one_becomes_Ready"}
 {"Action":"pass","Package":"m/cloud/aws","Test":"TestContract/01_one_becomes_Ready"}

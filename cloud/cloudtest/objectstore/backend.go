@@ -50,7 +50,7 @@ type Backend struct {
 type Store interface {
 	// Keys are those of all objects, sorted.
 	Keys() []string
-	// Content is what is in an object, and whether there is one.
+	// Content returns the content of an object, and whether it exists.
 	Content(key string) ([]byte, bool)
 	// Put writes an object, over what is there.
 	Put(key string, content []byte)
@@ -59,7 +59,7 @@ type Store interface {
 	Lock(key string, locked bool)
 }
 
-// Options are what Objects are made with.
+// Options configures Objects.
 type Options struct {
 	// Prefix is spec.objectStorage.prefix.
 	Prefix string

@@ -25,7 +25,7 @@ func contentCases() []Case {
 	}
 }
 
-// oddContent is what text, or a checksum of text, would not survive.
+// oddContent holds bytes that do not survive treatment as text, or a checksum of text.
 const oddContent = "\x00\xff\r\n<xml>&amp; \xe5\xba\x97\x1a"
 
 func putAndRead(s *Fixture) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// answer is what a request gets.
+// answer represents the response to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -54,7 +54,7 @@ const (
 	kindSnapshots   = "snapshots"
 )
 
-// target is what a path leads to.
+// target represents the resource that a path names.
 type target struct {
 	subscription, group, kind, name string
 }

@@ -68,7 +68,7 @@ type copyError struct {
 	Message string `json:"errorMessage"`
 }
 
-// kept is what a world does not know of a snapshot.
+// kept holds the properties of a snapshot that a world does not store.
 type kept struct {
 	Incremental         bool   `json:"incremental"`
 	NetworkAccessPolicy string `json:"networkAccessPolicy"`

@@ -27,7 +27,7 @@ type Account struct {
 	Subject string
 }
 
-// Options are what a server is made with.
+// Options configures a server.
 type Options struct {
 	// Clock is the world's.
 	Clock clock.PassiveClock

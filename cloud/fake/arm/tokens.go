@@ -150,7 +150,7 @@ func discovery(r *http.Request, tenant string) answer {
 	}}
 }
 
-// origin is where a client reached the server.
+// origin returns the scheme and host at which a client reached the server.
 func origin(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + r.Host

@@ -32,7 +32,7 @@ type Account struct {
 	Subject string
 }
 
-// Options are what a server is made with.
+// Options configures a server.
 type Options struct {
 	// Clock is that of the stores.
 	Clock clock.PassiveClock
@@ -94,7 +94,7 @@ func (s *Server) Deny(permission string) {
 	s.denied[permission] = true
 }
 
-// target is what a request is about.
+// target represents the resource that a request names.
 type target struct {
 	account         Account
 	container, blob string

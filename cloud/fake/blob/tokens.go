@@ -74,7 +74,7 @@ func (s *Server) authorize(r *http.Request, to target) (string, *refusal) {
 	return "rcwd", nil
 }
 
-// permission is what a request with a token needs.
+// permission returns the permission that a request with a token needs.
 func permission(r *http.Request) string {
 	switch r.Method {
 	case http.MethodPut:

@@ -23,11 +23,11 @@ const ProviderMemory v1.Provider = "memory"
 // maxWhole is the most that PutObject and GetObject take, in bytes.
 const maxWhole = 1 << 20
 
-// Options are what Objects are made with.
+// Options configures Objects.
 type Options struct {
 	// Prefix is the account's, without slashes at its ends; empty is none.
 	Prefix string
-	// URL is where the store is served, for signed requests; without a slash at its end.
+	// URL is the address of the store, for signed requests; without a trailing slash.
 	URL string
 	// Script lets requests go wrong; nil lets none.
 	Script *faults.Script
@@ -213,7 +213,7 @@ func ask[T any](ctx context.Context, m *objects, r request, do func() (T, error)
 	return none, m.lost(r, errLost)
 }
 
-// answer is what the bucket says of an error of the store.
+// answer returns the error with which the bucket reports an error of the store.
 func (m *objects) answer(r request, err error) error {
 	switch {
 	case err == nil, errors.Is(err, ErrExists):

@@ -33,7 +33,7 @@ func (s *Store) sign(base, method, key string, life time.Duration) cloud.SignedR
 	return signed
 }
 
-// signature is what only this store can make.
+// signature returns a signature that only this store can create.
 func (s *Store) signature(method, key string, expires time.Time) string {
 	mac := hmac.New(sha256.New, s.secret)
 	_, _ = fmt.Fprintf(mac, "%s\n%s\n%d", method, key, expires.Unix()) // A hash takes everything.

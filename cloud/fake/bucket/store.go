@@ -25,7 +25,7 @@ var (
 	ErrLocked = errors.New("the object is locked")
 )
 
-// Object is what a store says of an object.
+// Object describes an object of a store.
 type Object struct {
 	// Key is the whole one, with the prefix of the account.
 	Key   string
@@ -194,7 +194,7 @@ func (s *Store) Keys() []string {
 	return slices.Sorted(maps.Keys(s.objects))
 }
 
-// Content is what is in an object, and whether there is one.
+// Content returns the content of an object, and whether it exists.
 func (s *Store) Content(key string) ([]byte, bool) {
 	_, reader, err := s.Open(key)
 	if err != nil {

@@ -16,11 +16,11 @@ const (
 	gib          = 1 << 30
 )
 
-// answer is what is sent when a request succeeds. It is told the request's ID, and
-// tells its namespace.
+// answer represents the response to a request that succeeds. begin sets the request's ID and
+// returns the XML namespace.
 type answer interface{ begin(id string) string }
 
-// head is what the answers of EC2 begin with.
+// head holds the first fields of every response of EC2.
 type head struct {
 	RequestID string `xml:"requestId"`
 }
@@ -30,7 +30,7 @@ func (h *head) begin(id string) string {
 	return ec2Namespace
 }
 
-// stsHead is what the answers of STS have in common.
+// stsHead holds the fields that all responses of STS share.
 type stsHead struct {
 	RequestID string `xml:"ResponseMetadata>RequestId"`
 }

@@ -79,7 +79,7 @@ func stderr(err error) string {
 	return ""
 }
 
-// wanted is what boto3 is to understand, as EC2's documentation has it.
+// wanted returns the values that boto3 must parse, according to EC2's documentation.
 func wanted(t *testing.T) map[string]any {
 	t.Helper()
 	const invalid = "400 InvalidParameterValue"

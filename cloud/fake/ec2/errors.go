@@ -55,8 +55,8 @@ type stsErrors struct {
 	RequestID string `xml:"RequestId"`
 }
 
-// ErrorBody is the body of an answer with which EC2 refuses a request, for who wants to
-// refuse in its place.
+// ErrorBody returns the body of a response with which EC2 refuses a request, for tests that
+// refuse requests themselves.
 func ErrorBody(code, message string) string { return invalid(code, message).text() }
 
 // STSErrorBody is ErrorBody in the words of STS.

@@ -11,7 +11,7 @@ import (
 type item struct {
 	id   string
 	tags map[string]string
-	// fields are what can be filtered by besides tags.
+	// fields holds the values that filters can select besides tags.
 	fields map[string]string
 }
 
@@ -37,7 +37,7 @@ func (it item) passes(filters []filter) bool {
 	return true
 }
 
-// query is what is to be listed, and from where on.
+// query represents a request to list items, and the position to start from.
 type query struct {
 	ids     []string
 	filters []filter

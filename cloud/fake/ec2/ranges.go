@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// kind is what a type of volume may be.
+// kind holds the limits of a type of volume.
 type kind struct {
 	minSize, maxSize int64 // In GiB.
 	// minIOPS and maxIOPS are bounds of what may be asked for; zero: nothing may.

@@ -20,7 +20,7 @@ import (
 // maxBody is how much of a request is read, in bytes.
 const maxBody = 1 << 20
 
-// Options are what a server is made with.
+// Options configures a server.
 type Options struct {
 	// Clock is the world's. Required.
 	Clock clock.PassiveClock
@@ -28,7 +28,7 @@ type Options struct {
 	// can be taken.
 	Keys  []Key
 	Roles []Role
-	// Limits are what EC2 allows; see DefaultLimits.
+	// Limits holds the quotas of EC2; see DefaultLimits.
 	Limits Limits
 }
 

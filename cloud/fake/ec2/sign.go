@@ -29,7 +29,7 @@ type Key struct {
 	Account, Name string
 }
 
-// caller is who asks, and which service in which region.
+// caller represents the principal of a request, and the service and region that it addresses.
 type caller struct {
 	principal
 
@@ -69,8 +69,8 @@ func (s *Server) authenticate(r *http.Request, body []byte) (caller, *fault) {
 	return caller{principal: who, region: scope[2], service: scope[3]}, nil
 }
 
-// signature is what a request should be signed with. Scope is date, region, service and
-// what ends it.
+// signature returns the signature that a request must have. Scope is date, region, service and
+// the terminator.
 func signature(secret string, scope []string, r *http.Request, signed string, body []byte) string {
 	digest := sha256.Sum256([]byte(strings.Join([]string{
 		r.Method, r.URL.EscapedPath(), canonicalQuery(r.URL.Query()),

@@ -19,7 +19,7 @@ const (
 // Role is a role that can be taken.
 type Role struct {
 	ARN string
-	// ExternalID must be given by who takes it with keys, if it is set.
+	// ExternalID, if set, is required from callers that assume the role with keys.
 	ExternalID string
 	// Issuer and Subject are whose web identity may take it; empty: nobody's.
 	Issuer, Subject string
@@ -135,7 +135,7 @@ func (s *Server) lend(role Role, session string, seconds int64) credentials {
 	}
 }
 
-// claims are what is read of a token.
+// claims holds the claims of a token that the server reads.
 type claims struct {
 	Issuer   string   `json:"iss"`
 	Subject  string   `json:"sub"`

@@ -84,7 +84,7 @@ func (s *Server) describeVolumes(who caller, p *params) (answer, *fault) {
 	return out, nil
 }
 
-// tokenUse is what a ClientToken was used for.
+// tokenUse records the request and the volume of a ClientToken.
 type tokenUse struct {
 	request string
 	volume  fake.Volume
@@ -136,7 +136,7 @@ func (s *Server) createVolume(who caller, p *params) (answer, *fault) {
 	return &volumeAnswer{volumeItem: describeVolume(made)}, nil
 }
 
-// fingerprint is what a request asks for, whenever it is asked.
+// fingerprint returns a string that is equal for repeated requests.
 func fingerprint(form url.Values) string { return form.Encode() }
 
 // source reads the snapshot that a volume is to be made from, and its size where none is given.

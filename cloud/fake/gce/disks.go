@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-// diskBody is what may be said of a disk that is to be made.
+// diskBody represents the body of a request to create a disk.
 type diskBody struct {
 	Kind                  string            `json:"kind"`
 	Name                  string            `json:"name"`

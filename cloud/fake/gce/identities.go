@@ -142,7 +142,7 @@ func refuseToken(w http.ResponseWriter, code, description string) {
 	writeJSON(w, http.StatusBadRequest, map[string]string{"error": code, "error_description": description})
 }
 
-// keyToken gives a token to who signs for a service account.
+// keyToken issues a token to a client that signs with the key of a service account.
 func (s *Server) keyToken(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +201,7 @@ func cutLast(text, separator string) (string, string, bool) {
 	return text[:i], text[i+len(separator):], true
 }
 
-// exchange gives a token to who has one of a trusted issuer.
+// exchange issues a token to a client that presents one of a trusted issuer.
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -129,7 +129,7 @@ func listing() []string { return []string{"filter", "maxResults", "pageToken"} }
 type request struct {
 	*http.Request
 	project string
-	// scope is where it is about: global, zones/Z or regions/R.
+	// scope is the scope of the resource: global, zones/Z or regions/R.
 	scope string
 	// who sent it.
 	who string

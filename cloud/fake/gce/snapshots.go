@@ -20,7 +20,7 @@ type encryptionKey struct {
 	KMSKeyName string `json:"kmsKeyName"`
 }
 
-// snapshotBody is what may be said of a snapshot that is to be made.
+// snapshotBody represents the body of a request to create a snapshot.
 type snapshotBody struct {
 	Kind             string            `json:"kind"`
 	Name             string            `json:"name"`

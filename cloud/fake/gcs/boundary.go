@@ -41,7 +41,7 @@ type narrowed struct {
 	expires time.Time
 }
 
-// bearer is what a token allows; nothing is known of a token that has expired.
+// bearer returns the boundary of a token, and whether the token is known and has not expired.
 func (s *Server) bearer(token string) (narrowed, bool) {
 	s.mu.Lock()
 	found, isNarrow := s.narrowed[token]

@@ -36,7 +36,7 @@ func precondition() error {
 	return problem{http.StatusPreconditionFailed, "conditionNotMet", "PreconditionFailed", "At least one of the pre-conditions you specified did not hold."}
 }
 
-// held is what a hold forbids.
+// held returns the error for a change of an object that is under a hold.
 func (s *Server) held(object string) error {
 	message := fmt.Sprintf("Object '%s/%s' is under active Temporary hold and cannot be deleted, overwritten or archived until hold is removed.", s.Bucket, object)
 	if s.Bland {

@@ -99,7 +99,7 @@ type checksum struct {
 
 	want string
 	text func([]byte) string
-	// wrong is what it is if they differ.
+	// wrong is the error to return if they differ.
 	wrong error
 }
 

@@ -36,7 +36,7 @@ type Key struct {
 	ARN string
 }
 
-// Options are what a server is made with.
+// Options configures a server.
 type Options struct {
 	// Clock is the store's. Required.
 	Clock clock.PassiveClock
@@ -263,8 +263,8 @@ func writeXML(w http.ResponseWriter, status int, document any) {
 	_, _ = w.Write(body)
 }
 
-// ErrorBody is the body of an answer with which S3 refuses a request, for who wants to
-// refuse in its place.
+// ErrorBody returns the body of a response with which S3 refuses a request, for tests that
+// refuse requests themselves.
 func ErrorBody(code, message string) string {
 	body, err := xml.Marshal(&fault{Code: code, Message: message, RequestID: "0000000000000000", HostID: "host/0000000000000000"})
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	maxExpires = 7 * 24 * 60 * 60
 )
 
-// authentication is what a request says of who has signed it, and how.
+// authentication holds the signature of a request and the parameters that it was made with.
 type authentication struct {
 	credential, date, headers, signature, token string
 	// expires is how long it is good for; 0 is as long as the clocks may differ.
@@ -191,8 +191,8 @@ func unsignedHeader(in *request, signed string) string {
 	return ""
 }
 
-// signature is what a request should be signed with. Scope is date, region, service and
-// what ends it.
+// signature returns the signature that a request must have. Scope is date, region, service and
+// the terminator.
 func signature(secret string, scope []string, in *request, a authentication) string {
 	query := in.URL.Query()
 	query.Del("X-Amz-Signature")

@@ -24,14 +24,14 @@ const (
 	ResourceWait = 10 * time.Minute
 )
 
-// Answer is what an answer told beside its body.
+// Answer holds the status and the headers of a response.
 type Answer struct {
 	// Status is 0 when there was none.
 	Status int
 	Header http.Header
 }
 
-// Of is what an answer of a server tells.
+// Of returns the Answer of a server's response.
 func Of(r *http.Response) Answer { return Answer{Status: r.StatusCode, Header: r.Header} }
 
 // Date is the server's clock, or zero.
@@ -57,7 +57,7 @@ func (a Answer) wait() time.Duration {
 
 // Failure is a request that failed, and what is known of it.
 type Failure struct {
-	// Op is what was asked for, in the words of the port.
+	// Op is the operation that failed, as the port names it.
 	Op string
 	// Mutates tells that something may have changed when the answer is lost.
 	Mutates bool

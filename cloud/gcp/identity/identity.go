@@ -22,17 +22,17 @@ import (
 
 const (
 	scope = "https://www.googleapis.com/auth/cloud-platform"
-	// exchangePath is where the token service exchanges tokens.
+	// exchangePath is the path at which the token service exchanges tokens.
 	exchangePath = "/v1/token"
 	// keyField is the key of the Secret.
 	keyField = "serviceAccountKey"
-	// jwtURN is what Google calls a token like the hub's.
+	// jwtURN is Google's name for the type of the hub's token.
 	jwtURN = "urn:ietf:params:oauth:token-type:jwt"
 	// RequestTimeout is how long one request may take, with what it takes to get a token.
 	RequestTimeout = 30 * time.Second
 )
 
-// Credentials are who a session is. Their methods may be called at the same time.
+// Credentials represents the identity of a session. It is safe for concurrent use.
 type Credentials struct {
 	name   func(ctx context.Context) string
 	source auth.TokenProvider
@@ -136,7 +136,7 @@ func Loopback(u *url.URL) bool {
 	}
 }
 
-// keyFile is what is read of a service account's key.
+// keyFile holds the fields of a service account's key that the hub reads.
 type keyFile struct {
 	Type           string `json:"type"`
 	ClientEmail    string `json:"client_email"`

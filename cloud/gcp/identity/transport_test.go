@@ -18,7 +18,7 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		status int
-		body   string // ECHO is what was sent.
+		body   string // ECHO stands for the request body.
 		class  cloud.Class
 		code   string
 	}{

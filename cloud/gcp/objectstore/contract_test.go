@@ -39,7 +39,7 @@ const (
 	project = "shop-prod"
 	email   = "hub@shop-prod.iam.gserviceaccount.com"
 	dumps   = "shop-dumps"
-	// elsewhere is where the token service is in a key that was made before the server.
+	// elsewhere is the address of the token service in a key that was made before the server.
 	elsewhere = "http://127.0.0.1:1/token"
 )
 
@@ -132,7 +132,7 @@ func (s *stage) config(t testing.TB) cloud.Config {
 	}
 }
 
-// secret is what the Secret of an account has.
+// secret returns the data of an account's Secret.
 func (s *stage) secret(key []byte) map[string][]byte {
 	return map[string][]byte{"serviceAccountKey": bytes.ReplaceAll(key, []byte(elsewhere), []byte(s.url+"/token"))}
 }

@@ -115,8 +115,9 @@ func (o *objects) stat(ctx context.Context, op, key string, fields googleapi.Fie
 	return found, nil
 }
 
-// missing is what it means that an object is not found. Google tells an object that is
-// missing from a missing bucket in a sentence alone: a list, though, needs the bucket only.
+// missing returns the error for an object that is not found. Google distinguishes a missing
+// object from a missing bucket only in the text of its message, so missing lists objects,
+// for which only the bucket must exist.
 func (o *objects) missing(ctx context.Context, op, key string) error {
 	_, err := o.page(ctx, op, key, page{size: 1})
 	if err != nil && cloud.ClassOf(err) != cloud.ClassDenied {

@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
 )
 
-// defaultEndpoint is where the API is when the account does not say.
+// defaultEndpoint is the address of the API for accounts that do not set one.
 const defaultEndpoint = "https://storage.googleapis.com"
 
 // objects are those of one bucket below a prefix.

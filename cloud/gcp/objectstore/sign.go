@@ -85,7 +85,7 @@ func (o *objects) condition(wanted []cloud.ObjectRequest, method string) string 
 	}
 }
 
-// common is what two keys begin with.
+// common returns the longest common prefix of two keys.
 func common(a, b string) string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

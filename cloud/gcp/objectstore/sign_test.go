@@ -62,7 +62,7 @@ func (s *stage) boundaries(t *testing.T) []string {
 	return out
 }
 
-// rule is what a boundary says with one rule.
+// rule returns the JSON of a boundary with one rule.
 func rule(role, condition string) string {
 	return fmt.Sprintf(`{"accessBoundary":{"accessBoundaryRules":[{"availableResource":"//storage.googleapis.com/projects/_/buckets/shop-dumps",`+
 		`"availablePermissions":["inRole:roles/storage.%s"],"availabilityCondition":{"expression":%q}}]}}`, role, condition)
