@@ -18,7 +18,7 @@ type site struct {
 	name, region string
 	reachable    bool
 	copy         *Copy
-	// seen is what the hub saw last: while it is out of reach nothing new comes.
+	// gone reports whether the copy was absent when the hub last reached the member.
 	gone bool
 }
 

@@ -11,7 +11,8 @@ import (
 // maxNamed bounds the number of clusters that a message names.
 const maxNamed = 3
 
-// summary is what the phase, the message and the conditions are computed from.
+// summary holds the facts that the phase, the message and the conditions are computed
+// from.
 type summary struct {
 	in          Input
 	initialized bool

@@ -67,7 +67,7 @@ type BackupReport struct {
 	KeepClusters bool
 }
 
-// Cluster is what is known of one member and of the application in it.
+// Cluster represents one member and the observed state of the application in it.
 type Cluster struct {
 	Name     string
 	Region   string
@@ -79,8 +79,8 @@ type Cluster struct {
 	// LastObserved is when a lost cluster was last reached; nil if unknown.
 	LastObserved *metav1.Time
 
-	// Copy is the application's copy in the member; nil if there is none that the hub
-	// owns.
+	// Copy is the application's copy in the member; nil if it does not exist or if the
+	// hub does not own it.
 	Copy *Copy
 	// Failure describes why the last attempt to write or delete the copy failed; nil if it
 	// succeeded.

@@ -21,9 +21,10 @@ const (
 	maxListed = 10_000
 )
 
-// ToSend returns the order that sends what of a dump is not in the bucket yet, and tells
-// whether all of it is: such an order has the file read once more and moves nothing. A
-// part of another size than it should have is deleted, and sent again.
+// ToSend returns the order that sends the missing parts of a dump to the bucket, and
+// reports whether the bucket has all of them: such an order has the file read once more
+// and moves nothing. A part of another size than it should have is deleted, and sent
+// again.
 //
 // Errors wrap *cloud.Error: Invalid for a dump that no order can be for.
 func ToSend(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBundle []byte, now time.Time) (o order.Order, complete bool, err error) {
@@ -204,7 +205,7 @@ func orderFor(direction order.Direction, dump *v1.DumpFile, sizes []int64, caBun
 	return o
 }
 
-// signing is what to sign, and the part that each request is for.
+// signing holds the requests to sign, and the part that each request is for.
 type signing struct {
 	wanted []cloud.ObjectRequest
 	parts  []int

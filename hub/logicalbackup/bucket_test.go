@@ -245,7 +245,8 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// TestEraseEndsWithWhatIsHeld: what a policy of the bucket holds is told of.
+// TestEraseEndsWithWhatIsHeld: Erase returns an error for objects that a policy of the
+// bucket holds.
 func TestEraseEndsWithWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	s, _ := sealed(t)

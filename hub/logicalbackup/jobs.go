@@ -34,7 +34,8 @@ type Outcome struct {
 	// Why is why the Job failed, or what a pod of one waits for that has not ended. It may
 	// be empty.
 	Why string
-	// Said is what the container that ended last said. Both are one line of at most 512 bytes.
+	// Said holds the message of the container that ended last. Why and Said are one line
+	// of at most 512 bytes each.
 	Said string
 }
 
@@ -43,7 +44,7 @@ type End struct {
 	// Container is its name.
 	Container string
 	ExitCode  int32
-	// Message is what it said, as it said it.
+	// Message holds the container's termination message, unchanged.
 	Message string
 	At      time.Time
 }

@@ -14,7 +14,8 @@ const (
 	manifestName = "manifest.json"
 )
 
-// Root is what the keys of all dumps of a hub, or of one of its applications, begin with.
+// Root returns the prefix of the keys of all dumps of a hub, or of one of its
+// applications.
 func Root(owner cloud.Owner) string {
 	if owner.App == "" {
 		return top + owner.Hub + "/"

@@ -34,7 +34,8 @@ type Options struct {
 	Timeouts Timeouts
 }
 
-// Profile is what the hub watches, checks and requires in members of one mode.
+// Profile represents the objects that the hub watches, and the checks and permissions that
+// it requires, in members of one mode.
 type Profile struct {
 	// CacheOptions returns the cache options of one member. It is called for each
 	// connection. The fleet adds a transform for nodes. The default is no options.

@@ -71,7 +71,8 @@ func (h Health) withDefaults() Health {
 // changed.
 type State struct {
 	Conditions
-	// Info is what was last observed of the cluster. It is kept when the cluster is lost.
+	// Info holds the last observed facts about the cluster. It is kept when the cluster is
+	// lost.
 	Info Info
 	// LastProbe is the time of the last successful probe since the hub started; zero
 	// without one.
@@ -94,7 +95,7 @@ type Conditions = conditions.Conditions
 // Condition is one condition of a member.
 type Condition = conditions.Condition
 
-// Info is what was observed of a cluster.
+// Info represents the observed facts about a cluster.
 type Info struct {
 	// Version is the version of the API server, UID the UID of the namespace kube-system.
 	// Both are empty until the first connection.

@@ -22,7 +22,7 @@ const (
 	defaultTimeout = 30 * time.Second
 	// hold is after how long the command ends by itself in the pod.
 	hold = time.Minute
-	// grace is what the end of a stream may take, beyond the command's own.
+	// grace bounds how long a stream may take to end, beyond the command's own limit.
 	grace = 5 * time.Second
 )
 

@@ -103,7 +103,7 @@ func (w hoard) deterministic(r *rand.Rand, p Plan) string {
 	return cmp.Diff(p, again.plan())
 }
 
-// complete: one verdict for each, with a reason.
+// complete: one decision for each, with a reason.
 func (w hoard) complete(_ *rand.Rand, p Plan) string {
 	var got, want []string
 	for _, v := range append(slices.Clone(p.Keep), p.Delete...) {

@@ -161,9 +161,9 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func namesOf(verdicts []RetentionDecision) string {
+func namesOf(decisions []RetentionDecision) string {
 	var out []string
-	for _, v := range verdicts {
+	for _, v := range decisions {
 		out = append(out, v.Name)
 	}
 	return strings.Join(out, " ")

@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts"
 )
 
-// bucketTest is what a provider says to a list, and what becomes of it.
+// bucketTest holds the provider's answer to a list request and the expected condition.
 type bucketTest struct {
 	provider v1.Provider
 	err      error

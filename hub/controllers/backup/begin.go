@@ -189,7 +189,7 @@ type unusableError struct {
 func (e *unusableError) Error() string { return fmt.Sprintf("the claim %s: %v", e.claim, e.err) }
 func (e *unusableError) Unwrap() error { return e.err }
 
-// memberTrouble is what an error of the member means.
+// memberTrouble returns the result for an error of the member.
 func (w *work) memberTrouble(err error) stepresult.Result {
 	var unusable *unusableError
 	switch {

@@ -46,7 +46,7 @@ type work struct {
 	// stored is the Backup as the server has it.
 	stored *v1.Backup
 	now    time.Time
-	// note is what is to be known of a backup that is complete.
+	// note replaces the default message of a completed backup; empty keeps the default.
 	note string
 }
 

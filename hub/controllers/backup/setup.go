@@ -33,7 +33,7 @@ type Member func(ctx context.Context, name multicluster.ClusterName) (cluster.Cl
 // database releases itself. An error means that it is not quiesced.
 type Quiesce func(ctx context.Context, in cluster.Cluster, app *v1.EcommerceApp) (release func(), err error)
 
-// Options are what the controller needs.
+// Options configure the controller.
 type Options struct {
 	// HubUID is the UID of the hub's cluster, the owner of the snapshots. Required.
 	HubUID string
@@ -47,7 +47,7 @@ type Options struct {
 	SpokeImage string
 	// Recorder records events. Required.
 	Recorder events.EventRecorder
-	// Logger is where the queues log; the default is nowhere.
+	// Logger receives the log messages of the queues. The default discards.
 	Logger logr.Logger
 	// Clock tells the time; the default is the real one.
 	Clock clock.Clock

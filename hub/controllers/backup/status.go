@@ -122,7 +122,7 @@ func (w *work) names() string {
 	return strings.Join(names, ", ")
 }
 
-// place is where volumes are that do not say so themselves.
+// locate returns the location of volumes that do not state their own.
 func (w *work) locate() csi.Defaults {
 	return csi.Defaults{Region: w.backup.Status.Region}
 }

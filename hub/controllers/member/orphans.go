@@ -73,7 +73,7 @@ func (o *Orphans) Engage(ctx context.Context, name multicluster.ClusterName, cl 
 	return nil
 }
 
-// owner is what the annotations of a copy say about its application.
+// owner represents the application of a copy, as recorded in the copy's annotations.
 type owner struct {
 	copied bool
 	uid    string

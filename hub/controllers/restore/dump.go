@@ -59,7 +59,8 @@ func (w *work) verificationRun() logical.Run {
 	return run
 }
 
-// run is what is the same for the application's database and for one to verify with.
+// run returns a Run with the fields that are the same for the application's database and
+// for a database that verifies a backup.
 func (w *work) run() logical.Run {
 	return logical.Run{
 		Restore: w.restore, Backup: w.backup, Cluster: w.member.Name,

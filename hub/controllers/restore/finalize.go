@@ -119,7 +119,7 @@ func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
 	return stepresult.Result{}
 }
 
-// memberTrouble is what an error of the member, or of the cloud, means.
+// memberTrouble returns the result for an error of the member or of the cloud.
 func (w *work) memberTrouble(err error) stepresult.Result {
 	switch {
 	case errors.Is(err, lock.ErrBusy):

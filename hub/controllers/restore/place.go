@@ -24,14 +24,14 @@ import (
 // memberTimeout bounds what is asked of a member in one step.
 const memberTimeout = 20 * time.Second
 
-// place is what there is in the member.
+// targetFacts holds the observed state of the member.
 type targetFacts struct {
 	cluster cluster.Cluster
 	// copy is the application's copy, nil if there is none.
 	copy *v1.EcommerceApp
 	// claims are those that the database has there, by name.
 	claims map[string]*claim
-	// class is what the volumes are to be like.
+	// class holds the storage class for the volumes.
 	class storageclass.Class
 }
 
@@ -42,7 +42,7 @@ type claim struct {
 	ref cloud.VolumeRef
 }
 
-// zone is where its volume is; empty if that is not known.
+// zone returns the zone of the claim's volume; empty if it is unknown.
 func (c *claim) zone() string {
 	if c == nil {
 		return ""

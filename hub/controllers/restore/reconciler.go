@@ -205,8 +205,9 @@ func (w *work) conclude(v stepresult.Result) {
 	meta.SetStatusCondition(&s.Conditions, ready)
 }
 
-// save writes the status down, and fails if the Restore is not as it was read. What it
-// was read into stays as it is, for who holds a part of it.
+// save writes the status, and fails if the Restore has changed since it was read. Apart
+// from its resource version, w.restore is left as it is, because callers hold pointers
+// into it.
 func (w *work) save(ctx context.Context) error {
 	saved := w.restore.DeepCopy()
 	if err := w.client.Status().Patch(ctx, saved, locked(w.stored)); err != nil {

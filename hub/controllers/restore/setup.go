@@ -27,7 +27,7 @@ const controllerName = "restore"
 // Member returns the cluster of an engaged member.
 type Member func(ctx context.Context, name multicluster.ClusterName) (cluster.Cluster, error)
 
-// Options are what the controller needs.
+// Options configure the controller.
 type Options struct {
 	// HubUID is the UID of the hub's cluster, the owner of the volumes. Required.
 	HubUID string
@@ -39,7 +39,7 @@ type Options struct {
 	SpokeImage string
 	// Recorder records events. Required.
 	Recorder events.EventRecorder
-	// Logger is where the queues log; the default is nowhere.
+	// Logger receives the log messages of the queues. The default discards.
 	Logger logr.Logger
 	// Clock tells the time; the default is the real one.
 	Clock clock.PassiveClock

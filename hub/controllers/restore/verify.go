@@ -24,7 +24,7 @@ import (
 // verifyLimit is how long a backup has to be proven; a dump, which travels, has limit.
 const verifyLimit = time.Hour
 
-// namespace is where the claims are to be.
+// namespace returns the namespace for the claims.
 func (w *work) namespace() string {
 	if w.restore.Spec.Verify {
 		return verification.Namespace

@@ -75,7 +75,7 @@ type Condition struct {
 	Message string
 }
 
-// Observation is what is currently known about a member.
+// Observation represents the current knowledge about a member.
 type Observation struct {
 	// Engaged is true if the member is connected and the hub's reconcilers run there.
 	Engaged bool

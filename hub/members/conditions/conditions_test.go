@@ -23,7 +23,7 @@ func missing() []authorizationv1.ResourceAttributes {
 	return []authorizationv1.ResourceAttributes{{Group: "apps", Resource: "statefulsets", Verb: "create"}}
 }
 
-// judgement is what follows from a picture, and from what was before.
+// computeCase holds an observation, the conditions before it and the expected conditions.
 type computeCase struct {
 	last    Conditions
 	picture Observation

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// look is what a Lease said at a time, in seconds.
+// look represents a sample of a Lease at a time in seconds.
 type look struct {
 	at   int
 	sign LeaseSample

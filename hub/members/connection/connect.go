@@ -68,7 +68,7 @@ type Connected struct {
 	Lease conditions.LeaseMonitor
 }
 
-// Inspection is what is checked periodically while a member is engaged.
+// Inspection holds the results of the periodic checks of an engaged member.
 type Inspection struct {
 	// Missing are the permissions that the credentials lack.
 	Missing []authorizationv1.ResourceAttributes

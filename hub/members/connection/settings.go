@@ -28,8 +28,9 @@ type Settings struct {
 	Lease client.ObjectKey
 }
 
-// Profile is what the hub watches, checks and requires in members of one mode. All fields
-// but Permissions are required; see members.Profile.
+// Profile represents the objects that the hub watches, and the checks and permissions that
+// it requires, in members of one mode. All fields but Permissions are required; see
+// members.Profile.
 type Profile struct {
 	CacheOptions func() cache.Options
 	Watched      func() []client.Object

@@ -21,11 +21,11 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// Engagement is what runs for a cluster while it is engaged.
+// Engagement represents an engaged cluster and the controllers that run for it.
 type Engagement[T any] struct {
 	// Cluster is the engaged cluster.
 	Cluster cluster.Cluster
-	// Value is what Get returns while the cluster is engaged.
+	// Value holds the value that Get returns while the cluster is engaged.
 	Value T
 	// Run runs the controllers until ctx is done. It is called again if it returns before.
 	Run func(ctx context.Context) error

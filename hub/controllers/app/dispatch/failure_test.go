@@ -18,7 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
 
-// outcome is what the queue is told.
+// outcome represents how the queue continues after a failure.
 type outcome string
 
 const (

@@ -92,7 +92,7 @@ func TestWhatAMemberCannotHave(t *testing.T) {
 			v := classify(err)
 			var local *unsupportedError
 			if !errors.As(err, &local) || v.failure == nil || v.failure.Reason != tt.reason || v.err != nil || v.wait != 0 {
-				t.Errorf("error %v, verdict %+v, want the reason %s", err, v, tt.reason)
+				t.Errorf("error %v, result %+v, want the reason %s", err, v, tt.reason)
 			}
 		})
 	}

@@ -29,12 +29,12 @@ func shop(generation, observed int64, members ...string) *v1.EcommerceApp {
 }
 
 // TestReportsProveAbsenceOnlyAtRest is about the one way to lose track of a copy:
-// to believe in an absence while the lane is writing the copy again.
+// to believe in an absence while the queue is writing the copy again.
 func TestReportsProveAbsenceOnlyAtRest(t *testing.T) {
 	t.Parallel()
 	r := newReports()
 	if _, known := r.about(key(), "u-1"); known {
-		t.Error("a new lane knows something")
+		t.Error("a new queue knows something")
 	}
 	r.begin(key())
 	if _, news := r.end(key(), &report{app: "u-1", gone: true}); !news {
@@ -48,7 +48,7 @@ func TestReportsProveAbsenceOnlyAtRest(t *testing.T) {
 	}
 	r.begin(key())
 	if found, _ := r.about(key(), "u-1"); found.gone {
-		t.Error("an absence counts although the lane is at work")
+		t.Error("an absence counts although the queue is at work")
 	}
 	// The same again is news: nobody could see it meanwhile.
 	if _, news := r.end(key(), &report{app: "u-1", gone: true}); !news {

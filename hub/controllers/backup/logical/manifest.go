@@ -25,7 +25,8 @@ const (
 // errNoManifest means that a text is not the manifest of a dump.
 var errNoManifest = errors.New("not the manifest of a dump")
 
-// dumped is what a pod says of the dump that it made. The names are those of the script.
+// dumped represents a pod's report about the dump that it made. The script defines the
+// names of the fields.
 type dumped struct {
 	File           string    `json:"file"`
 	Bytes          int64     `json:"bytes"`

@@ -244,7 +244,8 @@ func (r Run) trouble(err error) stepresult.Result {
 	return trouble(r.Backup.Spec.ClusterRef.Name, "Jobs", err)
 }
 
-// trouble is what an error of a member means that was asked for some objects.
+// trouble returns the result for an error of a member's API server. The parameter what
+// names the kind of the requested objects.
 func trouble(member, what string, err error) stepresult.Result {
 	if apierrors.IsForbidden(err) {
 		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not make or read %s in %s", what, member)

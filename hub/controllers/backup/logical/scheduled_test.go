@@ -12,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
-// scheduledJob is what the controller of CronJobs calls the Job of 02:00.
+// scheduledJob holds the name that the CronJob controller gives to the Job of 02:00.
 const scheduledJob = "shop-database-backup-29540280"
 
 // scheduledBackup is that of 02:00.

@@ -21,7 +21,7 @@ const dumpGrace = 2 * time.Minute
 // heldRetry is when to retry a deletion that is held.
 const heldRetry = time.Minute
 
-// input is what a plan is computed from.
+// input holds the facts that a plan is computed from.
 type input struct {
 	app      *v1.EcommerceApp
 	members  map[string]*v1.MemberCluster
@@ -36,7 +36,7 @@ type input struct {
 	waits queues.Waits
 }
 
-// Plan is what to do for an application now.
+// Plan represents the actions that are due for an application.
 type Plan struct {
 	Make []*v1.Backup
 	// Missed is the number of missed scheduled times by cluster, for the Backups in Make.

@@ -124,7 +124,7 @@ func TestHowAClusterIsBackedUp(t *testing.T) {
 }
 
 // TestWhatWasDumpedBeforeIsNotMissed: a cluster that is planned for the first time has had
-// its CronJob all along, and runs that are missed from then on are told of.
+// its CronJob all along, and runs that are missed from then on are counted.
 func TestWhatWasDumpedBeforeIsNotMissed(t *testing.T) {
 	t.Parallel()
 	in := dumped("2026-03-09T09:00:00Z")

@@ -11,7 +11,8 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// TestMetrics: ages are those of the moment of asking, and who is gone is not told of.
+// TestMetrics: ages are computed at the time of the scrape, and a deleted application has
+// no metrics.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	clock := testclock.NewFakeClock(at("2026-03-02T02:00:00Z"))

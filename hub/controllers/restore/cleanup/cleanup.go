@@ -20,15 +20,15 @@ const (
 	provisioner = "volume.kubernetes.io/storage-provisioner"
 )
 
-// Member is where things are taken away.
+// Member deletes claims and volumes in one member.
 type Member struct {
 	// Reader asks the member's API server, and Writer writes there. Required.
 	Reader client.Reader
 	Writer client.Writer
 	// Now is the time.
 	Now time.Time
-	// Note is told the volume of a claim before the claim is deleted, for who wants to see
-	// it gone, too; nil: nobody does.
+	// Note records the volume of a claim before the claim is deleted, so that the caller
+	// can wait until the volume is gone, too. Optional.
 	Note func(ctx context.Context, claim, volume string) error
 }
 

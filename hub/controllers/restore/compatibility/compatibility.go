@@ -73,8 +73,8 @@ func SnapshotIn(region string, b *v1.BackupStatus, s *v1.VolumeSnapshot) string 
 	return ""
 }
 
-// Zone is where a volume is to be, in the provider's words: where it is asked for, else
-// where the one is that it replaces, else in the first zone of the cluster.
+// Zone returns the zone for a volume, in the provider's notation: the requested zone, else
+// the zone of the volume that it replaces, else the first zone of the cluster.
 func Zone(asked, replaced string, m *v1.MemberCluster) string {
 	switch {
 	case asked != "":

@@ -17,7 +17,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
-// made is what is to be made in the member for an attempt; claim and secret may be nil.
+// made holds the objects to create in the member for an attempt; claim and secret may be
+// nil.
 type made struct {
 	job    *batchv1.Job
 	secret *corev1.Secret
@@ -59,8 +60,9 @@ func (r Run) begin(ctx context.Context) (stepresult.Result, error) {
 	return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, r.Cluster), nil
 }
 
-// undelivered is what it means that a Job could not be made. What uses the database must
-// not be kept stopped until people have looked.
+// undelivered returns the result for a Job that could not be created. A permanent error
+// fails the Restore, because the workloads that use the database must not stay stopped
+// until a user has looked.
 func (r Run) undelivered(err error) stepresult.Result {
 	switch {
 	case apierrors.IsForbidden(err):

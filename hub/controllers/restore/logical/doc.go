@@ -25,8 +25,8 @@
 //     so that a hub that dies in between makes no second one. Save fails when the hub reads
 //     an old status, so that an old hub cannot load a dump once more.
 //   - A load of PostgreSQL is one transaction, and its failure changes nothing. One of MySQL
-//     leaves a database that is not whole: that is said, and what uses the database is
-//     started all the same, since nobody but people can tell what is better.
+//     leaves a database that is not whole: the status says so, and what uses the database
+//     is started all the same, since only a user can decide what is better.
 //   - An attempt has no more rights than the first. That a database is that of an
 //     interrupted load of MySQL, and may be loaded again, the database itself tells.
 //   - Passwords do not travel: a dump has no users in it, and is loaded by the

@@ -24,7 +24,8 @@ const (
 // ending is how the Job of an attempt ended.
 type ending struct {
 	engine v1.Engine
-	// from is where it read the dump, and sent reports whether all of it is in a bucket.
+	// from records the source that the Job read the dump from, and sent reports whether all
+	// of the dump is in a bucket.
 	from v1.DumpSource
 	sent bool
 	// attempt is how many Jobs there were before.
@@ -34,7 +35,7 @@ type ending struct {
 	outcome logicalbackup.Outcome
 }
 
-// next is what follows from it.
+// next represents the step that follows the end of an attempt.
 type next struct {
 	// loaded means that all is well, again that another Job is made, bucket that it reads
 	// from there. None of them: it has failed.
@@ -58,7 +59,7 @@ func (e ending) next() next {
 	}
 }
 
-// notFetched is what follows when the dump was not brought from the bucket.
+// notFetched returns the next step after the dump could not be fetched from the bucket.
 func (e ending) notFetched() next {
 	switch {
 	case e.outcome.ExitCode == order.ExitFinal, e.outcome.ExitCode == order.ExitGone:
@@ -70,7 +71,7 @@ func (e ending) notFetched() next {
 	}
 }
 
-// notLoaded is what follows when the container failed that loads.
+// notLoaded returns the next step after the container that loads the dump failed.
 func (e ending) notLoaded() next {
 	switch e.outcome.ExitCode {
 	case jobs.ExitNotEmpty:
@@ -86,7 +87,7 @@ func (e ending) notLoaded() next {
 	}
 }
 
-// notTheFile is what follows when the file is not there, or not what it was.
+// notTheFile returns the next step after the file was missing or had another checksum.
 func (e ending) notTheFile() next {
 	gone := e.outcome.ExitCode == jobs.ExitMissing
 	switch {
@@ -149,7 +150,7 @@ func (e ending) left() string {
 	}
 }
 
-// verdict is what it means to the Restore.
+// result returns the result of n for the Restore.
 func (n next) result() stepresult.Result {
 	switch {
 	case n.loaded:

@@ -155,7 +155,7 @@ func (s *stage) ends(t *testing.T, container string, code int32) {
 	s.pods = append(s.pods, p)
 }
 
-// shop is what a pass of the hub works with.
+// shop returns the Shop that one reconciliation of the hub works with.
 func (s *stage) shop() Shop {
 	shop := Shop{Run: Run{
 		Restore: s.restore, Backup: s.backup, Cluster: s.cluster, Here: s.cluster == s.backup.Spec.ClusterRef.Name, Overwrite: s.restore.Spec.Overwrite,

@@ -33,7 +33,8 @@ type Run struct {
 	Backup  *v1.Backup
 	// Into is the database. Owner.Name and Owner.Namespace are enough for Tidy.
 	Into database.Spec
-	// Owners are what goes with the Job and what belongs to it; optional.
+	// Owners holds the owner references of the Job and of the objects that belong to it;
+	// optional.
 	Owners []metav1.OwnerReference
 	// Overwrite allows to replace what the database has.
 	Overwrite bool
@@ -265,7 +266,7 @@ func (r Run) labels() map[string]string {
 	return map[string]string{v1.RestoreLabel: manifest.LabelValue(r.Restore.Name), v1.ManagedByLabel: v1.ManagedBy}
 }
 
-// trouble is what an error of the member means.
+// trouble returns the result for an error of the member.
 func (r Run) trouble(err error) stepresult.Result {
 	switch {
 	case apierrors.IsForbidden(err):

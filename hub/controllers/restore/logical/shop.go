@@ -61,8 +61,8 @@ func (s Shop) announce(ctx context.Context) (stepresult.Result, error) {
 		}
 	}
 	if s.Copy.Annotations[v1.LoadingAnnotation] != s.Restore.Name {
-		// Nothing is in the member that the status does not tell of, and nothing is stopped
-		// by who reads an old one.
+		// Save comes first: the status records every change in the member, and a hub that
+		// has read an old status stops nothing.
 		if err := s.Save(ctx); err != nil {
 			return stepresult.Result{}, err
 		}
@@ -214,7 +214,7 @@ func (s Shop) letGo(ctx context.Context) stepresult.Result {
 	}
 }
 
-// copyTrouble is what an error about the copy means.
+// copyTrouble returns the result for an error that concerns the copy.
 func (s Shop) copyTrouble(err error) stepresult.Result {
 	switch {
 	case errors.Is(err, lock.ErrBusy):

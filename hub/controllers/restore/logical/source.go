@@ -10,8 +10,8 @@ type Target struct {
 	// Here tells that the database is in the cluster and namespace that the dump was made
 	// in, and Claim that the claim with the dump is still there.
 	Here, Claim bool
-	// Last is where the dump was read by the last attempt: one that was not on its claim
-	// is not looked for there again.
+	// Last records the source that the last attempt read the dump from: a dump that was
+	// not on its claim is not looked for there again.
 	Last v1.DumpSource
 }
 

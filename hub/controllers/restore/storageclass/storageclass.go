@@ -15,7 +15,7 @@ import (
 // defaultAnnotation marks the class of claims that ask for none.
 const defaultAnnotation = "storageclass.kubernetes.io/is-default-class"
 
-// Class is what a volume is to be like.
+// Class represents the storage class for a volume.
 type Class struct {
 	// Name is that of the StorageClass; empty where a cluster has no default.
 	Name       string
@@ -23,8 +23,8 @@ type Class struct {
 	Driver     string
 }
 
-// Wanted is what decides on the class: the claims that there are, else what the copy
-// says, else what the application asks for. All but the member may be missing.
+// Wanted holds the inputs that decide on the class: the existing claims, else the copy,
+// else the application. All but the member may be missing.
 type Wanted struct {
 	Member    *v1.MemberCluster
 	Claims    []*corev1.PersistentVolumeClaim

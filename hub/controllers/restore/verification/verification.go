@@ -19,7 +19,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
-// Namespace is where databases are started to be verified.
+// Namespace holds the name of the namespace in which databases are started for
+// verification.
 const Namespace = "shopfleet-verify"
 
 // generatedName is the name of a database with credentials of its own, and of its user.

@@ -20,7 +20,7 @@ type bench struct {
 	script *faults.Script
 	maker  Maker
 	saved  []v1.RestoredVolume
-	// refuses is what the hub says to a write.
+	// refuses holds the error that the hub's API server returns for a write.
 	refuses error
 	all     []v1.RestoredVolume
 }
@@ -56,8 +56,8 @@ func newBench() *bench {
 
 func (b *bench) fails(f faults.Fault) { f.Op = faults.OpCreateVolume; b.script.Add(f) }
 
-// TestLostAnswer: a volume whose answer was lost is deleted, also by who only knows what
-// was written down before it was asked for.
+// TestLostAnswer: a volume whose answer was lost is deleted, also by a hub that only knows
+// the status that was saved before the request.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	for name, whose := range map[string]func(*bench) *v1.RestoredVolume{
