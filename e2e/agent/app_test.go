@@ -122,8 +122,8 @@ func (s *suite) workloads(t *testing.T, name string) string {
 	return strings.Join(all, ", ")
 }
 
-// children are what Shopfleet wrote for the shop in a member, by kind and name, without
-// what only this cluster, or only its server, says.
+// children returns the objects that Shopfleet wrote for the shop in a member, by kind and
+// name, without the fields that are specific to the cluster or set by its API server.
 func (s *suite) children(t *testing.T, name string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

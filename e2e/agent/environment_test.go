@@ -134,8 +134,8 @@ func options(t *testing.T) operator.Options {
 	return operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: framework.Log(t)}
 }
 
-// run runs a process until it is stopped. One that ends by itself may have lost its
-// lease, and is told of then.
+// run runs a process until stop is called, which reports the error that the process ended
+// with. A process that ends early may have lost its lease.
 func run(t *testing.T, what string, start func(context.Context) error) (stop func(testing.TB)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

@@ -188,36 +188,6 @@ func TestCheckSource(t *testing.T) {
 	}
 }
 
-func TestCheckVocabulary(t *testing.T) {
-	cases := map[string]struct {
-		file file
-		want string
-	}{
-		"comment":            {file{"a.go", "package a\n\n// Done tells whether it is done.\nfunc Done() bool\n"}, "a.go:3"},
-		"over two lines":     {file{"a.go", "package a\n\n// Done tells\n// whether it is done.\nfunc Done() bool\n"}, "tells whether"},
-		"start of a comment": {file{"a.go", "package a\n\n// Place is where it is.\ntype Place int\n"}, "Place is where"},
-		"not in the middle":  {file{"a.go", "package a\n\n// Place returns a value. That is what it does.\ntype Place int\n"}, ""},
-		"string":             {file{"a.go", "package a\n\nconst text = \"tells whether\"\n"}, ""},
-		"Markdown":           {file{"a.md", "# A\n\nIt is for\nwho may.\n"}, "a.md:3"},
-		"code in Markdown":   {file{"a.md", "# A\n\n    mend\n\nRun `mend`.\n"}, ""},
-		"YAML":               {file{"a.yaml", "# Who may.\na: b # Nobody but us, nobody but you.\n"}, "nobody but"},
-		"makefile":           {file{"Makefile", "a: ## Lint, and mend.\n"}, "Makefile:1"},
-		"not prose":          {file{"a.json", "# mend"}, ""},
-		"path":               {file{"hub/lanes/a.txt", ""}, `"lanes"`},
-		"identifier":         {file{"a.go", "package a\n\nvar openLanes int\n"}, `"nLanes"`},
-		"part of a word":     {file{"e2e/controlplane/a.go", "package a\n\nvar controlPlanes int\n"}, ""},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			problems, err := checkPhrases(c.file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			expectProblem(t, append(problems, checkWords(c.file)...), c.want)
-		})
-	}
-}
-
 // expectProblem wants exactly one problem, or none if the wanted text is empty.
 func expectProblem(t *testing.T, problems []string, want string) {
 	t.Helper()

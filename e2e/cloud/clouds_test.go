@@ -36,7 +36,7 @@ const (
 	bucketName, storageAccount = "dumps", "shopfleetdumps"
 )
 
-// provider is a cloud: its fake, and what the hub is told of it.
+// provider represents a cloud: its fake, and the hub's settings for it.
 type provider struct {
 	name v1.Provider
 	// member is the one whose database is backed up from, in region; other is the
@@ -44,7 +44,7 @@ type provider struct {
 	member, region, other string
 
 	world *fake.Cloud
-	// bucket is what the door's account has for dumps.
+	// bucket holds the dumps in the account of the door.
 	bucket *bucket.Store
 	script *faults.Script
 	driver csi.Driver
@@ -55,7 +55,7 @@ type provider struct {
 	// poor is a way to the same cloud on which a permission is missing.
 	poor       door
 	permission string
-	// identity is who the provider says that the hub is.
+	// identity holds the hub's identity as the provider reports it.
 	identity string
 	// throttled is how the provider asks to wait.
 	throttled faults.Answer
@@ -205,7 +205,8 @@ func newAzure(t *testing.T) *provider {
 	return p
 }
 
-// signingIn has tokens for storage given out by who knows them, as Azure has for all.
+// signingIn sends requests for storage tokens to the fake of the blobs, and all other
+// requests to that of the disks. In Azure, one service issues both kinds of tokens.
 type signingIn struct{ disks, blobs http.Handler }
 
 func (s signingIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -52,8 +52,8 @@ type kubelet struct {
 	ended map[types.UID]corev1.PodStatus
 	// told are those whose status says so.
 	told map[types.UID]bool
-	// databases is what a database was loaded from: the checksum of a dump, by its host.
-	// One that was not loaded has what its customers brought.
+	// databases holds the checksum of the dump that a database was loaded from, by host.
+	// A database without an entry was never loaded and holds its customers' data.
 	databases map[string]string
 	// wrong are the endings, one after the other, of containers of a name that go wrong.
 	wrong map[string][]ending

@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
-// foreign is who takes a name of ours before we come.
+// foreign holds the provisioner of a StorageClass that takes a name before the hub does.
 const foreign = "somebody.example.com"
 
 // classes are those that a member should have.
@@ -81,7 +81,7 @@ func (s *suite) testClasses(t *testing.T) {
 	}
 }
 
-// profileClass is what a member's status says that a profile is.
+// profileClass returns the class of a profile in a member's status.
 func profileClass(m *v1.MemberCluster, profile v1.StorageProfile) string {
 	for _, c := range m.Status.StorageClasses {
 		if c.Profile == profile {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// defaultDir is where the fleet command looks, too.
+	// defaultDir matches the default of the fleet command.
 	defaultDir = ".fleet"
 	// cleanupTimeout bounds the removal after an interruption.
 	cleanupTimeout  = time.Minute
@@ -94,7 +94,7 @@ func newCommand() *cobra.Command {
 	return command
 }
 
-// newCloud is what the demo runs itself as, in the background.
+// newCloud returns the hidden command that the demo starts in the background.
 func newCloud(dir *string) *cobra.Command {
 	var address string
 	command := &cobra.Command{

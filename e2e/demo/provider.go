@@ -17,7 +17,7 @@ import (
 const (
 	providerState = "cloud.json"
 	providerLog   = "cloud.log"
-	// providerWorld is where the cloud keeps its volumes and snapshots.
+	// providerWorld names the file that holds the volumes and snapshots of the cloud.
 	providerWorld = "cloud-world.json"
 
 	// account is the CloudAccount, and its Secret.
@@ -70,7 +70,7 @@ func (d *demo) ensureProvider(ctx context.Context) error {
 	})
 }
 
-// playProvider is what that process does.
+// playProvider runs the cloud in the background process.
 func playProvider(ctx context.Context, dir, address string) error {
 	d := &demo{dir: dir}
 	return cloud.Run(ctx, cloud.Options{Fleet: dir, Address: address, File: d.path(providerWorld)})

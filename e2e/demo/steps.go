@@ -44,7 +44,7 @@ func (s *steps) all(ctx context.Context, list []step) error {
 	return nil
 }
 
-// ending is what there is to say and to do about steps that did not end well.
+// ending holds the message and the cleanup for steps that failed or were interrupted.
 type ending struct {
 	// existed tells that something ran before the steps.
 	existed bool

@@ -112,7 +112,7 @@ func (d *demo) join(ctx context.Context, progress io.Writer, members ...string) 
 	return nil
 }
 
-// joined tells whether the hub reports the member ready.
+// joined reports whether the hub reports the member ready.
 func joined(ctx context.Context, hub client.Client, name string) bool {
 	member := &v1.MemberCluster{}
 	return hub.Get(ctx, client.ObjectKey{Name: name}, member) == nil &&

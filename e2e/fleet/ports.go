@@ -53,7 +53,7 @@ func free(ctx context.Context, port int) bool {
 	return listener.Close() == nil
 }
 
-// taken tells whether another program listens on one of the ports.
+// taken reports whether another program listens on one of the ports.
 func (p ports) taken(ctx context.Context) bool {
 	return !free(ctx, p.Etcd) || !free(ctx, p.APIServer)
 }

@@ -17,7 +17,7 @@ import (
 
 const fileState = "state.json"
 
-// state is what a later process needs to find the fleet again. It holds no secrets.
+// state holds the data with which a later process finds the fleet again. It holds no secrets.
 type state struct {
 	Programs string `json:"programs"`
 	// Complete is false as long as the fleet has not started for the first time.
@@ -110,8 +110,8 @@ func (f *Fleet) reopen(saved clusterState) (*Cluster, error) {
 	return c, nil
 }
 
-// Complete tells whether the fleet has ever been up. It has not if what started it
-// was killed meanwhile.
+// Complete reports whether the fleet has ever been up. It has not if the process that
+// started it was killed before.
 func (f *Fleet) Complete() bool { return f.complete }
 
 // Remove ends all processes and removes everything the fleet made. Other files in

@@ -52,8 +52,8 @@ func (w *environment) repair(t *testing.T) {
 	w.running(t, shop)
 }
 
-// keptByPeople tells whether deleting a child is the loss of data, which nobody
-// can repair: passwords, and volumes.
+// keptByPeople reports whether deleting a child loses data that no controller can
+// restore: passwords and volumes.
 func keptByPeople(c child) bool { return c.kind == "secrets" || c.kind == "persistentvolumeclaims" }
 
 // children returns what the copy of the shop owns.

@@ -129,7 +129,7 @@ func secretIn(t *testing.T, key string, value []byte) string {
 	}
 }
 
-// public tells whether a value is known to everybody.
+// public reports whether a value is no secret.
 func public(value string) bool {
 	return strings.HasPrefix(value, "https://") || slices.Contains([]string{"placeholder", shop, ledger}, value) ||
 		strings.HasPrefix(value, strings.ReplaceAll(shop, "-", "_"))

@@ -124,7 +124,7 @@ var (
 // child is an object that a copy owns.
 type child struct {
 	kind, name string
-	// component is what its label says.
+	// component holds the value of its component label.
 	component string
 }
 

@@ -24,7 +24,7 @@ import (
 // be lost. It is a promise of the API, far above what it takes.
 const lossBound = 40 * time.Second
 
-// suite is what the tests share.
+// suite holds the environment and the hub process that the tests share.
 type suite struct {
 	*environment
 	process *hubProcess

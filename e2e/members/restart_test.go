@@ -41,7 +41,7 @@ func (m marks) writes(t *testing.T, c *fleet.Cluster) audit.Log {
 	return m.of(t, c, config.HubServiceAccount).Writes()
 }
 
-// of is what an account asked for since the mark.
+// of returns the requests of an account since the mark.
 func (m marks) of(t *testing.T, c *fleet.Cluster, account string) audit.Log {
 	t.Helper()
 	log, _, err := c.AuditSince(t.Context(), m[c])

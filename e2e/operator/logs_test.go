@@ -15,8 +15,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// secretsOf returns what must not be told of the Secrets in a cluster: by the name of
-// the Secret and the key, what to look for.
+// secretsOf returns the confidential values of the Secrets in a cluster, which logs must
+// not contain, by the name of the Secret and the key.
 func secretsOf(t *testing.T, c client.Client) map[string][]string {
 	t.Helper()
 	list := &corev1.SecretList{}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Release is what one version of the shop can do.
+// Release represents the features of one version of the shop.
 type Release struct {
 	// Version is as the linker wrote it, for example v2.1.0.
 	Version string

@@ -90,7 +90,7 @@ type Page struct {
 	Limit int
 }
 
-// Problem is what is wrong with one field of a request.
+// Problem represents an error in one field of a request.
 type Problem struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`

@@ -297,7 +297,7 @@ func testDeletion(w *environment) func(*testing.T) {
 	}
 }
 
-// keeping is what outlives an app.
+// keeping holds the objects that outlive an app.
 type keeping struct {
 	names    []string
 	password string

@@ -32,7 +32,7 @@ func testBadImage(w *environment) func(*testing.T) {
 			w.running(t, app)
 			update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = badImage })
 			w.broken(t, app, 1)
-			w.mended(t, app)
+			w.repair(t, app)
 		})
 		t.Run("of a new one", func(t *testing.T) {
 			app := shop(t, w.namespace(t))
@@ -40,7 +40,7 @@ func testBadImage(w *environment) func(*testing.T) {
 			app.Spec.Database.Image = badImage
 			w.create(t, app)
 			w.broken(t, app, 0)
-			w.mended(t, app)
+			w.repair(t, app)
 		})
 		t.Run("of one that was started in order", func(t *testing.T) {
 			app := shop(t, w.namespace(t))
@@ -50,7 +50,7 @@ func testBadImage(w *environment) func(*testing.T) {
 			w.stop(t)
 			w.startedInOrder(t, app)
 			w.run(t)
-			w.mended(t, app)
+			w.repair(t, app)
 			if w.claimUID(t, app) != claimed {
 				t.Error("the database has another claim")
 			}
@@ -77,8 +77,8 @@ func (w *environment) broken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
 	})
 }
 
-// mended sets a good image and waits until it runs everywhere.
-func (w *environment) mended(t *testing.T, app *v1.EcommerceApp) {
+// repair sets a good image and waits until it runs everywhere.
+func (w *environment) repair(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = "" })
 	w.rolledOut(t, app, "postgres:"+app.Spec.Database.Version)

@@ -129,7 +129,7 @@ func containsItself(t *testing.T, a map[string]any) {
 	}
 }
 
-// unambiguous tells whether items of lists that are matched by a key have
+// unambiguous reports whether items of lists that are matched by a key have
 // different ones, as the API server sees to.
 func unambiguous(t *testing.T, value any) bool {
 	t.Helper()
@@ -151,7 +151,7 @@ func unambiguous(t *testing.T, value any) bool {
 	return true
 }
 
-// distinct tells whether each item is found by its own keys.
+// distinct reports whether each item is found by its own keys.
 func distinct(t *testing.T, items []any, keys []string) bool {
 	t.Helper()
 	for _, item := range items {

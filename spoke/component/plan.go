@@ -15,7 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Action is what a step does.
+// Action represents the kind of write that a step makes.
 type Action string
 
 // The actions.

@@ -27,7 +27,7 @@ type Hub struct {
 	Namespace string
 }
 
-// Registration is what is written to the hub about a member.
+// Registration represents a member as it is written to the hub.
 type Registration struct {
 	Name       string
 	Kubeconfig []byte

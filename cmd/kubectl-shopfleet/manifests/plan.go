@@ -19,7 +19,7 @@ import (
 // FieldManager is the field manager of everything that the program applies.
 const FieldManager = "shopfleet-cli"
 
-// Action is what Apply or Remove did to an object.
+// Action represents a change that Apply or Remove made to an object.
 type Action string
 
 // The actions are named as kubectl names them.
@@ -30,7 +30,7 @@ const (
 	Deleted    Action = "deleted"
 )
 
-// Result is what was done to one object, or would be without a dry run.
+// Result represents the change of one object; a dry run only predicts it.
 type Result struct {
 	Object *unstructured.Unstructured
 	Action Action

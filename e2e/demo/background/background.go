@@ -123,7 +123,7 @@ func (p Process) start(ctx context.Context, r *Running, args []string) error {
 	}
 }
 
-// Runs tells whether the process runs and says that it is ready; nil does not.
+// Runs reports whether the process runs and is ready; it returns false for nil.
 func (p Process) Runs(ctx context.Context, r *Running) bool {
 	return r != nil && p.alive(ctx, r.PID) && healthy(ctx, r.Health)
 }
@@ -186,8 +186,8 @@ func (p Process) Stop(ctx context.Context) error {
 	return os.Remove(p.State)
 }
 
-// alive tells whether the number is still that of our process, and not of a later one,
-// by the path of its program.
+// alive reports whether the PID is still that of our process, and not of a later one: it
+// compares the path of the program.
 func (p Process) alive(ctx context.Context, pid int) bool {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if errors.Is(err, fs.ErrNotExist) {

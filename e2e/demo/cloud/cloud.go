@@ -35,7 +35,7 @@ type Options struct {
 	Fleet string
 	// Address is the one to listen on. GET /readyz says that everything runs.
 	Address string
-	// File is where the cloud is kept for the next Run.
+	// File holds the path of the file that keeps the cloud for the next Run.
 	File string
 }
 

@@ -29,7 +29,7 @@ type Event struct {
 	Namespace   string
 	Name        string
 
-	// User is who asked; ServiceAccounts are system:serviceaccount:NAMESPACE:NAME.
+	// User holds the name of the requesting user; ServiceAccounts are system:serviceaccount:NAMESPACE:NAME.
 	User      string
 	UserAgent string
 
@@ -40,8 +40,8 @@ type Event struct {
 	Completed time.Time
 }
 
-// Write tells whether the request asked to change stored state: whether it was
-// allowed to is in Code. Dry runs change nothing, nor do reviews and tokens, which
+// Write reports whether the request asked to change stored state: Code holds whether
+// it was allowed to. Dry runs change nothing, nor do reviews and tokens, which
 // are created but not stored.
 func (e Event) Write() bool {
 	switch e.Verb {
@@ -56,13 +56,13 @@ func (e Event) Write() bool {
 	return !e.DryRun()
 }
 
-// DryRun tells whether the request asked for a trial only.
+// DryRun reports whether the request was a dry run.
 func (e Event) DryRun() bool {
 	uri, err := url.ParseRequestURI(e.URI)
 	return err == nil && uri.Query().Has("dryRun")
 }
 
-// Succeeded tells whether the answer was a success.
+// Succeeded reports whether the answer was a success.
 func (e Event) Succeeded() bool {
 	return e.Code >= http.StatusOK && e.Code < http.StatusMultipleChoices
 }

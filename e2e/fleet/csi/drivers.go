@@ -25,7 +25,7 @@ type Driver struct {
 	provision func(volume) (string, error)
 }
 
-// volume is what a claim asks for.
+// volume represents the volume that a claim requests.
 type volume struct {
 	// name is the PersistentVolume's.
 	name string

@@ -23,8 +23,8 @@ const maxPasses = 200
 // errEnded is the error of all that a process does after its end.
 var errEnded = errors.New("the process has ended")
 
-// Crash is where a process ends: at a request that changes something in the API server
-// or in the cloud, counted from 1. The zero value is nowhere.
+// Crash represents the point at which a process ends: a request that changes something in
+// the API server or in the cloud, counted from 1. The zero value never ends a process.
 type Crash struct {
 	At int
 	// Arrives means that the request has its effect, and the process ends before the answer.

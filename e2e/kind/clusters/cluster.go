@@ -28,7 +28,7 @@ const (
 	auditFile = "audit.log"
 )
 
-// Spec is what a cluster should be.
+// Spec represents the desired state of a cluster.
 type Spec struct {
 	// Name is kind's name of the cluster; the node's container bears it, too.
 	Name string

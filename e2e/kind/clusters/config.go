@@ -16,7 +16,7 @@ const (
 	policyPath  = auditFolder + "/policy.yaml"
 )
 
-// policy is what the audit logs tell.
+// policy holds the audit policy of the API servers.
 //
 //go:embed audit-policy.yaml
 var policy []byte

@@ -22,7 +22,7 @@ func (c *Cluster) Load(archive io.Reader) error {
 	return nil
 }
 
-// Has tells whether the node has an image, by its full name and ID.
+// Has reports whether the node has an image, by its full name and ID.
 func (c *Cluster) Has(name, id string) bool {
 	found, err := nodeutils.ImageID(c.node, name)
 	return err == nil && found == id
@@ -41,7 +41,7 @@ func (c *Cluster) Unpause(ctx context.Context) error {
 	return err
 }
 
-// Paused tells whether the node is paused.
+// Paused reports whether the node is paused.
 func (c *Cluster) Paused(ctx context.Context) (bool, error) {
 	out, err := engine(ctx, "inspect", "--format", "{{.State.Paused}}", c.Node())
 	return strings.TrimSpace(out) == "true", err

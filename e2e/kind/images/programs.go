@@ -98,7 +98,7 @@ func (b *Builder) compile(ctx context.Context, s source) (string, error) {
 	return folder, nil
 }
 
-// folder is where the program of an image is built.
+// folder returns the folder in which the program of an image is built.
 func (b *Builder) folder(s source) string {
 	return b.path(strings.NewReplacer(":", "-", "/", "-").Replace(s.image))
 }

@@ -24,7 +24,7 @@ const (
 	hub = "hub"
 )
 
-// place is where a member is.
+// place represents the location of a member.
 type place struct{ name, region, zone string }
 
 func places() []place {
@@ -34,7 +34,7 @@ func places() []place {
 	}
 }
 
-// Options are what a lab is made with.
+// Options holds the settings of a lab.
 type Options struct {
 	// Root is the repository, Dir the folder of everything that the lab makes.
 	Root, Dir string
@@ -159,7 +159,7 @@ func Down(ctx context.Context, o Options) error {
 	return errors.Join(failed...)
 }
 
-// Exists tells whether there is something of a lab.
+// Exists reports whether any cluster of a lab exists.
 func Exists(o Options) bool {
 	all, err := clusters.Names(io.Discard)
 	return err == nil && slices.ContainsFunc(all, func(name string) bool { return slices.Contains(o.clusterNames(), name) })

@@ -31,7 +31,7 @@ type Objects struct {
 	// Endpoint is its URL, and CA what its certificate is verified with, as PEM.
 	Endpoint string
 	CA       []byte
-	// Bucket is what it has, in Region; KeyID and Key open it.
+	// Bucket names its only bucket, in Region; KeyID and Key are its credentials.
 	Bucket, Region, KeyID, Key string
 
 	name string

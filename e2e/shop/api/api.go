@@ -46,7 +46,7 @@ type Failure struct {
 // OrderList is the body of GET /api/orders.
 type OrderList struct {
 	Orders []shop.Order `json:"orders"`
-	// Next is what ?before= takes for the next page; empty: this is the last.
+	// Next holds the value of ?before= for the next page; it is empty on the last page.
 	Next string `json:"next,omitempty"`
 }
 

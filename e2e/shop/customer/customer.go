@@ -23,7 +23,7 @@ const maxPage = 1 << 20
 
 // Options describe the customers. All but Orders and Pause are required.
 type Options struct {
-	// URL is where the shop's pages are.
+	// URL holds the address of the shop's pages.
 	URL string
 	// Client sends the requests. It does not follow redirects.
 	Client *http.Client
@@ -35,7 +35,7 @@ type Options struct {
 	Output io.Writer
 }
 
-// Outcome is what became of one order. Either Order or Error is set.
+// Outcome represents the result of one order. Either Order or Error is set.
 type Outcome struct {
 	Time  time.Time `json:"time"`
 	Order string    `json:"order,omitempty"`

@@ -9,7 +9,7 @@
 // to an older image needs none.
 //
 // Trade-offs: MySQL commits every change of a schema by itself, so steps that are
-// not harmless to repeat bring a query that tells whether they were done. A change
+// not harmless to repeat bring a query that reports whether they were done. A change
 // waits five seconds for its table and then tries again later: everybody else
 // would wait behind it.
 package migrate

@@ -126,8 +126,8 @@ func twoReleases(t *testing.T, db *database.DB) {
 	}
 }
 
-// halfMigrated is what a process of MySQL leaves that dies between a change and
-// its note.
+// halfMigrated checks that a migration can be repeated in MySQL after a process died
+// between a change and its record in schema_migrations.
 func halfMigrated(t *testing.T, db *database.DB) {
 	t.Helper()
 	release := shop.NewRelease("v2.1.0")

@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/shop/serve"
 )
 
-// layout is what every page shows, around its own content.
+// layout holds the data that every page shows, around its own content.
 type layout struct {
 	Release shop.Release
 	Region  string

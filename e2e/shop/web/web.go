@@ -30,7 +30,7 @@ var templates embed.FS
 type Options struct {
 	Backend *Backend
 	Release shop.Release
-	// Region is where this shop stands, for people to read.
+	// Region holds the region of this shop, for people to read.
 	Region string
 	Log    *slog.Logger
 }

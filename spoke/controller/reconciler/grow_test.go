@@ -16,8 +16,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// TestRefuse checks that a claim that cannot grow is told of, is tried again, and
-// fails nothing.
+// TestRefuse checks that a claim that cannot grow is reported as a problem and retried,
+// and does not fail the pass.
 func TestRefuse(t *testing.T) {
 	tests := map[string]struct {
 		class *string

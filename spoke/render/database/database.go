@@ -131,7 +131,7 @@ func (r renderer) objects() []component.Object {
 	return objects
 }
 
-// engine is what differs between PostgreSQL and MySQL.
+// engine holds the settings that differ between PostgreSQL and MySQL.
 type engine struct {
 	image string
 	// dataMount is the mount path of the volume.

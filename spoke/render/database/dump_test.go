@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// dumpManifest is what a dump's manifest says.
+// dumpManifest represents the manifest of a dump.
 type dumpManifest struct {
 	File           string    `json:"file"`
 	Bytes          int64     `json:"bytes"`

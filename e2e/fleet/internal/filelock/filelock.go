@@ -70,7 +70,7 @@ func try(path string) (*Lock, error) {
 	return nil, nil
 }
 
-// current tells whether the path still names the file: its last holder may have
+// current reports whether the path still names the file: its last holder may have
 // removed it in between.
 func current(file *os.File, path string) bool {
 	ours, err := file.Stat()

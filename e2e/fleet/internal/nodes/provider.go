@@ -18,7 +18,7 @@ const (
 	Local Provider = "local"
 )
 
-// cloud is what differs from provider to provider.
+// cloud holds the properties that differ between providers.
 type cloud struct {
 	region       string
 	zones        func(region string) []string

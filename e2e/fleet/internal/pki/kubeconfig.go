@@ -17,7 +17,7 @@ type Kubeconfig struct {
 	Authority []byte
 	Client    Pair
 	Token     string
-	// Namespace is where requests go that name none; empty means "default".
+	// Namespace holds the namespace of requests without one; empty means "default".
 	Namespace string
 }
 

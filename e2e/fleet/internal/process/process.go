@@ -35,7 +35,7 @@ type ID struct {
 	Started string `json:"started"`
 }
 
-// State is what the system says about a process.
+// State represents the state of a process as the system reports it.
 type State int
 
 // The states that matter to a fleet. A process that has ended and waits to be

@@ -29,7 +29,7 @@ func Clock() func() time.Time {
 	}
 }
 
-// Contract is what everything that stands on a store relies on.
+// Contract tests the behaviour that users of a store rely on.
 func Contract(t *testing.T, open Open) {
 	t.Helper()
 	newest := shop.NewRelease("v2.1.0")

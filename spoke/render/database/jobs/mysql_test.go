@@ -143,7 +143,8 @@ func TestMySQLLoadDefiners(t *testing.T) {
 	}
 }
 
-// A server that refuses is told of, and is not waited for.
+// TestMySQLLoadRefused checks that the job reports a server that denies access, and does
+// not wait for it.
 func TestMySQLLoadRefused(t *testing.T) {
 	m := newMySQL(t)
 	m.sql(t, mySQLShop)
