@@ -115,12 +115,10 @@ func (s *suite) reserved(t *testing.T) {
 		"leases":                    "get",
 		"selfsubjectrulesreviews":   "create",
 		"selfsubjectaccessreviews":  "create",
-		// Of claims, volumes and pods it has to do with those of a Backup or a Restore, and
-		// there is none.
-		"storageclasses": "get list watch patch",
-		"csidrivers":     "list",
-		"":               "get", // Discovery and version.
-	}
+		"storageclasses":            "get list watch patch",
+		"csidrivers":                "list",
+		"":                          "get", // Discovery and version.
+	} // Claims, volumes and pods only matter to a Backup or a Restore, and there is none.
 	if len(log) == 0 {
 		t.Fatal("the hub asked nothing")
 	}
