@@ -15,7 +15,7 @@ func TestCheckLayers(t *testing.T) {
 		"down is fine":         {pkg{ImportPath: "hub/controllers/app", Imports: []string{module + "/hub/members", "k8s.io/client-go/rest"}}, ""},
 		"inside is fine":       {pkg{ImportPath: "spoke/render", Imports: []string{module + "/spoke/render/database"}}, ""},
 		"up":                   {pkg{ImportPath: "hub/members", Imports: []string{module + "/hub/setup"}}, "must not import"},
-		"same floor":           {pkg{ImportPath: "hub/placement", Imports: []string{module + "/hub/aggregate"}}, "must not import"},
+		"same layer":           {pkg{ImportPath: "hub/placement", Imports: []string{module + "/hub/aggregate"}}, "must not import"},
 		"shared value types":   {pkg{ImportPath: "api/mysql/v1", Imports: []string{module + "/api/v1"}}, ""},
 		"not the other way":    {pkg{ImportPath: "api/v1", Imports: []string{module + "/api/mysql/v1"}}, "must not import"},
 		"config from above":    {pkg{ImportPath: "hub/members", Imports: []string{module + "/config"}}, ""},
@@ -25,8 +25,8 @@ func TestCheckLayers(t *testing.T) {
 		"test support":         {pkg{ImportPath: "hub/setup", Imports: []string{module + "/e2e/fleet"}}, "for tests only"},
 		"test support, tested": {pkg{ImportPath: "hub/setup", XTestImports: []string{module + "/e2e/fleet"}}, ""},
 		"e2e":                  {pkg{ImportPath: "e2e/demo", Imports: []string{module + "/hub/setup", module + "/api/apitest"}}, ""},
-		"no room":              {pkg{ImportPath: "hub/cellar"}, "in no room"},
-		"top":                  {pkg{ImportPath: ""}, "in no room"},
+		"no rule":              {pkg{ImportPath: "hub/unknown"}, "has no rule"},
+		"top":                  {pkg{ImportPath: ""}, "has no rule"},
 		"SDK at home":          {pkg{ImportPath: "cloud/aws", Imports: []string{"github.com/aws/aws-sdk-go-v2/aws"}}, ""},
 		"SDK in a neighbour":   {pkg{ImportPath: "cloud/gcp", Imports: []string{"github.com/aws/aws-sdk-go-v2/aws"}}, "only cloud/aws may"},
 		"SDK in a test":        {pkg{ImportPath: "hub/setup", TestImports: []string{"github.com/Azure/azure-sdk-for-go/sdk"}}, "only cloud/azure may"},
@@ -58,7 +58,7 @@ func TestCheckLinked(t *testing.T) {
 		"a fake":                {pkg{ImportPath: "cloud/fake/ec2", Deps: []string{ec2}}, "links " + ec2},
 		"an adapter":            {pkg{ImportPath: "cloud/aws", Deps: []string{ec2}}, ""},
 		"an adapter's tests":    {pkg{ImportPath: "cloud/aws.test", Deps: []string{ec2}}, ""},
-		"a room of an adapter":  {pkg{ImportPath: "cloud/gcp/identity", Deps: []string{compute}}, ""},
+		"part of an adapter":    {pkg{ImportPath: "cloud/gcp/identity", Deps: []string{compute}}, ""},
 		"a neighbour":           {pkg{ImportPath: "cloud/azure", Deps: []string{compute}}, "links " + compute},
 		"an adapter in a test":  {pkg{ImportPath: "hub/setup_test [" + module + "/hub/setup.test]", Deps: []string{ec2}}, "links " + ec2},
 		"an adapter end to end": {pkg{ImportPath: "e2e/cloud.test", Deps: []string{ec2}}, ""},
@@ -162,7 +162,7 @@ func TestCheckLinks(t *testing.T) {
 
 func TestCheckSource(t *testing.T) {
 	cases := map[string]struct {
-		floor      int
+		layer      int
 		expression string
 		want       string
 	}{
@@ -179,7 +179,7 @@ func TestCheckSource(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			problems, err := checkSource(file{"a.go", "package a\n\nvar x = " + c.expression + "\n"}, c.floor)
+			problems, err := checkSource(file{"a.go", "package a\n\nvar x = " + c.expression + "\n"}, c.layer)
 			if err != nil {
 				t.Fatal(err)
 			}

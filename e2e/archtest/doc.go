@@ -3,8 +3,8 @@
 //
 // # What
 //
-//   - Layers: every package is a room on a floor, and arrows point down. The
-//     floors are the ones of depguard in .golangci.yml, here checked from the
+//   - Layers: every package belongs to a layer and imports only lower ones. The
+//     layers are those of depguard in .golangci.yml, checked here from the
 //     import graph of the go command.
 //   - Purity: decisions know no client, no context and no clock, and no cloud's
 //     SDK leaves the adapter of that cloud.
@@ -22,5 +22,5 @@
 //
 // The table stands twice, here and in .golangci.yml: the linter answers in the
 // editor, the test answers for the whole graph, also for a package that no rule
-// of the linter names. A room that the linter does not know fails the test.
+// of the linter names. A package without a rule of the linter fails the test.
 package archtest

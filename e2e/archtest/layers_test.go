@@ -42,7 +42,7 @@ func TestLayers(t *testing.T) {
 	})
 }
 
-// linterNames says whether the files of a rule of depguard take in a room.
+// linterNames reports whether the files of a rule of depguard cover a package.
 func linterNames(config, path string) bool {
 	if strings.Contains(config, "${base-path}/"+path+"/*.go\n") {
 		return true
@@ -60,7 +60,7 @@ func linterNames(config, path string) bool {
 func checkLayers(p pkg) []string {
 	r, ok := packageOf(p.ImportPath)
 	if !ok {
-		return []string{fmt.Sprintf("%s is in no room: the plan in rooms_test.go names every one", p.ImportPath)}
+		return []string{fmt.Sprintf("%s has no rule: add it to packages_test.go", p.ImportPath)}
 	}
 	problems := checkOurs(p, r)
 	problems = append(problems, checkSDKs(p, r)...)
@@ -71,7 +71,7 @@ func checkLayers(p pkg) []string {
 }
 
 // checkOurs compares the imports of our own packages with the plan. Tests may
-// import what they like: only product code has a floor.
+// import what they like: only product code has a layer.
 func checkOurs(p pkg, from archPackage) []string {
 	var problems []string
 	for _, path := range p.Imports {
@@ -85,7 +85,7 @@ func checkOurs(p pkg, from archPackage) []string {
 		case to.layer == layerTests:
 			problems = append(problems, fmt.Sprintf("%s imports %s, which is for tests only", p.ImportPath, path))
 		default:
-			problems = append(problems, fmt.Sprintf("%s (floor %d) must not import %s (floor %d)",
+			problems = append(problems, fmt.Sprintf("%s (layer %d) must not import %s (layer %d)",
 				p.ImportPath, from.layer, path, to.layer))
 		}
 	}
@@ -111,7 +111,7 @@ func checkPure(p pkg, from archPackage) []string {
 	var problems []string
 	for _, path := range p.Imports {
 		if !allowedInPure(path, from.layer) {
-			problems = append(problems, fmt.Sprintf("%s imports %s: floor %d is values and functions", p.ImportPath, path, from.layer))
+			problems = append(problems, fmt.Sprintf("%s imports %s: layer %d holds only values and functions", p.ImportPath, path, from.layer))
 		}
 	}
 	for _, path := range p.Deps {
@@ -122,17 +122,17 @@ func checkPure(p pkg, from archPackage) []string {
 	return problems
 }
 
-// allowedInPure judges one direct import of a package on the two lowest floors.
-func allowedInPure(path string, floor int) bool {
+// allowedInPure reports whether a package of the two lowest layers may import a path directly.
+func allowedInPure(path string, layer int) bool {
 	switch {
 	case path == "context":
-		return floor == layerAPI
+		return layer == layerAPI
 	case isStandard(path):
 		return true
 	case path == "github.com/robfig/cron/v3": // Its parser is a function of a text; schedules of Kubernetes are read by it.
-		return floor == layerDecisions
+		return layer == layerDecisions
 	default:
-		return strings.HasPrefix(path, module+"/") || // Judged by its floor.
+		return strings.HasPrefix(path, module+"/") || // Checked by its layer.
 			strings.HasPrefix(path, "k8s.io/api/") || strings.HasPrefix(path, "k8s.io/apimachinery/")
 	}
 }

@@ -8,7 +8,7 @@ import (
 // module is the path of the module under test.
 const module = "github.com/shopfleet/shopfleet"
 
-// The floors of the house. A room imports rooms on lower floors only.
+// The layers of the code base. A package imports only packages of lower layers.
 const (
 	layerAPI         = 0
 	layerDecisions   = 1
@@ -17,25 +17,25 @@ const (
 	layerControllers = 4
 	layerSetup       = 5
 	layerMain        = 6   // Above setup, because a main calls its setup.
-	layerTests       = 100 // Test support: above everything, below nothing.
+	layerTests       = 100 // Test support: may import every package, and no product code imports it.
 )
 
-// room is a folder and everything below it.
+// archPackage is the rule for a package and all packages below its folder.
 type archPackage struct {
 	path  string
 	layer int
-	// also lists rooms on the same floor that this one may import.
+	// also lists the packages of the same layer that this one may import.
 	also []string
-	// only, if set, lists all rooms that this one may import.
+	// only, if set, lists all packages that this one may import.
 	only []string
-	// free says that the linter has no rule for the room: it may import
-	// whatever is below.
+	// free means that the linter has no rule for the package. It may import any package of a
+	// lower layer.
 	free bool
-	// sdk is the prefix of the packages that no other room may import.
+	// sdk is the prefix of the import paths that only this package may import.
 	sdk string
 }
 
-// rooms is the plan of the house.
+// archPackages returns the rules for all packages of this module.
 func archPackages() []archPackage {
 	return []archPackage{
 		{path: "api/v1", layer: layerAPI},
@@ -96,7 +96,8 @@ func archPackages() []archPackage {
 	}
 }
 
-// packageOf finds the innermost room of a package of this module.
+// packageOf returns the most specific rule for an import path of this module, and whether
+// there is one.
 func packageOf(importPath string) (archPackage, bool) {
 	path := strings.TrimPrefix(importPath, module+"/")
 	var found archPackage
@@ -108,7 +109,7 @@ func packageOf(importPath string) (archPackage, bool) {
 	return found, found.path != ""
 }
 
-// mayImport says whether product code of one room may import another room.
+// mayImport reports whether product code of one package may import another one.
 func (r archPackage) mayImport(other archPackage) bool {
 	switch {
 	case r.path == other.path, r.layer == layerTests:

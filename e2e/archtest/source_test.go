@@ -32,7 +32,7 @@ func TestSource(t *testing.T) {
 
 // checkSource finds, in one file of product code, what neither the import graph
 // nor a linter sees.
-func checkSource(f file, floor int) ([]string, error) {
+func checkSource(f file, layer int) ([]string, error) {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, f.path, f.text, parser.SkipObjectResolution)
 	if err != nil {
@@ -40,8 +40,8 @@ func checkSource(f file, floor int) ([]string, error) {
 	}
 	var problems []string
 	ast.Inspect(tree, func(n ast.Node) bool {
-		if floor <= layerDecisions && readsClock(n) {
-			problems = append(problems, fmt.Sprintf("%s reads the clock: time is an argument on floor %d", set.Position(n.Pos()), floor))
+		if layer <= layerDecisions && readsClock(n) {
+			problems = append(problems, fmt.Sprintf("%s reads the clock: time is an argument in layer %d", set.Position(n.Pos()), layer))
 		}
 		if matchesErrorText(n) {
 			problems = append(problems, fmt.Sprintf("%s decides by the text of an error: use errors.Is or errors.As", set.Position(n.Pos())))
