@@ -10,9 +10,9 @@
 //     placement (package placement), aggregates the status (package aggregate), and
 //     writes the application's finalizer, annotations and status on the hub.
 //   - Dispatcher has one queue per connected member (package dispatch), with its own
-//     workers. A worker reads the application from the hub's cache and reconciles the
-//     member's copy: it applies the copy if status.clusters lists the member, and
-//     deletes it and confirms the deletion if that entry is Deleting.
+//     workers. After each pass the Reconciler enqueues the application for the members
+//     whose copies its decision changes. A worker applies the copy if status.clusters
+//     lists the member, and deletes it and confirms the deletion if that entry is Deleting.
 //
 // status.clusters is the inventory that both share. The Reconciler writes an entry before
 // a worker may write the copy, and removes it after a worker confirmed that the copy is
@@ -30,9 +30,13 @@
 //     it has processed an application the member's entry stays unchanged. Therefore a
 //     restart causes no writes.
 //   - The absence of a copy counts only while no worker is processing the application:
-//     it could be writing the copy again, based on an older read. Workers and Reconciler
-//     read the same cache, and the Reconciler reads the application before the report,
-//     so an entry cannot be removed while a copy is being written.
+//     it could be writing the copy again, based on an older read. Workers read the same
+//     cache as the Reconciler, or the object that it wrote last while that is newer. The
+//     Reconciler reads the application before the report, so an entry cannot be removed
+//     while a copy is being written.
+//   - The status has one writer. The backup scheduler reports its condition and entries to
+//     this controller, which keeps them in memory. Until the scheduler reports again after a
+//     restart, the stored ones stay.
 //   - Progress is written at most every five seconds, other changes immediately (see
 //     aggregate.Urgent). The status is not computed again until the previous write is in
 //     the cache: the decision would be based on the old status.
