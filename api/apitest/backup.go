@@ -71,12 +71,6 @@ func Restore(name string) *RestoreBuilder {
 // Obj returns a copy of the object.
 func (b *RestoreBuilder) Obj() *v1.Restore { return b.restore.DeepCopy() }
 
-// With applies f to the object.
-func (b *RestoreBuilder) With(change func(*v1.Restore)) *RestoreBuilder {
-	change(&b.restore)
-	return b
-}
-
 // Namespace sets the namespace.
 func (b *RestoreBuilder) Namespace(namespace string) *RestoreBuilder {
 	b.restore.Namespace = namespace

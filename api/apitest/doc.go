@@ -2,7 +2,7 @@
 //
 // # Purpose
 //
-// The package has a builder for each kind, and returns the samples as objects. A builder
+// The package has builders for kinds that tests create, and returns the samples as objects. A builder
 // starts with the smallest object that an API server accepts, so that a test sets only the
 // fields that it is about:
 //

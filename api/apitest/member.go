@@ -2,7 +2,6 @@ package apitest
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
@@ -26,42 +25,6 @@ func (b *MemberBuilder) Obj() *v1.MemberCluster { return b.member.DeepCopy() }
 // With applies f to the object.
 func (b *MemberBuilder) With(change func(*v1.MemberCluster)) *MemberBuilder {
 	change(&b.member)
-	return b
-}
-
-// UID sets the UID, as an API server does.
-func (b *MemberBuilder) UID(uid types.UID) *MemberBuilder {
-	b.member.UID = uid
-	return b
-}
-
-// Label adds a label.
-func (b *MemberBuilder) Label(key, value string) *MemberBuilder {
-	metav1.SetMetaDataLabel(&b.member.ObjectMeta, key, value)
-	return b
-}
-
-// Finalizers sets the finalizers.
-func (b *MemberBuilder) Finalizers(finalizers ...string) *MemberBuilder {
-	b.member.Finalizers = finalizers
-	return b
-}
-
-// Deleting marks the cluster as being deleted since the given time.
-func (b *MemberBuilder) Deleting(since metav1.Time) *MemberBuilder {
-	b.member.DeletionTimestamp = &since
-	return b
-}
-
-// Detected sets provider and region in the status, as found on the nodes.
-func (b *MemberBuilder) Detected(provider v1.Provider, region string) *MemberBuilder {
-	b.member.Status.Provider, b.member.Status.Region = provider, region
-	return b
-}
-
-// ClusterUID sets the UID of the cluster in the status.
-func (b *MemberBuilder) ClusterUID(uid string) *MemberBuilder {
-	b.member.Status.ClusterUID = uid
 	return b
 }
 
