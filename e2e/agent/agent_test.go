@@ -146,7 +146,7 @@ func (s *suite) reserved(t *testing.T) {
 // restarted restarts the hub, the agent, and both.
 func (s *suite) restarted(t *testing.T) {
 	t.Helper()
-	before := s.mark(t)
+	before := framework.MarkSettled(t, s.fleet, s.shop.Namespace, config.HubServiceAccount, config.SpokeServiceAccount)
 	s.stopAgent[us](t)
 	s.startAgent(t, us)
 	s.canary(t)

@@ -133,7 +133,7 @@ func (s *environment) guards(t *testing.T) {
 func (s *environment) handsOver(t *testing.T) {
 	t.Helper()
 	var ended time.Time
-	before, began := s.mark(t), time.Now()
+	before, began := s.markSettled(t), time.Now()
 	took := s.succeed(t, func(p *program) {
 		p.endWell(t)
 		ended = time.Now()
@@ -145,7 +145,7 @@ func (s *environment) handsOver(t *testing.T) {
 	s.unchanged(t, before)
 }
 
-// unchanged wants the new leader to have written nothing about what had not changed.
+// unchanged checks that the new leader has written nothing about what had not changed.
 func (s *environment) unchanged(t *testing.T, before framework.Marks) {
 	t.Helper()
 	comeAndGo(t, s.home, "small")
@@ -226,6 +226,12 @@ func (s *environment) mark(t *testing.T) framework.Marks {
 	return framework.Mark(t, s.fleet)
 }
 
+// markSettled returns a mark behind the last write about the shop.
+func (s *environment) markSettled(t *testing.T) framework.Marks {
+	t.Helper()
+	return framework.MarkSettled(t, s.fleet, s.shop.Namespace, s.account)
+}
+
 // writes returns what the processes wrote in a cluster since a mark.
 func (s *environment) writes(t *testing.T, m framework.Marks, c *fleet.Cluster) audit.Log {
 	t.Helper()
@@ -300,10 +306,10 @@ func awaitRunning(t *testing.T, c client.Client, app *v1.EcommerceApp) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
 			return err
 		}
-		if app.Status.Phase != v1.PhaseRunning || app.Status.ObservedGeneration != app.Generation {
-			return fmt.Errorf("it is %s: %s; at %d of %d", app.Status.Phase, app.Status.Message, app.Status.ObservedGeneration, app.Generation)
+		if app.Status.Phase != v1.PhaseRunning {
+			return fmt.Errorf("it is %s: %s", app.Status.Phase, app.Status.Message)
 		}
-		return nil
+		return framework.Observed(app)
 	})
 }
 
