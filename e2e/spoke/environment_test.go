@@ -23,6 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/operator"
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
@@ -31,10 +32,8 @@ const (
 	systemNamespace = "shopfleet-system"
 	serviceAccount  = "shopfleet-spoke"
 
-	// retryAfter and resync make what waits for people, or for nothing, quick
-	// enough to watch.
-	retryAfter = time.Second
-	resync     = 3 * time.Second
+	// longestWait bounds all waits of the spoke, resyncs included.
+	longestWait = 2 * time.Second
 )
 
 // environment is one cluster with a spoke in it.
@@ -96,11 +95,10 @@ func (w *environment) run(t testing.TB) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- setup.Run(ctx, setup.Options{
-			Options:    operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: w.logger},
-			Config:     config,
-			Registry:   prometheus.NewRegistry(),
-			RetryAfter: retryAfter,
-			Resync:     resync,
+			Options:  operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: w.logger},
+			Config:   config,
+			Registry: prometheus.NewRegistry(),
+			Waits:    queues.Waits{Longest: longestWait},
 		})
 	}()
 	w.stop = func(t testing.TB) {

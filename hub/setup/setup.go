@@ -231,11 +231,10 @@ func (h *hub) newSpokes() (*spokes, error) {
 	kind := spoke.EcommerceApp()
 	kind.Selects = func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByHub }
 	runner := spoke.NewClusterRunner(spoke.Options{
-		Kinds:      []spoke.Runner{kind},
-		Metrics:    counted,
-		Logger:     h.options.Logger.WithName("spoke"),
-		RetryAfter: h.options.Waits.Scaled(spoke.DefaultRetryAfter),
-		Resync:     h.options.Waits.Scaled(spoke.DefaultResync),
+		Kinds:   []spoke.Runner{kind},
+		Metrics: counted,
+		Logger:  h.options.Logger.WithName("spoke"),
+		Waits:   h.options.Waits,
 	})
 	return &spokes{ClusterRunner: runner, fleet: h.fleet}, nil
 }
