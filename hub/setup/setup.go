@@ -208,6 +208,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	gate, err := newGate(withTimeout(cfg), h.options.Logger, func(ctx context.Context) error {
 		if err := member.Setup(ctx, h.mgr.GetLocalManager(), member.Options{
 			Namespace: h.options.Namespace, Fleet: h.fleet, Recorder: recorder, Metrics: memberMetrics, Orphans: orphans,
+			Waits: h.options.Waits,
 		}); err != nil {
 			return err
 		}
