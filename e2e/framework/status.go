@@ -41,9 +41,12 @@ func Region(status *v1.EcommerceAppStatus, name string) v1.RegionStatus {
 }
 
 // Runs returns nil if an application runs at its current generation, everywhere, in these
-// regions and in no others.
+// regions and in no others. A copy, and an application without a hub, have none.
 func Runs(app *v1.EcommerceApp, regions ...string) error {
 	status := &app.Status
+	if app.Annotations[v1.ImageUpdatedAnnotation] != "" {
+		return fmt.Errorf("a restart is asked for: %w", errNotRunning)
+	}
 	if status.ObservedGeneration != app.Generation {
 		return fmt.Errorf("generation %d, of which %d is observed: %w", app.Generation, status.ObservedGeneration, errNotRunning)
 	}
