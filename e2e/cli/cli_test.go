@@ -57,6 +57,7 @@ func TestCLI(t *testing.T) {
 
 // install applies the CRDs and RBAC of the hub, and starts one with these permissions.
 func (s *suite) install(t *testing.T) {
+	t.Helper()
 	testenv.Apply(t, s.hub, testenv.HubManifests()...)
 	s.StartHub(t)
 }
@@ -68,10 +69,12 @@ func (s *suite) run(t *testing.T, args ...string) testenv.Outcome {
 }
 
 func (s *suite) beforeInstallation(t *testing.T) {
+	t.Helper()
 	s.run(t, "clusters").Want(t, testenv.Failed, "kubectl apply -f config/crd/bases")
 }
 
 func (s *suite) unreachable(t *testing.T) {
+	t.Helper()
 	server := "https://" + testenv.FreeAddress(t)
 	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--wait", "30s").
 		Want(t, testenv.NotReady, `MemberCluster "dead": not ready`, "The hub cannot reach "+server, "--member-server")
@@ -84,6 +87,7 @@ func (s *suite) unreachable(t *testing.T) {
 }
 
 func (s *suite) unreachableForCaller(t *testing.T) {
+	t.Helper()
 	raw, err := os.ReadFile(s.eu.AdminKubeconfig())
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +108,7 @@ func (s *suite) unreachableForCaller(t *testing.T) {
 }
 
 func (s *suite) join(t *testing.T) {
+	t.Helper()
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--labels", "tier=prod").
 		Want(t, testenv.Done, "eu-1 is ready: provider aws, region eu-west-1", "2 of 2 nodes ready")
 	s.run(t, "clusters", "-l", "tier=prod").Want(t, testenv.Done, "eu-1", "True", "aws", "eu-west-1", "2/2")
@@ -121,6 +126,7 @@ func (s *suite) secret(t *testing.T, name string) *corev1.Secret {
 }
 
 func (s *suite) joinAgain(t *testing.T) {
+	t.Helper()
 	before := s.secret(t, "eu-1").Data[v1.KubeconfigKey]
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "-o", "name").
 		Want(t, testenv.Done, "membercluster.ecommerce.io/eu-1")
@@ -137,12 +143,14 @@ func (s *suite) joinAgain(t *testing.T) {
 }
 
 func (s *suite) refused(t *testing.T) {
+	t.Helper()
 	s.run(t, "join", "me", "--member-kubeconfig", s.hub.AdminKubeconfig()).Want(t, testenv.Failed, "it is the hub itself")
 	s.run(t, "join", "eu-2", "--member-kubeconfig", s.eu.AdminKubeconfig()).
 		Want(t, testenv.Failed, `already a member, under the name "eu-1"`, "kubectl shopfleet unjoin eu-1")
 }
 
 func (s *suite) status(t *testing.T) {
+	t.Helper()
 	s.Create(t, testenv.Sample(t))
 	s.run(t, "status", appName).Want(t, testenv.Failed, "add -n production")
 	s.run(t, "status", appName, "-n", "production", "--until-ready", "--timeout", fleettest.Timeout.String()).
@@ -167,6 +175,7 @@ func (s *suite) status(t *testing.T) {
 }
 
 func (s *suite) completion(t *testing.T) {
+	t.Helper()
 	s.run(t, "__complete", "unjoin", "").Want(t, testenv.Done, "eu-1\n:4")
 	s.run(t, "__complete", "status", "-n", "production", "").Want(t, testenv.Done, appName+"\n:4")
 }
@@ -195,6 +204,7 @@ func (s *suite) workloads(t *testing.T) []string {
 }
 
 func (s *suite) unjoin(t *testing.T) {
+	t.Helper()
 	before := s.workloads(t)
 	if len(before) < 4 {
 		t.Fatalf("%d workloads before unjoin, want at least the copy, backend, frontend and database", len(before))
@@ -208,6 +218,7 @@ func (s *suite) unjoin(t *testing.T) {
 }
 
 func (s *suite) revoke(t *testing.T) {
+	t.Helper()
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--region", "europe").
 		Want(t, testenv.Done, "eu-1 is ready: provider aws, region europe")
 	s.run(t, "unjoin", "eu-1", "--revoke", "--member-kubeconfig", s.hub.AdminKubeconfig()).

@@ -113,6 +113,7 @@ func (s *suite) versions(t *testing.T, process config.Set) map[string]string {
 }
 
 func (s *suite) dryRun(t *testing.T) {
+	t.Helper()
 	mark := s.mark(t)
 	printed := s.run(t, "install", "hub", "--dry-run=client").Want(t, testenv.Done)
 	if shown := parse(t, []byte(printed.Out)); len(shown) != installed {
@@ -141,6 +142,7 @@ func (s *suite) deployment(t *testing.T) *appsv1.Deployment {
 }
 
 func (s *suite) install(t *testing.T) {
+	t.Helper()
 	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done,
 		"customresourcedefinition.apiextensions.k8s.io/memberclusters.ecommerce.io created",
 		"deployment.apps/shopfleet-hub created", "shopfleet-hub: 2 of 2 pods ready")
@@ -165,6 +167,7 @@ func arguments(deployment *appsv1.Deployment) string {
 }
 
 func (s *suite) again(t *testing.T) {
+	t.Helper()
 	// Controllers still write the status of the Deployment.
 	before, mark := s.versions(t, config.Hub), s.mark(t)
 	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done)
@@ -201,6 +204,7 @@ func (s *suite) changedOne(t *testing.T, args ...string) {
 }
 
 func (s *suite) upgrade(t *testing.T) {
+	t.Helper()
 	s.run(t, "install", "hub", "--image", "registry.example.com/hub:v2", "--dry-run=server").
 		Want(t, testenv.Done, "deployment.apps/shopfleet-hub configured (server dry run)", "service/shopfleet-hub unchanged",
 			"the image of the spoke cannot be derived from registry.example.com/hub:v2", "Name it with --spoke-image")
@@ -219,6 +223,7 @@ func (s *suite) upgrade(t *testing.T) {
 }
 
 func (s *suite) repair(t *testing.T) {
+	t.Helper()
 	deployment := s.deployment(t)
 	patch := client.MergeFrom(deployment.DeepCopy())
 	deployment.Spec.Template.Spec.Containers[0].Args[0] = "--namespace=other"
@@ -237,6 +242,7 @@ func (s *suite) repair(t *testing.T) {
 }
 
 func (s *suite) late(t *testing.T) {
+	t.Helper()
 	if err := s.cluster.Freeze(t.Context(), fleet.Kwok); err != nil {
 		t.Fatal(err)
 	}
@@ -249,6 +255,7 @@ func (s *suite) late(t *testing.T) {
 }
 
 func (s *suite) beside(t *testing.T) {
+	t.Helper()
 	mark := s.mark(t)
 	s.run(t, "install", "spoke").Want(t, testenv.Failed, `"shopfleet-system/shopfleet-hub"`, "would reconcile the same objects")
 	if wrote := s.writes(t, mark); len(wrote) > 0 {
@@ -270,6 +277,7 @@ func left() []client.Object {
 }
 
 func (s *suite) uninstall(t *testing.T) {
+	t.Helper()
 	for _, object := range left() {
 		if err := s.client.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
@@ -311,6 +319,7 @@ func (s *suite) uninstall(t *testing.T) {
 }
 
 func (s *suite) inUse(t *testing.T) {
+	t.Helper()
 	s.run(t, "uninstall", "hub", "--delete-definitions").Want(t, testenv.Failed, "ecommerceapps.ecommerce.io", "shopfleet-system/eu-1")
 	for _, object := range left() {
 		if err := s.client.Delete(t.Context(), object); err != nil {
@@ -322,6 +331,7 @@ func (s *suite) inUse(t *testing.T) {
 }
 
 func (s *suite) spoke(t *testing.T) {
+	t.Helper()
 	s.run(t, "install", "spoke", "--replicas", "1", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done,
 		"customresourcedefinition.apiextensions.k8s.io/webapps.example.com created", "shopfleet-spoke: 1 of 1 pods ready")
 	s.run(t, "uninstall", "spoke", "--delete-definitions", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done, "Left: Namespace")
