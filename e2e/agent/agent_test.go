@@ -124,7 +124,7 @@ func (s *suite) reserved(t *testing.T) {
 // restarted restarts the hub, the agent, and both.
 func (s *suite) restarted(t *testing.T) {
 	t.Helper()
-	before := s.Mark(t)
+	before := framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount, config.SpokeServiceAccount)
 	s.stopAgent[us]()
 	s.startAgent(t, us)
 	s.canary(t)

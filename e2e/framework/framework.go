@@ -85,6 +85,31 @@ func (m Marks) By(t testing.TB, c *fleet.Cluster, account string) audit.Log {
 	return m.Since(t, c).ByServiceAccount(config.Namespace, account)
 }
 
+// MarkSettled returns a mark behind the last write of the product's accounts in a
+// namespace. A change may end with events, which are sent in the background, and with
+// progress that is written some seconds later. It gives up after a minute: what is still
+// written then is for the caller's check to report.
+func MarkSettled(t testing.TB, f *fleet.Fleet, namespace string, accounts ...string) Marks {
+	t.Helper()
+	const period, attempts = 2 * time.Second, 30
+	m := Mark(t, f)
+	for range attempts {
+		Pause(t, period)
+		settled := true
+		for _, c := range f.Clusters() {
+			for _, account := range accounts {
+				written := m.By(t, c, account).Writes().In(namespace)
+				settled = settled && len(written) == 0
+			}
+		}
+		m = Mark(t, f)
+		if settled {
+			break
+		}
+	}
+	return m
+}
+
 // Pause blocks for a time in which nothing is to happen.
 func Pause(t testing.TB, d time.Duration) {
 	t.Helper()

@@ -172,7 +172,7 @@ func (s *environment) guards(t *testing.T) {
 func (s *environment) handsOver(t *testing.T) {
 	t.Helper()
 	var ended time.Time
-	before, began := s.Mark(t), time.Now()
+	before, began := s.markSettled(t), time.Now()
 	took := s.succeed(t, func(p *program) {
 		p.endWell(t)
 		ended = time.Now()
@@ -184,7 +184,7 @@ func (s *environment) handsOver(t *testing.T) {
 	s.unchanged(t, before)
 }
 
-// unchanged wants the new leader to have written nothing about what had not changed.
+// unchanged checks that the new leader has written nothing about what had not changed.
 func (s *environment) unchanged(t *testing.T, before framework.Marks) {
 	t.Helper()
 	s.canary(t)
@@ -258,6 +258,12 @@ func (s *environment) succeed(t *testing.T, end func(*program)) time.Duration {
 	s.leader = s.standby
 	s.standby = s.start(t, "-v", "10")
 	return took
+}
+
+// markSettled returns a mark behind the last write about the shop.
+func (s *environment) markSettled(t *testing.T) framework.Marks {
+	t.Helper()
+	return framework.MarkSettled(t, s.Fleet, s.shop.Namespace, s.account)
 }
 
 // writes returns what the processes wrote in a cluster since a mark.

@@ -208,7 +208,7 @@ func (s *hubSuite) isKilled(t *testing.T) {
 		}
 	}
 	// Nothing of it is written again.
-	s.unchanged(t, s.Mark(t))
+	s.unchanged(t, s.markSettled(t))
 }
 
 // isKilledAtWork kills the leader when another shop is half there.
@@ -241,7 +241,7 @@ func (s *hubSuite) isKilledAtWork(t *testing.T) {
 			}
 		}
 	}
-	s.unchanged(t, s.Mark(t))
+	s.unchanged(t, s.markSettled(t))
 }
 
 // awaitHalf waits until a shop has its database in a member, and no backend yet.

@@ -45,7 +45,7 @@ func (s *spokeSuite) placed(t *testing.T) {
 
 func (s *spokeSuite) isKilled(t *testing.T) {
 	t.Helper()
-	before := s.Mark(t)
+	before := s.markSettled(t)
 	took := s.succeed(t, func(p *program) { p.signal(t, syscall.SIGKILL) })
 	if took > takeover {
 		t.Errorf("the standby led after %s, want %s at most", took, takeover)
