@@ -57,10 +57,13 @@ func Observed(app *v1.EcommerceApp) error {
 }
 
 // Runs returns nil if an application runs at its current generation, everywhere, in these
-// regions and in no others.
+// regions and in no others. A copy, and an application without a hub, have none.
 func Runs(app *v1.EcommerceApp, regions ...string) error {
 	if err := Observed(app); err != nil {
 		return err
+	}
+	if app.Annotations[v1.ImageUpdatedAnnotation] != "" {
+		return fmt.Errorf("a restart is asked for: %w", errNotRunning)
 	}
 	status := &app.Status
 	for _, c := range status.Clusters {

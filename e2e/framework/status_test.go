@@ -18,6 +18,7 @@ func TestRuns(t *testing.T) {
 		"at a generation before":    {func(app *v1.EcommerceApp) { app.Generation++ }, false},
 		"a condition is behind":     {func(app *v1.EcommerceApp) { app.Status.Conditions[0].ObservedGeneration-- }, false},
 		"one cluster is behind":     {func(app *v1.EcommerceApp) { app.Status.Clusters[1].AppliedGeneration-- }, false},
+		"a restart is asked for":    {func(app *v1.EcommerceApp) { app.Annotations = map[string]string{v1.ImageUpdatedAnnotation: "true"} }, false},
 		"in another phase":          {func(app *v1.EcommerceApp) { app.Status.Phase = v1.PhaseUpdating }, false},
 		"a region is not complete":  {func(app *v1.EcommerceApp) { app.Status.Regions[0].ReadyClusters-- }, false},
 		"a region runs beside them": {func(app *v1.EcommerceApp) { app.Status.Regions[1].Name = "elsewhere" }, false},

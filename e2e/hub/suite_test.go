@@ -41,7 +41,7 @@ type suite struct {
 func newSuite(t *testing.T, health v1.Health, members ...fleet.ClusterSpec) *suite {
 	t.Helper()
 	s := &suite{shop: seed(t), Environment: testenv.New(t, testenv.Options{
-		Members: members, Health: health,
+		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members}, Health: health,
 		Hub: func(o *setup.Options) { o.Waits = queues.Waits{Scale: 0.1, Longest: longestWait} },
 	})}
 	s.StartHub(t)
@@ -91,7 +91,7 @@ func (s *suite) ensureShop(t *testing.T) {
 	t.Helper()
 	err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(s.shop), s.shop)
 	if apierrors.IsNotFound(err) {
-		s.CreateNamespace(t, s.shop.Namespace)
+		testenv.CreateNamespace(t, s.Hub, s.shop.Namespace)
 		err = s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp())
 	}
 	if err != nil {
