@@ -54,7 +54,7 @@ type testenv struct {
 
 func newTestenv(t *testing.T) *testenv {
 	t.Helper()
-	e := &testenv{Env: backupenv.Start(t)}
+	e := &testenv{Env: backupenv.StartWithControllers(t)}
 	e.accounts = e.Accounts(nil)
 	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
 		Scheme: e.Scheme(), Logger: logr.Discard(), Metrics: server.Options{BindAddress: "0"}, NewClient: e.newClient,
