@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// enabled is the variable that has the tests run, keep the one that has the
-	// clusters stay afterwards, artifacts the folder for what tells of failures.
+	// enabled is the variable that enables the tests, keep the one that keeps the
+	// clusters, artifacts the folder for logs and objects after a failure.
 	enabled   = "SHOPFLEET_KIND"
 	keep      = "KEEP"
 	artifacts = "ARTIFACTS"
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// options say where the lab is.
+// options returns the options of the test environment.
 func options() testenv.Options {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestKind(t *testing.T) {
 		return
 	}
 	t.Run("orders", w.orders)
-	t.Run("backup-prepare", w.backupPrepare)
+	t.Run("quiesce", w.quiesceDatabases)
 	t.Run("repair", w.repair)
 	t.Run("database killed", w.databaseKilled)
 	t.Run("dumps", w.dumps)
@@ -68,7 +68,7 @@ func TestKind(t *testing.T) {
 	t.Run("every command", w.everyCommand)
 }
 
-// open brings the lab up and has it told about on failure.
+// open starts the test environment and collects its state on failure.
 func open(t *testing.T) *environment {
 	t.Helper()
 	o := options()
