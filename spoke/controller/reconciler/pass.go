@@ -60,6 +60,7 @@ func (p *pass[T]) fail(name string, err error) bool {
 	case apierror.NamespaceTerminating:
 		// The namespace affects all components.
 		name = ""
+	default:
 	}
 	p.problems = append(p.problems, component.Problem{Component: name, Reason: d.Reason, Message: d.Message, Blocking: d.Blocking})
 	return d.Blocking && d.Class != apierror.NamespaceTerminating
