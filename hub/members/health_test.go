@@ -30,7 +30,8 @@ func TestThresholds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProbed(t, cluster)
-			f := start(t, Options{Timeouts: Timeouts{Probe: patience}})
+			long := fleettest.Timeout // What fails but a probe would cost more probes.
+			f := start(t, Options{Timeouts: Timeouts{Dial: long, Request: long, Probe: long, Review: long, Prepare: long, Sync: long}})
 			expect := p.watch(t, f)
 			health := tt.health
 			health.Period = 10 * time.Millisecond
@@ -132,7 +133,7 @@ func (p *probed) watch(t *testing.T, f *Fleet) func(what string, engaged bool, p
 			if want := (change{engaged, probes}); got != want {
 				t.Fatalf("%s: engaged %t after %d probes, want %t after %d", what, got.engaged, got.probes, want.engaged, want.probes)
 			}
-		case <-time.After(patience):
+		case <-time.After(fleettest.Timeout):
 			t.Fatalf("not %s after %d probes", what, probes)
 		}
 	}
