@@ -43,7 +43,7 @@ func TestStopEndsEngagements(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		stopped := make(chan error, 1)
 		go func() { stopped <- r.Start(ctx) }()
-		r.Engage(context.Background(), "a", Engagement[string]{Run: func(ctx context.Context) error {
+		r.Engage(t.Context(), "a", Engagement[string]{Run: func(ctx context.Context) error {
 			<-ctx.Done()
 			return nil
 		}})
