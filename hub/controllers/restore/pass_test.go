@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -68,11 +70,25 @@ func TestDumps(t *testing.T) {
 			d.reconciler = NewReconciler(d.process.Client, Options{
 				HubUID: backupenv.HubUID, Accounts: d.process.Accounts, Member: d.process.Member, Recorder: d.recorder, Clock: e.Clock,
 			})
+			d.clear(t)
 			r := apitest.Restore(strings.ReplaceAll(name, " ", "-")).Namespace(backupenv.Namespace).From("dump").Obj()
 			d.MustCreate(t, r)
 			d.key = client.ObjectKeyFromObject(r)
 			test(d, t)
 		})
+	}
+}
+
+// clear takes back what a case that failed may have left.
+func (d *dumpTest) clear(t *testing.T) {
+	t.Helper()
+	app := apitest.App(backupenv.Shop).Namespace(backupenv.Namespace).Obj()
+	free := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {"`+v1.LoadingAnnotation+`": null}}}`))
+	if err := errors.Join(
+		d.Patch(t.Context(), app, free),
+		d.DeleteAllOf(t.Context(), &batchv1.Job{}, client.InNamespace(backupenv.Namespace), client.PropagationPolicy(metav1.DeletePropagationBackground)),
+	); err != nil {
+		t.Fatal(err)
 	}
 }
 
