@@ -55,8 +55,9 @@ func (c Crash) Arrived(sent []string) []string {
 
 // Crashes returns the crashes at each request that a process sent.
 func (p *Process) Crashes() []Crash {
-	var all []Crash
-	for i, request := range p.Sent() {
+	sent := p.Sent()
+	all := make([]Crash, 0, 2*len(sent))
+	for i, request := range sent {
 		all = append(all, Crash{At: i + 1, Request: request}, Crash{At: i + 1, Request: request, Arrives: true})
 	}
 	return all

@@ -139,6 +139,7 @@ func (d *dumpTest) expect(t *testing.T, want ...string) {
 // failureIsFinal: a failure is stored before it is taken back, and the passes that take it
 // back do not load the dump again.
 func (d *dumpTest) failureIsFinal(t *testing.T) {
+	t.Helper()
 	d.passes(t, 2)
 	d.EndJob(t, jobs.LoadContainer, jobs.ExitNotEmpty)
 	d.passes(t, 1)
@@ -158,6 +159,7 @@ func (d *dumpTest) failureIsFinal(t *testing.T) {
 }
 
 func (d *dumpTest) loadedAndLetGo(t *testing.T) {
+	t.Helper()
 	d.passes(t, 2)
 	d.EndJob(t, jobs.LoadContainer, 0)
 	d.passes(t, 1)
@@ -174,6 +176,7 @@ func (d *dumpTest) loadedAndLetGo(t *testing.T) {
 // deletedWhileItLoads: the Job is deleted first, then the shop starts, and then the Restore
 // is released.
 func (d *dumpTest) deletedWhileItLoads(t *testing.T) {
+	t.Helper()
 	d.passes(t, 2)
 	pod := d.RunJob(t)
 	if err := d.Delete(t.Context(), d.restore(t)); err != nil {
@@ -195,6 +198,7 @@ func (d *dumpTest) deletedWhileItLoads(t *testing.T) {
 
 // notes: the volume of a claim is stored once, before the claim is deleted.
 func (d *dumpTest) notes(t *testing.T) {
+	t.Helper()
 	stored := d.restore(t)
 	w := &work{Reconciler: d.reconciler, stored: stored, restore: stored.DeepCopy()}
 	for range 2 {
