@@ -23,6 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	hubsetup "github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/operator"
 	spokesetup "github.com/shopfleet/shopfleet/spoke/setup"
@@ -111,6 +112,7 @@ func (s *environment) startHub(t *testing.T) {
 	s.stopHub = run(t, "hub", func(ctx context.Context) error {
 		return hubsetup.Run(ctx, hubsetup.Options{
 			Kubeconfig: path, Namespace: config.Namespace, Version: "test", Options: options(t),
+			Waits: queues.Waits{Scale: 0.1}, Timeouts: framework.Timeouts(),
 		})
 	})
 }
@@ -157,7 +159,7 @@ func run(t *testing.T, what string, start func(context.Context) error) (stop fun
 func (s *environment) register(t *testing.T, name string, mode v1.Mode) {
 	t.Helper()
 	kubeconfig, _ := s.kubeconfig(t, s.fleet.Member(name), config.HubServiceAccount)
-	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.MemberClusterSpec{Mode: mode}}
+	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.MemberClusterSpec{Mode: mode, Health: framework.Health()}}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: config.Namespace, Name: name,

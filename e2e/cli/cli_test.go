@@ -18,6 +18,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -28,6 +29,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/operator"
 )
@@ -176,7 +178,11 @@ func closedPort(t *testing.T) string {
 
 func (s *suite) unreachable(t *testing.T) {
 	server := closedPort(t)
-	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--wait", "30s").
+	probed := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "dead"}, Spec: v1.MemberClusterSpec{Health: framework.Health()}}
+	if err := s.onHub.Create(t.Context(), probed); err != nil {
+		t.Fatal(err)
+	}
+	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--wait", "15s").
 		want(t, notReady, `MemberCluster "dead": not ready`, "The hub cannot reach "+server, "--member-server")
 	s.run(t, "clusters", "dead").want(t, done, "False")
 	s.run(t, "unjoin", "dead").want(t, done, "dead left the fleet")
