@@ -4,15 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -280,43 +275,5 @@ func testMissingDefinitions(w *environment) func(*testing.T) {
 			}
 			return nil
 		})
-	}
-}
-
-// testProcess builds the command and runs it as a process: it works with leader
-// election, and ends well when it is told to.
-func testProcess(w *environment) func(*testing.T) {
-	return func(t *testing.T) {
-		w.stop(t)
-		dir := t.TempDir()
-		binary, kubeconfig := filepath.Join(dir, "spoke"), filepath.Join(dir, "kubeconfig")
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/spoke").CombinedOutput(); err != nil {
-			t.Fatalf("building: %v\n%s", err, out)
-		}
-		if err := os.WriteFile(kubeconfig, w.kubeconfig, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		process := exec.CommandContext(t.Context(), binary, "--kubeconfig", kubeconfig, "--metrics-bind-address", "0",
-			"--health-probe-bind-address", "0", "--leader-elect", "--namespace", systemNamespace, "-v", "1")
-		var log strings.Builder
-		process.Stderr = &log
-		if err := process.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- process.Wait() }()
-		app := shop(t, w.namespace(t))
-		w.create(t, app)
-		w.running(t, app)
-		if err := process.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-ended; err != nil {
-			t.Errorf("the process ended with %v:\n%s", err, log.String())
-		}
-		var set appsv1.StatefulSetList
-		if err := w.List(t.Context(), &set, client.InNamespace(app.Namespace)); err != nil || len(set.Items) != 1 {
-			t.Errorf("%d databases (%v), want 1", len(set.Items), err)
-		}
 	}
 }
