@@ -54,8 +54,8 @@ func (p *process) run(t *testing.T) (stop context.CancelFunc, ended <-chan error
 		done <- setup.Run(ctx, setup.Options{
 			Kubeconfig: p.kubeconfig, Namespace: config.Namespace, Version: "test",
 			Options: shared.Options{
-				MetricsBindAddress: "0", HealthProbeBindAddress: p.address, LeaderElect: true, Logger: framework.Log(t),
-				Lease: shared.Lease{Duration: 6 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second},
+				MetricsBindAddress: "0", HealthProbeBindAddress: p.address, LeaderElect: true, LeaseDuration: 6 * time.Second,
+				Logger: framework.Log(t),
 			},
 		})
 	}()

@@ -30,7 +30,7 @@ const (
 func build(t *testing.T, name string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), name)
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/"+name).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", binary, "../../cmd/"+name).CombinedOutput()
 	if err != nil {
 		t.Fatalf("building %s: %v\n%s", name, err, out)
 	}
