@@ -87,6 +87,7 @@ func TestHub(t *testing.T) {
 			each.test(t)
 		})
 	}
+	t.Run("inventory", s.testInventory)
 }
 
 // ensureShop creates the shop where it is missing, and blocks until it runs everywhere.
