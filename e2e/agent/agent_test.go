@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,30 +9,19 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/config/samples"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
-// suite is an environment, and the sample's shop in it.
-type suite struct {
-	*environment
-	shop *v1.EcommerceApp
-}
-
 func TestAgent(t *testing.T) {
-	s := &suite{environment: newEnvironment(t), shop: seed(t)}
-	s.grant(t, s.fleet.Member(eu), "rbac/member")
-	s.grant(t, s.fleet.Member(us), "rbac/agent")
-	s.startHub(t)
+	s := newSuite(t)
+	s.StartHub(t)
 	s.register(t, eu, v1.ModeAgentless)
 	s.register(t, us, v1.ModeAgent)
 	s.awaitReady(t, eu, v1.ModeAgentless)
@@ -54,16 +42,6 @@ func TestAgent(t *testing.T) {
 	steps.Run(t)
 }
 
-// seed returns the sample's shop.
-func seed(t *testing.T) *v1.EcommerceApp {
-	t.Helper()
-	app := &v1.EcommerceApp{}
-	if err := yaml.UnmarshalStrict(samples.EcommerceApp(), app); err != nil {
-		t.Fatal(err)
-	}
-	return app
-}
-
 // missing installs the agent only after the hub has said that there is none.
 func (s *suite) missing(t *testing.T) {
 	t.Helper()
@@ -74,7 +52,7 @@ func (s *suite) missing(t *testing.T) {
 		}
 		return nil
 	})
-	s.grant(t, s.fleet.Member(us), "crd/bases", "rbac/spoke")
+	testenv.Apply(t, s.Fleet.Member(us), "config/crd/bases", "config/rbac/spoke")
 	s.awaitMember(t, us, "to say that the agent is missing", func(ready, agent metav1.Condition) error {
 		if ready.Reason != v1.ReasonAgentMissing || strings.Contains(agent.Message, "CustomResourceDefinition") {
 			return errors.New("does not say so")
@@ -88,11 +66,11 @@ func (s *suite) missing(t *testing.T) {
 // created compares what one shop is made of in both members.
 func (s *suite) created(t *testing.T) {
 	t.Helper()
-	s.namespace(t, s.shop.Namespace)
-	if err := s.fleet.Hub().Apply(t.Context(), samples.EcommerceApp()); err != nil {
+	testenv.CreateNamespace(t, s.Hub, s.shop.Namespace)
+	if err := s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp()); err != nil {
 		t.Fatal(err)
 	}
-	s.awaitRunning(t, euRegion, usRegion)
+	s.AwaitRunning(t, s.shop, euRegion, usRegion)
 	for name, home := range map[string]v1.ManagedByMode{eu: v1.ManagedByHub, us: v1.ManagedByAgent} {
 		copied := s.copyIn(t, name)
 		if copied.ManagedByMode() != home || copied.Annotations[v1.RegionAnnotation] == "" || copied.Annotations[v1.ProviderAnnotation] == "" {
@@ -105,7 +83,7 @@ func (s *suite) created(t *testing.T) {
 // reserved looks at every request that the hub made of a member with an agent.
 func (s *suite) reserved(t *testing.T) {
 	t.Helper()
-	log := s.since(t, framework.Marks{}, s.fleet.Member(us), config.HubServiceAccount)
+	log := s.Since(t, framework.Marks{}, s.Fleet.Member(us))
 	allowed := map[string]string{
 		"ecommerceapps":             "get list watch create patch delete",
 		"namespaces":                "get create",
@@ -146,24 +124,24 @@ func (s *suite) reserved(t *testing.T) {
 // restarted restarts the hub, the agent, and both.
 func (s *suite) restarted(t *testing.T) {
 	t.Helper()
-	before := s.mark(t)
-	s.stopAgent[us](t)
+	before := framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount, config.SpokeServiceAccount)
+	s.stopAgent[us]()
 	s.startAgent(t, us)
 	s.canary(t)
-	s.stopHub(t)
-	s.startHub(t)
+	s.StopHub()
+	s.StartHub(t)
 	s.canary(t)
 	s.unwritten(t, before)
-	for _, e := range s.since(t, before, s.fleet.Hub(), config.HubServiceAccount).Writes().In(s.shop.Namespace) {
+	for _, e := range s.Since(t, before, s.Fleet.Hub()).Writes().In(s.shop.Namespace) {
 		t.Errorf("the hub wrote about a shop that did not change: %s", e)
 	}
 	for _, name := range []string{eu, us} {
-		if classes := s.since(t, before, s.fleet.Member(name), config.HubServiceAccount).Writes().Of("storageclasses"); len(classes) > 0 {
+		if classes := s.Since(t, before, s.Fleet.Member(name)).Writes().Of("storageclasses"); len(classes) > 0 {
 			t.Errorf("%s: the hub wrote storage classes that did not change:\n%s", name, classes)
 		}
 	}
 	// The canaries came and went: each changes the number of applications twice.
-	members := s.since(t, before, s.fleet.Hub(), config.HubServiceAccount).Writes().Of("memberclusters").Succeeded()
+	members := s.Since(t, before, s.Fleet.Hub()).Writes().Of("memberclusters").Succeeded()
 	if len(members) > 2*2*2 {
 		t.Errorf("members did not change but for the canaries:\n%s", members)
 	}
@@ -183,65 +161,47 @@ func (s *suite) unwritten(t *testing.T, before framework.Marks) {
 // through what was there before.
 func (s *suite) canary(t *testing.T) {
 	t.Helper()
-	canary := &v1.EcommerceApp{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "canary", Name: "canary"},
-		Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
-	}
-	s.namespace(t, canary.Namespace)
-	if err := s.hub.Create(t.Context(), canary); err != nil {
-		t.Fatal(err)
-	}
-	s.await(t, canary, "to run", func(*v1.EcommerceAppStatus) error { return framework.Runs(canary, euRegion, usRegion) })
-	if err := s.hub.Delete(t.Context(), canary); err != nil {
-		t.Fatal(err)
-	}
-	fleettest.Eventually(t, "the canary to be gone", func(ctx context.Context) error { return gone(ctx, s.hub, canary) })
+	testenv.Canary(t, s.Hub, euRegion, usRegion)
 }
 
 // alone stops the hub, and breaks something in the member with the agent.
 func (s *suite) alone(t *testing.T) {
 	t.Helper()
-	s.stopHub(t)
+	s.StopHub()
 	frontend := &appsv1.Deployment{}
 	key := client.ObjectKey{Namespace: s.shop.Namespace, Name: s.shop.Name + "-frontend"}
-	if err := s.members[us].Get(t.Context(), key, frontend); err != nil {
+	if err := s.Members[us].Get(t.Context(), key, frontend); err != nil {
 		t.Fatal(err)
 	}
 	old := frontend.UID
-	if err := s.members[us].Delete(t.Context(), frontend); err != nil {
+	if err := s.Members[us].Delete(t.Context(), frontend); err != nil {
 		t.Fatal(err)
 	}
-	fleettest.Eventually(t, "the frontend to be made again", func(ctx context.Context) error {
-		if err := s.members[us].Get(ctx, key, frontend); err != nil {
-			return err
-		}
-		if frontend.UID == old || frontend.Status.ReadyReplicas != *frontend.Spec.Replicas {
-			return fmt.Errorf("%d ready", frontend.Status.ReadyReplicas)
+	testenv.Await(t, s.Members[us], frontend, "the frontend to be made again", func(d *appsv1.Deployment) error {
+		if d.UID == old || d.Status.ReadyReplicas != *d.Spec.Replicas {
+			return fmt.Errorf("%d ready", d.Status.ReadyReplicas)
 		}
 		return nil
 	})
-	fleettest.Eventually(t, "the copy to say so", func(ctx context.Context) error {
-		copied := &v1.EcommerceApp{}
-		if err := s.members[us].Get(ctx, client.ObjectKeyFromObject(s.shop), copied); err != nil {
-			return err
-		}
-		if copied.Status.Phase != v1.PhaseRunning {
-			return fmt.Errorf("is %s", copied.Status.Phase)
+	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name}}
+	testenv.Await(t, s.Members[us], copied, "the copy to say so", func(app *v1.EcommerceApp) error {
+		if app.Status.Phase != v1.PhaseRunning {
+			return fmt.Errorf("is %s", app.Status.Phase)
 		}
 		return nil
 	})
-	before := s.mark(t)
-	s.startHub(t)
+	before := s.Mark(t)
+	s.StartHub(t)
 	s.canary(t)
-	s.awaitRunning(t, euRegion, usRegion)
+	s.AwaitRunning(t, s.shop, euRegion, usRegion)
 	s.unwritten(t, before)
 }
 
 // edited scales the shop on the hub.
 func (s *suite) edited(t *testing.T) {
 	t.Helper()
-	s.edit(t, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
-	s.awaitRunning(t, euRegion, usRegion)
+	testenv.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
+	s.AwaitRunning(t, s.shop, euRegion, usRegion)
 	if s.shop.Status.Replicas != 8 {
 		t.Errorf("status.replicas is %d, want 2 clusters with 4 each", s.shop.Status.Replicas)
 	}
@@ -250,15 +210,15 @@ func (s *suite) edited(t *testing.T) {
 // switched moves the shop of the member without an agent to one, and back.
 func (s *suite) switched(t *testing.T) {
 	t.Helper()
-	c := s.fleet.Member(eu)
-	s.grant(t, c, "crd/bases", "rbac/agent", "rbac/spoke")
+	c := s.Fleet.Member(eu)
+	testenv.Apply(t, c, "config/crd/bases", "config/rbac/agent", "config/rbac/spoke")
 	s.startAgent(t, eu)
 	pods, workloads := s.pods(t, eu), s.workloads(t, eu)
 	orphan := s.orphan(t)
 	for _, mode := range []v1.Mode{v1.ModeAgent, v1.ModeAgentless} {
-		before := s.mark(t)
+		before := s.Mark(t)
 		if mode == v1.ModeAgentless {
-			s.grant(t, c, "rbac/member")
+			testenv.Apply(t, c, testenv.MemberManifests)
 		}
 		s.setMode(t, eu, mode)
 		s.awaitReady(t, eu, mode)
@@ -268,7 +228,7 @@ func (s *suite) switched(t *testing.T) {
 			s.revoke(t, eu, config.MemberClusterRole)
 		}
 		s.canary(t)
-		s.awaitRunning(t, euRegion, usRegion)
+		s.AwaitRunning(t, s.shop, euRegion, usRegion)
 		s.handedOver(t, before, mode)
 		if now := s.pods(t, eu); now != pods {
 			t.Errorf("to %s: pods were %s, are %s", mode, pods, now)
@@ -279,19 +239,16 @@ func (s *suite) switched(t *testing.T) {
 		s.owned(t, mode)
 	}
 	s.revoke(t, eu, config.AgentRole)
-	s.stopAgent[eu](t)
+	s.stopAgent[eu]()
 }
 
 // awaitHome waits until a copy in the member that changes its mode is handed over.
 func (s *suite) awaitHome(t *testing.T, home v1.ManagedByMode, app *v1.EcommerceApp) {
 	t.Helper()
-	fleettest.Eventually(t, app.Name+" to be handed over", func(ctx context.Context) error {
-		copied := &v1.EcommerceApp{}
-		if err := s.members[eu].Get(ctx, client.ObjectKeyFromObject(app), copied); err != nil {
-			return err
-		}
-		if copied.ManagedByMode() != home {
-			return fmt.Errorf("is at home at %q", copied.ManagedByMode())
+	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name}}
+	testenv.Await(t, s.Members[eu], copied, app.Name+" to be handed over", func(app *v1.EcommerceApp) error {
+		if app.ManagedByMode() != home {
+			return fmt.Errorf("is at home at %q", app.ManagedByMode())
 		}
 		return nil
 	})
@@ -301,11 +258,11 @@ func (s *suite) awaitHome(t *testing.T, home v1.ManagedByMode, app *v1.Ecommerce
 func (s *suite) handedOver(t *testing.T, before framework.Marks, mode v1.Mode) {
 	t.Helper()
 	writes := s.ours(t, before, eu).In(s.shop.Namespace).Except("events")
-	byHub := s.since(t, before, s.fleet.Member(eu), config.HubServiceAccount).Writes().In(s.shop.Namespace).Of("ecommerceapps")
+	byHub := s.Since(t, before, s.Fleet.Member(eu)).Writes().In(s.shop.Namespace).Of("ecommerceapps")
 	if len(writes) != 1 || len(byHub) != 1 || byHub[0].Subresource != "" {
 		t.Errorf("to %s: want one write, of the copy, by the hub:\n%s", mode, writes)
 	}
-	for _, e := range s.since(t, before, s.fleet.Hub(), config.HubServiceAccount).Writes().In(s.shop.Namespace).Except("events") {
+	for _, e := range s.Since(t, before, s.Fleet.Hub()).Writes().In(s.shop.Namespace).Except("events") {
 		t.Errorf("to %s: the hub wrote about a shop that did not change: %s", mode, e)
 	}
 }
@@ -322,7 +279,7 @@ func (s *suite) orphan(t *testing.T) *v1.EcommerceApp {
 		},
 		Spec: v1.EcommerceAppSpec{Image: "shop:v1"},
 	}
-	if err := s.members[eu].Create(t.Context(), orphan); err != nil {
+	if err := s.Members[eu].Create(t.Context(), orphan); err != nil {
 		t.Fatal(err)
 	}
 	return orphan
@@ -331,16 +288,13 @@ func (s *suite) orphan(t *testing.T) *v1.EcommerceApp {
 // owned breaks something in the member that changed its mode: the right one repairs it.
 func (s *suite) owned(t *testing.T, mode v1.Mode) {
 	t.Helper()
-	before := s.mark(t)
+	before := s.Mark(t)
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name + "-frontend"}}
 	stray := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"selector":{%q:"astray"}}}`, v1.InstanceLabel))
-	if err := s.members[eu].Patch(t.Context(), service, stray); err != nil {
+	if err := s.Members[eu].Patch(t.Context(), service, stray); err != nil {
 		t.Fatal(err)
 	}
-	fleettest.Eventually(t, "the service to be put right", func(ctx context.Context) error {
-		if err := s.members[eu].Get(ctx, client.ObjectKeyFromObject(service), service); err != nil {
-			return err
-		}
+	testenv.Await(t, s.Members[eu], service, "the service to be put right", func(service *corev1.Service) error {
 		if to := service.Spec.Selector[v1.InstanceLabel]; to != s.shop.Name {
 			return fmt.Errorf("leads to %q", to)
 		}
@@ -350,11 +304,11 @@ func (s *suite) owned(t *testing.T, mode v1.Mode) {
 	if mode == v1.ModeAgent {
 		writer, other = other, writer
 	}
-	c := s.fleet.Member(eu)
-	if n := len(s.since(t, before, c, writer).Writes().Of("services")); n != 1 {
+	c := s.Fleet.Member(eu)
+	if n := len(before.By(t, c, writer).Writes().Of("services")); n != 1 {
 		t.Errorf("%s wrote %d services in mode %s, want one", writer, n, mode)
 	}
-	children := s.since(t, before, c, other).Writes().In(s.shop.Namespace)
+	children := before.By(t, c, other).Writes().In(s.shop.Namespace)
 	if len(children) > 0 {
 		t.Errorf("%s wrote in mode %s:\n%s", other, mode, children)
 	}
@@ -363,8 +317,8 @@ func (s *suite) owned(t *testing.T, mode v1.Mode) {
 // refused asks for an agent that is not there.
 func (s *suite) refused(t *testing.T) {
 	t.Helper()
-	before := s.mark(t)
-	s.grant(t, s.fleet.Member(eu), "rbac/agent")
+	before := s.Mark(t)
+	testenv.Apply(t, s.Fleet.Member(eu), "config/rbac/agent")
 	s.setMode(t, eu, v1.ModeAgent)
 	s.awaitMember(t, eu, "to say that its agent is silent", func(ready, agent metav1.Condition) error {
 		if ready.Status != metav1.ConditionTrue || agent.Status != metav1.ConditionFalse || agent.Reason != v1.ReasonAgentSilent {
@@ -385,16 +339,7 @@ func (s *suite) refused(t *testing.T) {
 func (s *suite) revoke(t *testing.T, name, role string) {
 	t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role}}
-	if err := s.members[name].Delete(t.Context(), binding); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// namespace makes a namespace on the hub, if it is missing.
-func (s *suite) namespace(t *testing.T, name string) {
-	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := s.hub.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := s.Members[name].Delete(t.Context(), binding); err != nil {
 		t.Fatal(err)
 	}
 }

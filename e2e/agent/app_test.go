@@ -1,15 +1,12 @@
 package agent_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,59 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/framework"
 )
-
-// edit changes the shop on the hub, as a person would.
-func (s *suite) edit(t *testing.T, change func(*v1.EcommerceApp)) {
-	t.Helper()
-	if err := s.hub.Get(t.Context(), client.ObjectKeyFromObject(s.shop), s.shop); err != nil {
-		t.Fatal(err)
-	}
-	before := s.shop.DeepCopy()
-	change(s.shop)
-	if err := s.hub.Patch(t.Context(), s.shop, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// await waits until the status of an application is as check says, and leaves it in app.
-func (s *suite) await(t *testing.T, app *v1.EcommerceApp, what string, check func(*v1.EcommerceAppStatus) error) {
-	t.Helper()
-	fleettest.Within(t, 2*time.Minute, app.Name+" "+what, func(ctx context.Context) error {
-		if err := s.hub.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
-			return err
-		}
-		if app.Status.ObservedGeneration != app.Generation {
-			return errors.New("not observed yet")
-		}
-		if err := check(&app.Status); err != nil {
-			return fmt.Errorf("%w; status is %s", err, framework.Brief(app))
-		}
-		return nil
-	})
-}
-
-// awaitRunning waits until the shop runs, at its current generation, in regions.
-func (s *suite) awaitRunning(t *testing.T, regions ...string) {
-	t.Helper()
-	s.await(t, s.shop, "to run", func(*v1.EcommerceAppStatus) error { return framework.Runs(s.shop, regions...) })
-}
-
-// gone checks that an object does not exist.
-func gone(ctx context.Context, c client.Client, o client.Object) error {
-	err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
-	if err == nil {
-		return fmt.Errorf("%T %s exists", o, o.GetName())
-	}
-	return client.IgnoreNotFound(err)
-}
 
 func (s *suite) copyIn(t *testing.T, name string) *v1.EcommerceApp {
 	t.Helper()
 	copied := &v1.EcommerceApp{}
-	if err := s.members[name].Get(t.Context(), client.ObjectKeyFromObject(s.shop), copied); err != nil {
+	if err := s.Members[name].Get(t.Context(), client.ObjectKeyFromObject(s.shop), copied); err != nil {
 		t.Fatal(err)
 	}
 	return copied
@@ -88,7 +38,7 @@ func (s *suite) copyIn(t *testing.T, name string) *v1.EcommerceApp {
 func (s *suite) pods(t *testing.T, name string) string {
 	t.Helper()
 	list := &corev1.PodList{}
-	if err := s.members[name].List(t.Context(), list, client.InNamespace(s.shop.Namespace)); err != nil {
+	if err := s.Members[name].List(t.Context(), list, client.InNamespace(s.shop.Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	var all []string
@@ -106,7 +56,7 @@ func (s *suite) workloads(t *testing.T, name string) string {
 	t.Helper()
 	var all []string
 	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}} {
-		if err := s.members[name].List(t.Context(), list, client.InNamespace(s.shop.Namespace)); err != nil {
+		if err := s.Members[name].List(t.Context(), list, client.InNamespace(s.shop.Namespace)); err != nil {
 			t.Fatal(err)
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
@@ -132,12 +82,12 @@ func (s *suite) children(t *testing.T, name string) map[string]string {
 		&corev1.ConfigMapList{}, &corev1.PersistentVolumeClaimList{}, &corev1.SecretList{}, &corev1.ServiceList{},
 		&corev1.ServiceAccountList{}, &networkingv1.IngressList{}, &networkingv1.NetworkPolicyList{}, &policyv1.PodDisruptionBudgetList{},
 	} {
-		if err := s.members[name].List(t.Context(), list, client.InNamespace(s.shop.Namespace),
+		if err := s.Members[name].List(t.Context(), list, client.InNamespace(s.shop.Namespace),
 			client.MatchingLabels{v1.ManagedByLabel: v1.ManagedBy}); err != nil {
 			t.Fatal(err)
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
-			kind, err := apiutil.GVKForObject(item, s.members[name].Scheme())
+			kind, err := apiutil.GVKForObject(item, s.Members[name].Scheme())
 			if err != nil {
 				return err
 			}

@@ -12,15 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // silenced stops the agent, and starts it again.
 func (s *suite) silenced(t *testing.T) {
 	t.Helper()
-	before := s.mark(t)
-	s.stopAgent[us](t)
+	before := s.Mark(t)
+	s.stopAgent[us]()
 	stopped := time.Now()
 	s.awaitMember(t, us, "to say that its agent is silent", func(ready, agent metav1.Condition) error {
 		if ready.Status != metav1.ConditionFalse || ready.Reason != v1.ReasonAgentSilent || agent.Status != metav1.ConditionFalse {
@@ -28,7 +28,7 @@ func (s *suite) silenced(t *testing.T) {
 		}
 		return nil
 	})
-	s.await(t, s.shop, "to be Unknown in the region", func(status *v1.EcommerceAppStatus) error {
+	s.AwaitApp(t, s.shop, "the shop to be Unknown in the region", func(status *v1.EcommerceAppStatus) error {
 		entry := framework.Cluster(status, us)
 		switch {
 		case framework.Region(status, usRegion).Phase != v1.PhaseUnknown, !entry.Stale, entry.Ready:
@@ -44,7 +44,7 @@ func (s *suite) silenced(t *testing.T) {
 	})
 	s.startAgent(t, us)
 	s.awaitReady(t, us, v1.ModeAgent)
-	s.awaitRunning(t, euRegion, usRegion)
+	s.AwaitRunning(t, s.shop, euRegion, usRegion)
 	s.unwritten(t, before)
 }
 
@@ -52,24 +52,24 @@ func (s *suite) silenced(t *testing.T) {
 // changed, and the hub goes on where the agent stopped.
 func (s *suite) deleted(t *testing.T) {
 	t.Helper()
-	s.stopAgent[us](t)
-	if err := s.hub.Delete(t.Context(), s.shop); err != nil {
+	s.stopAgent[us]()
+	if err := s.Hub.Delete(t.Context(), s.shop); err != nil {
 		t.Fatal(err)
 	}
-	fleettest.Eventually(t, "the copies to be deleted", func(ctx context.Context) error {
+	testenv.Eventually(t, "the copies to be deleted", func(ctx context.Context) error {
 		copied := &v1.EcommerceApp{}
-		if err := s.members[us].Get(ctx, client.ObjectKeyFromObject(s.shop), copied); err != nil {
+		if err := s.Members[us].Get(ctx, client.ObjectKeyFromObject(s.shop), copied); err != nil {
 			return err
 		}
 		if copied.DeletionTimestamp == nil {
 			return errors.New("the one with the agent is not")
 		}
-		return gone(ctx, s.members[eu], &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name}})
+		return testenv.Gone(ctx, s.Members[eu], &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name}})
 	})
-	s.grant(t, s.fleet.Member(us), "rbac/member")
+	testenv.Apply(t, s.Fleet.Member(us), testenv.MemberManifests)
 	s.setMode(t, us, v1.ModeAgentless)
 	s.awaitReady(t, us, v1.ModeAgentless)
-	fleettest.Eventually(t, "the shop to be gone", func(ctx context.Context) error { return gone(ctx, s.hub, s.shop) })
+	testenv.AwaitGone(t, s.Hub, s.shop)
 	for _, name := range []string{eu, us} {
 		if left := s.workloads(t, name); left != "" {
 			t.Errorf("%s: left behind: %s", name, left)

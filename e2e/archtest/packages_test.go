@@ -49,6 +49,8 @@ func archPackages() []archPackage {
 		{path: "hub/aggregate", layer: layerDecisions},
 		{path: "hub/schedule", layer: layerDecisions},
 		{path: "spoke/component", layer: layerDecisions},
+		// Classifies the errors of every controller.
+		{path: "spoke/apierror", layer: layerDecisions},
 		// The arguments of transfer Jobs, shared by the hub and the Job.
 		{path: "spoke/transfer/order", layer: layerDecisions},
 		// Defines the components that rendering returns.

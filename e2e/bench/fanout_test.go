@@ -5,30 +5,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/hub/setup"
-	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 const (
@@ -39,20 +33,23 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard())
-	klog.SetLogger(logr.Discard())
+	testenv.Silence()
 	os.Exit(m.Run())
 }
 
 // BenchmarkFanOut reports the median time of a fan-out, that of the baseline, and
 // the ratio of the two.
 func BenchmarkFanOut(b *testing.B) {
-	r := newRange(b)
+	r := newFixture(b)
 	var baseline, fanout []time.Duration
 	for i := range rounds {
 		baseline = append(baseline, r.loop(b, fmt.Sprintf("loop-%d", i)))
 	}
-	r.startHub(b)
+	r.StartHub(b)
+	for _, c := range r.Fleet.Clusters()[1:] {
+		r.Register(b, c.Name())
+		r.AwaitMembers(b, c.Name())
+	}
 	for i := range warmup {
 		r.fanOut(b, fmt.Sprintf("warm-%d", i))
 	}
@@ -66,40 +63,34 @@ func BenchmarkFanOut(b *testing.B) {
 	b.ReportMetric(float64(median(fanout))/float64(median(baseline)), "x-baseline")
 }
 
-// shootingRange is a fleet to measure on.
-type shootingRange struct {
-	fleet   *fleet.Fleet
+// fixture is a fleet to measure on.
+type fixture struct {
+	*testenv.Environment
 	hub     dynamic.Interface
 	members []dynamic.Interface
 	shop    []byte
 }
 
-func newRange(b *testing.B) *shootingRange {
+func newFixture(b *testing.B) *fixture {
 	b.Helper()
-	r := &shootingRange{}
-	r.fleet = fleettest.Start(b, fleet.Options{
-		Hub: fleet.ClusterSpec{Name: "hub"},
-		Members: []fleet.ClusterSpec{
-			{Name: "asia-1", Provider: fleet.Azure, Region: "southeastasia", Nodes: 2},
-			{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 2},
-			{Name: "us-1", Provider: fleet.GCP, Region: "us-central1", Nodes: 2},
+	crds := []string{testenv.MemberManifests, "config/crd/bases"}
+	r := &fixture{Environment: testenv.New(b, testenv.Options{
+		Fleet: fleet.Options{
+			Hub: fleet.ClusterSpec{Name: "hub"},
+			Members: []fleet.ClusterSpec{
+				{Name: "asia-1", Provider: fleet.Azure, Region: "southeastasia", Nodes: 2},
+				{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 2},
+				{Name: "us-1", Provider: fleet.GCP, Region: "us-central1", Nodes: 2},
+			},
 		},
-	})
-	for _, c := range r.fleet.Clusters() {
-		folders := []string{"crd/bases", "rbac/member"}
-		if c == r.fleet.Hub() {
-			folders[1] = "rbac/hub"
-		}
-		for _, folder := range folders {
-			if err := c.ApplyFolder(b.Context(), "../../config/"+folder); err != nil {
-				b.Fatal(err)
-			}
-		}
+		Manifests: map[string][]string{"asia-1": crds, "eu-1": crds, "us-1": crds},
+	})}
+	for _, c := range r.Fleet.Clusters() {
 		d, err := dynamic.NewForConfig(c.AdminConfig())
 		if err != nil {
 			b.Fatal(err)
 		}
-		if c == r.fleet.Hub() {
+		if c == r.Fleet.Hub() {
 			r.hub = d
 		} else {
 			r.members = append(r.members, d)
@@ -120,7 +111,7 @@ func namespaces() schema.GroupVersionResource {
 }
 
 // loop is the baseline: one apply after the other. It cleans up after the clock stopped.
-func (r *shootingRange) loop(b *testing.B, namespace string) time.Duration {
+func (r *fixture) loop(b *testing.B, namespace string) time.Duration {
 	b.Helper()
 	r.apply(b, r.hub, namespaces(), "", namespaceNamed(namespace))
 	name, shop, copied := r.rendered(b, namespace)
@@ -148,7 +139,7 @@ func namespaceNamed(name string) object {
 		name, v1.ManagedByLabel, v1.ManagedBy)}
 }
 
-func (r *shootingRange) apply(b *testing.B, c dynamic.Interface, what schema.GroupVersionResource, namespace string, o object) {
+func (r *fixture) apply(b *testing.B, c dynamic.Interface, what schema.GroupVersionResource, namespace string, o object) {
 	b.Helper()
 	force := true
 	_, err := c.Resource(what).Namespace(namespace).Patch(b.Context(), o.name, types.ApplyPatchType, o.raw,
@@ -158,7 +149,7 @@ func (r *shootingRange) apply(b *testing.B, c dynamic.Interface, what schema.Gro
 	}
 }
 
-func (r *shootingRange) remove(b *testing.B, c dynamic.Interface, namespace, name string) {
+func (r *fixture) remove(b *testing.B, c dynamic.Interface, namespace, name string) {
 	b.Helper()
 	release := []byte(`{"metadata":{"finalizers":null}}`)
 	if _, err := c.Resource(apps()).Namespace(namespace).Patch(b.Context(), name, types.MergePatchType, release, metav1.PatchOptions{}); err != nil {
@@ -170,7 +161,7 @@ func (r *shootingRange) remove(b *testing.B, c dynamic.Interface, namespace, nam
 }
 
 // rendered returns the seed's shop in a namespace, and a copy of it as the hub makes one.
-func (r *shootingRange) rendered(b *testing.B, namespace string) (name string, shop, copied []byte) {
+func (r *fixture) rendered(b *testing.B, namespace string) (name string, shop, copied []byte) {
 	b.Helper()
 	app := map[string]any{}
 	if err := json.Unmarshal(r.shop, &app); err != nil {
@@ -201,50 +192,8 @@ func encode(b *testing.B, value any) []byte {
 	return raw
 }
 
-// startHub starts the hub with the members registered, and waits until they are Ready.
-func (r *shootingRange) startHub(b *testing.B) {
-	b.Helper()
-	kubeconfig := filepath.Join(b.TempDir(), "hub.kubeconfig")
-	if err := os.WriteFile(kubeconfig, r.serviceAccount(b, r.fleet.Hub()), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	for _, c := range r.fleet.Clusters()[1:] {
-		secret := corev1.Secret{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-			ObjectMeta: metav1.ObjectMeta{
-				Name: c.Name(), Namespace: config.Namespace, Labels: map[string]string{v1.MemberClusterLabel: "true"},
-			},
-			Data: map[string][]byte{v1.KubeconfigKey: r.serviceAccount(b, c)},
-		}
-		r.apply(b, r.hub, corev1.SchemeGroupVersion.WithResource("secrets"), config.Namespace, object{c.Name(), encode(b, secret)})
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
-	done := make(chan error, 1)
-	go func() {
-		done <- setup.Run(ctx, setup.Options{
-			Kubeconfig: kubeconfig, Namespace: config.Namespace, Version: "bench",
-			Options: operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: logr.Discard()},
-		})
-	}()
-	b.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			b.Error(err)
-		}
-	})
-}
-
-func (r *shootingRange) serviceAccount(b *testing.B, c *fleet.Cluster) []byte {
-	b.Helper()
-	raw, err := c.ServiceAccountKubeconfig(b.Context(), config.Namespace, config.HubServiceAccount)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return raw
-}
-
 // fanOut measures from the creation of a shop until each member has its copy.
-func (r *shootingRange) fanOut(b *testing.B, namespace string) time.Duration {
+func (r *fixture) fanOut(b *testing.B, namespace string) time.Duration {
 	b.Helper()
 	r.apply(b, r.hub, namespaces(), "", namespaceNamed(namespace))
 	name, shop, _ := r.rendered(b, namespace)
@@ -286,7 +235,7 @@ func awaitCopy(ctx context.Context, b *testing.B, w watch.Interface) {
 
 // retire deletes a shop and waits until it is gone, so that the next one has the
 // machine to itself.
-func (r *shootingRange) retire(ctx context.Context, b *testing.B, namespace, name string) {
+func (r *fixture) retire(ctx context.Context, b *testing.B, namespace, name string) {
 	b.Helper()
 	w, err := r.hub.Resource(apps()).Namespace(namespace).Watch(ctx, metav1.ListOptions{})
 	if err != nil {

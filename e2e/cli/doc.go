@@ -6,7 +6,6 @@
 // Not: flags, tables and exit codes of wrong usage, which need no cluster. Unit tests
 // cover them.
 //
-// Trade-offs: one fleet for all steps, in order, because each needs the one before. The
-// program runs inside the test, with a kubeconfig file and two streams as its only
-// links to it.
+// Trade-offs: one fleet for all steps, of which some need others. The program runs inside
+// the test, with a kubeconfig file and two streams as its only links to it.
 package cli

@@ -16,7 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/verification"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -170,7 +170,7 @@ func (s *suite) awaitVerified(t *testing.T, r *v1.Restore) {
 func (s *suite) nothingInDrills(t *testing.T, member string) {
 	t.Helper()
 	for _, list := range append(movers(), &appsv1.StatefulSetList{}) {
-		if err := s.Members[member].List(t.Context(), list, client.InNamespace(verification.Namespace)); err != nil {
+		if err := s.Members[member].List(t.Context(), list, client.InNamespace(restore.VerificationNamespace)); err != nil {
 			t.Fatal(err)
 		}
 		if left := namesOf(list); len(left) > 0 {

@@ -72,9 +72,9 @@ func newSuite(t *testing.T) *suite {
 	s := &suite{
 		kubelets: map[string]*kubelet{}, providers: []*provider{newAWS(t), newGCP(t), newAzure(t)},
 	}
-	snapshots := []string{"testdata"}
+	snapshots := []string{testenv.MemberManifests, "e2e/cloud/testdata"}
 	s.Environment = testenv.New(t, testenv.Options{
-		Members: members(), Hub: hubOptions,
+		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members()}, Hub: hubOptions,
 		Manifests: map[string][]string{"aws-eu": snapshots, "az-eu": snapshots},
 	})
 	drivers := s.drivers()

@@ -12,28 +12,25 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/spoke/setup"
 )
 
 // LogVariable is the environment variable with the file that Log writes to.
 const LogVariable = "SHOPFLEET_HUB_LOG"
 
-// Admin returns a client of a cluster that may do everything.
-func Admin(t testing.TB, c *fleet.Cluster) client.Client {
+// Admin returns a client of a cluster that may do everything, with all kinds of ours.
+func Admin(t testing.TB, c *fleet.Cluster) client.WithWatch {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+	scheme, err := setup.Scheme()
+	if err != nil {
+		t.Fatal(err)
 	}
-	admin, err := client.New(c.AdminConfig(), client.Options{Scheme: scheme})
+	admin, err := client.NewWithWatch(c.AdminConfig(), client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +77,37 @@ func (m Marks) Since(t testing.TB, c *fleet.Cluster) audit.Log {
 		t.Fatal(err)
 	}
 	return log
+}
+
+// By returns what a ServiceAccount of ours asked of a cluster since the mark.
+func (m Marks) By(t testing.TB, c *fleet.Cluster, account string) audit.Log {
+	t.Helper()
+	return m.Since(t, c).ByServiceAccount(config.Namespace, account)
+}
+
+// MarkSettled returns a mark behind the last write of the product's accounts in a
+// namespace. A change may end with events, which are sent in the background, and with
+// progress that is written some seconds later. It gives up after a minute: what is still
+// written then is for the caller's check to report.
+func MarkSettled(t testing.TB, f *fleet.Fleet, namespace string, accounts ...string) Marks {
+	t.Helper()
+	const period, attempts = 2 * time.Second, 30
+	m := Mark(t, f)
+	for range attempts {
+		Pause(t, period)
+		settled := true
+		for _, c := range f.Clusters() {
+			for _, account := range accounts {
+				written := m.By(t, c, account).Writes().In(namespace)
+				settled = settled && len(written) == 0
+			}
+		}
+		m = Mark(t, f)
+		if settled {
+			break
+		}
+	}
+	return m
 }
 
 // Pause blocks for a time in which nothing is to happen.

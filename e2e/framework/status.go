@@ -40,13 +40,32 @@ func Region(status *v1.EcommerceAppStatus, name string) v1.RegionStatus {
 	return status.Regions[i]
 }
 
-// Runs returns nil if an application runs at its current generation, everywhere, in these
-// regions and in no others.
-func Runs(app *v1.EcommerceApp, regions ...string) error {
+// Observed returns nil if the status of an application and each of its conditions are about
+// the current generation. The condition of the backups comes from another controller and
+// may be written later than the rest.
+func Observed(app *v1.EcommerceApp) error {
 	status := &app.Status
 	if status.ObservedGeneration != app.Generation {
 		return fmt.Errorf("generation %d, of which %d is observed: %w", app.Generation, status.ObservedGeneration, errNotRunning)
 	}
+	for _, c := range status.Conditions {
+		if c.ObservedGeneration != app.Generation {
+			return fmt.Errorf("generation %d, of which %s has %d: %w", app.Generation, c.Type, c.ObservedGeneration, errNotRunning)
+		}
+	}
+	return nil
+}
+
+// Runs returns nil if an application runs at its current generation, everywhere, in these
+// regions and in no others. A copy, and an application without a hub, have none.
+func Runs(app *v1.EcommerceApp, regions ...string) error {
+	if err := Observed(app); err != nil {
+		return err
+	}
+	if app.Annotations[v1.ImageUpdatedAnnotation] != "" {
+		return fmt.Errorf("a restart is asked for: %w", errNotRunning)
+	}
+	status := &app.Status
 	for _, c := range status.Clusters {
 		if c.AppliedGeneration != app.Generation {
 			return fmt.Errorf("generation %d, of which %s has %d: %w", app.Generation, c.Name, c.AppliedGeneration, errNotRunning)

@@ -16,7 +16,9 @@ func TestRuns(t *testing.T) {
 	}{
 		"at its generation":         {func(*v1.EcommerceApp) {}, true},
 		"at a generation before":    {func(app *v1.EcommerceApp) { app.Generation++ }, false},
+		"a condition is behind":     {func(app *v1.EcommerceApp) { app.Status.Conditions[0].ObservedGeneration-- }, false},
 		"one cluster is behind":     {func(app *v1.EcommerceApp) { app.Status.Clusters[1].AppliedGeneration-- }, false},
+		"a restart is asked for":    {func(app *v1.EcommerceApp) { app.Annotations = map[string]string{v1.ImageUpdatedAnnotation: "true"} }, false},
 		"in another phase":          {func(app *v1.EcommerceApp) { app.Status.Phase = v1.PhaseUpdating }, false},
 		"a region is not complete":  {func(app *v1.EcommerceApp) { app.Status.Regions[0].ReadyClusters-- }, false},
 		"a region runs beside them": {func(app *v1.EcommerceApp) { app.Status.Regions[1].Name = "elsewhere" }, false},
@@ -41,7 +43,7 @@ func running() *v1.EcommerceApp {
 		ObjectMeta: metav1.ObjectMeta{Generation: 2},
 		Status: v1.EcommerceAppStatus{
 			Phase: v1.PhaseRunning, ObservedGeneration: 2,
-			Conditions: []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue}},
+			Conditions: []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 2}},
 			Regions:    []v1.RegionStatus{region("eu"), region("us")},
 			Clusters:   []v1.ClusterStatus{{Name: "eu-1", AppliedGeneration: 2}, {Name: "us-1", AppliedGeneration: 2}},
 		},

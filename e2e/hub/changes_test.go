@@ -27,7 +27,7 @@ const longestWait = 3 * time.Second
 // everything looking at itself once more.
 func (s *suite) testUnchanged(t *testing.T) {
 	t.Helper()
-	before := s.Mark(t)
+	before := framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount)
 	s.RestartHub(t)
 	if err := s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp()); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func (s *suite) testDrift(t *testing.T) {
 // testWipedStatus wipes the inventory, by hand: no entry is no reason to delete.
 func (s *suite) testWipedStatus(t *testing.T) {
 	t.Helper()
-	before := s.Mark(t)
+	before := framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount)
 	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(s.shop), s.shop); err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func (s *suite) testConflict(t *testing.T) {
 // testDetach takes the registration of a member away, and gives it back.
 func (s *suite) testDetach(t *testing.T) {
 	t.Helper()
-	before := s.Mark(t)
+	before := framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: "asia-1"}}
 	if err := s.Hub.Delete(t.Context(), secret); err != nil {
 		t.Fatal(err)

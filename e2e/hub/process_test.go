@@ -32,7 +32,7 @@ func TestProcess(t *testing.T) {
 	}
 	p := &process{fleet: f, hub: framework.Admin(t, f.Hub()), address: freeAddress(t)}
 	p.kubeconfig = filepath.Join(t.TempDir(), "hub.kubeconfig")
-	if err := os.WriteFile(p.kubeconfig, testenv.Kubeconfig(t, f.Hub()), 0o600); err != nil {
+	if err := os.WriteFile(p.kubeconfig, testenv.Kubeconfig(t, f.Hub(), config.HubServiceAccount), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("waits for the kinds", p.waitsForKinds)
@@ -41,7 +41,7 @@ func TestProcess(t *testing.T) {
 
 type process struct {
 	fleet               *fleet.Fleet
-	hub                 client.Client
+	hub                 client.WithWatch
 	kubeconfig, address string
 }
 

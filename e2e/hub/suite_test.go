@@ -42,7 +42,7 @@ type suite struct {
 func newSuite(t *testing.T, members ...fleet.ClusterSpec) *suite {
 	t.Helper()
 	s := &suite{shop: seed(t), Environment: testenv.New(t, testenv.Options{
-		Members: members, Health: framework.Health(),
+		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members}, Health: framework.Health(),
 		Hub: func(o *setup.Options) {
 			o.Waits, o.Timeouts = queues.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
 		},
@@ -95,7 +95,7 @@ func (s *suite) ensureShop(t *testing.T) {
 	t.Helper()
 	err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(s.shop), s.shop)
 	if apierrors.IsNotFound(err) {
-		s.CreateNamespace(t, s.shop.Namespace)
+		testenv.CreateNamespace(t, s.Hub, s.shop.Namespace)
 		err = s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp())
 	}
 	if err != nil {

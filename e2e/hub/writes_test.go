@@ -17,7 +17,7 @@ import (
 // testCreation counts every write that it takes to bring a shop up in three clusters.
 func (s *suite) testCreation(t *testing.T) {
 	before, began := s.Mark(t), time.Now()
-	s.CreateNamespace(t, s.shop.Namespace)
+	testenv.CreateNamespace(t, s.Hub, s.shop.Namespace)
 	if err := s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp()); err != nil {
 		t.Fatal(err)
 	}

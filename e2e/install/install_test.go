@@ -1,7 +1,6 @@
 package install
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -13,25 +12,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/commands"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-)
-
-// The exit codes.
-const (
-	done     = 0
-	failed   = 1
-	misused  = 2
-	notReady = 3
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // suite is a cluster with simulated kubelets: pods become ready whatever their image.
@@ -41,70 +30,38 @@ type suite struct {
 }
 
 func TestInstall(t *testing.T) {
-	f := fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", Nodes: 2}})
-	kinds := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme} {
-		if err := add(kinds); err != nil {
-			t.Fatal(err)
-		}
-	}
-	made, err := client.New(f.Hub().AdminConfig(), client.Options{Scheme: kinds})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &suite{cluster: f.Hub(), client: made}
+	e := testenv.New(t, testenv.Options{
+		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", Nodes: 2}}, Manifests: map[string][]string{"hub": nil},
+	})
+	s := &suite{cluster: e.Fleet.Hub(), client: e.Hub}
 
-	t.Run("a dry run changes nothing", s.dryRun)
-	t.Run("install creates all objects and waits for the pods", s.install)
-	t.Run("install again writes nothing", s.again)
-	t.Run("install with other flags changes one object", s.upgrade)
-	t.Run("install reverts changes by hand", s.repair)
-	t.Run("install explains why the pods are not ready in time", s.late)
-	t.Run("install rejects a spoke beside a hub", s.beside)
-	t.Run("uninstall keeps the objects of users", s.uninstall)
-	t.Run("uninstall rejects deleting CRDs in use", s.inUse)
-	t.Run("a spoke is installed and removed with its CRDs", s.spoke)
-	t.Run("the API server accepts all manifests", s.manifests)
-	t.Run("pods pass restricted Pod Security", s.restricted)
+	const there, gone = "install creates all objects and waits for the pods", "uninstall keeps the objects of users"
+	const cleaned = "uninstall rejects deleting CRDs in use"
+	var steps testenv.Steps
+	steps.Add("a dry run changes nothing", s.dryRun)
+	steps.Add(there, s.install)
+	steps.Add("install again writes nothing", s.again, there)
+	steps.Add("install with other flags changes one object", s.upgrade, there)
+	steps.Add("install reverts changes by hand", s.repair, there)
+	steps.Add("install explains why the pods are not ready in time", s.late, there)
+	steps.Add("install rejects a spoke beside a hub", s.beside, there)
+	steps.Add(gone, s.uninstall, there)
+	steps.Add(cleaned, s.inUse, gone)
+	steps.Add("a spoke is installed and removed with its CRDs", s.spoke, cleaned)
+	steps.Add("the API server accepts all manifests", s.manifests, there)
+	steps.Add("pods pass restricted Pod Security", s.restricted, there)
+	steps.Run(t)
 }
 
-// outcome is the result of one run of the program.
-type outcome struct {
-	code        int
-	out, errOut string
-}
-
-func (s *suite) run(t *testing.T, args ...string) outcome {
+func (s *suite) run(t *testing.T, args ...string) testenv.Outcome {
 	t.Helper()
-	var out, errOut bytes.Buffer
-	code := commands.New(commands.Invocation{
-		Args:    append([]string{"kubectl-shopfleet", "--kubeconfig", s.cluster.AdminKubeconfig()}, args...),
-		Version: "v1.2.3",
-		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut},
-	}).Run(t.Context())
-	o := outcome{code, out.String(), errOut.String()}
-	t.Logf("%s: exit code %d\n%s%s", strings.Join(args, " "), o.code, o.out, o.errOut)
-	return o
-}
-
-// want checks the exit code and parts of both streams.
-func (o outcome) want(t *testing.T, code int, parts ...string) outcome {
-	t.Helper()
-	if o.code != code {
-		t.Errorf("exit code %d, want %d", o.code, code)
-	}
-	for _, part := range parts {
-		if !strings.Contains(o.out+o.errOut, part) {
-			t.Errorf("output without %q", part)
-		}
-	}
-	return o
+	return testenv.CLI(t, s.cluster, args...)
 }
 
 // actions counts the objects by what was done to them.
-func (o outcome) actions() map[string]int {
+func actions(o testenv.Outcome) map[string]int {
 	counts := map[string]int{}
-	for line := range strings.Lines(o.out) {
+	for line := range strings.Lines(o.Out) {
 		words := strings.Fields(line)
 		counts[words[1]]++
 	}
@@ -156,14 +113,15 @@ func (s *suite) versions(t *testing.T, process config.Set) map[string]string {
 }
 
 func (s *suite) dryRun(t *testing.T) {
+	t.Helper()
 	mark := s.mark(t)
-	printed := s.run(t, "install", "hub", "--dry-run=client").want(t, done)
-	if shown := parse(t, []byte(printed.out)); len(shown) != installed {
+	printed := s.run(t, "install", "hub", "--dry-run=client").Want(t, testenv.Done)
+	if shown := parse(t, []byte(printed.Out)); len(shown) != installed {
 		t.Errorf("%d objects printed, want %d", len(shown), installed)
 	}
-	tried := s.run(t, "install", "hub", "--dry-run=server").want(t, done,
+	tried := s.run(t, "install", "hub", "--dry-run=server").Want(t, testenv.Done,
 		"namespace/shopfleet-system created (server dry run)", "deployment.apps/shopfleet-hub created (server dry run, not validated")
-	if diff := cmp.Diff(map[string]int{"created": installed}, tried.actions()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"created": installed}, actions(tried)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
 	if wrote := s.writes(t, mark); len(wrote) > 0 {
@@ -184,10 +142,11 @@ func (s *suite) deployment(t *testing.T) *appsv1.Deployment {
 }
 
 func (s *suite) install(t *testing.T) {
-	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).want(t, done,
+	t.Helper()
+	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done,
 		"customresourcedefinition.apiextensions.k8s.io/memberclusters.ecommerce.io created",
 		"deployment.apps/shopfleet-hub created", "shopfleet-hub: 2 of 2 pods ready")
-	if diff := cmp.Diff(map[string]int{"created": installed}, o.actions()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"created": installed}, actions(o)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
 	deployment := s.deployment(t)
@@ -208,10 +167,11 @@ func arguments(deployment *appsv1.Deployment) string {
 }
 
 func (s *suite) again(t *testing.T) {
+	t.Helper()
 	// Controllers still write the status of the Deployment.
 	before, mark := s.versions(t, config.Hub), s.mark(t)
-	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).want(t, done)
-	if diff := cmp.Diff(map[string]int{"unchanged": installed}, o.actions()); diff != "" {
+	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done)
+	if diff := cmp.Diff(map[string]int{"unchanged": installed}, actions(o)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
 	if wrote := s.writes(t, mark); len(wrote) > 0 {
@@ -234,8 +194,8 @@ func (s *suite) changedOne(t *testing.T, args ...string) {
 	t.Helper()
 	mark := s.mark(t)
 	o := s.run(t, append([]string{"install", "hub", "--wait", fleettest.Timeout.String()}, args...)...).
-		want(t, done, "deployment.apps/shopfleet-hub configured")
-	if diff := cmp.Diff(map[string]int{"unchanged": installed - 1, "configured": 1}, o.actions()); diff != "" {
+		Want(t, testenv.Done, "deployment.apps/shopfleet-hub configured")
+	if diff := cmp.Diff(map[string]int{"unchanged": installed - 1, "configured": 1}, actions(o)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
 	if wrote := s.writes(t, mark); len(wrote) != 1 || len(wrote.Of("deployments")) != 1 {
@@ -244,10 +204,11 @@ func (s *suite) changedOne(t *testing.T, args ...string) {
 }
 
 func (s *suite) upgrade(t *testing.T) {
+	t.Helper()
 	s.run(t, "install", "hub", "--image", "registry.example.com/hub:v2", "--dry-run=server").
-		want(t, done, "deployment.apps/shopfleet-hub configured (server dry run)", "service/shopfleet-hub unchanged",
+		Want(t, testenv.Done, "deployment.apps/shopfleet-hub configured (server dry run)", "service/shopfleet-hub unchanged",
 			"the image of the spoke cannot be derived from registry.example.com/hub:v2", "Name it with --spoke-image")
-	s.run(t, "install", "spoke", "--spoke-image", "spoke:v2", "--dry-run=client").want(t, misused, "name the image of the spoke with --image")
+	s.run(t, "install", "spoke", "--spoke-image", "spoke:v2", "--dry-run=client").Want(t, testenv.Misused, "name the image of the spoke with --image")
 	s.changedOne(t, "--image", "registry.example.com/hub:v2", "--spoke-image", "registry.example.com/spoke:v2", "--replicas", "3")
 	deployment := s.deployment(t)
 	if got := deployment.Spec.Template.Spec.Containers[0].Image; got != "registry.example.com/hub:v2" {
@@ -262,6 +223,7 @@ func (s *suite) upgrade(t *testing.T) {
 }
 
 func (s *suite) repair(t *testing.T) {
+	t.Helper()
 	deployment := s.deployment(t)
 	patch := client.MergeFrom(deployment.DeepCopy())
 	deployment.Spec.Template.Spec.Containers[0].Args[0] = "--namespace=other"
@@ -280,20 +242,22 @@ func (s *suite) repair(t *testing.T) {
 }
 
 func (s *suite) late(t *testing.T) {
+	t.Helper()
 	if err := s.cluster.Freeze(t.Context(), fleet.Kwok); err != nil {
 		t.Fatal(err)
 	}
 	s.run(t, "install", "hub", "--image", "late:v3", "--wait", "3s").
-		want(t, notReady, "not rolled out", "kubectl -n shopfleet-system describe pods")
+		Want(t, testenv.NotReady, "not rolled out", "kubectl -n shopfleet-system describe pods")
 	if err := s.cluster.Thaw(t.Context(), fleet.Kwok); err != nil {
 		t.Fatal(err)
 	}
-	s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).want(t, done)
+	s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done)
 }
 
 func (s *suite) beside(t *testing.T) {
+	t.Helper()
 	mark := s.mark(t)
-	s.run(t, "install", "spoke").want(t, failed, `"shopfleet-system/shopfleet-hub"`, "would reconcile the same objects")
+	s.run(t, "install", "spoke").Want(t, testenv.Failed, `"shopfleet-system/shopfleet-hub"`, "would reconcile the same objects")
 	if wrote := s.writes(t, mark); len(wrote) > 0 {
 		t.Errorf("it wrote:\n%s", wrote)
 	}
@@ -313,22 +277,23 @@ func left() []client.Object {
 }
 
 func (s *suite) uninstall(t *testing.T) {
+	t.Helper()
 	for _, object := range left() {
 		if err := s.client.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
 	mark := s.mark(t)
-	s.run(t, "uninstall", "hub", "--delete-definitions").want(t, failed, "the CRD has objects", "Nothing was deleted")
+	s.run(t, "uninstall", "hub", "--delete-definitions").Want(t, testenv.Failed, "the CRD has objects", "Nothing was deleted")
 	if wrote := s.writes(t, mark); len(wrote) > 0 {
 		t.Errorf("it wrote:\n%s", wrote)
 	}
 	before := s.versions(t, config.Hub)
-	s.run(t, "uninstall", "hub", "--dry-run=server").want(t, done, "deployment.apps/shopfleet-hub deleted (server dry run)")
+	s.run(t, "uninstall", "hub", "--dry-run=server").Want(t, testenv.Done, "deployment.apps/shopfleet-hub deleted (server dry run)")
 	if diff := cmp.Diff(before, s.versions(t, config.Hub)); diff != "" {
 		t.Errorf("a dry run (-before +after):\n%s", diff)
 	}
-	s.run(t, "uninstall", "hub", "--wait", fleettest.Timeout.String()).want(t, done,
+	s.run(t, "uninstall", "hub", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done,
 		"deployment.apps/shopfleet-hub deleted", "clusterrolebinding.rbac.authorization.k8s.io/shopfleet-hub deleted", "Left: ")
 	want := []string{
 		"CustomResourceDefinition/backups.ecommerce.io", "CustomResourceDefinition/cloudaccounts.ecommerce.io",
@@ -350,24 +315,26 @@ func (s *suite) uninstall(t *testing.T) {
 	if len(pods.Items) > 0 {
 		t.Errorf("%d pods are left", len(pods.Items))
 	}
-	s.run(t, "uninstall", "hub").want(t, done, "Left: ")
+	s.run(t, "uninstall", "hub").Want(t, testenv.Done, "Left: ")
 }
 
 func (s *suite) inUse(t *testing.T) {
-	s.run(t, "uninstall", "hub", "--delete-definitions").want(t, failed, "ecommerceapps.ecommerce.io", "shopfleet-system/eu-1")
+	t.Helper()
+	s.run(t, "uninstall", "hub", "--delete-definitions").Want(t, testenv.Failed, "ecommerceapps.ecommerce.io", "shopfleet-system/eu-1")
 	for _, object := range left() {
 		if err := s.client.Delete(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.run(t, "uninstall", "hub", "--delete-definitions").want(t, done,
+	s.run(t, "uninstall", "hub", "--delete-definitions").Want(t, testenv.Done,
 		"customresourcedefinition.apiextensions.k8s.io/memberclusters.ecommerce.io deleted")
 }
 
 func (s *suite) spoke(t *testing.T) {
-	s.run(t, "install", "spoke", "--replicas", "1", "--wait", fleettest.Timeout.String()).want(t, done,
+	t.Helper()
+	s.run(t, "install", "spoke", "--replicas", "1", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done,
 		"customresourcedefinition.apiextensions.k8s.io/webapps.example.com created", "shopfleet-spoke: 1 of 1 pods ready")
-	s.run(t, "uninstall", "spoke", "--delete-definitions", "--wait", fleettest.Timeout.String()).want(t, done, "Left: Namespace")
+	s.run(t, "uninstall", "spoke", "--delete-definitions", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done, "Left: Namespace")
 	if diff := cmp.Diff([]string{"Namespace/shopfleet-system"}, slices.Sorted(maps.Keys(s.versions(t, config.Spoke)))); diff != "" {
 		t.Errorf("left of the spoke (-want +got):\n%s", diff)
 	}

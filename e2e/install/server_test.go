@@ -51,6 +51,7 @@ func (s *suite) strictly(t *testing.T, from string, all objects) {
 
 // manifests shows that a server takes all that can be installed.
 func (s *suite) manifests(t *testing.T) {
+	t.Helper()
 	for _, kind := range []string{"servicemonitors", "prometheusrules", "alertmanagerconfigs"} {
 		raw, err := os.ReadFile(filepath.Join(operatorDefinitions(t), "monitoring.coreos.com_"+kind+".yaml"))
 		if err != nil {
@@ -76,6 +77,7 @@ func (s *suite) manifests(t *testing.T) {
 
 // restricted shows that the server would refuse a pod that may do more.
 func (s *suite) restricted(t *testing.T) {
+	t.Helper()
 	for _, process := range processes() {
 		deployment := kustomize(t, string(process))["Deployment/shopfleet-"+string(process)]
 		pod := podOf(t, deployment)

@@ -2,28 +2,23 @@ package operator_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // leaseDuration is that of the processes. It is shorter than by default, because several
@@ -32,15 +27,10 @@ const leaseDuration = 10 * time.Second
 
 // environment is a fleet with two processes of the same kind: a leader, and a standby.
 type environment struct {
-	fleet *fleet.Fleet
-	// home is the cluster that the processes have their lease in, as an
-	// administrator sees it.
-	home client.Client
-	// members are clients of administrators, by name.
-	members map[string]client.Client
-	// account is the ServiceAccount of the processes.
-	account string
-	lease   client.ObjectKey
+	*testenv.Environment
+	options
+	// home is the cluster that the processes have their lease in, as an administrator sees it.
+	home client.WithWatch
 
 	binary string
 	args   []string
@@ -48,10 +38,60 @@ type environment struct {
 	programs        []*program
 	leader, standby *program
 	who             tokens
-	// shop is the seed's, where people would make it.
+	// shop is the sample's, where people would make it.
 	shop *v1.EcommerceApp
+}
+
+// options describe the processes, which are either hubs or spokes.
+type options struct {
+	// process is the name of the command.
+	process string
+	fleet   testenv.Options
+	flags   []string
+	// account is the ServiceAccount of the processes.
+	account string
+	lease   string
+	// regions has those in which the shop runs.
+	regions []string
 	// toFind are some of the secrets that exist, so that a look at none is noticed.
 	toFind []string
+}
+
+func newEnvironment(t *testing.T, o options) *environment {
+	t.Helper()
+	s := &environment{
+		Environment: testenv.New(t, o.fleet), options: o, shop: testenv.Sample(t), binary: testenv.Build(t, o.process),
+	}
+	s.shop.Namespace = "production"
+	home := s.Fleet.Clusters()[0]
+	s.home = framework.Admin(t, home)
+	applyRoles(t, home, o.process)
+	s.who = newTokens(t, s.home)
+	s.args = append([]string{"--kubeconfig", s.KubeconfigFile(t, home, o.account), "-v", "4"}, o.flags...)
+	t.Cleanup(func() { s.end(t) })
+	return s
+}
+
+// The steps that others need.
+const elected, running = "one leads and the other is ready", "application runs"
+
+// run runs the steps that hubs and spokes have in common, and between them those of one kind.
+func (s *environment) run(t *testing.T, placed, tells func(*testing.T), add func(*testenv.Steps)) {
+	t.Helper()
+	steps := &testenv.Steps{}
+	steps.Add(elected, s.elects)
+	steps.Add(running, placed, elected)
+	steps.Add("metrics and debugging require authentication", s.guards, elected)
+	steps.Add("terminated leader hands over", s.handsOver, running)
+	add(steps)
+	steps.Add("logs name what they are about", tells, running)
+	steps.Add("logs contain no secrets", s.keepsSecrets, running)
+	steps.Add("both exit cleanly", func(t *testing.T) {
+		t.Helper()
+		s.standby.endWell(t)
+		s.leader.endWell(t)
+	}, elected)
+	steps.Run(t)
 }
 
 // start starts another process.
@@ -74,23 +114,22 @@ func (s *environment) end(t *testing.T) {
 	}
 }
 
+func (s *environment) getLease(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease := &coordinationv1.Lease{}
+	return lease, s.home.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: s.lease}, lease)
+}
+
 // holder returns who holds the lease, and nothing while nobody does.
 func (s *environment) holder(ctx context.Context) (string, error) {
-	lease := &coordinationv1.Lease{}
-	if err := s.home.Get(ctx, s.lease, lease); err != nil {
-		return "", err
-	}
-	if lease.Spec.HolderIdentity == nil {
-		return "", nil
-	}
-	return *lease.Spec.HolderIdentity, nil
+	lease, err := s.getLease(ctx)
+	return ptr.Deref(lease.Spec.HolderIdentity, ""), err
 }
 
 // awaitHolder waits until somebody else holds the lease, and returns who.
 func (s *environment) awaitHolder(t *testing.T, before string) string {
 	t.Helper()
 	var now string
-	fleettest.Within(t, bound, "another leader", func(ctx context.Context) error {
+	testenv.Eventually(t, "another leader", func(ctx context.Context) error {
 		var err error
 		if now, err = s.holder(ctx); err != nil {
 			return err
@@ -115,7 +154,7 @@ func (s *environment) elects(t *testing.T) {
 	}
 	for name, p := range map[string]*program{"leader": s.leader, "standby": s.standby} {
 		want, r := map[string]float64{"leader": 1}[name], newReader(t, p)
-		fleettest.Within(t, bound, "the metric of the "+name, func(ctx context.Context) error {
+		testenv.Eventually(t, "the metric of the "+name, func(ctx context.Context) error {
 			if got, err := r.sum(ctx, s.who.prometheus, "leader_election_master_status"); err != nil || got != want {
 				return fmt.Errorf("leader_election_master_status is %v (%w), want %v", got, err, want)
 			}
@@ -137,7 +176,7 @@ func (s *environment) guards(t *testing.T) {
 func (s *environment) handsOver(t *testing.T) {
 	t.Helper()
 	var ended time.Time
-	before, began := s.mark(t), time.Now()
+	before, began := s.markSettled(t), time.Now()
 	took := s.succeed(t, func(p *program) {
 		p.endWell(t)
 		ended = time.Now()
@@ -149,11 +188,11 @@ func (s *environment) handsOver(t *testing.T) {
 	s.unchanged(t, before)
 }
 
-// unchanged wants the new leader to have written nothing about what had not changed.
+// unchanged checks that the new leader has written nothing about what had not changed.
 func (s *environment) unchanged(t *testing.T, before framework.Marks) {
 	t.Helper()
-	comeAndGo(t, s.home, "small")
-	for _, c := range s.fleet.Clusters() {
+	s.canary(t)
+	for _, c := range s.Fleet.Clusters() {
 		writes := s.writes(t, before, c)
 		if about := writes.In(s.shop.Namespace); len(about) > 0 {
 			t.Errorf("%s: writes about a shop that did not change:\n%s", c.Name(), about)
@@ -162,7 +201,7 @@ func (s *environment) unchanged(t *testing.T, before framework.Marks) {
 			t.Errorf("%s: definitions did not change:\n%s", c.Name(), about)
 		}
 		// The canary came and went: two changes of the number of applications.
-		if about := writes.Of("memberclusters"); len(about) > 2*len(s.members) {
+		if about := writes.Of("memberclusters"); len(about) > 2*len(s.Members) {
 			t.Errorf("members did not change but for the canary:\n%s", about)
 		}
 	}
@@ -190,7 +229,7 @@ func (s *environment) tells(t *testing.T) map[string][]string {
 func (s *environment) keepsSecrets(t *testing.T) {
 	t.Helper()
 	secrets := map[string][]string{"the tokens of readers": {s.who.nobody, s.who.prometheus, s.who.debugger, wrongToken}}
-	for _, c := range s.fleet.Clusters() {
+	for _, c := range s.Fleet.Clusters() {
 		for name, values := range secretsOf(t, framework.Admin(t, c)) {
 			secrets[c.Name()+" "+name] = values
 		}
@@ -225,15 +264,16 @@ func (s *environment) succeed(t *testing.T, end func(*program)) time.Duration {
 	return took
 }
 
-func (s *environment) mark(t *testing.T) framework.Marks {
+// markSettled returns a mark behind the last write about the shop.
+func (s *environment) markSettled(t *testing.T) framework.Marks {
 	t.Helper()
-	return framework.Mark(t, s.fleet)
+	return framework.MarkSettled(t, s.Fleet, s.shop.Namespace, s.account)
 }
 
 // writes returns what the processes wrote in a cluster since a mark.
 func (s *environment) writes(t *testing.T, m framework.Marks, c *fleet.Cluster) audit.Log {
 	t.Helper()
-	return m.Since(t, c).ByServiceAccount(config.Namespace, s.account).Writes()
+	return m.By(t, c, s.account).Writes()
 }
 
 // checkOnce wants each object to be written once at most, status aside, and returns
@@ -254,115 +294,29 @@ func checkOnce(t *testing.T, cluster string, log audit.Log) int {
 	return len(counts)
 }
 
-// shop returns the seed's shop, in a namespace of its own.
-func shop(t *testing.T, namespace string) *v1.EcommerceApp {
+// canary has a small shop run and go, which shows that the leader is at work and has been
+// through what was there before.
+func (s *environment) canary(t *testing.T) {
 	t.Helper()
-	app := &v1.EcommerceApp{}
-	if err := yaml.UnmarshalStrict(samples.EcommerceApp(), app); err != nil {
-		t.Fatal(err)
-	}
-	app.Namespace = namespace
-	return app
+	testenv.Canary(t, s.home, s.regions...)
 }
 
-// small returns a shop that is a frontend and nothing else.
-func small(namespace string) *v1.EcommerceApp {
-	return &v1.EcommerceApp{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "canary"},
-		Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
-	}
+// awaitRunning waits until an application runs everywhere, at its current generation.
+func (s *environment) awaitRunning(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	testenv.AwaitRunning(t, s.home, app, s.regions...)
 }
 
-func create(t *testing.T, c client.Client, app *v1.EcommerceApp) {
+// applyRoles applies the roles that go with a process.
+func applyRoles(t *testing.T, c *fleet.Cluster, process string) {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: app.Namespace}}
-	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), namespace)); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Create(t.Context(), app); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// edit changes an application as a person would.
-func edit(t *testing.T, c client.Client, app *v1.EcommerceApp, change func(*v1.EcommerceApp)) {
-	t.Helper()
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
-		t.Fatal(err)
-	}
-	before := app.DeepCopy()
-	change(app)
-	if err := c.Patch(t.Context(), app, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// awaitRunning waits until an application runs at its current generation.
-func awaitRunning(t *testing.T, c client.Client, app *v1.EcommerceApp) {
-	t.Helper()
-	fleettest.Within(t, bound, app.Namespace+"/"+app.Name+" to run", func(ctx context.Context) error {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
-			return err
-		}
-		if app.Status.Phase != v1.PhaseRunning || app.Status.ObservedGeneration != app.Generation {
-			return fmt.Errorf("it is %s: %s; at %d of %d", app.Status.Phase, app.Status.Message, app.Status.ObservedGeneration, app.Generation)
-		}
-		return nil
-	})
-}
-
-// comeAndGo has a small shop run and go, which shows that the leader is at work and
-// has been through what was there before.
-func comeAndGo(t *testing.T, c client.Client, namespace string) {
-	t.Helper()
-	canary := small(namespace)
-	create(t, c, canary)
-	awaitRunning(t, c, canary)
-	if err := c.Delete(t.Context(), canary); err != nil {
-		t.Fatal(err)
-	}
-	fleettest.Within(t, bound, "the canary to be gone", func(ctx context.Context) error {
-		err := c.Get(ctx, client.ObjectKeyFromObject(canary), canary)
-		if err == nil {
-			return errors.New("it exists")
-		}
-		return client.IgnoreNotFound(err)
-	})
-}
-
-// install applies folders below config, and the roles that go with a process.
-func install(t *testing.T, c *fleet.Cluster, process string, folders ...string) {
-	t.Helper()
-	for _, folder := range folders {
-		if err := c.ApplyFolder(t.Context(), "../../config/"+folder); err != nil {
-			t.Fatal(err)
-		}
-	}
 	roles, err := filepath.Glob("../../config/manager/" + process + "/*clusterrole*.yaml")
 	if err != nil || len(roles) == 0 {
 		t.Fatalf("%d roles for metrics (%v)", len(roles), err)
 	}
 	for _, file := range roles {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Apply(t.Context(), raw); err != nil {
+		if err := c.Apply(t.Context(), readFile(t, file)); err != nil {
 			t.Fatal(err)
 		}
 	}
-}
-
-// kubeconfigOf writes a kubeconfig with the permissions that are shipped.
-func kubeconfigOf(t *testing.T, c *fleet.Cluster, account string) string {
-	t.Helper()
-	raw, err := c.ServiceAccountKubeconfig(t.Context(), config.Namespace, account)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

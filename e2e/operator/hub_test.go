@@ -13,7 +13,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,104 +28,48 @@ import (
 // about a second between attempts. The rest is for a busy machine.
 const takeover = 60 * time.Second
 
-// hubSuite is two hubs, and the seed's shop in two members.
+// hubSuite is two hubs, and the sample's shop in two members.
 type hubSuite struct {
 	*environment
 }
 
 func TestHub(t *testing.T) {
 	s := newHubSuite(t)
-	const elected, placed = "one leads and the other is ready", "application runs in both members"
-	var steps testenv.Steps
-	steps.Add(elected, s.elects)
-	steps.Add(placed, s.placed, elected)
-	steps.Add("metrics and debugging require authentication", s.guards, elected)
-	steps.Add("failures are counted", s.fails, placed)
-	steps.Add("log level changes at run time", s.switches, placed)
-	steps.Add("terminated leader hands over", s.handsOver, placed)
-	steps.Add("killed leader is replaced", s.isKilled, placed)
-	steps.Add("rollout continues after its leader was killed", s.isKilledAtWork, placed)
-	steps.Add("leader exits when it loses the lease", s.losesLease, elected)
-	steps.Add("logs name what they are about", s.tells, placed)
-	steps.Add("logs contain no secrets", s.keepsSecrets, placed)
-	steps.Add("both exit cleanly", func(t *testing.T) {
-		t.Helper()
-		s.standby.endWell(t)
-		s.leader.endWell(t)
-	}, elected)
-	steps.Run(t)
+	s.run(t, s.placed, s.tells, func(steps *testenv.Steps) {
+		steps.Add("failures are counted", s.fails, running)
+		steps.Add("log level changes at run time", s.switches, running)
+		steps.Add("killed leader is replaced", s.isKilled, running)
+		steps.Add("rollout continues after its leader was killed", s.isKilledAtWork, running)
+		steps.Add("leader exits when it loses the lease", s.losesLease, elected)
+	})
 }
 
 func newHubSuite(t *testing.T) *hubSuite {
 	t.Helper()
-	s := &hubSuite{environment: &environment{
-		shop: shop(t, "production"), members: map[string]client.Client{}, account: config.HubServiceAccount, binary: build(t, "hub"),
-		lease: client.ObjectKey{Namespace: config.Namespace, Name: "shopfleet-hub"},
+	s := &hubSuite{newEnvironment(t, options{
+		process: "hub", account: config.HubServiceAccount, lease: "shopfleet-hub", regions: []string{"eu-west-1", "us-central1"},
+		fleet: testenv.Options{Fleet: fleet.Options{
+			Hub: fleet.ClusterSpec{Name: "hub"},
+			Members: []fleet.ClusterSpec{
+				{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3},
+				{Name: "us-1", Provider: fleet.GCP, Region: "us-central1", Nodes: 3},
+			},
+		}},
 		toFind: []string{
 			"hub " + config.Namespace + "/eu-1 " + v1.KubeconfigKey,
 			"eu-1 production/my-ecommerce-app-database-credentials password",
 		},
-	}}
-	s.fleet = fleettest.Start(t, fleet.Options{
-		Hub: fleet.ClusterSpec{Name: "hub"},
-		Members: []fleet.ClusterSpec{
-			{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3},
-			{Name: "us-1", Provider: fleet.GCP, Region: "us-central1", Nodes: 3},
-		},
-	})
-	install(t, s.fleet.Hub(), "hub", "crd/bases", "rbac/hub")
-	s.home = framework.Admin(t, s.fleet.Hub())
-	s.who = newTokens(t, s.home)
-	for _, c := range s.fleet.Clusters()[1:] {
-		if err := c.ApplyFolder(t.Context(), "../../config/rbac/member"); err != nil {
-			t.Fatal(err)
-		}
-		s.members[c.Name()] = framework.Admin(t, c)
-		s.register(t, c)
-	}
-	s.args = []string{"--kubeconfig", kubeconfigOf(t, s.fleet.Hub(), s.account), "-v", "4"}
-	t.Cleanup(func() { s.end(t) })
+	})}
+	s.Register(t, "eu-1", "us-1")
 	return s
-}
-
-func (s *hubSuite) register(t *testing.T, c *fleet.Cluster) {
-	t.Helper()
-	kubeconfig, err := c.ServiceAccountKubeconfig(t.Context(), config.Namespace, config.HubServiceAccount)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.home.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: config.Namespace, Name: c.Name(), Labels: map[string]string{v1.MemberClusterLabel: "true"},
-		},
-		Data: map[string][]byte{v1.KubeconfigKey: kubeconfig},
-	}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // placed creates the shop, with everything that the seed's has.
 func (s *hubSuite) placed(t *testing.T) {
 	t.Helper()
-	fleettest.Within(t, bound, "both members to be Ready", func(ctx context.Context) error {
-		for name := range s.members {
-			m := &v1.MemberCluster{}
-			if err := s.home.Get(ctx, client.ObjectKey{Name: name}, m); err != nil {
-				return err
-			}
-			if !slices.ContainsFunc(m.Status.Conditions, func(c metav1.Condition) bool {
-				return c.Type == v1.ConditionReady && c.Status == metav1.ConditionTrue
-			}) {
-				return fmt.Errorf("%s is not Ready", name)
-			}
-		}
-		return nil
-	})
-	create(t, s.home, s.shop)
-	awaitRunning(t, s.home, s.shop)
-	if n := len(s.shop.Status.Clusters); n != len(s.members) {
-		t.Errorf("the shop is in %d clusters, want %d", n, len(s.members))
-	}
+	s.AwaitMembers(t, "eu-1", "us-1")
+	s.Create(t, s.shop)
+	s.awaitRunning(t, s.shop)
 }
 
 // fails has a member refuse Deployments, by a webhook that nobody serves, until the
@@ -139,21 +82,21 @@ func (s *hubSuite) fails(t *testing.T) {
 		t.Fatal(err)
 	}
 	webhook := brokenWebhook()
-	if err := s.members["eu-1"].Create(t.Context(), webhook); err != nil {
+	if err := s.Members["eu-1"].Create(t.Context(), webhook); err != nil {
 		t.Fatal(err)
 	}
-	edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(2)) })
-	fleettest.Within(t, bound, "the failure to be counted", func(ctx context.Context) error {
+	testenv.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(2)) })
+	testenv.Eventually(t, "the failure to be counted", func(ctx context.Context) error {
 		now, err := r.sum(ctx, s.who.prometheus, "reconcile_errors_total")
 		if err != nil || now <= before {
 			return fmt.Errorf("%v failures (%w), %v before", now, err, before)
 		}
 		return nil
 	})
-	if err := s.members["eu-1"].Delete(t.Context(), webhook); err != nil {
+	if err := s.Members["eu-1"].Delete(t.Context(), webhook); err != nil {
 		t.Fatal(err)
 	}
-	awaitRunning(t, s.home, s.shop)
+	s.awaitRunning(t, s.shop)
 }
 
 func brokenWebhook() *admissionv1.ValidatingWebhookConfiguration {
@@ -189,15 +132,12 @@ func (s *hubSuite) switches(t *testing.T) {
 	}
 	reconcile := func(token string) {
 		t.Helper()
-		edit(t, s.home, s.shop, func(app *v1.EcommerceApp) {
+		testenv.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) {
 			metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ReconcileAtAnnotation, token)
 		})
-		fleettest.Within(t, bound, "the reconciliation to be answered", func(ctx context.Context) error {
-			if err := s.home.Get(ctx, client.ObjectKeyFromObject(s.shop), s.shop); err != nil {
-				return err
-			}
-			if s.shop.Status.LastHandledReconcileAt != token {
-				return fmt.Errorf("answered is %q", s.shop.Status.LastHandledReconcileAt)
+		testenv.Await(t, s.home, s.shop, "the reconciliation to be answered", func(app *v1.EcommerceApp) error {
+			if app.Status.LastHandledReconcileAt != token {
+				return fmt.Errorf("answered is %q", app.Status.LastHandledReconcileAt)
 			}
 			return nil
 		})
@@ -232,16 +172,16 @@ func (s *hubSuite) switches(t *testing.T) {
 // isKilled kills the leader, and changes the shop at once.
 func (s *hubSuite) isKilled(t *testing.T) {
 	t.Helper()
-	before := s.mark(t)
+	before := s.Mark(t)
 	began := time.Now()
 	took := s.succeed(t, func(p *program) {
 		p.signal(t, syscall.SIGKILL)
-		edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
+		testenv.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
 	})
 	if took > takeover {
 		t.Errorf("the standby led after %s, want %s at most", took, takeover)
 	}
-	for name, c := range s.members {
+	for name, c := range s.Members {
 		frontend := &appsv1.Deployment{}
 		key := client.ObjectKey{Namespace: s.shop.Namespace, Name: s.shop.Name + "-frontend"}
 		fleettest.Within(t, bound, "the change to arrive in "+name, func(ctx context.Context) error {
@@ -256,8 +196,8 @@ func (s *hubSuite) isKilled(t *testing.T) {
 	}
 	t.Logf("the standby led %s after the kill, and the change had arrived everywhere after %s",
 		took.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
-	awaitRunning(t, s.home, s.shop)
-	for _, c := range s.fleet.Clusters()[1:] {
+	s.awaitRunning(t, s.shop)
+	for _, c := range s.Fleet.Clusters()[1:] {
 		writes := s.writes(t, before, c).In(s.shop.Namespace).Except("events")
 		checkOnce(t, c.Name(), writes)
 		for _, e := range writes {
@@ -268,25 +208,26 @@ func (s *hubSuite) isKilled(t *testing.T) {
 		}
 	}
 	// Nothing of it is written again.
-	s.unchanged(t, s.mark(t))
+	s.unchanged(t, s.markSettled(t))
 }
 
 // isKilledAtWork kills the leader when another shop is half there.
 func (s *hubSuite) isKilledAtWork(t *testing.T) {
 	t.Helper()
-	before := s.mark(t)
-	second := shop(t, "second")
-	create(t, s.home, second)
+	before := s.Mark(t)
+	second := testenv.Sample(t)
+	second.Namespace = "second"
+	s.Create(t, second)
 	s.awaitHalf(t, second)
 	var midway framework.Marks
 	took := s.succeed(t, func(p *program) {
 		p.signal(t, syscall.SIGKILL)
 		<-p.ended
-		midway = s.mark(t)
+		midway = s.Mark(t)
 	})
-	awaitRunning(t, s.home, second)
+	s.awaitRunning(t, second)
 	t.Logf("the standby led %s after the kill", took.Round(time.Millisecond))
-	for _, c := range s.fleet.Clusters()[1:] {
+	for _, c := range s.Fleet.Clusters()[1:] {
 		all, late := s.writes(t, before, c).In(second.Namespace), s.writes(t, midway, c).In(second.Namespace)
 		objects := checkOnce(t, c.Name(), all)
 		t.Logf("%s: %d objects, %d of %d writes by the second leader", c.Name(), objects, len(late), len(all))
@@ -300,14 +241,14 @@ func (s *hubSuite) isKilledAtWork(t *testing.T) {
 			}
 		}
 	}
-	s.unchanged(t, s.mark(t))
+	s.unchanged(t, s.markSettled(t))
 }
 
 // awaitHalf waits until a shop has its database in a member, and no backend yet.
 func (s *hubSuite) awaitHalf(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	fleettest.Within(t, bound, "the first database", func(ctx context.Context) error {
-		for _, c := range s.members {
+	testenv.Eventually(t, "the first database", func(ctx context.Context) error {
+		for _, c := range s.Members {
 			list := &appsv1.StatefulSetList{}
 			if err := c.List(ctx, list, client.InNamespace(app.Namespace)); err != nil || len(list.Items) > 0 {
 				return err
@@ -320,9 +261,9 @@ func (s *hubSuite) awaitHalf(t *testing.T, app *v1.EcommerceApp) {
 // losesLease gives the lease to somebody else, and then to nobody.
 func (s *hubSuite) losesLease(t *testing.T) {
 	t.Helper()
-	fleettest.Within(t, bound, "the lease to be taken", func(ctx context.Context) error {
-		lease := &coordinationv1.Lease{}
-		if err := s.home.Get(ctx, s.lease, lease); err != nil {
+	testenv.Eventually(t, "the lease to be taken", func(ctx context.Context) error {
+		lease, err := s.getLease(ctx)
+		if err != nil {
 			return err
 		}
 		lease.Spec.HolderIdentity = new("somebody-else")
@@ -339,13 +280,13 @@ func (s *hubSuite) losesLease(t *testing.T) {
 	if code, err := s.standby.probe(t.Context(), "/readyz"); err != nil || code != 200 {
 		t.Errorf("the standby answers %d (%v)", code, err)
 	}
-	if err := s.home.Delete(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.lease.Namespace, Name: s.lease.Name}}); err != nil {
+	if err := s.home.Delete(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: s.lease}}); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitHolder(t, "somebody-else")
 	s.leader = s.standby
 	s.standby = s.start(t)
-	comeAndGo(t, s.home, "small")
+	s.canary(t)
 }
 
 // tells wants the members to be named.

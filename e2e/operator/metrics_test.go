@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // wrongToken is no token of any cluster.
@@ -39,7 +39,7 @@ type reader struct {
 func newReader(t *testing.T, p *program) reader {
 	t.Helper()
 	var shown []*x509.Certificate
-	fleettest.Within(t, bound, "the metrics server", func(ctx context.Context) error {
+	testenv.Eventually(t, "the metrics server", func(ctx context.Context) error {
 		var err error
 		shown, err = certificates(ctx, p)
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 const (
@@ -25,17 +24,6 @@ const (
 	// endBound is for the end of a process that was told to end.
 	endBound = 20 * time.Second
 )
-
-// build builds a command of this module, and returns the path of its binary.
-func build(t *testing.T, name string) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), name)
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", binary, "../../cmd/"+name).CombinedOutput()
-	if err != nil {
-		t.Fatalf("building %s: %v\n%s", name, err, out)
-	}
-	return binary
-}
 
 // program is a process under test.
 type program struct {
@@ -51,7 +39,7 @@ type program struct {
 // launch starts a binary, on addresses of its own, with its log beside the binary.
 func launch(t *testing.T, binary string, args ...string) *program {
 	t.Helper()
-	p := &program{metrics: freeAddress(t), health: freeAddress(t), ended: make(chan struct{})}
+	p := &program{metrics: testenv.FreeAddress(t), health: testenv.FreeAddress(t), ended: make(chan struct{})}
 	log, err := os.CreateTemp(filepath.Dir(binary), "log-")
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +121,7 @@ func (p *program) probe(ctx context.Context, path string) (int, error) {
 
 func (p *program) awaitReady(t *testing.T) {
 	t.Helper()
-	fleettest.Within(t, bound, "the process to be ready", func(ctx context.Context) error {
+	testenv.Eventually(t, "the process to be ready", func(ctx context.Context) error {
 		select {
 		case <-p.ended:
 			t.Fatalf("it ended: %v; its log ends with:\n%s", p.err, tail(p.log(t, 0)))
@@ -151,27 +139,11 @@ func (p *program) awaitReady(t *testing.T) {
 // log returns what the process logged behind a place in its log.
 func (p *program) log(t *testing.T, after int) string {
 	t.Helper()
-	raw, err := os.ReadFile(p.logFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw[after:])
+	return string(readFile(t, p.logFile)[after:])
 }
 
 // tail returns the last lines of a log.
 func tail(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
 }

@@ -11,12 +11,9 @@ import (
 	"time"
 
 	certutil "k8s.io/client-go/util/cert"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
@@ -26,53 +23,29 @@ type spokeSuite struct {
 }
 
 func TestSpoke(t *testing.T) {
-	s := newSpokeSuite(t)
-	const elected, placed = "one leads and the other is ready", "application runs"
-	var steps testenv.Steps
-	steps.Add(elected, s.elects)
-	steps.Add(placed, s.placed, elected)
-	steps.Add("metrics and debugging require authentication", s.guards, elected)
-	steps.Add("terminated leader hands over", s.handsOver, placed)
-	steps.Add("killed leader is replaced", s.isKilled, placed)
-	steps.Add("certificate is renewed without a restart", s.renews, elected)
-	steps.Add("logs name what they are about", s.tells, placed)
-	steps.Add("logs contain no secrets", s.keepsSecrets, placed)
-	steps.Add("both exit cleanly", func(t *testing.T) {
-		t.Helper()
-		s.standby.endWell(t)
-		s.leader.endWell(t)
-	}, elected)
-	steps.Run(t)
-}
-
-func newSpokeSuite(t *testing.T) *spokeSuite {
-	t.Helper()
-	s := &spokeSuite{environment: &environment{
-		shop: shop(t, "production"), account: config.SpokeServiceAccount, binary: build(t, "spoke"),
-		lease:  client.ObjectKey{Namespace: config.Namespace, Name: "shopfleet-spoke.ecommerce.io"},
+	s := &spokeSuite{newEnvironment(t, options{
+		process: "spoke", flags: []string{"--leader-elect"}, account: config.SpokeServiceAccount, lease: "shopfleet-spoke.ecommerce.io",
+		fleet: testenv.Options{
+			Fleet:     fleet.Options{Members: []fleet.ClusterSpec{{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3}}},
+			Manifests: map[string][]string{"solo": {"config/crd/bases", "config/rbac/spoke"}},
+		},
 		toFind: []string{"solo production/my-ecommerce-app-database-credentials password"},
-	}}
-	s.fleet = fleettest.Start(t, fleet.Options{
-		Members: []fleet.ClusterSpec{{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3}},
+	})}
+	s.run(t, s.placed, s.tells, func(steps *testenv.Steps) {
+		steps.Add("killed leader is replaced", s.isKilled, running)
+		steps.Add("certificate is renewed without a restart", s.renews, elected)
 	})
-	solo := s.fleet.Member("solo")
-	install(t, solo, "spoke", "crd/bases", "rbac/spoke")
-	s.home = framework.Admin(t, solo)
-	s.who = newTokens(t, s.home)
-	s.args = []string{"--kubeconfig", kubeconfigOf(t, solo, s.account), "--leader-elect", "-v", "4"}
-	t.Cleanup(func() { s.end(t) })
-	return s
 }
 
 func (s *spokeSuite) placed(t *testing.T) {
 	t.Helper()
-	create(t, s.home, s.shop)
-	awaitRunning(t, s.home, s.shop)
+	testenv.Create(t, s.home, s.shop)
+	s.awaitRunning(t, s.shop)
 }
 
 func (s *spokeSuite) isKilled(t *testing.T) {
 	t.Helper()
-	before := s.mark(t)
+	before := s.markSettled(t)
 	took := s.succeed(t, func(p *program) { p.signal(t, syscall.SIGKILL) })
 	if took > takeover {
 		t.Errorf("the standby led after %s, want %s at most", took, takeover)
@@ -102,7 +75,7 @@ func (s *spokeSuite) renews(t *testing.T) {
 		t.Error(err)
 	}
 	second := putCertificate(t, dir)
-	fleettest.Within(t, bound, "the new certificate", func(ctx context.Context) error { return shows(ctx, second) })
+	testenv.Eventually(t, "the new certificate", func(ctx context.Context) error { return shows(ctx, second) })
 	newReader(t, p).checkGuards(t, s.who, false)
 	p.endWell(t)
 }

@@ -16,25 +16,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/spoke/component"
-	"github.com/shopfleet/shopfleet/spoke/setup"
 )
 
 // phases watches the phases of an app in the background.
 func phases(t *testing.T, w *environment, namespace string) func() []v1.Phase {
 	t.Helper()
-	scheme, err := setup.Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.NewWithWatch(w.cluster.AdminConfig(), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	watch, err := c.Watch(t.Context(), &v1.EcommerceAppList{}, client.InNamespace(namespace))
+	watch, err := w.Watch(t.Context(), &v1.EcommerceAppList{}, client.InNamespace(namespace))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +57,7 @@ func phases(t *testing.T, w *environment, namespace string) func() []v1.Phase {
 // each step is one of the table.
 func walked(t *testing.T, seen func() []v1.Phase, want ...v1.Phase) {
 	t.Helper()
-	fleettest.Eventually(t, fmt.Sprint("the phases ", want), func(context.Context) error {
+	testenv.Eventually(t, fmt.Sprint("the phases ", want), func(context.Context) error {
 		got := seen()
 		if len(got) < len(want) || !slices.Equal(got[len(got)-len(want):], want) {
 			return fmt.Errorf("phases so far: %v", got)
@@ -85,24 +77,24 @@ func testChanges(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
 		seen := phases(t, w, app.Namespace)
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		walked(t, seen, v1.PhasePending, v1.PhaseCreating, v1.PhaseRunning)
-		update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0" })
+		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0" })
 		walked(t, seen, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
-		update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(5)) })
+		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(5)) })
 		walked(t, seen, v1.PhaseRunning, v1.PhaseScaling, v1.PhaseRunning)
-		update(t, w, app, func(app *v1.EcommerceApp) {
+		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Spec.Backend.Env = []corev1.EnvVar{{Name: "LOG", Value: "debug"}}
 		})
 		walked(t, seen, v1.PhaseScaling, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
 		hasEvents(t, w, app, "ImageUpdated", "Scaled", "ConfigurationUpdated")
 
-		update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Monitoring = v1.Monitoring{} })
+		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Monitoring = v1.Monitoring{} })
 		w.running(t, app)
 		if c := part(app, "monitoring"); c.Phase != v1.PhaseDisabled || !c.Ready {
 			t.Errorf("monitoring is %s", c.Phase)
 		}
-		fleettest.Eventually(t, "what monitoring had to be gone", func(ctx context.Context) error {
+		testenv.Eventually(t, "what monitoring had to be gone", func(ctx context.Context) error {
 			for _, child := range w.children(ctx, t, app) {
 				if child.GetLabels()[v1.ComponentLabel] == "monitoring" {
 					return errors.New(describe(child) + " is left")
@@ -122,26 +114,22 @@ func testChanges(w *environment) func(*testing.T) {
 func testVersionGating(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		mark := w.mark(t)
-		update(t, w, app, func(app *v1.EcommerceApp) {
+		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Spec.Database.Version = "13.5"
 			app.Spec.Backend.Image = "ecommerce-backend:v3.0.0"
 			app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0"
 		})
 		w.running(t, app)
-		log, _, err := w.cluster.AuditSince(t.Context(), mark)
-		if err != nil {
-			t.Fatal(err)
-		}
-		log = log.In(app.Namespace).Writes()
-		inOrder(t, log.ByServiceAccount(systemNamespace, serviceAccount),
+		log := mark.Since(t, w.cluster).In(app.Namespace).Writes()
+		inOrder(t, log.ByServiceAccount(config.Namespace, config.SpokeServiceAccount),
 			"statefulsets/"+app.Name+"-database", "deployments/"+app.Name+"-backend", "deployments/"+app.Name+"-frontend")
 		// The database's pod was replaced before the backend was touched.
 		pod := slices.IndexFunc(log, func(e audit.Event) bool { return e.Resource == "pods" && e.Verb == "delete" })
 		backend := slices.IndexFunc(log, func(e audit.Event) bool {
-			return e.Resource == "deployments" && e.Name == app.Name+"-backend" && e.User == "system:serviceaccount:"+systemNamespace+":"+serviceAccount
+			return e.Resource == "deployments" && e.Name == app.Name+"-backend" && e.User == "system:serviceaccount:"+config.Namespace+":"+config.SpokeServiceAccount
 		})
 		if pod < 0 || backend < pod {
 			t.Errorf("the backend was written at %d, the database's pod replaced at %d", backend, pod)
@@ -172,8 +160,8 @@ func testFrozen(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		thaw := w.frozen(t)
 		app := shop(t, w.namespace(t))
-		w.create(t, app)
-		eventually(t, w, app, "the backend to wait", func(app *v1.EcommerceApp) error {
+		testenv.Create(t, w, app)
+		testenv.Await(t, w, app, "the backend to wait", func(app *v1.EcommerceApp) error {
 			if app.Status.Phase != v1.PhaseCreating {
 				return fmt.Errorf("phase %s", app.Status.Phase)
 			}
@@ -193,7 +181,7 @@ func testFrozen(w *environment) func(*testing.T) {
 func testRepairWhileDown(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		thaw := w.frozen(t)
 		pod := &corev1.Pod{}
@@ -201,7 +189,7 @@ func testRepairWhileDown(w *environment) func(*testing.T) {
 		if err := w.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, w, app, "the database to be missed", func(app *v1.EcommerceApp) error {
+		testenv.Await(t, w, app, "the database to be missed", func(app *v1.EcommerceApp) error {
 			if part(app, "database").Ready {
 				return errNotYet
 			}
@@ -222,10 +210,10 @@ func testRepairWhileDown(w *environment) func(*testing.T) {
 func testImageUpdated(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		before := w.generations(t, app)
-		update(t, w, app, func(app *v1.EcommerceApp) {
+		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Annotations = map[string]string{v1.ImageUpdatedAnnotation: "true"}
 		})
 		w.running(t, app)
@@ -262,13 +250,13 @@ func (w *environment) generations(t testing.TB, app *v1.EcommerceApp) map[string
 func testStorage(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		pod := w.podUID(t, app)
-		update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
+		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
 		claim := &corev1.PersistentVolumeClaim{}
 		claim.Namespace, claim.Name = app.Namespace, "data-"+app.Name+"-database-0"
-		eventually(t, w, claim, "the claim to grow", func(c *corev1.PersistentVolumeClaim) error {
+		testenv.Await(t, w, claim, "the claim to grow", func(c *corev1.PersistentVolumeClaim) error {
 			have := c.Status.Capacity[corev1.ResourceStorage]
 			if have.Cmp(quantity("200Gi")) != 0 {
 				return fmt.Errorf("capacity is %s", have.String())
@@ -277,7 +265,7 @@ func testStorage(w *environment) func(*testing.T) {
 		})
 		set := &appsv1.StatefulSet{}
 		set.Namespace, set.Name = app.Namespace, app.Name+"-database"
-		eventually(t, w, set, "the StatefulSet to be made again", func(s *appsv1.StatefulSet) error {
+		testenv.Await(t, w, set, "the StatefulSet to be made again", func(s *appsv1.StatefulSet) error {
 			have := s.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]
 			if have.Cmp(quantity("200Gi")) != 0 {
 				return fmt.Errorf("template asks for %s", have.String())

@@ -17,7 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 func childLists() []client.ObjectList {
@@ -33,7 +36,7 @@ func childLists() []client.ObjectList {
 func testRepair(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		t.Run("deleted", testMadeAgain(w, app))
 		t.Run("changed", testReverted(w, app))
@@ -65,7 +68,7 @@ func (w *environment) madeAgain(t *testing.T, object client.Object) {
 	if err := w.Delete(t.Context(), object, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, w, object, object.GetName()+" to be made again", func(again client.Object) error {
+	testenv.Await(t, w, object, object.GetName()+" to be made again", func(again client.Object) error {
 		if again.GetUID() == uid {
 			return errNotYet
 		}
@@ -77,8 +80,8 @@ func testRelabelled(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		service := &corev1.Service{}
 		service.Namespace, service.Name = app.Namespace, app.Name+"-backend"
-		update(t, w, service, func(s *corev1.Service) { delete(s.Labels, v1.ManagedByLabel) })
-		eventually(t, w, service, "the label to be back", func(s *corev1.Service) error {
+		testenv.Edit(t, w, service, func(s *corev1.Service) { delete(s.Labels, v1.ManagedByLabel) })
+		testenv.Await(t, w, service, "the label to be back", func(s *corev1.Service) error {
 			if s.Labels[v1.ManagedByLabel] != v1.ManagedBy {
 				return errNotYet
 			}
@@ -108,7 +111,7 @@ func testForeignFields(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		deployment := &appsv1.Deployment{}
 		deployment.Namespace, deployment.Name = app.Namespace, app.Name+"-backend"
-		update(t, w, deployment, func(d *appsv1.Deployment) { d.Labels["team"] = "checkout" })
+		testenv.Edit(t, w, deployment, func(d *appsv1.Deployment) { d.Labels["team"] = "checkout" })
 		w.answered(t, app, "after the label")
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment); err != nil {
 			t.Fatal(err)
@@ -123,11 +126,11 @@ func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		deployment := &appsv1.Deployment{}
 		deployment.Namespace, deployment.Name = app.Namespace, app.Name+"-frontend"
-		update(t, w, deployment, func(d *appsv1.Deployment) {
+		testenv.Edit(t, w, deployment, func(d *appsv1.Deployment) {
 			d.Spec.Replicas = new(int32(1))
 			d.Spec.Template.Spec.Containers[0].Image = "stranger:1"
 		})
-		eventually(t, w, deployment, "the Deployment to be as wanted", func(d *appsv1.Deployment) error {
+		testenv.Await(t, w, deployment, "the Deployment to be as wanted", func(d *appsv1.Deployment) error {
 			if *d.Spec.Replicas != 3 || d.Spec.Template.Spec.Containers[0].Image == "stranger:1" {
 				return errNotYet
 			}
@@ -136,8 +139,8 @@ func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 		service := &corev1.Service{}
 		service.Namespace, service.Name = app.Namespace, app.Name+"-frontend"
 		port := int32(0)
-		update(t, w, service, func(s *corev1.Service) { port, s.Spec.Ports[0].Port = s.Spec.Ports[0].Port, 4321 })
-		eventually(t, w, service, "the Service to be as wanted", func(s *corev1.Service) error {
+		testenv.Edit(t, w, service, func(s *corev1.Service) { port, s.Spec.Ports[0].Port = s.Spec.Ports[0].Port, 4321 })
+		testenv.Await(t, w, service, "the Service to be as wanted", func(s *corev1.Service) error {
 			if s.Spec.Ports[0].Port != port || len(s.Spec.Ports) != 1 {
 				return fmt.Errorf("ports are %v", s.Spec.Ports)
 			}
@@ -145,12 +148,12 @@ func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 		})
 		config := &corev1.ConfigMap{}
 		config.Namespace, config.Name = app.Namespace, app.Name+"-database-config"
-		update(t, w, config, func(c *corev1.ConfigMap) {
+		testenv.Edit(t, w, config, func(c *corev1.ConfigMap) {
 			for key := range c.Data {
 				c.Data[key] = "broken"
 			}
 		})
-		eventually(t, w, config, "the ConfigMap to be as wanted", func(c *corev1.ConfigMap) error {
+		testenv.Await(t, w, config, "the ConfigMap to be as wanted", func(c *corev1.ConfigMap) error {
 			for _, value := range c.Data {
 				if value == "broken" {
 					return errNotYet
@@ -165,13 +168,13 @@ func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 // answered forces a reconciliation and waits for its answer.
 func (w *environment) answered(t testing.TB, app *v1.EcommerceApp, token string) {
 	t.Helper()
-	update(t, w, app, func(app *v1.EcommerceApp) {
+	testenv.Edit(t, w, app, func(app *v1.EcommerceApp) {
 		if app.Annotations == nil {
 			app.Annotations = map[string]string{}
 		}
 		app.Annotations[v1.ReconcileAtAnnotation] = token
 	})
-	eventually(t, w, app, "the answer to "+token, func(app *v1.EcommerceApp) error {
+	testenv.Await(t, w, app, "the answer to "+token, func(app *v1.EcommerceApp) error {
 		if app.Status.LastHandledReconcileAt != token {
 			return errNotYet
 		}
@@ -184,7 +187,7 @@ func (w *environment) answered(t testing.TB, app *v1.EcommerceApp, token string)
 func testThrift(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		versions := w.versions(t, app)
 		w.answered(t, app, "warm")
@@ -193,22 +196,18 @@ func testThrift(w *environment) func(*testing.T) {
 			w.answered(t, app, fmt.Sprint("forced ", i))
 		}
 		w.cost(t, mark, app, 5)
-		log, _, err := w.cluster.AuditSince(t.Context(), mark)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if reads := log.ByServiceAccount(systemNamespace, serviceAccount).Verb("get", "list"); len(reads) > 0 {
+		if reads := mark.By(t, w.cluster, config.SpokeServiceAccount).Verb("get", "list"); len(reads) > 0 {
 			t.Errorf("an unchanged app was read for:\n%s", reads)
 		}
 
-		w.stop(t)
+		w.stop()
 		mark = w.mark(t)
 		w.run(t)
 		w.answered(t, app, "after a restart")
 		w.cost(t, mark, app, 1)
 
 		mark = w.mark(t)
-		update(t, w, app, func(app *v1.EcommerceApp) { app.Labels = map[string]string{"applied": "again"} })
+		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Labels = map[string]string{"applied": "again"} })
 		w.answered(t, app, "after a label")
 		w.cost(t, mark, app, 1)
 		now := w.versions(t, app)
@@ -221,7 +220,7 @@ func testThrift(w *environment) func(*testing.T) {
 }
 
 // cost checks how many writes there were since a mark: of statuses alone.
-func (w *environment) cost(t testing.TB, mark audit.Mark, app *v1.EcommerceApp, want int) {
+func (w *environment) cost(t testing.TB, mark framework.Marks, app *v1.EcommerceApp, want int) {
 	t.Helper()
 	log := w.writes(t, mark, app.Namespace)
 	if len(log) != want || slices.ContainsFunc(log, func(e audit.Event) bool { return e.Subresource != "status" }) {
@@ -251,7 +250,7 @@ func testLongName(w *environment) func(*testing.T) {
 		if len(app.Name) != 63 {
 			t.Fatalf("the name has %d characters", len(app.Name))
 		}
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		if len(w.children(t.Context(), t, app)) < 15 {
 			t.Errorf("only %d children", len(w.children(t.Context(), t, app)))
@@ -264,15 +263,12 @@ func testLongName(w *environment) func(*testing.T) {
 func testDeletion(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		kept := w.kept(t, app)
 		mark := w.mark(t)
-		if err := w.Delete(t.Context(), app); err != nil {
-			t.Fatal(err)
-		}
 		name, uid := app.Name, app.UID
-		w.gone(t, app)
+		testenv.Delete(t, w, app)
 		log := w.writes(t, mark, app.Namespace)
 		inOrder(t, log.Deletes(), "ingresses/"+name+"-ingress", "deployments/"+name+"-frontend",
 			"deployments/"+name+"-backend", "statefulsets/"+name+"-database")
@@ -289,7 +285,7 @@ func testDeletion(w *environment) func(*testing.T) {
 			}
 		}
 		again := shop(t, app.Namespace)
-		w.create(t, again)
+		testenv.Create(t, w, again)
 		w.running(t, again)
 		if diff := cmp.Diff(kept, w.kept(t, again), cmp.AllowUnexported(keeping{})); diff != "" {
 			t.Error("the password or the claims of the database have changed")
@@ -333,13 +329,10 @@ func testTerminatingNamespace(w *environment) func(*testing.T) {
 		namespace := &corev1.Namespace{}
 		namespace.Name = w.namespace(t)
 		app := shop(t, namespace.Name)
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		mark := w.mark(t)
-		if err := w.Delete(t.Context(), namespace); err != nil {
-			t.Fatal(err)
-		}
-		w.gone(t, namespace)
+		testenv.Delete(t, w, namespace)
 		if refused := w.writes(t, mark, namespace.Name).Code(403); len(refused.Except("events")) > 20 {
 			t.Errorf("%d writes were refused, first:\n%s", len(refused), refused[:1])
 		}

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // testLostCredentials deletes the password that the data was made with: no other
@@ -15,7 +16,7 @@ import (
 func testLostCredentials(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-credentials"}}
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
@@ -29,7 +30,7 @@ func testLostCredentials(w *environment) func(*testing.T) {
 			t.Fatal(err)
 		}
 		w.failed(t, app, v1.ReasonCredentialsMissing, secret.Name, "data-"+app.Name+"-database-0")
-		w.create(t, saved)
+		testenv.Create(t, w, saved)
 		w.running(t, app)
 	}
 }

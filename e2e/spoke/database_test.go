@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // badImage is one that no node can pull.
@@ -28,9 +28,9 @@ func testBadImage(w *environment) func(*testing.T) {
 		t.Run("of one that runs", func(t *testing.T) {
 			app := shop(t, w.namespace(t))
 			app.Spec.Database.Replicas = new(int32(2))
-			w.create(t, app)
+			testenv.Create(t, w, app)
 			w.running(t, app)
-			update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = badImage })
+			testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = badImage })
 			w.broken(t, app, 1)
 			w.repair(t, app)
 		})
@@ -38,16 +38,16 @@ func testBadImage(w *environment) func(*testing.T) {
 			app := shop(t, w.namespace(t))
 			app.Spec.Database.Replicas = new(int32(2))
 			app.Spec.Database.Image = badImage
-			w.create(t, app)
+			testenv.Create(t, w, app)
 			w.broken(t, app, 0)
 			w.repair(t, app)
 		})
 		t.Run("of one that was started in order", func(t *testing.T) {
 			app := shop(t, w.namespace(t))
-			w.create(t, app)
+			testenv.Create(t, w, app)
 			w.running(t, app)
 			claimed := w.claimUID(t, app)
-			w.stop(t)
+			w.stop()
 			w.startedInOrder(t, app)
 			w.run(t)
 			w.repair(t, app)
@@ -63,13 +63,13 @@ func (w *environment) broken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
 	t.Helper()
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = app.Namespace, fmt.Sprintf("%s-database-%d", app.Name, ordinal)
-	eventually(t, w, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
+	testenv.Await(t, w, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
 		if pod.Spec.Containers[0].Image != badImage || pod.DeletionTimestamp != nil {
 			return errNotYet
 		}
 		return nil
 	})
-	eventually(t, w, app, "the database to be down", func(app *v1.EcommerceApp) error {
+	testenv.Await(t, w, app, "the database to be down", func(app *v1.EcommerceApp) error {
 		if c := part(app, "database"); c.Ready || c.ReadyReplicas == c.Replicas {
 			return fmt.Errorf("database is %+v", c)
 		}
@@ -80,7 +80,7 @@ func (w *environment) broken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
 // repair sets a good image and waits until it runs everywhere.
 func (w *environment) repair(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = "" })
+	testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = "" })
 	w.rolledOut(t, app, "postgres:"+app.Spec.Database.Version)
 	w.running(t, app)
 	if c := part(app, "database"); c.ReadyReplicas != *app.Spec.Database.Replicas {
@@ -122,11 +122,11 @@ func (w *environment) startedInOrder(t *testing.T, app *v1.EcommerceApp) {
 	if err := w.Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 		t.Fatal(err)
 	}
-	w.gone(t, set)
-	w.create(t, old)
+	testenv.AwaitGone(t, w, set)
+	testenv.Create(t, w, old)
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = app.Namespace, app.Name+"-database-0"
-	eventually(t, w, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
+	testenv.Await(t, w, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
 		if pod.Spec.Containers[0].Image != badImage || pod.DeletionTimestamp != nil {
 			return errNotYet
 		}
@@ -139,22 +139,22 @@ func (w *environment) startedInOrder(t *testing.T, app *v1.EcommerceApp) {
 func testStorageThatCannotGrow(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}, Provisioner: "csi.example.com", AllowVolumeExpansion: new(false)}
-		w.create(t, class)
+		testenv.Create(t, w, class)
 		app := shop(t, w.namespace(t))
 		app.Spec.Database.StorageClassName = new(class.Name)
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		set := w.set(app)
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			t.Fatal(err)
 		}
 		uid := set.UID
-		update(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
+		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
 		w.tooSmall(t, app)
 		hasEvents(t, w, app, "SyncFailed")
 		w.quiet(t, app)
 
-		update(t, w, app, func(app *v1.EcommerceApp) {
+		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Spec.Database.Version = "13.5"
 			app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0"
 		})
@@ -167,14 +167,14 @@ func testStorageThatCannotGrow(w *environment) func(*testing.T) {
 			t.Errorf("the set was made again (%v), its template asks for %s", set.UID != uid, have)
 		}
 
-		update(t, w, class, func(c *storagev1.StorageClass) { c.AllowVolumeExpansion = new(true) })
-		eventually(t, w, w.claim(app), "the claim to grow", func(c *corev1.PersistentVolumeClaim) error {
+		testenv.Edit(t, w, class, func(c *storagev1.StorageClass) { c.AllowVolumeExpansion = new(true) })
+		testenv.Await(t, w, w.claim(app), "the claim to grow", func(c *corev1.PersistentVolumeClaim) error {
 			if have := c.Status.Capacity[corev1.ResourceStorage]; have.Cmp(quantity("200Gi")) != 0 {
 				return fmt.Errorf("capacity is %s", have.String())
 			}
 			return nil
 		})
-		eventually(t, w, set, "the template to ask for more", func(s *appsv1.StatefulSet) error {
+		testenv.Await(t, w, set, "the template to ask for more", func(s *appsv1.StatefulSet) error {
 			if have := asksFor(s); have != "200Gi" {
 				return fmt.Errorf("it asks for %s", have)
 			}
@@ -195,7 +195,7 @@ func asksFor(set *appsv1.StatefulSet) string {
 // tooSmall waits until an app runs, and says that its claim cannot grow.
 func (w *environment) tooSmall(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	eventually(t, w, app, "the app to run with a claim that cannot grow", func(app *v1.EcommerceApp) error {
+	testenv.Await(t, w, app, "the app to run with a claim that cannot grow", func(app *v1.EcommerceApp) error {
 		c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDegraded)
 		if app.Status.Phase != v1.PhaseRunning || c.Status != metav1.ConditionTrue || c.Reason != v1.ReasonStorageNotExpandable || c.ObservedGeneration != app.Generation {
 			return fmt.Errorf("phase %s: %s (%v)", app.Status.Phase, app.Status.Message, c)
@@ -229,7 +229,7 @@ func (w *environment) quiet(t *testing.T, app *v1.EcommerceApp) {
 // there are any, are those of the wanted images.
 func (w *environment) rolledOut(t *testing.T, app *v1.EcommerceApp, database string) {
 	t.Helper()
-	fleettest.Eventually(t, "the new images to run", func(ctx context.Context) error {
+	testenv.Eventually(t, "the new images to run", func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := w.List(ctx, &pods, client.InNamespace(app.Namespace)); err != nil {
 			return err

@@ -4,113 +4,65 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
 
-const (
-	systemNamespace = "shopfleet-system"
-	serviceAccount  = "shopfleet-spoke"
-
-	// retryAfter and resync make what waits for people, or for nothing, quick
-	// enough to watch.
-	retryAfter = time.Second
-	resync     = 3 * time.Second
-)
+// longestWait bounds all waits of the spoke, resyncs included.
+const longestWait = 2 * time.Second
 
 // environment is one cluster with a spoke in it.
 type environment struct {
-	client.Client
-	cluster    *fleet.Cluster
-	kubeconfig []byte
-	logger     logr.Logger
+	client.WithWatch
+	env     *testenv.Environment
+	cluster *fleet.Cluster
 	// stop ends the spoke and waits for it.
-	stop func(testing.TB)
+	stop func()
 }
 
 // start starts a cluster and a spoke.
 func start(t *testing.T) *environment {
 	t.Helper()
-	log := io.Discard
-	if os.Getenv("SHOPFLEET_LOG") != "" {
-		log = os.Stderr
-	}
-	var options operator.Options
-	if err := options.UseLogger(log); err != nil {
-		t.Fatal(err)
-	}
-	f := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{
-		{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3, NodeCPU: quantity("32"), NodeMemory: quantity("128Gi")},
-	}})
-	cluster := f.Member("solo")
-	for _, folder := range []string{"../../config/crd/bases", "../../config/rbac/spoke"} {
-		if err := cluster.ApplyFolder(t.Context(), folder); err != nil {
-			t.Fatal(err)
-		}
-	}
-	scheme, err := setup.Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(cluster.AdminConfig(), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig, err := cluster.ServiceAccountKubeconfig(t.Context(), systemNamespace, serviceAccount)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &environment{Client: c, cluster: cluster, kubeconfig: kubeconfig, logger: options.Logger}
+	e := testenv.New(t, testenv.Options{
+		Fleet: fleet.Options{Members: []fleet.ClusterSpec{
+			{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3, NodeCPU: quantity("32"), NodeMemory: quantity("128Gi")},
+		}},
+		Manifests: map[string][]string{"solo": {"config/crd/bases", "config/rbac/spoke"}},
+	})
+	w := &environment{WithWatch: e.Members["solo"], env: e, cluster: e.Fleet.Member("solo")}
 	w.run(t)
-	t.Cleanup(func() { w.stop(t) })
 	return w
 }
 
 // run starts the spoke.
 func (w *environment) run(t testing.TB) {
 	t.Helper()
-	config, err := clientcmd.RESTConfigFromKubeConfig(w.kubeconfig)
-	if err != nil {
-		t.Fatal(err)
+	options := setup.Options{
+		Options: testenv.ProcessOptions(t), Kubeconfig: w.kubeconfig(t), Registry: prometheus.NewRegistry(),
+		Waits: queues.Waits{Longest: longestWait},
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() {
-		ended <- setup.Run(ctx, setup.Options{
-			Options:    operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: w.logger},
-			Config:     config,
-			Registry:   prometheus.NewRegistry(),
-			RetryAfter: retryAfter,
-			Resync:     resync,
-		})
-	}()
-	w.stop = func(t testing.TB) {
-		t.Helper()
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the spoke ended with an error: %v", err)
-		}
-		ended <- nil
-	}
+	w.stop = w.env.Run("the spoke", func(ctx context.Context) error { return setup.Run(ctx, options) })
+}
+
+func (w *environment) kubeconfig(t testing.TB) string {
+	t.Helper()
+	return w.env.KubeconfigFile(t, w.cluster, config.SpokeServiceAccount)
 }
 
 // namespace makes a namespace for a test.
@@ -123,86 +75,29 @@ func (w *environment) namespace(t testing.TB) string {
 	return namespace.Name
 }
 
-// sample reads an object of config/samples.
-func sample[T client.Object](t testing.TB, file string, into T) T {
-	t.Helper()
-	raw, err := os.ReadFile("../../config/samples/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(raw, into); err != nil {
-		t.Fatal(err)
-	}
-	return into
-}
-
-// shop returns the seed's EcommerceApp for a namespace.
+// shop returns the sample's EcommerceApp for a namespace.
 func shop(t testing.TB, namespace string) *v1.EcommerceApp {
 	t.Helper()
-	app := sample(t, "ecommerceapp.yaml", &v1.EcommerceApp{})
+	app := testenv.Sample(t)
 	app.Namespace = namespace
 	return app
-}
-
-func (w *environment) create(t testing.TB, object client.Object) {
-	t.Helper()
-	if err := w.Create(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// eventually waits until an object is as the check says.
-func eventually[T client.Object](t testing.TB, w *environment, object T, what string, check func(T) error) {
-	t.Helper()
-	fleettest.Eventually(t, what, func(ctx context.Context) error {
-		if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		return check(object)
-	})
 }
 
 // running waits until an app is as wanted.
 func (w *environment) running(t testing.TB, app *v1.EcommerceApp) {
 	t.Helper()
-	eventually(t, w, app, "the app to run", func(app *v1.EcommerceApp) error {
-		s := app.Status
-		if s.Phase != v1.PhaseRunning || s.ObservedGeneration != app.Generation || app.Annotations[v1.ImageUpdatedAnnotation] != "" {
-			return fmt.Errorf("phase %s: %s (generation %d, observed %d)", s.Phase, s.Message, app.Generation, s.ObservedGeneration)
-		}
-		return nil
-	})
-}
-
-// update changes an object as kubectl edit does.
-func update[T client.Object](t testing.TB, w *environment, object T, change func(T)) {
-	t.Helper()
-	fleettest.Eventually(t, "the update to be accepted", func(ctx context.Context) error {
-		if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		change(object)
-		return w.Update(ctx, object)
-	})
+	testenv.AwaitRunning(t, w, app)
 }
 
 // writes returns what the spoke has written to a namespace since a mark.
-func (w *environment) writes(t testing.TB, mark audit.Mark, namespace string) audit.Log {
+func (w *environment) writes(t testing.TB, mark framework.Marks, namespace string) audit.Log {
 	t.Helper()
-	log, _, err := w.cluster.AuditSince(t.Context(), mark)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return log.ByServiceAccount(systemNamespace, serviceAccount).Writes().In(namespace)
+	return mark.By(t, w.cluster, config.SpokeServiceAccount).Writes().In(namespace)
 }
 
-func (w *environment) mark(t testing.TB) audit.Mark {
+func (w *environment) mark(t testing.TB) framework.Marks {
 	t.Helper()
-	mark, err := w.cluster.AuditMark(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return mark
+	return w.env.Mark(t)
 }
 
 // part returns a component's status.

@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
@@ -38,6 +39,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("conflict and adoption", testConflict(w))
 	t.Run("lost credentials", testLostCredentials(w))
 	t.Run("forbidden", testForbidden(w))
+	t.Run("denied by a policy", testDenied(w))
 	t.Run("deletion", testDeletion(w))
 	t.Run("terminating namespace", testTerminatingNamespace(w))
 	t.Run("optional kinds", testOptionalKinds(w))
@@ -51,7 +53,7 @@ func testSeed(w *environment) func(*testing.T) {
 		app := shop(t, w.namespace(t))
 		mark := w.mark(t)
 		begin := time.Now()
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		took := time.Since(begin)
 		if app.Status.Message != "Application is running" || app.Status.Ready != "5/5" {
@@ -124,7 +126,7 @@ func inOrder(t *testing.T, log audit.Log, objects ...string) {
 // component made more than a few.
 func hasEvents(t *testing.T, w *environment, app *v1.EcommerceApp, reasons ...string) {
 	t.Helper()
-	eventually(t, w, app, "events", func(*v1.EcommerceApp) error {
+	testenv.Await(t, w, app, "events", func(*v1.EcommerceApp) error {
 		var list corev1.EventList
 		if err := w.List(t.Context(), &list, client.InNamespace(app.Namespace)); err != nil {
 			return err

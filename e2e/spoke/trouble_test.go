@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -21,13 +22,14 @@ import (
 	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/config/samples"
+	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // failed waits until an app is failed for a reason, and its message says something.
 func (w *environment) failed(t testing.TB, app *v1.EcommerceApp, reason string, texts ...string) {
 	t.Helper()
-	eventually(t, w, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
+	testenv.Await(t, w, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
 		ready := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionReady)
 		if app.Status.Phase != v1.PhaseFailed || ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != reason {
 			return fmt.Errorf("phase %s: %s (%v)", app.Status.Phase, app.Status.Message, ready)
@@ -52,9 +54,9 @@ func testConflict(w *environment) func(*testing.T) {
 		stranger.Spec.Selector = map[string]string{"app": "theirs"}
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-credentials"}}
 		secret.Data = map[string][]byte{"password": []byte("theirs")}
-		w.create(t, stranger)
-		w.create(t, secret)
-		w.create(t, app)
+		testenv.Create(t, w, stranger)
+		testenv.Create(t, w, secret)
+		testenv.Create(t, w, app)
 		w.failed(t, app, v1.ReasonConflict, "Secret", app.Name+"-database-credentials", v1.AdoptAnnotation)
 		hasEvents(t, w, app, "Conflict")
 		handOver(t, w, secret)
@@ -84,15 +86,15 @@ func testConflict(w *environment) func(*testing.T) {
 			Annotations:     map[string]string{v1.AdoptAnnotation: "true"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: stranger.Name, UID: stranger.UID, Controller: new(true)}},
 		}}
-		w.create(t, owned)
-		w.create(t, other)
+		testenv.Create(t, w, owned)
+		testenv.Create(t, w, other)
 		w.failed(t, other, v1.ReasonConflict, "other-database-config", "Service")
 	}
 }
 
 func handOver(t *testing.T, w *environment, object client.Object) {
 	t.Helper()
-	update(t, w, object, func(o client.Object) {
+	testenv.Edit(t, w, object, func(o client.Object) {
 		annotations := o.GetAnnotations()
 		if annotations == nil {
 			annotations = map[string]string{}
@@ -107,20 +109,61 @@ func testForbidden(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		role := &rbacv1.ClusterRole{}
 		role.Name = "shopfleet-spoke"
-		update(t, w, role, func(r *rbacv1.ClusterRole) {
+		testenv.Edit(t, w, role, func(r *rbacv1.ClusterRole) {
 			for i := range r.Rules {
 				r.Rules[i].Resources = slices.DeleteFunc(r.Rules[i].Resources, func(s string) bool { return s == "statefulsets" })
 			}
 			r.Rules = append(r.Rules, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"get", "list", "watch"}})
 		})
 		app := shop(t, w.namespace(t))
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.failed(t, app, v1.ReasonForbidden, "database", "cannot patch", "statefulsets")
 		hasEvents(t, w, app, "Forbidden")
-		if err := w.cluster.ApplyFolder(t.Context(), "../../config/rbac/spoke"); err != nil {
+		testenv.Apply(t, w.cluster, "config/rbac/spoke")
+		w.running(t, app)
+	}
+}
+
+// testDenied denies Services with a policy, which answers 422, and lifts it: nothing but a
+// retry notices.
+func testDenied(w *environment) func(*testing.T) {
+	return func(t *testing.T) {
+		app := shop(t, w.namespace(t))
+		policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-services"}}
+		policy.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: app.Namespace}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"}},
+				}}},
+			},
+			Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: "no services here"}},
+		}
+		binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policy.Name}}
+		binding.Spec = admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: policy.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		}
+		testenv.Create(t, w, policy)
+		testenv.Create(t, w, binding)
+		testenv.Eventually(t, "the policy to be in force", func(ctx context.Context) error {
+			trial := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "trial"}}
+			trial.Spec.Ports = []corev1.ServicePort{{Port: 80}}
+			if err := w.Create(ctx, trial, client.DryRunAll); !apierrors.IsInvalid(err) {
+				return errors.Join(err, errNotYet)
+			}
+			return nil
+		})
+		testenv.Create(t, w, app)
+		w.failed(t, app, v1.ReasonInvalidSpec, "no services here")
+		hasEvents(t, w, app, v1.ReasonInvalidSpec)
+		if err := w.Delete(t.Context(), binding); err != nil {
 			t.Fatal(err)
 		}
 		w.running(t, app)
+		if err := w.Delete(t.Context(), policy); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -128,19 +171,19 @@ func testForbidden(w *environment) func(*testing.T) {
 func testOtherKinds(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		namespace := w.namespace(t)
-		web := sample(t, "webapp.yaml", &webappv1.WebApp{})
+		web := testenv.Decode(t, samples.WebApp(), &webappv1.WebApp{})
 		web.Namespace = namespace
-		w.create(t, web)
-		eventually(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
+		testenv.Create(t, w, web)
+		testenv.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
 			if web.Status.Phase != v1.PhaseRunning || web.Status.AvailableReplicas != 3 {
 				return fmt.Errorf("%s: %s", web.Status.Phase, web.Status.Message)
 			}
 			return nil
 		})
-		db := sample(t, "mysqlcluster.yaml", &mysqlv1.MySQLCluster{})
+		db := testenv.Decode(t, samples.MySQLCluster(), &mysqlv1.MySQLCluster{})
 		db.Namespace = namespace
-		w.create(t, db)
-		eventually(t, w, db, "the MySQLCluster to run", func(db *mysqlv1.MySQLCluster) error {
+		testenv.Create(t, w, db)
+		testenv.Await(t, w, db, "the MySQLCluster to run", func(db *mysqlv1.MySQLCluster) error {
 			if db.Status.Phase != v1.PhaseRunning || db.Status.Ready != "3/3" || !db.Status.StorageProvisioned {
 				return fmt.Errorf("%s %s: %s", db.Status.Phase, db.Status.Ready, db.Status.Message)
 			}
@@ -154,22 +197,9 @@ func testOtherKinds(w *environment) func(*testing.T) {
 			t.Errorf("classes of the database: %v", classes.Items)
 		}
 		for _, object := range []client.Object{web, db} {
-			if err := w.Delete(t.Context(), object); err != nil {
-				t.Fatal(err)
-			}
-			w.gone(t, object)
+			testenv.Delete(t, w, object)
 		}
 	}
-}
-
-func (w *environment) gone(t testing.TB, object client.Object) {
-	t.Helper()
-	fleettest.Eventually(t, object.GetName()+" to be gone", func(ctx context.Context) error {
-		if err := w.Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
-			return errors.Join(err, errNotYet)
-		}
-		return nil
-	})
 }
 
 // serviceMonitors is a definition as the Prometheus operator has it, but for the schema.
@@ -194,7 +224,7 @@ spec:
 func testOptionalKinds(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := shop(t, w.namespace(t))
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
 		if err := w.cluster.Apply(t.Context(), []byte(serviceMonitors)); err != nil {
 			t.Fatal(err)
@@ -210,13 +240,13 @@ func testOptionalKinds(w *environment) func(*testing.T) {
 			}
 			return nil
 		}
-		fleettest.Eventually(t, "a ServiceMonitor", atLeastOne)
+		testenv.Eventually(t, "a ServiceMonitor", atLeastOne)
 		monitor := monitors.Items[0].DeepCopy()
 		uid := monitor.GetUID()
 		if err := w.Delete(t.Context(), monitor); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, w, monitor, "the ServiceMonitor to be made again", func(m *unstructured.Unstructured) error {
+		testenv.Await(t, w, monitor, "the ServiceMonitor to be made again", func(m *unstructured.Unstructured) error {
 			if m.GetUID() == uid {
 				return errNotYet
 			}
@@ -228,13 +258,10 @@ func testOptionalKinds(w *environment) func(*testing.T) {
 		w.answered(t, app, "with monitors, again")
 		w.cost(t, mark, app, 1)
 
-		w.dropDefinition(t, "servicemonitors.monitoring.coreos.com")
+		testenv.Delete(t, w, definition("servicemonitors.monitoring.coreos.com"))
 		w.running(t, app)
 		// The app can still be deleted.
-		if err := w.Delete(t.Context(), app); err != nil {
-			t.Fatal(err)
-		}
-		w.gone(t, app)
+		testenv.Delete(t, w, app)
 	}
 }
 
@@ -245,31 +272,21 @@ func definition(name string) *metav1.PartialObjectMetadata {
 	return crd
 }
 
-func (w *environment) dropDefinition(t testing.TB, name string) {
-	t.Helper()
-	if err := w.Delete(t.Context(), definition(name)); err != nil {
-		t.Fatal(err)
-	}
-	w.gone(t, definition(name))
-}
-
 // testMissingDefinitions starts the spoke without the definition of one kind: the
 // others work, and so does that kind once it is defined.
 func testMissingDefinitions(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		w.stop(t)
-		w.dropDefinition(t, "webapps.example.com")
+		w.stop()
+		testenv.Delete(t, w, definition("webapps.example.com"))
 		w.run(t)
 		app := shop(t, w.namespace(t))
-		w.create(t, app)
+		testenv.Create(t, w, app)
 		w.running(t, app)
-		if err := w.cluster.ApplyFolder(t.Context(), "../../config/crd/bases"); err != nil {
-			t.Fatal(err)
-		}
-		web := sample(t, "webapp.yaml", &webappv1.WebApp{})
+		testenv.Apply(t, w.cluster, "config/crd/bases")
+		web := testenv.Decode(t, samples.WebApp(), &webappv1.WebApp{})
 		web.Namespace = app.Namespace
-		w.create(t, web)
-		eventually(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
+		testenv.Create(t, w, web)
+		testenv.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
 			if web.Status.Phase != v1.PhaseRunning {
 				return fmt.Errorf("%s: %s", web.Status.Phase, web.Status.Message)
 			}

@@ -23,6 +23,9 @@ func (e *LostError) Error() string {
 		e.Key.Kind, e.Key.Name, e.Data)
 }
 
+// ConditionReason returns the reason of the condition that reports the error.
+func (e *LostError) ConditionReason() string { return v1.ReasonCredentialsMissing }
+
 // ConflictError is returned if an object of the desired name exists and is not owned by
 // the application. Nothing was written.
 type ConflictError struct {
@@ -42,3 +45,6 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("annotate %s %q with %s=true to hand it over, or delete it: it exists and is not owned by this application",
 		e.Key.Kind, e.Key.Name, v1.AdoptAnnotation)
 }
+
+// ConditionReason returns the reason of the condition that reports the error.
+func (e *ConflictError) ConditionReason() string { return v1.ReasonConflict }

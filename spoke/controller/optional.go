@@ -29,9 +29,10 @@ const (
 	definitionsSync = 15 * time.Second
 	// optionalSync is how long the list of an optional kind may take.
 	optionalSync = 10 * time.Second
-	// servedRetry is when a kind that is not served yet, as just after its definition, is
-	// tried again. One that cannot be listed is tried after Options.RetryAfter.
-	servedRetry = time.Second
+	// optionalRetry is when a kind that is defined but cannot be listed is tried
+	// again, servedRetry when it is not served yet, as just after its definition.
+	optionalRetry = 30 * time.Second
+	servedRetry   = time.Second
 )
 
 // optionalKind is a kind of children that a cluster need not have.
@@ -170,7 +171,7 @@ func (o *optional) look(ctx context.Context) (retry time.Duration) {
 		case served[kind.crd] && !is:
 			if err := o.start(ctx, kind); err != nil {
 				o.log.Info("cannot use an optional kind yet", "kind", kind.gvk.Kind, "error", err.Error())
-				if retry = o.options.RetryAfter; meta.IsNoMatchError(err) {
+				if retry = optionalRetry; meta.IsNoMatchError(err) {
 					retry = servedRetry
 				}
 				continue

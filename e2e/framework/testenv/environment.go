@@ -2,9 +2,10 @@ package testenv
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 
@@ -25,8 +26,12 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
-// root is the module's root, seen from the folder of a suite.
-const root = "../.."
+const (
+	// MemberManifests is the folder with the permissions of the hub in a member without an agent.
+	MemberManifests = "config/rbac/member"
+	// root is the module's root, seen from the folder of a suite.
+	root = "../.."
+)
 
 // Silence discards what libraries log globally. A TestMain calls it.
 func Silence() {
@@ -36,9 +41,11 @@ func Silence() {
 
 // Options describe an environment.
 type Options struct {
-	Members []fleet.ClusterSpec
-	// Manifests are folders, relative to the suite's, that are applied to clusters in
-	// addition to the shipped permissions, by the cluster's name.
+	// Fleet describes the clusters. A hub is optional.
+	Fleet fleet.Options
+	// Manifests are the folders, seen from the module's root, that are applied to clusters, by
+	// the cluster's name. Without an entry, the hub gets its CRDs and permissions, and a member
+	// MemberManifests.
 	Manifests map[string][]string
 	// Health is how members are probed; the zero value keeps the defaults.
 	Health v1.Health
@@ -50,33 +57,39 @@ type Options struct {
 // concurrent use while the hub is being started or stopped.
 type Environment struct {
 	Fleet *fleet.Fleet
-	// Hub and Members are clients with the permissions of an administrator.
-	Hub     client.Client
-	Members map[string]client.Client
+	// Hub and Members are clients with the permissions of an administrator. Hub is nil in a
+	// fleet without one.
+	Hub     client.WithWatch
+	Members map[string]client.WithWatch
 
+	// t is the test that the environment ends with.
+	t       testing.TB
+	dir     string
 	options Options
-	// kubeconfig is the path of the hub's own, with the permissions that are shipped.
-	kubeconfig string
-	stop       func()
+	stop    func()
 }
 
-// New starts a fleet that ends with the test, together with the hub that runs by then.
-func New(t *testing.T, o Options) *Environment {
+// New starts a fleet that ends with the test, together with what runs by then.
+func New(t testing.TB, o Options) *Environment {
 	t.Helper()
-	e := &Environment{options: o, Members: map[string]client.Client{}, stop: func() {}}
-	e.Fleet = fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: o.Members})
+	e := &Environment{
+		Fleet: fleettest.Start(t, o.Fleet), Members: map[string]client.WithWatch{},
+		t: t, dir: t.TempDir(), options: o, stop: func() {},
+	}
 	var group sync.WaitGroup
 	for _, c := range e.Fleet.Clusters() {
-		folders := []string{root + "/config/rbac/member"}
+		folders := []string{MemberManifests}
 		if c == e.Fleet.Hub() {
-			folders = []string{root + "/config/crd/bases", root + "/config/rbac/hub"}
+			e.Hub, folders = framework.Admin(t, c), HubManifests()
+		} else {
+			e.Members[c.Name()] = framework.Admin(t, c)
 		}
-		folders = slices.Concat(folders, o.Manifests[c.Name()])
+		if given, ok := o.Manifests[c.Name()]; ok {
+			folders = given
+		}
 		group.Go(func() {
-			for _, folder := range folders {
-				if err := c.ApplyFolder(t.Context(), folder); err != nil {
-					t.Errorf("applying %s to %s: %v", folder, c.Name(), err)
-				}
+			if err := apply(t.Context(), c, folders); err != nil {
+				t.Error(err)
 			}
 		})
 	}
@@ -84,62 +97,108 @@ func New(t *testing.T, o Options) *Environment {
 	if t.Failed() {
 		t.FailNow()
 	}
-	e.Hub = framework.Admin(t, e.Fleet.Hub())
-	e.kubeconfig = filepath.Join(t.TempDir(), "hub.kubeconfig")
-	if err := os.WriteFile(e.kubeconfig, Kubeconfig(t, e.Fleet.Hub()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range o.Members {
-		e.Members[m.Name] = framework.Admin(t, e.Fleet.Member(m.Name))
-	}
-	t.Cleanup(e.StopHub)
 	return e
 }
 
-// Kubeconfig returns a kubeconfig with the hub's permissions in a cluster.
-func Kubeconfig(t *testing.T, c *fleet.Cluster) []byte {
+// HubManifests returns the folders with the CRDs and permissions of a hub.
+func HubManifests() []string { return []string{"config/crd/bases", "config/rbac/hub"} }
+
+// Apply applies folders of manifests, seen from the module's root, to a cluster.
+func Apply(t testing.TB, c *fleet.Cluster, folders ...string) {
 	t.Helper()
-	kubeconfig, err := c.ServiceAccountKubeconfig(t.Context(), config.Namespace, config.HubServiceAccount)
+	if err := apply(t.Context(), c, folders); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func apply(ctx context.Context, c *fleet.Cluster, folders []string) error {
+	for _, folder := range folders {
+		if err := c.ApplyFolder(ctx, filepath.Join(root, folder)); err != nil {
+			return fmt.Errorf("applying %s to %s: %w", folder, c.Name(), err)
+		}
+	}
+	return nil
+}
+
+// Kubeconfig returns a kubeconfig of a ServiceAccount of ours in a cluster.
+func Kubeconfig(t testing.TB, c *fleet.Cluster, account string) []byte {
+	t.Helper()
+	kubeconfig, err := c.ServiceAccountKubeconfig(t.Context(), config.Namespace, account)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return kubeconfig
 }
 
-// StartHub runs a hub as cmd/hub does, until StopHub.
-func (e *Environment) StartHub(t *testing.T) {
+// KubeconfigFile writes a kubeconfig of a ServiceAccount of ours in a cluster, and returns
+// its path.
+func (e *Environment) KubeconfigFile(t testing.TB, c *fleet.Cluster, account string) string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	path := filepath.Join(e.dir, c.Name()+"-"+account)
+	if err := os.WriteFile(path, Kubeconfig(t, c, account), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Run runs a process in the background until stop is called, at the latest until the
+// environment ends. The test of the environment fails if the process ends with an error.
+func (e *Environment) Run(what string, process func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(e.t.Context()))
 	done := make(chan error, 1)
+	go func() { done <- process(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			e.t.Errorf("%s ended with an error: %v", what, err)
+		}
+	})
+	e.t.Cleanup(stop)
+	return stop
+}
+
+// ProcessOptions returns those of a hub or a spoke that runs in the test's process.
+func ProcessOptions(t testing.TB) operator.Options {
+	t.Helper()
+	return operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: framework.Log(t)}
+}
+
+// StartHub runs a hub as cmd/hub does, until StopHub.
+func (e *Environment) StartHub(t testing.TB) {
+	t.Helper()
 	options := setup.Options{
-		Kubeconfig: e.kubeconfig, Namespace: config.Namespace, Version: "test",
-		Options: operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: framework.Log(t)},
+		Kubeconfig: e.KubeconfigFile(t, e.Fleet.Hub(), config.HubServiceAccount),
+		Namespace:  config.Namespace, Version: "test", Options: ProcessOptions(t),
 	}
 	if e.options.Hub != nil {
 		e.options.Hub(&options)
 	}
-	go func() { done <- setup.Run(ctx, options) }()
-	e.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("the hub ended with an error: %v", err)
-		}
-	})
+	e.stop = e.Run("the hub", func(ctx context.Context) error { return setup.Run(ctx, options) })
 }
 
 // StopHub ends the hub, if one runs, and blocks until it has ended.
 func (e *Environment) StopHub() { e.stop() }
 
 // RestartHub ends the hub and starts another.
-func (e *Environment) RestartHub(t *testing.T) {
+func (e *Environment) RestartHub(t testing.TB) {
 	t.Helper()
 	e.StopHub()
 	e.StartHub(t)
 }
 
+// Registration returns the Secret that registers a member.
+func Registration(name string, kubeconfig []byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: config.Namespace, Name: name, Labels: map[string]string{v1.MemberClusterLabel: "true"},
+		},
+		Data: map[string][]byte{v1.KubeconfigKey: kubeconfig},
+	}
+}
+
 // Register creates the registration Secrets of members. The hub creates the MemberClusters,
 // except where Options.Health is set.
-func (e *Environment) Register(t *testing.T, names ...string) {
+func (e *Environment) Register(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		if e.options.Health != (v1.Health{}) {
@@ -148,26 +207,20 @@ func (e *Environment) Register(t *testing.T, names ...string) {
 				t.Fatal(err)
 			}
 		}
-		secret := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: config.Namespace, Name: name, Labels: map[string]string{v1.MemberClusterLabel: "true"},
-			},
-			Data: map[string][]byte{v1.KubeconfigKey: Kubeconfig(t, e.Fleet.Member(name))},
-		}
-		if err := e.Hub.Create(t.Context(), secret); err != nil {
+		if err := e.Hub.Create(t.Context(), Registration(name, Kubeconfig(t, e.Fleet.Member(name), config.HubServiceAccount))); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // Mark returns where the audit logs of all clusters end now.
-func (e *Environment) Mark(t *testing.T) framework.Marks {
+func (e *Environment) Mark(t testing.TB) framework.Marks {
 	t.Helper()
 	return framework.Mark(t, e.Fleet)
 }
 
 // Since returns what the hub asked of a cluster since a mark.
-func (e *Environment) Since(t *testing.T, m framework.Marks, c *fleet.Cluster) audit.Log {
+func (e *Environment) Since(t testing.TB, m framework.Marks, c *fleet.Cluster) audit.Log {
 	t.Helper()
-	return m.Since(t, c).ByServiceAccount(config.Namespace, config.HubServiceAccount)
+	return m.By(t, c, config.HubServiceAccount)
 }

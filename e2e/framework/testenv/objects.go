@@ -10,8 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
@@ -22,24 +24,62 @@ const bound = 2 * time.Minute
 var (
 	errExists      = errors.New("exists")
 	errNotAnObject = errors.New("not an API object")
+	errDiffers     = errors.New("it differs")
 )
 
 // Eventually blocks until a check returns nil.
-func Eventually(t *testing.T, what string, check func(context.Context) error) {
+func Eventually(t testing.TB, what string, check func(context.Context) error) {
 	t.Helper()
 	fleettest.Within(t, bound, what, check)
 }
 
+// Await blocks until an object is as check says, and leaves it in o.
+func Await[T client.Object](t testing.TB, c client.Reader, o T, what string, check func(T) error) {
+	t.Helper()
+	Eventually(t, what, func(ctx context.Context) error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		return check(o)
+	})
+}
+
 // Gone returns nil if an object does not exist.
-func Gone(ctx context.Context, c client.Client, o client.Object) error {
+func Gone(ctx context.Context, c client.Reader, o client.Object) error {
 	if err := c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	return fmt.Errorf("%T %s: %w", o, o.GetName(), errExists)
 }
 
+// AwaitGone blocks until an object does not exist.
+func AwaitGone(t testing.TB, c client.Reader, o client.Object) {
+	t.Helper()
+	Eventually(t, o.GetName()+" to be gone", func(ctx context.Context) error { return Gone(ctx, c, o) })
+}
+
+// Create creates an object, and its namespace where that is missing.
+func Create(t testing.TB, c client.Writer, o client.Object) {
+	t.Helper()
+	if o.GetNamespace() != "" {
+		CreateNamespace(t, c, o.GetNamespace())
+	}
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// CreateNamespace creates a namespace where it is missing.
+func CreateNamespace(t testing.TB, c client.Writer, name string) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), namespace)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Edit reads an object, changes it and patches the difference, as a person would.
-func Edit[T client.Object](t *testing.T, c client.Client, o T, change func(T)) {
+func Edit[T client.Object](t testing.TB, c client.Client, o T, change func(T)) {
 	t.Helper()
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 		t.Fatal(err)
@@ -54,60 +94,54 @@ func Edit[T client.Object](t *testing.T, c client.Client, o T, change func(T)) {
 	}
 }
 
-// Create creates an object on the hub, and its namespace where that is missing.
-func (e *Environment) Create(t *testing.T, o client.Object) {
+// Delete deletes an object and blocks until it is gone.
+func Delete(t testing.TB, c client.Client, o client.Object) {
 	t.Helper()
-	if o.GetNamespace() != "" {
-		e.CreateNamespace(t, o.GetNamespace())
-	}
-	if err := e.Hub.Create(t.Context(), o); err != nil {
+	if err := c.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
+	AwaitGone(t, c, o)
 }
 
-// CreateNamespace creates a namespace on the hub where it is missing.
-func (e *Environment) CreateNamespace(t *testing.T, name string) {
+// AwaitCondition blocks until a condition of an object of ours has the status and, if given,
+// the reason that are wanted. It leaves the object in o and returns the condition.
+func AwaitCondition(t testing.TB, c client.Reader, o client.Object, want metav1.Condition) metav1.Condition {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := client.IgnoreAlreadyExists(e.Hub.Create(t.Context(), namespace)); err != nil {
-		t.Fatal(err)
-	}
+	var found metav1.Condition
+	what := fmt.Sprintf("%T %s to be %s=%s %s", o, o.GetName(), want.Type, want.Status, want.Reason)
+	Await(t, c, o, what, func(client.Object) error {
+		found = framework.Condition(conditionsOf(o), want.Type)
+		if found.Status != want.Status || want.Reason != "" && found.Reason != want.Reason {
+			return fmt.Errorf("%w: %+v", errDiffers, conditionsOf(o))
+		}
+		return nil
+	})
+	return found
 }
 
-// Delete deletes an object of the hub and blocks until it is gone.
-func (e *Environment) Delete(t *testing.T, o client.Object) {
-	t.Helper()
-	if err := e.Hub.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	Eventually(t, o.GetName()+" to be gone", func(ctx context.Context) error { return Gone(ctx, e.Hub, o) })
-}
-
-// AwaitMembers blocks until members are Ready.
-func (e *Environment) AwaitMembers(t *testing.T, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		m := &v1.MemberCluster{}
-		Eventually(t, name+" to be Ready", func(ctx context.Context) error {
-			if err := e.Hub.Get(ctx, client.ObjectKey{Name: name}, m); err != nil {
-				return err
-			}
-			if c := framework.Condition(m.Status.Conditions, v1.ConditionReady); c.Status != metav1.ConditionTrue {
-				return fmt.Errorf("it is not, because of %s: %s", c.Reason, c.Message)
-			}
-			return nil
-		})
+// conditionsOf returns the conditions of an object of ours.
+func conditionsOf(o client.Object) []metav1.Condition {
+	switch o := o.(type) {
+	case *v1.CloudAccount:
+		return o.Status.Conditions
+	case *v1.MemberCluster:
+		return o.Status.Conditions
+	case *v1.EcommerceApp:
+		return o.Status.Conditions
+	case *v1.Backup:
+		return o.Status.Conditions
+	case *v1.Restore:
+		return o.Status.Conditions
+	default:
+		return nil
 	}
 }
 
 // AwaitApp blocks until the status of an application is as check says, and leaves it in
 // app.
-func (e *Environment) AwaitApp(t *testing.T, app *v1.EcommerceApp, what string, check func(*v1.EcommerceAppStatus) error) {
+func AwaitApp(t testing.TB, c client.Reader, app *v1.EcommerceApp, what string, check func(*v1.EcommerceAppStatus) error) {
 	t.Helper()
-	Eventually(t, what, func(ctx context.Context) error {
-		if err := e.Hub.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
-			return err
-		}
+	Await(t, c, app, what, func(*v1.EcommerceApp) error {
 		if err := check(&app.Status); err != nil {
 			return fmt.Errorf("%w; status is %s", err, framework.Brief(app))
 		}
@@ -115,9 +149,75 @@ func (e *Environment) AwaitApp(t *testing.T, app *v1.EcommerceApp, what string, 
 	})
 }
 
-// AwaitRunning blocks until an application runs in these regions and in no others, at
-// its current generation.
-func (e *Environment) AwaitRunning(t *testing.T, app *v1.EcommerceApp, regions ...string) {
+// AwaitRunning blocks until an application runs in these regions and in no others, at its
+// current generation. A copy, and an application without a hub, have no regions.
+func AwaitRunning(t testing.TB, c client.Reader, app *v1.EcommerceApp, regions ...string) {
 	t.Helper()
-	e.AwaitApp(t, app, app.Name+" to run", func(*v1.EcommerceAppStatus) error { return framework.Runs(app, regions...) })
+	AwaitApp(t, c, app, app.Name+" to run", func(*v1.EcommerceAppStatus) error { return framework.Runs(app, regions...) })
+}
+
+// Sample returns the application of the sample.
+func Sample(t testing.TB) *v1.EcommerceApp {
+	t.Helper()
+	return Decode(t, samples.EcommerceApp(), &v1.EcommerceApp{})
+}
+
+// Decode reads a YAML document into an object, and returns it.
+func Decode[T client.Object](t testing.TB, raw []byte, into T) T {
+	t.Helper()
+	if err := yaml.UnmarshalStrict(raw, into); err != nil {
+		t.Fatal(err)
+	}
+	return into
+}
+
+// Small returns an application that is a frontend and nothing else.
+func Small(namespace, name string, clusters ...string) *v1.EcommerceApp {
+	return &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{ClusterNames: clusters}},
+	}
+}
+
+// Canary creates a small application, blocks until it runs in the regions, and deletes it.
+// By then each controller has been through what was there before.
+func Canary(t testing.TB, c client.Client, regions ...string) {
+	t.Helper()
+	app := Small("canary", "canary")
+	Create(t, c, app)
+	AwaitRunning(t, c, app, regions...)
+	Delete(t, c, app)
+}
+
+// Create creates an object on the hub, and its namespace where that is missing.
+func (e *Environment) Create(t testing.TB, o client.Object) {
+	t.Helper()
+	Create(t, e.Hub, o)
+}
+
+// Delete deletes an object of the hub and blocks until it is gone.
+func (e *Environment) Delete(t testing.TB, o client.Object) {
+	t.Helper()
+	Delete(t, e.Hub, o)
+}
+
+// AwaitMembers blocks until members are Ready.
+func (e *Environment) AwaitMembers(t testing.TB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		AwaitCondition(t, e.Hub, m, metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue})
+	}
+}
+
+// AwaitApp blocks until the status of an application on the hub is as check says.
+func (e *Environment) AwaitApp(t testing.TB, app *v1.EcommerceApp, what string, check func(*v1.EcommerceAppStatus) error) {
+	t.Helper()
+	AwaitApp(t, e.Hub, app, what, check)
+}
+
+// AwaitRunning blocks until an application on the hub runs in these regions and in no others.
+func (e *Environment) AwaitRunning(t testing.TB, app *v1.EcommerceApp, regions ...string) {
+	t.Helper()
+	AwaitRunning(t, e.Hub, app, regions...)
 }

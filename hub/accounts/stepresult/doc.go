@@ -1,10 +1,12 @@
-// Package stepresult maps errors of cloud providers to what a controller does next: the
-// condition to report, whether to continue, and when to retry.
+// Package stepresult runs the steps of a controller that works with a cloud, and maps errors
+// of cloud providers to what it does next: the condition to report, whether to continue, and
+// when to retry.
 //
 // # What
 //
 // A Result is the outcome of a step that cannot continue. FromError derives it from the
 // class of an error. Messages are deterministic, because they are written to a status.
+// Advance runs named steps in their order, up to the first that is not complete.
 //
 // # Not
 //

@@ -122,7 +122,7 @@ func TestWhetherADumpIsSent(t *testing.T) {
 			t.Parallel()
 			w := newWork(bucket.NewStore(testclock.NewFakeClock(now())))
 			tt.change(w)
-			v, err := w.advance(t.Context())
+			v, err := stepresult.Advance(t.Context(), w.steps())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestHowLongADumpMayTake(t *testing.T) {
 	} {
 		w := newWork(nil)
 		w.backup.Status.Dump, w.backup.Status.SnapshotTime, w.now = tt.dump, nil, now().Add(tt.after)
-		if v, err := w.advance(t.Context()); err != nil || v.Reason != tt.want {
+		if v, err := stepresult.Advance(t.Context(), w.steps()); err != nil || v.Reason != tt.want {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
 	}

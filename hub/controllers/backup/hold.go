@@ -12,9 +12,9 @@ import (
 
 const (
 	// holdLimit bounds how long a database is held, from when quiescing began. It is less
-	// than holdsItself, after which the database has released itself.
-	holdLimit   = 50 * time.Second
-	holdsItself = 58 * time.Second
+	// than selfReleaseTimeout, after which the database has released itself.
+	holdLimit          = 50 * time.Second
+	selfReleaseTimeout = 58 * time.Second
 )
 
 // errStopping means that the hub stops.
@@ -174,7 +174,7 @@ func (h *holds) state(key types.NamespacedName) holdState {
 }
 
 func (h *holds) stateOf(held *hold) holdState {
-	if held.state == quiesced && h.clock.Since(held.since) > holdsItself {
+	if held.state == quiesced && h.clock.Since(held.since) > selfReleaseTimeout {
 		return expired // The process was suspended.
 	}
 	return held.state

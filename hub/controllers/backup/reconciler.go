@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 )
 
@@ -82,7 +83,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	w.backup = w.stored.DeepCopy()
-	v, err := w.advance(ctx)
+	v, err := stepresult.Advance(ctx, w.steps())
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -9,9 +9,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/storageclass"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/verification"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/volumes"
 )
 
 // situation is a Restore of a complete backup of eu-1 into us-1, with a copy there.
@@ -63,7 +60,7 @@ func TestPossible(t *testing.T) {
 		"no application":   {func(w *work) { w.app = nil }, "", false},
 		"too late to refuse": {func(w *work) {
 			w.backup.Status.Phase = v1.BackupFailed
-			w.restore.Status.Volumes = []v1.RestoredVolume{{State: volumes.Exchanging}}
+			w.restore.Status.Volumes = []v1.RestoredVolume{{State: volumeExchanging}}
 		}, "", false},
 		"verify with an agent": {func(w *work) { w.restore.Spec.Verify = true; w.member.Spec.Mode = v1.ModeAgent }, v1.ReasonForbidden, true},
 		"verify another major": {func(w *work) { w.restore.Spec.Verify = true; w.app.Spec.Database.Version = "14.1" }, "", false},
@@ -85,7 +82,7 @@ func TestPossible(t *testing.T) {
 func TestNoWayBack(t *testing.T) {
 	t.Parallel()
 	w := situation()
-	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", State: volumes.Exchanging}}
+	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", State: volumeExchanging}}
 	v, err := w.giveUp(t.Context(), stepresult.Fail(v1.ReasonRegionNotAllowed, "not any more"))
 	if err != nil || v.Fatal || v.Reason != v1.ReasonRegionNotAllowed || v.Wait == 0 {
 		t.Errorf("%+v, %v: want to wait with the reason", v, err)
@@ -144,7 +141,7 @@ func TestPatience(t *testing.T) {
 		"between attempts": {(*work).started, loadLimit},
 		"a Job is at work": {func(w *work) { w.started(); w.restore.Status.Dump.Job = "j" }, 0},
 		"loaded":           {func(w *work) { w.started(); w.restore.Status.Dump.Loaded = true }, 0},
-		"exchanged":        {func(w *work) { w.restore.Status.Volumes = []v1.RestoredVolume{{State: volumes.Bound}} }, 0},
+		"exchanged":        {func(w *work) { w.restore.Status.Volumes = []v1.RestoredVolume{{State: volumeBound}} }, 0},
 	} {
 		w := ofDump()
 		tt.change(w)
@@ -182,16 +179,16 @@ func TestWhatADumpIsProvenWith(t *testing.T) {
 	w := ofDump()
 	db := w.app.Spec.Database
 	db.Storage, db.CredentialsSecretRef = "20Gi", &v1.LocalSecretReference{Name: "ours"}
-	w.targetFacts = &targetFacts{class: storageclass.Class{Name: "fast"}}
+	w.targetFacts = &targetFacts{class: storageClass{name: "fast"}}
 	d := w.verification()
-	if d.Credentials.Name != "" || d.Storage.String() != "20Gi" || d.StorageClass == nil || *d.StorageClass != "fast" {
+	if d.credentials.Name != "" || d.storage.String() != "20Gi" || d.storageClass == nil || *d.storageClass != "fast" {
 		t.Errorf("%+v", d)
 	}
-	if s := d.Spec(); s.CredentialsSecret != "" || s.Username == "" || s.Owner.Namespace != verification.Namespace {
+	if s := d.spec(); s.CredentialsSecret != "" || s.Username == "" || s.Owner.Namespace != VerificationNamespace {
 		t.Errorf("%+v", s)
 	}
 	w.app, w.targetFacts = nil, nil
-	if d := w.verification(); d.Storage.String() != "12Gi" || d.StorageClass != nil {
+	if d := w.verification(); d.storage.String() != "12Gi" || d.storageClass != nil {
 		t.Errorf("without an application: %+v", d)
 	}
 }
@@ -199,7 +196,7 @@ func TestWhatADumpIsProvenWith(t *testing.T) {
 func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	w := situation()
-	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", PersistentVolume: "ours", State: volumes.Bound}}
+	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", PersistentVolume: "ours", State: volumeBound}}
 	pvc := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "ours"}}
 	w.targetFacts = &targetFacts{claims: map[string]*claim{"data-0": {pvc: pvc}}}
 	if got := w.superseded(); got != "" {
@@ -235,15 +232,15 @@ func TestWhatABackupIsProvenWith(t *testing.T) {
 	w := situation()
 	db := w.app.Spec.Database
 	db.Image, db.CredentialsSecretRef = "registry.example.com/postgres:mine", &v1.LocalSecretReference{Name: "ours"}
-	if d := w.verification(); d.Image != "" || d.Version != "13.4" || d.Credentials.Name != "ours" {
+	if d := w.verification(); d.image != "" || d.version != "13.4" || d.credentials.Name != "ours" {
 		t.Errorf("of another version: %+v", d)
 	}
 	db.Version = "13.4"
-	if d := w.verification(); d.Image != db.Image {
+	if d := w.verification(); d.image != db.Image {
 		t.Errorf("of the same version: %+v", d)
 	}
 	w.app = nil
-	if d := w.verification(); d.Credentials.Name != "shop-database-credentials" || d.Image != "" {
+	if d := w.verification(); d.credentials.Name != "shop-database-credentials" || d.image != "" {
 		t.Errorf("without an application: %+v", d)
 	}
 }

@@ -1,49 +1,71 @@
-// Package restore is the controller of Restores: it makes volumes from the snapshots of
-// a Backup and puts them in the place where the database looks for its own, or has its
-// dump loaded into the database.
+// Package restore is the controller of Restores. It creates volumes from the snapshots of a
+// Backup and replaces the database's claims by them, or loads a dump into the database.
 //
 // # What
 //
-//	Pending      what is to be restored is found, and whether that can be
-//	InProgress   volumes are made in the cloud; the database is stopped, if there is
-//	             one; its claims are exchanged
-//	Starting     the claims are bound, and the database starts on them
-//	Completed    it is ready, or there is no application there yet
-//	Failed       it cannot be: nothing was exchanged, and what was stopped runs again
+//	Pending      the controller finds the backup and the target, and checks that they fit
+//	InProgress   volumes are created in the cloud, the database is stopped, if there is one,
+//	             and its claims are replaced; or what uses the database is stopped, and a
+//	             Job loads the dump
+//	Starting     the claims are bound or the dump is loaded, and the application starts
+//	CleaningUp   a verification or a failed load is taken back
+//	Completed    the database is ready, or there is no application there yet
+//	Failed       nothing was replaced, and what was stopped runs again
 //
-// A Restore goes into the cluster that was backed up or into another one of the same
-// provider and account, in whose region the backup has a snapshot or a copy. Where the
-// database has a volume there already, that is refused unless spec.overwrite says
-// otherwise; the volume that is replaced is kept, in the cloud and as a
-// PersistentVolume.
+// There are three strategies; steps.go lists the steps of each, and each has files of its
+// own:
 //
-// The order of the rest follows from the copy: what depends on the database waits for it.
+//   - snapshot: a Restore goes into the cluster that was backed up or into another one of the
+//     same provider and account, in whose region the backup has a snapshot or a copy. If the
+//     database has a volume there already, that needs spec.overwrite; the replaced volume
+//     is kept, in the cloud and as a PersistentVolume.
+//   - logical: a dump goes into a cluster of any provider, once the application is placed
+//     there. It is read from the claim that it was made on, else from the bucket. While it
+//     is loaded, the database runs and nothing that uses it does.
+//   - verification: a database starts beside the application's, in the namespace
+//     shopfleet-verify, on a restored volume or empty for a dump. Afterwards it is deleted
+//     with its claim and its volume; the namespace stays, because the hub may delete none.
 //
-// A dump goes into a cluster of any provider, where the application is placed or as soon
-// as it is: see package logical. Its phases are the same but for one:
-//
-//	InProgress   what uses the database is stopped, and a Job loads the dump
-//	Starting     the dump is loaded, and what uses the database starts
-//	CleaningUp   it could not be loaded: what was stopped runs again
-//
-// Restores into one database wait for each other, of whichever kind they are: see package
-// turn. What is verified is verified beside the database: see package verification.
+// Each step records in the status what it is about to do, in the cloud or as a Job, before
+// it does it, so that a hub that starts anew repeats nothing. Restores into one database wait
+// for each other by an annotation on the copy (lock.go).
 //
 // # Not
 //
-// Nothing is deleted in a cloud but volumes that this Restore made and no claim is bound
-// to, and in a member nothing but what it made there to load or to verify. Backups are not
-// changed, but for when they were verified; one that is being restored cannot be deleted (package
-// hub/controllers/backup).
+// In a cloud the controller deletes only volumes that this Restore created and no claim is
+// bound to, and in a member only what it created there to load or to verify. Backups are not
+// changed except for the time of their verification; one that is being restored cannot be
+// deleted (package hub/controllers/backup). Secrets that an application names itself are not
+// copied. What Jobs do is in package spoke/render/database/jobs, and what they transfer in
+// package hub/logicalbackup.
 //
 // # Trade-offs
 //
-//   - A PersistentVolume with the handle of a volume that we made, and a claim that asks
-//     for it by name: no driver of the member has to make anything, and no snapshot kind
-//     is needed there. The price is a permission to make volumes in the cloud.
-//   - A claim that is exchanged is deleted, after its PersistentVolume was told to stay.
-//     A StatefulSet finds its claims by name alone, so that there is no other way.
-//   - What goes on in the member is looked at every few seconds while a Restore is under
-//     way, and not watched: pods, claims and volumes of a whole cluster are much to keep
-//     for something so rare.
+//   - A PersistentVolume with the handle of the new volume, and a claim that names it: no
+//     driver of the member creates anything, and no snapshot kind is needed there. The
+//     price is a permission to create volumes in the cloud.
+//   - A replaced claim is deleted after its PersistentVolume was set to be retained. A
+//     StatefulSet finds its claims by name alone, so that there is no other way.
+//   - A volume whose answer was lost is found by asking for it once more, because the port
+//     has no other way: one that was never created is created then, and deleted.
+//   - The classes that the hub creates retain the volumes of deleted claims. So each volume
+//     of a verification is set to be deleted with its claim. A claim whose volume is being
+//     created is waited for, up to ten minutes: a volume that comes after its claim would
+//     stay.
+//   - The hub may delete no PersistentVolume. One that refers to a claim that does not exist
+//     counts as released, and its driver deletes it.
+//   - Generated passwords are neither in backups nor on the hub. When the member that was
+//     backed up is lost, so are they, unless they are in a Secret of the application's own.
+//     A dump has no users in it, and is loaded by the application's.
+//   - Files need the version that they were written by, but for its last number; a dump is
+//     read by every newer version.
+//   - A load of PostgreSQL is one transaction, and its failure changes nothing. One of MySQL
+//     leaves an incomplete database: the status says so, and what uses the database starts
+//     all the same, since only a user can decide what is better.
+//   - The verification of a volume shows that the engine starts, recovers by its log and
+//     serves; a damaged page that is not read is not found. A dump is read to its end, and
+//     its checksum compared. Its database gets a volume as large as the application's,
+//     because a dump does not say how large it will be.
+//   - The member is polled while a Restore is under way, and not watched: pods, claims and
+//     volumes of a whole cluster are much to keep for something so rare.
 package restore

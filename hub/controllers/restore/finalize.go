@@ -14,7 +14,6 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/lock"
 )
 
 // finalize lets the database go, deletes volumes that no claim got, and lets the
@@ -92,7 +91,7 @@ func (w *work) letDatabaseGo(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	_, err := lock.Give(ctx, w.targetFacts.cluster.GetClient(), w.targetFacts.copy, w.restore.Name)
+	_, err := releaseLock(ctx, w.targetFacts.cluster.GetClient(), w.targetFacts.copy, w.restore.Name)
 	return err
 }
 
@@ -112,7 +111,7 @@ func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
 		if !apierrors.IsNotFound(err) {
 			return w.memberTrouble(err)
 		}
-		if err := w.maker().Delete(ctx, v); err != nil {
+		if err := w.maker().delete(ctx, v); err != nil {
 			return stepresult.FromError(err, "deleting the volume of the claim "+v.Claim)
 		}
 	}
@@ -122,7 +121,7 @@ func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
 // memberTrouble returns the result for an error of the member or of the cloud.
 func (w *work) memberTrouble(err error) stepresult.Result {
 	switch {
-	case errors.Is(err, lock.ErrBusy):
+	case errors.Is(err, errBusy):
 		return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "another Restore works on the database in %s", w.member.Name)
 	case cloud.ClassOf(err) != "":
 		return stepresult.FromError(err, "restoring")

@@ -3,15 +3,12 @@ package restore
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore/compatibility"
 )
 
 // find reads what is to be restored on the hub, and reports whether it can be.
@@ -94,70 +91,8 @@ func (w *work) possible() stepresult.Result {
 	if w.restore.Spec.Verify {
 		return w.provable()
 	}
-	if why := compatibility.Files(w.database(), b); why != "" {
+	if why := filesMismatch(w.database(), b); why != "" {
 		return stepresult.Fail(v1.ReasonEngineMismatch, "%s", why)
 	}
 	return stepresult.Result{}
-}
-
-// choose writes down which snapshots the volumes are made from, and where, once.
-func (w *work) choose(ctx context.Context) stepresult.Result {
-	if v := w.lookAround(ctx); v.Stops() {
-		return v
-	}
-	s := &w.restore.Status
-	if len(s.Volumes) > 0 {
-		return stepresult.Result{}
-	}
-	if v := w.replaceable(ctx); v.Stops() {
-		return v
-	}
-	var chosen []v1.RestoredVolume
-	for i := range w.backup.Status.Snapshots {
-		snapshot := &w.backup.Status.Snapshots[i]
-		id := compatibility.SnapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
-		if id == "" && w.backup.Status.Phase == v1.BackupFinalizing && slices.Contains(w.backup.Spec.CopyToRegions, w.member.Status.Region) {
-			return stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
-		}
-		if id == "" {
-			return stepresult.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s: give %s in copyToRegions of the backups to come",
-				w.backup.Name, w.member.Status.Region, w.member.Status.Region)
-		}
-		name := w.claimName(snapshot.Claim)
-		live := w.targetFacts.claims[name]
-		if live != nil && !w.restore.Spec.Overwrite {
-			return stepresult.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
-				name, w.member.Name)
-		}
-		chosen = append(chosen, v1.RestoredVolume{
-			Claim: name, Snapshot: id, Zone: compatibility.Zone(w.restore.Spec.Zone, live.zone(), w.member),
-			PersistentVolume: "shopfleet-" + w.nameOf(name),
-		})
-	}
-	if len(chosen) == 0 {
-		return stepresult.Fail(v1.ReasonBackupNotReady, "Backup %q has no snapshots", w.backup.Name)
-	}
-	s.Volumes = chosen
-	return stepresult.Result{}
-}
-
-// replaceable reports whether the data of a database that runs there can be replaced: by
-// data that its pods can all work with, and that has the passwords it is asked with.
-func (w *work) replaceable(ctx context.Context) stepresult.Result {
-	if w.targetFacts.copy == nil || w.targetFacts.copy.Spec.Database == nil {
-		return stepresult.Result{}
-	}
-	if n := w.targetFacts.copy.Spec.Database.Replicas; n != nil && *n > 1 {
-		return stepresult.Fail(v1.ReasonInUse, "the database in %s has %d pods, and all but the first would keep the data that they have: "+
-			"set spec.database.replicas to 1, and delete the claims of the others before there are more again", w.member.Name, *n)
-	}
-	if w.member.Name == w.backup.Spec.ClusterRef.Name {
-		return stepresult.Result{}
-	}
-	return w.samePasswords(ctx)
-}
-
-// nameOf is the name of a volume in the cloud.
-func (w *work) nameOf(claim string) string {
-	return cloud.Name(w.options.HubUID, string(w.restore.UID), claim, "restore")
 }

@@ -23,7 +23,7 @@ type MemberFacts struct {
 
 // copyFor returns the full intent for an application's copy in a member, where live is
 // the present copy or nil. It includes the finalizer of the copy, which saves the spoke a
-// write. The error is an *unsupportedError.
+// write. The error is an *apierror.SpecError.
 func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 	annotations := map[string]string{
 		v1.HubAppUIDAnnotation:     string(app.UID),

@@ -5,16 +5,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
-
-// unsupportedError means that a member cannot run a spec.
-type unsupportedError struct {
-	reason string
-	err    error
-}
-
-func (e *unsupportedError) Error() string { return e.err.Error() }
-func (e *unsupportedError) Unwrap() error { return e.err }
 
 // localize replaces the fields of a spec that depend on the member: the storage profile
 // and cloudConfig by a storage class, the backup method by the one in use, and the version
@@ -52,9 +44,9 @@ func localize(app *v1.EcommerceApp, spec *v1.EcommerceAppSpec, p MemberFacts, li
 	}
 	switch {
 	case errors.Is(err, csi.ErrDriverMissing):
-		return &unsupportedError{reason: v1.ReasonDriverMissing, err: err}
+		return &apierror.SpecError{Reason: v1.ReasonDriverMissing, Err: err}
 	case err != nil:
-		return &unsupportedError{reason: v1.ReasonInvalidSpec, err: err}
+		return &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: err}
 	default:
 		return nil
 	}

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 func awsMember(drivers ...string) *v1.MemberCluster {
@@ -89,10 +89,8 @@ func TestWhatAMemberCannotHave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := copyFor(tt.app, MemberFacts{cluster: "eu-1", member: tt.member}, nil)
-			v := classify(err)
-			var local *unsupportedError
-			if !errors.As(err, &local) || v.failure == nil || v.failure.Reason != tt.reason || v.err != nil || v.wait != 0 {
-				t.Errorf("error %v, result %+v, want the reason %s", err, v, tt.reason)
+			if d := apierror.Decide(err); d.Class != apierror.InvalidSpec || d.Reason != tt.reason {
+				t.Errorf("error %v, decision %+v, want the reason %s", err, d, tt.reason)
 			}
 		})
 	}

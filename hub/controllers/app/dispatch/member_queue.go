@@ -17,10 +17,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 )
-
-var errNamespaceTerminating = errors.New("namespace is being deleted")
 
 // MemberQueue reconciles the copies in one member with the applications on the hub. It is
 // safe for concurrent use.
@@ -56,39 +55,36 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		// A missing entry or application never causes a deletion: such a copy keeps
 		// running.
 		l.reports.end(key, nil)
-		v := classify(errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key)))
-		return v.result(l.options.Waits)
+		return l.options.Waits.RetryReported(errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key)))
 	}
 	l.lookups.forget(key)
-	next, v := l.sync(ctx, app, entry)
+	next, err := l.sync(ctx, app, entry)
 	select {
 	case <-ctx.Done():
 		// The member was disengaged: the result is out of date.
 		return reconcile.Result{}, nil
 	default:
 	}
-	if last, known := l.reports.about(key, app.UID); known && v.quiet {
+	if last, known := l.reports.about(key, app.UID); known && apierror.Classify(err) == apierror.Conflict {
 		next.failure = last.failure
 	}
 	if last, news := l.reports.end(key, &next); news {
 		l.recordEvents(app, last, next)
 		l.wake.Add(request)
 	}
-	return v.result(l.options.Waits)
+	return l.options.Waits.RetryReported(err)
 }
 
 // sync applies or deletes the copy, as the entry of the inventory demands.
-func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (report, errorResult) {
-	next := report{app: app.UID}
-	var err error
+func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (next report, err error) {
+	next.app = app.UID
 	if deletes(app, entry) {
 		next.gone, err = l.deleteCopy(ctx, app)
 	} else {
 		err = l.applyCopy(ctx, app)
 	}
-	v := classify(err)
-	next.failure = v.failure
-	return next, v
+	next.failure = failureOf(err)
+	return next, err
 }
 
 // applyCopy applies the copy. It costs no request while nothing has changed.
@@ -177,7 +173,7 @@ func (l *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
 	err := l.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: name}, namespace)
 	switch {
 	case err == nil && namespace.DeletionTimestamp != nil:
-		return fmt.Errorf("making the namespace: %w", errNamespaceTerminating)
+		return fmt.Errorf("making the namespace: %w", apierror.ErrNamespaceTerminating)
 	case err == nil:
 		return nil
 	case !apierrors.IsNotFound(err):

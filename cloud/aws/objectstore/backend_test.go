@@ -1,0 +1,239 @@
+package objectstore_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	awsobjects "github.com/shopfleet/shopfleet/cloud/aws/objectstore"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/objectstore"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
+	"github.com/shopfleet/shopfleet/cloud/fake/s3"
+)
+
+const (
+	account     = "123456789012"
+	region      = "eu-central-1"
+	bucketName  = "dumps-of-shop"
+	keyID, key  = "AKIDEXAMPLE", "ours/with+signs"
+	userARN     = "arn:aws:iam::" + account + ":user/shopfleet"
+	roleARN     = "arn:aws:iam::" + account + ":role/shopfleet"
+	issuer      = "https://hub.example"
+	subject     = "system:serviceaccount:shopfleet-system:hub"
+	stsEndpoint = "https://sts.test.example"
+	ownHost     = "s3." + region + ".amazonaws.com"
+	endpoint    = "https://storage.test.example"
+)
+
+// direct asks a handler without a network in between.
+type direct struct{ handler http.Handler }
+
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	in := r.Clone(r.Context())
+	in.Host = r.URL.Host
+	if r.Host != "" {
+		in.Host = r.Host
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	w := httptest.NewRecorder()
+	d.handler.ServeHTTP(w, in)
+	answer := w.Result()
+	answer.Request = r
+	return answer, nil
+}
+
+// testEnv is a fake S3 and STS with a client for them.
+type testEnv struct {
+	clock  *testclock.FakeClock
+	store  *bucket.Store
+	server *s3.Server
+	sts    *ec2.Server
+	script *faults.Script
+	oracle oracle
+	// endpoint is spec.objectStorage.endpoint.
+	endpoint string
+}
+
+func newTestEnv() *testEnv {
+	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
+	e := &testEnv{clock: clock, store: bucket.NewStore(clock), script: &faults.Script{}}
+	e.sts = ec2.New(fake.NewCloud(clock), ec2.Options{
+		Clock: clock, Keys: []ec2.Key{{ID: keyID, Secret: key, Account: account, Name: "shopfleet"}},
+		Roles: []ec2.Role{{ARN: roleARN, ExternalID: "tenant-7", Issuer: issuer, Subject: subject}},
+	})
+	e.server = s3.New(e.store, s3.Options{
+		Clock: clock, Bucket: bucketName, Region: region, Host: ownHost,
+		Lookup: func(id string) (s3.Key, bool) {
+			secret, token, arn, expires := e.sts.Known(id)
+			return s3.Key{ID: id, Secret: secret, Token: token, ARN: arn, Expires: expires}, secret != ""
+		},
+	})
+	return e
+}
+
+// ServeHTTP serves STS under its endpoint and S3 under any other host.
+func (e *testEnv) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if "https://"+r.Host == stsEndpoint {
+		e.sts.ServeHTTP(w, r)
+		return
+	}
+	e.server.ServeHTTP(w, r)
+}
+
+// client sends requests, looks at them and lets them go wrong.
+func (e *testEnv) client(next http.RoundTripper) *http.Client {
+	return &http.Client{Transport: e.oracle.over(&faults.Transport{Next: next, Classify: classify, Script: e.script, Clock: e.clock})}
+}
+
+// config is an account's with keys.
+func (e *testEnv) config() cloud.Config {
+	return cloud.Config{
+		Account: "shop", Region: "does-not-matter", Endpoint: stsEndpoint, Clock: e.clock,
+		HTTP: e.client(direct{e}),
+		Spec: v1.CloudAccountSpec{
+			Provider: v1.ProviderAWS, AWS: &v1.AWSAccount{AccountID: account},
+			Credentials:   v1.CloudCredentials{Type: v1.CredentialsSecret},
+			ObjectStorage: &v1.ObjectStorage{Bucket: bucketName, Region: region, Endpoint: e.endpoint},
+		},
+		Secret: map[string][]byte{"accessKeyID": []byte(keyID), "secretAccessKey": []byte(key)},
+	}
+}
+
+// federate lets a configuration prove who it is with tokens of the hub's ServiceAccount.
+func (e *testEnv) federate(t testing.TB, config *cloud.Config) {
+	t.Helper()
+	config.Secret, config.Spec.Credentials.Type, config.Spec.AWS.RoleARN = nil, v1.CredentialsFederated, roleARN
+	config.Token = func(_ context.Context, audience string) (string, error) {
+		claims, err := json.Marshal(map[string]any{"iss": issuer, "sub": subject, "aud": []string{audience}, "exp": e.clock.Now().Add(time.Hour).Unix()})
+		return "eyJhbGciOiJSUzI1NiJ9." + base64.RawURLEncoding.EncodeToString(claims) + ".c2lnbmF0dXJl", err
+	}
+}
+
+// configure is a configuration with what a case asks for.
+func (e *testEnv) configure(t testing.TB, o objectstore.Options) cloud.Config {
+	t.Helper()
+	config := e.config()
+	storage := config.Spec.ObjectStorage
+	storage.Prefix = o.Prefix
+	if o.BadCredentials {
+		config.Secret["secretAccessKey"] = []byte("wrong/" + key)
+	}
+	if o.Missing {
+		storage.Bucket = "nobodys-bucket"
+	}
+	if o.Elsewhere {
+		storage.Region = "us-east-1"
+	}
+	if o.TLS {
+		e.secure(t, &config, o.Trusted)
+	}
+	return config
+}
+
+// secure puts an endpoint with a certificate of its own authority before the server.
+func (e *testEnv) secure(t testing.TB, config *cloud.Config, trusted bool) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(e.server)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // It logs who does not trust it.
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	pool := x509.NewCertPool()
+	if trusted {
+		pool.AddCert(server.Certificate())
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+	t.Cleanup(transport.CloseIdleConnections)
+	config.HTTP = e.client(transport)
+	config.Spec.ObjectStorage.Endpoint = server.URL
+}
+
+func open(t testing.TB, config cloud.Config) cloud.Objects {
+	t.Helper()
+	opened, err := awsobjects.Open(t.Context(), config)
+	if err != nil {
+		t.Fatalf("opening the bucket: %v", err)
+	}
+	return opened
+}
+
+func (e *testEnv) backend(m *model) *objectstore.Backend {
+
+	e.oracle.model = m
+	return &objectstore.Backend{
+		Provider: v1.ProviderAWS, Clock: e.clock, Store: e.store, Script: e.script,
+		Open: func(t testing.TB, o objectstore.Options) (cloud.Objects, error) {
+			t.Helper()
+			return awsobjects.Open(t.Context(), e.configure(t, o))
+		},
+		Send: direct{e.server}.RoundTrip, Refusal: refuse, PageSize: e.server.SetPageSize,
+		Secrets:  []string{key, keyID, "X-Amz-Signature", "Signature=", "X-Amz-Credential"},
+		Validate: e.oracle.validate(), NoOracle: noOracle,
+	}
+}
+
+// classify says which operation a request is.
+func classify(r *http.Request, _ []byte) faults.Op {
+	switch {
+	case "https://"+r.URL.Host == stsEndpoint:
+		return faults.OpOther
+	case r.Method == http.MethodPut:
+		return faults.OpPutObject
+	case r.Method == http.MethodDelete:
+		return faults.OpDeleteObject
+	case r.Method == http.MethodGet && r.URL.Query().Has("list-type"):
+		return faults.OpListObjects
+	case r.Method == http.MethodGet:
+		return faults.OpGetObject
+	default:
+		return faults.OpOther
+	}
+}
+
+// refuse is how S3 refuses with an error of a class.
+func refuse(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
+	status, code, message := http.StatusBadRequest, "InvalidRequest", "Invalid request."
+	switch class {
+	case cloud.ClassNotFound:
+		status, code, message = http.StatusNotFound, "NoSuchKey", "The specified key does not exist."
+	case cloud.ClassThrottled:
+		status, code, message = http.StatusServiceUnavailable, "SlowDown", "Please reduce your request rate."
+	case cloud.ClassTransient, cloud.ClassAmbiguous:
+		status, code, message = http.StatusInternalServerError, "InternalError", "We encountered an internal error. Please try again."
+	case cloud.ClassDenied:
+		action := strings.Replace(string(op), "ListObjects", "ListBucket", 1)
+		status, code = http.StatusForbidden, "AccessDenied"
+		message = fmt.Sprintf("User: %s is not authorized to perform: s3:%s on resource: \"arn:aws:s3:::%s\" "+
+			"because no identity-based policy allows the s3:%s action", userARN, action, bucketName, action)
+	case cloud.ClassAuthExpired:
+		code, message = "ExpiredToken", "The provided token has expired."
+	default:
+	}
+	answer := faults.Answer{Status: status, Header: http.Header{"Content-Type": {"application/xml"}}, Body: s3.ErrorBody(code, message)}
+	if after > 0 {
+		answer.Header.Set("Retry-After", strconv.Itoa(int(after/time.Second)))
+	}
+	return answer
+}

@@ -1,0 +1,215 @@
+package azure
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	testclock "k8s.io/utils/clock/testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/arm"
+)
+
+const (
+	hubGroup    = "shopfleet-hub"
+	nodeGroup   = "MC_shop_eastus"
+	goodPhrase  = "s3cr~et.VALUE"
+	wrongPhrase = "wr0ng~VALUE"
+	subject     = "system:serviceaccount:shopfleet-system:shopfleet-hub"
+)
+
+func accounts() []arm.Account {
+	var out []arm.Account
+	for i := range 2 {
+		out = append(out, arm.Account{
+			Subscription: fmt.Sprintf("1111111%d-0000-4000-8000-000000000000", i), Tenant: fmt.Sprintf("2222222%d-0000-4000-8000-000000000000", i),
+			ClientID: fmt.Sprintf("3333333%d-0000-4000-8000-000000000000", i), ClientSecret: goodPhrase, Subject: subject,
+			Groups: []string{hubGroup, nodeGroup},
+		})
+	}
+	return out
+}
+
+// testEnv is a fake of the service with a script in front of it.
+type testEnv struct {
+	clock  *testclock.FakeClock
+	cloud  *fake.Cloud
+	script *faults.Script
+	server *arm.Server
+	http   *httptest.Server
+}
+
+func newTestEnv(t testing.TB) *testEnv {
+	t.Helper()
+	s := &testEnv{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), script: &faults.Script{}}
+	s.cloud = fake.NewCloud(s.clock)
+	s.server = arm.New(s.cloud, arm.Options{Clock: s.clock, Accounts: accounts()})
+	s.http = httptest.NewServer(s.server)
+	t.Cleanup(s.http.Close)
+	return s
+}
+
+// config is that of the first account in East US, with its client secret.
+func (s *testEnv) config() cloud.Config {
+	account := accounts()[0]
+	return cloud.Config{
+		Account: "azure", Region: "eastus", Endpoint: s.http.URL,
+		Spec: v1.CloudAccountSpec{
+			Provider: v1.ProviderAzure, Credentials: v1.CloudCredentials{Type: v1.CredentialsSecret},
+			Azure: &v1.AzureAccount{SubscriptionID: account.Subscription, ResourceGroup: hubGroup, TenantID: account.Tenant, ClientID: account.ClientID},
+		},
+		Secret: map[string][]byte{"clientSecret": []byte(goodPhrase)},
+		HTTP: &http.Client{Transport: &faults.Transport{
+			Next: s.http.Client().Transport, Classify: classify, Script: s.script, Clock: s.clock,
+		}},
+		Clock: s.clock,
+	}
+}
+
+func (s *testEnv) connect(t testing.TB, change func(*cloud.Config)) cloud.Session {
+	t.Helper()
+	config := s.config()
+	if change != nil {
+		change(&config)
+	}
+	session, err := Connect(t.Context(), config)
+	if err != nil {
+		t.Fatalf("connecting: %v", err)
+	}
+	return session
+}
+
+// disk adds a disk in the group of the member's nodes.
+func (s *testEnv) disk(name string, sizeBytes int64) cloud.VolumeRef {
+	v := s.server.AddDisk(arm.Disk{
+		Subscription: accounts()[0].Subscription, Group: nodeGroup, Name: name, Region: "eastus", Zone: "eastus-1", SizeBytes: sizeBytes,
+	})
+	return cloud.VolumeRef{Region: "eastus", Zone: "1", Handle: v.ID}
+}
+
+// classify returns the suite's operation of a request.
+func classify(r *http.Request, body []byte) faults.Op {
+	path := strings.ToLower(r.URL.Path)
+	_, rest, compute := strings.Cut(path, "/providers/microsoft.compute/")
+	kind, name, _ := strings.Cut(rest, "/")
+	switch {
+	case !compute && strings.HasPrefix(path, "/subscriptions/") && strings.HasSuffix(path, "/resourcegroups/"+hubGroup):
+		return faults.OpIdentity
+	case kind == typeSnapshots && r.Method == http.MethodPut && strings.Contains(string(body), `"CopyStart"`):
+		return faults.OpCopySnapshot
+	case kind == typeSnapshots && r.Method == http.MethodPut:
+		return faults.OpCreateSnapshot
+	case kind == typeSnapshots && r.Method == http.MethodDelete:
+		return faults.OpDeleteSnapshot
+	case kind == typeSnapshots && name == "":
+		return faults.OpListSnapshots
+	case kind == typeSnapshots:
+		return faults.OpGetSnapshot
+	case kind == typeDisks && r.Method == http.MethodPut:
+		return faults.OpCreateVolume
+	case kind == typeDisks && r.Method == http.MethodDelete:
+		return faults.OpDeleteVolume
+	case kind == typeDisks:
+		return faults.OpDescribeVolume
+	}
+	return faults.OpOther
+}
+
+func newBackend(t testing.TB) *cloudtest.Backend {
+	t.Helper()
+	s := newTestEnv(t)
+	return &cloudtest.Backend{
+		Provider: v1.ProviderAzure, Clock: s.clock, Cloud: s.cloud, Script: s.script,
+		Regions: [2]string{"eastus", "westeurope"}, Zones: [2]string{"1", "2"},
+		Connect: func(t testing.TB, o cloudtest.Options) cloud.Session {
+			t.Helper()
+			return s.connect(t, func(c *cloud.Config) { configure(c, o) })
+		},
+		Disk: func(_ testing.TB, name string, sizeBytes int64) cloud.VolumeRef { return s.disk(name, sizeBytes) },
+		ForeignSnapshot: func(testing.TB) cloud.SnapshotRef {
+			id := fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/snapshots/by-hand-%d", accounts()[0].Subscription, hubGroup, s.cloud.Serial())
+			s.cloud.AddSnapshot(fake.Snapshot{Account: accounts()[0].Subscription, Region: "eastus", ID: id, Tags: map[string]string{"made-by": "a person"}})
+			return cloud.SnapshotRef{Region: "eastus", ID: id}
+		},
+		Refusal: refusalOf,
+		VolumeRate: func() (faults.Answer, time.Duration) {
+			// The limit is seven snapshots in five minutes; Retry-After is in the response.
+			return answered(http.StatusTooManyRequests, "TooManyRequests", 4*time.Minute), 4 * time.Minute
+		},
+		UnknownState: func(t testing.TB, ref cloud.SnapshotRef) faults.Answer {
+			t.Helper()
+			return faults.Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: `{"id":"` + ref.ID +
+				`","location":"eastus","properties":{"provisioningState":"Levitating","creationData":{"createOption":"Copy"}}}`}
+		},
+		Class:       map[string]string{"skuName": "PremiumV2_LRS", "DiskIOPSReadWrite": "6000", "DiskMBpsReadWrite": "250", "cachingMode": "None"},
+		ClassVolume: cloud.Volume{Type: "PremiumV2_LRS", IOPS: 6000, Throughput: 250, Encrypted: true},
+		PageSize:    s.server.SetPageSize,
+		Validate: func(call faults.Call) error {
+			// Requests are validated after the test, when its context is done.
+			return validate(context.WithoutCancel(t.Context()), call)
+		},
+		Secrets: []string{goodPhrase, wrongPhrase, "eyJ"},
+		Spare:   map[int]string{16: "snapshots are copied, not stored by location"},
+	}
+}
+
+func configure(c *cloud.Config, o cloudtest.Options) {
+	if o.Region == 1 {
+		c.Region = "westeurope"
+	}
+	if o.OtherAccount {
+		other := accounts()[1]
+		c.Spec.Azure = &v1.AzureAccount{SubscriptionID: other.Subscription, ResourceGroup: hubGroup, TenantID: other.Tenant, ClientID: other.ClientID}
+	}
+	if o.BadCredentials {
+		c.Secret = map[string][]byte{"clientSecret": []byte(wrongPhrase)}
+	}
+	if o.HTTP != nil {
+		client := *c.HTTP
+		client.Transport = o.HTTP(client.Transport)
+		c.HTTP = &client
+	}
+}
+
+// refusalOf returns the service's response of a class.
+func refusalOf(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
+	conflict := map[bool]string{false: "PropertyChangeNotAllowed", true: "OperationNotAllowed"}
+	deletes := op == faults.OpDeleteSnapshot || op == faults.OpDeleteVolume
+	switch class {
+	case cloud.ClassNotFound:
+		return answered(http.StatusNotFound, "ResourceNotFound", after)
+	case cloud.ClassConflict, cloud.ClassInUse:
+		return answered(http.StatusConflict, conflict[deletes], after)
+	case cloud.ClassThrottled:
+		return answered(http.StatusTooManyRequests, "SubscriptionRequestsThrottled", after)
+	case cloud.ClassQuota:
+		return answered(http.StatusConflict, "OperationNotAllowed", after)
+	case cloud.ClassDenied:
+		return answered(http.StatusForbidden, "AuthorizationFailed", after)
+	case cloud.ClassAuthExpired:
+		return answered(http.StatusUnauthorized, "ExpiredAuthenticationToken", after)
+	case cloud.ClassInvalid:
+		return answered(http.StatusBadRequest, "InvalidParameter", after)
+	case cloud.ClassLocked:
+		return answered(http.StatusConflict, "ScopeLocked", after)
+	default:
+		return answered(http.StatusInternalServerError, "InternalServerError", after)
+	}
+}
+
+func answered(status int, code string, after time.Duration) faults.Answer {
+	a := faults.Answer{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: arm.ErrorBody(code, "the service says "+code)}
+	if after > 0 {
+		a.Header.Set("Retry-After", fmt.Sprint(int(after.Seconds())))
+	}
+	return a
+}

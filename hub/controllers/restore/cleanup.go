@@ -1,0 +1,120 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+const (
+	// comingFor is for how long a volume that is being made is waited for.
+	comingFor = 10 * time.Minute
+	// provisioner is on claims that a driver was asked to make a volume for.
+	provisioner = "volume.kubernetes.io/storage-provisioner"
+)
+
+// cleaner deletes claims and volumes in one member.
+type cleaner struct {
+	// reader asks the member's API server, and writer writes there. Required.
+	reader client.Reader
+	writer client.Writer
+	// now is the time.
+	now time.Time
+	// note records the volume of a claim before the claim is deleted, so that the caller
+	// can wait until the volume is gone, too. Optional.
+	note func(ctx context.Context, claim, volume string) error
+}
+
+// claim deletes a claim of ours and its volume, and reports whether the claim is gone. One
+// that is not ours counts as gone.
+func (m cleaner) claim(ctx context.Context, key client.ObjectKey) (gone bool, err error) {
+	claim := &corev1.PersistentVolumeClaim{}
+	err = m.reader.Get(ctx, key, claim)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("getting the claim %s: %w", key.Name, err)
+	case claim.Labels[v1.ManagedByLabel] != v1.ManagedBy:
+		return true, nil
+	case claim.DeletionTimestamp.IsZero() && coming(claim, m.now):
+		return false, nil
+	}
+	if claim.Spec.VolumeName != "" {
+		if err := m.goesWith(ctx, claim); err != nil {
+			return false, err
+		}
+	}
+	if !claim.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	if claim.Spec.VolumeName != "" && m.note != nil {
+		if err := m.note(ctx, claim.Name, claim.Spec.VolumeName); err != nil {
+			return false, fmt.Errorf("noting the volume of the claim %s: %w", key.Name, err)
+		}
+	}
+	// Unchanged: it must not have been bound in between.
+	same := client.Preconditions{UID: new(claim.UID), ResourceVersion: new(claim.ResourceVersion)}
+	if err := m.writer.Delete(ctx, claim, same); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("deleting the claim %s: %w", key.Name, err)
+	}
+	return false, nil
+}
+
+// coming reports whether a driver may be making the volume of a claim.
+func coming(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
+	return claim.Spec.VolumeName == "" && claim.Annotations[provisioner] != "" && now.Sub(claim.CreationTimestamp.Time) < comingFor
+}
+
+// goesWith tells the volume of a claim to go when the claim does.
+func (m cleaner) goesWith(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	pv := &corev1.PersistentVolume{}
+	err := m.reader.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, pv)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("getting the volume %s: %w", claim.Spec.VolumeName, err)
+	}
+	ref := pv.Spec.ClaimRef
+	if ref == nil || ref.UID != claim.UID || pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+		return nil
+	}
+	before := pv.DeepCopy()
+	pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+	return m.patch(ctx, pv, before)
+}
+
+// volume has a PersistentVolume of ours deleted that no claim has, and reports whether it
+// is gone. By is the UID of who made it, which no claim has.
+func (m cleaner) volume(ctx context.Context, name string, by types.UID) (gone bool, err error) {
+	pv := &corev1.PersistentVolume{}
+	err = m.reader.Get(ctx, client.ObjectKey{Name: name}, pv)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("getting the volume %s: %w", name, err)
+	}
+	if pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != "" {
+		return false, nil // It was bound, and its driver has been told.
+	}
+	before := pv.DeepCopy()
+	pv.Spec.ClaimRef.UID = by
+	return false, m.patch(ctx, pv, before)
+}
+
+func (m cleaner) patch(ctx context.Context, pv, before *corev1.PersistentVolume) error {
+	locked := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := m.writer.Patch(ctx, pv, locked, client.FieldOwner(v1.HubFieldManager)); err != nil {
+		return fmt.Errorf("having the volume %s deleted: %w", pv.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package restore
+
+import (
+	"strings"
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+func TestWhatAnEngineCanWorkWith(t *testing.T) {
+	t.Parallel()
+	const pg, my = v1.EnginePostgreSQL, v1.EngineMySQL
+	tests := map[string]struct {
+		db, backup  v1.Engine
+		to, from    string
+		files, dump string
+	}{
+		"the same":            {pg, pg, "15.4", "15.4", "", ""},
+		"a newer minor":       {pg, pg, "15.9", "15.4", "", ""},
+		"an older minor":      {pg, pg, "15.1", "15.4", "", ""},
+		"a newer major":       {pg, pg, "16.1", "15.4", "set spec.database.version to 15.4", ""},
+		"an older major":      {pg, pg, "9.6", "15.4", "to 15.4", "set spec.database.version to 15.4 or a newer one"},
+		"two digits":          {pg, pg, "10.1", "9.6", "to 9.6", ""},
+		"newer MySQL":         {my, my, "9.1.0", "8.4.2", "to 8.4.2", ""},
+		"older MySQL":         {my, my, "8.4.2", "9.1.0", "to 9.1.0", "or a newer one"},
+		"files of 8.0 in 8.4": {my, my, "8.4.2", "8.0.39", "to 8.0.39", ""},
+		"another engine":      {my, pg, "15.4", "15.4", "is of postgresql", "is of postgresql"},
+		"version not known":   {pg, pg, "15.4", "", "version 15.4 cannot read", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, b := &v1.Database{Engine: tt.db, Version: tt.to}, &v1.BackupStatus{Engine: tt.backup, Version: tt.from}
+			for what, got := range map[string][2]string{"files": {filesMismatch(db, b), tt.files}, "dump": {dumpMismatch(db, b), tt.dump}} {
+				if (got[0] == "") != (got[1] == "") || !strings.Contains(got[0], got[1]) {
+					t.Errorf("%s: %q, want %q", what, got[0], got[1])
+				}
+			}
+			if filesMismatch(nil, b)+dumpMismatch(nil, b) != "" {
+				t.Error("no database at all cannot work with it")
+			}
+		})
+	}
+}
+
+func TestWhichSnapshotAndWhere(t *testing.T) {
+	t.Parallel()
+	check := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	b := &v1.BackupStatus{Provider: v1.ProviderAWS}
+	s := &v1.VolumeSnapshot{
+		CloudSnapshot: v1.CloudSnapshot{Region: "eu-west-1", ID: "snap-1", State: "Ready"},
+		Copies:        []v1.CloudSnapshot{{Region: "us-east-1", ID: "snap-2", State: "Ready"}},
+	}
+	check("the copy of the region", snapshotIn("us-east-1", b, s), "snap-2")
+	s.Copies[0].State = string(cloud.StateTaken)
+	check("a copy that is not ready", snapshotIn("us-east-1", b, s), "")
+	check("the snapshot itself", snapshotIn("eu-west-1", b, s), "snap-1")
+	check("a snapshot without a region", snapshotIn("asia-east1", &v1.BackupStatus{Provider: v1.ProviderGCP}, s), "snap-1")
+
+	m := &v1.MemberCluster{Status: v1.MemberClusterStatus{Provider: v1.ProviderAWS, Region: "us-east-1", Zones: []string{"us-east-1a", "us-east-1b"}}}
+	check("the first zone", volumeZone("", "", m), "us-east-1a")
+	check("that of the volume in its place", volumeZone("", "us-east-1c", m), "us-east-1c")
+	check("the one that is asked for", volumeZone("us-east-1b", "us-east-1c", m), "us-east-1b")
+	m.Status.Provider, m.Status.Region = v1.ProviderAzure, "westeurope"
+	check("Azure's, without the region", volumeZone("westeurope-2", "", m), "2")
+	m.Status.Zones = nil
+	check("no zones", volumeZone("", "", m), "")
+}
+
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	const gib = 1 << 30
+	b := &v1.BackupStatus{Snapshots: []v1.VolumeSnapshot{{Claim: "data-0", Size: "10Gi"}}, Dump: &v1.DumpFile{Bytes: 3 * gib}}
+	for name, tt := range map[string]struct {
+		db           *v1.Database
+		volume, test int64
+	}{
+		"no database":      {nil, 0, 12 * gib},
+		"a smaller one":    {&v1.Database{Storage: "5Gi"}, 0, 12 * gib},
+		"a larger one":     {&v1.Database{Storage: "20Gi"}, 20 * gib, 20 * gib},
+		"one with no size": {&v1.Database{Storage: "many"}, 0, 12 * gib},
+	} {
+		if got := volumeSize(tt.db, b, "data-0"); got != tt.volume {
+			t.Errorf("%s: the volume has %d bytes, want %d", name, got, tt.volume)
+		}
+		if got := verificationSize(tt.db, b); got != tt.test {
+			t.Errorf("%s: the one to verify with has %d bytes, want %d", name, got, tt.test)
+		}
+	}
+	if got := verificationSize(nil, &v1.BackupStatus{Dump: &v1.DumpFile{Bytes: 5}}); got != gib {
+		t.Errorf("for a small dump %d bytes, want %d", got, gib)
+	}
+}

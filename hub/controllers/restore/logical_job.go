@@ -1,0 +1,157 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
+)
+
+// made holds the objects to create in the member for an attempt; claim and secret may be
+// nil.
+type made struct {
+	job    *batchv1.Job
+	secret *corev1.Secret
+	claim  *corev1.PersistentVolumeClaim
+}
+
+// begin makes the Job of an attempt when the database is ready for it, after it was
+// written down. An error is one of the hub's API server.
+func (r dumpLoad) begin(ctx context.Context) (stepresult.Result, error) {
+	if v := r.isReady(ctx); v.Stops() {
+		return v, nil
+	}
+	// Of a Job that is being deleted, or was.
+	running, err := r.running(ctx)
+	if err != nil {
+		return r.trouble(err), nil
+	}
+	if running {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", r.clusterName), nil
+	}
+	if v := r.choose(ctx); v.Stops() {
+		return v, nil
+	}
+	wanted, v := r.make(ctx)
+	if v.Stops() {
+		return v, nil
+	}
+	d := r.restore.Status.Dump
+	d.Job, d.Started = wanted.job.Name, true
+	if wanted.claim != nil {
+		d.Claim = wanted.claim.Name
+	}
+	if err := r.save(ctx); err != nil {
+		return stepresult.Result{}, err
+	}
+	if err := r.deliver(ctx, wanted); err != nil {
+		return r.undelivered(err), nil
+	}
+	return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, r.clusterName), nil
+}
+
+// undelivered returns the result for a Job that could not be created. A permanent error
+// fails the Restore, because the workloads that use the database must not stay stopped
+// until a user has looked.
+func (r dumpLoad) undelivered(err error) stepresult.Result {
+	switch {
+	case apierrors.IsForbidden(err):
+		return stepresult.Fail(v1.ReasonForbidden, "%s refuses the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
+			r.clusterName, r.into.Owner.Namespace)
+	case apierrors.IsInvalid(err):
+		return stepresult.Fail(v1.ReasonApplyFailed, "%s does not take the Job, the claim or the Secret as it is", r.clusterName)
+	default:
+		return r.trouble(err)
+	}
+}
+
+func (r dumpLoad) deliver(ctx context.Context, wanted made) error {
+	if wanted.claim != nil {
+		err := r.writer.Create(ctx, wanted.claim, client.FieldOwner(v1.HubFieldManager))
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("making the claim %s: %w", wanted.claim.Name, err)
+		}
+	}
+	return logicalbackup.Deliver(ctx, r.writer, wanted.job, wanted.secret)
+}
+
+// make returns what the next attempt takes.
+func (r dumpLoad) make(ctx context.Context) (made, stepresult.Result) {
+	d, dump := r.restore.Status.Dump, r.backup.Status.Dump
+	spec := jobs.LoadSpec{
+		Job:      jobs.Job{Namespace: r.into.Owner.Namespace, Name: r.jobName(d.Attempt), Labels: r.labels(), Owners: r.owners},
+		Database: r.into, File: dump.File, SHA256: dump.SHA256, Bytes: dump.Bytes, Claim: dump.Claim, Overwrite: r.overwrite,
+	}
+	wanted := made{}
+	if d.From == v1.DumpFromBucket {
+		text, v := r.order(ctx)
+		if v.Stops() {
+			return made{}, v
+		}
+		holder := spec.Job
+		holder.Name = r.name("")
+		wanted.claim = jobs.Claim(jobs.ClaimSpec{Job: holder, Bytes: dump.Bytes, StorageClass: r.into.StorageClass})
+		spec.Claim, spec.Fetch = wanted.claim.Name, &jobs.Fetch{Image: r.image, Order: text}
+	}
+	var err error
+	if wanted.job, wanted.secret, err = jobs.Load(spec); err != nil {
+		return made{}, stepresult.Fail(v1.ReasonInvalidSpec, "the dump cannot be loaded: %v", err)
+	}
+	wanted.job.Spec.TTLSecondsAfterFinished = new(int32(keepSeconds))
+	return wanted, stepresult.Result{}
+}
+
+// order returns the order that brings the dump from its bucket. It is a secret.
+func (r dumpLoad) order(ctx context.Context) ([]byte, stepresult.Result) {
+	bucket, v := r.open(ctx)
+	if v.Stops() {
+		return nil, v
+	}
+	o, err := logicalbackup.ToFetch(ctx, bucket, r.backup.Status.Dump, bucket.CABundle, r.now)
+	if err != nil {
+		return nil, logicalbackup.FromError(err, "bringing the dump from the bucket")
+	}
+	text, err := o.Write()
+	if err != nil {
+		return nil, stepresult.Fail(v1.ReasonLoadFailed, "the dump cannot be brought from the bucket: %v", err)
+	}
+	return text, stepresult.Result{}
+}
+
+// open returns the bucket that the dump is in.
+func (r dumpLoad) open(ctx context.Context) (accounts.Bucket, stepresult.Result) {
+	account, dump := r.backup.Status.Account, r.backup.Status.Dump
+	bucket, err := r.bucket(ctx, account)
+	switch {
+	case cloud.ClassOf(err) == cloud.ClassUnsupported:
+		return bucket, stepresult.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q has no spec.objectStorage any more", dump.Object.Bucket, account)
+	case err != nil:
+		return bucket, logicalbackup.FromError(err, "connecting to the bucket")
+	case bucket.Name != dump.Object.Bucket:
+		return bucket, stepresult.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q names %s by now", dump.Object.Bucket, account, bucket.Name)
+	default:
+		return bucket, stepresult.Result{}
+	}
+}
+
+// there reports whether the dump is in the bucket, before anything is stopped for it.
+func (r dumpLoad) there(ctx context.Context) stepresult.Result {
+	bucket, v := r.open(ctx)
+	if v.Stops() {
+		return v
+	}
+	if _, err := logicalbackup.Find(ctx, bucket, r.backup.Status.Dump.Object.Prefix); err != nil {
+		return logicalbackup.FromError(err, "looking for the dump in the bucket")
+	}
+	return stepresult.Result{}
+}

@@ -1,0 +1,134 @@
+package restore
+
+import (
+	"strings"
+	"testing"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
+	"github.com/shopfleet/shopfleet/spoke/transfer/order"
+)
+
+// jobEnding is the end of a first Job, of PostgreSQL and from the claim, by a container's status.
+func jobEnding(container string, code int32) ending {
+	return ending{
+		engine: v1.EnginePostgreSQL, from: v1.DumpFromClaim,
+		outcome: logicalbackup.Outcome{Ended: true, Container: container, ExitCode: code, Why: "BackoffLimitExceeded", Said: "what it said"},
+	}
+}
+
+func TestHowAJobEnded(t *testing.T) {
+	t.Parallel()
+	const load, fetch = jobs.LoadContainer, jobs.FetchContainer
+	asItWas, notWhole := "The database is as it was", "may not be whole"
+	tests := map[string]struct {
+		of      ending
+		change  func(*ending)
+		want    next // Its message is a part of it.
+		refuses string
+	}{
+		"loaded":             {jobEnding(load, 0), func(e *ending) { e.outcome.Succeeded = true }, next{loaded: true}, ""},
+		"loaded, late":       {jobEnding(load, 0), func(e *ending) { e.outcome.Succeeded, e.expired = true, true }, next{loaded: true}, ""},
+		"not empty":          {jobEnding(load, jobs.ExitNotEmpty), nil, next{reason: v1.ReasonDatabaseNotEmpty, message: "what it said. Give spec.overwrite: true"}, ""},
+		"not empty, later":   {jobEnding(load, jobs.ExitNotEmpty), func(e *ending) { e.attempt = 2 }, next{reason: v1.ReasonDatabaseNotEmpty}, ""},
+		"pruned":             {jobEnding(load, jobs.ExitMissing), nil, next{reason: v1.ReasonDumpMissing, message: "spec.objectStorage"}, ""},
+		"pruned, and sent":   {jobEnding(load, jobs.ExitMissing), func(e *ending) { e.sent = true }, next{again: true, bucket: true, reason: v1.ReasonRetrying}, ""},
+		"damaged":            {jobEnding(load, jobs.ExitChecksum), nil, next{reason: v1.ReasonLoadFailed, message: asItWas}, notWhole},
+		"damaged, and sent":  {jobEnding(load, jobs.ExitChecksum), func(e *ending) { e.sent = true }, next{again: true, bucket: true, reason: v1.ReasonRetrying}, ""},
+		"damaged on the way": {jobEnding(load, jobs.ExitChecksum), func(e *ending) { e.sent, e.from = true, v1.DumpFromBucket }, next{reason: v1.ReasonLoadFailed}, ""},
+		"failed":             {jobEnding(load, 1), nil, next{again: true, reason: v1.ReasonRetrying, message: "load ended with 1: what it said"}, ""},
+		"failed thrice":      {jobEnding(load, 1), func(e *ending) { e.attempt = maxLoads - 1 }, next{reason: v1.ReasonLoadFailed, message: asItWas}, notWhole},
+		"MySQL, thrice": {jobEnding(load, 1), func(e *ending) { e.attempt, e.engine = maxLoads-1, v1.EngineMySQL },
+			next{reason: v1.ReasonLoadFailed, message: notWhole}, asItWas},
+		"like psql, with 3":    {jobEnding(load, order.ExitFinal), nil, next{again: true, reason: v1.ReasonRetrying}, ""},
+		"took too long":        {jobEnding(load, 143), func(e *ending) { e.expired = true }, next{reason: v1.ReasonLoadFailed, message: "too long"}, ""},
+		"no pod was there":     {jobEnding("", logicalbackup.NoExitCode), nil, next{again: true, reason: v1.ReasonRetrying, message: "BackoffLimitExceeded"}, "what it said"},
+		"no pod, and too long": {jobEnding("", logicalbackup.NoExitCode), func(e *ending) { e.expired = true }, next{reason: v1.ReasonLoadFailed}, ""},
+		"the network":          {jobEnding(fetch, order.ExitRetry), func(e *ending) { e.attempt = maxLoads }, next{again: true, reason: v1.ReasonRetrying}, ""},
+		"requests expired":     {jobEnding(fetch, order.ExitRefused), nil, next{again: true, reason: v1.ReasonRetrying}, ""},
+		"expired, always":      {jobEnding(fetch, order.ExitRefused), func(e *ending) { e.attempt = maxFetches - 1 }, next{reason: v1.ReasonLoadFailed}, ""},
+		"not what was sent": {jobEnding(fetch, order.ExitFinal), func(e *ending) { e.engine = v1.EngineMySQL },
+			next{reason: v1.ReasonLoadFailed, message: asItWas}, notWhole},
+		"not in the bucket":    {jobEnding(fetch, order.ExitGone), nil, next{reason: v1.ReasonLoadFailed, message: "from the bucket"}, ""},
+		"brought, and no more": {jobEnding(fetch, order.ExitDone), nil, next{again: true, reason: v1.ReasonRetrying, message: "BackoffLimitExceeded"}, "what it said"},
+		"brought, and lost": {jobEnding(fetch, order.ExitDone), func(e *ending) { e.expired, e.engine = true, v1.EngineMySQL },
+			next{reason: v1.ReasonLoadFailed, message: notWhole}, asItWas},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tt.change != nil {
+				tt.change(&tt.of)
+			}
+			got := tt.of.next()
+			if !strings.Contains(got.message, tt.want.message) || tt.refuses != "" && strings.Contains(got.message, tt.refuses) {
+				t.Errorf("it says %q, want %q and not %q", got.message, tt.want.message, tt.refuses)
+			}
+			v := got.result()
+			if v.Fatal == (got.again || got.loaded) || v.Stops() == got.loaded {
+				t.Errorf("the result is %+v", v)
+			}
+			tt.want.message = got.message
+			if got != tt.want {
+				t.Errorf("%+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSource(t *testing.T) {
+	t.Parallel()
+	here, there := dumpTarget{here: true, claim: true}, dumpTarget{}
+	inBucket := &v1.DumpObject{Bucket: "dumps", Prefix: "p", State: v1.DumpSent}
+	sending := &v1.DumpObject{Bucket: "dumps", Prefix: "p", State: v1.DumpSending}
+	tests := map[string]struct {
+		at     dumpTarget
+		object *v1.DumpObject
+		phase  v1.BackupPhase
+		from   v1.DumpSource
+		reason string
+		fatal  bool
+	}{
+		"beside its claim":              {here, nil, v1.BackupCompleted, v1.DumpFromClaim, "", false},
+		"beside its claim, and sent":    {here, inBucket, v1.BackupCompleted, v1.DumpFromClaim, "", false},
+		"beside its claim, on its way":  {here, sending, v1.BackupFinalizing, v1.DumpFromClaim, "", false},
+		"its file was not there":        {dumpTarget{here: true, claim: true, last: v1.DumpFromBucket}, inBucket, v1.BackupCompleted, v1.DumpFromBucket, "", false},
+		"its claim is gone":             {dumpTarget{here: true}, nil, v1.BackupCompleted, "", v1.ReasonDumpMissing, true},
+		"its claim is gone, and sent":   {dumpTarget{here: true}, inBucket, v1.BackupCompleted, v1.DumpFromBucket, "", false},
+		"its claim is gone, on its way": {dumpTarget{here: true}, sending, v1.BackupFinalizing, "", v1.ReasonBackupNotReady, false},
+		"elsewhere":                     {there, nil, v1.BackupCompleted, "", v1.ReasonDumpMissing, true},
+		"elsewhere, and sent":           {there, inBucket, v1.BackupCompleted, v1.DumpFromBucket, "", false},
+		"elsewhere, on its way":         {there, sending, v1.BackupFinalizing, "", v1.ReasonBackupNotReady, false},
+		"elsewhere, never sent":         {there, sending, v1.BackupCompleted, "", v1.ReasonDumpMissing, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &v1.Backup{Status: v1.BackupStatus{Phase: tt.phase, Dump: &v1.DumpFile{Claim: "c", File: "f", Object: tt.object}}}
+			from, v := dumpSource(b, tt.at)
+			if from != tt.from || v.Reason != tt.reason || v.Fatal != tt.fatal {
+				t.Errorf("%q, %+v", from, v)
+			}
+			b.Status.Dump.File = ""
+			if _, v := dumpSource(b, tt.at); v.Reason != v1.ReasonDumpMissing {
+				t.Errorf("without a file: %+v", v)
+			}
+		})
+	}
+}
+
+// TestNoRowsInTheStatus: what an engine repeats of the data is its owner's matter.
+func TestNoRowsInTheStatus(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		`ERROR: duplicate key value violates unique constraint "u" DETAIL: Key (email)=(a@b.c) already exists. CONTEXT: COPY users, line 2`: `ERROR: duplicate key value violates unique constraint "u"`,
+		`pg_restore: error: could not execute query: ERROR: no Command was: INSERT INTO x VALUES (1)`:                                       "pg_restore: error: could not execute query: ERROR: no",
+		`ERROR 1062 (23000) at line 30: Duplicate entry 'a@b.c' for key 'users.email'`:                                                      "ERROR 1062 (23000) at line 30: Duplicate entry …",
+		`ERROR 1227 (42000) at line 3: Access denied`:                                                                                       "ERROR 1227 (42000) at line 3: Access denied",
+	} {
+		if got := withoutRows(said); got != want {
+			t.Errorf("%q became %q, want %q", said, got, want)
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+// keepSeconds is for how long a Job stays that nobody takes away: longer than a hub may be
+// away, which would otherwise not learn that the dump is loaded.
+const keepSeconds = 7 * 24 * 60 * 60
+
+// dumpLoad is one look at the way of a dump into a database. What is not said to be optional
+// is required.
+type dumpLoad struct {
+	// restore is whose status.dump is brought up to date, backup is what is restored.
+	restore *v1.Restore
+	backup  *v1.Backup
+	// into is the database. Owner.Name and Owner.Namespace are enough for tidy.
+	into database.Spec
+	// owners holds the owner references of the Job and of the objects that belong to it;
+	// optional.
+	owners []metav1.OwnerReference
+	// overwrite allows to replace what the database has.
+	overwrite bool
+	// clusterName is the name of the member, for messages. here reports whether the dump was made in
+	// the namespace of the database.
+	clusterName string
+	here        bool
+	// reader asks the member's API server, and writer writes there.
+	reader client.Reader
+	writer client.Writer
+	// bucket returns the bucket of an account.
+	bucket func(ctx context.Context, account string) (accounts.Bucket, error)
+	// image is that of the spoke. Empty: nothing can be brought from a bucket.
+	image string
+	// isReady reports whether the database can be loaded now.
+	isReady func(ctx context.Context) stepresult.Result
+	// save writes the status down. It fails when the Restore was not read as it is by now.
+	save func(ctx context.Context) error
+	// note is that of cleaner; optional.
+	note func(ctx context.Context, claim, volume string) error
+	// now is the time.
+	now time.Time
+}
+
+// choose decides where the dump is read, and begins status.dump. Nothing is changed yet.
+func (r dumpLoad) choose(ctx context.Context) stepresult.Result {
+	at := dumpTarget{here: r.here}
+	if d := r.restore.Status.Dump; d != nil {
+		at.last = d.From
+	}
+	if dump := r.backup.Status.Dump; r.here && dump != nil {
+		key := client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: dump.Claim}
+		err := r.reader.Get(ctx, key, &corev1.PersistentVolumeClaim{})
+		if client.IgnoreNotFound(err) != nil {
+			return r.trouble(err)
+		}
+		at.claim = err == nil
+	}
+	from, v := dumpSource(r.backup, at)
+	if v.Stops() {
+		return v
+	}
+	if from == v1.DumpFromBucket && r.image == "" {
+		return stepresult.Fail(v1.ReasonDumpMissing, "the dump is in a bucket, and this hub does not know the image that brings it: start it with --spoke-image")
+	}
+	if r.restore.Status.Dump == nil {
+		if from == v1.DumpFromBucket {
+			if v := r.there(ctx); v.Stops() {
+				return v
+			}
+		}
+		r.restore.Status.Dump = &v1.RestoredDump{}
+	}
+	r.restore.Status.Dump.From = from
+	return stepresult.Result{}
+}
+
+// startLimit is how long a Job may wait for a node, a volume or an image.
+const startLimit = 15 * time.Minute
+
+// load has the dump loaded, and looks how far that is. The zero Result means that it is.
+// An error is one of the hub's API server. choose comes first.
+func (r dumpLoad) load(ctx context.Context) (stepresult.Result, error) {
+	d := r.restore.Status.Dump
+	if d.Loaded {
+		return stepresult.Result{}, nil
+	}
+	if d.Job == "" {
+		return r.begin(ctx)
+	}
+	job := &batchv1.Job{}
+	err := r.reader.Get(ctx, client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: d.Job}, job)
+	switch {
+	case apierrors.IsNotFound(err):
+		d.Job = "" // There is none: it is not waited for without end.
+		return r.begin(ctx)
+	case err != nil:
+		return r.trouble(err), nil
+	case job.Labels[v1.RestoreLabel] != r.labels()[v1.RestoreLabel]:
+		return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s is not that of this Restore", d.Job, r.clusterName), nil
+	}
+	return r.observe(ctx, job), nil
+}
+
+// observe looks how far a Job is, and decides what follows when it has ended.
+func (r dumpLoad) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
+	outcome, err := logicalbackup.Look(ctx, r.reader, job)
+	if err != nil {
+		return r.trouble(err)
+	}
+	if !outcome.Ended {
+		v := stepresult.Hold(stepresult.Poll(r.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, r.clusterName)
+		switch {
+		case outcome.Why == "":
+		case outcome.Container == "" && r.now.Sub(job.CreationTimestamp.Time) > startLimit:
+			// What uses the database is stopped meanwhile.
+			return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, r.clusterName, startLimit, outcome.Why)
+		default:
+			v.Message += ": " + outcome.Why
+		}
+		return v
+	}
+	if err := logicalbackup.Withdraw(ctx, r.writer, client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
+		return r.trouble(err)
+	}
+	d := r.restore.Status.Dump
+	n := ending{
+		engine: r.backup.Status.Engine, from: d.From, sent: sent(r.backup), attempt: d.Attempt, expired: expired(job), outcome: outcome,
+	}.next()
+	switch {
+	case n.loaded:
+		d.Loaded = true
+		// Written down before anything follows from it.
+		return stepresult.Hold(time.Second, v1.ReasonLoading, "the dump is loaded")
+	case n.again:
+		d.Attempt++
+		d.Job = ""
+		if n.bucket {
+			d.From = v1.DumpFromBucket
+		}
+	}
+	return n.result()
+}
+
+// expired reports whether a Job had no more time.
+func expired(job *batchv1.Job) bool {
+	for _, c := range job.Status.Conditions {
+		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
+			return c.Reason == batchv1.JobReasonDeadlineExceeded
+		}
+	}
+	return false
+}
+
+// tidy takes away Jobs, orders and the claim that the dump was brought to. The zero
+// Result means that they are gone.
+func (r dumpLoad) tidy(ctx context.Context) stepresult.Result {
+	gone, err := r.stop(ctx)
+	if d := r.restore.Status.Dump; err == nil && gone && d != nil && d.Claim != "" {
+		member := cleaner{reader: r.reader, writer: r.writer, now: r.now, note: r.note}
+		gone, err = member.claim(ctx, client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: d.Claim})
+	}
+	switch {
+	case err != nil:
+		return r.trouble(err)
+	case !gone:
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "taking away in %s what the dump was loaded with", r.clusterName)
+	default:
+		return stepresult.Result{}
+	}
+}
+
+// stop deletes the Jobs of a Restore, and reports whether none of them is at work any more.
+func (r dumpLoad) stop(ctx context.Context) (stopped bool, err error) {
+	d := r.restore.Status.Dump
+	if d == nil {
+		return true, nil
+	}
+	stopped = true
+	for attempt := range d.Attempt + 1 {
+		gone, err := r.stopJob(ctx, client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: r.jobName(attempt)})
+		if err != nil {
+			return false, err
+		}
+		stopped = stopped && gone
+	}
+	running, err := r.running(ctx)
+	return stopped && !running, err
+}
+
+// stopJob deletes one Job and its order, and reports whether it was gone before. What has
+// ended, or expires, and may not be deleted, is left: it goes by itself.
+func (r dumpLoad) stopJob(ctx context.Context, key client.ObjectKey) (gone bool, err error) {
+	job := &batchv1.Job{}
+	err = r.reader.Get(ctx, key, job)
+	gone = apierrors.IsNotFound(err)
+	if err == nil {
+		if err = logicalbackup.Stop(ctx, r.writer, key); apierrors.IsForbidden(err) && ended(job) {
+			gone, err = true, nil
+		}
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("ending the Job %s: %w", key.Name, err)
+	}
+	if err := logicalbackup.Withdraw(ctx, r.writer, key); err != nil && !apierrors.IsForbidden(err) {
+		return false, err
+	}
+	return gone, nil
+}
+
+// ended reports whether a Job has ended.
+func ended(job *batchv1.Job) bool {
+	for _, c := range job.Status.Conditions {
+		if (c.Type == batchv1.JobFailed || c.Type == batchv1.JobComplete) && c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
+
+// running reports whether a pod of this Restore may still be at work.
+func (r dumpLoad) running(ctx context.Context) (bool, error) {
+	pods := &corev1.PodList{}
+	ours := client.MatchingLabels{v1.RestoreLabel: r.labels()[v1.RestoreLabel], v1.InstanceLabel: manifest.LabelValue(r.into.Owner.Name)}
+	if err := r.reader.List(ctx, pods, client.InNamespace(r.into.Owner.Namespace), ours); err != nil {
+		return false, fmt.Errorf("listing the pods that load: %w", err)
+	}
+	return anyAlive(pods.Items), nil
+}
+
+// anyAlive reports whether any of some pods has not ended.
+func anyAlive(pods []corev1.Pod) bool {
+	for i := range pods {
+		if phase := pods[i].Status.Phase; phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+			return true
+		}
+	}
+	return false
+}
+
+// name is that of what is made for a Restore: the same from whoever makes it.
+func (r dumpLoad) name(suffix string) string {
+	return manifest.Name(r.into.Owner.Name, "-restore-"+manifest.Hash(string(r.restore.UID))+suffix, manifest.MaxName)
+}
+
+func (r dumpLoad) jobName(attempt int32) string { return r.name("-" + strconv.Itoa(int(attempt))) }
+
+func (r dumpLoad) labels() map[string]string {
+	return map[string]string{v1.RestoreLabel: manifest.LabelValue(r.restore.Name), v1.ManagedByLabel: v1.ManagedBy}
+}
+
+// trouble returns the result for an error of the member.
+func (r dumpLoad) trouble(err error) stepresult.Result {
+	switch {
+	case apierrors.IsForbidden(err):
+		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not make and read Jobs, claims and pods in %s: run kubectl shopfleet join again", r.clusterName)
+	case apierrors.IsConflict(err):
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "somebody else changed something in %s at the same time", r.clusterName)
+	case apierrors.IsInvalid(err):
+		return stepresult.Hold(stepresult.Refused, v1.ReasonApplyFailed, "%s does not take the Job or the claim as it is", r.clusterName)
+	default:
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", r.clusterName)
+	}
+}

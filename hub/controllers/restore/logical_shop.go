@@ -1,0 +1,224 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// shopLoad is the way of a dump into the database of an application.
+type shopLoad struct {
+	dumpLoad
+	// copied is the application in the member, nil if there is none.
+	copied *v1.EcommerceApp
+}
+
+// advance does what can be done now. The zero Result means that the dump is loaded, what
+// uses the database was let go, and what was made for it is gone. An error is one of the
+// hub's API server.
+func (s shopLoad) advance(ctx context.Context) (stepresult.Result, error) {
+	if d := s.restore.Status.Dump; d != nil && d.Loaded {
+		return s.finish(ctx), nil
+	}
+	if s.copied == nil && s.restore.Status.Dump != nil && s.restore.Status.Dump.Started {
+		return stepresult.Fail(v1.ReasonLoadFailed, "the application is not in %s any more", s.clusterName), nil
+	}
+	if s.copied == nil || s.copied.Spec.Database == nil || !s.copied.DeletionTimestamp.IsZero() {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.clusterName), nil
+	}
+	into, err := render.Database(s.copied, render.Cluster{Name: s.clusterName})
+	if err != nil {
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.clusterName, err), nil
+	}
+	s.into = into
+	if v, err := s.announce(ctx); v.Stops() || err != nil {
+		return v, err
+	}
+	s.isReady = s.ready // Of the shopLoad as it is now.
+	return s.load(ctx)
+}
+
+// announce says on the copy that a dump is loaded, when it may be. An error is one of the
+// hub's API server.
+func (s shopLoad) announce(ctx context.Context) (stepresult.Result, error) {
+	if d := s.restore.Status.Dump; d == nil || !d.Started {
+		if v := s.possible(ctx); v.Stops() {
+			return v, nil
+		}
+	}
+	if s.copied.Annotations[v1.LoadingAnnotation] != s.restore.Name {
+		// Save comes first: the status records every change in the member, and a hub that
+		// has read an old status stops nothing.
+		if err := s.save(ctx); err != nil {
+			return stepresult.Result{}, err
+		}
+	}
+	taken, err := takeLock(ctx, s.writer, s.copied, v1.LoadingAnnotation, s.restore.Name)
+	switch {
+	case err != nil:
+		return s.copyTrouble(err), nil
+	case taken:
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "stopping what uses the database in %s", s.clusterName), nil
+	default:
+		return stepresult.Result{}, nil
+	}
+}
+
+// possible reports whether the dump may be loaded, and chooses its source.
+func (s shopLoad) possible(ctx context.Context) stepresult.Result {
+	if why := dumpMismatch(s.copied.Spec.Database, &s.backup.Status); why != "" {
+		return stepresult.Fail(v1.ReasonEngineMismatch, "%s", why)
+	}
+	if holder := lockHolder(s.copied); holder != "" && holder != s.restore.Name {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.clusterName)
+	}
+	if v := s.dumping(ctx); v.Stops() {
+		return v
+	}
+	return s.choose(ctx)
+}
+
+// dumping reports whether the database is being dumped: who is at it would be waited for
+// with the application stopped.
+func (s shopLoad) dumping(ctx context.Context) stepresult.Result {
+	of, err := s.into.Client()
+	if err != nil {
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.clusterName, err)
+	}
+	pods := &corev1.PodList{}
+	err = s.reader.List(ctx, pods, client.InNamespace(s.copied.Namespace), client.MatchingLabels{
+		v1.InstanceLabel: of.Labels[v1.InstanceLabel], v1.ComponentLabel: of.Labels[v1.ComponentLabel],
+	})
+	if err != nil {
+		return s.trouble(err)
+	}
+	if anyAlive(pods.Items) {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "waiting in %s for a dump of the database to end", s.clusterName)
+	}
+	return stepresult.Result{}
+}
+
+// ready reports whether the database runs, and nothing that uses it.
+func (s shopLoad) ready(ctx context.Context) stepresult.Result {
+	for _, c := range s.copied.Status.Components {
+		if slices.Contains(clients(), c.Name) && c.Replicas > 0 {
+			return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "%s in %s is to be stopped", c.Name, s.clusterName)
+		}
+	}
+	users, err := s.users()
+	if err != nil {
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.clusterName, err)
+	}
+	pods := &corev1.PodList{}
+	err = s.reader.List(ctx, pods, client.InNamespace(s.copied.Namespace), client.MatchingLabelsSelector{Selector: users})
+	if err != nil {
+		return s.trouble(err)
+	}
+	if anyAlive(pods.Items) {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "waiting in %s for what uses the database to stop", s.clusterName)
+	}
+	return s.serves(ctx)
+}
+
+// clients are the components that use the database. What else the application has, as the
+// login before it, goes on.
+func clients() []string { return []string{render.Backend, render.Frontend} }
+
+// users selects the pods that use the database.
+func (s shopLoad) users() (labels.Selector, error) {
+	of, err := s.into.Client()
+	if err != nil {
+		return nil, fmt.Errorf("selecting pods: %w", err)
+	}
+	only, err := labels.NewRequirement(v1.ComponentLabel, selection.In, clients())
+	if err != nil {
+		return nil, fmt.Errorf("selecting pods: %w", err)
+	}
+	app := labels.Set{v1.InstanceLabel: of.Labels[v1.InstanceLabel], v1.PartOfLabel: of.Labels[v1.PartOfLabel]}
+	return labels.SelectorFromSet(app).Add(*only), nil
+}
+
+// serves reports whether the database is ready.
+func (s shopLoad) serves(ctx context.Context) stepresult.Result {
+	waiting := stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", s.clusterName)
+	pod := &corev1.Pod{}
+	err := s.reader.Get(ctx, client.ObjectKey{Namespace: s.copied.Namespace, Name: render.DatabasePod(s.copied.Name)}, pod)
+	switch {
+	case apierrors.IsNotFound(err):
+		return waiting
+	case err != nil:
+		return s.trouble(err)
+	}
+	if !serves(pod) {
+		return waiting
+	}
+	return stepresult.Result{}
+}
+
+// finish lets go what uses the database, and takes away what was made to load it.
+func (s shopLoad) finish(ctx context.Context) stepresult.Result {
+	if v := s.letGo(ctx); v.Stops() {
+		return v
+	}
+	if v := s.tidy(ctx); v.Stops() {
+		return v
+	}
+	if s.copied == nil {
+		return stepresult.Result{} // Taken from the member in between.
+	}
+	return s.serves(ctx)
+}
+
+// undo ends a Restore that is under way or has failed: no Job is at work when it lets go
+// what uses the database. The zero Result means that nothing is left of it.
+func (s shopLoad) undo(ctx context.Context) stepresult.Result {
+	stopped, err := s.stop(ctx)
+	if err != nil {
+		return s.trouble(err)
+	}
+	if !stopped {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.clusterName)
+	}
+	if v := s.letGo(ctx); v.Stops() {
+		return v
+	}
+	return s.tidy(ctx)
+}
+
+func (s shopLoad) letGo(ctx context.Context) stepresult.Result {
+	if s.copied == nil {
+		return stepresult.Result{}
+	}
+	given, err := releaseLock(ctx, s.writer, s.copied, s.restore.Name)
+	switch {
+	case err != nil:
+		return s.copyTrouble(err)
+	case given:
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "what uses the database in %s starts again", s.clusterName)
+	default:
+		return stepresult.Result{}
+	}
+}
+
+// copyTrouble returns the result for an error that concerns the copy.
+func (s shopLoad) copyTrouble(err error) stepresult.Result {
+	switch {
+	case errors.Is(err, errBusy):
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.clusterName)
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "somebody else changed the application in %s at the same time", s.clusterName)
+	default:
+		return s.trouble(err)
+	}
+}

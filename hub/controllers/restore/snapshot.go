@@ -1,0 +1,105 @@
+package restore
+
+import (
+	"context"
+	"slices"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+)
+
+// choose writes down which snapshots the volumes are made from, and where, once.
+func (w *work) choose(ctx context.Context) stepresult.Result {
+	if v := w.lookAround(ctx); v.Stops() {
+		return v
+	}
+	s := &w.restore.Status
+	if len(s.Volumes) > 0 {
+		return stepresult.Result{}
+	}
+	if v := w.replaceable(ctx); v.Stops() {
+		return v
+	}
+	var chosen []v1.RestoredVolume
+	for i := range w.backup.Status.Snapshots {
+		snapshot := &w.backup.Status.Snapshots[i]
+		id := snapshotIn(w.member.Status.Region, &w.backup.Status, snapshot)
+		if id == "" && w.backup.Status.Phase == v1.BackupFinalizing && slices.Contains(w.backup.Spec.CopyToRegions, w.member.Status.Region) {
+			return stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "the copy of Backup %q in %s is being made", w.backup.Name, w.member.Status.Region)
+		}
+		if id == "" {
+			return stepresult.Fail(v1.ReasonSnapshotMissing, "Backup %q has no snapshot in %s: give %s in copyToRegions of the backups to come",
+				w.backup.Name, w.member.Status.Region, w.member.Status.Region)
+		}
+		name := w.claimName(snapshot.Claim)
+		live := w.targetFacts.claims[name]
+		if live != nil && !w.restore.Spec.Overwrite {
+			return stepresult.Fail(v1.ReasonVolumeInUse, "the database has the claim %s in %s: give spec.overwrite: true to put the restored volume in its place",
+				name, w.member.Name)
+		}
+		chosen = append(chosen, v1.RestoredVolume{
+			Claim: name, Snapshot: id, Zone: volumeZone(w.restore.Spec.Zone, live.zone(), w.member),
+			PersistentVolume: "shopfleet-" + w.nameOf(name),
+		})
+	}
+	if len(chosen) == 0 {
+		return stepresult.Fail(v1.ReasonBackupNotReady, "Backup %q has no snapshots", w.backup.Name)
+	}
+	s.Volumes = chosen
+	return stepresult.Result{}
+}
+
+// replaceable reports whether the data of a database that runs there can be replaced: by
+// data that its pods can all work with, and that has the passwords it is asked with.
+func (w *work) replaceable(ctx context.Context) stepresult.Result {
+	if w.targetFacts.copy == nil || w.targetFacts.copy.Spec.Database == nil {
+		return stepresult.Result{}
+	}
+	if n := w.targetFacts.copy.Spec.Database.Replicas; n != nil && *n > 1 {
+		return stepresult.Fail(v1.ReasonInUse, "the database in %s has %d pods, and all but the first would keep the data that they have: "+
+			"set spec.database.replicas to 1, and delete the claims of the others before there are more again", w.member.Name, *n)
+	}
+	if w.member.Name == w.backup.Spec.ClusterRef.Name {
+		return stepresult.Result{}
+	}
+	return w.samePasswords(ctx)
+}
+
+// nameOf is the name of a volume in the cloud.
+func (w *work) nameOf(claim string) string {
+	return cloud.Name(w.options.HubUID, string(w.restore.UID), claim, "restore")
+}
+
+// makeVolumes makes the volumes in the cloud.
+func (w *work) makeVolumes(ctx context.Context) stepresult.Result {
+	return w.maker().makeAll(ctx, w.restore.Status.Volumes)
+}
+
+// maker makes and deletes the volumes of this Restore.
+func (w *work) maker() volumeMaker {
+	return volumeMaker{
+		connect: func(ctx context.Context) (cloud.Session, error) {
+			return w.options.Accounts.Session(ctx, w.backup.Status.Account, w.member.Status.Region)
+		},
+		spec: w.volumeSpec, save: w.save, owner: w.owner(), age: w.age(),
+	}
+}
+
+// volumeSpec says what a volume is to be.
+func (w *work) volumeSpec(v *v1.RestoredVolume) cloud.VolumeSpec {
+	wanted := w.database()
+	if w.restore.Spec.Verify {
+		wanted = nil
+	}
+	return cloud.VolumeSpec{
+		Name: w.nameOf(v.Claim), Zone: v.Zone,
+		Snapshot:  cloud.SnapshotRef{Region: w.member.Status.Region, ID: v.Snapshot},
+		SizeBytes: volumeSize(wanted, &w.backup.Status, v.Claim), Class: w.targetFacts.class.parameters, Attempt: int(v.Attempt),
+		Tags: cloud.Tags{
+			cloud.TagHub: w.options.HubUID, cloud.TagApp: w.backup.Status.AppUID,
+			cloud.TagNamespace: w.restore.Namespace, cloud.TagAppName: w.backup.Spec.AppRef.Name,
+			cloud.TagCluster: w.member.Name, cloud.TagClaim: v.Claim, cloud.TagBackup: w.backup.Name,
+		},
+	}
+}

@@ -1,0 +1,153 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// carrySecrets brings the passwords that are in the data to a cluster that has never had
+// the database.
+func (w *work) carrySecrets(ctx context.Context) stepresult.Result {
+	if w.targetFacts.copy != nil || w.member.Name == w.backup.Spec.ClusterRef.Name {
+		return stepresult.Result{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	missing, err := missingSecret(ctx, w.targetFacts.cluster, w.appKey())
+	if err != nil {
+		return w.memberTrouble(err)
+	}
+	if missing == "" {
+		return stepresult.Result{}
+	}
+	source, err := w.source(ctx)
+	if err == nil {
+		err = copySecrets(ctx, source, w.targetFacts.cluster, w.appKey())
+	}
+	if err == nil {
+		return stepresult.Result{}
+	}
+	wait := stepresult.Member
+	if apierrors.IsForbidden(err) {
+		wait = stepresult.Refused
+	}
+	from := w.backup.Spec.ClusterRef.Name
+	return stepresult.Hold(wait, v1.ReasonCredentialsMissing,
+		"the claims are there, but the database's passwords are not: Secret %s of %s could not be brought to %s; make it there by hand if %s is lost",
+		missing, from, w.member.Name, from)
+}
+
+// samePasswords reports whether both clusters, which both run the application, ask its
+// database with the same passwords, which the data is going to have.
+func (w *work) samePasswords(ctx context.Context) stepresult.Result {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	from, different := w.backup.Spec.ClusterRef.Name, ""
+	source, err := w.source(ctx)
+	if err == nil {
+		different, err = differentSecret(ctx, source, w.targetFacts.cluster, w.appKey())
+	}
+	switch {
+	case err != nil:
+		return stepresult.Hold(stepresult.Member, v1.ReasonCredentialsMissing,
+			"whether the data of %s has the passwords that the database in %s is asked with, is not known while their Secrets cannot be read", from, w.member.Name)
+	case different != "":
+		return stepresult.Fail(v1.ReasonCredentialsMissing, "the data of %s has other passwords than the database in %s is asked with: "+
+			"give both one Secret by spec.database.credentialsSecretRef, or make Secret %s the same", from, w.member.Name, different)
+	default:
+		return stepresult.Result{}
+	}
+}
+
+// source returns the member that was backed up.
+func (w *work) source(ctx context.Context) (cluster.Cluster, error) {
+	return w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
+}
+
+func (w *work) appKey() client.ObjectKey {
+	return client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppRef.Name}
+}
+
+// missingSecret returns the first Secret of an application's database that a member does not
+// have; empty if it has all.
+func missingSecret(ctx context.Context, in cluster.Cluster, app client.ObjectKey) (string, error) {
+	for _, name := range render.DatabaseSecrets(app.Name) {
+		secret, err := getSecret(ctx, in, client.ObjectKey{Namespace: app.Namespace, Name: name})
+		if err != nil || secret == nil {
+			return name, err
+		}
+	}
+	return "", nil
+}
+
+// copySecrets copies the Secrets of an application's database that a member lacks. One that
+// the other lacks as well is none of ours.
+func copySecrets(ctx context.Context, from, to cluster.Cluster, app client.ObjectKey) error {
+	for _, name := range render.DatabaseSecrets(app.Name) {
+		key := client.ObjectKey{Namespace: app.Namespace, Name: name}
+		theirs, err := getSecret(ctx, from, key)
+		if err != nil {
+			return err
+		}
+		if theirs == nil {
+			continue
+		}
+		ours := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
+				Annotations: map[string]string{v1.AdoptAnnotation: "true"},
+			},
+			Type: theirs.Type, Data: theirs.Data,
+		}
+		err = to.GetClient().Create(ctx, ours, client.FieldOwner(v1.HubFieldManager))
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("writing the Secret %s: %w", key.Name, err)
+		}
+	}
+	return nil
+}
+
+// differentSecret returns the first Secret of an application's database that both members have,
+// and not with the same content; empty if there is none.
+func differentSecret(ctx context.Context, one, other cluster.Cluster, app client.ObjectKey) (string, error) {
+	for _, name := range render.DatabaseSecrets(app.Name) {
+		key := client.ObjectKey{Namespace: app.Namespace, Name: name}
+		a, err := getSecret(ctx, one, key)
+		if err != nil {
+			return "", err
+		}
+		b, err := getSecret(ctx, other, key)
+		if err != nil {
+			return "", err
+		}
+		if a != nil && b != nil && !equality.Semantic.DeepEqual(a.Data, b.Data) {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// getSecret reads a Secret from the member's API server, nil if there is none.
+func getSecret(ctx context.Context, in cluster.Cluster, key client.ObjectKey) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := in.GetAPIReader().Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting the Secret %s: %w", key.Name, err)
+	}
+	return secret, nil
+}

@@ -1,0 +1,162 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+)
+
+// maxVolumeAttempts is how often a volume is asked for that fails after it was accepted.
+const maxVolumeAttempts = 3
+
+// States of a restored volume that the cloud does not have.
+const (
+	// volumeExchanging means that the claim in its place is being taken away.
+	volumeExchanging = "Exchanging"
+	// volumeBound means that its claim is bound to it.
+	volumeBound = "Bound"
+)
+
+// volumeCreating is the state of a volume that was asked for, or is about to be.
+const volumeCreating = string(cloud.StateCreating)
+
+// volumeMaker makes and deletes the volumes of one Restore. All fields are required.
+type volumeMaker struct {
+	// connect opens the session of the account, in the region of the member.
+	connect func(ctx context.Context) (cloud.Session, error)
+	// spec says what a volume is to be: the same each time, but for its attempt.
+	spec func(v *v1.RestoredVolume) cloud.VolumeSpec
+	// save writes the status down that the volumes are in.
+	save func(ctx context.Context) error
+	// owner is whose volumes these are.
+	owner cloud.Owner
+	// age is for how long the Restore has been at it.
+	age time.Duration
+}
+
+// volumeReady reports whether a volume is there.
+func volumeReady(v *v1.RestoredVolume) bool {
+	return v.State == string(cloud.StateReady) || v.State == volumeExchanging || v.State == volumeBound
+}
+
+// makeAll asks for the volumes that are not there, and brings their states up to date. The
+// zero Result means that all are there.
+func (m volumeMaker) makeAll(ctx context.Context, all []v1.RestoredVolume) stepresult.Result {
+	var missing []*v1.RestoredVolume
+	for i := range all {
+		if v := &all[i]; !volumeReady(v) {
+			missing = append(missing, v)
+		}
+	}
+	if len(missing) == 0 {
+		return stepresult.Result{}
+	}
+	session, err := m.connect(ctx)
+	if err != nil {
+		return stepresult.FromError(err, "connecting to the cloud")
+	}
+	waiting := stepresult.Result{}
+	for _, v := range missing {
+		if stop := m.makeOne(ctx, session, v); stop.Stops() {
+			if stop.Fatal {
+				return stop
+			}
+			waiting = stop
+		}
+	}
+	return waiting
+}
+
+func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.RestoredVolume) stepresult.Result {
+	fresh := v.State == ""
+	if fresh {
+		v.State = volumeCreating
+		if err := m.save(ctx); err != nil {
+			v.State = ""
+			return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "noting that the volume of the claim %s is asked for", v.Claim)
+		}
+	}
+	made, err := session.Volumes.EnsureVolume(ctx, m.spec(v))
+	if err != nil {
+		if fresh && !perhaps(err) {
+			v.State = ""
+		}
+		return stepresult.FromError(err, "making the volume of the claim "+v.Claim)
+	}
+	v.Volume, v.State = made.Ref.Handle, string(made.State)
+	switch made.State {
+	case cloud.StateReady:
+		return stepresult.Result{}
+	case cloud.StateFailed:
+		// It may be there all the same, and nobody would ask for it again.
+		if err := m.deleteVolume(ctx, session, v); err != nil {
+			return stepresult.FromError(err, "deleting the volume of the claim "+v.Claim+" that failed")
+		}
+		if v.Attempt++; v.Attempt >= maxVolumeAttempts {
+			return stepresult.Fail(v1.ReasonSnapshotFailed, "the provider could not make the volume of the claim %s: %s", v.Claim, stepresult.Clip(made.Message))
+		}
+		return stepresult.Hold(stepresult.Transient, v1.ReasonRetrying, "the provider could not make the volume of the claim %s; asking again", v.Claim)
+	default:
+		return stepresult.Hold(stepresult.Poll(m.age), v1.ReasonCreatingVolumes, "the provider makes the volumes")
+	}
+}
+
+// delete deletes a volume that was made, or may have been, unless it is gone or not ours.
+// Errors are the cloud's.
+func (m volumeMaker) delete(ctx context.Context, v *v1.RestoredVolume) error {
+	if v.Volume == "" && v.State != volumeCreating {
+		return nil // Never asked for, or refused.
+	}
+	session, err := m.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if v.Volume == "" {
+		made, err := session.Volumes.EnsureVolume(ctx, m.spec(v))
+		if none(err) {
+			v.State = ""
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		v.Volume, v.Zone = made.Ref.Handle, made.Ref.Zone
+	}
+	return m.deleteVolume(ctx, session, v)
+}
+
+func (m volumeMaker) deleteVolume(ctx context.Context, session cloud.Session, v *v1.RestoredVolume) error {
+	ref := cloud.VolumeRef{Region: m.spec(v).Snapshot.Region, Zone: v.Zone, Handle: v.Volume}
+	if err := session.Volumes.DeleteVolume(ctx, ref, m.owner); err != nil && !foreign(err) {
+		return err
+	}
+	v.Volume, v.State = "", ""
+	return nil
+}
+
+// perhaps reports whether what was asked for may have been made in spite of an error.
+func perhaps(err error) bool {
+	class := cloud.ClassOf(err)
+	return class == cloud.ClassAmbiguous || class == ""
+}
+
+// none reports whether an error means that there is no volume of the name: it was looked
+// for, and the request to make it was refused.
+func none(err error) bool {
+	switch cloud.ClassOf(err) {
+	case cloud.ClassNotFound, cloud.ClassConflict, cloud.ClassInvalid, cloud.ClassUnsupported, cloud.ClassQuota:
+		return true
+	default:
+		return false
+	}
+}
+
+// foreign reports whether an error is the refusal to touch what is not ours.
+func foreign(err error) bool {
+	e, ok := errors.AsType[*cloud.Error](err)
+	return ok && e.Code == cloud.CodeForeign
+}

@@ -1,0 +1,146 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+)
+
+// memberTimeout bounds what is asked of a member in one step.
+const memberTimeout = 20 * time.Second
+
+// targetFacts holds the observed state of the member.
+type targetFacts struct {
+	cluster cluster.Cluster
+	// copy is the application's copy, nil if there is none.
+	copy *v1.EcommerceApp
+	// claims are those that the database has there, by name.
+	claims map[string]*claim
+	// class holds the storage class for the volumes.
+	class storageClass
+}
+
+// claim is a claim, and its volume if it is bound.
+type claim struct {
+	pvc *corev1.PersistentVolumeClaim
+	pv  *corev1.PersistentVolume
+	ref cloud.VolumeRef
+}
+
+// zone returns the zone of the claim's volume; empty if it is unknown.
+func (c *claim) zone() string {
+	if c == nil {
+		return ""
+	}
+	return c.ref.Zone
+}
+
+// lookAround reads what there is in the member, from its API server.
+func (w *work) lookAround(ctx context.Context) stepresult.Result {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	found, err := w.read(ctx)
+	switch {
+	case errors.Is(err, multicluster.ErrClusterNotFound):
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.member.Name)
+	case errors.Is(err, csi.ErrDriverMissing):
+		return stepresult.Hold(stepresult.Member, v1.ReasonDriverMissing, "%s: %v", w.member.Name, err)
+	case apierrors.IsForbidden(err):
+		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not look at claims and volumes in %s: run kubectl shopfleet join again", w.member.Name)
+	case err != nil:
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.member.Name)
+	}
+	w.targetFacts = found
+	return stepresult.Result{}
+}
+
+func (w *work) read(ctx context.Context) (*targetFacts, error) {
+	in, err := w.options.Member(ctx, multicluster.ClusterName(w.member.Name))
+	if err != nil {
+		return nil, err
+	}
+	found := &targetFacts{cluster: in, claims: map[string]*claim{}}
+	reader := in.GetAPIReader()
+	copied := &v1.EcommerceApp{}
+	err = reader.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.backup.Spec.AppRef.Name}, copied)
+	switch {
+	case err == nil && !w.restore.Spec.Verify:
+		found.copy = copied
+	case err == nil:
+	case !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("getting the copy: %w", err)
+	default:
+		copied = nil
+	}
+	if w.isDump() {
+		// A driver makes the volumes that it needs. Of a class that cannot be had it is the default.
+		if name, err := (wantedClass{member: w.member, copied: copied, app: w.app}).name(); err == nil {
+			found.class.name = name
+		}
+		return found, nil
+	}
+	for i := range w.backup.Status.Snapshots {
+		name := w.claimName(w.backup.Status.Snapshots[i].Claim)
+		c, err := w.readClaim(ctx, reader, name)
+		if err != nil {
+			return nil, err
+		}
+		if c != nil {
+			found.claims[name] = c
+		}
+	}
+	found.class, err = findClass(ctx, reader, wantedClass{member: w.member, claims: found.pvcs(), copied: found.copy, app: w.app})
+	return found, err
+}
+
+// pvcs are the claims themselves.
+func (p *targetFacts) pvcs() []*corev1.PersistentVolumeClaim {
+	out := make([]*corev1.PersistentVolumeClaim, 0, len(p.claims))
+	for _, name := range slices.Sorted(maps.Keys(p.claims)) {
+		out = append(out, p.claims[name].pvc)
+	}
+	return out
+}
+
+// readClaim returns a claim and its volume, nil if there is none.
+func (w *work) readClaim(ctx context.Context, reader client.Reader, name string) (*claim, error) {
+	c := &claim{pvc: &corev1.PersistentVolumeClaim{}}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: w.namespace(), Name: name}, c.pvc)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting the claim %s: %w", name, err)
+	}
+	if c.pvc.Spec.VolumeName == "" {
+		return c, nil
+	}
+	pv := &corev1.PersistentVolume{}
+	err = reader.Get(ctx, client.ObjectKey{Name: c.pvc.Spec.VolumeName}, pv)
+	if apierrors.IsNotFound(err) {
+		return c, nil // Its volume was lost, or is not made yet.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting the volume of the claim %s: %w", name, err)
+	}
+	c.pv = pv
+	// One that is not of the cloud can be replaced all the same.
+	if ref, err := csi.ParsePV(pv, csi.Defaults{Region: w.member.Status.Region}); err == nil {
+		c.ref = ref
+	}
+	return c, nil
+}

@@ -1,0 +1,201 @@
+package restore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// verifyLimit is how long a backup has to be proven; a dump, which travels, has limit.
+const verifyLimit = time.Hour
+
+// namespace returns the namespace for the claims.
+func (w *work) namespace() string {
+	if w.restore.Spec.Verify {
+		return VerificationNamespace
+	}
+	return w.restore.Namespace
+}
+
+// claimName is the name of the claim that a claim of the backup is restored to.
+func (w *work) claimName(of string) string {
+	if w.restore.Spec.Verify {
+		return w.verification().claim()
+	}
+	return of
+}
+
+// verification is the database that a backup is proven with. Of the application's image the
+// engine is taken, if the application has still the version of the backup. One for a dump
+// is empty, and has its own credentials.
+func (w *work) verification() verificationDatabase {
+	sum := sha256.Sum256([]byte(w.restore.UID))
+	d := verificationDatabase{
+		name: "v-" + hex.EncodeToString(sum[:8]), engine: w.backup.Status.Engine, version: w.backup.Status.Version,
+		credentials: client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabaseCredentials(w.backup.Spec.AppRef.Name)},
+		storage:     resource.MustParse("1Gi"), // The claim is there already, and nobody reads this.
+	}
+	db := w.database()
+	if db != nil && db.Version == d.version {
+		d.image = db.Image
+	}
+	switch {
+	case w.isDump():
+		d.credentials = client.ObjectKey{}
+		d.storage = *resource.NewQuantity(verificationSize(db, &w.backup.Status), resource.BinarySI)
+		if w.targetFacts != nil && w.targetFacts.class.name != "" {
+			d.storageClass = &w.targetFacts.class.name
+		}
+	case db != nil && db.CredentialsSecretRef != nil:
+		d.credentials.Name = db.CredentialsSecretRef.Name
+	}
+	return d
+}
+
+// provable reports whether a backup can be proven in the member.
+func (w *work) provable() stepresult.Result {
+	switch {
+	case w.member.Spec.Mode == v1.ModeAgent:
+		return stepresult.Fail(v1.ReasonForbidden, "in members of mode Agent the hub may start no database: verify in one of mode Agentless")
+	case w.isDump():
+		return stepresult.Result{}
+	case len(w.backup.Status.Snapshots) != 1:
+		return stepresult.Fail(v1.ReasonBackupNotReady, "Backup %q is of %d volumes, and one can be verified", w.backup.Name, len(w.backup.Status.Snapshots))
+	default:
+		return stepresult.Result{}
+	}
+}
+
+// prove starts the database and, when it serves, says so on the Backup.
+func (w *work) prove(ctx context.Context) stepresult.Result {
+	if v := w.startVerification(ctx); v.Stops() {
+		return v
+	}
+	before := w.backup.DeepCopy()
+	w.backup.Status.LastVerifiedTime = seconds(w.now)
+	if err := w.client.Status().Patch(ctx, w.backup, locked(before)); err != nil {
+		return stepresult.Hold(memberDelay, v1.ReasonVerifying, "the database has started; noting it on the Backup")
+	}
+	return stepresult.Result{}
+}
+
+// startVerification starts the database, and reports whether it serves.
+func (w *work) startVerification(ctx context.Context) stepresult.Result {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	ready, err := w.verification().start(ctx, w.targetFacts.cluster)
+	switch {
+	case apierrors.IsNotFound(err):
+		return stepresult.Hold(stepresult.Member, v1.ReasonCredentialsMissing, "%s has not the application's credentials, which the database is asked with", w.member.Name)
+	case err != nil:
+		return w.memberTrouble(err)
+	case !ready:
+		return stepresult.Hold(memberDelay, v1.ReasonVerifying, "waiting for the database that the backup is verified with to start in %s", w.member.Name)
+	default:
+		return stepresult.Result{}
+	}
+}
+
+// concludeVerification writes what came of it, and has everything taken away.
+func (w *work) concludeVerification(v stepresult.Result) {
+	s := &w.restore.Status
+	most := verifyLimit
+	if w.isDump() {
+		most = limit
+	}
+	if v.Stops() && !v.Fatal && w.age() > most {
+		v = stepresult.Fail(v1.ReasonVerificationFailed, "not proven within %s: %s", most, v.Message)
+	}
+	w.conclude(v)
+	switch {
+	case v.Fatal:
+		s.Phase, s.CompletionTime = v1.RestoreCleaningUp, nil
+	case !v.Stops():
+		s.Phase, s.CompletionTime = v1.RestoreCleaningUp, nil
+		ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady)
+		ready.Reason, ready.Message = v1.ReasonVerified, fmt.Sprintf("%s %s has started on the restored data and serves", w.backup.Status.Engine, w.backup.Status.Version)
+		s.Message = ready.Message
+	}
+}
+
+// cleanUp takes away what was made to prove a backup, or to load a dump that could not be,
+// and then says what came of it.
+func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
+	v, err := w.undo(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	s := &w.restore.Status
+	if ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady); ready != nil {
+		s.Message = ready.Message
+		if v.Stops() {
+			s.Message = stepresult.Clip(ready.Message + " (" + v.Message + ")")
+		}
+	}
+	if v.Stops() {
+		if err := w.write(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+		return w.options.Waits.Later(max(v.Wait, memberDelay)), nil
+	}
+	s.Phase, s.CompletionTime = v1.RestoreFailed, seconds(w.now)
+	if meta.IsStatusConditionTrue(s.Conditions, v1.ConditionReady) {
+		s.Phase = v1.RestoreCompleted
+	}
+	return reconcile.Result{}, w.write(ctx)
+}
+
+// takeAway deletes the database, its claim and its volume. What is not reached is tried
+// again for as long as the member is one.
+func (w *work) takeAway(ctx context.Context) (stepresult.Result, error) {
+	if len(w.restore.Status.Volumes) == 0 && w.restore.Status.Dump == nil {
+		return stepresult.Result{}, nil // Nothing was made.
+	}
+	if v, err := w.look(ctx); v.Stops() || err != nil {
+		return v, err
+	}
+	if w.targetFacts == nil {
+		return stepresult.Result{}, nil // The member or the backup is no more.
+	}
+	short, cancel := context.WithTimeout(ctx, memberTimeout)
+	defer cancel()
+	if v := w.unloadVerification(short); v.Stops() {
+		return v, nil
+	}
+	member := cleaner{reader: w.targetFacts.cluster.GetAPIReader(), writer: w.targetFacts.cluster.GetClient(), now: w.now, note: w.note}
+	gone, err := w.verification().remove(short, w.targetFacts.cluster, member)
+	if err != nil {
+		return w.memberTrouble(err), nil
+	}
+	if !gone {
+		return stepresult.Hold(memberDelay, v1.ReasonDeleting, "taking the database away"), nil
+	}
+	for i := range w.restore.Status.Volumes {
+		gone, err := member.volume(short, w.restore.Status.Volumes[i].PersistentVolume, w.restore.UID)
+		if err != nil {
+			return w.memberTrouble(err), nil
+		}
+		if !gone {
+			return stepresult.Hold(memberDelay, v1.ReasonDeleting, "waiting for the driver to delete the volume"), nil
+		}
+	}
+	// Those that the driver did not, or never heard of.
+	for i := range w.restore.Status.Volumes {
+		if err := w.maker().delete(ctx, &w.restore.Status.Volumes[i]); err != nil {
+			return stepresult.FromError(err, "deleting the volume that was verified"), nil
+		}
+	}
+	return stepresult.Result{}, nil
+}

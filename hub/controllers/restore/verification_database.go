@@ -1,0 +1,179 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
+)
+
+// VerificationNamespace holds the name of the namespace in which databases are started for
+// verification.
+const VerificationNamespace = "shopfleet-verify"
+
+// generatedName is the name of a database with credentials of its own, and of its user.
+const generatedName = "shop"
+
+// verificationDatabase is one database that is started to be verified.
+type verificationDatabase struct {
+	// name is unique among verifications: at most 40 characters of a label.
+	name string
+	// engine, version and image are those of the backup; an empty image is the
+	// engine's official one.
+	engine         v1.Engine
+	version, image string
+	// storage is the size of the volume, and storageClass its class; nil is the cluster's
+	// default. Neither matters where the claim is there already.
+	storage      resource.Quantity
+	storageClass *string
+	// credentials is the Secret with the application's credentials, which the database
+	// is asked with whether it serves. Zero: the database is empty, and gets its own.
+	credentials client.ObjectKey
+}
+
+// spec is the database.
+func (d verificationDatabase) spec() database.Spec {
+	spec := database.Spec{
+		Owner:  manifest.Owner{Kind: "restore", Name: d.name, Namespace: VerificationNamespace},
+		Suffix: "-database", Field: "the backup",
+		Engine: d.engine, Version: d.version, Image: d.image, Replicas: 1, Storage: d.storage, StorageClass: d.storageClass,
+		DatabaseName: generatedName, Username: generatedName,
+	}
+	if d.credentials.Name != "" {
+		spec.CredentialsSecret = d.name + "-credentials"
+	}
+	return spec
+}
+
+// claim is the claim that the database looks for.
+func (d verificationDatabase) claim() string { return d.spec().PrimaryClaim() }
+
+// start starts the database, or looks how far it is. Errors are the member's, or say
+// that such a database cannot be rendered.
+func (d verificationDatabase) start(ctx context.Context, in cluster.Cluster) (ready bool, err error) {
+	objects, err := d.objects()
+	if err != nil {
+		return false, err
+	}
+	if d.credentials.Name != "" {
+		secret, err := d.secret(ctx, in)
+		if err != nil {
+			return false, err
+		}
+		objects = append([]component.Object{{Resource: secret}}, objects...)
+	}
+	if err := d.makeNamespace(ctx, in); err != nil {
+		return false, err
+	}
+	applier := apply.New(apply.Options{Client: in.GetClient(), Reader: in.GetAPIReader(), FieldManager: v1.HubFieldManager})
+	for _, o := range objects {
+		request := apply.Request{Intent: o.Resource, Once: o.Once, Generate: o.Generate, Owned: managed}
+		if _, err := applier.Apply(ctx, request); err != nil {
+			return false, fmt.Errorf("writing %s: %w", component.KeyOf(o.Resource), err)
+		}
+	}
+	pod := &corev1.Pod{}
+	err = in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: VerificationNamespace, Name: d.spec().PrimaryPod()}, pod)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking at the database: %w", err)
+	}
+	return serves(pod), nil
+}
+
+// serves reports whether the pod of a database takes connections.
+func serves(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// remove deletes everything, the claim and its volume as member does, and reports whether it
+// is gone.
+func (d verificationDatabase) remove(ctx context.Context, in cluster.Cluster, member cleaner) (gone bool, err error) {
+	objects, err := d.objects()
+	if err != nil {
+		return false, err
+	}
+	var all []client.Object
+	if name := d.spec().CredentialsSecret; name != "" {
+		all = append(all, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: VerificationNamespace, Name: name}})
+	}
+	for _, o := range objects {
+		if resource, ok := o.Resource.DeepCopyObject().(client.Object); ok {
+			all = append(all, resource)
+		}
+	}
+	gone = true
+	for _, o := range all {
+		err := in.GetClient().Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return false, fmt.Errorf("deleting %T %q: %w", o, o.GetName(), err)
+		default:
+			gone = false
+		}
+	}
+	claim, err := member.claim(ctx, client.ObjectKey{Namespace: VerificationNamespace, Name: d.claim()})
+	return gone && claim, err
+}
+
+// makeNamespace makes the namespace if it is not there.
+func (d verificationDatabase) makeNamespace(ctx context.Context, in cluster.Cluster) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: VerificationNamespace, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}}}
+	err := in.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making the namespace %s: %w", VerificationNamespace, err)
+	}
+	return nil
+}
+
+// objects are those of a database that stands alone: nobody limits how many of its pods
+// may be away, and nothing is dumped.
+func (d verificationDatabase) objects() ([]component.Object, error) {
+	rendered, err := database.Render(d.spec())
+	if err != nil {
+		return nil, fmt.Errorf("rendering a database to verify the backup: %w", err)
+	}
+	return rendered.Objects, nil
+}
+
+// secret is a copy of the application's credentials.
+func (d verificationDatabase) secret(ctx context.Context, in cluster.Cluster) (*corev1.Secret, error) {
+	theirs := &corev1.Secret{}
+	if err := in.GetAPIReader().Get(ctx, d.credentials, theirs); err != nil {
+		return nil, fmt.Errorf("getting the application's credentials: %w", err)
+	}
+	copied := &corev1.Secret{
+		TypeMeta: manifest.Type("v1", "Secret"),
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: VerificationNamespace, Name: d.spec().CredentialsSecret, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
+		},
+		Data: map[string][]byte{},
+	}
+	for _, key := range []string{database.UsernameKey, database.PasswordKey, database.DatabaseKey} {
+		copied.Data[key] = theirs.Data[key]
+	}
+	return copied, nil
+}
+
+func managed(live component.Resource) bool {
+	return live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy
+}

@@ -1,0 +1,117 @@
+package apierror
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+var (
+	// ErrNotConnected means that there is no connection to a member, and that its next
+	// connection is an event that wakes the controller.
+	ErrNotConnected = errors.New("not connected")
+	// ErrNamespaceTerminating means that a controller found a namespace being deleted
+	// before the API server rejected a write to it.
+	ErrNamespaceTerminating = errors.New("namespace is being deleted")
+)
+
+// Class groups errors that controllers handle alike.
+type Class string
+
+// The classes.
+const (
+	// None is the class of no error.
+	None Class = ""
+	// Transient errors pass without a change of anything. It is the class of all errors
+	// that no other class describes.
+	Transient Class = "Transient"
+	// Conflict means that the object changed since it was read, or was created meanwhile.
+	Conflict Class = "Conflict"
+	// Throttled means that the API server rejects requests because it is overloaded.
+	Throttled Class = "Throttled"
+	// Forbidden means that permissions, a quota or a policy deny the request.
+	Forbidden Class = "Forbidden"
+	// Invalid means that a schema, a policy or a webhook rejects the object.
+	Invalid Class = "Invalid"
+	// NotFound means that the object, or one that it needs, does not exist.
+	NotFound Class = "NotFound"
+	// NotServed means that the cluster does not serve the kind.
+	NotServed Class = "NotServed"
+	// NamespaceTerminating means that the namespace is being deleted.
+	NamespaceTerminating Class = "NamespaceTerminating"
+	// NotConnected means that there is no connection to the member.
+	NotConnected Class = "NotConnected"
+	// Blocked means that a controller refused to write what a user has to resolve first.
+	Blocked Class = "Blocked"
+	// InvalidSpec means that a controller rejects a spec. Nothing but a change of an object
+	// that the controller watches ends it.
+	InvalidSpec Class = "InvalidSpec"
+)
+
+// SpecError is the error of class InvalidSpec.
+type SpecError struct {
+	// Reason is the reason of the condition that reports the error.
+	Reason string
+	// Err has a deterministic text, which says what to change.
+	Err error
+}
+
+// Error returns the text of Err.
+func (e *SpecError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *SpecError) Unwrap() error { return e.Err }
+
+// blocked is implemented by errors of class Blocked. Their text is deterministic and says
+// what to do.
+type blocked interface {
+	error
+	// ConditionReason returns the reason of the condition that reports the error.
+	ConditionReason() string
+}
+
+// Classify returns the class of an error. It never considers the text.
+func Classify(err error) Class {
+	switch {
+	case err == nil:
+		return None
+	case reasonOf(err) != "":
+		return Blocked
+	case specErrorOf(err) != nil:
+		return InvalidSpec
+	case errors.Is(err, ErrNotConnected):
+		return NotConnected
+	// The API server reports it as forbidden.
+	case errors.Is(err, ErrNamespaceTerminating), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return NamespaceTerminating
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return Conflict
+	case apierrors.IsTooManyRequests(err):
+		return Throttled
+	case apierrors.IsForbidden(err):
+		return Forbidden
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		return Invalid
+	case meta.IsNoMatchError(err), apierrors.IsMethodNotSupported(err):
+		return NotServed
+	case apierrors.IsNotFound(err):
+		return NotFound
+	default:
+		return Transient
+	}
+}
+
+// reasonOf returns the reason of an error of class Blocked, and nothing for others.
+func reasonOf(err error) string {
+	if b, ok := errors.AsType[blocked](err); ok {
+		return b.ConditionReason()
+	}
+	return ""
+}
+
+func specErrorOf(err error) *SpecError {
+	e, _ := errors.AsType[*SpecError](err)
+	return e
+}

@@ -1,0 +1,24 @@
+// Package apierror decides what a controller does about an error of a Kubernetes API
+// server.
+//
+// # What
+//
+//   - Classify: returns the Class of an error, however it is wrapped.
+//   - Decide: adds the policy of the class, and the reason and the message of a condition
+//     that reports the error.
+//
+// # Not
+//
+// No client, context, clock or logger. Waits are not spread here: package queues adds
+// jitter and shortens them for tests.
+//
+// # Trade-offs
+//
+// A policy or a webhook may deny a request with 403, 422, 400 or 413. None of these is
+// final, since the denial can be lifted without a change of the object: all are retried
+// every BlockedWait, besides the events that can end them.
+//
+// A connection that is refused or lost is Transient and not NotConnected. The API server
+// may be back before a probe notices, and then no event of the connection wakes the
+// controller.
+package apierror

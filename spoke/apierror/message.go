@@ -1,0 +1,79 @@
+package apierror
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Message describes an error for a condition. It is deterministic: it contains nothing
+// that differs between attempts, such as addresses and ports, and that would cause a
+// status write each time. Where a user has to act, it is what the API server answered,
+// without the errors that wrap it.
+func Message(err error) string {
+	switch Classify(err) {
+	case None:
+		return ""
+	case Blocked:
+		b, _ := errors.AsType[blocked](err)
+		return b.Error()
+	case InvalidSpec:
+		return specErrorOf(err).Error()
+	case Forbidden, Invalid:
+		return serverMessage(err)
+	case NotServed:
+		if missing, ok := errors.AsType[*meta.NoKindMatchError](err); ok {
+			return "the cluster has no " + missing.GroupKind.String()
+		}
+		return "the cluster does not serve this kind"
+	case NamespaceTerminating:
+		return "the namespace is being deleted"
+	case NotConnected:
+		return "the cluster is not connected"
+	case Throttled:
+		return "the cluster throttles requests"
+	default:
+		return transient(err)
+	}
+}
+
+// serverMessage returns what the API server answered, without the errors that wrap it; the
+// text of the error if there is no answer.
+func serverMessage(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Message != "" {
+		return status.Status().Message
+	}
+	return err.Error()
+}
+
+// transient describes an error by its type.
+func transient(err error) string {
+	network, failed := errors.AsType[net.Error](err)
+	var status apierrors.APIStatus
+	switch reason := apierrors.ReasonForError(err); {
+	case reason != metav1.StatusReasonUnknown:
+		return fmt.Sprintf("the cluster answers %s", reason)
+	case errors.As(err, &status):
+		return fmt.Sprintf("the cluster answers with code %d", status.Status().Code)
+	// Also the deadline of a context.
+	case failed && network.Timeout():
+		return "the cluster does not answer in time"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the cluster refuses connections"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "there is no route to the cluster"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the cluster closes the connection"
+	case failed:
+		return "the cluster cannot be reached"
+	default:
+		return "an error of the controller: see its log"
+	}
+}

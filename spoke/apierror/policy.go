@@ -1,0 +1,73 @@
+package apierror
+
+import (
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// The waits of the policies.
+const (
+	// ConflictWait is how long a cache needs to receive the object that a conflict is
+	// about.
+	ConflictWait = 200 * time.Millisecond
+	// ThrottledWait is the wait if the API server does not ask for one.
+	ThrottledWait = 10 * time.Second
+	// BlockedWait is the wait for what a user has to resolve. It also bounds what an API
+	// server asks for.
+	BlockedWait = 5 * time.Minute
+	// namespaceWait is the wait for the end of a namespace, which no watch reports.
+	namespaceWait = 30 * time.Second
+)
+
+// Decision says what a controller does about an error. The zero value is that of no
+// error.
+type Decision struct {
+	Class Class
+	// Reason and Message are for the condition that reports the error. They are empty for a
+	// conflict, which no condition mentions: it keeps what it says.
+	Reason, Message string
+	// Blocking means that the error lasts until something other than the object changes,
+	// or a user changes the object.
+	Blocking bool
+	// Return means that the error is returned to the queue, which logs and counts it, and
+	// retries with its own delays.
+	Return bool
+	// Wait is when to try again, without jitter. At most one of Return and Wait is set;
+	// without either, an event wakes the controller.
+	Wait time.Duration
+}
+
+// Decide returns what to do about an error.
+func Decide(err error) Decision {
+	d := Decision{Class: Classify(err), Message: Message(err)}
+	switch d.Class {
+	case None:
+	case Conflict:
+		d.Wait, d.Message = ConflictWait, ""
+	case Throttled:
+		d.Reason, d.Wait = v1.ReasonApplyFailed, ThrottledWait
+		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+			d.Wait = min(time.Duration(seconds)*time.Second, BlockedWait)
+		}
+	case Forbidden:
+		d.Reason, d.Blocking, d.Wait = v1.ReasonForbidden, true, BlockedWait
+	case Invalid:
+		d.Reason, d.Blocking, d.Wait = v1.ReasonInvalidSpec, true, BlockedWait
+	case NotServed:
+		d.Reason, d.Blocking, d.Wait = v1.ReasonApplyFailed, true, BlockedWait
+	case NamespaceTerminating:
+		d.Reason, d.Blocking, d.Wait = v1.ReasonNamespaceTerminating, true, namespaceWait
+	case Blocked:
+		d.Reason, d.Blocking, d.Wait = reasonOf(err), true, BlockedWait
+	case InvalidSpec:
+		d.Reason, d.Blocking = specErrorOf(err).Reason, true
+	case NotConnected:
+		d.Reason = v1.ReasonClusterUnreachable
+	default: // Transient, NotFound
+		d.Reason, d.Return = v1.ReasonApplyFailed, true
+	}
+	return d
+}
