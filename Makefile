@@ -14,6 +14,9 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 
 # Flags of go test, for example make test GOTEST_FLAGS='-race -run Failover'.
 GOTEST_FLAGS ?=
+# How many packages are tested at a time. Suites with control planes wait more than they
+# compute, so few cores run more packages than there are cores; each takes up to 2 GB.
+PARALLEL ?= $(shell cores=$$(nproc 2>/dev/null || echo 4); echo $$((cores > 4 ? cores : 4)))
 # The limit for the tests of one package. A test that hangs ends with a stack trace.
 GOTEST_TIMEOUT ?= 20m
 # The packages that make test-unit tests.
@@ -133,7 +136,7 @@ verify: generate $(GOLANGCI_LINT) ## Generate and lint; fails if generated files
 
 .PHONY: test
 test: binaries $(GOTESTSUM) ## Run all tests, on real control planes and databases.
-	@$(call runTests,test,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...
+	@$(call runTests,test,pkgname-and-test-fails) -p $(PARALLEL) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...
 	@cd $(SHOP) && $(call runTests,shop,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...
 
 # The tests of a package need a fleet if they link the package that builds control planes.

@@ -16,6 +16,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/hub/queues"
+	hubsetup "github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
 
@@ -50,6 +52,9 @@ func newSuite(t *testing.T) *suite {
 			},
 		},
 		Manifests: map[string][]string{us: {"config/rbac/agent"}},
+		Hub: func(o *hubsetup.Options) {
+			o.Waits, o.Timeouts = queues.Waits{Scale: 0.1}, framework.Timeouts()
+		},
 	})}
 }
 
@@ -68,7 +73,9 @@ func (s *suite) startAgent(t *testing.T, name string) {
 // register makes a member in a mode: the MemberCluster, and then the Secret.
 func (s *suite) register(t *testing.T, name string, mode v1.Mode) {
 	t.Helper()
-	s.Create(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.MemberClusterSpec{Mode: mode}})
+	s.Create(t, &v1.MemberCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.MemberClusterSpec{Mode: mode, Health: framework.Health()},
+	})
 	s.Register(t, name)
 }
 

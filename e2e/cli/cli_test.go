@@ -12,12 +12,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
@@ -76,7 +78,8 @@ func (s *suite) beforeInstallation(t *testing.T) {
 func (s *suite) unreachable(t *testing.T) {
 	t.Helper()
 	server := "https://" + testenv.FreeAddress(t)
-	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--wait", "30s").
+	s.Create(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "dead"}, Spec: v1.MemberClusterSpec{Health: framework.Health()}})
+	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--wait", "15s").
 		Want(t, testenv.NotReady, `MemberCluster "dead": not ready`, "The hub cannot reach "+server, "--member-server")
 	s.run(t, "clusters", "dead").Want(t, testenv.Done, "False")
 	s.run(t, "unjoin", "dead").Want(t, testenv.Done, "dead left the fleet")

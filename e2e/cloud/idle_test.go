@@ -13,10 +13,10 @@ import (
 const (
 	// longestWait bounds all waits of the hub, resyncs included. It adds up to 30 % by
 	// chance.
-	longestWait = 10 * time.Second
+	longestWait = 4 * time.Second
 	// quietPeriod is how long nothing may be written: everything that waits has looked
 	// again by then.
-	quietPeriod = 15 * time.Second
+	quietPeriod = 7 * time.Second
 	// settling is how long nothing must have been written before quietPeriod begins, so
 	// that what earlier subtests caused does not count; settlings is how often that is
 	// tried.

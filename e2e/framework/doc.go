@@ -2,7 +2,8 @@
 //
 // What: Admin is an administrator's client of a cluster, Marks are places in the audit
 // logs of a fleet, Log is where hubs in a test write to, Probe asks a process how it
-// is, and the rest reads the status of applications.
+// is, Health and Timeouts have outages noticed soon, and the rest reads the status of
+// applications.
 //
 // Not: nothing is started, and no state is waited for; see packages fleettest and testenv.
 //

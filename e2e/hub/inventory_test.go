@@ -17,12 +17,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
-// TestInventory is about copies that the status of no application lists. Nothing runs in
-// the members: the copies are enough.
-func TestInventory(t *testing.T) {
-	// Outages are known sooner than by default: several follow each other here.
-	health := v1.Health{ProbePeriodSeconds: new(int32(1)), FailureThreshold: new(int32(2)), SuccessThreshold: new(int32(1))}
-	s := newSuite(t, health, fleet.ClusterSpec{Name: "eu-1"}, fleet.ClusterSpec{Name: "us-1"})
+// testInventory is about copies that the status of no application lists.
+func (s *suite) testInventory(t *testing.T) {
 	t.Run("deletion without an inventory waits for members that may hold a copy", s.testDeletionWithoutInventory)
 	t.Run("inventory that was wiped during an outage is recovered", s.testInventoryRecovery)
 	t.Run("new application does not wait for members without a copy", s.testCreationDuringOutage)

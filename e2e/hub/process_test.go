@@ -1,16 +1,12 @@
 package hub_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -41,7 +37,6 @@ func TestProcess(t *testing.T) {
 	}
 	t.Run("waits for the kinds", p.waitsForKinds)
 	t.Run("exits with an error when it loses the lease", p.losesLease)
-	t.Run("binary exits cleanly on SIGTERM", p.endsOnSignal)
 }
 
 type process struct {
@@ -59,8 +54,8 @@ func (p *process) run(t *testing.T) (stop context.CancelFunc, ended <-chan error
 		done <- setup.Run(ctx, setup.Options{
 			Kubeconfig: p.kubeconfig, Namespace: config.Namespace, Version: "test",
 			Options: shared.Options{
-				MetricsBindAddress: "0", HealthProbeBindAddress: p.address, LeaderElect: true, Logger: framework.Log(t),
-				Lease: shared.Lease{Duration: 6 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: time.Second},
+				MetricsBindAddress: "0", HealthProbeBindAddress: p.address, LeaderElect: true, LeaseDuration: 6 * time.Second,
+				Logger: framework.Log(t),
 			},
 		})
 	}()
@@ -158,34 +153,6 @@ func (p *process) losesLease(t *testing.T) {
 		}
 	case <-time.After(fleettest.Timeout):
 		t.Error("the hub goes on without its lease")
-	}
-}
-
-// endsOnSignal runs cmd/hub itself.
-func (p *process) endsOnSignal(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "hub")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/hub")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
-	var output bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), binary, "--kubeconfig", p.kubeconfig, "--leader-elect=false",
-		"--metrics-bind-address", freeAddress(t), "--health-probe-bind-address", p.address, "-v", "4")
-	cmd.Stderr = &output
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p.awaitProbe(t, "/readyz", http.StatusOK)
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("told to end, it ended with %v:\n%s", err, output.String())
-	}
-	for line := range bytes.Lines(output.Bytes()) {
-		if !json.Valid(line) {
-			t.Errorf("a line of the log is not structured: %s", line)
-		}
 	}
 }
 

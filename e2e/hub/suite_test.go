@@ -12,6 +12,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/setup"
@@ -38,11 +39,13 @@ type suite struct {
 	shop *v1.EcommerceApp
 }
 
-func newSuite(t *testing.T, health v1.Health, members ...fleet.ClusterSpec) *suite {
+func newSuite(t *testing.T, members ...fleet.ClusterSpec) *suite {
 	t.Helper()
 	s := &suite{shop: seed(t), Environment: testenv.New(t, testenv.Options{
-		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members}, Health: health,
-		Hub: func(o *setup.Options) { o.Waits = queues.Waits{Scale: 0.1, Longest: longestWait} },
+		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members}, Health: framework.Health(),
+		Hub: func(o *setup.Options) {
+			o.Waits, o.Timeouts = queues.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
+		},
 	})}
 	s.StartHub(t)
 	var names []string
@@ -55,7 +58,7 @@ func newSuite(t *testing.T, health v1.Health, members ...fleet.ClusterSpec) *sui
 }
 
 func TestHub(t *testing.T) {
-	s := newSuite(t, v1.Health{},
+	s := newSuite(t,
 		fleet.ClusterSpec{Name: "asia-1", Provider: fleet.Azure, Region: asia, Nodes: 2},
 		fleet.ClusterSpec{Name: "eu-1", Provider: fleet.AWS, Region: eu, Nodes: 2},
 		fleet.ClusterSpec{Name: "us-1", Provider: fleet.GCP, Region: us, Nodes: 2},
@@ -84,6 +87,7 @@ func TestHub(t *testing.T) {
 			each.test(t)
 		})
 	}
+	t.Run("inventory", s.testInventory)
 }
 
 // ensureShop creates the shop where it is missing, and blocks until it runs everywhere.

@@ -31,6 +31,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/hub/members"
 )
@@ -125,6 +126,16 @@ func (e *environment) register(t *testing.T, name string, kubeconfig []byte) {
 			}
 		}
 	})
+}
+
+// registerProbed stores the registration of a member whose outages are noticed soon.
+func (e *environment) registerProbed(t *testing.T, name string) {
+	t.Helper()
+	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.MemberClusterSpec{Health: framework.Health()}}
+	if err := e.hub.Create(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	e.register(t, name, e.kubeconfig(t, e.Member(name)))
 }
 
 // awaitGone waits until no registration of earlier tests is left.
@@ -257,6 +268,8 @@ func (e *environment) newFleet(t *testing.T) *members.Fleet {
 			Prepare:     members.InstallDefinitions(definition),
 			Permissions: members.PermissionsFrom(rules),
 		},
+		Timeouts: framework.Timeouts(),
+		Periods:  members.Periods{Retry: time.Second, Inspect: time.Second},
 	})
 }
 

@@ -230,7 +230,7 @@ func (e *suite) testDefinitionChanged(t *testing.T) {
 func (e *suite) testKilled(t *testing.T) {
 	e.awaitGone(t)
 	eu := e.Member("eu-1")
-	e.register(t, "eu-1", e.kubeconfig(t, eu))
+	e.registerProbed(t, "eu-1")
 	before, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	if err := eu.Kill(t.Context()); err != nil {
 		t.Fatal(err)

@@ -327,7 +327,7 @@ func (e *suite) testSpecWins(t *testing.T) {
 func (e *suite) testFrozen(t *testing.T) {
 	e.awaitGone(t)
 	eu := e.Member("eu-1")
-	e.register(t, "eu-1", e.kubeconfig(t, eu))
+	e.registerProbed(t, "eu-1")
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	if err := eu.Freeze(t.Context()); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/members"
 )
 
@@ -110,7 +111,7 @@ func (e *suite) testRestartFrozen(t *testing.T) {
 	e.awaitGone(t)
 	eu := e.Member("eu-1")
 	hub := e.startHub(t)
-	e.register(t, "eu-1", e.kubeconfig(t, eu))
+	e.registerProbed(t, "eu-1")
 	before, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	hub.stop()
 	if err := eu.Freeze(t.Context()); err != nil {
@@ -127,8 +128,8 @@ func (e *suite) testRestartFrozen(t *testing.T) {
 	after, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
 	took := time.Since(begun)
 	t.Logf("lost %s after the restart", took)
-	// It may take longer to look, but not less than the thresholds say.
-	if shortest := 10 * time.Second; took < shortest {
+	// It may take longer to look, but not less than three attempts that time out.
+	if shortest := 3 * framework.Timeouts().Dial; took < shortest {
 		t.Errorf("lost after %s: a restart took a member for lost before its time", took)
 	}
 	if took > lossBound {

@@ -21,6 +21,10 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
+// leaseDuration is that of the processes. It is shorter than by default, because several
+// subtests wait until the Lease expires.
+const leaseDuration = 10 * time.Second
+
 // environment is a fleet with two processes of the same kind: a leader, and a standby.
 type environment struct {
 	*testenv.Environment
@@ -93,7 +97,7 @@ func (s *environment) run(t *testing.T, placed, tells func(*testing.T), add func
 // start starts another process.
 func (s *environment) start(t *testing.T, args ...string) *program {
 	t.Helper()
-	p := launch(t, s.binary, slices.Concat(s.args, args)...)
+	p := launch(t, s.binary, slices.Concat(s.args, []string{"--leader-elect-lease-duration", leaseDuration.String()}, args)...)
 	s.programs = append(s.programs, p)
 	p.awaitReady(t)
 	return p
@@ -167,8 +171,8 @@ func (s *environment) guards(t *testing.T) {
 	newReader(t, s.leader).checkNames(t, s.who.prometheus)
 }
 
-// handsOver tells the leader to end. The lease must not have to expire: it would take
-// 13 s at least after the end of the leader, which renewed it often.
+// handsOver tells the leader to end. The Lease must not have to expire: that takes
+// little less than its duration, because the leader renews it every second.
 func (s *environment) handsOver(t *testing.T) {
 	t.Helper()
 	var ended time.Time
@@ -177,7 +181,7 @@ func (s *environment) handsOver(t *testing.T) {
 		p.endWell(t)
 		ended = time.Now()
 	})
-	if since := took - ended.Sub(began); since > 12*time.Second {
+	if since := took - ended.Sub(began); since > leaseDuration-3*time.Second {
 		t.Errorf("the standby led %s after the end of the leader, as if the lease had not been released", since)
 	}
 	t.Logf("the standby led %s after the signal", took.Round(time.Millisecond))

@@ -24,8 +24,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
-// takeover is when a standby should lead after its leader was killed: the lease lasts
-// 15 s, and is tried for every second, more or less. The rest is for a busy machine.
+// takeover is when a standby should lead after its leader was killed: leaseDuration, and
+// about a second between attempts. The rest is for a busy machine.
 const takeover = 60 * time.Second
 
 // hubSuite is two hubs, and the sample's shop in two members.

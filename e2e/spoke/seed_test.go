@@ -44,7 +44,6 @@ func TestSpoke(t *testing.T) {
 	t.Run("terminating namespace", testTerminatingNamespace(w))
 	t.Run("optional kinds", testOptionalKinds(w))
 	t.Run("missing definitions", testMissingDefinitions(w))
-	t.Run("process", testProcess(w))
 }
 
 // testSeed checks that the seed's object comes up as written: five components in

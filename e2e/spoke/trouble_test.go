@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -25,7 +22,6 @@ import (
 	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
-	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
@@ -296,35 +292,5 @@ func testMissingDefinitions(w *environment) func(*testing.T) {
 			}
 			return nil
 		})
-	}
-}
-
-// testProcess builds the command and runs it as a process: it works with leader
-// election, and ends well when it is told to.
-func testProcess(w *environment) func(*testing.T) {
-	return func(t *testing.T) {
-		w.stop()
-		process := exec.CommandContext(t.Context(), testenv.Build(t, "spoke"), "--kubeconfig", w.kubeconfig(t), "--metrics-bind-address", "0",
-			"--health-probe-bind-address", "0", "--leader-elect", "--namespace", config.Namespace, "-v", "1")
-		var log strings.Builder
-		process.Stderr = &log
-		if err := process.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- process.Wait() }()
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
-		if err := process.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-ended; err != nil {
-			t.Errorf("the process ended with %v:\n%s", err, log.String())
-		}
-		var set appsv1.StatefulSetList
-		if err := w.List(t.Context(), &set, client.InNamespace(app.Namespace)); err != nil || len(set.Items) != 1 {
-			t.Errorf("%d databases (%v), want 1", len(set.Items), err)
-		}
 	}
 }

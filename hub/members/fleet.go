@@ -29,6 +29,7 @@ var ErrStarted = errors.New("fleet is started already")
 // IndexField, which may wait for a cache to sync.
 type Fleet struct {
 	settings *connection.Settings
+	periods  Periods
 	claims   *conditions.Claims
 	// pending wakes Start when there are accessors to start.
 	pending chan struct{}
@@ -54,6 +55,7 @@ type listener struct {
 func New(options Options) *Fleet {
 	return &Fleet{
 		settings:  options.settings(),
+		periods:   options.Periods.withDefaults(),
 		claims:    conditions.NewClaims(options.HubUID),
 		pending:   make(chan struct{}, 1),
 		accessors: map[string]*accessor{},

@@ -18,16 +18,14 @@ import (
 )
 
 const (
-	// Connecting is retried after 0.5 s; the delay doubles up to 10 s, and jitter adds up
-	// to half of it.
+	// Connecting is retried after 0.5 s; the delay doubles up to Periods.Retry, and jitter
+	// adds up to half of it.
 	retryFirst  = 500 * time.Millisecond
-	retryMax    = 10 * time.Second
 	retryFactor = 2
 	retryJitter = 0.5
 
+	// inspectPeriod is the period while nothing is missing; see Periods.Inspect.
 	inspectPeriod = time.Minute
-	// inspectSoon is the period while a permission or definition is missing.
-	inspectSoon = 15 * time.Second
 	// listenSoon is the time between reads of the Lease while the state of the agent is
 	// unknown.
 	listenSoon = time.Second
@@ -113,7 +111,7 @@ func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
 		aware:    aware,
 		log:      f.settings.Logger.WithValues("cluster", a.name),
 		state:    a.current(),
-		backoff:  newBackoff(),
+		backoff:  f.newBackoff(),
 		results:  make(chan result),
 		nodes:    make(chan struct{}, 1),
 		unserved: make(chan struct{}, 1),
@@ -128,9 +126,9 @@ func nudge(c chan<- struct{}) {
 	}
 }
 
-func newBackoff() wait.Backoff {
+func (f *Fleet) newBackoff() wait.Backoff {
 	const steps = 8 // More than it takes to reach the cap.
-	return wait.Backoff{Duration: retryFirst, Factor: retryFactor, Jitter: retryJitter, Cap: retryMax, Steps: steps}
+	return wait.Backoff{Duration: retryFirst, Factor: retryFactor, Jitter: retryJitter, Cap: f.periods.Retry, Steps: steps}
 }
 
 // run keeps the member connected until ctx is done.
@@ -293,7 +291,7 @@ func (l *loop) retarget() {
 	}
 	l.parsed = true
 	l.stop(taskConnect)
-	l.backoff = newBackoff()
+	l.backoff = l.fleet.newBackoff()
 	access, err := kubeconfig.Parse(l.target.Kubeconfig)
 	l.access = access
 	var rejected *kubeconfig.Error

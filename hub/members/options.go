@@ -1,6 +1,9 @@
 package members
 
 import (
+	"cmp"
+	"time"
+
 	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -32,6 +35,8 @@ type Options struct {
 	Lease client.ObjectKey
 	// Timeouts bound the network requests. Zero values have defaults.
 	Timeouts Timeouts
+	// Periods are the times between attempts. Zero values have defaults.
+	Periods Periods
 }
 
 // Profile represents the objects that the hub watches, and the checks and permissions that
@@ -63,6 +68,25 @@ func (p Profile) settings() connection.Profile {
 
 // Timeouts bound the requests to a member.
 type Timeouts = connection.Timeouts
+
+// Defaults of Periods.
+const (
+	DefaultRetry   = 10 * time.Second
+	DefaultInspect = 15 * time.Second
+)
+
+// Periods are the times after which a fleet looks again at what is not as it should be.
+type Periods struct {
+	// Retry bounds the delay between attempts to connect. The default is 10 s.
+	Retry time.Duration
+	// Inspect is the period of inspections of a member that lacks a permission or a
+	// definition. The default is 15 s.
+	Inspect time.Duration
+}
+
+func (p Periods) withDefaults() Periods {
+	return Periods{Retry: cmp.Or(p.Retry, DefaultRetry), Inspect: cmp.Or(p.Inspect, DefaultInspect)}
+}
 
 // settings fills in defaults and returns the settings of the connections.
 func (o Options) settings() *connection.Settings {

@@ -73,7 +73,7 @@ func (l *loop) adopt(c *connection.Connected) {
 	l.wasEngaged = true
 	l.failure = nil
 	l.misses, l.failures = 0, 0
-	l.backoff = newBackoff()
+	l.backoff = l.fleet.newBackoff()
 	l.inspected = c.Inspection
 	l.lease = c.Lease
 	l.hear()
@@ -92,7 +92,7 @@ func (l *loop) adopt(c *connection.Connected) {
 // decide that a member is lost.
 func (l *loop) listened(r result) {
 	if r.err == nil {
-		l.lease = l.lease.After(r.sample, l.now())
+		l.lease = l.lease.After(r.sample, l.now(), l.fleet.settings.Timeouts.AgentSilence)
 		l.hear()
 	}
 	period := l.target.Health.Period
@@ -115,7 +115,7 @@ func (l *loop) scheduleInspection() {
 	period := inspectPeriod
 	definitions := &l.inspected.Definitions
 	if len(l.inspected.Missing)+len(definitions.Deleting)+len(definitions.Outdated) > 0 {
-		period = inspectSoon
+		period = l.fleet.periods.Inspect
 	}
 	l.schedule(taskInspect, wait.Jitter(period, spread))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/operator"
 )
@@ -36,6 +37,9 @@ type Options struct {
 	// reports. It is not a flag: the default is right for every fleet, and tests in
 	// process shorten it.
 	Waits queues.Waits
+	// Timeouts bound the requests to members. They are no flags either; zero values have
+	// defaults.
+	Timeouts members.Timeouts
 }
 
 // Bind adds the hub's flags.

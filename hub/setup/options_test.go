@@ -2,6 +2,7 @@ package setup
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -25,12 +26,13 @@ func TestFlags(t *testing.T) {
 	}
 	want := Options{Namespace: "shopfleet-system", Options: operator.Options{
 		MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081", LeaderElect: true,
+		LeaseDuration: 15 * time.Second,
 	}}
 	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 	want = Options{Kubeconfig: "k", Namespace: "n", SpokeImage: "r/spoke:v1", Options: operator.Options{
-		MetricsBindAddress: "0", HealthProbeBindAddress: "0", Verbosity: 4,
+		MetricsBindAddress: "0", HealthProbeBindAddress: "0", LeaseDuration: 15 * time.Second, Verbosity: 4,
 	}}
 	got := parse("--kubeconfig", "k", "--namespace=n", "--spoke-image=r/spoke:v1", "--metrics-bind-address=0", "--metrics-secure=false",
 		"--health-probe-bind-address=0", "--leader-elect=false", "-v", "4")

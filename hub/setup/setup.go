@@ -137,8 +137,12 @@ func (o *Options) newFleet(hubUID string) (*members.Fleet, error) {
 			Prepare:      members.InstallDefinitions(definition),
 			Permissions:  members.PermissionsFrom(rules),
 		},
-		Agent: agent,
-		Lease: client.ObjectKey{Namespace: config.Namespace, Name: config.SpokeLease},
+		Agent:    agent,
+		Lease:    client.ObjectKey{Namespace: config.Namespace, Name: config.SpokeLease},
+		Timeouts: o.Timeouts,
+		Periods: members.Periods{
+			Retry: o.Waits.Scaled(members.DefaultRetry), Inspect: o.Waits.Scaled(members.DefaultInspect),
+		},
 	}), nil
 }
 

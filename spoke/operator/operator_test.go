@@ -201,19 +201,22 @@ func TestAnUnreadableCertificateIsRefused(t *testing.T) {
 	}
 }
 
+// TestLeadership pins the times of leader election: suites run with a shorter Lease.
 func TestLeadership(t *testing.T) {
 	t.Parallel()
-	o := Options{LeaderElect: true, Lease: Lease{Duration: 6 * time.Second}}
-	m := manager.Options{LeaderElectionID: "lease"}
-	if err := o.Configure(&m); err != nil {
-		t.Fatal(err)
-	}
-	if !m.LeaderElection || !m.LeaderElectionReleaseOnCancel || m.LeaderElectionID != "lease" ||
-		*m.LeaseDuration != 6*time.Second || m.RenewDeadline != nil || *m.RetryPeriod != retryPeriod {
-		t.Errorf("leadership is %+v", m)
-	}
-	if *m.GracefulShutdownTimeout >= 20*time.Second {
-		t.Errorf("the end may take %s, and more for the lease", *m.GracefulShutdownTimeout)
+	for lease, want := range map[time.Duration]time.Duration{0: 15 * time.Second, 6 * time.Second: 6 * time.Second} {
+		o := Options{LeaderElect: true, LeaseDuration: lease}
+		m := manager.Options{LeaderElectionID: "lease"}
+		if err := o.Configure(&m); err != nil {
+			t.Fatal(err)
+		}
+		if !m.LeaderElection || !m.LeaderElectionReleaseOnCancel || m.LeaderElectionID != "lease" ||
+			*m.LeaseDuration != want || *m.RenewDeadline != want*2/3 || *m.RetryPeriod != time.Second {
+			t.Errorf("leadership with a Lease of %s is %+v", lease, m)
+		}
+		if *m.GracefulShutdownTimeout >= 20*time.Second {
+			t.Errorf("the end may take %s, and more for the lease", *m.GracefulShutdownTimeout)
+		}
 	}
 }
 

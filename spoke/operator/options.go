@@ -16,10 +16,14 @@ import (
 // follows, the program ends within 20 seconds.
 const grace = 15 * time.Second
 
-// retryPeriod is the period of attempts to acquire the Lease. client-go adds jitter of up
-// to 1.2 times the period, and a released Lease should have a new holder within 3
-// seconds.
-const retryPeriod = time.Second
+const (
+	// leaseDuration is the default of Options.LeaseDuration, and that of client-go.
+	leaseDuration = 15 * time.Second
+	// retryPeriod is the period of attempts to acquire the Lease. client-go adds jitter of
+	// up to 1.2 times the period, and a released Lease should have a new holder within 3
+	// seconds.
+	retryPeriod = time.Second
+)
 
 // nowhere is the address that disables a server.
 const nowhere = "0"
@@ -38,8 +42,9 @@ type Options struct {
 	Profiling bool
 	// LeaderElect enables leader election.
 	LeaderElect bool
-	// Lease tunes leader election; zero values mean 15 s, 10 s and 1 s.
-	Lease Lease
+	// LeaseDuration is how long the Lease is valid after its last renewal. The leader gives
+	// up after two thirds of that time without a renewal. The default is 15 s.
+	LeaseDuration time.Duration
 	// Verbosity is the initial log verbosity, 0 to 10. See UseLogger.
 	Verbosity int
 
@@ -47,13 +52,6 @@ type Options struct {
 	Logger logr.Logger
 	// Level is the verbosity of Logger. If nil, it cannot be changed.
 	Level *Level
-}
-
-// Lease configures leader election.
-type Lease struct {
-	// Duration is the lease duration, RenewDeadline how long the leader tries to renew it,
-	// RetryPeriod the time between attempts. See client-go's LeaderElectionConfig.
-	Duration, RenewDeadline, RetryPeriod time.Duration
 }
 
 // Bind adds the flags. leaderElect is the default of --leader-elect.
@@ -68,6 +66,8 @@ func (o *Options) Bind(flags *pflag.FlagSet, leaderElect bool) {
 		"address of /healthz and /readyz; 0 disables them")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", leaderElect,
 		"enable leader election, so that several replicas may run")
+	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", leaseDuration,
+		"how long standbys wait for a leader that does not renew its Lease")
 	flags.BoolVar(&o.Profiling, "profiling", false,
 		"serve /debug/pprof on the metrics server, to authorized clients")
 	flags.IntVarP(&o.Verbosity, "v", "v", 0,
@@ -85,9 +85,8 @@ func (o *Options) Configure(m *manager.Options) error {
 	m.HealthProbeBindAddress = o.HealthProbeBindAddress
 	m.LeaderElection = o.LeaderElect
 	m.LeaderElectionReleaseOnCancel = true
-	m.LeaseDuration = unlessZero(o.Lease.Duration)
-	m.RenewDeadline = unlessZero(o.Lease.RenewDeadline)
-	m.RetryPeriod = new(cmp.Or(o.Lease.RetryPeriod, retryPeriod))
+	lease := cmp.Or(o.LeaseDuration, leaseDuration)
+	m.LeaseDuration, m.RenewDeadline, m.RetryPeriod = &lease, new(lease*2/3), new(retryPeriod)
 	m.GracefulShutdownTimeout = new(grace)
 	return nil
 }
@@ -103,11 +102,4 @@ func (o *Options) checkCertificate() error {
 		return fmt.Errorf("reading the certificate for metrics: %w", err)
 	}
 	return nil
-}
-
-func unlessZero(d time.Duration) *time.Duration {
-	if d == 0 {
-		return nil
-	}
-	return &d
 }

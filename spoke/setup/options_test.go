@@ -2,6 +2,7 @@ package setup
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -21,17 +22,17 @@ func TestFlags(t *testing.T) {
 		return o
 	}
 	want := Options{Namespace: "shopfleet-system", Options: operator.Options{
-		MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081",
+		MetricsBindAddress: ":8443", MetricsSecure: true, HealthProbeBindAddress: ":8081", LeaseDuration: 15 * time.Second,
 	}}
 	if diff := cmp.Diff(want, parse(), cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 	want = Options{Kubeconfig: "k", Namespace: "n", Options: operator.Options{
 		MetricsBindAddress: "0", MetricsSecure: true, MetricsCertDir: "c", HealthProbeBindAddress: "0",
-		LeaderElect: true, Profiling: true, Verbosity: 4,
+		LeaderElect: true, LeaseDuration: 6 * time.Second, Profiling: true, Verbosity: 4,
 	}}
 	got := parse("--kubeconfig=k", "--namespace=n", "--metrics-bind-address=0", "--metrics-cert-dir=c",
-		"--health-probe-bind-address=0", "--leader-elect", "--profiling", "--v=4")
+		"--health-probe-bind-address=0", "--leader-elect", "--leader-elect-lease-duration=6s", "--profiling", "--v=4")
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}

@@ -11,7 +11,7 @@ import (
 func Build(t testing.TB, name string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), name)
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, root+"/cmd/"+name).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", binary, root+"/cmd/"+name).CombinedOutput()
 	if err != nil {
 		t.Fatalf("building %s: %v\n%s", name, err, out)
 	}

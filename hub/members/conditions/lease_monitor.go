@@ -6,14 +6,9 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-const (
-	// silence is the time without a renewal after which an agent counts as silent. A
-	// standby replica takes over within 17 s, and an upgrade takes a few seconds more.
-	silence = 40 * time.Second
-	// minReads is the number of consecutive reads that must find no renewal, so that a hub
-	// that was paused itself does not report the agent as silent.
-	minReads = 3
-)
+// minReads is the number of consecutive reads that must find no renewal, so that a hub
+// that was paused itself does not report the agent as silent.
+const minReads = 3
 
 // LeaseSample is one read of an agent's Lease. The zero value means that there is no
 // Lease.
@@ -62,8 +57,9 @@ func (p LeaseMonitor) Resume(now time.Time) LeaseMonitor {
 	return p
 }
 
-// After returns the monitor after the given sample was read at now.
-func (p LeaseMonitor) After(s LeaseSample, now time.Time) LeaseMonitor {
+// After returns the monitor after the given sample was read at now. An agent that has not
+// renewed its Lease for the time silence counts as silent.
+func (p LeaseMonitor) After(s LeaseSample, now time.Time, silence time.Duration) LeaseMonitor {
 	news := p.known && s != p.last && s.Holder != ""
 	first := !p.known
 	p.last, p.known = s, true

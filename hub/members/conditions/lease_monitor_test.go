@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+const silence = 40 * time.Second
+
 // look represents a sample of a Lease at a time in seconds.
 type look struct {
 	at   int
@@ -49,7 +51,7 @@ func TestLeaseMonitor(t *testing.T) {
 			begin := time.Unix(1000, 0)
 			p := LeaseMonitor{}.Resume(begin)
 			for _, l := range tt.looks {
-				p = p.After(l.sign, begin.Add(time.Duration(l.at)*time.Second))
+				p = p.After(l.sign, begin.Add(time.Duration(l.at)*time.Second), silence)
 			}
 			if p.State != tt.want {
 				t.Errorf("beat %d, want %d", p.State, tt.want)
@@ -63,11 +65,11 @@ func TestLeaseMonitor(t *testing.T) {
 func TestLeaseMonitorSurvivesAnOutage(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1000, 0)
-	p := LeaseMonitor{}.Resume(begin).After(renewed(1), begin).After(renewed(2), begin.Add(time.Second))
+	p := LeaseMonitor{}.Resume(begin).After(renewed(1), begin, silence).After(renewed(2), begin.Add(time.Second), silence)
 	back := begin.Add(10 * time.Minute)
 	p = p.Resume(back)
 	for i := range 5 {
-		p = p.After(renewed(2), back.Add(time.Duration(i)*time.Second))
+		p = p.After(renewed(2), back.Add(time.Duration(i)*time.Second), silence)
 	}
 	if p.State != LeaseRenewed {
 		t.Errorf("beat %d, want alive", p.State)

@@ -21,12 +21,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/transport"
 )
 
-const (
-	// agentTimeout is how long to wait for an agent that is to take over; listenPeriod is the
-	// time between reads of its Lease. Agents renew it every two seconds.
-	agentTimeout = 8 * time.Second
-	listenPeriod = 500 * time.Millisecond
-)
+// listenPeriod is the time between reads of the Lease of an agent that is to take over.
+const listenPeriod = 500 * time.Millisecond
 
 // Attempt is one attempt to connect a member with one kubeconfig.
 type Attempt struct {
@@ -154,11 +150,11 @@ func (a *Attempt) listen(ctx context.Context, l *transport.Transport, result *Co
 		}
 		now := a.Settings.Clock.Now()
 		heard := result.Lease.LastRenewal
-		result.Lease = result.Lease.After(sign, now)
+		result.Lease = result.Lease.After(sign, now, a.Settings.Timeouts.AgentSilence)
 		switch {
 		case !a.RequireAgent, result.Lease.LastRenewal.After(heard):
 			return nil
-		case !sign.Present, now.Sub(began) >= agentTimeout:
+		case !sign.Present, now.Sub(began) >= a.Settings.Timeouts.AgentTakeover:
 			return conditions.AgentSilent(result.Lease)
 		}
 		if err := a.pause(ctx, listenPeriod); err != nil {

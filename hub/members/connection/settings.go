@@ -52,7 +52,7 @@ type Index struct {
 	Extract client.IndexerFunc
 }
 
-// Timeouts bound the requests to a member.
+// Timeouts bound the requests to a member, and what the hub waits for there.
 type Timeouts struct {
 	// Dial bounds the TCP connection and, separately, the TLS handshake. The default is 5
 	// s.
@@ -70,6 +70,13 @@ type Timeouts struct {
 	// Sync bounds the initial sync of all caches, and separately the engagement of
 	// reconcilers. The default is 30 s.
 	Sync time.Duration
+	// AgentTakeover bounds the wait for an agent that is to take over. Agents renew their
+	// Lease every second. The default is 8 s.
+	AgentTakeover time.Duration
+	// AgentSilence is the time without a renewal after which an agent counts as silent. The
+	// default is 40 s: a standby replica takes over within 17 s, and an upgrade takes a few
+	// seconds more.
+	AgentSilence time.Duration
 }
 
 // WithDefaults returns a copy in which values that are not positive are replaced by
@@ -85,6 +92,8 @@ func (t Timeouts) WithDefaults() Timeouts {
 		{&t.Review, 30 * time.Second},
 		{&t.Prepare, 30 * time.Second},
 		{&t.Sync, 30 * time.Second},
+		{&t.AgentTakeover, 8 * time.Second},
+		{&t.AgentSilence, 40 * time.Second},
 	} {
 		if *each.value <= 0 {
 			*each.value = each.standard

@@ -1,0 +1,28 @@
+package members
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDefaults pins the times that the hub runs with: suites run with shorter ones.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	f := New(Options{})
+	for name, tt := range map[string]struct{ got, want any }{
+		"timeouts": {f.settings.Timeouts, Timeouts{
+			Dial: 5 * time.Second, Request: 10 * time.Second, Probe: 5 * time.Second, Review: 30 * time.Second,
+			Prepare: 30 * time.Second, Sync: 30 * time.Second, AgentTakeover: 8 * time.Second, AgentSilence: 40 * time.Second,
+		}},
+		"periods":     {f.periods, Periods{Retry: 10 * time.Second, Inspect: 15 * time.Second}},
+		"health":      {Health{}.withDefaults(), Health{Period: 5 * time.Second, FailureThreshold: 3, SuccessThreshold: 2}},
+		"first retry": {retryFirst, 500 * time.Millisecond},
+		"inspection":  {inspectPeriod, time.Minute},
+	} {
+		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
