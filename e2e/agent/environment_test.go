@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
@@ -41,7 +42,7 @@ type suite struct {
 
 func newSuite(t *testing.T) *suite {
 	t.Helper()
-	return &suite{shop: testenv.Sample(t), stopAgent: map[string]func(){}, Environment: testenv.New(t, testenv.Options{
+	return &suite{shop: apitest.Seed(), stopAgent: map[string]func(){}, Environment: testenv.New(t, testenv.Options{
 		Fleet: fleet.Options{
 			Hub: fleet.ClusterSpec{Name: "hub"},
 			Members: []fleet.ClusterSpec{

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
@@ -151,7 +152,7 @@ func (s *suite) refused(t *testing.T) {
 
 func (s *suite) status(t *testing.T) {
 	t.Helper()
-	s.Create(t, testenv.Sample(t))
+	s.Create(t, apitest.Seed())
 	s.run(t, "status", appName).Want(t, testenv.Failed, "add -n production")
 	s.run(t, "status", appName, "-n", "production", "--until-ready", "--timeout", fleettest.Timeout.String()).
 		Want(t, testenv.Done, "production/"+appName+": Running, 1/1 clusters ready")

@@ -34,13 +34,7 @@ func (s *suite) testUnchanged(t *testing.T) {
 	}
 	// A new shop that runs everywhere shows that each member is engaged again and
 	// that each queue has been through what was there before.
-	canary := small("canary")
-	s.Create(t, canary)
-	s.AwaitRunning(t, canary, eu, asia, us)
-	if err := s.Hub.Delete(t.Context(), canary); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, "the canary to be gone", func(ctx context.Context) error { return testenv.Gone(ctx, s.Hub, canary) })
+	testenv.Canary(t, s.Hub, eu, asia, us)
 	framework.Pause(t, 2*longestWait)
 
 	for _, c := range s.Fleet.Clusters() {
@@ -86,22 +80,13 @@ func (s *suite) testEdit(t *testing.T) {
 // testDrift changes and deletes copies in the members, by hand.
 func (s *suite) testDrift(t *testing.T) {
 	t.Helper()
-	key := client.ObjectKeyFromObject(s.shop)
-	copied := &v1.EcommerceApp{}
-	if err := s.Members["eu-1"].Get(t.Context(), key, copied); err != nil {
-		t.Fatal(err)
-	}
-	before := copied.DeepCopy()
-	copied.Spec.Frontend.Image = "somebody:else"
-	delete(copied.Annotations, v1.HubGenerationAnnotation)
-	delete(copied.Annotations, v1.HubAppUIDAnnotation)
-	if err := s.Members["eu-1"].Patch(t.Context(), copied, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, "the copy to be put right", func(ctx context.Context) error {
-		if err := s.Members["eu-1"].Get(ctx, key, copied); err != nil {
-			return err
-		}
+	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name}}
+	testenv.Edit(t, s.Members["eu-1"], copied, func(app *v1.EcommerceApp) {
+		app.Spec.Frontend.Image = "somebody:else"
+		delete(app.Annotations, v1.HubGenerationAnnotation)
+		delete(app.Annotations, v1.HubAppUIDAnnotation)
+	})
+	testenv.Await(t, s.Members["eu-1"], copied, "the copy to be put right", func(*v1.EcommerceApp) error {
 		if copied.Spec.Frontend.Image != s.shop.Spec.Frontend.Image || copied.Annotations[v1.HubGenerationAnnotation] == "" ||
 			copied.Annotations[v1.HubAppUIDAnnotation] == "" {
 			return fmt.Errorf("image %q, annotations %v", copied.Spec.Frontend.Image, copied.Annotations)
@@ -109,17 +94,14 @@ func (s *suite) testDrift(t *testing.T) {
 		return nil
 	})
 
-	if err := s.Members["us-1"].Get(t.Context(), key, copied); err != nil {
+	if err := s.Members["us-1"].Get(t.Context(), client.ObjectKeyFromObject(copied), copied); err != nil {
 		t.Fatal(err)
 	}
 	uid := copied.UID
 	if err := s.Members["us-1"].Delete(t.Context(), copied); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "the copy to be made again", func(ctx context.Context) error {
-		if err := s.Members["us-1"].Get(ctx, key, copied); err != nil {
-			return err
-		}
+	testenv.Await(t, s.Members["us-1"], copied, "the copy to be made again", func(*v1.EcommerceApp) error {
 		if copied.UID == uid {
 			return errors.New("the old one is there")
 		}
@@ -220,9 +202,7 @@ func (s *suite) testConflict(t *testing.T) {
 	foreign := small("contested")
 	foreign.Spec.Image = "somebody:else"
 	foreign.Spec.Placement = v1.Placement{}
-	if err := s.Members["asia-1"].Create(t.Context(), foreign.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Create(t, s.Members["asia-1"], foreign.DeepCopy())
 	app := small("contested", "asia-1")
 	s.Create(t, app)
 	s.AwaitApp(t, app, "the conflict to show", func(status *v1.EcommerceAppStatus) error {

@@ -12,7 +12,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
@@ -93,10 +92,7 @@ func (s *suite) testCreationDuringOutage(t *testing.T) {
 	app := small("new")
 	s.Create(t, app)
 	s.awaitCopies(t, app, "eu-1")
-	if err := s.Hub.Delete(t.Context(), app); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, "the application to be gone", func(ctx context.Context) error { return testenv.Gone(ctx, s.Hub, app) })
+	s.Delete(t, app)
 	s.thaw(t, "us-1")
 	s.AwaitMembers(t, "us-1")
 }
@@ -118,12 +114,9 @@ func (s *suite) thaw(t *testing.T, member string) {
 // wipe takes the status of an application away, by hand.
 func (s *suite) wipe(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	fleettest.Eventually(t, "the status to be wiped", func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
-			return err
-		}
+	testenv.Await(t, s.Hub, app, "the status to be wiped", func(*v1.EcommerceApp) error {
 		app.Status = v1.EcommerceAppStatus{}
-		return s.Hub.Status().Update(ctx, app)
+		return s.Hub.Status().Update(t.Context(), app)
 	})
 }
 

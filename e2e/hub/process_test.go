@@ -5,17 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -30,23 +28,21 @@ import (
 
 // TestProcess is about the hub as a process, on a hub without members.
 func TestProcess(t *testing.T) {
-	f := fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true}})
-	if err := f.Hub().ApplyFolder(t.Context(), "../../config/rbac/hub"); err != nil {
-		t.Fatal(err)
-	}
-	p := &process{fleet: f, hub: framework.Admin(t, f.Hub()), address: freeAddress(t)}
-	p.kubeconfig = filepath.Join(t.TempDir(), "hub.kubeconfig")
-	if err := os.WriteFile(p.kubeconfig, testenv.Kubeconfig(t, f.Hub(), config.HubServiceAccount), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Run("waits for the kinds", p.waitsForKinds)
-	t.Run("exits with an error when it loses the lease", p.losesLease)
-	t.Run("binary exits cleanly on SIGTERM", p.endsOnSignal)
+	p := &process{address: testenv.FreeAddress(t), Environment: testenv.New(t, testenv.Options{
+		Fleet:     fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true}},
+		Manifests: map[string][]string{"hub": {"config/rbac/hub"}},
+	})}
+	p.kubeconfig = p.KubeconfigFile(t, p.Fleet.Hub(), config.HubServiceAccount)
+	const ready = "waits for the kinds"
+	var steps testenv.Steps
+	steps.Add(ready, p.waitsForKinds)
+	steps.Add("exits with an error when it loses the lease", p.losesLease, ready)
+	steps.Add("binary exits cleanly on SIGTERM", p.endsOnSignal, ready)
+	steps.Run(t)
 }
 
 type process struct {
-	fleet               *fleet.Fleet
-	hub                 client.WithWatch
+	*testenv.Environment
 	kubeconfig, address string
 }
 
@@ -84,28 +80,23 @@ func (p *process) awaitProbe(t *testing.T, path string, want int) {
 
 // waitsForKinds starts the hub before its CRDs exist.
 func (p *process) waitsForKinds(t *testing.T) {
+	t.Helper()
 	stop, ended := p.run(t)
 	p.awaitProbe(t, "/healthz", http.StatusOK)
 	p.awaitProbe(t, "/readyz", http.StatusInternalServerError)
-	if err := p.fleet.Hub().ApplyFolder(t.Context(), "../../config/crd/bases"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Apply(t, p.Fleet.Hub(), "config/crd/bases")
 	p.awaitProbe(t, "/readyz", http.StatusOK)
 
-	s := &testenv.Environment{Fleet: p.fleet, Hub: p.hub}
 	app := small("waiting")
-	s.Create(t, app)
-	s.AwaitApp(t, app, "the hub to say that there is no cluster", func(status *v1.EcommerceAppStatus) error {
+	p.Create(t, app)
+	p.AwaitApp(t, app, "the hub to say that there is no cluster", func(status *v1.EcommerceAppStatus) error {
 		placed := framework.Condition(status.Conditions, v1.ConditionPlaced)
 		if status.Phase != v1.PhasePending || placed.Status != metav1.ConditionFalse || placed.Reason != v1.ReasonNoReadyCluster {
 			return fmt.Errorf("placed is %+v", placed)
 		}
 		return nil
 	})
-	if err := p.hub.Delete(t.Context(), app); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, "it to be gone", func(ctx context.Context) error { return testenv.Gone(ctx, p.hub, app) })
+	p.Delete(t, app)
 
 	stop()
 	if err := <-ended; err != nil {
@@ -116,20 +107,16 @@ func (p *process) waitsForKinds(t *testing.T) {
 	}
 }
 
-func (p *process) lease(ctx context.Context) (*coordinationv1.Lease, error) {
-	lease := &coordinationv1.Lease{}
-	err := p.hub.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: "shopfleet-hub"}, lease)
-	return lease, err
-}
+// lease is the name of the hub's Lease.
+const lease = "shopfleet-hub"
 
 // held returns an error unless somebody leads, or nobody.
 func (p *process) held(ctx context.Context, want bool) error {
-	lease, err := p.lease(ctx)
-	if err != nil {
+	found := &coordinationv1.Lease{}
+	if err := p.Hub.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: lease}, found); err != nil {
 		return err
 	}
-	holder := lease.Spec.HolderIdentity
-	if held := holder != nil && *holder != ""; held != want {
+	if held := ptr.Deref(found.Spec.HolderIdentity, "") != ""; held != want {
 		return fmt.Errorf("the lease is held: %t, want %t", held, want)
 	}
 	return nil
@@ -137,20 +124,11 @@ func (p *process) held(ctx context.Context, want bool) error {
 
 // losesLease gives the lease to somebody else.
 func (p *process) losesLease(t *testing.T) {
+	t.Helper()
 	stop, ended := p.run(t)
 	defer stop()
 	testenv.Eventually(t, "the hub to lead", func(ctx context.Context) error { return p.held(ctx, true) })
-	// The leader renews all the time, so that taking the lease may take a few tries.
-	testenv.Eventually(t, "the lease to be taken", func(ctx context.Context) error {
-		lease, err := p.lease(ctx)
-		if err != nil {
-			return err
-		}
-		lease.Spec.HolderIdentity = new("somebody-else")
-		lease.Spec.LeaseDurationSeconds = new(int32(600))
-		lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
-		return p.hub.Update(ctx, lease)
-	})
+	testenv.TakeLease(t, p.Hub, lease)
 	select {
 	case err := <-ended:
 		if err == nil {
@@ -163,14 +141,10 @@ func (p *process) losesLease(t *testing.T) {
 
 // endsOnSignal runs cmd/hub itself.
 func (p *process) endsOnSignal(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "hub")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/hub")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building: %v\n%s", err, out)
-	}
+	t.Helper()
 	var output bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), binary, "--kubeconfig", p.kubeconfig, "--leader-elect=false",
-		"--metrics-bind-address", freeAddress(t), "--health-probe-bind-address", p.address, "-v", "4")
+	cmd := exec.CommandContext(t.Context(), testenv.Build(t, "hub"), "--kubeconfig", p.kubeconfig, "--leader-elect=false",
+		"--metrics-bind-address", testenv.FreeAddress(t), "--health-probe-bind-address", p.address, "-v", "4")
 	cmd.Stderr = &output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -187,18 +161,4 @@ func (p *process) endsOnSignal(t *testing.T) {
 			t.Errorf("a line of the log is not structured: %s", line)
 		}
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	return l.Addr().String()
 }

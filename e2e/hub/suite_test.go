@@ -5,10 +5,9 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
@@ -40,7 +39,7 @@ type suite struct {
 
 func newSuite(t *testing.T, health v1.Health, members ...fleet.ClusterSpec) *suite {
 	t.Helper()
-	s := &suite{shop: seed(t), Environment: testenv.New(t, testenv.Options{
+	s := &suite{shop: apitest.Seed(), Environment: testenv.New(t, testenv.Options{
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members}, Health: health,
 		Hub: func(o *setup.Options) { o.Waits = queues.Waits{Scale: 0.1, Longest: longestWait} },
 	})}
@@ -100,20 +99,7 @@ func (s *suite) ensureShop(t *testing.T) {
 	s.AwaitRunning(t, s.shop, eu, asia, us)
 }
 
-// seed returns the seed documents' shop.
-func seed(t *testing.T) *v1.EcommerceApp {
-	t.Helper()
-	app := &v1.EcommerceApp{}
-	if err := yaml.UnmarshalStrict(samples.EcommerceApp(), app); err != nil {
-		t.Fatal(err)
-	}
-	return app
-}
-
 // small returns a shop that is a frontend and nothing else.
 func small(name string, clusters ...string) *v1.EcommerceApp {
-	return &v1.EcommerceApp{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "small", Name: name},
-		Spec:       v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{ClusterNames: clusters}},
-	}
+	return testenv.Small("small", name, clusters...)
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
@@ -15,7 +16,7 @@ func (e *suite) testApps(t *testing.T) {
 	e.awaitGone(t)
 	e.register(t, "eu-1", e.kubeconfig(t, e.Member("eu-1")))
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"}, Spec: testenv.Sample(t).Spec}
+	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop"}, Spec: apitest.Seed().Spec}
 	if err := e.hub.Create(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}

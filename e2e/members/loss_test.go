@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/members"
 )
 
@@ -88,7 +88,7 @@ func (e *suite) testDefinition(t *testing.T) {
 // the member has it.
 func (e *suite) seesApps(t *testing.T, admin client.Client, name string) {
 	t.Helper()
-	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: testenv.Sample(t).Spec}
+	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: apitest.Seed().Spec}
 	if err := admin.Create(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func (e *suite) testDefinitionHeld(t *testing.T) {
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	held := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "held", Finalizers: []string{v1.SpokeFinalizer}},
-		Spec:       testenv.Sample(t).Spec,
+		Spec:       apitest.Seed().Spec,
 	}
 	if err := admin.Create(t.Context(), held); err != nil {
 		t.Fatal(err)

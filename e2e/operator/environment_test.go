@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
@@ -56,7 +57,7 @@ type options struct {
 func newEnvironment(t *testing.T, o options) *environment {
 	t.Helper()
 	s := &environment{
-		Environment: testenv.New(t, o.fleet), options: o, shop: testenv.Sample(t), binary: testenv.Build(t, o.process),
+		Environment: testenv.New(t, o.fleet), options: o, shop: apitest.Seed(), binary: testenv.Build(t, o.process),
 	}
 	s.shop.Namespace = "production"
 	home := s.Fleet.Clusters()[0]
@@ -110,14 +111,10 @@ func (s *environment) end(t *testing.T) {
 	}
 }
 
-func (s *environment) getLease(ctx context.Context) (*coordinationv1.Lease, error) {
-	lease := &coordinationv1.Lease{}
-	return lease, s.home.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: s.lease}, lease)
-}
-
 // holder returns who holds the lease, and nothing while nobody does.
 func (s *environment) holder(ctx context.Context) (string, error) {
-	lease, err := s.getLease(ctx)
+	lease := &coordinationv1.Lease{}
+	err := s.home.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: s.lease}, lease)
 	return ptr.Deref(lease.Spec.HolderIdentity, ""), err
 }
 

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
@@ -215,7 +216,7 @@ func (s *hubSuite) isKilled(t *testing.T) {
 func (s *hubSuite) isKilledAtWork(t *testing.T) {
 	t.Helper()
 	before := s.Mark(t)
-	second := testenv.Sample(t)
+	second := apitest.Seed()
 	second.Namespace = "second"
 	s.Create(t, second)
 	s.awaitHalf(t, second)
@@ -261,17 +262,7 @@ func (s *hubSuite) awaitHalf(t *testing.T, app *v1.EcommerceApp) {
 // losesLease gives the lease to somebody else, and then to nobody.
 func (s *hubSuite) losesLease(t *testing.T) {
 	t.Helper()
-	testenv.Eventually(t, "the lease to be taken", func(ctx context.Context) error {
-		lease, err := s.getLease(ctx)
-		if err != nil {
-			return err
-		}
-		lease.Spec.HolderIdentity = new("somebody-else")
-		lease.Spec.LeaseDurationSeconds = new(int32(600))
-		lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
-		// The leader renews all the time, so that it may take a few tries.
-		return s.home.Update(ctx, lease)
-	})
+	testenv.TakeLease(t, s.home, s.lease)
 	began := time.Now()
 	if code := s.leader.awaitEnd(t, bound); code == 0 {
 		t.Error("a hub that lost its lease ended as if it had been told to")

@@ -75,7 +75,7 @@ func walked(t *testing.T, seen func() []v1.Phase, want ...v1.Phase) {
 // testChanges walks an app through its phases.
 func testChanges(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
+		app := w.shop(t)
 		seen := phases(t, w, app.Namespace)
 		testenv.Create(t, w, app)
 		walked(t, seen, v1.PhasePending, v1.PhaseCreating, v1.PhaseRunning)
@@ -113,9 +113,7 @@ func testChanges(w *environment) func(*testing.T) {
 // the one before it to run its new version.
 func testVersionGating(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		mark := w.mark(t)
 		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Spec.Database.Version = "13.5"
@@ -159,7 +157,7 @@ func (w *environment) frozen(t *testing.T) (thaw func()) {
 func testFrozen(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		thaw := w.frozen(t)
-		app := shop(t, w.namespace(t))
+		app := w.shop(t)
 		testenv.Create(t, w, app)
 		testenv.Await(t, w, app, "the backend to wait", func(app *v1.EcommerceApp) error {
 			if app.Status.Phase != v1.PhaseCreating {
@@ -180,9 +178,7 @@ func testFrozen(w *environment) func(*testing.T) {
 // ran before is repaired at once.
 func testRepairWhileDown(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		thaw := w.frozen(t)
 		pod := &corev1.Pod{}
 		pod.Namespace, pod.Name = app.Namespace, app.Name+"-database-0"
@@ -209,9 +205,7 @@ func testRepairWhileDown(w *environment) func(*testing.T) {
 // testImageUpdated checks that the annotation causes one rollout and goes.
 func testImageUpdated(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		before := w.generations(t, app)
 		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Annotations = map[string]string{v1.ImageUpdatedAnnotation: "true"}
@@ -249,9 +243,7 @@ func (w *environment) generations(t testing.TB, app *v1.EcommerceApp) map[string
 // to shrink it.
 func testStorage(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		pod := w.podUID(t, app)
 		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
 		claim := &corev1.PersistentVolumeClaim{}

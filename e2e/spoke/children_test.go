@@ -35,9 +35,7 @@ func childLists() []client.ObjectList {
 // testRepair deletes each child, and then changes some: all is put right.
 func testRepair(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		t.Run("deleted", testMadeAgain(w, app))
 		t.Run("changed", testReverted(w, app))
 		t.Run("label removed", testRelabelled(w, app))
@@ -186,9 +184,7 @@ func (w *environment) answered(t testing.TB, app *v1.EcommerceApp, token string)
 // it, and nothing else: forced, resynced, and after a restart.
 func testThrift(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		versions := w.versions(t, app)
 		w.answered(t, app, "warm")
 		mark := w.mark(t)
@@ -245,7 +241,7 @@ func describe(object client.Object) string {
 // testLongName checks that each name derived from one of 63 characters is valid.
 func testLongName(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
+		app := w.shop(t)
 		app.Name = "shop-whose-name-is-as-long-as-a-name-can-be-0123456789-01234567"
 		if len(app.Name) != 63 {
 			t.Fatalf("the name has %d characters", len(app.Name))
@@ -262,9 +258,7 @@ func testLongName(w *environment) func(*testing.T) {
 // that an app of the same name finds it again.
 func testDeletion(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		kept := w.kept(t, app)
 		mark := w.mark(t)
 		name, uid := app.Name, app.UID
@@ -284,7 +278,7 @@ func testDeletion(w *environment) func(*testing.T) {
 				t.Errorf("%s is left", describe(child))
 			}
 		}
-		again := shop(t, app.Namespace)
+		again := shop(app.Namespace)
 		testenv.Create(t, w, again)
 		w.running(t, again)
 		if diff := cmp.Diff(kept, w.kept(t, again), cmp.AllowUnexported(keeping{})); diff != "" {
@@ -328,7 +322,7 @@ func testTerminatingNamespace(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		namespace := &corev1.Namespace{}
 		namespace.Name = w.namespace(t)
-		app := shop(t, namespace.Name)
+		app := shop(namespace.Name)
 		testenv.Create(t, w, app)
 		w.running(t, app)
 		mark := w.mark(t)

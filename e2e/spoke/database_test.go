@@ -26,7 +26,7 @@ const badImage = "registry.invalid/database:1"
 func testBadImage(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Run("of one that runs", func(t *testing.T) {
-			app := shop(t, w.namespace(t))
+			app := w.shop(t)
 			app.Spec.Database.Replicas = new(int32(2))
 			testenv.Create(t, w, app)
 			w.running(t, app)
@@ -35,7 +35,7 @@ func testBadImage(w *environment) func(*testing.T) {
 			w.repair(t, app)
 		})
 		t.Run("of a new one", func(t *testing.T) {
-			app := shop(t, w.namespace(t))
+			app := w.shop(t)
 			app.Spec.Database.Replicas = new(int32(2))
 			app.Spec.Database.Image = badImage
 			testenv.Create(t, w, app)
@@ -43,9 +43,7 @@ func testBadImage(w *environment) func(*testing.T) {
 			w.repair(t, app)
 		})
 		t.Run("of one that was started in order", func(t *testing.T) {
-			app := shop(t, w.namespace(t))
-			testenv.Create(t, w, app)
-			w.running(t, app)
+			app := w.runningShop(t)
 			claimed := w.claimUID(t, app)
 			w.stop()
 			w.startedInOrder(t, app)
@@ -140,7 +138,7 @@ func testStorageThatCannotGrow(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}, Provisioner: "csi.example.com", AllowVolumeExpansion: new(false)}
 		testenv.Create(t, w, class)
-		app := shop(t, w.namespace(t))
+		app := w.shop(t)
 		app.Spec.Database.StorageClassName = new(class.Name)
 		testenv.Create(t, w, app)
 		w.running(t, app)

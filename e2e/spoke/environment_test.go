@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
@@ -78,11 +79,26 @@ func (w *environment) namespace(t testing.TB) string {
 	return namespace.Name
 }
 
-// shop returns the sample's EcommerceApp for a namespace.
-func shop(t testing.TB, namespace string) *v1.EcommerceApp {
+// shop returns the sample's EcommerceApp for a namespace of its own.
+func (w *environment) shop(t testing.TB) *v1.EcommerceApp {
 	t.Helper()
-	app := testenv.Sample(t)
+	return shop(w.namespace(t))
+}
+
+// shop returns the sample's EcommerceApp for a namespace.
+func shop(namespace string) *v1.EcommerceApp {
+	app := apitest.Seed()
 	app.Namespace = namespace
+	return app
+}
+
+// runningShop creates the sample's EcommerceApp in a namespace of its own, and waits until
+// it runs.
+func (w *environment) runningShop(t testing.TB) *v1.EcommerceApp {
+	t.Helper()
+	app := w.shop(t)
+	testenv.Create(t, w, app)
+	w.running(t, app)
 	return app
 }
 

@@ -50,7 +50,7 @@ func TestSpoke(t *testing.T) {
 // order, each object written once.
 func testSeed(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
+		app := w.shop(t)
 		mark := w.mark(t)
 		begin := time.Now()
 		testenv.Create(t, w, app)

@@ -19,11 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
@@ -48,7 +48,7 @@ func (w *environment) failed(t testing.TB, app *v1.EcommerceApp, reason string, 
 // they are handed over.
 func testConflict(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
+		app := w.shop(t)
 		stranger := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database"}}
 		stranger.Spec.Ports = []corev1.ServicePort{{Name: "theirs", Port: 9999}}
 		stranger.Spec.ClusterIP = corev1.ClusterIPNone
@@ -80,7 +80,7 @@ func testConflict(w *environment) func(*testing.T) {
 		}
 
 		// What another object controls is not for handing over.
-		other := shop(t, app.Namespace)
+		other := shop(app.Namespace)
 		other.Name = "other"
 		owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Namespace: app.Namespace, Name: "other-database-config",
@@ -116,7 +116,7 @@ func testForbidden(w *environment) func(*testing.T) {
 			}
 			r.Rules = append(r.Rules, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"get", "list", "watch"}})
 		})
-		app := shop(t, w.namespace(t))
+		app := w.shop(t)
 		testenv.Create(t, w, app)
 		w.failed(t, app, v1.ReasonForbidden, "database", "cannot patch", "statefulsets")
 		hasEvents(t, w, app, "Forbidden")
@@ -129,7 +129,7 @@ func testForbidden(w *environment) func(*testing.T) {
 func testOtherKinds(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		namespace := w.namespace(t)
-		web := testenv.Decode(t, samples.WebApp(), &webappv1.WebApp{})
+		web := apitest.SeedWebApp()
 		web.Namespace = namespace
 		testenv.Create(t, w, web)
 		testenv.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
@@ -138,7 +138,7 @@ func testOtherKinds(w *environment) func(*testing.T) {
 			}
 			return nil
 		})
-		db := testenv.Decode(t, samples.MySQLCluster(), &mysqlv1.MySQLCluster{})
+		db := apitest.SeedMySQLCluster()
 		db.Namespace = namespace
 		testenv.Create(t, w, db)
 		testenv.Await(t, w, db, "the MySQLCluster to run", func(db *mysqlv1.MySQLCluster) error {
@@ -181,9 +181,7 @@ spec:
 // testOptionalKinds adds an optional kind to the cluster, and takes it away.
 func testOptionalKinds(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		if err := w.cluster.Apply(t.Context(), []byte(serviceMonitors)); err != nil {
 			t.Fatal(err)
 		}
@@ -237,11 +235,9 @@ func testMissingDefinitions(w *environment) func(*testing.T) {
 		w.stop()
 		testenv.Delete(t, w, definition("webapps.example.com"))
 		w.run(t)
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		testenv.Apply(t, w.cluster, "config/crd/bases")
-		web := testenv.Decode(t, samples.WebApp(), &webappv1.WebApp{})
+		web := apitest.SeedWebApp()
 		web.Namespace = app.Namespace
 		testenv.Create(t, w, web)
 		testenv.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
@@ -267,9 +263,7 @@ func testProcess(w *environment) func(*testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- process.Wait() }()
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		if err := process.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}

@@ -10,10 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
@@ -154,21 +152,6 @@ func AwaitApp(t testing.TB, c client.Reader, app *v1.EcommerceApp, what string, 
 func AwaitRunning(t testing.TB, c client.Reader, app *v1.EcommerceApp, regions ...string) {
 	t.Helper()
 	AwaitApp(t, c, app, app.Name+" to run", func(*v1.EcommerceAppStatus) error { return framework.Runs(app, regions...) })
-}
-
-// Sample returns the application of the sample.
-func Sample(t testing.TB) *v1.EcommerceApp {
-	t.Helper()
-	return Decode(t, samples.EcommerceApp(), &v1.EcommerceApp{})
-}
-
-// Decode reads a YAML document into an object, and returns it.
-func Decode[T client.Object](t testing.TB, raw []byte, into T) T {
-	t.Helper()
-	if err := yaml.UnmarshalStrict(raw, into); err != nil {
-		t.Fatal(err)
-	}
-	return into
 }
 
 // Small returns an application that is a frontend and nothing else.

@@ -1,10 +1,18 @@
 package testenv
 
 import (
+	"context"
 	"net"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/config"
 )
 
 // Build builds a command of this module, and returns the path of its binary.
@@ -29,4 +37,20 @@ func FreeAddress(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return l.Addr().String()
+}
+
+// TakeLease gives the Lease of a process to somebody else, for ten minutes.
+func TakeLease(t testing.TB, c client.Client, name string) {
+	t.Helper()
+	Eventually(t, "the Lease to be taken", func(ctx context.Context) error {
+		lease := &coordinationv1.Lease{}
+		if err := c.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: name}, lease); err != nil {
+			return err
+		}
+		lease.Spec.HolderIdentity = new("somebody-else")
+		lease.Spec.LeaseDurationSeconds = new(int32(600))
+		lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+		// The leader renews all the time, so that it may take a few tries.
+		return c.Update(ctx, lease)
+	})
 }
