@@ -1,14 +1,12 @@
 package cloud_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
@@ -57,10 +55,7 @@ func (s *suite) testAccounts(t *testing.T) {
 // awaitObserved blocks until the hub works with an account as its spec is now.
 func (s *suite) awaitObserved(t *testing.T, account *v1.CloudAccount) {
 	t.Helper()
-	testenv.Eventually(t, "the account to be observed", func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
-			return err
-		}
+	testenv.Await(t, s.Hub, account, "the account to be observed", func(*v1.CloudAccount) error {
 		if account.Status.ObservedGeneration != account.Generation {
 			return fmt.Errorf("generation %d is observed, want %d", account.Status.ObservedGeneration, account.Generation)
 		}

@@ -151,13 +151,12 @@ func (s *suite) testScheduled(t *testing.T) {
 	s.AwaitRunning(t, s.daybook, "eu-west-1")
 }
 
-// testScheduledBackups looks at what the schedule made.
-func (s *suite) testScheduledBackups(t *testing.T) {
+// awaitScheduled waits until a Backup with the labels is complete, and returns all that are.
+func (s *suite) awaitScheduled(t *testing.T, labels client.MatchingLabels) (made []v1.Backup) {
 	t.Helper()
-	var made []v1.Backup
-	testenv.Eventually(t, "a scheduled backup to be complete", func(ctx context.Context) error {
+	testenv.Eventually(t, "a scheduled Backup to be complete", func(ctx context.Context) error {
 		list := &v1.BackupList{}
-		if err := s.Hub.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1.InstanceLabel: "often", v1.ClusterLabel: second}); err != nil {
+		if err := s.Hub.List(ctx, list, client.InNamespace(namespace), labels); err != nil {
 			return err
 		}
 		made = slices.DeleteFunc(list.Items, func(b v1.Backup) bool { return b.Status.Phase != v1.BackupCompleted })
@@ -166,22 +165,23 @@ func (s *suite) testScheduledBackups(t *testing.T) {
 		}
 		return nil
 	})
+	return made
+}
+
+// testScheduledBackups looks at what the schedule made.
+func (s *suite) testScheduledBackups(t *testing.T) {
+	t.Helper()
+	made := s.awaitScheduled(t, client.MatchingLabels{v1.InstanceLabel: "often", v1.ClusterLabel: second})
 	for _, b := range made {
 		if want := schedule.BackupName("often", second, b.Spec.ScheduledTime.Time); b.Name != want || len(s.aws().truth(b.Name)) != 1 {
 			t.Errorf("the backup of scheduledTime %s is %s, want %s with one snapshot", b.Spec.ScheduledTime, b.Name, want)
 		}
 	}
-	testenv.Eventually(t, "the application to say how it is backed up", func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(s.often), s.often); err != nil {
-			return err
-		}
+	testenv.Await(t, s.Hub, s.often, "the application to say how it is backed up", func(*v1.EcommerceApp) error {
 		return standing(&s.often.Status)
 	})
 	testenv.Edit(t, s.Hub, s.often, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
-	testenv.Eventually(t, "the application to say nothing of backups", func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(s.often), s.often); err != nil {
-			return err
-		}
+	testenv.Await(t, s.Hub, s.often, "the application to say nothing of backups", func(*v1.EcommerceApp) error {
 		if c := framework.Condition(s.often.Status.Conditions, v1.ConditionBackupReady); c.Type != "" || len(s.often.Status.Backups) > 0 {
 			return fmt.Errorf("%s: %v", c.Reason, s.often.Status.Backups)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -294,17 +293,7 @@ func (s *suite) testDumpRediscovery(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		lost := &v1.Backup{}
-		key := client.ObjectKey{Namespace: namespace, Name: "sent-" + p.account()}
-		if err := s.Hub.Get(t.Context(), key, lost); err != nil {
-			t.Fatal(err)
-		}
-		s.Delete(t, lost.DeepCopy())
-		account := s.rediscover(t, p, "dumps")
-		found := &v1.Backup{}
-		if err := s.Hub.Get(t.Context(), key, found); err != nil {
-			t.Fatalf("%v; the hub says: %s", err, account.Status.Rediscovered)
-		}
+		lost, found := s.loseAndFind(t, p, "sent-"+p.account(), "dumps")
 		if found.Status.Phase != v1.BackupCompleted || found.Status.Dump == nil || found.Status.Dump.Object == nil || found.Spec.Method != v1.BackupDump {
 			t.Fatalf("found as %+v", found.Status)
 		}
@@ -328,28 +317,14 @@ func (s *suite) testDumpRediscovery(t *testing.T) {
 func (s *suite) testScheduledDumps(t *testing.T) {
 	t.Helper()
 	p := s.aws()
-	var made []v1.Backup
-	testenv.Eventually(t, "a scheduled dump to be sent", func(ctx context.Context) error {
-		list := &v1.BackupList{}
-		if err := s.Hub.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1.InstanceLabel: daybook}); err != nil {
-			return err
-		}
-		made = slices.DeleteFunc(list.Items, func(b v1.Backup) bool { return b.Status.Phase != v1.BackupCompleted })
-		if len(made) == 0 {
-			return fmt.Errorf("%d backups, none complete", len(list.Items))
-		}
-		return nil
-	})
+	made := s.awaitScheduled(t, client.MatchingLabels{v1.InstanceLabel: daybook})
 	for _, b := range made {
 		job := fmt.Sprintf("%s-%d", render.DatabaseCronJob(daybook), b.Spec.ScheduledTime.Unix()/60)
 		if b.Spec.Method != v1.BackupDump || b.Status.Dump.Job != job || b.Status.Dump.Object == nil || b.Status.Dump.Object.State != v1.DumpSent {
 			t.Errorf("the backup of scheduledTime %s is of the method %s, its dump %+v; want the Job %s, sent", b.Spec.ScheduledTime, b.Spec.Method, b.Status.Dump, job)
 		}
 	}
-	testenv.Eventually(t, "the application to say how it is dumped", func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(s.daybook), s.daybook); err != nil {
-			return err
-		}
+	testenv.Await(t, s.Hub, s.daybook, "the application to say how it is dumped", func(*v1.EcommerceApp) error {
 		for _, entry := range s.daybook.Status.Backups {
 			if entry.Name == p.member && entry.LastScheduledTime != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
 				return nil

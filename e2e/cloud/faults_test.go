@@ -1,7 +1,6 @@
 package cloud_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -78,10 +77,7 @@ func (s *suite) testRestart(t *testing.T) {
 		before[p.account()] = p.script.Count(faults.OpCreateSnapshot)
 		b := s.backup(t, p, "interrupted")
 		backups[p.account()] = b
-		testenv.Eventually(t, b.Name+" to be under way", func(ctx context.Context) error {
-			if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
-				return err
-			}
+		testenv.Await(t, s.Hub, b, b.Name+" to be under way", func(*v1.Backup) error {
 			if len(b.Status.Snapshots) == 0 || b.Status.Snapshots[0].ID == "" {
 				return errors.New("no snapshot is known yet")
 			}

@@ -22,7 +22,6 @@ import (
 	gcpobjects "github.com/shopfleet/shopfleet/cloud/gcp/objectstore"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
-	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/setup"
@@ -261,38 +260,9 @@ func (s *suite) discard(t *testing.T, b *v1.Backup) {
 	s.Delete(t, b)
 }
 
-// conditionsOf returns the conditions of an object of ours.
-func conditionsOf(o client.Object) []metav1.Condition {
-	switch o := o.(type) {
-	case *v1.CloudAccount:
-		return o.Status.Conditions
-	case *v1.MemberCluster:
-		return o.Status.Conditions
-	case *v1.EcommerceApp:
-		return o.Status.Conditions
-	case *v1.Backup:
-		return o.Status.Conditions
-	case *v1.Restore:
-		return o.Status.Conditions
-	default:
-		return nil
-	}
-}
-
 // awaitCondition waits until a condition of an object of the hub is as it should be, and
 // leaves the object in o.
 func (s *suite) awaitCondition(t *testing.T, o client.Object, kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
 	t.Helper()
-	var found metav1.Condition
-	testenv.Eventually(t, fmt.Sprintf("%T %s to be %s=%s because of %s", o, o.GetName(), kind, status, reason), func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
-			return err
-		}
-		found = framework.Condition(conditionsOf(o), kind)
-		if found.Status != status || found.Reason != reason {
-			return fmt.Errorf("it is %s=%s because of %s: %s", kind, found.Status, found.Reason, found.Message)
-		}
-		return nil
-	})
-	return found
+	return testenv.AwaitCondition(t, s.Hub, o, metav1.Condition{Type: kind, Status: status, Reason: reason})
 }
