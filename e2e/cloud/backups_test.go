@@ -17,7 +17,6 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
@@ -120,7 +119,7 @@ func (s *suite) testImpossibleBackups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if one.reason == v1.ReasonRegionNotAllowed {
 				account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: p.account()}}
-				testenv.Edit(t, s.Hub, account, func(a *v1.CloudAccount) { a.Spec.Regions = []string{p.region, p.other} })
+				framework.Edit(t, s.Hub, account, func(a *v1.CloudAccount) { a.Spec.Regions = []string{p.region, p.other} })
 				s.awaitObserved(t, account)
 			}
 			b := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: one.spec}
@@ -154,7 +153,7 @@ func (s *suite) testScheduled(t *testing.T) {
 // awaitScheduled waits until a Backup with the labels is complete, and returns all that are.
 func (s *suite) awaitScheduled(t *testing.T, labels client.MatchingLabels) (made []v1.Backup) {
 	t.Helper()
-	testenv.Eventually(t, "a scheduled Backup to be complete", func(ctx context.Context) error {
+	framework.Eventually(t, "a scheduled Backup to be complete", func(ctx context.Context) error {
 		list := &v1.BackupList{}
 		if err := s.Hub.List(ctx, list, client.InNamespace(namespace), labels); err != nil {
 			return err
@@ -177,11 +176,11 @@ func (s *suite) testScheduledBackups(t *testing.T) {
 			t.Errorf("the backup of scheduledTime %s is %s, want %s with one snapshot", b.Spec.ScheduledTime, b.Name, want)
 		}
 	}
-	testenv.Await(t, s.Hub, s.often, "the application to say how it is backed up", func(*v1.EcommerceApp) error {
+	framework.Await(t, s.Hub, s.often, "the application to say how it is backed up", func(*v1.EcommerceApp) error {
 		return standing(&s.often.Status)
 	})
-	testenv.Edit(t, s.Hub, s.often, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
-	testenv.Await(t, s.Hub, s.often, "the application to say nothing of backups", func(*v1.EcommerceApp) error {
+	framework.Edit(t, s.Hub, s.often, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
+	framework.Await(t, s.Hub, s.often, "the application to say nothing of backups", func(*v1.EcommerceApp) error {
 		if c := framework.Condition(s.often.Status.Conditions, v1.ConditionBackupReady); c.Type != "" || len(s.often.Status.Backups) > 0 {
 			return fmt.Errorf("%s: %v", c.Reason, s.often.Status.Backups)
 		}

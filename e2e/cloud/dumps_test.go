@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
@@ -238,7 +238,7 @@ func (s *suite) testLoad(t *testing.T) {
 // nothingOf checks that what was made in a member to move dumps is gone.
 func (s *suite) nothingOf(t *testing.T, member, label string) {
 	t.Helper()
-	testenv.Eventually(t, "what was made in "+member+" to be gone", func(ctx context.Context) error {
+	framework.Eventually(t, "what was made in "+member+" to be gone", func(ctx context.Context) error {
 		for _, list := range movers() {
 			if err := s.Members[member].List(ctx, list, client.InNamespace(namespace), client.HasLabels{label}); err != nil {
 				return err
@@ -256,7 +256,7 @@ func (s *suite) testLoadBeforePlacement(t *testing.T) {
 	t.Helper()
 	r := s.restore(t, "unplaced", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-aws"}, ClusterRef: v1.ObjectReference{Name: second}})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonNoDatabase)
-	testenv.Edit(t, s.Hub, s.books, func(app *v1.EcommerceApp) {
+	framework.Edit(t, s.Hub, s.books, func(app *v1.EcommerceApp) {
 		app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, second)
 	})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
@@ -324,7 +324,7 @@ func (s *suite) testScheduledDumps(t *testing.T) {
 			t.Errorf("the backup of scheduledTime %s is of the method %s, its dump %+v; want the Job %s, sent", b.Spec.ScheduledTime, b.Spec.Method, b.Status.Dump, job)
 		}
 	}
-	testenv.Await(t, s.Hub, s.daybook, "the application to say how it is dumped", func(*v1.EcommerceApp) error {
+	framework.Await(t, s.Hub, s.daybook, "the application to say how it is dumped", func(*v1.EcommerceApp) error {
 		for _, entry := range s.daybook.Status.Backups {
 			if entry.Name == p.member && entry.LastScheduledTime != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
 				return nil
@@ -332,5 +332,5 @@ func (s *suite) testScheduledDumps(t *testing.T) {
 		}
 		return fmt.Errorf("%+v: %w", s.daybook.Status.Backups, errors.New("it does not say"))
 	})
-	testenv.Edit(t, s.Hub, s.daybook, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
+	framework.Edit(t, s.Hub, s.daybook, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
 }

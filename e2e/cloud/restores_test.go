@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
@@ -109,17 +109,17 @@ func (s *suite) testRestoreElsewhere(t *testing.T) {
 	if claim.Status.Phase != corev1.ClaimBound || !ok || made.Region != p.other {
 		t.Fatalf("the claim is %s, its volume in %s", claim.Status.Phase, made.Region)
 	}
-	if err := testenv.Gone(t.Context(), s.Members[second], &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: shop}}); err != nil {
+	if err := framework.Gone(t.Context(), s.Members[second], &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: shop}}); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Edit(t, s.Hub, s.app, func(app *v1.EcommerceApp) {
+	framework.Edit(t, s.Hub, s.app, func(app *v1.EcommerceApp) {
 		app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, second)
 	})
 	s.AwaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "us-east-1", "westeurope")
 	if after := s.claim(t, second); after.UID != claim.UID || after.Spec.VolumeName != pv.Name {
 		t.Errorf("the shop uses the claim %s on %s, want the one that was restored, on %s", after.UID, after.Spec.VolumeName, pv.Name)
 	}
-	testenv.Eventually(t, "the restored volume to be attached", func(context.Context) error {
+	framework.Eventually(t, "the restored volume to be attached", func(context.Context) error {
 		if made, _ := p.world.Volume(pv.Spec.CSI.VolumeHandle); !made.Attached {
 			return fmt.Errorf("volume %s: %w", made.ID, errors.New("not attached"))
 		}
@@ -148,7 +148,7 @@ func (s *suite) testVerification(t *testing.T) {
 func (s *suite) awaitVerified(t *testing.T, r *v1.Restore) {
 	t.Helper()
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
-	testenv.Await(t, s.Hub, r, "what was made to be taken away", func(*v1.Restore) error {
+	framework.Await(t, s.Hub, r, "what was made to be taken away", func(*v1.Restore) error {
 		if r.Status.Phase != v1.RestoreCompleted {
 			return fmt.Errorf("%s: %w", r.Status.Phase, errors.New("not completed"))
 		}
@@ -235,13 +235,13 @@ func (s *suite) testRediscovery(t *testing.T) {
 func (s *suite) rediscover(t *testing.T, p *provider, at string) *v1.CloudAccount {
 	t.Helper()
 	account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: p.account()}}
-	testenv.Edit(t, s.Hub, account, func(a *v1.CloudAccount) {
+	framework.Edit(t, s.Hub, account, func(a *v1.CloudAccount) {
 		if a.Annotations == nil {
 			a.Annotations = map[string]string{}
 		}
 		a.Annotations[v1.RediscoverAtAnnotation] = at
 	})
-	testenv.Await(t, s.Hub, account, "the hub to answer", func(*v1.CloudAccount) error {
+	framework.Await(t, s.Hub, account, "the hub to answer", func(*v1.CloudAccount) error {
 		if account.Status.LastHandledRediscoverAt != at {
 			return errors.New("not answered")
 		}

@@ -22,14 +22,14 @@ import (
 	gcpobjects "github.com/shopfleet/shopfleet/cloud/gcp/objectstore"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 func TestMain(m *testing.M) {
-	testenv.Silence()
+	framework.Silence()
 	// The subtests of the clouds wait and do not compute: all run at the same time.
 	flag.Parse()
 	if err := flag.Set("test.parallel", strconv.Itoa(clouds)); err != nil {
@@ -53,7 +53,7 @@ const (
 
 // suite is an environment whose members' volumes are in fakes of clouds.
 type suite struct {
-	*testenv.Environment
+	*framework.Environment
 	providers []*provider
 	// kubelets end the pods of Jobs, by member.
 	kubelets map[string]*kubelet
@@ -71,8 +71,8 @@ func newSuite(t *testing.T) *suite {
 	s := &suite{
 		kubelets: map[string]*kubelet{}, providers: []*provider{newAWS(t), newGCP(t), newAzure(t)},
 	}
-	snapshots := []string{testenv.MemberManifests, "e2e/cloud/testdata"}
-	s.Environment = testenv.New(t, testenv.Options{
+	snapshots := []string{framework.MemberManifests, "e2e/cloud/testdata"}
+	s.Environment = framework.New(t, framework.Options{
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members()}, Hub: hubOptions,
 		Manifests: map[string][]string{"aws-eu": snapshots, "az-eu": snapshots},
 	})
@@ -134,7 +134,7 @@ func TestCloud(t *testing.T) {
 		retried, restarted        = "failed snapshot is retried", "restarted hub continues backups"
 		dumped, sent              = "dump is a Job of the CronJob", "dump goes into the bucket of the account"
 	)
-	var steps testenv.Steps
+	var steps framework.Steps
 	steps.Add(accounts, s.testAccounts)
 	steps.Add("unusable accounts say why", s.testUnusableAccounts)
 	steps.Add(classes, s.testClasses, accounts)
@@ -239,7 +239,7 @@ func (s *suite) volume(t *testing.T, member, name string) *corev1.PersistentVolu
 // awaitEvent waits until people can read of an object what happened.
 func (s *suite) awaitEvent(t *testing.T, about client.Object, reason string) {
 	t.Helper()
-	testenv.Eventually(t, "the event "+reason+" about "+about.GetName(), func(ctx context.Context) error {
+	framework.Eventually(t, "the event "+reason+" about "+about.GetName(), func(ctx context.Context) error {
 		events := &corev1.EventList{}
 		if err := s.Hub.List(ctx, events); err != nil {
 			return err
@@ -256,7 +256,7 @@ func (s *suite) awaitEvent(t *testing.T, about client.Object, reason string) {
 // discard deletes a Backup together with its data.
 func (s *suite) discard(t *testing.T, b *v1.Backup) {
 	t.Helper()
-	testenv.Edit(t, s.Hub, b, func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionDelete })
+	framework.Edit(t, s.Hub, b, func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionDelete })
 	s.Delete(t, b)
 }
 
@@ -264,5 +264,5 @@ func (s *suite) discard(t *testing.T, b *v1.Backup) {
 // leaves the object in o.
 func (s *suite) awaitCondition(t *testing.T, o client.Object, kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
 	t.Helper()
-	return testenv.AwaitCondition(t, s.Hub, o, metav1.Condition{Type: kind, Status: status, Reason: reason})
+	return framework.AwaitCondition(t, s.Hub, o, metav1.Condition{Type: kind, Status: status, Reason: reason})
 }

@@ -13,7 +13,6 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // TestInventory is about copies that the status of no application lists. Nothing runs in
@@ -40,7 +39,7 @@ func (s *suite) testDeletionWithoutInventory(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitHeld(t, app, "us-1")
-	if err := testenv.Gone(t.Context(), s.Members["eu-1"], app.DeepCopy()); err != nil {
+	if err := framework.Gone(t.Context(), s.Members["eu-1"], app.DeepCopy()); err != nil {
 		t.Errorf("eu-1: %v", err)
 	}
 	s.thaw(t, "us-1")
@@ -79,7 +78,7 @@ func (s *suite) testInventoryRecovery(t *testing.T) {
 // out of reach.
 func (s *suite) testCreationDuringOutage(t *testing.T) {
 	s.freeze(t, "us-1")
-	testenv.Eventually(t, "us-1 to be lost", func(ctx context.Context) error {
+	framework.Eventually(t, "us-1 to be lost", func(ctx context.Context) error {
 		m := &v1.MemberCluster{}
 		if err := s.Hub.Get(ctx, client.ObjectKey{Name: "us-1"}, m); err != nil {
 			return err
@@ -114,7 +113,7 @@ func (s *suite) thaw(t *testing.T, member string) {
 // wipe takes the status of an application away, by hand.
 func (s *suite) wipe(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	testenv.Await(t, s.Hub, app, "the status to be wiped", func(*v1.EcommerceApp) error {
+	framework.Await(t, s.Hub, app, "the status to be wiped", func(*v1.EcommerceApp) error {
 		app.Status = v1.EcommerceAppStatus{}
 		return s.Hub.Status().Update(t.Context(), app)
 	})
@@ -123,7 +122,7 @@ func (s *suite) wipe(t *testing.T, app *v1.EcommerceApp) {
 // awaitCopies waits until members hold the copies of an application.
 func (s *suite) awaitCopies(t *testing.T, app *v1.EcommerceApp, members ...string) {
 	t.Helper()
-	testenv.Eventually(t, "the copies of "+app.Name, func(ctx context.Context) error {
+	framework.Eventually(t, "the copies of "+app.Name, func(ctx context.Context) error {
 		for _, name := range members {
 			copied := &v1.EcommerceApp{}
 			if err := s.Members[name].Get(ctx, client.ObjectKeyFromObject(app), copied); err != nil {
@@ -153,7 +152,7 @@ func (s *suite) awaitHeld(t *testing.T, app *v1.EcommerceApp, member string) {
 // awaitGone waits until neither the hub nor a member has an application.
 func (s *suite) awaitGone(t *testing.T, app *v1.EcommerceApp, member string) {
 	t.Helper()
-	testenv.Eventually(t, app.Name+" to be gone", func(ctx context.Context) error {
-		return errors.Join(testenv.Gone(ctx, s.Hub, app), testenv.Gone(ctx, s.Members[member], app.DeepCopy()))
+	framework.Eventually(t, app.Name+" to be gone", func(ctx context.Context) error {
+		return errors.Join(framework.Gone(ctx, s.Hub, app), framework.Gone(ctx, s.Members[member], app.DeepCopy()))
 	})
 }

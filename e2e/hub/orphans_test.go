@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // testOrphans makes copies in a member by hand that belong to no application.
@@ -38,14 +38,14 @@ func (s *suite) orphan(t *testing.T, name string) *v1.EcommerceApp {
 	app := small(name)
 	app.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedBy}
 	app.Annotations = map[string]string{v1.HubAppUIDAnnotation: "that-of-nobody"}
-	testenv.Create(t, s.Members["eu-1"], app)
+	framework.Create(t, s.Members["eu-1"], app)
 	return app
 }
 
 func (s *suite) awaitOrphans(t *testing.T, want int32) {
 	t.Helper()
 	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
-	testenv.Await(t, s.Hub, member, "eu-1 to count orphans", func(m *v1.MemberCluster) error {
+	framework.Await(t, s.Hub, member, "eu-1 to count orphans", func(m *v1.MemberCluster) error {
 		if got := m.Status.OrphanCount; got != want {
 			return fmt.Errorf("counts %d, want %d", got, want)
 		}

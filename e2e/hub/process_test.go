@@ -21,20 +21,19 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	shared "github.com/shopfleet/shopfleet/spoke/operator"
 )
 
 // TestProcess is about the hub as a process, on a hub without members.
 func TestProcess(t *testing.T) {
-	p := &process{address: testenv.FreeAddress(t), Environment: testenv.New(t, testenv.Options{
+	p := &process{address: framework.FreeAddress(t), Environment: framework.New(t, framework.Options{
 		Fleet:     fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true}},
 		Manifests: map[string][]string{"hub": {"config/rbac/hub"}},
 	})}
 	p.kubeconfig = p.KubeconfigFile(t, p.Fleet.Hub(), config.HubServiceAccount)
 	const ready = "waits for the kinds"
-	var steps testenv.Steps
+	var steps framework.Steps
 	steps.Add(ready, p.waitsForKinds)
 	steps.Add("exits with an error when it loses the lease", p.losesLease, ready)
 	steps.Add("binary exits cleanly on SIGTERM", p.endsOnSignal, ready)
@@ -42,7 +41,7 @@ func TestProcess(t *testing.T) {
 }
 
 type process struct {
-	*testenv.Environment
+	*framework.Environment
 	kubeconfig, address string
 }
 
@@ -70,7 +69,7 @@ func (p *process) probe(ctx context.Context, path string) (int, error) {
 
 func (p *process) awaitProbe(t *testing.T, path string, want int) {
 	t.Helper()
-	testenv.Eventually(t, path, func(ctx context.Context) error {
+	framework.Eventually(t, path, func(ctx context.Context) error {
 		if got, err := p.probe(ctx, path); err != nil || got != want {
 			return fmt.Errorf("answers %d (%w), want %d", got, err, want)
 		}
@@ -84,7 +83,7 @@ func (p *process) waitsForKinds(t *testing.T) {
 	stop, ended := p.run(t)
 	p.awaitProbe(t, "/healthz", http.StatusOK)
 	p.awaitProbe(t, "/readyz", http.StatusInternalServerError)
-	testenv.Apply(t, p.Fleet.Hub(), "config/crd/bases")
+	framework.Apply(t, p.Fleet.Hub(), "config/crd/bases")
 	p.awaitProbe(t, "/readyz", http.StatusOK)
 
 	app := small("waiting")
@@ -127,8 +126,8 @@ func (p *process) losesLease(t *testing.T) {
 	t.Helper()
 	stop, ended := p.run(t)
 	defer stop()
-	testenv.Eventually(t, "the hub to lead", func(ctx context.Context) error { return p.held(ctx, true) })
-	testenv.TakeLease(t, p.Hub, lease)
+	framework.Eventually(t, "the hub to lead", func(ctx context.Context) error { return p.held(ctx, true) })
+	framework.TakeLease(t, p.Hub, lease)
 	select {
 	case err := <-ended:
 		if err == nil {
@@ -143,8 +142,8 @@ func (p *process) losesLease(t *testing.T) {
 func (p *process) endsOnSignal(t *testing.T) {
 	t.Helper()
 	var output bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), testenv.Build(t, "hub"), "--kubeconfig", p.kubeconfig, "--leader-elect=false",
-		"--metrics-bind-address", testenv.FreeAddress(t), "--health-probe-bind-address", p.address, "-v", "4")
+	cmd := exec.CommandContext(t.Context(), framework.Build(t, "hub"), "--kubeconfig", p.kubeconfig, "--leader-elect=false",
+		"--metrics-bind-address", framework.FreeAddress(t), "--health-probe-bind-address", p.address, "-v", "4")
 	cmd.Stderr = &output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -11,13 +11,13 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/setup"
 )
 
 func TestMain(m *testing.M) {
-	testenv.Silence()
+	framework.Silence()
 	os.Exit(m.Run())
 }
 
@@ -33,13 +33,13 @@ func memberNames() []string { return []string{"asia-1", "eu-1", "us-1"} }
 
 // suite is an environment, and the sample's shop in it.
 type suite struct {
-	*testenv.Environment
+	*framework.Environment
 	shop *v1.EcommerceApp
 }
 
 func newSuite(t *testing.T, health v1.Health, members ...fleet.ClusterSpec) *suite {
 	t.Helper()
-	s := &suite{shop: apitest.Seed(), Environment: testenv.New(t, testenv.Options{
+	s := &suite{shop: apitest.Seed(), Environment: framework.New(t, framework.Options{
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members}, Health: health,
 		Hub: func(o *setup.Options) { o.Waits = queues.Waits{Scale: 0.1, Longest: longestWait} },
 	})}
@@ -90,7 +90,7 @@ func (s *suite) ensureShop(t *testing.T) {
 	t.Helper()
 	err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(s.shop), s.shop)
 	if apierrors.IsNotFound(err) {
-		testenv.CreateNamespace(t, s.Hub, s.shop.Namespace)
+		framework.CreateNamespace(t, s.Hub, s.shop.Namespace)
 		err = s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp())
 	}
 	if err != nil {
@@ -101,5 +101,5 @@ func (s *suite) ensureShop(t *testing.T) {
 
 // small returns a shop that is a frontend and nothing else.
 func small(name string, clusters ...string) *v1.EcommerceApp {
-	return testenv.Small("small", name, clusters...)
+	return framework.Small("small", name, clusters...)
 }

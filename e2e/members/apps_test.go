@@ -9,7 +9,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 func (e *suite) testApps(t *testing.T) {
@@ -31,7 +31,7 @@ func (e *suite) testApps(t *testing.T) {
 	counted := func(want int32) {
 		t.Helper()
 		m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
-		testenv.Await(t, e.hub, m, fmt.Sprintf("%d applications", want), func(m *v1.MemberCluster) error {
+		framework.Await(t, e.hub, m, fmt.Sprintf("%d applications", want), func(m *v1.MemberCluster) error {
 			if m.Status.Apps != want {
 				return fmt.Errorf("status says %d", m.Status.Apps)
 			}

@@ -25,7 +25,6 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/hub/members"
 )
@@ -35,14 +34,14 @@ const namespace = config.Namespace
 // environment is a fleet that knows our kinds and permissions, and nothing else yet.
 type environment struct {
 	*fleet.Fleet
-	env *testenv.Environment
+	env *framework.Environment
 	hub client.Client // an administrator's
 }
 
 func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	ctrl.SetLogger(framework.Log(t))
-	e := testenv.New(t, testenv.Options{Fleet: fleet.Options{
+	e := framework.New(t, framework.Options{Fleet: fleet.Options{
 		Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true},
 		Members: []fleet.ClusterSpec{
 			{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3},
@@ -55,13 +54,13 @@ func newEnvironment(t *testing.T) *environment {
 // kubeconfig is that of the hub's account in a cluster.
 func (e *environment) kubeconfig(t *testing.T, cluster *fleet.Cluster) []byte {
 	t.Helper()
-	return testenv.Kubeconfig(t, cluster, config.HubServiceAccount)
+	return framework.Kubeconfig(t, cluster, config.HubServiceAccount)
 }
 
 // register stores a registration, which is taken back at the end of the test.
 func (e *environment) register(t *testing.T, name string, kubeconfig []byte) {
 	t.Helper()
-	secret := testenv.Registration(name, kubeconfig)
+	secret := framework.Registration(name, kubeconfig)
 	err := e.hub.Create(t.Context(), secret)
 	if apierrors.IsAlreadyExists(err) {
 		err = e.hub.Update(t.Context(), secret)
@@ -102,7 +101,7 @@ func (e *environment) await(
 	t.Helper()
 	begun := time.Now()
 	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	testenv.AwaitCondition(t, e.hub, m, metav1.Condition{Type: kind, Status: status, Reason: reason})
+	framework.AwaitCondition(t, e.hub, m, metav1.Condition{Type: kind, Status: status, Reason: reason})
 	return m, time.Since(begun)
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 )
 
@@ -268,7 +267,7 @@ func (e *suite) testDetachByMemberCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.await(t, "double", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDuplicateCluster)
-	testenv.Delete(t, e.hub, double)
+	framework.Delete(t, e.hub, double)
 	secret := &corev1.Secret{}
 	if err := e.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "eu-1"}, secret); err != nil {
 		t.Fatal(err)
@@ -315,7 +314,7 @@ func (e *suite) testSpecWins(t *testing.T) {
 	if got.Status.Provider != v1.ProviderLocal || got.Status.Region != "cellar" || got.Status.Nodes != 2 {
 		t.Errorf("status %+v", got.Status)
 	}
-	if err := testenv.Gone(t.Context(), e.hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "us-1"}}); err != nil {
+	if err := framework.Gone(t.Context(), e.hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "us-1"}}); err != nil {
 		t.Errorf("the Secret of one MemberCluster made another: %v", err)
 	}
 }

@@ -19,12 +19,11 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // environment is a fleet with two processes of the same kind: a leader, and a standby.
 type environment struct {
-	*testenv.Environment
+	*framework.Environment
 	options
 	// home is the cluster that the processes have their lease in, as an administrator sees it.
 	home client.WithWatch
@@ -43,7 +42,7 @@ type environment struct {
 type options struct {
 	// process is the name of the command.
 	process string
-	fleet   testenv.Options
+	fleet   framework.Options
 	flags   []string
 	// account is the ServiceAccount of the processes.
 	account string
@@ -57,7 +56,7 @@ type options struct {
 func newEnvironment(t *testing.T, o options) *environment {
 	t.Helper()
 	s := &environment{
-		Environment: testenv.New(t, o.fleet), options: o, shop: apitest.Seed(), binary: testenv.Build(t, o.process),
+		Environment: framework.New(t, o.fleet), options: o, shop: apitest.Seed(), binary: framework.Build(t, o.process),
 	}
 	s.shop.Namespace = "production"
 	home := s.Fleet.Clusters()[0]
@@ -73,9 +72,9 @@ func newEnvironment(t *testing.T, o options) *environment {
 const elected, running = "one leads and the other is ready", "application runs"
 
 // run runs the steps that hubs and spokes have in common, and between them those of one kind.
-func (s *environment) run(t *testing.T, placed, tells func(*testing.T), add func(*testenv.Steps)) {
+func (s *environment) run(t *testing.T, placed, tells func(*testing.T), add func(*framework.Steps)) {
 	t.Helper()
-	steps := &testenv.Steps{}
+	steps := &framework.Steps{}
 	steps.Add(elected, s.elects)
 	steps.Add(running, placed, elected)
 	steps.Add("metrics and debugging require authentication", s.guards, elected)
@@ -122,7 +121,7 @@ func (s *environment) holder(ctx context.Context) (string, error) {
 func (s *environment) awaitHolder(t *testing.T, before string) string {
 	t.Helper()
 	var now string
-	testenv.Eventually(t, "another leader", func(ctx context.Context) error {
+	framework.Eventually(t, "another leader", func(ctx context.Context) error {
 		var err error
 		if now, err = s.holder(ctx); err != nil {
 			return err
@@ -147,7 +146,7 @@ func (s *environment) elects(t *testing.T) {
 	}
 	for name, p := range map[string]*program{"leader": s.leader, "standby": s.standby} {
 		want, r := map[string]float64{"leader": 1}[name], newReader(t, p)
-		testenv.Eventually(t, "the metric of the "+name, func(ctx context.Context) error {
+		framework.Eventually(t, "the metric of the "+name, func(ctx context.Context) error {
 			if got, err := r.sum(ctx, s.who.prometheus, "leader_election_master_status"); err != nil || got != want {
 				return fmt.Errorf("leader_election_master_status is %v (%w), want %v", got, err, want)
 			}
@@ -291,13 +290,13 @@ func checkOnce(t *testing.T, cluster string, log audit.Log) int {
 // through what was there before.
 func (s *environment) canary(t *testing.T) {
 	t.Helper()
-	testenv.Canary(t, s.home, s.regions...)
+	framework.Canary(t, s.home, s.regions...)
 }
 
 // awaitRunning waits until an application runs everywhere, at its current generation.
 func (s *environment) awaitRunning(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	testenv.AwaitRunning(t, s.home, app, s.regions...)
+	framework.AwaitRunning(t, s.home, app, s.regions...)
 }
 
 // applyRoles applies the roles that go with a process.

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // testLostCredentials deletes the password that the data was made with: no other
@@ -28,7 +28,7 @@ func testLostCredentials(w *environment) func(*testing.T) {
 			t.Fatal(err)
 		}
 		w.failed(t, app, v1.ReasonCredentialsMissing, secret.Name, "data-"+app.Name+"-database-0")
-		testenv.Create(t, w, saved)
+		framework.Create(t, w, saved)
 		w.running(t, app)
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
 
@@ -34,7 +33,7 @@ const (
 // environment is one cluster with a spoke in it.
 type environment struct {
 	client.WithWatch
-	env     *testenv.Environment
+	env     *framework.Environment
 	cluster *fleet.Cluster
 	// stop ends the spoke and waits for it.
 	stop func()
@@ -43,7 +42,7 @@ type environment struct {
 // start starts a cluster and a spoke.
 func start(t *testing.T) *environment {
 	t.Helper()
-	e := testenv.New(t, testenv.Options{
+	e := framework.New(t, framework.Options{
 		Fleet: fleet.Options{Members: []fleet.ClusterSpec{
 			{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3, NodeCPU: quantity("32"), NodeMemory: quantity("128Gi")},
 		}},
@@ -58,7 +57,7 @@ func start(t *testing.T) *environment {
 func (w *environment) run(t testing.TB) {
 	t.Helper()
 	options := setup.Options{
-		Options: testenv.ProcessOptions(t), Kubeconfig: w.kubeconfig(t), Registry: prometheus.NewRegistry(),
+		Options: framework.ProcessOptions(t), Kubeconfig: w.kubeconfig(t), Registry: prometheus.NewRegistry(),
 		RetryAfter: retryAfter, Resync: resync,
 	}
 	w.stop = w.env.Run("the spoke", func(ctx context.Context) error { return setup.Run(ctx, options) })
@@ -97,7 +96,7 @@ func shop(namespace string) *v1.EcommerceApp {
 func (w *environment) runningShop(t testing.TB) *v1.EcommerceApp {
 	t.Helper()
 	app := w.shop(t)
-	testenv.Create(t, w, app)
+	framework.Create(t, w, app)
 	w.running(t, app)
 	return app
 }
@@ -105,7 +104,7 @@ func (w *environment) runningShop(t testing.TB) *v1.EcommerceApp {
 // running waits until an app is as wanted.
 func (w *environment) running(t testing.TB, app *v1.EcommerceApp) {
 	t.Helper()
-	testenv.AwaitRunning(t, w, app)
+	framework.AwaitRunning(t, w, app)
 }
 
 // writes returns what the spoke has written to a namespace since a mark.

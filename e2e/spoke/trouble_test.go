@@ -24,13 +24,13 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // failed waits until an app is failed for a reason, and its message says something.
 func (w *environment) failed(t testing.TB, app *v1.EcommerceApp, reason string, texts ...string) {
 	t.Helper()
-	testenv.Await(t, w, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
+	framework.Await(t, w, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
 		ready := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionReady)
 		if app.Status.Phase != v1.PhaseFailed || ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != reason {
 			return fmt.Errorf("phase %s: %s (%v)", app.Status.Phase, app.Status.Message, ready)
@@ -55,9 +55,9 @@ func testConflict(w *environment) func(*testing.T) {
 		stranger.Spec.Selector = map[string]string{"app": "theirs"}
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-credentials"}}
 		secret.Data = map[string][]byte{"password": []byte("theirs")}
-		testenv.Create(t, w, stranger)
-		testenv.Create(t, w, secret)
-		testenv.Create(t, w, app)
+		framework.Create(t, w, stranger)
+		framework.Create(t, w, secret)
+		framework.Create(t, w, app)
 		w.failed(t, app, v1.ReasonConflict, "Secret", app.Name+"-database-credentials", v1.AdoptAnnotation)
 		hasEvents(t, w, app, "Conflict")
 		handOver(t, w, secret)
@@ -87,15 +87,15 @@ func testConflict(w *environment) func(*testing.T) {
 			Annotations:     map[string]string{v1.AdoptAnnotation: "true"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: stranger.Name, UID: stranger.UID, Controller: new(true)}},
 		}}
-		testenv.Create(t, w, owned)
-		testenv.Create(t, w, other)
+		framework.Create(t, w, owned)
+		framework.Create(t, w, other)
 		w.failed(t, other, v1.ReasonConflict, "other-database-config", "Service")
 	}
 }
 
 func handOver(t *testing.T, w *environment, object client.Object) {
 	t.Helper()
-	testenv.Edit(t, w, object, func(o client.Object) {
+	framework.Edit(t, w, object, func(o client.Object) {
 		annotations := o.GetAnnotations()
 		if annotations == nil {
 			annotations = map[string]string{}
@@ -110,17 +110,17 @@ func testForbidden(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		role := &rbacv1.ClusterRole{}
 		role.Name = "shopfleet-spoke"
-		testenv.Edit(t, w, role, func(r *rbacv1.ClusterRole) {
+		framework.Edit(t, w, role, func(r *rbacv1.ClusterRole) {
 			for i := range r.Rules {
 				r.Rules[i].Resources = slices.DeleteFunc(r.Rules[i].Resources, func(s string) bool { return s == "statefulsets" })
 			}
 			r.Rules = append(r.Rules, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"get", "list", "watch"}})
 		})
 		app := w.shop(t)
-		testenv.Create(t, w, app)
+		framework.Create(t, w, app)
 		w.failed(t, app, v1.ReasonForbidden, "database", "cannot patch", "statefulsets")
 		hasEvents(t, w, app, "Forbidden")
-		testenv.Apply(t, w.cluster, "config/rbac/spoke")
+		framework.Apply(t, w.cluster, "config/rbac/spoke")
 		w.running(t, app)
 	}
 }
@@ -131,8 +131,8 @@ func testOtherKinds(w *environment) func(*testing.T) {
 		namespace := w.namespace(t)
 		web := apitest.SeedWebApp()
 		web.Namespace = namespace
-		testenv.Create(t, w, web)
-		testenv.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
+		framework.Create(t, w, web)
+		framework.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
 			if web.Status.Phase != v1.PhaseRunning || web.Status.AvailableReplicas != 3 {
 				return fmt.Errorf("%s: %s", web.Status.Phase, web.Status.Message)
 			}
@@ -140,8 +140,8 @@ func testOtherKinds(w *environment) func(*testing.T) {
 		})
 		db := apitest.SeedMySQLCluster()
 		db.Namespace = namespace
-		testenv.Create(t, w, db)
-		testenv.Await(t, w, db, "the MySQLCluster to run", func(db *mysqlv1.MySQLCluster) error {
+		framework.Create(t, w, db)
+		framework.Await(t, w, db, "the MySQLCluster to run", func(db *mysqlv1.MySQLCluster) error {
 			if db.Status.Phase != v1.PhaseRunning || db.Status.Ready != "3/3" || !db.Status.StorageProvisioned {
 				return fmt.Errorf("%s %s: %s", db.Status.Phase, db.Status.Ready, db.Status.Message)
 			}
@@ -155,7 +155,7 @@ func testOtherKinds(w *environment) func(*testing.T) {
 			t.Errorf("classes of the database: %v", classes.Items)
 		}
 		for _, object := range []client.Object{web, db} {
-			testenv.Delete(t, w, object)
+			framework.Delete(t, w, object)
 		}
 	}
 }
@@ -196,13 +196,13 @@ func testOptionalKinds(w *environment) func(*testing.T) {
 			}
 			return nil
 		}
-		testenv.Eventually(t, "a ServiceMonitor", atLeastOne)
+		framework.Eventually(t, "a ServiceMonitor", atLeastOne)
 		monitor := monitors.Items[0].DeepCopy()
 		uid := monitor.GetUID()
 		if err := w.Delete(t.Context(), monitor); err != nil {
 			t.Fatal(err)
 		}
-		testenv.Await(t, w, monitor, "the ServiceMonitor to be made again", func(m *unstructured.Unstructured) error {
+		framework.Await(t, w, monitor, "the ServiceMonitor to be made again", func(m *unstructured.Unstructured) error {
 			if m.GetUID() == uid {
 				return errNotYet
 			}
@@ -214,10 +214,10 @@ func testOptionalKinds(w *environment) func(*testing.T) {
 		w.answered(t, app, "with monitors, again")
 		w.cost(t, mark, app, 1)
 
-		testenv.Delete(t, w, definition("servicemonitors.monitoring.coreos.com"))
+		framework.Delete(t, w, definition("servicemonitors.monitoring.coreos.com"))
 		w.running(t, app)
 		// The app can still be deleted.
-		testenv.Delete(t, w, app)
+		framework.Delete(t, w, app)
 	}
 }
 
@@ -233,14 +233,14 @@ func definition(name string) *metav1.PartialObjectMetadata {
 func testMissingDefinitions(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		w.stop()
-		testenv.Delete(t, w, definition("webapps.example.com"))
+		framework.Delete(t, w, definition("webapps.example.com"))
 		w.run(t)
 		app := w.runningShop(t)
-		testenv.Apply(t, w.cluster, "config/crd/bases")
+		framework.Apply(t, w.cluster, "config/crd/bases")
 		web := apitest.SeedWebApp()
 		web.Namespace = app.Namespace
-		testenv.Create(t, w, web)
-		testenv.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
+		framework.Create(t, w, web)
+		framework.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
 			if web.Status.Phase != v1.PhaseRunning {
 				return fmt.Errorf("%s: %s", web.Status.Phase, web.Status.Message)
 			}
@@ -254,7 +254,7 @@ func testMissingDefinitions(w *environment) func(*testing.T) {
 func testProcess(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		w.stop()
-		process := exec.CommandContext(t.Context(), testenv.Build(t, "spoke"), "--kubeconfig", w.kubeconfig(t), "--metrics-bind-address", "0",
+		process := exec.CommandContext(t.Context(), framework.Build(t, "spoke"), "--kubeconfig", w.kubeconfig(t), "--metrics-bind-address", "0",
 			"--health-probe-bind-address", "0", "--leader-elect", "--namespace", config.Namespace, "-v", "1")
 		var log strings.Builder
 		process.Stderr = &log

@@ -1,4 +1,4 @@
-package testenv
+package framework
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // bound is a generous limit for what takes several controllers one after the other.
@@ -108,7 +107,7 @@ func AwaitCondition(t testing.TB, c client.Reader, o client.Object, want metav1.
 	var found metav1.Condition
 	what := fmt.Sprintf("%T %s to be %s=%s %s", o, o.GetName(), want.Type, want.Status, want.Reason)
 	Await(t, c, o, what, func(client.Object) error {
-		found = framework.Condition(conditionsOf(o), want.Type)
+		found = Condition(conditionsOf(o), want.Type)
 		if found.Status != want.Status || want.Reason != "" && found.Reason != want.Reason {
 			return fmt.Errorf("%w: %+v", errDiffers, conditionsOf(o))
 		}
@@ -141,7 +140,7 @@ func AwaitApp(t testing.TB, c client.Reader, app *v1.EcommerceApp, what string, 
 	t.Helper()
 	Await(t, c, app, what, func(*v1.EcommerceApp) error {
 		if err := check(&app.Status); err != nil {
-			return fmt.Errorf("%w; status is %s", err, framework.Brief(app))
+			return fmt.Errorf("%w; status is %s", err, Brief(app))
 		}
 		return nil
 	})
@@ -151,7 +150,7 @@ func AwaitApp(t testing.TB, c client.Reader, app *v1.EcommerceApp, what string, 
 // current generation. A copy, and an application without a hub, have no regions.
 func AwaitRunning(t testing.TB, c client.Reader, app *v1.EcommerceApp, regions ...string) {
 	t.Helper()
-	AwaitApp(t, c, app, app.Name+" to run", func(*v1.EcommerceAppStatus) error { return framework.Runs(app, regions...) })
+	AwaitApp(t, c, app, app.Name+" to run", func(*v1.EcommerceAppStatus) error { return Runs(app, regions...) })
 }
 
 // Small returns an application that is a frontend and nothing else.
