@@ -28,6 +28,7 @@ const shortest = 12
 // secrets looks for every password, key and token of every cluster in all that
 // was logged, told or written anywhere but in Secrets.
 func (w *environment) secrets(t *testing.T) {
+	t.Helper()
 	w.remember(t)
 	if len(w.credentials) < 8 {
 		t.Fatalf("%d credentials found, want those of two databases in two regions, and of two members", len(w.credentials))
@@ -138,6 +139,7 @@ func public(value string) bool {
 // helm puts the chart in the place of what the plugin has installed, upgrades it,
 // and removes it: the shops go on.
 func (w *environment) helm(t *testing.T) {
+	t.Helper()
 	before := w.podsOf(t)
 	w.follow(t, "Uninstall")
 	name, tag, _ := strings.Cut(w.lab.Images.Hub, ":")
@@ -163,6 +165,7 @@ func (w *environment) helm(t *testing.T) {
 
 // kustomize applies an overlay in the place of what the plugin has installed.
 func (w *environment) kustomize(t *testing.T) {
+	t.Helper()
 	w.follow(t, "Uninstall")
 	dir := w.lab.Path("overlay")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -195,6 +198,7 @@ func (w *environment) runHelm(t *testing.T, args ...string) {
 // uninstall takes the hub away: the shops go on. Installed again, it knows them,
 // and deletes them in order; what is data stays.
 func (w *environment) uninstall(t *testing.T) {
+	t.Helper()
 	before := w.podsOf(t)
 	w.follow(t, "Uninstall")
 	for name, r := range w.each() {

@@ -21,6 +21,7 @@ import (
 // backupPrepare tells the databases that their volumes are about to be cut, with the
 // permissions that the hub has in a member.
 func (w *environment) backupPrepare(t *testing.T) {
+	t.Helper()
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) {
 			in, mark := r.asHub(t), r.mark(t)
