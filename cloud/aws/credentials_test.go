@@ -47,13 +47,13 @@ func token(t testing.TB, audience string, expires time.Time) string {
 }
 
 // federated is a configuration whose tokens are counted.
-func (y *yard) federated(t testing.TB, made *int) cloud.Config {
+func (e *testEnv) federated(t testing.TB, made *int) cloud.Config {
 	t.Helper()
-	config := y.config()
+	config := e.config()
 	config.Secret, config.Spec.Credentials.Type, config.Spec.AWS.RoleARN = nil, v1.CredentialsFederated, roleARN
 	config.Token = func(_ context.Context, audience string) (string, error) {
 		*made++
-		return token(t, audience, y.clock.Now().Add(10*time.Minute)), nil
+		return token(t, audience, e.clock.Now().Add(10*time.Minute)), nil
 	}
 	return config
 }
@@ -68,10 +68,10 @@ func wantIdentity(t *testing.T, session cloud.Session, want string) {
 
 func TestSecret(t *testing.T) {
 	t.Parallel()
-	y := newYard(hubRole())
-	wantIdentity(t, y.session(t, cloudtest.Options{}), userARN)
+	e := newTestEnv(hubRole())
+	wantIdentity(t, e.session(t, cloudtest.Options{}), userARN)
 
-	withRole := y.config()
+	withRole := e.config()
 	withRole.Spec.AWS.RoleARN, withRole.Spec.AWS.ExternalID = roleARN, "tenant-7"
 	wantIdentity(t, connect(t, withRole), assumedARN)
 
@@ -92,23 +92,23 @@ func TestSecretIgnoresEnvironment(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	y := newYard(hubRole())
-	wantIdentity(t, y.session(t, cloudtest.Options{}), userARN)
+	e := newTestEnv(hubRole())
+	wantIdentity(t, e.session(t, cloudtest.Options{}), userARN)
 	made := 0
-	wantIdentity(t, connect(t, y.federated(t, &made)), assumedARN)
-	y.script.Add(faults.Fault{Op: faults.OpIdentity, Times: -1, Kind: faults.DropAfter})
-	before := y.script.Count(faults.OpIdentity)
-	if _, err := y.session(t, cloudtest.Options{}).Access.Identity(t.Context()); cloud.ClassOf(err) != cloud.ClassTransient {
+	wantIdentity(t, connect(t, e.federated(t, &made)), assumedARN)
+	e.script.Add(faults.Fault{Op: faults.OpIdentity, Times: -1, Kind: faults.DropAfter})
+	before := e.script.Count(faults.OpIdentity)
+	if _, err := e.session(t, cloudtest.Options{}).Access.Identity(t.Context()); cloud.ClassOf(err) != cloud.ClassTransient {
 		t.Errorf("class of %v, want %q", err, cloud.ClassTransient)
 	}
-	if sent := y.script.Count(faults.OpIdentity) - before; sent != 1 {
+	if sent := e.script.Count(faults.OpIdentity) - before; sent != 1 {
 		t.Errorf("the SDK sent %d requests, want one: the environment asks it to retry", sent)
 	}
 }
 
 // ambient is a configuration of type Ambient, in an environment in which nothing else
 // tells who we are than what the test sets.
-func (y *yard) ambient(t *testing.T, environment map[string]string) cloud.Config {
+func (e *testEnv) ambient(t *testing.T, environment map[string]string) cloud.Config {
 	t.Helper()
 	for _, name := range []string{
 		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN",
@@ -119,23 +119,23 @@ func (y *yard) ambient(t *testing.T, environment map[string]string) cloud.Config
 	for name, value := range environment {
 		t.Setenv(name, value)
 	}
-	config := y.config()
+	config := e.config()
 	config.Secret, config.Spec.Credentials.Type = nil, v1.CredentialsAmbient
 	return config
 }
 
 func TestAmbientFromVariables(t *testing.T) {
-	y := newYard()
-	wantIdentity(t, connect(t, y.ambient(t, map[string]string{"AWS_ACCESS_KEY_ID": keyID, "AWS_SECRET_ACCESS_KEY": key})), userARN)
+	e := newTestEnv()
+	wantIdentity(t, connect(t, e.ambient(t, map[string]string{"AWS_ACCESS_KEY_ID": keyID, "AWS_SECRET_ACCESS_KEY": key})), userARN)
 }
 
 func TestAmbientFromTokenFile(t *testing.T) {
-	y := newYard(hubRole())
+	e := newTestEnv(hubRole())
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(token(t, "sts.amazonaws.com", y.clock.Now().Add(time.Hour))), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(token(t, "sts.amazonaws.com", e.clock.Now().Add(time.Hour))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantIdentity(t, connect(t, y.ambient(t, map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": file, "AWS_ROLE_ARN": roleARN})), assumedARN)
+	wantIdentity(t, connect(t, e.ambient(t, map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": file, "AWS_ROLE_ARN": roleARN})), assumedARN)
 }
 
 // containerCredentials is the endpoint of EKS Pod Identity.
@@ -148,12 +148,12 @@ func containerCredentials(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestAmbientFromPod(t *testing.T) {
-	y := newYard()
+	e := newTestEnv()
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("pod\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config := y.ambient(t, nil)
+	config := e.ambient(t, nil)
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.23/v1/credentials")
 	t.Setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", file)
 	config.HTTP.Transport = split{"169.254.170.23", direct{http.HandlerFunc(containerCredentials)}, config.HTTP.Transport}
@@ -196,17 +196,17 @@ func (s split) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestAmbientFromMachine(t *testing.T) {
-	y := newYard()
-	config := y.ambient(t, nil)
+	e := newTestEnv()
+	config := e.ambient(t, nil)
 	config.HTTP.Transport = split{"169.254.169.254", direct{http.HandlerFunc(metadata)}, config.HTTP.Transport}
 	wantIdentity(t, connect(t, config), userARN)
 }
 
 func TestFederated(t *testing.T) {
 	t.Parallel()
-	y := newYard(hubRole())
+	e := newTestEnv(hubRole())
 	made := 0
-	config := y.federated(t, &made)
+	config := e.federated(t, &made)
 	var audiences []string
 	inner := config.Token
 	config.Token = func(ctx context.Context, audience string) (string, error) {
@@ -214,7 +214,7 @@ func TestFederated(t *testing.T) {
 		return inner(ctx, audience)
 	}
 	session := connect(t, config)
-	if made > 0 || len(y.script.Calls()) > 0 {
+	if made > 0 || len(e.script.Calls()) > 0 {
 		t.Error("connecting sent something")
 	}
 	for range 3 {
@@ -225,13 +225,13 @@ func TestFederated(t *testing.T) {
 	}
 
 	// What is about to expire is exchanged before it does.
-	y.clock.Step(59*time.Minute + time.Second)
+	e.clock.Step(59*time.Minute + time.Second)
 	wantIdentity(t, session, assumedARN)
 	if made != 2 {
 		t.Errorf("%d tokens were made, want 2", made)
 	}
 	// What is not accepted any more is exchanged after one refusal.
-	y.script.Add(faults.Fault{Op: faults.OpIdentity, Kind: faults.Refuse, Answer: refuse(cloud.ClassAuthExpired, faults.OpIdentity, 0)})
+	e.script.Add(faults.Fault{Op: faults.OpIdentity, Kind: faults.Refuse, Answer: refuse(cloud.ClassAuthExpired, faults.OpIdentity, 0)})
 	if _, err := session.Access.Identity(t.Context()); cloud.ClassOf(err) != cloud.ClassAuthExpired {
 		t.Errorf("class of %v with credentials that are refused, want %q", err, cloud.ClassAuthExpired)
 	}
@@ -245,34 +245,34 @@ func TestFederatedRefused(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
 	for name, test := range map[string]struct {
-		change func(*yard, *cloud.Config)
+		change func(*testEnv, *cloud.Config)
 		want   result
 		cause  error
 	}{
-		"another audience": {func(y *yard, c *cloud.Config) {
+		"another audience": {func(e *testEnv, c *cloud.Config) {
 			c.Token = func(context.Context, string) (string, error) {
-				return token(t, "kubernetes", y.clock.Now().Add(time.Hour)), nil
+				return token(t, "kubernetes", e.clock.Now().Add(time.Hour)), nil
 			}
 		}, result{Class: cloud.ClassAuthExpired, Code: "InvalidIdentityToken"}, nil},
-		"expired": {func(y *yard, c *cloud.Config) {
+		"expired": {func(e *testEnv, c *cloud.Config) {
 			c.Token = func(_ context.Context, audience string) (string, error) {
-				return token(t, audience, y.clock.Now()), nil
+				return token(t, audience, e.clock.Now()), nil
 			}
 		}, result{Class: cloud.ClassAuthExpired, Code: "ExpiredTokenException"}, nil},
-		"another role": {func(_ *yard, c *cloud.Config) { c.Spec.AWS.RoleARN += "-admin" },
+		"another role": {func(_ *testEnv, c *cloud.Config) { c.Spec.AWS.RoleARN += "-admin" },
 			result{Class: cloud.ClassDenied, Code: "sts:AssumeRoleWithWebIdentity"}, nil},
-		"no token": {func(_ *yard, c *cloud.Config) {
+		"no token": {func(_ *testEnv, c *cloud.Config) {
 			c.Token = func(context.Context, string) (string, error) { return "", boom }
 		}, result{Class: cloud.ClassTransient}, boom},
-		"lost answer": {func(y *yard, _ *cloud.Config) {
-			y.script.Add(faults.Fault{Op: faults.OpOther, Kind: faults.DropAfter})
+		"lost answer": {func(e *testEnv, _ *cloud.Config) {
+			e.script.Add(faults.Fault{Op: faults.OpOther, Kind: faults.DropAfter})
 		}, result{Class: cloud.ClassTransient}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			y, made := newYard(hubRole()), 0
-			config := y.federated(t, &made)
-			test.change(y, &config)
+			e, made := newTestEnv(hubRole()), 0
+			config := e.federated(t, &made)
+			test.change(e, &config)
 			// A change, which was not sent: it is never ambiguous.
 			_, err := connect(t, config).Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{
 				Name: "eb-x", Source: cloud.SnapshotRef{Region: there, ID: "snap-0123456789abcdef0"}, MaySend: true, Tags: cloud.Tags{cloud.TagHub: "hub"},
@@ -292,8 +292,8 @@ func TestFederatedRefused(t *testing.T) {
 
 func TestWrongAccount(t *testing.T) {
 	t.Parallel()
-	y := newYard()
-	config := y.config()
+	e := newTestEnv()
+	config := e.config()
 	config.Spec.AWS.AccountID = otherAccount
 	who, err := connect(t, config).Access.Identity(t.Context())
 	if want := (result{Class: cloud.ClassDenied, Code: "WrongAccount"}); resultOf(t, err) != want || who.Account != account {
@@ -323,7 +323,7 @@ func TestConnectRefuses(t *testing.T) {
 	} {
 		t.Run(field, func(t *testing.T) {
 			t.Parallel()
-			config := newYard().config()
+			config := newTestEnv().config()
 			change(&config)
 			_, err := aws.Connect(t.Context(), config)
 			if cloud.ClassOf(err) != cloud.ClassInvalid || !strings.Contains(err.Error(), field) {

@@ -37,12 +37,12 @@ func resultOf(t *testing.T, err error) result {
 // than EC2 would, and a snapshot to ask for.
 func answered(t *testing.T, answer faults.Answer) (cloud.Session, cloud.SnapshotSpec) {
 	t.Helper()
-	y := newYard()
-	spec := cloud.SnapshotSpec{Name: "eb-errors", Source: y.disks()(t, "data", 20*gib), MaySend: true, Tags: cloud.Tags{cloud.TagHub: "hub", cloud.TagApp: "app"}}
+	e := newTestEnv()
+	spec := cloud.SnapshotSpec{Name: "eb-errors", Source: e.disks()(t, "data", 20*gib), MaySend: true, Tags: cloud.Tags{cloud.TagHub: "hub", cloud.TagApp: "app"}}
 	for _, op := range []faults.Op{faults.OpCreateSnapshot, faults.OpListSnapshots} {
-		y.script.Add(faults.Fault{Op: op, Times: -1, Kind: faults.Refuse, Answer: answer})
+		e.script.Add(faults.Fault{Op: op, Times: -1, Kind: faults.Refuse, Answer: answer})
 	}
-	return y.session(t, cloudtest.Options{}), spec
+	return e.session(t, cloudtest.Options{}), spec
 }
 
 func firstOfList(t *testing.T, session cloud.Session) error {
@@ -114,14 +114,14 @@ func TestCodes(t *testing.T) {
 // TestLockedIsOfDeletionAlone is about a code that means something else elsewhere.
 func TestLockedIsOfDeletionAlone(t *testing.T) {
 	t.Parallel()
-	y := newYard()
-	session := y.session(t, cloudtest.Options{})
-	spec := cloud.SnapshotSpec{Name: "eb-locked", Source: y.disks()(t, "data", gib), MaySend: true, Tags: cloud.Tags{cloud.TagHub: "hub"}}
+	e := newTestEnv()
+	session := e.session(t, cloudtest.Options{})
+	spec := cloud.SnapshotSpec{Name: "eb-locked", Source: e.disks()(t, "data", gib), MaySend: true, Tags: cloud.Tags{cloud.TagHub: "hub"}}
 	made, err := session.Snapshots.EnsureSnapshot(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.script.Add(faults.Fault{Op: faults.OpDeleteSnapshot, Kind: faults.Refuse, Answer: refuse(cloud.ClassLocked, faults.OpDeleteSnapshot, 0)})
+	e.script.Add(faults.Fault{Op: faults.OpDeleteSnapshot, Kind: faults.Refuse, Answer: refuse(cloud.ClassLocked, faults.OpDeleteSnapshot, 0)})
 	err = session.Snapshots.DeleteSnapshot(t.Context(), made.Ref, cloud.Owner{Hub: "hub"})
 	if got := cloud.ClassOf(err); got != cloud.ClassLocked {
 		t.Errorf("class %q of %v, want %q", got, err, cloud.ClassLocked)
@@ -193,7 +193,7 @@ func (h hung) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1)
-	config := newYard().config()
+	config := newTestEnv().config()
 	config.HTTP.Transport = hung{asked}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -228,7 +228,7 @@ func (spaces) Read(p []byte) (int, error) {
 
 func TestEndlessAnswer(t *testing.T) {
 	t.Parallel()
-	config := newYard().config()
+	config := newTestEnv().config()
 	config.HTTP.Transport = endless{}
 	if _, err := connect(t, config).Access.Identity(t.Context()); cloud.ClassOf(err) != cloud.ClassTransient {
 		t.Errorf("class %q of %v, want %q", cloud.ClassOf(err), err, cloud.ClassTransient)

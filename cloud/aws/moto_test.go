@@ -42,7 +42,7 @@ func TestMoto(t *testing.T) {
 	cloudtest.Run(t, func(t testing.TB) *cloudtest.Backend {
 		t.Helper()
 		n := accounts.Add(2)
-		b := newMoto(t, url, n).bench(n)
+		b := newMoto(t, url, n).backend(n)
 		if m != nil {
 			b.Validate = func(call faults.Call) error { return m.request(call.Request) }
 		}
@@ -95,7 +95,7 @@ type moto struct {
 	began time.Time
 }
 
-// role is a role in an account, with which moto tells accounts apart.
+// role is a role in an account; moto separates accounts by role.
 func role(account string) string { return "arn:aws:iam::" + account + ":role/shopfleet" }
 
 func numbered(n int64) string { return fmt.Sprintf("%012d", 100_000_000_000+n) }
@@ -116,7 +116,7 @@ func newMoto(t testing.TB, url string, n int64) *moto {
 	return m
 }
 
-func (m *moto) bench(n int64) *cloudtest.Backend {
+func (m *moto) backend(n int64) *cloudtest.Backend {
 	clock := testclock.NewFakeClock(m.began)
 	script := &faults.Script{}
 	return &cloudtest.Backend{
@@ -141,7 +141,7 @@ func (m *moto) bench(n int64) *cloudtest.Backend {
 				Secret: map[string][]byte{"accessKeyID": []byte(keyID), "secretAccessKey": []byte(key)},
 			})
 		},
-		Disk: m.disks(), Stranger: m.stranger, Refusal: refuse, VolumeRate: volumeRate, UnknownState: unknownState,
+		Disk: m.disks(), ForeignSnapshot: m.foreignSnapshot, Refusal: refuse, VolumeRate: volumeRate, UnknownState: unknownState,
 		Class:       map[string]string{"type": "gp3", "iops": "6000", "throughput": "250", "encrypted": "true"},
 		ClassVolume: cloud.Volume{Type: "gp3", IOPS: 6000, Throughput: 250, Encrypted: true},
 		Secrets:     []string{key, keyID}, NoOracle: noOracle,
@@ -198,7 +198,7 @@ func (m *moto) volume(t testing.TB, name string, size int64) *ec2.CreateVolumeOu
 	return must(t, out, err)
 }
 
-func (m *moto) stranger(t testing.TB) cloud.SnapshotRef {
+func (m *moto) foreignSnapshot(t testing.TB) cloud.SnapshotRef {
 	t.Helper()
 	out, err := m.clients[0].CreateSnapshot(t.Context(), &ec2.CreateSnapshotInput{VolumeId: m.volume(t, "strange", gib).VolumeId})
 	return cloud.SnapshotRef{Region: here, ID: *must(t, out, err).SnapshotId}
@@ -308,7 +308,7 @@ func (m *moto) attach(id string) {
 	must(m.TB, out, err)
 }
 
-// detach detaches a volume. Moto wants to be told from where.
+// detach detaches a volume. Moto requires the instance.
 func (m *moto) detach(id string) {
 	m.Helper()
 	volumes, err := m.clients[0].DescribeVolumes(m.Context(), &ec2.DescribeVolumesInput{VolumeIds: []string{id}})

@@ -22,20 +22,20 @@ func snapshotSpec(volume cloud.VolumeRef, name string) cloud.SnapshotSpec {
 }
 
 // ready makes a snapshot that is ready.
-func (y *yard) ready(t *testing.T, session cloud.Session) cloud.Snapshot {
+func (e *testEnv) ready(t *testing.T, session cloud.Session) cloud.Snapshot {
 	t.Helper()
-	made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotSpec(y.disks()(t, "data", 20*gib), "data"))
+	made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotSpec(e.disks()(t, "data", 20*gib), "data"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.clock.Step(time.Hour)
+	e.clock.Step(time.Hour)
 	return made
 }
 
 func TestPreflight(t *testing.T) {
 	t.Parallel()
-	y := newYard()
-	session := y.session(t, cloudtest.Options{})
+	e := newTestEnv()
+	session := e.session(t, cloudtest.Options{})
 	preflight := func() map[string]bool {
 		got, err := session.Access.Preflight(t.Context(), owned())
 		if err != nil {
@@ -52,21 +52,21 @@ func TestPreflight(t *testing.T) {
 		t.Errorf("in an empty account (-want +got):\n%s", diff)
 	}
 
-	from := y.ready(t, session)
+	from := e.ready(t, session)
 	volume, err := session.Volumes.EnsureVolume(t.Context(), cloud.VolumeSpec{
 		Name: "restored", Zone: here + "a", Snapshot: from.Ref, Tags: cloud.Tags{cloud.TagHub: owned().Hub, cloud.TagApp: owned().App},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, disks := y.world.Snapshots(), y.world.Volumes()
+	before, disks := e.cloud.Snapshots(), e.cloud.Volumes()
 	for _, verb := range []string{"CreateSnapshot", "CopySnapshot", "DeleteSnapshot", "CreateVolume", "DeleteVolume"} {
 		want["ec2:"+verb] = true
 	}
 	if diff := cmp.Diff(want, preflight()); diff != "" {
 		t.Errorf("with all rights (-want +got):\n%s", diff)
 	}
-	y.server.Deny("DeleteSnapshot", "CopySnapshot", "DescribeVolumes")
+	e.server.Deny("DeleteSnapshot", "CopySnapshot", "DescribeVolumes")
 	for _, verb := range []string{"DeleteSnapshot", "CopySnapshot", "DescribeVolumes"} {
 		want["ec2:"+verb] = false
 	}
@@ -76,12 +76,12 @@ func TestPreflight(t *testing.T) {
 	if diff := cmp.Diff(want, preflight()); diff != "" {
 		t.Errorf("without three rights (-want +got):\n%s", diff)
 	}
-	if len(y.world.Snapshots()) != len(before) || len(y.world.Volumes()) != len(disks) {
+	if len(e.cloud.Snapshots()) != len(before) || len(e.cloud.Volumes()) != len(disks) {
 		t.Error("asking for permissions changed something")
 	}
 
-	y.server.Deny()
-	y.script.Add(faults.Fault{Op: faults.OpOther, Skip: 1, Kind: faults.DropBefore})
+	e.server.Deny()
+	e.script.Add(faults.Fault{Op: faults.OpOther, Skip: 1, Kind: faults.DropBefore})
 	if _, err := session.Access.Preflight(t.Context(), owned()); cloud.ClassOf(err) != cloud.ClassTransient {
 		t.Errorf("%v when the connection fails, want class %q", err, cloud.ClassTransient)
 	}
@@ -91,10 +91,10 @@ func TestPreflight(t *testing.T) {
 // TestEnsureVolumeAgain asks for a volume that is not shown yet: the client token finds it.
 func TestEnsureVolumeAgain(t *testing.T) {
 	t.Parallel()
-	y := newYard()
-	session := y.session(t, cloudtest.Options{})
-	from := y.ready(t, session)
-	y.world.SetPace(fake.Pace{Lag: time.Minute})
+	e := newTestEnv()
+	session := e.session(t, cloudtest.Options{})
+	from := e.ready(t, session)
+	e.cloud.SetPace(fake.Pace{Lag: time.Minute})
 	spec := cloud.VolumeSpec{Name: "restored", Zone: here + "a", Snapshot: from.Ref, Tags: cloud.Tags{cloud.TagHub: owned().Hub}}
 	first, err := session.Volumes.EnsureVolume(t.Context(), spec)
 	if err != nil {
@@ -109,7 +109,7 @@ func TestEnsureVolumeAgain(t *testing.T) {
 	if want := (result{Class: cloud.ClassConflict, Code: "IdempotentParameterMismatch"}); resultOf(t, err) != want {
 		t.Errorf("%v for another size under the same token, want %v", err, want)
 	}
-	y.clock.Step(2 * time.Minute)
+	e.clock.Step(2 * time.Minute)
 	spec.Zone = here + "b"
 	_, err = session.Volumes.EnsureVolume(t.Context(), spec)
 	if want := (result{Class: cloud.ClassConflict, Code: "NameTaken"}); resultOf(t, err) != want {
@@ -120,7 +120,7 @@ func TestEnsureVolumeAgain(t *testing.T) {
 	if err != nil || other.Ref == first.Ref {
 		t.Errorf("attempt 1 got %v, %v", other.Ref, err)
 	}
-	for _, v := range y.world.Volumes() {
+	for _, v := range e.cloud.Volumes() {
 		if v.From != "" && v.Tags["ebs.csi.aws.com/cluster"] != "true" {
 			t.Errorf("tags %v: the EBS CSI driver may not attach it", v.Tags)
 		}
@@ -130,12 +130,12 @@ func TestEnsureVolumeAgain(t *testing.T) {
 func TestVolumesOfClasses(t *testing.T) {
 	t.Parallel()
 	const keyARN = "arn:aws:kms:" + here + ":" + account + ":key/7"
-	y := newYard()
-	config := y.config()
+	e := newTestEnv()
+	config := e.config()
 	session := connect(t, config)
 	config.Spec.AWS.KMSKeyIDs = map[string]string{here: "alias/backups"}
 	withKey := connect(t, config)
-	from := y.ready(t, session)
+	from := e.ready(t, session)
 	for name, test := range map[string]struct {
 		class   map[string]string
 		session cloud.Session
@@ -168,7 +168,7 @@ func TestVolumesOfClasses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		v, _ := y.world.Volume(got.Ref.Handle)
+		v, _ := e.cloud.Volume(got.Ref.Handle)
 		if v.Type != test.want.Type || v.IOPS != test.want.IOPS || v.Throughput != test.want.Throughput || v.Encrypted != test.want.Encrypted || v.KMSKey != test.want.KMSKey {
 			t.Errorf("%s: %+v, want %+v", name, v, test.want)
 		}
@@ -178,9 +178,9 @@ func TestVolumesOfClasses(t *testing.T) {
 // TestCopyIsEncrypted looks at what is not in the port: with which key a copy is made.
 func TestCopyIsEncrypted(t *testing.T) {
 	t.Parallel()
-	y := newYard()
-	from := y.ready(t, y.session(t, cloudtest.Options{}))
-	config := y.config()
+	e := newTestEnv()
+	from := e.ready(t, e.session(t, cloudtest.Options{}))
+	config := e.config()
 	config.Region, config.Spec.AWS.KMSKeyIDs = there, map[string]string{there: "alias/elsewhere"}
 	made, err := connect(t, config).Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{
 		Name: "copy", Source: from.Ref, MaySend: true, Tags: cloud.Tags{cloud.TagHub: owned().Hub},
@@ -188,22 +188,22 @@ func TestCopyIsEncrypted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := y.world.Snapshot(made.Ref.ID); !got.Encrypted || got.KMSKey != "alias/elsewhere" || got.Region != there {
+	if got, _ := e.cloud.Snapshot(made.Ref.ID); !got.Encrypted || got.KMSKey != "alias/elsewhere" || got.Region != there {
 		t.Errorf("%+v, want it encrypted with the account's key of its region", got)
 	}
 }
 
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	y := newYard()
-	session := y.session(t, cloudtest.Options{})
-	volume := y.disks()(t, "data", gib)
+	e := newTestEnv()
+	session := e.session(t, cloudtest.Options{})
+	volume := e.disks()(t, "data", gib)
 	old := volume
 	old.Handle = "aws://" + here + "a/" + volume.Handle
 	if got, err := session.Volumes.DescribeVolume(t.Context(), old); err != nil || got.Ref != volume {
 		t.Errorf("%q: %+v, %v", old.Handle, got.Ref, err)
 	}
-	before := len(y.script.Calls())
+	before := len(e.script.Calls())
 	for _, ref := range []cloud.VolumeRef{
 		{Region: here, Handle: "local-ebs://dev/xvdf"}, {Region: here, Handle: "vol-"}, {Region: here, Handle: "vol-0123456789abcdef0 "},
 		{Region: here, Handle: "/dev/sda"}, {Region: there, Handle: volume.Handle}, {},
@@ -220,7 +220,7 @@ func TestReferences(t *testing.T) {
 			t.Errorf("deleting %+v: %v, want class %q: gone would be a lie", ref, err, cloud.ClassInvalid)
 		}
 	}
-	if sent := len(y.script.Calls()) - before; sent > 0 {
+	if sent := len(e.script.Calls()) - before; sent > 0 {
 		t.Errorf("%d requests were sent", sent)
 	}
 	for _, err := range session.Snapshots.ListSnapshots(t.Context(), cloud.Owner{App: "app"}) {
@@ -228,7 +228,7 @@ func TestReferences(t *testing.T) {
 			t.Errorf("listing without a hub: %v, want class %q", err, cloud.ClassInvalid)
 		}
 	}
-	if sent := len(y.script.Calls()) - before; sent > 0 {
+	if sent := len(e.script.Calls()) - before; sent > 0 {
 		t.Error("everybody's snapshots were listed")
 	}
 }
@@ -236,10 +236,10 @@ func TestReferences(t *testing.T) {
 // TestLimitsOfVolumes runs into the real limits, which the contract is put to without.
 func TestLimitsOfVolumes(t *testing.T) {
 	t.Parallel()
-	y := newYard()
-	y.server.SetLimits(ec2.DefaultLimits())
-	y.world.SetPace(fake.Pace{Ready: time.Hour})
-	session, volume := y.session(t, cloudtest.Options{}), y.disks()(t, "data", gib)
+	e := newTestEnv()
+	e.server.SetLimits(ec2.DefaultLimits())
+	e.cloud.SetPace(fake.Pace{Ready: time.Hour})
+	session, volume := e.session(t, cloudtest.Options{}), e.disks()(t, "data", gib)
 	ensure := func(name string) error {
 		_, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotSpec(volume, name))
 		return err
@@ -252,17 +252,17 @@ func TestLimitsOfVolumes(t *testing.T) {
 		t.Errorf("at once again: %v, want %v", got, want)
 	}
 	for _, name := range []string{"1", "2", "3", "4"} {
-		y.clock.Step(15 * time.Second)
+		e.clock.Step(15 * time.Second)
 		if err := ensure(name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	y.clock.Step(15 * time.Second)
+	e.clock.Step(15 * time.Second)
 	want = result{Class: cloud.ClassQuota, Code: "ConcurrentSnapshotLimitExceeded", After: time.Minute}
 	if got := resultOf(t, ensure("5")); got != want {
 		t.Errorf("a sixth that is pending: %v, want %v", got, want)
 	}
-	y.clock.Step(2 * time.Hour)
+	e.clock.Step(2 * time.Hour)
 	if err := ensure("5"); err != nil {
 		t.Errorf("when the others are done: %v", err)
 	}
@@ -270,12 +270,12 @@ func TestLimitsOfVolumes(t *testing.T) {
 
 func TestLimitsOfAccounts(t *testing.T) {
 	t.Parallel()
-	y := newYard()
-	from := y.ready(t, y.session(t, cloudtest.Options{}))
-	y.world.SetPace(fake.Pace{Ready: 2 * time.Hour})
-	y.clock.Step(2 * time.Hour)
-	y.server.SetLimits(ec2.Limits{Copies: 1, Snapshots: 1})
-	elsewhere := y.session(t, cloudtest.Options{Region: 1})
+	e := newTestEnv()
+	from := e.ready(t, e.session(t, cloudtest.Options{}))
+	e.cloud.SetPace(fake.Pace{Ready: 2 * time.Hour})
+	e.clock.Step(2 * time.Hour)
+	e.server.SetLimits(ec2.Limits{Copies: 1, Snapshots: 1})
+	elsewhere := e.session(t, cloudtest.Options{Region: 1})
 	copied := func(name string) error {
 		_, err := elsewhere.Snapshots.EnsureCopy(t.Context(), cloud.CopySpec{Name: name, Source: from.Ref, MaySend: true, Tags: cloud.Tags{cloud.TagHub: "hub"}})
 		return err
@@ -287,7 +287,7 @@ func TestLimitsOfAccounts(t *testing.T) {
 	if got := resultOf(t, copied("1")); got != want {
 		t.Errorf("a second copy: %v, want %v", got, want)
 	}
-	_, err := y.session(t, cloudtest.Options{}).Snapshots.EnsureSnapshot(t.Context(), snapshotSpec(y.disks()(t, "other", gib), "1"))
+	_, err := e.session(t, cloudtest.Options{}).Snapshots.EnsureSnapshot(t.Context(), snapshotSpec(e.disks()(t, "other", gib), "1"))
 	want = result{Class: cloud.ClassQuota, Code: "SnapshotLimitExceeded", After: 30 * time.Minute}
 	if got := resultOf(t, err); got != want {
 		t.Errorf("a second snapshot: %v, want %v", got, want)

@@ -8,5 +8,5 @@ import (
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	cloudtest.Run(t, newBench)
+	cloudtest.Run(t, newBackend)
 }

@@ -40,7 +40,7 @@ func misleading(t *testing.T) {
 
 func TestSecretIgnoresTheEnvironment(t *testing.T) {
 	misleading(t)
-	s := newStage(t)
+	s := newTestEnv(t)
 	session := s.connect(t, nil)
 	got, err := session.Access.Identity(t.Context())
 	if err != nil {
@@ -57,7 +57,7 @@ func TestSecretIgnoresTheEnvironment(t *testing.T) {
 
 func TestFederatedExchangesTheHubsToken(t *testing.T) {
 	misleading(t)
-	s := newStage(t)
+	s := newTestEnv(t)
 	var asked []string
 	federated := func(c *cloud.Config) {
 		c.Spec.Credentials.Type, c.Secret = v1.CredentialsFederated, nil
@@ -93,7 +93,7 @@ func TestFederatedExchangesTheHubsToken(t *testing.T) {
 
 // TestAmbient lets the pod have a workload identity. Only then the environment counts.
 func TestAmbient(t *testing.T) {
-	s := newStage(t)
+	s := newTestEnv(t)
 	secure := httptest.NewTLSServer(s.server)
 	t.Cleanup(secure.Close)
 	file := filepath.Join(t.TempDir(), "token")
@@ -126,7 +126,7 @@ func TestAmbient(t *testing.T) {
 // TestAmbientManaged asks the machine's metadata for a token, which here answers as the
 // service of the platform does.
 func TestAmbientManaged(t *testing.T) {
-	s := newStage(t)
+	s := newTestEnv(t)
 	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", "")
 	var asked []string
 	session := s.connect(t, func(c *cloud.Config) {
@@ -176,7 +176,7 @@ func TestTokenRefusals(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newTestEnv(t)
 			tt.fault.Op = faults.OpOther
 			s.script.Add(tt.fault)
 			// Nothing was sent but the question for a token, so nothing may have happened.
@@ -197,7 +197,7 @@ func TestTokenRefusals(t *testing.T) {
 
 func TestExpiredTokenIsReplacedOnce(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	session, volume := s.connect(t, nil), s.disk("d", gib)
 	if _, err := session.Volumes.DescribeVolume(t.Context(), volume); err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestConnectNamesTheField(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newTestEnv(t)
 			config := s.config()
 			tt.change(&config)
 			_, err := Connect(t.Context(), config)
@@ -260,7 +260,7 @@ func TestConnectNamesTheField(t *testing.T) {
 
 func TestTokenGoesNowhereElse(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	session := s.connect(t, nil)
 	s.script.Add(faults.Fault{Op: faults.OpListSnapshots, Kind: faults.Refuse, Answer: faults.Answer{
 		Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: `{"value":[],"nextLink":"https://elsewhere.invalid/next"}`,
@@ -281,7 +281,7 @@ func TestTokenGoesNowhereElse(t *testing.T) {
 // would carry the secret along.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	var hosts []string
 	session := s.connect(t, func(c *cloud.Config) {
 		c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {

@@ -16,7 +16,7 @@ import (
 
 func TestPreflight(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	denied := []string{"Microsoft.Compute/snapshots/delete", "Microsoft.Compute/disks/write"}
 	for _, action := range denied {
 		s.server.Deny(accounts()[0].Subscription, action)
@@ -75,7 +75,7 @@ func TestPatternsOfPermissions(t *testing.T) {
 
 func TestNothingIsRegistered(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	session, volume := s.connect(t, nil), s.disk("d", gib)
 	s.script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.Refuse, Answer: faults.Answer{
 		Status: http.StatusConflict, Header: http.Header{"Content-Type": {"application/json"}},
@@ -92,7 +92,7 @@ func TestNothingIsRegistered(t *testing.T) {
 
 func TestOneCopyAtATime(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	s.server.SetLimits(arm.Limits{SerialCopies: true})
 	here, volume := s.connect(t, nil), s.disk("d", gib)
 	there := s.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
@@ -125,7 +125,7 @@ func TestOneCopyAtATime(t *testing.T) {
 
 func TestThrottledByTheService(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	session, volume := s.connect(t, nil), s.disk("d", gib)
 	for _, after := range []time.Duration{0, 33 * time.Second} {
 		s.server.Throttle(1, after)
@@ -153,7 +153,7 @@ func TestThrottledByTheService(t *testing.T) {
 
 func TestAttemptEnds(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	var end time.Time
 	session := s.connect(t, func(c *cloud.Config) {
 		c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {

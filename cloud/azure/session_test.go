@@ -20,7 +20,7 @@ func snapshotOf(volume cloud.VolumeRef) cloud.SnapshotSpec {
 }
 
 // sent is the body of the last request of an operation.
-func (s *stage) sent(t *testing.T, op faults.Op) string {
+func (s *testEnv) sent(t *testing.T, op faults.Op) string {
 	t.Helper()
 	body := ""
 	for _, call := range s.script.Calls() {
@@ -36,7 +36,7 @@ func (s *stage) sent(t *testing.T, op faults.Op) string {
 
 func TestSnapshotsAreIncrementalAndClosed(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	volume := s.disk("d", gib)
 	got, err := s.connect(t, nil).Snapshots.EnsureSnapshot(t.Context(), snapshotOf(volume))
 	if err != nil {
@@ -63,7 +63,7 @@ func TestSnapshotsAreIncrementalAndClosed(t *testing.T) {
 // TestCaseOfIDs writes the handle as clusters do that were made by older drivers.
 func TestCaseOfIDs(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	session, volume := s.connect(t, nil), s.disk("pvc-1", gib)
 	first, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(volume))
 	if err != nil {
@@ -83,8 +83,8 @@ func TestCaseOfIDs(t *testing.T) {
 	}
 
 	// The service answers in capitals what was asked for in small letters.
-	s.world.RemoveSnapshot(first.Ref.ID)
-	s.world.AddSnapshot(fake.Snapshot{
+	s.cloud.RemoveSnapshot(first.Ref.ID)
+	s.cloud.AddSnapshot(fake.Snapshot{
 		Region: "eastus", Source: volume.Handle, Tags: first.Tags,
 		ID: strings.ReplaceAll(strings.ReplaceAll(first.Ref.ID, "resourceGroups", "RESOURCEGROUPS"), hubGroup, strings.ToUpper(hubGroup)),
 	})
@@ -106,7 +106,7 @@ func TestCaseOfIDs(t *testing.T) {
 
 func TestForeignIDs(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	session := s.connect(t, nil)
 	for _, handle := range []string{
 		"", "vol-1", "/subscriptions/s/resourceGroups/g", strings.ReplaceAll(s.disk("d", gib).Handle, "/disks/", "/snapshots/"),
@@ -140,14 +140,14 @@ func TestSomebodyElseMadeIt(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newTestEnv(t)
 			volume := s.disk("d", gib)
 			spec := snapshotOf(volume)
 			session := s.connect(t, func(c *cloud.Config) {
 				inner := c.HTTP.Transport
 				c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 					if r.Method == http.MethodPut && tt.there {
-						s.world.AddSnapshot(fake.Snapshot{
+						s.cloud.AddSnapshot(fake.Snapshot{
 							Region: "eastus", Source: volume.Handle, Tags: cloud.Tags{cloud.TagHub: tt.tag, cloud.TagApp: "app", cloud.TagName: spec.Name},
 							ID: strings.ReplaceAll(strings.ReplaceAll(volume.Handle, nodeGroup, hubGroup), "disks/d", "snapshots/"+spec.Name),
 						})
@@ -167,7 +167,7 @@ func TestSomebodyElseMadeIt(t *testing.T) {
 // TestVolumeNameTaken asks for a volume whose name something else has.
 func TestDiskOfAnotherRegion(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	session := s.connect(t, func(c *cloud.Config) { c.Region = "westeurope" })
 	_, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("d", gib)))
 	if cloud.ClassOf(err) != cloud.ClassInvalid || s.script.Count(faults.OpCreateSnapshot) != 0 {
@@ -177,7 +177,7 @@ func TestDiskOfAnotherRegion(t *testing.T) {
 
 func TestMissingGroups(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	volume := s.disk("d", gib)
 	session := s.connect(t, func(c *cloud.Config) { c.Spec.Azure.ResourceGroup = "gone" })
 	_, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(volume))

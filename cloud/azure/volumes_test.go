@@ -24,7 +24,7 @@ func TestVolumeNameTaken(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newTestEnv(t)
 			session := s.connect(t, nil)
 			from, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("d", gib)))
 			if err != nil {
@@ -36,7 +36,7 @@ func TestVolumeNameTaken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.world.EditVolume(made.Ref.Handle, tt.edit)
+			s.cloud.EditVolume(made.Ref.Handle, tt.edit)
 			got, err := session.Volumes.EnsureVolume(t.Context(), spec)
 			if cloud.ClassOf(err) != tt.want || err == nil && got.UID != made.UID {
 				t.Errorf("%+v, %v; want class %q", got, err, tt.want)
@@ -46,7 +46,7 @@ func TestVolumeNameTaken(t *testing.T) {
 			if _, err := session.Volumes.EnsureVolume(t.Context(), spec); tt.want != "" && name != "another hub's" && cloud.ClassOf(err) != tt.want {
 				t.Errorf("when hidden: %v, want class %q", err, tt.want)
 			}
-			if n := len(s.world.Volumes()); n != 2 {
+			if n := len(s.cloud.Volumes()); n != 2 {
 				t.Errorf("%d disks, want the first and one of it", n)
 			}
 		})
@@ -68,7 +68,7 @@ func TestZones(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newTestEnv(t)
 			session := s.connect(t, nil)
 			made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("d", gib)))
 			if err != nil {
@@ -88,7 +88,7 @@ func TestZones(t *testing.T) {
 
 func TestClassParameters(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	session := s.connect(t, nil)
 	made, err := session.Snapshots.EnsureSnapshot(t.Context(), snapshotOf(s.disk("d", gib)))
 	if err != nil {
@@ -124,9 +124,9 @@ func TestClassParameters(t *testing.T) {
 
 func TestAttachedIsNotAskedAbout(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	session, volume := s.connect(t, nil), s.disk("d", gib)
-	s.world.EditVolume(volume.Handle, func(v *fake.Volume) { v.Attached, v.Tags = true, ours() })
+	s.cloud.EditVolume(volume.Handle, func(v *fake.Volume) { v.Attached, v.Tags = true, ours() })
 	if err := session.Volumes.DeleteVolume(t.Context(), volume, owner(ours())); cloud.ClassOf(err) != cloud.ClassInUse {
 		t.Errorf("%v, want class %q", err, cloud.ClassInUse)
 	}

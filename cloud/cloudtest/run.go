@@ -16,14 +16,14 @@ import (
 // Backend represents a provider under test. The provider's test creates one for each case.
 type Backend = fixture.Backend
 
-// Options configures a session of a Bench.
+// Options configures a session of a Backend.
 type Options = fixture.Options
 
-// Store is the truth about a cloud that is not a fake.World.
+// Store reads and edits the state of a cloud that is not a fake.Cloud.
 type Store = fixture.Store
 
-// Run puts all cases to a provider, each as a subtest of its own with a bench of its
-// own, and then random faults.
+// Run runs all cases against a provider, each as a subtest with a backend of its own, and
+// then random faults.
 func Run(t *testing.T, build func(t testing.TB) *Backend) {
 	t.Helper()
 	for _, c := range cases() {
@@ -47,14 +47,14 @@ func Run(t *testing.T, build func(t testing.TB) *Backend) {
 	})
 }
 
-// cases are all of them, in their order.
+// cases returns all cases, sorted by number.
 func cases() []fixture.Case {
 	all := slices.Concat(basics.Cases(), failures.Cases())
 	slices.SortFunc(all, func(a, b fixture.Case) int { return cmp.Compare(a.Number, b.Number) })
 	return all
 }
 
-// seeds are how many schedules of random faults to try: CLOUD_SEEDS, or 20.
+// seeds returns the number of schedules of random faults: CLOUD_SEEDS, or 20.
 func seeds(t testing.TB) uint16 {
 	t.Helper()
 	text := os.Getenv("CLOUD_SEEDS")

@@ -25,29 +25,29 @@ func TestContract(t *testing.T) {
 			t.Parallel()
 			cloudtest.Run(t, func(t testing.TB) *cloudtest.Backend {
 				t.Helper()
-				return bench(t, rules)
+				return newBackend(t, rules)
 			})
 		})
 	}
 }
 
-// bench is a cloud of a kind.
-func bench(t testing.TB, rules fake.Rules) *cloudtest.Backend {
+// newBackend returns a Backend on a fake.Cloud with these rules.
+func newBackend(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
-	world, script := fake.NewCloud(clock), &faults.Script{}
+	fakeCloud, script := fake.NewCloud(clock), &faults.Script{}
 	b := &cloudtest.Backend{
-		Provider: fake.ProviderMemory, Clock: clock, World: world, Script: script,
+		Provider: fake.ProviderMemory, Clock: clock, Cloud: fakeCloud, Script: script,
 		Regions: [2]string{"north", "south"}, Zones: [2]string{"north-a", "south-a"},
 		Refusal:  fake.Refusal,
 		PageSize: func(n int) { rules.PageSize = n },
 		VolumeRate: func() (faults.Answer, time.Duration) {
 			return fake.Refusal(cloud.ClassThrottled, faults.OpCreateSnapshot, 15*time.Second), 15 * time.Second
 		},
-		UnknownState: func(testing.TB, cloud.SnapshotRef) faults.Answer { return fake.Strange("MARINATING") },
+		UnknownState: func(testing.TB, cloud.SnapshotRef) faults.Answer { return fake.UnknownState("unknown-state") },
 		Class:        map[string]string{"type": "fast", "iops": "4000", "throughput": "250", "encrypted": "true"},
 		ClassVolume:  cloud.Volume{Type: "fast", IOPS: 4000, Throughput: 250, Encrypted: true},
-		NoOracle:     "there is no wire, and so no vendor's description of one",
+		NoOracle:     "it sends no HTTP requests",
 		Spare:        map[int]string{16: "snapshots have a region, and are copied: see case 15"},
 	}
 	b.Connect = func(_ testing.TB, o cloudtest.Options) cloud.Session {
@@ -55,29 +55,29 @@ func bench(t testing.TB, rules fake.Rules) *cloudtest.Backend {
 		if o.OtherAccount {
 			account = "second"
 		}
-		return fake.Connect(world, script, fake.Options{Account: account, Region: b.Regions[o.Region], BadCredentials: o.BadCredentials, Rules: &rules})
+		return fake.Connect(fakeCloud, script, fake.Options{Account: account, Region: b.Regions[o.Region], BadCredentials: o.BadCredentials, Rules: &rules})
 	}
 	b.Disk = func(_ testing.TB, name string, size int64) cloud.VolumeRef {
-		v := world.AddVolume(fake.Volume{Account: "first", Region: "north", Zone: "north-a", ID: fake.Handle("first", "north-a", name), SizeBytes: size})
+		v := fakeCloud.AddVolume(fake.Volume{Account: "first", Region: "north", Zone: "north-a", ID: fake.Handle("first", "north-a", name), SizeBytes: size})
 		return cloud.VolumeRef{Region: v.Region, Zone: v.Zone, Handle: v.ID}
 	}
-	b.Stranger = func(testing.TB) cloud.SnapshotRef {
-		s := world.AddSnapshot(fake.Snapshot{Account: "first", Region: "north", ID: "memory/first/north/snapshots/by-hand", Source: "somewhere", SizeBytes: 1 << 30})
+	b.ForeignSnapshot = func(testing.TB) cloud.SnapshotRef {
+		s := fakeCloud.AddSnapshot(fake.Snapshot{Account: "first", Region: "north", ID: "memory/first/north/snapshots/by-hand", Source: "somewhere", SizeBytes: 1 << 30})
 		return cloud.SnapshotRef{Region: s.Region, ID: s.ID}
 	}
 	if rules.Locations {
-		none := "snapshots are global, and stored where they are asked to be: see case 16"
+		none := "snapshots are global: see case 16"
 		b.Spare = map[int]string{15: none, 33: none}
 	}
 	if !rules.UniqueNames {
 		b.Double = func(t testing.TB, id string) cloud.SnapshotRef {
 			t.Helper()
-			s, ok := world.Snapshot(id)
+			s, ok := fakeCloud.Snapshot(id)
 			if !ok {
 				t.Fatalf("there is no snapshot %q", id)
 			}
-			s.ID = "snap-double-" + time.Duration(world.Serial()).String()
-			world.AddSnapshot(s)
+			s.ID = "snap-double-" + time.Duration(fakeCloud.Serial()).String()
+			fakeCloud.AddSnapshot(s)
 			return cloud.SnapshotRef{Region: s.Region, ID: s.ID}
 		}
 	}

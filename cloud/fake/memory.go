@@ -13,43 +13,43 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 )
 
-// ProviderMemory is the provider without a wire, in errors and handles.
+// ProviderMemory is the provider that sends no HTTP requests, in errors and handles.
 const ProviderMemory v1.Provider = "memory"
 
-// Rules are in which ways a cloud differs from others. They are shared by its sessions
-// and changed only while none of them is in a call.
+// Rules are the differences between providers. The sessions of a cloud share them; tests
+// change them only while no call is running.
 type Rules struct {
-	// UniqueNames makes the name of a snapshot its ID, as Google Cloud and Azure do.
-	// Without, names are tags and a repeated request makes another, as in EC2.
+	// UniqueNames makes the name of a snapshot its ID, as in Google Cloud and Azure.
+	// Otherwise names are tags and a repeated request creates a duplicate, as in EC2.
 	UniqueNames bool
-	// Locations makes snapshots global, stored where they are asked to be, and never
+	// Locations makes snapshots global, stored in the requested locations, and never
 	// copied, as in Google Cloud.
 	Locations bool
-	// PageSize is how many snapshots a page of a list has; 0 is all.
+	// PageSize is the number of snapshots in a page of a list; 0 means all.
 	PageSize int
 }
 
 // Options configures a session.
 type Options struct {
 	Account, Region string
-	// BadCredentials are refused by the cloud.
+	// BadCredentials makes the cloud refuse all requests.
 	BadCredentials bool
 	Rules          *Rules
 }
 
-// Connect makes a session on a world. Its requests go wrong as a script says.
-func Connect(world *Cloud, script *faults.Script, o Options) cloud.Session {
+// Connect opens a session on a cloud, with the faults of a script.
+func Connect(fakeCloud *Cloud, script *faults.Script, o Options) cloud.Session {
 	if o.Rules == nil {
 		o.Rules = &Rules{}
 	}
-	m := &memory{world: world, script: script, Options: o}
+	m := &memory{cloud: fakeCloud, script: script, Options: o}
 	return cloud.Session{Snapshots: snapshots{m}, Volumes: volumes{m}, Access: access{m}}
 }
 
 // memory holds the state that the parts of a session share.
 type memory struct {
 	Options
-	world  *Cloud
+	cloud  *Cloud
 	script *faults.Script
 }
 
@@ -60,7 +60,7 @@ const (
 	headerAfter = "Retry-After"
 )
 
-// Refusal is this provider's answer of a class to an operation.
+// Refusal returns this provider's response of a class to an operation.
 func Refusal(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
 	header := http.Header{headerClass: {string(class)}, headerCode: {"Refused" + string(class)}}
 	if after > 0 {
@@ -69,24 +69,24 @@ func Refusal(class cloud.Class, op faults.Op, after time.Duration) faults.Answer
 	return faults.Answer{Status: http.StatusBadRequest, Header: header, Body: fmt.Sprintf("%s is refused: permission memory.%s", op, op)}
 }
 
-// Strange is a good answer about a snapshot, with another state.
-func Strange(state string) faults.Answer {
+// UnknownState returns a successful response about a snapshot in another state.
+func UnknownState(state string) faults.Answer {
 	return faults.Answer{Status: http.StatusOK, Body: state}
 }
 
-// errLost is the cause when an answer does not come.
+// errLost is the cause of an error without a response.
 var errLost = errors.New("connection lost")
 
-// request is one request to the cloud, on behalf of a method of the session.
+// request is one request to the cloud.
 type request struct {
-	// method is the session's, op what the cloud is asked for, and what about which thing.
+	// method is the session's method, op the operation, and what the object's name or ID.
 	method string
 	op     faults.Op
 	what   string
 }
 
-// ask sends a request: it does what the cloud does, unless something goes wrong.
-func ask[T any](ctx context.Context, m *memory, r request, do func() (T, *cloud.Error)) (T, error) {
+// send runs one request against the cloud, unless the script injects a fault.
+func send[T any](ctx context.Context, m *memory, r request, do func() (T, *cloud.Error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
 		return none, m.lost(r, ctx.Err())
@@ -99,9 +99,9 @@ func ask[T any](ctx context.Context, m *memory, r request, do func() (T, *cloud.
 	case !wrong && m.BadCredentials:
 		return none, m.fail(r, &cloud.Error{Class: cloud.ClassAuthExpired, Code: "BadCredentials", Message: "the credentials are not accepted"})
 	case !wrong:
-		return answer(m, r, do)
+		return respond(m, r, do)
 	case fault.Kind == faults.Refuse && fault.Answer.Status == http.StatusOK:
-		got, err := answer(m, r, do)
+		got, err := respond(m, r, do)
 		if snapshot, ok := any(&got).(*Snapshot); ok {
 			snapshot.State = cloud.State(fault.Answer.Body)
 		}
@@ -112,13 +112,13 @@ func ask[T any](ctx context.Context, m *memory, r request, do func() (T, *cloud.
 		<-ctx.Done()
 		return none, m.lost(r, ctx.Err())
 	case fault.Kind == faults.DropAfter || fault.Kind == faults.Truncate:
-		_, _ = do() // It happens, and nobody hears of it.
+		_, _ = do() // The request takes effect, and the response is lost.
 	}
 	return none, m.lost(r, errLost)
 }
 
-// answer returns the response of the cloud, without any scripted fault.
-func answer[T any](m *memory, r request, do func() (T, *cloud.Error)) (T, error) {
+// respond returns the response of the cloud, without any scripted fault.
+func respond[T any](m *memory, r request, do func() (T, *cloud.Error)) (T, error) {
 	got, e := do()
 	if e != nil {
 		var none T
@@ -127,13 +127,13 @@ func answer[T any](m *memory, r request, do func() (T, *cloud.Error)) (T, error)
 	return got, nil
 }
 
-// fail completes what the cloud said.
+// fail adds the provider and the method to an error.
 func (m *memory) fail(r request, e *cloud.Error) error {
 	e.Provider, e.Op = ProviderMemory, r.method
 	return e
 }
 
-// lost is the error of a request without an answer.
+// lost returns the error of a request without a response.
 func (m *memory) lost(r request, cause error) error {
 	class := cloud.ClassTransient
 	if r.op.Mutates() {
@@ -142,7 +142,7 @@ func (m *memory) lost(r request, cause error) error {
 	return m.fail(r, &cloud.Error{Class: class, Message: cause.Error(), Err: cause})
 }
 
-// refused is the error of a refusal by script.
+// refused returns the error of a scripted response.
 func (m *memory) refused(r request, a faults.Answer) error {
 	e := &cloud.Error{Class: cloud.Class(a.Header.Get(headerClass)), Code: a.Header.Get(headerCode), Message: a.Body}
 	if seconds, err := strconv.Atoi(a.Header.Get(headerAfter)); err == nil {
@@ -157,7 +157,6 @@ func (m *memory) refused(r request, a faults.Answer) error {
 	return m.fail(r, e)
 }
 
-// notFound, conflict and others are what the cloud, or the session itself, says.
 func notFound(what string) *cloud.Error {
 	return &cloud.Error{Class: cloud.ClassNotFound, Code: "NotFound", Message: what + " does not exist"}
 }
@@ -167,26 +166,26 @@ func conflict(name, why string) *cloud.Error {
 }
 
 func notVisible(name string) *cloud.Error {
-	return &cloud.Error{Class: cloud.ClassAmbiguous, Code: "NotVisible", Message: fmt.Sprintf("%q is not to be seen, and may have been asked for", name)}
+	return &cloud.Error{Class: cloud.ClassAmbiguous, Code: "NotVisible", Message: fmt.Sprintf("%q is not visible, but may have been requested", name)}
 }
 
 func foreign(id string) *cloud.Error {
-	return &cloud.Error{Class: cloud.ClassDenied, Code: cloud.CodeForeign, Message: fmt.Sprintf("%q is not the owner's", id)}
+	return &cloud.Error{Class: cloud.ClassDenied, Code: cloud.CodeForeign, Message: fmt.Sprintf("%q has another owner", id)}
 }
 
-// access is cloud.Access.
+// access implements cloud.Access.
 type access struct{ *memory }
 
 // Identity implements cloud.Access.
 func (m access) Identity(ctx context.Context) (cloud.Identity, error) {
-	return ask(ctx, m.memory, request{"Identity", faults.OpIdentity, m.Account}, func() (cloud.Identity, *cloud.Error) {
+	return send(ctx, m.memory, request{"Identity", faults.OpIdentity, m.Account}, func() (cloud.Identity, *cloud.Error) {
 		return cloud.Identity{Name: "memory:" + m.Account, Account: m.Account}, nil
 	})
 }
 
 // Preflight implements cloud.Access.
 func (m access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.PermissionCheck, error) {
-	return ask(ctx, m.memory, request{"Preflight", faults.OpOther, m.Account}, func() ([]cloud.PermissionCheck, *cloud.Error) {
+	return send(ctx, m.memory, request{"Preflight", faults.OpOther, m.Account}, func() ([]cloud.PermissionCheck, *cloud.Error) {
 		return []cloud.PermissionCheck{
 			{Permission: "memory." + string(faults.OpCreateSnapshot), Granted: true},
 			{Permission: "memory." + string(faults.OpDeleteSnapshot), Granted: true},

@@ -12,23 +12,24 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 )
 
-// snapshots is cloud.Snapshots.
+// snapshots implements cloud.Snapshots.
 type snapshots struct{ *memory }
 
-// want is a snapshot or a copy that there should be.
+// want describes the requested snapshot or copy.
 type want struct {
 	request
-	// name is that of the attempt.
+	// name is the name of the attempt.
 	name   string
 	tags   cloud.Tags
 	isCopy bool
-	// source and uid are what it is made of; an empty uid is not compared.
+	// source and uid identify what the snapshot is made from; an empty uid is not
+	// compared.
 	source, uid string
 	locations   []string
 	maySend     bool
 }
 
-// attempted is the name of an attempt.
+// attempted returns the name of an attempt.
 func attempted(name string, attempt int) string {
 	if attempt == 0 {
 		return name
@@ -50,7 +51,7 @@ func (m snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) 
 		return cloud.Snapshot{}, err
 	}
 	if w.uid != "" && w.uid != volume.UID {
-		return cloud.Snapshot{}, m.fail(w.request, conflict(volume.ID, "is another volume than it was"))
+		return cloud.Snapshot{}, m.fail(w.request, conflict(volume.ID, "is another volume with the same handle"))
 	}
 	w.uid = volume.UID
 	return m.create(ctx, w, Snapshot{SizeBytes: volume.SizeBytes, Encrypted: volume.Encrypted, SourceUID: volume.UID})
@@ -63,7 +64,7 @@ func (m snapshots) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.S
 		tags: spec.Tags.With(cloud.Tags{cloud.TagCopyOf: spec.Source.ID}), isCopy: true, source: spec.Source.ID, maySend: spec.MaySend,
 	}
 	if m.Rules.Locations {
-		return cloud.Snapshot{}, m.fail(w.request, &cloud.Error{Class: cloud.ClassUnsupported, Code: "Locations", Message: "snapshots are stored where they are asked to be"})
+		return cloud.Snapshot{}, m.fail(w.request, &cloud.Error{Class: cloud.ClassUnsupported, Code: "Locations", Message: "snapshots are global"})
 	}
 	if got, err := m.look(ctx, w); err != nil || got.Ref.ID != "" {
 		return got, err
@@ -78,8 +79,8 @@ func (m snapshots) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.S
 	return m.create(ctx, w, Snapshot{SizeBytes: source.SizeBytes, Encrypted: source.Encrypted})
 }
 
-// look returns the snapshot that is wanted if it is there; an empty one if it may be
-// asked for.
+// look returns the requested snapshot if it exists, and an empty one if it may be
+// created.
 func (m snapshots) look(ctx context.Context, w want) (cloud.Snapshot, error) {
 	found, err := m.named(ctx, w)
 	switch {
@@ -94,7 +95,7 @@ func (m snapshots) look(ctx context.Context, w want) (cloud.Snapshot, error) {
 	}
 }
 
-// named are the snapshots of a name: at most one where names are unique.
+// named returns the snapshots of a name, at most one where names are unique.
 func (m snapshots) named(ctx context.Context, w want) ([]Snapshot, error) {
 	if m.Rules.UniqueNames {
 		found, err := m.get(ctx, w.method, cloud.SnapshotRef{Region: m.Region, ID: m.id(w.name)})
@@ -124,12 +125,12 @@ func (m snapshots) id(name string) string {
 	return fmt.Sprintf("memory/%s/%s/snapshots/%s", m.Account, m.Region, name)
 }
 
-// adopt returns the first of the snapshots of a name, if it is the one that is wanted.
+// adopt returns the oldest of the snapshots of a name, if it is the requested one.
 func (m snapshots) adopt(w want, found []Snapshot) (cloud.Snapshot, error) {
 	first := found[0]
 	owner := cloud.Owner{Hub: w.tags[cloud.TagHub], App: w.tags[cloud.TagApp]}
 	if first.Source != w.source || w.uid != "" && first.SourceUID != w.uid || first.IsCopy != w.isCopy || !owner.Owns(first.Tags) {
-		return cloud.Snapshot{}, m.fail(w.request, conflict(w.name, "is the name of something else"))
+		return cloud.Snapshot{}, m.fail(w.request, conflict(w.name, "is the name of another snapshot"))
 	}
 	out := m.snapshot(first)
 	for _, other := range found[1:] {
@@ -140,20 +141,20 @@ func (m snapshots) adopt(w want, found []Snapshot) (cloud.Snapshot, error) {
 	return out, nil
 }
 
-// create sends the one request to create; some fields of the snapshot are filled in.
+// create sends the one request to create; s has the fields that depend on the source.
 func (m snapshots) create(ctx context.Context, w want, s Snapshot) (cloud.Snapshot, error) {
 	s.Account, s.Region, s.Source, s.IsCopy, s.Locations = m.Account, m.Region, w.source, w.isCopy, w.locations
 	s.Tags = w.tags.With(cloud.Tags{cloud.TagName: w.name})
 	if !w.isCopy {
 		s.Tags[cloud.TagVolume] = w.uid
 	}
-	made, err := ask(ctx, m.memory, w.request, func() (Snapshot, *cloud.Error) {
+	made, err := send(ctx, m.memory, w.request, func() (Snapshot, *cloud.Error) {
 		if !m.Rules.UniqueNames {
-			s.ID = fmt.Sprintf("snap-%08d", m.world.Serial())
-			return m.world.AddSnapshot(s), nil
+			s.ID = fmt.Sprintf("snap-%08d", m.cloud.Serial())
+			return m.cloud.AddSnapshot(s), nil
 		}
 		s.ID = m.id(w.name)
-		there, added := m.world.NewSnapshot(s)
+		there, added := m.cloud.NewSnapshot(s)
 		if !added {
 			return there, conflict(w.name, "exists")
 		}
@@ -162,7 +163,7 @@ func (m snapshots) create(ctx context.Context, w want, s Snapshot) (cloud.Snapsh
 	if cloud.ClassOf(err) != cloud.ClassConflict {
 		return m.snapshotOf(made, err)
 	}
-	// Somebody was faster.
+	// A concurrent request created it.
 	found, err := m.named(ctx, w)
 	if err == nil && len(found) == 0 {
 		err = m.fail(w.request, notVisible(w.name))
@@ -179,8 +180,8 @@ func (m snapshots) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (clou
 }
 
 func (m snapshots) get(ctx context.Context, method string, ref cloud.SnapshotRef) (Snapshot, error) {
-	return ask(ctx, m.memory, request{method, faults.OpGetSnapshot, ref.ID}, func() (Snapshot, *cloud.Error) {
-		found, ok := m.world.Snapshot(ref.ID)
+	return send(ctx, m.memory, request{method, faults.OpGetSnapshot, ref.ID}, func() (Snapshot, *cloud.Error) {
+		found, ok := m.cloud.Snapshot(ref.ID)
 		if !ok || found.Account != m.Account || !m.Rules.Locations && found.Region != ref.Region {
 			return Snapshot{}, notFound("snapshot " + ref.ID)
 		}
@@ -199,12 +200,12 @@ func (m snapshots) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Se
 	}
 }
 
-// pages reads the pages of a list. The ID that a page ends with is where the next
-// begins, so that what comes and goes moves nothing else.
+// pages returns all pages of a list. The next page begins after the last ID of this one,
+// so that concurrent changes shift nothing.
 func (m snapshots) pages(ctx context.Context, method string, owner cloud.Owner) iter.Seq2[Snapshot, error] {
 	return func(yield func(Snapshot, error) bool) {
 		for last, more := "", true; more; {
-			page, err := ask(ctx, m.memory, request{method, faults.OpListSnapshots, last}, func() ([]Snapshot, *cloud.Error) {
+			page, err := send(ctx, m.memory, request{method, faults.OpListSnapshots, last}, func() ([]Snapshot, *cloud.Error) {
 				return m.page(owner, last), nil
 			})
 			if err != nil {
@@ -224,7 +225,7 @@ func (m snapshots) pages(ctx context.Context, method string, owner cloud.Owner) 
 
 func (m snapshots) page(owner cloud.Owner, last string) []Snapshot {
 	var page []Snapshot
-	for _, s := range m.world.Visible() {
+	for _, s := range m.cloud.Visible() {
 		if s.ID > last && s.Account == m.Account && (m.Rules.Locations || s.Region == m.Region) && owner.Owns(s.Tags) {
 			page = append(page, s)
 		}
@@ -247,14 +248,14 @@ func (m snapshots) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, ow
 	case !owner.Owns(found.Tags):
 		return m.fail(r, foreign(ref.ID))
 	}
-	_, err = ask(ctx, m.memory, r, func() (struct{}, *cloud.Error) {
-		switch now, ok := m.world.Snapshot(ref.ID); {
+	_, err = send(ctx, m.memory, r, func() (struct{}, *cloud.Error) {
+		switch now, ok := m.cloud.Snapshot(ref.ID); {
 		case ok && now.Locked:
-			return struct{}{}, &cloud.Error{Class: cloud.ClassLocked, Code: "Locked", Message: "a lock forbids it"}
+			return struct{}{}, &cloud.Error{Class: cloud.ClassLocked, Code: "Locked", Message: "a lock prevents it"}
 		case ok && now.Used:
-			return struct{}{}, &cloud.Error{Class: cloud.ClassInUse, Code: "InUse", Message: "something uses it"}
+			return struct{}{}, &cloud.Error{Class: cloud.ClassInUse, Code: "InUse", Message: "the snapshot is in use"}
 		}
-		m.world.RemoveSnapshot(ref.ID)
+		m.cloud.RemoveSnapshot(ref.ID)
 		return struct{}{}, nil
 	})
 	return err
@@ -274,11 +275,11 @@ func (m snapshots) snapshotOf(s Snapshot, err error) (cloud.Snapshot, error) {
 	return m.snapshot(s), nil
 }
 
-// snapshot is a record of the world in the words of the port.
+// snapshot converts a snapshot of the fake to cloud.Snapshot.
 func (m snapshots) snapshot(s Snapshot) cloud.Snapshot {
 	out := cloud.Snapshot{
 		Ref: m.ref(s), Name: s.Tags[cloud.TagName], State: s.State, TakenAt: s.Created, Progress: s.Progress, SizeBytes: s.SizeBytes,
-		Encrypted: s.Encrypted, SourceHandle: s.Source, Locations: s.Locations, Tags: s.Tags, Message: s.Message, ObservedAt: m.world.Now(),
+		Encrypted: s.Encrypted, SourceHandle: s.Source, Locations: s.Locations, Tags: s.Tags, Message: s.Message, ObservedAt: m.cloud.Now(),
 	}
 	switch s.State {
 	case cloud.StateTaken, cloud.StateReady, cloud.StateFailed, cloud.StateDeleting:

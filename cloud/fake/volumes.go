@@ -9,7 +9,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 )
 
-// volumes is cloud.Volumes.
+// volumes implements cloud.Volumes.
 type volumes struct{ *memory }
 
 // DescribeVolume implements cloud.Volumes.
@@ -22,8 +22,8 @@ func (m volumes) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (cloud
 }
 
 func (m *memory) volume(ctx context.Context, method string, ref cloud.VolumeRef) (Volume, error) {
-	return ask(ctx, m, request{method, faults.OpDescribeVolume, ref.Handle}, func() (Volume, *cloud.Error) {
-		found, ok := m.world.Volume(ref.Handle)
+	return send(ctx, m, request{method, faults.OpDescribeVolume, ref.Handle}, func() (Volume, *cloud.Error) {
+		found, ok := m.cloud.Volume(ref.Handle)
 		if !ok || found.Account != m.Account || found.Region != m.Region {
 			return Volume{}, notFound("volume " + ref.Handle)
 		}
@@ -55,14 +55,14 @@ func (m volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud
 	}
 	v.ID = ref.Handle
 	v.Tags = spec.Tags.With(cloud.Tags{cloud.TagName: name})
-	made, err := ask(ctx, m.memory, r, func() (Volume, *cloud.Error) {
-		there, _ := m.world.NewVolume(v)
+	made, err := send(ctx, m.memory, r, func() (Volume, *cloud.Error) {
+		there, _ := m.cloud.NewVolume(v)
 		return there, nil
 	})
 	return m.restored(r, spec, made, err)
 }
 
-// plan is the volume that a spec wants.
+// plan returns the volume for a spec.
 func (m volumes) plan(spec cloud.VolumeSpec, from Snapshot) (Volume, *cloud.Error) {
 	switch {
 	case from.State != cloud.StateReady:
@@ -88,7 +88,7 @@ func (m volumes) plan(spec cloud.VolumeSpec, from Snapshot) (Volume, *cloud.Erro
 	return v, nil
 }
 
-// restored returns a volume if it is the one that is wanted.
+// restored returns a volume if it is the requested one.
 func (m volumes) restored(r request, spec cloud.VolumeSpec, v Volume, err error) (cloud.Volume, error) {
 	owner := cloud.Owner{Hub: spec.Tags[cloud.TagHub], App: spec.Tags[cloud.TagApp]}
 	switch {
@@ -112,16 +112,16 @@ func (m volumes) DeleteVolume(ctx context.Context, ref cloud.VolumeRef, owner cl
 	case found.From == "" || !owner.Owns(found.Tags):
 		return m.fail(r, foreign(ref.Handle))
 	case found.Attached:
-		return m.fail(r, &cloud.Error{Class: cloud.ClassInUse, Code: "Attached", Message: "a machine uses it"})
+		return m.fail(r, &cloud.Error{Class: cloud.ClassInUse, Code: "Attached", Message: "the volume is attached"})
 	}
-	_, err = ask(ctx, m.memory, r, func() (struct{}, *cloud.Error) {
-		m.world.RemoveVolume(ref.Handle)
+	_, err = send(ctx, m.memory, r, func() (struct{}, *cloud.Error) {
+		m.cloud.RemoveVolume(ref.Handle)
 		return struct{}{}, nil
 	})
 	return err
 }
 
-// describe is a record of the world in the words of the port.
+// describe converts a volume of the fake to cloud.Volume.
 func describe(v Volume) cloud.Volume {
 	return cloud.Volume{
 		Ref: cloud.VolumeRef{Region: v.Region, Zone: v.Zone, Handle: v.ID}, UID: v.UID, State: cloud.StateReady, SizeBytes: v.SizeBytes,

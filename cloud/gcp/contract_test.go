@@ -28,7 +28,7 @@ func TestContract(t *testing.T) {
 	api, keys := discover(t), newKeys(t)
 	cloudtest.Run(t, func(t testing.TB) *cloudtest.Backend {
 		t.Helper()
-		return newStage(t, api, keys, gce.Options{}).bench()
+		return newTestEnv(t, api, keys, gce.Options{}).backend()
 	})
 }
 
@@ -83,10 +83,10 @@ func (k key) secret(url string) map[string][]byte {
 	return map[string][]byte{"serviceAccountKey": bytes.ReplaceAll(k.file, []byte(elsewhere), []byte(url+"/token"))}
 }
 
-// stage is a fake of Google's API and what sends requests to it.
-type stage struct {
+// testEnv is a fake of Google's API with a client for it.
+type testEnv struct {
 	clock  *testclock.FakeClock
-	world  *fake.Cloud
+	cloud  *fake.Cloud
 	server *gce.Server
 	url    string
 	script *faults.Script
@@ -94,22 +94,22 @@ type stage struct {
 	api    *discovery.API
 }
 
-func newStage(t testing.TB, api *discovery.API, k keys, options gce.Options) *stage {
+func newTestEnv(t testing.TB, api *discovery.API, k keys, options gce.Options) *testEnv {
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 	options.Clock = clock
-	world := fake.NewCloud(clock)
-	server := gce.New(world, options)
+	fakeCloud := fake.NewCloud(clock)
+	server := gce.New(fakeCloud, options)
 	k.ours.add(server)
 	k.others.add(server)
 	http := httptest.NewServer(server)
 	t.Cleanup(http.Close)
-	return &stage{clock: clock, world: world, server: server, url: http.URL, script: &faults.Script{}, keys: k, api: api}
+	return &testEnv{clock: clock, cloud: fakeCloud, server: server, url: http.URL, script: &faults.Script{}, keys: k, api: api}
 }
 
 // transport sends requests as the script wants it. What the server answers is compared
 // with Google's description.
-func (s *stage) transport(t testing.TB) http.RoundTripper {
+func (s *testEnv) transport(t testing.TB) http.RoundTripper {
 	t.Helper()
 	checked := identity.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := http.DefaultTransport.RoundTrip(r)
@@ -131,7 +131,7 @@ func (s *stage) transport(t testing.TB) http.RoundTripper {
 }
 
 // config is an account's, with the key of a service account.
-func (s *stage) config(t testing.TB) cloud.Config {
+func (s *testEnv) config(t testing.TB) cloud.Config {
 	t.Helper()
 	return cloud.Config{
 		Account: "google", Region: region, Endpoint: s.url, Secret: s.keys.ours.secret(s.url),
@@ -152,14 +152,14 @@ func connect(t testing.TB, config cloud.Config) cloud.Session {
 	return session
 }
 
-func (s *stage) disk(_ testing.TB, name string, sizeBytes int64) cloud.VolumeRef {
+func (s *testEnv) disk(_ testing.TB, name string, sizeBytes int64) cloud.VolumeRef {
 	return cloud.VolumeRef{Region: region, Zone: zone, Handle: s.server.CSIDisk(project, zone, name, sizeBytes)}
 }
 
-func (s *stage) bench() *cloudtest.Backend {
+func (s *testEnv) backend() *cloudtest.Backend {
 	regions := [2]string{region, "us-central1"}
 	return &cloudtest.Backend{
-		Provider: v1.ProviderGCP, Clock: s.clock, World: s.world, Script: s.script,
+		Provider: v1.ProviderGCP, Clock: s.clock, Cloud: s.cloud, Script: s.script,
 		Regions: regions, Zones: [2]string{zone, "us-central1-a"},
 		Connect: func(t testing.TB, o cloudtest.Options) cloud.Session {
 			t.Helper()
@@ -178,9 +178,9 @@ func (s *stage) bench() *cloudtest.Backend {
 			return connect(t, config)
 		},
 		Disk: s.disk,
-		Stranger: func(testing.TB) cloud.SnapshotRef {
-			id := fmt.Sprintf("projects/%s/global/snapshots/by-hand-%d", project, s.world.Serial())
-			s.world.AddSnapshot(fake.Snapshot{ID: id, Source: "projects/" + project + "/zones/" + zone + "/disks/x", SourceUID: "7", SizeBytes: 10 << 30, Locations: []string{"eu"}})
+		ForeignSnapshot: func(testing.TB) cloud.SnapshotRef {
+			id := fmt.Sprintf("projects/%s/global/snapshots/by-hand-%d", project, s.cloud.Serial())
+			s.cloud.AddSnapshot(fake.Snapshot{ID: id, Source: "projects/" + project + "/zones/" + zone + "/disks/x", SourceUID: "7", SizeBytes: 10 << 30, Locations: []string{"eu"}})
 			return cloud.SnapshotRef{Region: region, ID: id}
 		},
 		Refusal: refusal,
@@ -199,7 +199,7 @@ func (s *stage) bench() *cloudtest.Backend {
 		Validate:    func(call faults.Call) error { return s.api.Request(call.Request) },
 		Secrets:     []string{"PRIVATE KEY", "ya29.", "eyJ"},
 		Spare: map[int]string{
-			15: "snapshots of Google Cloud are global: locations take the place of copies, see 16",
+			15: "snapshots of Google Cloud are global: see case 16",
 			33: "snapshots of Google Cloud are not copied",
 		},
 	}

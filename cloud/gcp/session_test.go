@@ -22,7 +22,7 @@ func TestSession(t *testing.T) {
 	api, keys := discover(t), newKeys(t)
 	tests := map[string]struct {
 		options gce.Options
-		run     func(t *testing.T, s *stage)
+		run     func(t *testing.T, s *testEnv)
 	}{
 		"a rate in the operation":        {gce.Options{LimitSnapshots: true}, rateInOperation},
 		"a failure in the operation":     {gce.Options{ForgetFailed: true}, failureInOperation},
@@ -41,7 +41,7 @@ func TestSession(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, api, keys, tt.options)
+			s := newTestEnv(t, api, keys, tt.options)
 			tt.run(t, s)
 			for _, call := range s.script.Calls() {
 				if err := api.Request(call.Request); err != nil {
@@ -65,7 +65,7 @@ func wantClass(t *testing.T, err error, want cloud.Class) {
 	}
 }
 
-func rateInOperation(t *testing.T, s *stage) {
+func rateInOperation(t *testing.T, s *testEnv) {
 	t.Helper()
 	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
 	if _, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("first", disk)); err != nil {
@@ -85,10 +85,10 @@ func rateInOperation(t *testing.T, s *stage) {
 	}
 }
 
-func failureInOperation(t *testing.T, s *stage) {
+func failureInOperation(t *testing.T, s *testEnv) {
 	t.Helper()
 	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
-	s.world.FailNext("the key is disabled")
+	s.cloud.FailNext("the key is disabled")
 	got, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
 	if err != nil || got.State != cloud.StateFailed || !strings.Contains(got.Message, "the key is disabled") {
 		t.Fatalf("snapshot %+v, %v; want it failed with the operation's message", got, err)
@@ -100,11 +100,11 @@ func failureInOperation(t *testing.T, s *stage) {
 	}
 }
 
-func failedSaysWhy(t *testing.T, s *stage) {
+func failedSaysWhy(t *testing.T, s *testEnv) {
 	t.Helper()
 	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
-	s.world.SetPace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
-	s.world.FailNext("the key is disabled")
+	s.cloud.SetPace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
+	s.cloud.FailNext("the key is disabled")
 	made, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
 	if err != nil || made.State != cloud.StateCreating {
 		t.Fatalf("snapshot %+v, %v", made, err)
@@ -117,7 +117,7 @@ func failedSaysWhy(t *testing.T, s *stage) {
 }
 
 // acceptedNotSeen: what cannot be read after a request was accepted is no error.
-func acceptedNotSeen(t *testing.T, s *stage) {
+func acceptedNotSeen(t *testing.T, s *testEnv) {
 	t.Helper()
 	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
 	s.clock.Step(time.Hour)
@@ -126,7 +126,7 @@ func acceptedNotSeen(t *testing.T, s *stage) {
 	if err != nil || made.State != cloud.StateCreating || made.Ref.ID != "projects/shop-prod/global/snapshots/a" || made.Tags[cloud.TagVolume] == "" {
 		t.Fatalf("snapshot %+v, %v", made, err)
 	}
-	s.world.SetPace(fake.Pace{Lag: time.Minute})
+	s.cloud.SetPace(fake.Pace{Lag: time.Minute})
 	hidden, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("b", disk))
 	if err != nil || hidden.State != cloud.StateCreating {
 		t.Fatalf("snapshot %+v, %v", hidden, err)
@@ -141,10 +141,10 @@ func acceptedNotSeen(t *testing.T, s *stage) {
 	}
 }
 
-func requestIDs(t *testing.T, s *stage) {
+func requestIDs(t *testing.T, s *testEnv) {
 	t.Helper()
 	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
-	s.world.SetPace(fake.Pace{Lag: time.Hour})
+	s.cloud.SetPace(fake.Pace{Lag: time.Hour})
 	ids := func() []string {
 		var out []string
 		for _, call := range s.script.Calls() {
@@ -171,15 +171,15 @@ func requestIDs(t *testing.T, s *stage) {
 			t.Errorf("after %s attempt %d: %d request IDs, want %d", want.name, want.attempt, len(unique), want.ids)
 		}
 	}
-	if n := len(s.world.Snapshots()); n != 3 {
+	if n := len(s.cloud.Snapshots()); n != 3 {
 		t.Errorf("%d snapshots, want 3: a repeated request makes none", n)
 	}
 	// A later request is another, and the name alone prevents a second snapshot.
 	s.clock.Step(requestWindow)
 	_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
 	wantClass(t, err, cloud.ClassAmbiguous)
-	if all := ids(); all[len(all)-1] == all[0] || len(s.world.Snapshots()) != 3 {
-		t.Errorf("request IDs %v, %d snapshots", all, len(s.world.Snapshots()))
+	if all := ids(); all[len(all)-1] == all[0] || len(s.cloud.Snapshots()) != 3 {
+		t.Errorf("request IDs %v, %d snapshots", all, len(s.cloud.Snapshots()))
 	}
 }
 
@@ -189,7 +189,7 @@ type spec3 struct {
 	attempt, ids int
 }
 
-func handles(t *testing.T, s *stage) {
+func handles(t *testing.T, s *testEnv) {
 	t.Helper()
 	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
 	migrated := cloud.VolumeRef{Region: region, Zone: zone, Handle: "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/data"}
@@ -222,11 +222,11 @@ func handles(t *testing.T, s *stage) {
 	}
 }
 
-func regionalDisk(t *testing.T, s *stage) {
+func regionalDisk(t *testing.T, s *testEnv) {
 	t.Helper()
 	session := connect(t, s.config(t))
 	ref := cloud.VolumeRef{Region: region, Handle: "projects/shop-prod/regions/europe-west1/disks/both"}
-	s.world.AddVolume(fake.Volume{Account: project, Region: region, ID: ref.Handle, SizeBytes: 200 << 30, Type: "pd-ssd", Tags: map[string]string{cloud.TagHub: "hub"}})
+	s.cloud.AddVolume(fake.Volume{Account: project, Region: region, ID: ref.Handle, SizeBytes: 200 << 30, Type: "pd-ssd", Tags: map[string]string{cloud.TagHub: "hub"}})
 	got, err := session.Volumes.DescribeVolume(t.Context(), ref)
 	if err != nil || got.Ref != ref || got.Type != "pd-ssd" || got.SizeBytes != 200<<30 {
 		t.Errorf("volume %+v, %v", got, err)
@@ -238,7 +238,7 @@ func regionalDisk(t *testing.T, s *stage) {
 	wantClass(t, session.Volumes.DeleteVolume(t.Context(), ref, cloud.Owner{Hub: "hub"}), cloud.ClassUnsupported)
 }
 
-func locations(t *testing.T, s *stage) {
+func locations(t *testing.T, s *testEnv) {
 	t.Helper()
 	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
 	w := spec("a", disk)
@@ -252,7 +252,7 @@ func locations(t *testing.T, s *stage) {
 	}
 }
 
-func badVolumes(t *testing.T, s *stage) {
+func badVolumes(t *testing.T, s *testEnv) {
 	t.Helper()
 	session := connect(t, s.config(t))
 	good := cloud.VolumeSpec{
@@ -284,10 +284,10 @@ func badVolumes(t *testing.T, s *stage) {
 	}
 }
 
-func anothersName(t *testing.T, s *stage) {
+func anothersName(t *testing.T, s *testEnv) {
 	t.Helper()
 	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
-	s.world.AddSnapshot(fake.Snapshot{ID: "projects/shop-prod/global/snapshots/a", Source: disk.Handle, SourceUID: "1"})
+	s.cloud.AddSnapshot(fake.Snapshot{ID: "projects/shop-prod/global/snapshots/a", Source: disk.Handle, SourceUID: "1"})
 	_, err := session.Snapshots.EnsureSnapshot(t.Context(), spec("a", disk))
 	wantClass(t, err, cloud.ClassConflict)
 	s.disk(t, "v", 20<<30)
@@ -297,7 +297,7 @@ func anothersName(t *testing.T, s *stage) {
 	wantClass(t, err, cloud.ClassConflict)
 }
 
-func preflight(t *testing.T, s *stage) {
+func preflight(t *testing.T, s *testEnv) {
 	t.Helper()
 	s.server.Forbid("compute.snapshots.delete")
 	checks, err := connect(t, s.config(t)).Access.Preflight(t.Context(), cloud.Owner{Hub: "hub"})
@@ -312,7 +312,7 @@ func preflight(t *testing.T, s *stage) {
 }
 
 // expiredToken: reads get another token by themselves; with changes the caller decides.
-func expiredToken(t *testing.T, s *stage) {
+func expiredToken(t *testing.T, s *testEnv) {
 	t.Helper()
 	session, disk := connect(t, s.config(t)), s.disk(t, "data", 20<<30)
 	for range 2 {
@@ -329,7 +329,7 @@ func expiredToken(t *testing.T, s *stage) {
 	}
 }
 
-func redirected(t *testing.T, s *stage) {
+func redirected(t *testing.T, s *testEnv) {
 	t.Helper()
 	config := s.config(t)
 	var mu sync.Mutex

@@ -151,7 +151,7 @@ func (d *demo) down(ctx context.Context) error {
 		return fmt.Errorf("ending the fleet: %w", err)
 	}
 	var failed []error
-	for _, name := range []string{"bin", operatorState, operatorConfig, operatorLog, providerState, providerLog, providerWorld} {
+	for _, name := range []string{"bin", operatorState, operatorConfig, operatorLog, providerState, providerLog, providerVolumes} {
 		failed = append(failed, os.RemoveAll(d.path(name)))
 	}
 	// A folder with foreign files stays.

@@ -17,8 +17,8 @@ import (
 const (
 	providerState = "cloud.json"
 	providerLog   = "cloud.log"
-	// providerWorld names the file that holds the volumes and snapshots of the cloud.
-	providerWorld = "cloud-world.json"
+	// providerVolumes names the file that holds the volumes and snapshots of the cloud.
+	providerVolumes = "cloud-state.json"
 
 	// account is the CloudAccount, and its Secret.
 	account = "aws"
@@ -73,7 +73,7 @@ func (d *demo) ensureProvider(ctx context.Context) error {
 // playProvider runs the cloud in the background process.
 func playProvider(ctx context.Context, dir, address string) error {
 	d := &demo{dir: dir}
-	return cloud.Run(ctx, cloud.Options{Fleet: dir, Address: address, File: d.path(providerWorld)})
+	return cloud.Run(ctx, cloud.Options{Fleet: dir, Address: address, File: d.path(providerVolumes)})
 }
 
 // introduce gives the hub the cloud's account, and members their account.

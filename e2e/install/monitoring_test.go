@@ -23,7 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/controller"
 )
 
-// rules writes what the PrometheusRules say as files of Prometheus' own form.
+// rules writes the PrometheusRules as rule files of Prometheus.
 func rules(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -70,6 +70,17 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestDashboardSumsOverMembers: per-cluster controllers and their queues are named
+// "controller/cluster", so a sum by that name has one line for each member.
+func TestDashboardSumsOverMembers(t *testing.T) {
+	perMember := regexp.MustCompile(`by \([^)]*\b(controller|name)\b[^)]*\)`)
+	for _, expression := range expressionsOf(dashboard(t)) {
+		if perMember.MatchString(expression) {
+			t.Errorf("one line for each member: %s", expression)
+		}
+	}
+}
+
 // names collects the names of metrics that are registered.
 type names map[string]bool
 
@@ -94,7 +105,7 @@ func (n names) MustRegister(all ...prometheus.Collector) {
 
 func (names) Unregister(prometheus.Collector) bool { return false }
 
-// TestOnlyMetricsThatExist: an alert about a metric that nobody has never comes.
+// TestOnlyMetricsThatExist: an alert on a metric that does not exist never fires.
 func TestOnlyMetricsThatExist(t *testing.T) {
 	ours := names{}
 	if _, err := app.NewMetrics(ours); err != nil {
@@ -119,7 +130,7 @@ func TestOnlyMetricsThatExist(t *testing.T) {
 		for _, found := range metric.FindAllStringSubmatch(expression, -1) {
 			used[found[1]] = true
 			if base := strings.TrimSuffix(found[1], "_bucket"); !ours[base] {
-				t.Errorf("nobody has metric %s, in %s", found[1], expression)
+				t.Errorf("metric %s does not exist, in %s", found[1], expression)
 			}
 		}
 	}
@@ -133,34 +144,33 @@ func TestOnlyMetricsThatExist(t *testing.T) {
 // expressions are those of the rules and of the dashboard.
 func expressions(t *testing.T) []string {
 	t.Helper()
-	var all []string
-	collect := func(value any) {
-		var walk func(any)
-		walk = func(value any) {
-			switch v := value.(type) {
-			case map[string]any:
-				if text, ok := v["expr"].(string); ok {
-					all = append(all, text)
-				}
-				for _, inner := range v {
-					walk(inner)
-				}
-			case []any:
-				for _, inner := range v {
-					walk(inner)
-				}
-			}
-		}
-		walk(value)
-	}
+	all := expressionsOf(dashboard(t))
 	for _, process := range processes() {
 		for _, object := range kustomize(t, "monitoring/"+string(process)) {
-			collect(object.Object)
+			all = append(all, expressionsOf(object.Object)...)
 		}
 	}
-	collect(dashboard(t))
 	if len(all) < 40 {
 		t.Fatalf("%d expressions, want those of rules and dashboard", len(all))
+	}
+	return all
+}
+
+// expressionsOf returns the strings in fields named expr at any depth.
+func expressionsOf(value any) []string {
+	var all []string
+	switch v := value.(type) {
+	case map[string]any:
+		if text, ok := v["expr"].(string); ok {
+			all = append(all, text)
+		}
+		for _, inner := range v {
+			all = append(all, expressionsOf(inner)...)
+		}
+	case []any:
+		for _, inner := range v {
+			all = append(all, expressionsOf(inner)...)
+		}
 	}
 	return all
 }

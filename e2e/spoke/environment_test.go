@@ -20,15 +20,12 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
 
-// retryAfter and resync make what waits for people, or for nothing, quick
-// enough to watch.
-const (
-	retryAfter = time.Second
-	resync     = 3 * time.Second
-)
+// longestWait bounds all waits of the spoke, resyncs included.
+const longestWait = 2 * time.Second
 
 // environment is one cluster with a spoke in it.
 type environment struct {
@@ -58,7 +55,7 @@ func (w *environment) run(t testing.TB) {
 	t.Helper()
 	options := setup.Options{
 		Options: framework.ProcessOptions(t), Kubeconfig: w.kubeconfig(t), Registry: prometheus.NewRegistry(),
-		RetryAfter: retryAfter, Resync: resync,
+		Waits: queues.Waits{Longest: longestWait},
 	}
 	w.stop = w.env.Run("the spoke", func(ctx context.Context) error { return setup.Run(ctx, options) })
 }

@@ -39,6 +39,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("conflict and adoption", testConflict(w))
 	t.Run("lost credentials", testLostCredentials(w))
 	t.Run("forbidden", testForbidden(w))
+	t.Run("denied by a policy", testDenied(w))
 	t.Run("deletion", testDeletion(w))
 	t.Run("terminating namespace", testTerminatingNamespace(w))
 	t.Run("optional kinds", testOptionalKinds(w))

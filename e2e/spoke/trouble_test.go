@@ -2,6 +2,7 @@ package spoke_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -9,10 +10,12 @@ import (
 	"syscall"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -122,6 +125,49 @@ func testForbidden(w *environment) func(*testing.T) {
 		hasEvents(t, w, app, "Forbidden")
 		framework.Apply(t, w.cluster, "config/rbac/spoke")
 		w.running(t, app)
+	}
+}
+
+// testDenied denies Services with a policy, which answers 422, and lifts it: nothing but a
+// retry notices.
+func testDenied(w *environment) func(*testing.T) {
+	return func(t *testing.T) {
+		app := w.shop(t)
+		policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-services"}}
+		policy.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: app.Namespace}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"}},
+				}}},
+			},
+			Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: "no services here"}},
+		}
+		binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policy.Name}}
+		binding.Spec = admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: policy.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		}
+		framework.Create(t, w, policy)
+		framework.Create(t, w, binding)
+		framework.Eventually(t, "the policy to be in force", func(ctx context.Context) error {
+			trial := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "trial"}}
+			trial.Spec.Ports = []corev1.ServicePort{{Port: 80}}
+			if err := w.Create(ctx, trial, client.DryRunAll); !apierrors.IsInvalid(err) {
+				return errors.Join(err, errNotYet)
+			}
+			return nil
+		})
+		framework.Create(t, w, app)
+		w.failed(t, app, v1.ReasonInvalidSpec, "no services here")
+		hasEvents(t, w, app, v1.ReasonInvalidSpec)
+		if err := w.Delete(t.Context(), binding); err != nil {
+			t.Fatal(err)
+		}
+		w.running(t, app)
+		if err := w.Delete(t.Context(), policy); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

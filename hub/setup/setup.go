@@ -208,6 +208,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	gate, err := newGate(withTimeout(cfg), h.options.Logger, func(ctx context.Context) error {
 		if err := member.Setup(ctx, h.mgr.GetLocalManager(), member.Options{
 			Namespace: h.options.Namespace, Fleet: h.fleet, Recorder: recorder, Metrics: memberMetrics, Orphans: orphans,
+			Waits: h.options.Waits,
 		}); err != nil {
 			return err
 		}
@@ -231,11 +232,10 @@ func (h *hub) newSpokes() (*spokes, error) {
 	kind := spoke.EcommerceApp()
 	kind.Selects = func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByHub }
 	runner := spoke.NewClusterRunner(spoke.Options{
-		Kinds:      []spoke.Runner{kind},
-		Metrics:    counted,
-		Logger:     h.options.Logger.WithName("spoke"),
-		RetryAfter: h.options.Waits.Scaled(spoke.DefaultRetryAfter),
-		Resync:     h.options.Waits.Scaled(spoke.DefaultResync),
+		Kinds:   []spoke.Runner{kind},
+		Metrics: counted,
+		Logger:  h.options.Logger.WithName("spoke"),
+		Waits:   h.options.Waits,
 	})
 	return &spokes{ClusterRunner: runner, fleet: h.fleet}, nil
 }

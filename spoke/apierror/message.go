@@ -26,7 +26,7 @@ func Message(err error) string {
 	case InvalidSpec:
 		return specErrorOf(err).Error()
 	case Forbidden, Invalid:
-		return ServerMessage(err)
+		return serverMessage(err)
 	case NotServed:
 		if missing, ok := errors.AsType[*meta.NoKindMatchError](err); ok {
 			return "the cluster has no " + missing.GroupKind.String()
@@ -43,9 +43,9 @@ func Message(err error) string {
 	}
 }
 
-// ServerMessage returns what the API server answered, without the errors that wrap it; the
+// serverMessage returns what the API server answered, without the errors that wrap it; the
 // text of the error if there is no answer.
-func ServerMessage(err error) string {
+func serverMessage(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Message != "" {
 		return status.Status().Message

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 	"github.com/shopfleet/shopfleet/spoke/render"
@@ -32,12 +33,6 @@ type Metrics = reconciler.Metrics
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return reconciler.NewMetrics(registry)
 }
-
-// Defaults of Options.
-const (
-	DefaultRetryAfter = 30 * time.Second
-	DefaultResync     = 10 * time.Minute
-)
 
 // Options configure how applications are reconciled in each cluster.
 type Options struct {
@@ -55,12 +50,8 @@ type Options struct {
 	Workers int
 	// Timeout is the deadline of each request. The default is 10 s.
 	Timeout time.Duration
-	// RetryAfter is the delay after a failure that a person has to fix. The default is
-	// DefaultRetryAfter.
-	RetryAfter time.Duration
-	// Resync is the period after which an application is checked without an event. It
-	// costs no request unless something differs. The default is DefaultResync.
-	Resync time.Duration
+	// Waits changes how long the reconcilers wait; the default leaves it as it is.
+	Waits queues.Waits
 	// Clock is the source of time, Random that of secrets. The defaults are real.
 	Clock  clock.Clock
 	Random io.Reader
@@ -76,12 +67,6 @@ func (o Options) withDefaults() Options {
 	if o.Timeout == 0 {
 		o.Timeout = apply.DefaultTimeout
 	}
-	if o.RetryAfter == 0 {
-		o.RetryAfter = DefaultRetryAfter
-	}
-	if o.Resync == 0 {
-		o.Resync = DefaultResync
-	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -93,7 +78,7 @@ func (o Options) withDefaults() Options {
 
 func (o Options) settings() reconciler.Settings {
 	return reconciler.Settings{
-		Metrics: o.Metrics, Timeout: o.Timeout, RetryAfter: o.RetryAfter, Resync: o.Resync, Clock: o.Clock, Random: o.Random,
+		Metrics: o.Metrics, Timeout: o.Timeout, Waits: o.Waits, Clock: o.Clock, Random: o.Random,
 	}
 }
 

@@ -11,8 +11,6 @@ func TestDefaultWaits(t *testing.T) {
 	o := Options{}.withDefaults()
 	for name, tt := range map[string]struct{ got, want time.Duration }{
 		"request": {o.Timeout, 10 * time.Second},
-		"retry":   {o.RetryAfter, 30 * time.Second},
-		"resync":  {o.Resync, 10 * time.Minute},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)

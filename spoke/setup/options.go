@@ -2,7 +2,6 @@ package setup
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
@@ -36,8 +36,8 @@ type Options struct {
 	Config *rest.Config
 	// Registry registers the metrics; the default is the registry that is served.
 	Registry prometheus.Registerer
-	// RetryAfter and Resync override the periods of package controller; 0 keeps the defaults.
-	RetryAfter, Resync time.Duration
+	// Waits changes how long the reconcilers wait; the default leaves it as it is.
+	Waits queues.Waits
 }
 
 // Bind adds the spoke's flags.

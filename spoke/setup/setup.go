@@ -63,11 +63,10 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	runner := controller.NewClusterRunner(controller.Options{
-		Kinds:      kinds,
-		Metrics:    counted,
-		Logger:     o.Logger,
-		RetryAfter: o.RetryAfter,
-		Resync:     o.Resync,
+		Kinds:   kinds,
+		Metrics: counted,
+		Logger:  o.Logger,
+		Waits:   o.Waits,
 	})
 	if err := runner.Engage(ctx, mcmanager.LocalCluster, mgr); err != nil {
 		return fmt.Errorf("starting the reconcilers: %w", err)

@@ -13,7 +13,7 @@ func TestContract(t *testing.T) {
 	m := loadModel(t)
 	objectstore.Run(t, func(t testing.TB) *objectstore.Backend {
 		t.Helper()
-		return newYard().bench(m)
+		return newTestEnv().backend(m)
 	})
 }
 
@@ -23,8 +23,8 @@ func TestContractEndpoint(t *testing.T) {
 	m := loadModel(t)
 	objectstore.Run(t, func(t testing.TB) *objectstore.Backend {
 		t.Helper()
-		y := newYard()
-		y.endpoint = endpoint
-		return y.bench(m)
+		e := newTestEnv()
+		e.endpoint = endpoint
+		return e.backend(m)
 	})
 }

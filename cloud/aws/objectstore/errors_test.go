@@ -30,9 +30,9 @@ func codesOf(t *testing.T, err error) codes {
 // answered are errors of all methods whose requests are answered with something.
 func answered(t *testing.T, answer faults.Answer) (put, get, list, gone error) {
 	t.Helper()
-	y := newYard()
-	y.script.Add(faults.Fault{Times: -1, Kind: faults.Refuse, Answer: answer})
-	objects := open(t, y.config())
+	e := newTestEnv()
+	e.script.Add(faults.Fault{Times: -1, Kind: faults.Refuse, Answer: answer})
+	objects := open(t, e.config())
 	put = objects.PutObject(t.Context(), "key", []byte("x"))
 	_, get = objects.GetObject(t.Context(), "key", 10)
 	for _, err := range objects.ListObjects(t.Context(), "") {
@@ -121,11 +121,11 @@ func TestStrange(t *testing.T) {
 // TestGoneAgain: what was in the way of a PUT may be deleted before it is looked at.
 func TestGoneAgain(t *testing.T) {
 	t.Parallel()
-	y := newYard()
-	y.script.Add(faults.Fault{Op: faults.OpPutObject, Kind: faults.Refuse, Answer: faults.Answer{
+	e := newTestEnv()
+	e.script.Add(faults.Fault{Op: faults.OpPutObject, Kind: faults.Refuse, Answer: faults.Answer{
 		Status: http.StatusPreconditionFailed, Body: s3.ErrorBody("PreconditionFailed", "At least one of the pre-conditions you specified did not hold"),
 	}})
-	objects := open(t, y.config())
+	objects := open(t, e.config())
 	if err := objects.PutObject(t.Context(), "key", []byte("x")); cloud.ClassOf(err) != cloud.ClassTransient {
 		t.Errorf("class of %v, want %q", err, cloud.ClassTransient)
 	}

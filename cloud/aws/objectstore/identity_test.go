@@ -14,8 +14,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 )
 
-// send is a stranger who sends a signed request; it returns the status.
-func (y *yard) send(t *testing.T, signed cloud.SignedRequest, content string) int {
+// send sends a signed request without credentials and returns the status.
+func (e *testEnv) send(t *testing.T, signed cloud.SignedRequest, content string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), signed.Method, signed.URL, strings.NewReader(content))
 	if err != nil {
@@ -24,7 +24,7 @@ func (y *yard) send(t *testing.T, signed cloud.SignedRequest, content string) in
 	for name, value := range signed.Header {
 		r.Header.Set(name, value)
 	}
-	response, err := direct{y.server}.RoundTrip(r)
+	response, err := direct{e.server}.RoundTrip(r)
 	if err != nil {
 		t.Fatalf("sending: %v", err)
 	}
@@ -45,14 +45,14 @@ func sign(t *testing.T, objects cloud.Objects, key string) cloud.SignedRequest {
 // do, and they are got anew where that would be too short.
 func TestFederated(t *testing.T) {
 	t.Parallel()
-	y := newYard()
-	config := y.config()
-	y.federate(t, &config)
+	e := newTestEnv()
+	config := e.config()
+	e.federate(t, &config)
 	objects := open(t, config)
-	if n := len(y.script.Calls()); n > 0 {
+	if n := len(e.script.Calls()); n > 0 {
 		t.Errorf("opening sent %d requests", n)
 	}
-	began := y.clock.Now()
+	began := e.clock.Now()
 	for i, step := range []struct {
 		after, lives time.Duration
 		exchanged    int
@@ -62,12 +62,12 @@ func TestFederated(t *testing.T) {
 		{10 * time.Minute, 30 * time.Minute, 1},
 		{time.Minute, time.Hour, 2},
 	} {
-		y.clock.Step(step.after)
+		e.clock.Step(step.after)
 		signed := sign(t, objects, "part")
-		if lives := signed.ExpiresAt.Sub(y.clock.Now()); lives != step.lives {
+		if lives := signed.ExpiresAt.Sub(e.clock.Now()); lives != step.lives {
 			t.Errorf("step %d: it lives for %s, want %s", i, lives, step.lives)
 		}
-		if n := y.script.Count(faults.OpOther); n != step.exchanged {
+		if n := e.script.Count(faults.OpOther); n != step.exchanged {
 			t.Errorf("step %d: %d exchanges of tokens, want %d", i, n, step.exchanged)
 		}
 		if !strings.Contains(signed.URL, "X-Amz-Security-Token=") {
@@ -75,22 +75,22 @@ func TestFederated(t *testing.T) {
 		}
 	}
 	late := sign(t, objects, "late")
-	if status := y.send(t, sign(t, objects, "part"), "x"); status != http.StatusOK {
+	if status := e.send(t, sign(t, objects, "part"), "x"); status != http.StatusOK {
 		t.Errorf("status %d, want %d", status, http.StatusOK)
 	}
-	y.clock.Step(late.ExpiresAt.Sub(y.clock.Now()))
-	if status := y.send(t, late, "x"); status/100 != 4 {
+	e.clock.Step(late.ExpiresAt.Sub(e.clock.Now()))
+	if status := e.send(t, late, "x"); status/100 != 4 {
 		t.Errorf("status %d for what has expired %s after the beginning", status, late.ExpiresAt.Sub(began))
 	}
-	if diff := cmp.Diff([]string{"part"}, y.store.Keys()); diff != "" {
+	if diff := cmp.Diff([]string{"part"}, e.store.Keys()); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 }
 
 func TestRole(t *testing.T) {
 	t.Parallel()
-	y := newYard()
-	config := y.config()
+	e := newTestEnv()
+	config := e.config()
 	config.Spec.AWS.RoleARN, config.Spec.AWS.ExternalID = roleARN, "tenant-7"
 	if err := open(t, config).PutObject(t.Context(), "manifest", []byte("x")); err != nil {
 		t.Errorf("putting with a role: %v", err)
@@ -102,11 +102,11 @@ func TestRole(t *testing.T) {
 	}
 	// What was not sent is never ambiguous.
 	config.Spec.AWS.ExternalID = "tenant-7"
-	y.script.Add(faults.Fault{Op: faults.OpOther, Kind: faults.DropAfter})
+	e.script.Add(faults.Fault{Op: faults.OpOther, Kind: faults.DropAfter})
 	if err := open(t, config).PutObject(t.Context(), "other", []byte("x")); cloud.ClassOf(err) != cloud.ClassTransient {
 		t.Errorf("class of %v, want %q", err, cloud.ClassTransient)
 	}
-	if diff := cmp.Diff([]string{"manifest"}, y.store.Keys()); diff != "" {
+	if diff := cmp.Diff([]string{"manifest"}, e.store.Keys()); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 }
@@ -124,13 +124,13 @@ func TestAmbient(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	y := newYard()
-	config := y.config()
+	e := newTestEnv()
+	config := e.config()
 	config.Secret, config.Spec.Credentials.Type = nil, v1.CredentialsAmbient
 	if err := open(t, config).PutObject(t.Context(), "manifest", []byte("x")); err != nil {
 		t.Errorf("putting: %v", err)
 	}
-	if diff := cmp.Diff([]string{"manifest"}, y.store.Keys()); diff != "" {
+	if diff := cmp.Diff([]string{"manifest"}, e.store.Keys()); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 }
@@ -138,21 +138,21 @@ func TestAmbient(t *testing.T) {
 // TestForgets: credentials that are refused are got anew the next time.
 func TestForgets(t *testing.T) {
 	t.Parallel()
-	y := newYard()
-	config := y.config()
-	y.federate(t, &config)
+	e := newTestEnv()
+	config := e.config()
+	e.federate(t, &config)
 	objects := open(t, config)
 	if err := objects.PutObject(t.Context(), "one", []byte("x")); err != nil {
 		t.Fatalf("putting: %v", err)
 	}
-	y.script.Add(faults.Fault{Op: faults.OpPutObject, Kind: faults.Refuse, Answer: refuse(cloud.ClassAuthExpired, faults.OpPutObject, 0)})
+	e.script.Add(faults.Fault{Op: faults.OpPutObject, Kind: faults.Refuse, Answer: refuse(cloud.ClassAuthExpired, faults.OpPutObject, 0)})
 	if err := objects.PutObject(t.Context(), "two", []byte("x")); cloud.ClassOf(err) != cloud.ClassAuthExpired {
 		t.Errorf("class of %v, want %q", err, cloud.ClassAuthExpired)
 	}
 	if err := objects.PutObject(t.Context(), "two", []byte("x")); err != nil {
 		t.Errorf("putting again: %v", err)
 	}
-	if n := y.script.Count(faults.OpOther); n != 2 {
+	if n := e.script.Count(faults.OpOther); n != 2 {
 		t.Errorf("%d exchanges of tokens, want 2", n)
 	}
 }
@@ -167,9 +167,9 @@ func TestSigned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			y := newYard()
-			y.endpoint = test.endpoint
-			config := y.config()
+			e := newTestEnv()
+			e.endpoint = test.endpoint
+			config := e.config()
 			config.Spec.ObjectStorage.Prefix = "backups"
 			signed := sign(t, open(t, config), "app/part-00000")
 			if !strings.HasPrefix(signed.URL, test.begin) || !strings.Contains(signed.URL, "X-Amz-SignedHeaders=host%3Bif-none-match&") {
@@ -203,7 +203,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		t.Run(field, func(t *testing.T) {
 			t.Parallel()
-			config := newYard().config()
+			config := newTestEnv().config()
 			change(&config)
 			_, err := awsobjects.Open(t.Context(), config)
 			if cloud.ClassOf(err) != cloud.ClassInvalid || !strings.Contains(err.Error(), field) {

@@ -195,7 +195,7 @@ func (c checking) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// validate implements objectstore.Bench.Validate; nil without a model.
+// validate implements objectstore.Backend.Validate; nil without a model.
 func (o *oracle) validate() func(faults.Call) error {
 	if o.model == nil {
 		return nil

@@ -41,7 +41,7 @@ func TestPeer(t *testing.T) {
 	var buckets atomic.Int64
 	objectstore.Run(t, func(t testing.TB) *objectstore.Backend {
 		t.Helper()
-		return newPeer(t, server.URL, fmt.Sprintf("%s-%d", bucketName, buckets.Add(1))).bench(m)
+		return newPeer(t, server.URL, fmt.Sprintf("%s-%d", bucketName, buckets.Add(1))).backend(m)
 	})
 }
 
@@ -69,16 +69,16 @@ func newPeer(t testing.TB, url, bucket string) *peer {
 	return m
 }
 
-func (m *peer) bench(described *model) *objectstore.Backend {
-	y := newYard()
-	y.clock, y.endpoint, y.oracle.model = testclock.NewFakeClock(m.began), m.url, described
+func (m *peer) backend(described *model) *objectstore.Backend {
+	e := newTestEnv()
+	e.clock, e.endpoint, e.oracle.model = testclock.NewFakeClock(m.began), m.url, described
 	const unsigned = "gofakes3 looks at no signature, and at no time"
 	return &objectstore.Backend{
-		Provider: "aws", Clock: y.clock, Store: m, Script: y.script,
+		Provider: "aws", Clock: e.clock, Store: m, Script: e.script,
 		Open: func(t testing.TB, o objectstore.Options) (cloud.Objects, error) {
 			t.Helper()
-			config := y.configure(t, o)
-			config.HTTP = y.client(http.DefaultTransport)
+			config := e.configure(t, o)
+			config.HTTP = e.client(http.DefaultTransport)
 			if !o.Missing {
 				config.Spec.ObjectStorage.Bucket = m.bucket
 			}
@@ -86,7 +86,7 @@ func (m *peer) bench(described *model) *objectstore.Backend {
 		},
 		Send: http.DefaultTransport.RoundTrip, Refusal: refuse, PageSize: func(int) {},
 		Secrets:  []string{key, keyID, "X-Amz-Signature", "Signature=", "X-Amz-Credential"},
-		Validate: y.oracle.validate(), NoOracle: noOracle,
+		Validate: e.oracle.validate(), NoOracle: noOracle,
 		Spare: map[int]string{
 			63: "gofakes3 has no locks", 65: unsigned, 66: unsigned, 68: unsigned, 76: unsigned, 79: unsigned,
 			81: "gofakes3 has no certificate",

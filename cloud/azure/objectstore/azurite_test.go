@@ -51,7 +51,7 @@ func contractOfTheEmulator(t *testing.T, dir string) {
 	e := startEmulator(t, dir)
 	t.Run("time", func(t *testing.T) { t.Parallel(); emulatorTime(t, e) })
 	t.Run("snapshots", func(t *testing.T) { t.Parallel(); emulatorSnapshots(t, e) })
-	objectstore.Run(t, e.bench)
+	objectstore.Run(t, e.backend)
 }
 
 // emulator is a process of azurite, and who gives out tokens for it.
@@ -171,7 +171,7 @@ func emulatorToken() string {
 	return encode([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + encode([]byte(claims)) + "." + encode([]byte("signature"))
 }
 
-func (e *emulator) bench(t testing.TB) *objectstore.Backend {
+func (e *emulator) backend(t testing.TB) *objectstore.Backend {
 	t.Helper()
 	name := fmt.Sprintf("case-%d", e.serial.Add(1))
 	fixed, script := testclock.NewFakeClock(clock.RealClock{}.Now()), &faults.Script{}
@@ -315,7 +315,7 @@ var _ objectstore.Store = emulatorStore{}
 // emulatorTime signs with a clock that is late: what it signs has expired already.
 func emulatorTime(t *testing.T, e *emulator) {
 	t.Helper()
-	b := e.bench(t)
+	b := e.backend(t)
 	opened, err := b.Open(t, objectstore.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -352,7 +352,7 @@ func emulatorTime(t *testing.T, e *emulator) {
 // emulatorSnapshots deletes a blob that has a snapshot, which would hold it.
 func emulatorSnapshots(t *testing.T, e *emulator) {
 	t.Helper()
-	b := e.bench(t)
+	b := e.backend(t)
 	opened, err := b.Open(t, objectstore.Options{})
 	if err == nil {
 		err = opened.PutObject(t.Context(), "a", []byte("x"))

@@ -8,5 +8,5 @@ import (
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	objectstore.Run(t, newBench)
+	objectstore.Run(t, newBackend)
 }

@@ -42,7 +42,7 @@ func TestOpenNamesTheField(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newTestEnv(t)
 			config := s.config()
 			tt.change(&config)
 			opened, err := Open(t.Context(), config)
@@ -67,7 +67,7 @@ func TestWhereTheBucketIs(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newTestEnv(t)
 			var asked []string
 			opened := s.open(t, func(c *cloud.Config) {
 				c.Endpoint, c.Spec.ObjectStorage.Endpoint = tt.api, tt.endpoint
@@ -96,7 +96,7 @@ func TestWhereTheBucketIs(t *testing.T) {
 
 func TestExpiredTokenIsReplacedOnce(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	opened := s.open(t, nil)
 	if err := opened.PutObject(t.Context(), "a", []byte("x")); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestExpiredTokenIsReplacedOnce(t *testing.T) {
 
 func TestFederated(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	opened := s.open(t, func(c *cloud.Config) {
 		c.Spec.Credentials.Type, c.Secret = v1.CredentialsFederated, nil
 		c.Token = func(_ context.Context, audience string) (string, error) {
@@ -130,7 +130,7 @@ func TestFederated(t *testing.T) {
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	opened := s.open(t, nil)
 	s.script.Add(faults.Fault{Op: faults.OpGetObject, Kind: faults.Refuse, Answer: faults.Answer{
 		Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {"https://elsewhere.invalid/"}},
@@ -144,7 +144,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 // TestDeniedByTheService names the permission, which the service does not.
 func TestDeniedByTheService(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	opened := s.open(t, nil)
 	for _, permission := range []string{blob.Read, blob.Write, blob.Delete, blob.Delegate} {
 		s.server.Deny(permission)
@@ -163,7 +163,7 @@ func TestDeniedByTheService(t *testing.T) {
 // TestGoneAgain lets what was in the way be deleted before it is looked at.
 func TestGoneAgain(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	s.script.Add(faults.Fault{Op: faults.OpPutObject, Kind: faults.Refuse, Answer: answered(http.StatusConflict, "BlobAlreadyExists", 0)})
 	opened := s.open(t, nil)
 	if err := opened.PutObject(t.Context(), "a", []byte("x")); cloud.ClassOf(err) != cloud.ClassTransient {
@@ -177,7 +177,7 @@ func TestGoneAgain(t *testing.T) {
 // TestAPageIsNoBlob answers as a portal does that gets everything right but what it is.
 func TestAPageIsNoBlob(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	s.script.Add(faults.Fault{Op: faults.OpGetObject, Kind: faults.Refuse, Answer: faults.Answer{
 		Status: http.StatusOK, Header: http.Header{"Content-Type": {"text/html"}, "Content-Length": {"13"}}, Body: "<html></html>",
 	}})
@@ -209,7 +209,7 @@ func TestLists(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newTestEnv(t)
 			s.script.Add(faults.Fault{Op: faults.OpListObjects, Kind: faults.Refuse, Answer: faults.Answer{
 				Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/xml"}},
 				Body: `<?xml version="1.0"?><EnumerationResults ContainerName="dumps"><Blobs>` + tt.items + `</Blobs><NextMarker /></EnumerationResults>`,

@@ -46,7 +46,7 @@ func installPeers(t *testing.T) string {
 
 func clientDrivesTheFake(t *testing.T, dir string) {
 	t.Helper()
-	s := newStage(t)
+	s := newTestEnv(t)
 	server := httptest.NewTLSServer(s.server)
 	t.Cleanup(server.Close)
 	authority := filepath.Join(t.TempDir(), "ca.pem")

@@ -49,7 +49,7 @@ func send(t *testing.T, signed cloud.SignedRequest, base string) (status int, co
 
 func TestSignaturesAllowOneThing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	opened := s.open(t, func(c *cloud.Config) { c.Spec.ObjectStorage.Prefix = "backups" })
 	s.clock.Step(300 * time.Millisecond)
 	signed, err := opened.SignRequests(t.Context(), both(), time.Hour)
@@ -83,7 +83,7 @@ func TestSignaturesAllowOneThing(t *testing.T) {
 // TestSignaturesAreForTLS signs at an endpoint with TLS what somebody sends without.
 func TestSignaturesAreForTLS(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	secure := httptest.NewTLSServer(s.server)
 	t.Cleanup(secure.Close)
 	signed, err := s.open(t, func(c *cloud.Config) {
@@ -103,7 +103,7 @@ func TestSignaturesAreForTLS(t *testing.T) {
 // TestKeysAreKept counts the requests for keys, which are kept as long as they last.
 func TestKeysAreKept(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	opened := s.open(t, nil)
 	for i, step := range []struct {
 		after, life time.Duration
@@ -157,7 +157,7 @@ func TestNoKey(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newTestEnv(t)
 			if tt.fault.Kind == "" {
 				tt.fault.Kind = faults.Refuse
 			}
@@ -182,7 +182,7 @@ func TestNoKey(t *testing.T) {
 // what the fake takes is not only what we make.
 func TestFakeTakesTheSDKsSignatures(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newTestEnv(t)
 	config := s.config()
 	at, err := identity.Environment{}.Blobs("127", s.http.URL+"/127")
 	if err != nil {

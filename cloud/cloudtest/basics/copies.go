@@ -15,8 +15,8 @@ import (
 func copyCases() []fixture.Case {
 	return []fixture.Case{
 		{Number: 15, Name: "a copy in the second region has its own tags and states", Run: copyToRegion},
-		{Number: 16, Name: "a snapshot is stored in the locations asked for", Run: copyByLocation},
-		{Number: 33, Name: "a copy fails when its source goes", Run: copySourceGone},
+		{Number: 16, Name: "a snapshot is stored in the requested locations", Run: copyByLocation},
+		{Number: 33, Name: "a copy fails when its source is deleted", Run: copySourceGone},
 	}
 }
 
@@ -25,13 +25,13 @@ func copyToRegion(s *fixture.Fixture) {
 	volume := s.Volume("data")
 	s.Pace(fake.Pace{Taken: 10 * time.Second, Ready: 4 * time.Minute})
 	source := s.Ready(here, volume)
-	c := s.Copier(source.Ref)
+	c := s.NewCopyClient(source.Ref)
 	c.Step()
 	if c.Err != nil {
 		s.Fatalf("copying: %v", c.Err)
 	}
 	first := c.Snapshot
-	if s.World != nil && first.State != cloud.StateCreating && first.State != cloud.StateTaken {
+	if s.Cloud != nil && first.State != cloud.StateCreating && first.State != cloud.StateTaken {
 		s.Errorf("state %q of a copy that has just begun", first.State)
 	}
 	c.Settle()
@@ -71,7 +71,7 @@ func copyByLocation(s *fixture.Fixture) {
 	if there := s.Get(s.Session(fixture.Options{Region: 1}), made.Ref); there.State != cloud.StateReady {
 		s.Errorf("state %q seen from the second region", there.State)
 	}
-	c := s.Copier(made.Ref)
+	c := s.NewCopyClient(made.Ref)
 	c.Step()
 	s.WantClass(c.Err, cloud.ClassUnsupported)
 	s.WantCount(faults.OpCopySnapshot, 0)
@@ -81,7 +81,7 @@ func copySourceGone(s *fixture.Fixture) {
 	here, volume := s.Session(fixture.Options{}), s.Volume("data")
 	s.Pace(fake.Pace{Ready: 5 * time.Minute})
 	source := s.Ready(here, volume)
-	c := s.Copier(source.Ref)
+	c := s.NewCopyClient(source.Ref)
 	c.Step()
 	if c.Err != nil {
 		s.Fatalf("copying: %v", c.Err)

@@ -13,11 +13,11 @@ import (
 
 func foreignCases() []fixture.Case {
 	return []fixture.Case{
-		{Number: 12, Name: "deleting twice is nil", Run: deleteTwice},
-		{Number: 13, Name: "what is foreign is not deleted, and nothing is sent", Run: deleteForeign},
-		{Number: 14, Name: "what is used or locked is not deleted, without a loop", Run: deleteHeld},
-		{Number: 34, Name: "deleting what is still made happens by and by", Run: deletePending},
-		{Number: 38, Name: "what lost its tags is foreign", Run: tagsStripped},
+		{Number: 12, Name: "deleting twice succeeds", Run: deleteTwice},
+		{Number: 13, Name: "a foreign snapshot is not deleted, and no request is sent", Run: deleteForeign},
+		{Number: 14, Name: "a snapshot in use or locked is not deleted, without a loop", Run: deleteHeld},
+		{Number: 34, Name: "a pending snapshot is deleted eventually", Run: deletePending},
+		{Number: 38, Name: "a snapshot without its tags is foreign", Run: tagsStripped},
 	}
 }
 
@@ -49,12 +49,12 @@ func deleteTwice(s *fixture.Fixture) {
 func deleteForeign(s *fixture.Fixture) {
 	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	theirs := s.Ensure(session, s.SpecOf(s.OtherHub(), volume, "0"))
-	neighbour := cloud.Owner{Hub: s.Owner.Hub, App: "c0ffee00-0000-4000-8000-000000000001"}
+	otherApp := cloud.Owner{Hub: s.Owner.Hub, App: "c0ffee00-0000-4000-8000-000000000001"}
 	s.Clock.Step(30 * time.Minute)
-	near := s.Ensure(session, s.SpecOf(neighbour, volume, "1"))
+	theirApp := s.Ensure(session, s.SpecOf(otherApp, volume, "1"))
 	s.Clock.Step(10 * time.Minute)
 	before := s.Store.Snapshots()
-	for _, ref := range []cloud.SnapshotRef{s.Stranger(s), theirs.Ref, near.Ref} {
+	for _, ref := range []cloud.SnapshotRef{s.ForeignSnapshot(s), theirs.Ref, theirApp.Ref} {
 		foreign(s, session.Snapshots.DeleteSnapshot(s.Context(), ref, s.Owner))
 		foreign(s, session.Snapshots.DeleteSnapshot(s.Context(), ref, cloud.Owner{}))
 	}
@@ -64,12 +64,12 @@ func deleteForeign(s *fixture.Fixture) {
 	if got := len(s.Store.Snapshots()); got != len(before)+1 {
 		s.Errorf("%d snapshots are left of %d", got, len(before)+1)
 	}
-	if err := session.Snapshots.DeleteSnapshot(s.Context(), near.Ref, cloud.Owner{Hub: s.Owner.Hub}); err != nil {
+	if err := session.Snapshots.DeleteSnapshot(s.Context(), theirApp.Ref, cloud.Owner{Hub: s.Owner.Hub}); err != nil {
 		s.Errorf("the hub deletes what its application made: %v", err)
 	}
 }
 
-// foreign fails unless an error says that something is not ours.
+// foreign fails unless err says that the object belongs to another owner.
 func foreign(s *fixture.Fixture, err error) {
 	s.Helper()
 	s.WantClass(err, cloud.ClassDenied)

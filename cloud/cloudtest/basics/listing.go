@@ -15,11 +15,11 @@ import (
 func listCases() []fixture.Case {
 	return []fixture.Case{
 		{Number: 9, Name: "a list of several pages is complete", Run: listPages},
-		{Number: 10, Name: "a list is right while things come and go", Run: listWhileChanging},
-		{Number: 11, Name: "what nobody knows is NotFound", Run: getUnknown},
+		{Number: 10, Name: "a list is correct while snapshots are created and deleted", Run: listWhileChanging},
+		{Number: 11, Name: "an unknown snapshot is NotFound", Run: getUnknown},
 		{Number: 28, Name: "an incomplete list is an error", Run: listIncomplete},
-		{Number: 37, Name: "what was deleted by others is gone without error", Run: deletedByOthers},
-		{Number: 42, Name: "two hubs in one account see their own", Run: twoHubs},
+		{Number: 37, Name: "what others deleted is gone without an error", Run: deletedByOthers},
+		{Number: 42, Name: "two hubs in one account see their own snapshots", Run: twoHubs},
 	}
 }
 
@@ -31,7 +31,7 @@ func listPages(s *fixture.Fixture) {
 	}
 	want := s.Several(session, s.Owner, 5)
 	s.Several(session, s.OtherHub(), 2)
-	s.Stranger(s)
+	s.ForeignSnapshot(s)
 	before := s.Script.Count(faults.OpListSnapshots)
 	if diff := cmp.Diff(want, s.IDs(session, s.Owner)); diff != "" {
 		s.Errorf("IDs of the application (-want +got):\n%s", diff)
@@ -150,7 +150,8 @@ func twoHubs(s *fixture.Fixture) {
 	}
 	foreign(s, session.Snapshots.DeleteSnapshot(s.Context(), theirs.Ref, s.Owner))
 
-	// One name for both: another snapshot or a Conflict, never what the other made.
+	// Both hubs use one name: the result is another snapshot or a Conflict, never the
+	// other hub's snapshot.
 	s.Clock.Step(30 * time.Minute)
 	same := s.SpecOf(s.OtherHub(), volume, "1")
 	same.Name = ours.Name

@@ -12,14 +12,14 @@ import (
 
 func volumeCases() []fixture.Case {
 	return []fixture.Case{
-		{Number: 17, Name: "ensuring a volume twice makes one, as its class says", Run: volumeTwice},
+		{Number: 17, Name: "ensuring a volume twice creates one, of its class", Run: volumeTwice},
 		{Number: 18, Name: "a volume may be larger than its snapshot, not smaller", Run: volumeSizes},
-		{Number: 19, Name: "a handle comes back as it was", Run: handleComesBack},
+		{Number: 19, Name: "a volume handle is returned unchanged", Run: handleComesBack},
 		{Number: 20, Name: "classes are within the provider's ranges", Run: classesElsewhere},
 	}
 }
 
-// restored are the volumes that the cloud has of a name.
+// restored returns the volumes in the cloud with this name.
 func restored(s *fixture.Fixture, name string) []fake.Volume {
 	var out []fake.Volume
 	for _, volume := range s.Store.Volumes() {
@@ -63,7 +63,8 @@ func volumeTwice(s *fixture.Fixture) {
 	deleteVolume(s, session, got.Ref)
 }
 
-// deleteVolume deletes what was restored: not while it is attached, and twice after.
+// deleteVolume deletes a restored volume: refused while it is attached, then deleted
+// twice.
 func deleteVolume(s *fixture.Fixture, session cloud.Session, ref cloud.VolumeRef) {
 	s.Helper()
 	s.Store.EditVolume(ref.Handle, func(v *fake.Volume) { v.Attached = true })
@@ -107,7 +108,8 @@ func volumeSizes(s *fixture.Fixture) {
 	s.WantClass(err, cloud.ClassNotFound)
 }
 
-// handleComesBack is the provider's half; what is in a PersistentVolume is cloud/csi's.
+// handleComesBack tests the provider's part; cloud/csi tests the handles of
+// PersistentVolumes.
 func handleComesBack(s *fixture.Fixture) {
 	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	got, err := session.Volumes.DescribeVolume(s.Context(), volume)

@@ -17,10 +17,10 @@ import (
 func accessCases() []fixture.Case {
 	return []fixture.Case{
 		{Number: 29, Name: "wrong credentials are refused with one request", Run: wrongCredentials},
-		{Number: 30, Name: "a missing permission is named", Run: permissionMissing},
-		{Number: 43, Name: "one account that hangs holds up no other", Run: oneAccountHangs},
-		{Number: 44, Name: "time is the provider's", Run: timeIsTheProviders},
-		{Number: 45, Name: "requests are valid, and errors tell no secret", Run: requestsAndSecrets},
+		{Number: 30, Name: "the error names the missing permission", Run: permissionMissing},
+		{Number: 43, Name: "an account that hangs does not delay another", Run: oneAccountHangs},
+		{Number: 44, Name: "timestamps are the provider's", Run: timeIsTheProviders},
+		{Number: 45, Name: "requests are valid, and errors contain no secret", Run: requestsAndSecrets},
 	}
 }
 
@@ -46,7 +46,7 @@ func wrongCredentials(s *fixture.Fixture) {
 		}
 	}
 
-	// Credentials that expire while a list is read: all of it, or an error.
+	// If credentials expire during a list, it is complete or ends with an error.
 	s.Pages()
 	s.Several(good, s.Owner, 5)
 	want := s.IDs(good, s.Owner)
@@ -76,7 +76,7 @@ func permissionMissing(s *fixture.Fixture) {
 	if errors.As(err, &e); e.Code == cloud.CodeForeign {
 		s.Errorf("what the provider denies is not what we refuse: %v", err)
 	}
-	// Whatever the provider's word for it, it is about deleting snapshots.
+	// The name of the permission is the provider's, but refers to deleting snapshots.
 	if text := strings.ToLower(e.Code + " " + e.Message); !strings.Contains(text, "snapshot") || !strings.Contains(text, "delete") {
 		s.Errorf("neither code nor message name the permission: %v", err)
 	}
@@ -134,7 +134,7 @@ func timeIsTheProviders(s *fixture.Fixture) {
 	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	made := s.Ready(session, volume)
 	if made.ObservedAt.IsZero() {
-		s.Skip("spare: its answers do not tell the time")
+		s.Skip("spare: its responses have no time")
 	}
 	for range 2 {
 		got := s.Get(session, made.Ref)
@@ -145,8 +145,8 @@ func timeIsTheProviders(s *fixture.Fixture) {
 	}
 }
 
-// requestsAndSecrets does everything, well and badly; what is wanted of all requests and
-// errors is looked at after every case, and after this one too.
+// requestsAndSecrets calls every method, with and without faults. The fixture checks
+// requests and errors after every case, and after this one.
 func requestsAndSecrets(s *fixture.Fixture) {
 	kinds := []faults.Fault{
 		{Kind: faults.DropBefore}, {Kind: faults.DropAfter}, {Kind: faults.Truncate}, {Kind: faults.Garble},
@@ -176,13 +176,13 @@ func requestsAndSecrets(s *fixture.Fixture) {
 	}
 	if s.Validate == nil {
 		if s.NoOracle == "" {
-			s.Fatal("Bench.Validate is not set and Bench.NoOracle does not say why")
+			s.Fatal("Backend.Validate and Backend.NoOracle are not set")
 		}
 		s.Skip("spare: " + s.NoOracle)
 	}
 }
 
-// everything calls all methods, whatever they answer.
+// everything calls all methods and ignores the results.
 func everything(s *fixture.Fixture, session cloud.Session, name string) {
 	s.Helper()
 	ctx, volume := s.Context(), s.Volume("data-"+strings.ToLower(name))
@@ -192,11 +192,11 @@ func everything(s *fixture.Fixture, session cloud.Session, name string) {
 	made, err := session.Snapshots.EnsureSnapshot(ctx, s.Spec(volume, name))
 	s.Clock.Step(10 * time.Minute)
 	if err != nil {
-		made.Ref = s.Stranger(s)
+		made.Ref = s.ForeignSnapshot(s)
 	}
 	_, _ = session.Snapshots.GetSnapshot(ctx, made.Ref)
 	_, _ = s.List(session, s.Owner)
-	c := s.Copier(made.Ref)
+	c := s.NewCopyClient(made.Ref)
 	_, _ = c.Session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{Name: c.Spec.Name, Source: made.Ref, Tags: c.Spec.Tags, MaySend: true})
 	restored, err := session.Volumes.EnsureVolume(ctx, s.VolumeSpec(made.Ref, name))
 	s.Clock.Step(10 * time.Minute)

@@ -12,11 +12,11 @@ import (
 
 func lostCases() []fixture.Case {
 	return []fixture.Case{
-		{Number: 23, Name: "errors before the effect leave one", Run: errorsBefore},
-		{Number: 24, Name: "effect, then the connection cut: no duplicate survives", Run: effectThenCut},
-		{Number: 25, Name: "effect, then a crash: it is adopted", Run: effectThenCrash},
-		{Number: 26, Name: "a crash between volumes completes the group, or cleans it up", Run: crashInGroup},
-		{Number: 27, Name: "what is not visible yet is not made again", Run: notVisibleYet},
+		{Number: 23, Name: "errors before the effect leave one snapshot", Run: errorsBefore},
+		{Number: 24, Name: "connection lost after the effect: no duplicate remains", Run: lostAfterEffect},
+		{Number: 25, Name: "crash after the effect: the snapshot is adopted", Run: effectThenCrash},
+		{Number: 26, Name: "a crash between volumes completes the group, or deletes it", Run: crashInGroup},
+		{Number: 27, Name: "a snapshot that is not visible yet is not created again", Run: notVisibleYet},
 	}
 }
 
@@ -26,7 +26,7 @@ func errorsBefore(s *fixture.Fixture) {
 		for j, fault := range []faults.Fault{
 			{Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassTransient, op, 0)}, {Kind: faults.DropBefore}, {Kind: faults.Garble},
 		} {
-			c := s.Caller(session, s.Volume(fmt.Sprintf("data-%d-%d", i, j)), "0")
+			c := s.NewClient(session, s.Volume(fmt.Sprintf("data-%d-%d", i, j)), "0")
 			fault.Op = op
 			s.Script.Add(fault)
 			before := s.Script.Count(op)
@@ -45,9 +45,9 @@ func errorsBefore(s *fixture.Fixture) {
 	}
 }
 
-// effectThenCut loses answers of requests that took effect, the case that the protocol of
-// Intent covers.
-func effectThenCut(s *fixture.Fixture) {
+// lostAfterEffect drops responses of requests that took effect, the case that
+// cloud.Intent exists for.
+func lostAfterEffect(s *fixture.Fixture) {
 	for _, kind := range []faults.Kind{faults.DropAfter, faults.Truncate} {
 		for _, lag := range []time.Duration{0, 30 * time.Second, cloud.VisibilityWindow - 5*time.Second} {
 			lostAnswer(s, kind, lag)
@@ -62,19 +62,19 @@ func effectThenCut(s *fixture.Fixture) {
 	}
 }
 
-// lostAnswer loses the answer to a request to create, and wants none other to be sent.
+// lostAnswer drops the response to a request to create, and expects no second request.
 func lostAnswer(s *fixture.Fixture, kind faults.Kind, lag time.Duration) {
 	s.Helper()
 	s = s.Again()
-	if s.World == nil && lag > 0 {
-		return // Such a provider shows what it made at once.
+	if s.Cloud == nil && lag > 0 {
+		return // The snapshots of such a provider are visible at once.
 	}
 	volume := s.Volume("data")
 	s.Pace(fake.Pace{Ready: 30 * time.Second, Lag: lag})
-	c := s.Caller(s.Session(fixture.Options{}), volume, "0")
+	c := s.NewClient(s.Session(fixture.Options{}), volume, "0")
 	s.Script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: kind})
 	c.Step()
-	if c.Err != nil { // A session may have looked once more and found it.
+	if c.Err != nil { // A session may have read it once more and found it.
 		s.WantClass(c.Err, cloud.ClassAmbiguous)
 	}
 	if made := len(s.Owned(s.Owner, c.Spec.Name)); made != 1 {
@@ -89,13 +89,14 @@ func lostAnswer(s *fixture.Fixture, kind faults.Kind, lag time.Duration) {
 	s.WantCount(faults.OpCreateSnapshot, 1)
 }
 
-// lostForLong hides what was made for longer than the window, so that a second is made.
+// lostForLong hides a snapshot for longer than the visibility window, so that a second is
+// created.
 func lostForLong(s *fixture.Fixture) {
 	s.Helper()
 	s = s.Again()
 	volume := s.Volume("data")
 	s.Pace(fake.Pace{Ready: 30 * time.Second, Lag: cloud.VisibilityWindow + time.Minute})
-	c := s.Caller(s.Session(fixture.Options{}), volume, "0")
+	c := s.NewClient(s.Session(fixture.Options{}), volume, "0")
 	s.Script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.DropAfter})
 	for end := s.Clock.Now().Add(cloud.VisibilityWindow); s.Clock.Now().Before(end); s.Clock.Step(5 * time.Second) {
 		c.Step()
@@ -109,7 +110,7 @@ func lostForLong(s *fixture.Fixture) {
 	s.One(c.Spec.Name)
 }
 
-// doubles makes duplicates by hand; the oldest survives, whoever asks.
+// doubles creates duplicates; the oldest remains, for every client.
 func doubles(s *fixture.Fixture) {
 	s.Helper()
 	s = s.Again()
@@ -124,7 +125,7 @@ func doubles(s *fixture.Fixture) {
 	if seen.Ref != oldest.Ref || len(seen.Duplicates) != 3 {
 		s.Errorf("kept %q with duplicates %v, want the oldest, %q, and three", seen.Ref.ID, seen.Duplicates, oldest.Ref.ID)
 	}
-	a, b := s.Caller(session, volume, "0"), s.Caller(s.Session(fixture.Options{}), volume, "0")
+	a, b := s.NewClient(session, volume, "0"), s.NewClient(s.Session(fixture.Options{}), volume, "0")
 	a.Step()
 	b.Step()
 	a.Settle()
@@ -140,7 +141,7 @@ func lostCopy(s *fixture.Fixture) {
 	volume := s.Volume("data")
 	s.Pace(fake.Pace{Ready: time.Minute, Lag: 40 * time.Second})
 	source := s.Ready(s.Session(fixture.Options{}), volume)
-	c := s.Copier(source.Ref)
+	c := s.NewCopyClient(source.Ref)
 	s.Script.Add(faults.Fault{Op: faults.OpCopySnapshot, Kind: faults.DropAfter})
 	c.Step()
 	if c.Err != nil {
@@ -154,7 +155,7 @@ func lostCopy(s *fixture.Fixture) {
 func effectThenCrash(s *fixture.Fixture) {
 	volume := s.Volume("data")
 	s.Pace(fake.Pace{Ready: time.Minute, Lag: 45 * time.Second})
-	c := s.Caller(s.Session(fixture.Options{}), volume, "0")
+	c := s.NewClient(s.Session(fixture.Options{}), volume, "0")
 	c.StepAndCrash()
 	made := s.One(c.Spec.Name)
 	c.Step()
@@ -172,7 +173,7 @@ func crashInGroup(s *fixture.Fixture) {
 	session := s.Session(fixture.Options{})
 	group := make([]*fixture.Client, 0, 3)
 	for i := range 3 {
-		group = append(group, s.Caller(session, s.Volume(fmt.Sprintf("data-%d", i)), "0"))
+		group = append(group, s.NewClient(session, s.Volume(fmt.Sprintf("data-%d", i)), "0"))
 	}
 	s.Pace(fake.Pace{Ready: time.Minute, Lag: 20 * time.Second})
 	group[0].StepAndCrash()
@@ -184,10 +185,10 @@ func crashInGroup(s *fixture.Fixture) {
 	}
 	s.WantCount(faults.OpCreateSnapshot, 3)
 
-	// A group that cannot be completed leaves nothing.
+	// A group that cannot be completed is deleted.
 	broken := make([]*fixture.Client, 0, 3)
 	for i := range 3 {
-		broken = append(broken, s.Caller(session, s.Volume(fmt.Sprintf("more-%d", i)), "1"))
+		broken = append(broken, s.NewClient(session, s.Volume(fmt.Sprintf("more-%d", i)), "1"))
 	}
 	s.Clock.Step(10 * time.Minute)
 	s.Store.RemoveVolume(broken[2].Spec.Source.Handle)
@@ -209,7 +210,7 @@ func crashInGroup(s *fixture.Fixture) {
 func notVisibleYet(s *fixture.Fixture) {
 	volume := s.Volume("data")
 	s.Pace(fake.Pace{Ready: time.Minute, Lag: 30 * time.Second})
-	c := s.Caller(s.Session(fixture.Options{}), volume, "0")
+	c := s.NewClient(s.Session(fixture.Options{}), volume, "0")
 	for range 24 {
 		c.Step()
 		if c.Err != nil {

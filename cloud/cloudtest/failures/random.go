@@ -12,20 +12,20 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-// schedule is a run of random steps. The same seed makes the same run as long as
-// sessions send the same requests.
+// schedule is a run of random steps. A seed gives the same run as long as sessions send
+// the same requests.
 type schedule struct {
 	*fixture.Fixture
 	rng     source
 	volumes []cloud.VolumeRef
-	callers []*fixture.Client
-	// going are the callers whose snapshots are being deleted, gone those that are.
+	clients []*fixture.Client
+	// going holds the clients whose snapshots are being deleted, gone those whose
+	// snapshots are deleted.
 	going, gone map[*fixture.Client]bool
 	foreign     map[string]bool
 }
 
-// Random lets thirty random things happen, ends all faults, and looks whether
-// everything comes right.
+// Random runs thirty random steps with faults, ends the faults, and checks the result.
 func Random(s *fixture.Fixture, seed uint64) {
 	r := &schedule{Fixture: s, rng: source(seed), going: map[*fixture.Client]bool{}, gone: map[*fixture.Client]bool{}, foreign: map[string]bool{}}
 	r.prepare()
@@ -37,8 +37,8 @@ func Random(s *fixture.Fixture, seed uint64) {
 	r.check()
 }
 
-// source makes numbers that look random, by splitmix64: the same ones for a seed with
-// every version of Go.
+// source is the pseudo-random generator splitmix64, which gives the same numbers in every
+// version of Go.
 type source uint64
 
 func (s *source) next() uint64 {
@@ -57,7 +57,7 @@ func (r *schedule) prepare() {
 	for i := range 3 {
 		r.volumes = append(r.volumes, r.Volume(fmt.Sprintf("data-%d", i)))
 	}
-	r.foreign[r.Stranger(r).ID] = true
+	r.foreign[r.ForeignSnapshot(r).ID] = true
 	r.foreign[r.Ensure(r.Session(fixture.Options{}), r.SpecOf(r.OtherHub(), r.volumes[0], "0")).Ref.ID] = true
 	r.Clock.Step(30 * time.Minute)
 	r.Pace(fake.Pace{Taken: r.seconds(20), Ready: 20*time.Second + r.seconds(100), Lag: r.seconds(80)})
@@ -67,8 +67,8 @@ func (r *schedule) prepare() {
 
 func (r *schedule) seconds(n int) time.Duration { return time.Duration(r.rng.among(n)) * time.Second }
 
-// chance lets a quarter of the requests go wrong. It has its own source, since it is
-// called whenever a session sends.
+// chance fails a quarter of the requests. It has a source of its own, because sessions
+// call it at any time.
 func (r *schedule) chance() func(faults.Op) (faults.Fault, bool) {
 	rng := source(r.rng.next())
 	classes := []cloud.Class{cloud.ClassThrottled, cloud.ClassTransient, cloud.ClassThrottled, cloud.ClassTransient, cloud.ClassDenied}
@@ -87,14 +87,14 @@ func (r *schedule) chance() func(faults.Op) (faults.Fault, bool) {
 
 func (r *schedule) begin() {
 	r.Helper()
-	if n := len(r.callers); n < 8 {
-		r.callers = append(r.callers, r.Caller(r.Session(fixture.Options{}), r.volumes[n%len(r.volumes)], strconv.Itoa(n)))
+	if n := len(r.clients); n < 8 {
+		r.clients = append(r.clients, r.NewClient(r.Session(fixture.Options{}), r.volumes[n%len(r.volumes)], strconv.Itoa(n)))
 	}
 }
 
 func (r *schedule) step() {
 	r.Helper()
-	c := r.callers[r.rng.among(len(r.callers))]
+	c := r.clients[r.rng.among(len(r.clients))]
 	switch r.rng.among(12) {
 	case 0, 1:
 		r.begin()
@@ -109,23 +109,23 @@ func (r *schedule) step() {
 			r.going[c] = true
 		}
 	case 7:
-		if r.World != nil {
-			r.World.FailNext("by chance")
+		if r.Cloud != nil {
+			r.Cloud.FailNext("by chance")
 		}
 	default:
-		for _, c := range r.callers {
+		for _, c := range r.clients {
 			r.advance(c)
 		}
 	}
 }
 
-// advance lets a caller do what it wants.
+// advance runs the next step of a client.
 func (r *schedule) advance(c *fixture.Client) {
 	r.Helper()
 	switch {
 	case r.gone[c]:
 	case r.going[c]:
-		// An error says no more than to try again.
+		// The next step retries after an error.
 		if c.Session.Snapshots.DeleteSnapshot(r.Context(), c.Snapshot.Ref, r.Owner) == nil {
 			r.gone[c] = true
 		}
@@ -134,10 +134,10 @@ func (r *schedule) advance(c *fixture.Client) {
 	}
 }
 
-// finish runs all callers to completion, after the denied permissions were restored.
+// finish runs all clients to completion, after the denied permissions were restored.
 func (r *schedule) finish() {
 	r.Helper()
-	for _, c := range r.callers {
+	for _, c := range r.clients {
 		c.Stopped, c.Next = nil, time.Time{}
 		if !r.going[c] {
 			c.Settle()
@@ -151,10 +151,10 @@ func (r *schedule) finish() {
 	r.Clock.Step(10 * time.Minute)
 }
 
-// check looks whether the cloud has what it should.
+// check compares the cloud with the expected snapshots.
 func (r *schedule) check() {
 	r.Helper()
-	for i, c := range r.callers {
+	for i, c := range r.clients {
 		want := 1
 		if r.going[c] {
 			want = 0
@@ -170,13 +170,13 @@ func (r *schedule) check() {
 		r.Errorf("%q, which is not ours, was deleted", id)
 	}
 	listed := r.IDs(r.Session(fixture.Options{}), r.Owner)
-	for i, c := range r.callers {
+	for i, c := range r.clients {
 		if slices.Contains(listed, c.Snapshot.Ref.ID) == r.going[c] {
 			r.Errorf("scheduledTime %d: %q is in the list: %t, and deleted: %t", i, c.Snapshot.Ref.ID, r.going[c], r.going[c])
 		}
 	}
 	sent, allowed := r.Script.Count(faults.OpCreateSnapshot), 1
-	for _, c := range r.callers {
+	for _, c := range r.clients {
 		allowed += c.Steps
 	}
 	if sent > allowed {

@@ -11,15 +11,15 @@ import (
 func throttleCases() []fixture.Case {
 	return []fixture.Case{
 		{Number: 21, Name: "throttled a few times, then served", Run: throttledThenServed},
-		{Number: 22, Name: "throttled for ever", Run: throttledForEver},
-		{Number: 35, Name: "a quota is a Quota, with long waits", Run: quota},
-		{Number: 36, Name: "the rate of one volume waits as long as the provider says", Run: volumeRate},
+		{Number: 22, Name: "throttled indefinitely", Run: throttledForEver},
+		{Number: 35, Name: "an exhausted quota is Quota, with long waits", Run: quota},
+		{Number: 36, Name: "the rate limit of a volume waits as long as the provider says", Run: volumeRate},
 	}
 }
 
 func throttledThenServed(s *fixture.Fixture) {
 	refusal := s.Refusal(cloud.ClassThrottled, faults.OpCreateSnapshot, 20*time.Second)
-	c := s.Caller(s.Session(fixture.Options{}), s.Volume("data"), "0")
+	c := s.NewClient(s.Session(fixture.Options{}), s.Volume("data"), "0")
 	s.Script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Times: 3, Kind: faults.Refuse, Answer: refusal})
 	for range 3 {
 		before := s.Clock.Now()
@@ -40,11 +40,11 @@ func throttledThenServed(s *fixture.Fixture) {
 
 func throttledForEver(s *fixture.Fixture) {
 	session := s.Session(fixture.Options{})
-	// Where the provider does not say when to ask again, the session does.
+	// If the provider does not say when to retry, the session does.
 	says := map[faults.Op]time.Duration{faults.OpDescribeVolume: 30 * time.Second, faults.OpGetSnapshot: 0, faults.OpListSnapshots: 0, faults.OpCreateSnapshot: 0}
 	for op, after := range says {
 		volume := s.Volume("data-" + string(op[0]|0x20))
-		c := s.Caller(session, volume, string(op))
+		c := s.NewClient(session, volume, string(op))
 		s.Script.Add(faults.Fault{Op: op, Times: -1, Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassThrottled, op, after)})
 		before := s.Script.Count(op)
 		for end := s.Clock.Now().Add(time.Hour); s.Clock.Now().Before(end); s.Clock.Step(5 * time.Second) {
@@ -64,7 +64,7 @@ func throttledForEver(s *fixture.Fixture) {
 }
 
 func quota(s *fixture.Fixture) {
-	c := s.Caller(s.Session(fixture.Options{}), s.Volume("data"), "0")
+	c := s.NewClient(s.Session(fixture.Options{}), s.Volume("data"), "0")
 	s.Script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Times: -1, Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassQuota, faults.OpCreateSnapshot, 0)})
 	for end := s.Clock.Now().Add(2 * time.Hour); s.Clock.Now().Before(end); s.Clock.Step(time.Minute) {
 		c.Step()
@@ -83,10 +83,10 @@ func quota(s *fixture.Fixture) {
 
 func volumeRate(s *fixture.Fixture) {
 	if s.VolumeRate == nil {
-		s.Fatal("Bench.VolumeRate is not set; a provider without such a rate has case 36 in Spare")
+		s.Fatal("Backend.VolumeRate is not set; a provider without such a limit has case 36 in Spare")
 	}
 	answer, least := s.VolumeRate()
-	c := s.Caller(s.Session(fixture.Options{}), s.Volume("data"), "0")
+	c := s.NewClient(s.Session(fixture.Options{}), s.Volume("data"), "0")
 	s.Script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: faults.Refuse, Answer: answer})
 	c.Step()
 	s.WantClass(c.Err, cloud.ClassThrottled)

@@ -12,10 +12,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Op is an operation as the suite names it, whatever the provider calls it.
+// Op is the suite's name of an operation, the same for all providers.
 type Op string
 
-// The operations. A provider may need several requests for one; each counts.
+// The operations. A provider may need several requests for one operation; the script
+// counts each.
 const (
 	OpAny            Op = ""
 	OpDescribeVolume Op = "DescribeVolume"
@@ -35,7 +36,7 @@ const (
 	OpDeleteObject Op = "DeleteObject"
 )
 
-// Mutates reports whether an operation changes anything.
+// Mutates reports whether an operation changes the state of the cloud.
 func (o Op) Mutates() bool {
 	switch o {
 	case OpCreateSnapshot, OpCopySnapshot, OpDeleteSnapshot, OpCreateVolume, OpDeleteVolume, OpPutObject, OpDeleteObject:
@@ -45,52 +46,52 @@ func (o Op) Mutates() bool {
 	}
 }
 
-// Kind is how a call goes wrong.
+// Kind is the kind of a fault.
 type Kind string
 
 // The kinds.
 const (
-	// Refuse answers with Fault.Answer instead of asking the server.
+	// Refuse returns Fault.Answer without asking the server.
 	Refuse Kind = "Refuse"
-	// DropBefore cuts the connection before the server is asked.
+	// DropBefore closes the connection before the server receives the request.
 	DropBefore Kind = "DropBefore"
-	// DropAfter asks the server and loses its answer.
+	// DropAfter sends the request and drops the response.
 	DropAfter Kind = "DropAfter"
-	// Truncate loses the second half of the answer.
+	// Truncate drops the second half of the response.
 	Truncate Kind = "Truncate"
-	// Garble answers with a page of HTML and status 200.
+	// Garble returns an HTML page with status 200.
 	Garble Kind = "Garble"
-	// Hang waits until the caller gives up.
+	// Hang blocks until the context of the request is done.
 	Hang Kind = "Hang"
 )
 
-// Answer is a provider's refusal, made by what knows its wire.
+// Answer is a response in the provider's format.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// Fault is one thing that goes wrong.
+// Fault describes a fault and the calls that it affects.
 type Fault struct {
 	Op Op
-	// Skip is how many calls of the operation go right before, Times how many go
-	// wrong; 0 is one, -1 is all.
+	// Skip is the number of calls of the operation before the first fault, Times the
+	// number of faults; 0 is one, -1 is all.
 	Skip, Times int
 	Kind        Kind
 	Answer      Answer
 }
 
-// Call is a call that was made.
+// Call records a call.
 type Call struct {
 	Op Op
-	// Fault is how it went wrong, empty if it did not.
+	// Fault is the fault of the call, empty if there was none.
 	Fault Kind
-	// Request records the request as it was sent, without the credentials in its headers.
+	// Request is the request as it was sent, without the credentials in its headers.
 	Request string
 }
 
-// Script decides about calls and remembers them. Its methods may be called at the same time.
+// Script injects faults and records calls. It is safe for concurrent use.
 type Script struct {
 	mu     sync.Mutex
 	faults []Fault
@@ -105,28 +106,28 @@ func (s *Script) Add(f ...Fault) {
 	s.faults = append(s.faults, f...)
 }
 
-// Clear ends all faults.
+// Clear removes all faults.
 func (s *Script) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults, s.chance = nil, nil
 }
 
-// Chance asks a function about each call that no fault is about.
+// Chance sets a function that decides about each call without a fault.
 func (s *Script) Chance(decide func(Op) (Fault, bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.chance = decide
 }
 
-// Calls returns what was called so far.
+// Calls returns the calls so far.
 func (s *Script) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Call(nil), s.calls...)
 }
 
-// Count returns how often an operation was called, whatever came of it.
+// Count returns how often an operation was called, with and without a fault.
 func (s *Script) Count(op Op) int {
 	n := 0
 	for _, c := range s.Calls() {
@@ -137,7 +138,7 @@ func (s *Script) Count(op Op) int {
 	return n
 }
 
-// Next takes note of a call and says how it goes wrong, if it does.
+// Next records a call and returns its fault, if any.
 func (s *Script) Next(op Op, request string) (Fault, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +162,7 @@ func (s *Script) next(op Op) (Fault, bool) {
 		case f.Times > 1:
 			f.Times--
 		case f.Times >= 0:
-			f.Times = -2 // Spent.
+			f.Times = -2 // Used up.
 		}
 		return fault, true
 	}
@@ -171,21 +172,21 @@ func (s *Script) next(op Op) (Fault, bool) {
 	return Fault{}, false
 }
 
-// errDropped is the error that a caller receives when its connection was cut.
+// errDropped is the error of a dropped connection.
 var errDropped = errors.New("connection reset by peer")
 
-// Transport applies a script to HTTP.
+// Transport injects the faults of a Script into HTTP requests.
 type Transport struct {
-	// Next sends what goes right.
+	// Next sends the requests without a fault.
 	Next http.RoundTripper
-	// Classify says which operation a request is; its body may be read.
+	// Classify returns the operation of a request with this body.
 	Classify func(*http.Request, []byte) Op
 	Script   *Script
-	// Clock is the server's, for the Date of its answers; nil leaves them as they are.
+	// Clock sets the Date header of responses; nil leaves it unchanged.
 	Clock clock.PassiveClock
 }
 
-// RoundTrip sends a request, or not.
+// RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := drain(r)
 	if err != nil {
@@ -210,7 +211,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// spoil asks the server and loses its answer, or the second half of it.
+// spoil sends the request and drops the response, or its second half.
 func (t *Transport) spoil(r *http.Request, kind Kind) (*http.Response, error) {
 	response, err := t.send(r)
 	if err != nil {
@@ -219,7 +220,7 @@ func (t *Transport) spoil(r *http.Request, kind Kind) (*http.Response, error) {
 	defer func() { _ = response.Body.Close() }()
 	whole, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer: %w", err)
+		return nil, fmt.Errorf("reading the response: %w", err)
 	}
 	if kind == DropAfter {
 		return nil, errDropped
@@ -266,7 +267,7 @@ func drain(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// broken is a connection that ends in the middle.
+// broken is a reader whose connection was closed.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

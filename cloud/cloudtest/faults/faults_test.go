@@ -54,7 +54,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// server answers, and remembers that it was asked.
+// server responds, and counts requests.
 type server struct{ asked int }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -66,7 +66,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("answer to " + string(body)))}, nil
 }
 
-// transported is a question that goes through a transport, and what comes of it.
+// transported is a request through a Transport, and its result.
 type transported struct {
 	fault  *Fault
 	asked  int

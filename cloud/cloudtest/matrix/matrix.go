@@ -16,26 +16,26 @@ import (
 // Result represents the result of a case.
 type Result string
 
-// The results, as they stand in the table.
+// The results, as the table shows them.
 const (
 	Passed Result = "✓"
 	Failed Result = "✗"
 	Spare  Result = "–"
-	// Missing is a case that did not come to its end.
+	// Missing means that the case did not finish.
 	Missing Result = "?"
 )
 
 // Cell holds the result of a case with a provider.
 type Cell struct {
 	Result Result
-	// Reason is why it is spare.
+	// Reason is why the case is not supported.
 	Reason string
 }
 
 // Report holds the results of all cases with all providers, in a table for each suite.
 type Report struct {
 	Sessions, Buckets Table
-	// broken are packages that failed without a case.
+	// broken holds the packages that failed outside of a case.
 	broken map[string]bool
 }
 
@@ -53,11 +53,11 @@ type event struct {
 	Action, Package, ImportPath, Test, Output string
 }
 
-// errNoCases means that nothing is shown, which is not the same as nothing wrong.
+// errNoCases prevents an empty output from passing.
 var errNoCases = errors.New("no case of one of the suites was run")
 
-// Read reads the output of go test -json. Lines that are none are passed over: a
-// build's own messages stand between them.
+// Read reads the output of go test -json, and skips lines that are not JSON, such as
+// those of the build.
 func Read(r io.Reader) (Report, error) {
 	all := Report{
 		Sessions: Table{cells: map[string]map[string]Cell{}}, Buckets: Table{cells: map[string]map[string]Cell{}}, broken: map[string]bool{},
@@ -90,7 +90,7 @@ func Read(r io.Reader) (Report, error) {
 	return all, nil
 }
 
-// suite is the table that a case is in, by its number.
+// suite returns the table of a case, by its number.
 func (r Report) suite(name string) Table {
 	if name[0] <= '9' && name >= firstOfBuckets {
 		return r.Buckets
@@ -112,7 +112,7 @@ func column(pkg string, before []string) string {
 	return strings.TrimSpace(strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " "))
 }
 
-// note takes note of what happened to a case.
+// note records an event of a case.
 func (t Table) note(name, column string, e event) {
 	row := t.cells[name]
 	if row == nil {
@@ -138,7 +138,7 @@ func (t Table) note(name, column string, e event) {
 	row[column] = cell
 }
 
-// Columns are the providers, sorted.
+// Columns returns the providers, sorted.
 func (t Table) Columns() []string {
 	all := map[string]bool{}
 	for _, row := range t.cells {
@@ -149,7 +149,7 @@ func (t Table) Columns() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Problems returns the reasons why the contract is not shown to hold, sorted; none if it is.
+// Problems returns the failures of the contract, sorted.
 func (r Report) Problems() []string {
 	out := slices.Concat(r.Sessions.problems(), r.Buckets.problems())
 	for pkg := range r.broken {
@@ -167,7 +167,7 @@ func (t Table) problems() []string {
 			case cell.Result == Failed:
 				out = append(out, fmt.Sprintf("%s: failed with %s", name, column))
 			case cell.Result == Missing || cell.Result == "":
-				out = append(out, fmt.Sprintf("%s: did not come to its end with %s", name, column))
+				out = append(out, fmt.Sprintf("%s: did not finish with %s", name, column))
 			case cell.Result == Spare && cell.Reason == "":
 				out = append(out, fmt.Sprintf("%s: skipped with %s, without a reason", name, column))
 			}
@@ -176,12 +176,12 @@ func (t Table) problems() []string {
 	return out
 }
 
-// Markdown writes the tables.
+// Markdown returns the tables.
 func (r Report) Markdown() string {
 	return r.Sessions.Markdown() + "\nBuckets:\n\n" + r.Buckets.Markdown()
 }
 
-// Markdown writes the table, and below it the reasons of what is spare.
+// Markdown returns the table, followed by the reasons of unsupported cases.
 func (t Table) Markdown() string {
 	columns := t.Columns()
 	var out strings.Builder

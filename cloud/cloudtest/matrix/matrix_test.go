@@ -70,7 +70,7 @@ func TestProblems(t *testing.T) {
 		},
 		"a case that only one provider has": {
 			`{"Action":"pass","Package":"m/cloud/aws","Test":"TestContract/02_more"}`,
-			[]string{"02 more: did not come to its end with memory tags"},
+			[]string{"02 more: did not finish with memory tags"},
 		},
 		"a case about buckets failed": {
 			`{"Action":"fail","Package":"m/cloud/gcp/objectstore","Test":"TestContract/51_what_is_put_is_read"}`,
@@ -79,9 +79,9 @@ func TestProblems(t *testing.T) {
 		"a case that never ended": {
 			`{"Action":"run","Package":"m/cloud/aws","Test":"TestContractMoto/01_one_becomes_Ready"}`,
 			[]string{
-				"01 one becomes Ready: did not come to its end with aws moto",
-				"20 classes: did not come to its end with aws moto",
-				"random faults: did not come to its end with aws moto",
+				"01 one becomes Ready: did not finish with aws moto",
+				"20 classes: did not finish with aws moto",
+				"random faults: did not finish with aws moto",
 			},
 		},
 		"skipped without a reason": {

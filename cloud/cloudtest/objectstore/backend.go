@@ -12,50 +12,50 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 )
 
-// Backend is a provider's bucket under test: the function that opens it, and the bucket
-// behind them. Each case gets one of its own.
+// Backend represents a provider's bucket under test: the function that opens it, and its
+// contents. Each case gets one of its own.
 type Backend struct {
 	Provider v1.Provider
-	// Clock is the provider's and the Objects'. It moves when a case moves it.
+	// Clock is the clock of the provider and of Objects. Only cases move it.
 	Clock *testclock.FakeClock
-	// Store is the truth; a *bucket.Store, or what does the same in front of a service
-	// that is not ours.
+	// Store is the state of the bucket: a *bucket.Store, or an adapter for a third-party
+	// server.
 	Store Store
-	// Script lets requests of Objects go wrong; what a stranger sends does not pass it.
+	// Script injects faults into requests of Objects, not into signed requests.
 	Script *faults.Script
-	// Open makes Objects that remember nothing, as after a restart.
+	// Open creates Objects without any state, as after a restart.
 	Open func(t testing.TB, o Options) (cloud.Objects, error)
-	// Send sends a stranger's request as it is, without credentials and without faults.
+	// Send sends a signed request unchanged, without credentials and faults.
 	Send func(r *http.Request) (*http.Response, error)
-	// Refusal is the provider's own answer of a class, to an operation.
+	// Refusal returns the provider's response for an error class of an operation.
 	Refusal func(class cloud.Class, op faults.Op, after time.Duration) faults.Answer
-	// PageSize makes the bucket answer lists in pages of at most so many.
+	// PageSize limits the number of objects in a page of a list.
 	PageSize func(n int)
-	// SigningRequests is how many requests the signature of one costs: 0, or 1 where the
-	// provider signs, and not the adapter.
+	// SigningRequests is the number of requests that signing one request costs: 0, or 1
+	// if the provider signs instead of the adapter.
 	SigningRequests int
-	// Validate checks a recorded request against the vendor's own description of its
-	// API; nil says why there is none in NoOracle.
+	// Validate checks a recorded request against the vendor's API description; if it is
+	// nil, NoOracle gives the reason.
 	Validate func(call faults.Call) error
 	NoOracle string
-	// Secrets are texts that must be in no error: keys, tokens, names of parameters with
-	// signatures. The signed URLs of a case come on top.
+	// Secrets must not appear in any error: keys, tokens, names of parameters with
+	// signatures. The signed URLs of a case are added.
 	Secrets []string
-	// Spare are the cases that cannot be put to this provider, by number, with the reason.
+	// Spare maps the numbers of cases that this provider does not support to the reason.
 	Spare map[int]string
 }
 
-// Store is the truth about a bucket, and what people do to it behind our back. Keys are
-// whole, with the prefix of the account.
+// Store reads a bucket, and edits it without the adapter's knowledge. Keys include the
+// prefix of the account.
 type Store interface {
-	// Keys are those of all objects, sorted.
+	// Keys returns the keys of all objects, sorted.
 	Keys() []string
 	// Content returns the content of an object, and whether it exists.
 	Content(key string) ([]byte, bool)
-	// Put writes an object, over what is there.
+	// Put writes an object, replacing an existing one.
 	Put(key string, content []byte)
 	Remove(key string)
-	// Lock holds an object with a policy of the bucket, or lets it go.
+	// Lock sets or removes a policy of the bucket that holds an object.
 	Lock(key string, locked bool)
 }
 
@@ -65,12 +65,12 @@ type Options struct {
 	Prefix string
 	// BadCredentials are refused by the provider.
 	BadCredentials bool
-	// Missing names a bucket that is not there.
+	// Missing selects a bucket that does not exist.
 	Missing bool
-	// Elsewhere is another region than the bucket's or, where the provider does not ask
-	// for the region, an endpoint that is none of the provider's and answers 404.
+	// Elsewhere selects another region than the bucket's or, where the provider does not
+	// need the region, an endpoint that is not the provider's and answers 404.
 	Elsewhere bool
-	// TLS is an endpoint with a certificate of an authority that nobody knows. The HTTP
+	// TLS selects an endpoint whose certificate is from a private authority. The HTTP
 	// client trusts it when Trusted is set, as for spec.objectStorage.caBundle.
 	TLS, Trusted bool
 }

@@ -11,25 +11,25 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// mib is the most that PutObject and GetObject take.
+// mib is the largest content that PutObject and GetObject accept.
 const mib = 1 << 20
 
 func contentCases() []Case {
 	return []Case{
-		{Number: 51, Name: "what is put is read, listed and deleted", Run: putAndRead},
-		{Number: 52, Name: "putting the same again is nil", Run: putSame},
-		{Number: 53, Name: "what is there is not written over", Run: putOther},
-		{Number: 54, Name: "of eight who put at once one wins", Run: putAtOnce},
-		{Number: 55, Name: "what nobody put is NotFound", Run: getMissing},
-		{Number: 56, Name: "what is larger than the limit is Invalid", Run: tooLarge},
+		{Number: 51, Name: "an object is put, read, listed and deleted", Run: putAndRead},
+		{Number: 52, Name: "putting the same content again succeeds", Run: putSame},
+		{Number: 53, Name: "an existing object is not overwritten", Run: putOther},
+		{Number: 54, Name: "one of eight concurrent puts succeeds", Run: putAtOnce},
+		{Number: 55, Name: "a missing object is NotFound", Run: getMissing},
+		{Number: 56, Name: "an object above the limit is Invalid", Run: tooLarge},
 	}
 }
 
-// oddContent holds bytes that do not survive treatment as text, or a checksum of text.
+// oddContent contains bytes that text processing would change.
 const oddContent = "\x00\xff\r\n<xml>&amp; \xe5\xba\x97\x1a"
 
 func putAndRead(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	keys := map[string]string{
 		"manifest.json": `{"a": 1}`, "shopfleet/0f5e/7be1/eu-1-20260301-0200-1a2b3c/part-00000": oddContent, "empty": "",
 		"A-Z_a.z.0/..b/-/_": "x", strings.Repeat("long/", 102) + "k": "y",
@@ -37,7 +37,7 @@ func putAndRead(s *Fixture) {
 	for key, content := range keys {
 		s.Put(objects, key, content)
 		s.WantContent(prefix+"/"+key, content)
-		got, err := s.Mine().GetObject(s.Context(), key, mib)
+		got, err := s.Default().GetObject(s.Context(), key, mib)
 		if err != nil || string(got) != content {
 			s.Fatalf("%q has %q, %v; want %q", key, got, err, content)
 		}
@@ -59,14 +59,14 @@ func putSame(s *Fixture) {
 	for _, content := range []string{"the same", "", strings.Repeat("m", mib)} {
 		key := fmt.Sprintf("of-%d", len(content))
 		for range 3 {
-			s.Put(s.Mine(), key, content)
+			s.Put(s.Default(), key, content)
 		}
 		s.WantContent(prefix+"/"+key, content)
 	}
 }
 
 func putOther(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.Put(objects, "manifest", "first")
 	s.Store.Put(prefix+"/theirs", []byte("by hand"))
 	s.Store.Put(prefix+"/large", bytes.Repeat([]byte("first"), mib))
@@ -75,7 +75,7 @@ func putOther(s *Fixture) {
 		s.WantClass(objects.PutObject(s.Context(), key, []byte(other)), cloud.ClassConflict)
 		s.WantContent(prefix+"/"+key, string(before))
 	}
-	// What was deleted is gone, and its key is free.
+	// A deleted object's key can be used again.
 	if err := objects.DeleteObject(s.Context(), "manifest"); err != nil {
 		s.Fatalf("deleting: %v", err)
 	}
@@ -84,7 +84,7 @@ func putOther(s *Fixture) {
 }
 
 func putAtOnce(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	var won atomic.Int64
 	var wg sync.WaitGroup
 	for i := range int64(8) {
@@ -105,7 +105,7 @@ func putAtOnce(s *Fixture) {
 }
 
 func getMissing(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.Put(objects, "there/manifest", "x")
 	for _, key := range []string{"manifest", "there", "there/manifest/more", "there/manifes"} {
 		_, err := objects.GetObject(s.Context(), key, mib)
@@ -114,7 +114,7 @@ func getMissing(s *Fixture) {
 }
 
 func tooLarge(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	whole := strings.Repeat("0123456789abcdef", mib/16)
 	s.Put(objects, "whole", whole)
 	if got, err := objects.GetObject(s.Context(), "whole", mib); err != nil || string(got) != whole {

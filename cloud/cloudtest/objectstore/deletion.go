@@ -6,13 +6,13 @@ import (
 
 func deletionCases() []Case {
 	return []Case{
-		{Number: 62, Name: "deleting twice is nil", Run: deleteTwice},
-		{Number: 63, Name: "what is locked is not deleted", Run: deleteLocked},
+		{Number: 62, Name: "deleting twice succeeds", Run: deleteTwice},
+		{Number: 63, Name: "a locked object is not deleted", Run: deleteLocked},
 	}
 }
 
 func deleteTwice(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.Put(objects, "one", "x")
 	s.Put(objects, "two", "x")
 	s.Put(objects, "one/more", "x")
@@ -28,7 +28,7 @@ func deleteTwice(s *Fixture) {
 }
 
 func deleteLocked(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.Put(objects, "held", "x")
 	s.Store.Lock(prefix+"/held", true)
 	if n := s.Sent(func() {

@@ -7,19 +7,20 @@ import (
 
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
 func failureCases() []Case {
 	return []Case{
 		{Number: 71, Name: "throttled a few times, then served", Run: throttledThenServed},
-		{Number: 72, Name: "throttled for ever", Run: throttledForEver},
+		{Number: 72, Name: "throttled indefinitely", Run: throttledForEver},
 		{Number: 73, Name: "errors before the effect leave nothing", Run: errorsBefore},
-		{Number: 74, Name: "effect, then the connection cut: again is nil", Run: errorsAfter},
-		{Number: 75, Name: "a call that is cancelled returns, Ambiguous after a change", Run: cancelled},
+		{Number: 74, Name: "connection lost after the effect: a retry succeeds", Run: errorsAfter},
+		{Number: 75, Name: "a cancelled call returns, Ambiguous after a change", Run: cancelled},
 	}
 }
 
-// calls are all calls that send something, by what they ask for, about a key.
+// calls returns every call that sends a request, by operation, for a key.
 func calls(objects cloud.Objects, key string) map[faults.Op]func(context.Context) error {
 	return map[faults.Op]func(context.Context) error{
 		faults.OpPutObject: func(ctx context.Context) error { return objects.PutObject(ctx, key, []byte("first")) },
@@ -36,7 +37,7 @@ func calls(objects cloud.Objects, key string) map[faults.Op]func(context.Context
 	}
 }
 
-// lost is the class of an answer to an operation that did not come.
+// lost returns the class of an operation whose response is lost.
 func lost(op faults.Op) cloud.Class {
 	if op.Mutates() {
 		return cloud.ClassAmbiguous
@@ -45,7 +46,7 @@ func lost(op faults.Op) cloud.Class {
 }
 
 func throttledThenServed(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.Put(objects, "there", "first")
 	for op, call := range calls(objects, "there") {
 		refusal := s.Refusal(cloud.ClassThrottled, op, 20*time.Second)
@@ -65,7 +66,7 @@ func throttledThenServed(s *Fixture) {
 	}
 }
 
-// throttled fails unless an error says so, and when to come again.
+// throttled fails unless the error is Throttled and says when to retry.
 func (s *Fixture) throttled(op faults.Op, err error, refusal faults.Answer) {
 	s.Helper()
 	s.WantClass(err, cloud.ClassThrottled)
@@ -75,13 +76,13 @@ func (s *Fixture) throttled(op faults.Op, err error, refusal faults.Answer) {
 }
 
 func throttledForEver(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.Store.Put(prefix+"/there", []byte("first"))
 	for op, call := range calls(objects, "there") {
 		s.Script.Add(faults.Fault{Op: op, Times: -1, Kind: faults.Refuse, Answer: s.Refusal(cloud.ClassThrottled, op, 0)})
 		for range 30 {
-			// Where the provider does not say when to come again, the adapter does: that is
-			// looked at behind every case.
+			// If the provider does not say when to retry, the adapter does: the fixture
+			// checks that after every case.
 			s.WantClass(call(s.Context()), cloud.ClassThrottled)
 			s.Clock.Step(10 * time.Second)
 		}
@@ -95,7 +96,7 @@ func throttledForEver(s *Fixture) {
 }
 
 func errorsBefore(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	for i, fault := range []faults.Fault{
 		{Kind: faults.DropBefore}, {Kind: faults.Refuse}, {Kind: faults.Garble},
 	} {
@@ -106,7 +107,7 @@ func errorsBefore(s *Fixture) {
 			s.Script.Add(fault)
 			call := calls(objects, key)[op]
 			for range 2 {
-				// That nothing happened is known to the provider, and not always to us.
+				// The provider knows that nothing happened, the adapter not always.
 				s.WantClass(call(s.Context()), cloud.ClassTransient, lost(op))
 			}
 			if err := call(s.Context()); err != nil {
@@ -119,11 +120,11 @@ func errorsBefore(s *Fixture) {
 }
 
 func errorsAfter(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	for _, kind := range []faults.Kind{faults.DropAfter, faults.Truncate} {
 		key := "new-" + map[faults.Kind]string{faults.DropAfter: "dropped", faults.Truncate: "truncated"}[kind]
 		s.Script.Add(faults.Fault{Op: faults.OpPutObject, Kind: kind})
-		// An answer whose body says nothing loses nothing with it.
+		// A response without a body is complete when it is truncated.
 		if err := objects.PutObject(s.Context(), key, []byte("first")); err != nil || kind == faults.DropAfter {
 			s.WantClass(err, cloud.ClassAmbiguous)
 		}
@@ -131,7 +132,7 @@ func errorsAfter(s *Fixture) {
 		s.WantContent(prefix+"/"+key, "first")
 		s.Put(objects, key, "first")
 
-		// The look at what is there may be lost, too; nothing came of the request before.
+		// The read after the failure may fail as well; the request before had no effect.
 		s.Script.Add(faults.Fault{Op: faults.OpGetObject, Kind: kind, Times: -1})
 		s.WantClass(objects.PutObject(s.Context(), key, []byte("other")), cloud.ClassTransient, cloud.ClassAmbiguous)
 		s.Script.Clear()
@@ -151,10 +152,10 @@ func errorsAfter(s *Fixture) {
 }
 
 func cancelled(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.Put(objects, "there", "first")
 	for op, call := range calls(objects, "there") {
-		s.WantClass(s.CancelDuring(op, call), lost(op))
+		s.WantClass(fixture.CancelDuring(s, s.Script, op, call), lost(op))
 	}
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()

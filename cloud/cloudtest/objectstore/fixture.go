@@ -3,7 +3,6 @@ package objectstore
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"iter"
 	"net/http"
@@ -20,22 +19,23 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
-// prefix is that of the account in most cases.
+// prefix is the prefix of the account in most cases.
 const prefix = "backups/eu"
 
-// Fixture is a backend with the case that runs on it.
+// Fixture is a Backend with a running case. It records errors and checks them after the
+// case.
 type Fixture struct {
 	testing.TB
 	*Backend
 
-	mu     sync.Mutex
-	errors []error
-	signed []string // What is secret of the requests that were signed.
+	recorder fixture.Recorder
+	mu       sync.Mutex
+	signed   []string // The queries of signed URLs, which are secret.
 }
 
-// newStand makes a stand. What is true of all requests and errors is checked when the
-// test ends.
-func newStand(t testing.TB, build func(testing.TB) *Backend) *Fixture {
+// newFixture builds a backend and registers the checks of requests and errors for the end
+// of the test.
+func newFixture(t testing.TB, build func(testing.TB) *Backend) *Fixture {
 	t.Helper()
 	s := &Fixture{TB: t, Backend: build(t)}
 	t.Cleanup(s.check)
@@ -46,36 +46,28 @@ func (s *Fixture) check() {
 	s.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, err := range s.errors {
-		fixture.CheckError(s, s.Provider, slices.Concat(s.Secrets, s.signed), err)
-	}
-	if s.Validate == nil {
-		return
-	}
-	for _, call := range s.Script.Calls() {
-		if err := s.Validate(call); err != nil {
-			s.Errorf("a request of %s that the vendor's description does not allow: %v\n%s", call.Op, err, call.Request)
-		}
-	}
+	s.recorder.CheckErrors(s, s.Provider, slices.Concat(s.Secrets, s.signed))
+	fixture.CheckRequests(s, s.Script.Calls(), s.Validate)
 }
 
-// Objects are new ones, as after a restart. All that they answer is looked at.
+// Objects opens the bucket anew, as after a restart, and records the errors of its
+// methods.
 func (s *Fixture) Objects(o Options) cloud.Objects {
 	s.Helper()
 	opened, err := s.Open(s, o)
 	if err != nil {
 		s.Fatalf("opening the bucket: %v", err)
 	}
-	return watched{opened, s}
+	return recorded{opened, s}
 }
 
-// Mine are those of the account of most cases.
-func (s *Fixture) Mine() cloud.Objects {
+// Default opens the bucket with the prefix of most cases.
+func (s *Fixture) Default() cloud.Objects {
 	s.Helper()
 	return s.Objects(Options{Prefix: prefix})
 }
 
-// Put is PutObject that must not fail.
+// Put calls PutObject and fails the test on an error.
 func (s *Fixture) Put(objects cloud.Objects, key, content string) {
 	s.Helper()
 	if err := objects.PutObject(s.Context(), key, []byte(content)); err != nil {
@@ -83,7 +75,7 @@ func (s *Fixture) Put(objects cloud.Objects, key, content string) {
 	}
 }
 
-// List reads a list up to its end, and what comes after an error, which must be nothing.
+// List reads a list to its end, and fails the test if anything follows an error.
 func (s *Fixture) List(objects cloud.Objects, below string) ([]cloud.Object, error) {
 	s.Helper()
 	var all []cloud.Object
@@ -99,7 +91,7 @@ func (s *Fixture) List(objects cloud.Objects, below string) ([]cloud.Object, err
 	return all, wrong
 }
 
-// WantList fails unless a list has some keys, in their order.
+// WantList fails unless the list has exactly these keys, in this order.
 func (s *Fixture) WantList(objects cloud.Objects, below string, want ...string) {
 	s.Helper()
 	all, err := s.List(objects, below)
@@ -115,7 +107,7 @@ func (s *Fixture) WantList(objects cloud.Objects, below string, want ...string) 
 	}
 }
 
-// WantContent fails unless the bucket really has an object of a content.
+// WantContent fails unless the bucket has an object with this content.
 func (s *Fixture) WantContent(key, want string) {
 	s.Helper()
 	got, ok := s.Store.Content(key)
@@ -124,7 +116,7 @@ func (s *Fixture) WantContent(key, want string) {
 	}
 }
 
-// WantKeys fails unless the bucket really has some keys and no others.
+// WantKeys fails unless the bucket has exactly these keys.
 func (s *Fixture) WantKeys(want ...string) {
 	s.Helper()
 	if diff := cmp.Diff(append([]string{}, want...), append([]string{}, s.Store.Keys()...)); diff != "" {
@@ -132,7 +124,7 @@ func (s *Fixture) WantKeys(want ...string) {
 	}
 }
 
-// WantClass fails unless an error is of one of some classes.
+// WantClass fails unless err has one of these classes.
 func (s *Fixture) WantClass(err error, classes ...cloud.Class) {
 	s.Helper()
 	if err == nil || !slices.Contains(classes, cloud.ClassOf(err)) {
@@ -140,14 +132,14 @@ func (s *Fixture) WantClass(err error, classes ...cloud.Class) {
 	}
 }
 
-// Sent is how many requests of Objects a call sends.
+// Sent returns how many requests a call sends.
 func (s *Fixture) Sent(call func()) int {
 	before := s.Script.Count(faults.OpAny)
 	call()
 	return s.Script.Count(faults.OpAny) - before
 }
 
-// Sign signs one request, which must not fail.
+// Sign signs one request and fails the test on an error.
 func (s *Fixture) Sign(objects cloud.Objects, method, key string) cloud.SignedRequest {
 	s.Helper()
 	signed, err := objects.SignRequests(s.Context(), []cloud.ObjectRequest{{Method: method, Key: key}}, 10*time.Minute)
@@ -157,7 +149,7 @@ func (s *Fixture) Sign(objects cloud.Objects, method, key string) cloud.SignedRe
 	return signed[0]
 }
 
-// Do is a stranger who sends a signed request; it returns the status and the answer.
+// Do sends a signed request without credentials, and returns the status and the body.
 func (s *Fixture) Do(signed cloud.SignedRequest, content string) (int, string) {
 	s.Helper()
 	var body io.Reader
@@ -166,7 +158,7 @@ func (s *Fixture) Do(signed cloud.SignedRequest, content string) (int, string) {
 	}
 	r, err := http.NewRequestWithContext(s.Context(), signed.Method, signed.URL, body)
 	if err != nil {
-		s.Fatal("a signed request is none at all")
+		s.Fatalf("building the signed request: %v", err)
 	}
 	for name, value := range signed.Header {
 		r.Header.Set(name, value)
@@ -178,12 +170,12 @@ func (s *Fixture) Do(signed cloud.SignedRequest, content string) (int, string) {
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		s.Fatalf("reading the answer to a signed %s: %v", signed.Method, err)
+		s.Fatalf("reading the response to a signed %s: %v", signed.Method, err)
 	}
 	return response.StatusCode, string(answer)
 }
 
-// WantDone fails unless a stranger's request is carried out.
+// WantDone fails unless a signed request succeeds.
 func (s *Fixture) WantDone(signed cloud.SignedRequest, content string) string {
 	s.Helper()
 	status, answer := s.Do(signed, content)
@@ -193,7 +185,8 @@ func (s *Fixture) WantDone(signed cloud.SignedRequest, content string) string {
 	return answer
 }
 
-// WantRefused fails unless a stranger's request is refused, and not for want of an object.
+// WantRefused fails unless a signed request is refused for another reason than a missing
+// object.
 func (s *Fixture) WantRefused(signed cloud.SignedRequest, content, why string) {
 	s.Helper()
 	if status, answer := s.Do(signed, content); status/100 != 4 || status == http.StatusNotFound {
@@ -201,40 +194,7 @@ func (s *Fixture) WantRefused(signed cloud.SignedRequest, content, why string) {
 	}
 }
 
-// CancelDuring makes a call, and cancels it when a request of an operation hangs.
-func (s *Fixture) CancelDuring(op faults.Op, call func(context.Context) error) error {
-	s.Helper()
-	began, ended := make(chan struct{}), make(chan error, 1)
-	var once sync.Once
-	s.Script.Chance(func(asked faults.Op) (faults.Fault, bool) {
-		hangs := false
-		if asked == op {
-			once.Do(func() { hangs = true; close(began) })
-		}
-		return faults.Fault{Kind: faults.Hang}, hangs
-	})
-	defer s.Script.Clear()
-	ctx, cancel := context.WithCancel(s.Context())
-	defer cancel()
-	go func() { ended <- call(ctx) }()
-	select {
-	case <-began:
-	case err := <-ended:
-		s.Fatalf("%s was not asked for: %v", op, err)
-	}
-	cancel()
-	return <-ended
-}
-
-func (s *Fixture) saw(err error) {
-	if err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.errors = append(s.errors, err)
-	}
-}
-
-// keepSecret takes note of what must be in no error.
+// keepSecret records the queries of signed URLs, which must not appear in errors.
 func (s *Fixture) keepSecret(signed []cloud.SignedRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,53 +205,31 @@ func (s *Fixture) keepSecret(signed []cloud.SignedRequest) {
 	}
 }
 
-// watched sees all that Objects answer.
-type watched struct {
+// recorded records the errors of Objects.
+type recorded struct {
 	cloud.Objects
 
 	s *Fixture
 }
 
-func (o watched) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
+func (o recorded) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
 	got, err := o.Objects.SignRequests(ctx, wanted, life)
-	o.s.saw(err)
 	o.s.keepSecret(got)
-	return got, err
+	return got, o.s.recorder.Record(err)
 }
 
-func (o watched) PutObject(ctx context.Context, key string, content []byte) error {
-	err := o.Objects.PutObject(ctx, key, content)
-	o.s.saw(err)
-	return err
+func (o recorded) PutObject(ctx context.Context, key string, content []byte) error {
+	return o.s.recorder.Record(o.Objects.PutObject(ctx, key, content))
 }
 
-func (o watched) GetObject(ctx context.Context, key string, limit int64) ([]byte, error) {
-	got, err := o.Objects.GetObject(ctx, key, limit)
-	o.s.saw(err)
-	return got, err
+func (o recorded) GetObject(ctx context.Context, key string, limit int64) ([]byte, error) {
+	return fixture.Result[[]byte](&o.s.recorder)(o.Objects.GetObject(ctx, key, limit))
 }
 
-func (o watched) ListObjects(ctx context.Context, below string) iter.Seq2[cloud.Object, error] {
-	return func(yield func(cloud.Object, error) bool) {
-		for object, err := range o.Objects.ListObjects(ctx, below) {
-			o.s.saw(err)
-			if !yield(object, err) {
-				return
-			}
-		}
-	}
+func (o recorded) ListObjects(ctx context.Context, below string) iter.Seq2[cloud.Object, error] {
+	return fixture.Items(&o.s.recorder, o.Objects.ListObjects(ctx, below))
 }
 
-func (o watched) DeleteObject(ctx context.Context, key string) error {
-	err := o.Objects.DeleteObject(ctx, key)
-	o.s.saw(err)
-	return err
-}
-
-// codeOf is the code of an error of a cloud.
-func codeOf(err error) string {
-	if e, ok := errors.AsType[*cloud.Error](err); ok {
-		return e.Code
-	}
-	return ""
+func (o recorded) DeleteObject(ctx context.Context, key string) error {
+	return o.s.recorder.Record(o.Objects.DeleteObject(ctx, key))
 }

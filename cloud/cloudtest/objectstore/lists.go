@@ -12,17 +12,17 @@ import (
 
 func listCases() []Case {
 	return []Case{
-		{Number: 57, Name: "a list of several pages is complete, in the order of its keys", Run: severalPages},
-		{Number: 58, Name: "a list is of its prefix alone, and may be empty", Run: listOfPrefix},
-		{Number: 59, Name: "an incomplete list is an error, and nothing comes after it", Run: incompleteList},
+		{Number: 57, Name: "a list of several pages is complete and sorted by key", Run: severalPages},
+		{Number: 58, Name: "a list contains its prefix only, and may be empty", Run: listOfPrefix},
+		{Number: 59, Name: "an incomplete list is an error, and ends with it", Run: incompleteList},
 		{Number: 60, Name: "keys are below the prefix of the account", Run: prefixes},
-		{Number: 61, Name: "bad keys are Invalid, and nothing is sent", Run: badKeys},
+		{Number: 61, Name: "malformed keys are Invalid, and no request is sent", Run: badKeys},
 	}
 }
 
 func severalPages(s *Fixture) {
 	s.PageSize(2)
-	objects := s.Mine()
+	objects := s.Default()
 	want := []string{"a", "a-b", "a.b", "a/b", "aB", "a_b", "ab", "b/part-00000", "b/part-00001", "b/part-00010", "c"}
 	for i := range want {
 		s.Put(objects, want[(i*7+3)%len(want)], strings.Repeat("x", i))
@@ -43,7 +43,7 @@ func severalPages(s *Fixture) {
 }
 
 func listOfPrefix(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.WantList(objects, "")
 	for _, key := range []string{"app/one/part-00000", "app/one-more/part-00000", "app/one", "apps"} {
 		s.Put(objects, key, "x")
@@ -58,7 +58,7 @@ func listOfPrefix(s *Fixture) {
 
 func incompleteList(s *Fixture) {
 	s.PageSize(2)
-	objects := s.Mine()
+	objects := s.Default()
 	for i := range 5 {
 		s.Put(objects, fmt.Sprintf("part-%d", i), "x")
 	}
@@ -97,18 +97,18 @@ func prefixes(s *Fixture) {
 	_, err := near.GetObject(s.Context(), "manifest", mib)
 	s.WantClass(err, cloud.ClassNotFound)
 	if strings.Contains(err.Error(), "of eu") {
-		s.Errorf("an error tells a content: %v", err)
+		s.Errorf("an error contains the content of an object: %v", err)
 	}
 	if got, err := short.GetObject(s.Context(), "west/manifest", mib); err != nil || string(got) != "of west" {
 		s.Errorf("%q, %v; want what is under the whole key", got, err)
 	}
-	s.WantDone(s.Sign(long, "PUT", "part"), "by a stranger")
-	s.WantContent("eu/west/part", "by a stranger")
+	s.WantDone(s.Sign(long, "PUT", "part"), "by a signed request")
+	s.WantContent("eu/west/part", "by a signed request")
 	s.WantKeys("eu/manifest", "eu/west/manifest", "eu/west/part", "manifest")
 }
 
 func badKeys(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	wrong := []string{
 		"", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "../b", "a/./b", "a b", "a+b", "a%2fb", "a?b", "a#b", "a\\b", "ä", "a\n", "\x00",
 		strings.Repeat("k", cloud.MaxKey+1),

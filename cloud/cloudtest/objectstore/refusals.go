@@ -9,22 +9,23 @@ import (
 
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
 func refusalCases() []Case {
 	return []Case{
 		{Number: 76, Name: "wrong credentials are refused with one request", Run: wrongCredentials},
-		{Number: 77, Name: "a missing permission is named", Run: permissionMissing},
-		{Number: 78, Name: "a missing bucket is NotFound, and no missing object", Run: bucketMissing},
+		{Number: 77, Name: "the error names the missing permission", Run: permissionMissing},
+		{Number: 78, Name: "a missing bucket is NotFound, unlike a missing object", Run: bucketMissing},
 		{Number: 79, Name: "another region or endpoint is Invalid", Run: elsewhere},
-		{Number: 80, Name: "answers that make no sense are Transient, or Ambiguous after a change", Run: senseless},
-		{Number: 81, Name: "an authority of one's own is trusted with caBundle alone", Run: authority},
-		{Number: 82, Name: "requests are valid, and errors tell no secret", Run: requestsAndSecrets},
+		{Number: 80, Name: "malformed responses are Transient, or Ambiguous after a change", Run: senseless},
+		{Number: 81, Name: "a private certificate authority is trusted with caBundle only", Run: authority},
+		{Number: 82, Name: "requests are valid, and errors contain no secret", Run: requestsAndSecrets},
 	}
 }
 
 func wrongCredentials(s *Fixture) {
-	s.Put(s.Mine(), "there", "first")
+	s.Put(s.Default(), "there", "first")
 	bad := Options{Prefix: prefix, BadCredentials: true}
 	for _, op := range []faults.Op{faults.OpPutObject, faults.OpGetObject, faults.OpListObjects, faults.OpDeleteObject} {
 		n := s.Sent(func() {
@@ -34,7 +35,7 @@ func wrongCredentials(s *Fixture) {
 			s.Errorf("%s: %d requests with wrong credentials, want one", op, n)
 		}
 	}
-	// Who signs alone does not know that the signature is worth nothing.
+	// An adapter that signs locally does not notice wrong credentials.
 	signed, err := s.Objects(bad).SignRequests(s.Context(), []cloud.ObjectRequest{
 		{Method: http.MethodGet, Key: "there"}, {Method: http.MethodPut, Key: "new"},
 	}, 10*time.Minute)
@@ -49,9 +50,9 @@ func wrongCredentials(s *Fixture) {
 }
 
 func permissionMissing(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.Put(objects, "there", "first")
-	// Whatever the provider's word for it, it is about what was asked for.
+	// The name of the permission is the provider's, but refers to the operation.
 	words := map[faults.Op][]string{
 		faults.OpPutObject: {"put", "create", "write", "add"}, faults.OpGetObject: {"get", "read"},
 		faults.OpListObjects: {"list", "read"}, faults.OpDeleteObject: {"delete"},
@@ -77,13 +78,13 @@ func permissionMissing(s *Fixture) {
 }
 
 func bucketMissing(s *Fixture) {
-	_, err := s.Mine().GetObject(s.Context(), "there", mib)
-	object := codeOf(err)
+	_, err := s.Default().GetObject(s.Context(), "there", mib)
+	object := fixture.CodeOf(err)
 	s.WantClass(err, cloud.ClassNotFound)
 	for op, call := range calls(s.Objects(Options{Prefix: prefix, Missing: true}), "there") {
 		err := call(s.Context())
 		s.WantClass(err, cloud.ClassNotFound)
-		if code := codeOf(err); code == "" || code == object {
+		if code := fixture.CodeOf(err); code == "" || code == object {
 			s.Errorf("%s: code %q of a missing bucket, and %q of a missing object", op, code, object)
 		}
 	}
@@ -91,14 +92,14 @@ func bucketMissing(s *Fixture) {
 }
 
 func elsewhere(s *Fixture) {
-	s.Put(s.Mine(), "there", "first")
+	s.Put(s.Default(), "there", "first")
 	opened, err := s.Open(s, Options{Prefix: prefix, Elsewhere: true})
 	if err != nil {
-		s.saw(err)
+		_ = s.recorder.Record(err)
 		s.WantClass(err, cloud.ClassInvalid)
 		return
 	}
-	for op, call := range calls(watched{opened, s}, "there") {
+	for op, call := range calls(recorded{opened, s}, "there") {
 		n := s.Sent(func() { s.WantClass(call(s.Context()), cloud.ClassInvalid) })
 		if n != 1 {
 			s.Errorf("%s: %d requests elsewhere, want one", op, n)
@@ -108,7 +109,7 @@ func elsewhere(s *Fixture) {
 }
 
 func senseless(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	for _, kind := range []faults.Kind{faults.Garble, faults.Truncate} {
 		s.Store.Put(prefix+"/there", []byte(oddContent))
 		for _, op := range []faults.Op{faults.OpGetObject, faults.OpListObjects} {
@@ -119,7 +120,7 @@ func senseless(s *Fixture) {
 		s.Store.Remove(prefix + "/there")
 		for _, op := range []faults.Op{faults.OpPutObject, faults.OpDeleteObject} {
 			s.Script.Add(faults.Fault{Op: op, Kind: kind})
-			// An answer whose body says nothing loses nothing with it.
+			// A response without a body cannot be malformed.
 			if err := calls(objects, "there")[op](s.Context()); err != nil || kind == faults.Garble {
 				s.WantClass(err, cloud.ClassAmbiguous)
 			}
@@ -144,14 +145,14 @@ func authority(s *Fixture) {
 		s.WantClass(err, cloud.ClassTransient, cloud.ClassInvalid, lost(op))
 		var e *cloud.Error
 		if errors.As(err, &e); !strings.Contains(e.Message, "certificate") {
-			s.Errorf("%s: the message does not tell that it is the certificate: %v", op, err)
+			s.Errorf("%s: the message does not name the certificate: %v", op, err)
 		}
 	}
 	s.WantContent(prefix+"/there", "first")
 }
 
-// requestsAndSecrets does everything, well and badly; what is wanted of all requests and
-// errors is looked at after every case, and after this one too.
+// requestsAndSecrets calls every method, with and without faults. The fixture checks
+// requests and errors after every case, and after this one.
 func requestsAndSecrets(s *Fixture) {
 	ops := []faults.Op{faults.OpPutObject, faults.OpGetObject, faults.OpListObjects, faults.OpDeleteObject, faults.OpOther}
 	kinds := []faults.Fault{
@@ -165,10 +166,10 @@ func requestsAndSecrets(s *Fixture) {
 			}
 			s.Script.Add(fault)
 		}
-		everything(s, s.Mine(), string(fault.Kind))
+		everything(s, s.Default(), string(fault.Kind))
 		s.Script.Clear()
 	}
-	everything(s, s.Mine(), "good")
+	everything(s, s.Default(), "good")
 	everything(s, s.Objects(Options{Prefix: prefix, BadCredentials: true}), "bad")
 	everything(s, s.Objects(Options{Prefix: prefix, Missing: true}), "missing")
 	if s.Script.Count(faults.OpAny) == 0 {
@@ -176,13 +177,13 @@ func requestsAndSecrets(s *Fixture) {
 	}
 	if s.Validate == nil {
 		if s.NoOracle == "" {
-			s.Fatal("Bench.Validate is not set and Bench.NoOracle does not say why")
+			s.Fatal("Backend.Validate and Backend.NoOracle are not set")
 		}
 		s.Skip("spare: " + s.NoOracle)
 	}
 }
 
-// everything calls all methods, whatever they answer.
+// everything calls all methods and ignores the results.
 func everything(s *Fixture, objects cloud.Objects, name string) {
 	s.Helper()
 	ctx, key := s.Context(), "everything/"+name

@@ -13,13 +13,13 @@ type Case struct {
 	Run    func(s *Fixture)
 }
 
-// Run puts all cases to a provider, each as a subtest of its own with a bench of its own.
+// Run runs all cases against a provider, each as a subtest with a backend of its own.
 func Run(t *testing.T, build func(t testing.TB) *Backend) {
 	t.Helper()
 	for _, c := range cases() {
 		t.Run(fmt.Sprintf("%02d %s", c.Number, c.Name), func(t *testing.T) {
 			t.Parallel()
-			s := newStand(t, build)
+			s := newFixture(t, build)
 			if reason := s.Spare[c.Number]; reason != "" {
 				t.Skip("spare: " + reason)
 			}
@@ -28,7 +28,7 @@ func Run(t *testing.T, build func(t testing.TB) *Backend) {
 	}
 }
 
-// cases are all of them, in their order.
+// cases returns all cases, sorted by number.
 func cases() []Case {
 	return slices.Concat(contentCases(), listCases(), deletionCases(), signedCases(), failureCases(), refusalCases())
 }

@@ -18,7 +18,8 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// TestTheReadmeHasEveryCase: the table that make cloud-contract prints is kept there.
+// TestTheReadmeHasEveryCase checks that cloud/README.md contains the table that make
+// cloud-contract prints.
 func TestTheReadmeHasEveryCase(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../README.md")
@@ -32,7 +33,7 @@ func TestTheReadmeHasEveryCase(t *testing.T) {
 	for _, c := range cases() {
 		row := fmt.Sprintf("| %d %s |", c.Number, c.Name)
 		if !strings.Contains(table, row) {
-			t.Errorf("cloud/README.md has no row %q: put in what make cloud-contract prints", row)
+			t.Errorf("cloud/README.md has no row %q: replace the tables by the output of make cloud-contract", row)
 		}
 	}
 }

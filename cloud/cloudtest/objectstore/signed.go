@@ -12,18 +12,18 @@ import (
 
 func signedCases() []Case {
 	return []Case{
-		{Number: 64, Name: "a stranger puts with a signed request", Run: signedPut},
-		{Number: 65, Name: "a signed request writes nothing over, whatever is left out of it", Run: signedOver},
-		{Number: 66, Name: "a signed request is for its key and its method alone", Run: signedElse},
-		{Number: 67, Name: "a stranger reads with a signed request, and is told what is missing", Run: signedGet},
-		{Number: 68, Name: "a request that has expired is refused", Run: expired},
-		{Number: 69, Name: "a life is a minute to an hour", Run: lives},
-		{Number: 70, Name: "signing costs at most one request besides the signatures", Run: signingCosts},
+		{Number: 64, Name: "a client without credentials puts with a signed request", Run: signedPut},
+		{Number: 65, Name: "a signed request cannot overwrite, with any header omitted", Run: signedOver},
+		{Number: 66, Name: "a signed request is valid for its key and method only", Run: signedElse},
+		{Number: 67, Name: "a signed request reads, and a missing object is 404", Run: signedGet},
+		{Number: 68, Name: "an expired request is refused", Run: expired},
+		{Number: 69, Name: "a signed request is valid for a minute to an hour", Run: lives},
+		{Number: 70, Name: "signing sends at most one request besides the signatures", Run: signingCosts},
 	}
 }
 
 func signedPut(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	for key, content := range map[string]string{
 		"dump/part-00000": strings.Repeat(oddContent, 300_000), "dump/part-00001": "x", "empty": "",
 	} {
@@ -34,7 +34,7 @@ func signedPut(s *Fixture) {
 }
 
 func signedOver(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.Put(objects, "part", "first")
 	signed := s.Sign(objects, http.MethodPut, "part")
 	s.WantRefused(signed, "other", "over what is there")
@@ -52,8 +52,8 @@ func signedOver(s *Fixture) {
 	s.WantContent(prefix+"/part", "first")
 	s.WantKeys(prefix + "/part")
 
-	// Its own success is no licence either: a request that is good for longer than the
-	// object is there makes it again, and nothing else.
+	// A request that is valid for longer than its object exists must not overwrite
+	// either.
 	again := s.Sign(objects, http.MethodPut, "again")
 	s.WantDone(again, "first")
 	s.WantRefused(again, "other", "a second time")
@@ -61,32 +61,32 @@ func signedOver(s *Fixture) {
 }
 
 func signedElse(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.Put(objects, "there", "first")
 	s.Put(objects, "other", "other")
 	put, get := s.Sign(objects, http.MethodPut, "mine"), s.Sign(objects, http.MethodGet, "there")
 	for _, key := range []string{"other", "new", "mine-too", "mine/more"} {
-		bent := put
-		bent.URL = strings.Replace(put.URL, "/mine", "/"+key, 1)
-		s.WantRefused(bent, "bent", "the key is "+key)
+		changed := put
+		changed.URL = strings.Replace(put.URL, "/mine", "/"+key, 1)
+		s.WantRefused(changed, "changed", "the key is "+key)
 	}
-	bent := get
-	bent.URL = strings.Replace(get.URL, "/there", "/other", 1)
-	s.WantRefused(bent, "", "the key is other")
+	changed := get
+	changed.URL = strings.Replace(get.URL, "/there", "/other", 1)
+	s.WantRefused(changed, "", "the key is other")
 	for _, method := range []string{http.MethodPut, http.MethodDelete} {
-		bent = get
-		bent.Method = method
-		s.WantRefused(bent, "bent", "signed for GET")
+		changed = get
+		changed.Method = method
+		s.WantRefused(changed, "changed", "signed for GET")
 	}
-	bent = s.Sign(objects, http.MethodPut, "there")
+	changed = s.Sign(objects, http.MethodPut, "there")
 	for _, method := range []string{http.MethodGet, http.MethodDelete} {
-		bent.Method = method
-		s.WantRefused(bent, "bent", "signed for PUT")
+		changed.Method = method
+		s.WantRefused(changed, "changed", "signed for PUT")
 	}
 	bare := get
 	bare.URL, _, _ = strings.Cut(get.URL, "?")
 	bare.Header = nil
-	// Whoever has no signature is told to bring one, in whichever way.
+	// A request without a signature is refused with any client error.
 	if status, _ := s.Do(bare, ""); status/100 != 4 {
 		s.Errorf("status %d without a signature", status)
 	}
@@ -96,7 +96,7 @@ func signedElse(s *Fixture) {
 }
 
 func signedGet(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	content := strings.Repeat(oddContent, 300_000)
 	s.Store.Put(prefix+"/dump/part-00000", []byte(content))
 	signed := s.Sign(objects, http.MethodGet, "dump/part-00000")
@@ -111,7 +111,7 @@ func signedGet(s *Fixture) {
 }
 
 func expired(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.Put(objects, "there", "first")
 	signed, err := objects.SignRequests(s.Context(), []cloud.ObjectRequest{
 		{Method: http.MethodGet, Key: "there"}, {Method: http.MethodPut, Key: "early"}, {Method: http.MethodPut, Key: "late"},
@@ -126,12 +126,12 @@ func expired(s *Fixture) {
 	s.WantRefused(signed[0], "", "it has expired")
 	s.WantRefused(signed[2], "x", "it has expired")
 	s.WantKeys(prefix+"/early", prefix+"/there")
-	// Nothing was wrong but the time.
+	// The refusals above were due to the time only.
 	s.WantDone(s.Sign(objects, http.MethodPut, "late"), "x")
 }
 
 func lives(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	wanted := []cloud.ObjectRequest{{Method: http.MethodPut, Key: "b"}, {Method: http.MethodGet, Key: "a"}, {Method: http.MethodPut, Key: "a"}}
 	for _, life := range []time.Duration{time.Minute, 17*time.Minute + 500*time.Millisecond, cloud.MaxLife} {
 		began := s.Clock.Now()
@@ -160,7 +160,7 @@ func lives(s *Fixture) {
 }
 
 func signingCosts(s *Fixture) {
-	objects := s.Mine()
+	objects := s.Default()
 	s.WantList(objects, "") // It has credentials now.
 	wanted := make([]cloud.ObjectRequest, 20)
 	for i := range wanted {

@@ -29,10 +29,10 @@ func (s *Server) AddDisk(d Disk) fake.Volume {
 	}
 	tags := map[string]string{"k8s-azure-created-by": "kubernetes-azure-dd", "kubernetes.io-created-for-pv-name": d.Name}
 	maps.Copy(tags, d.Tags)
-	return s.world.AddVolume(fake.Volume{
+	return s.cloud.AddVolume(fake.Volume{
 		Account: d.Subscription, Region: d.Region, Zone: d.Zone,
 		ID:        target{subscription: d.Subscription, group: d.Group, kind: kindDisks, name: d.Name}.id(),
-		UID:       guid("disk", fmt.Sprint(s.world.Serial())),
+		UID:       guid("disk", fmt.Sprint(s.cloud.Serial())),
 		SizeBytes: gibibytes(d.SizeBytes) * gib, Type: d.SKU, Encrypted: true, Tags: tags,
 		Token: keep(resource{Properties: &properties{NetworkAccessPolicy: "DenyAll", PublicNetworkAccess: "Disabled"}}),
 	})

@@ -13,7 +13,7 @@ import (
 )
 
 func (s *Server) putSnapshot(r *http.Request, to target, in resource) answer {
-	snapshots := s.world.Snapshots()
+	snapshots := s.cloud.Snapshots()
 	if i := slices.IndexFunc(snapshots, func(one fake.Snapshot) bool { return strings.EqualFold(one.ID, to.id()) }); i >= 0 {
 		return s.updateSnapshot(snapshots[i], in)
 	}
@@ -38,7 +38,7 @@ func (s *Server) putSnapshot(r *http.Request, to target, in resource) answer {
 		return a
 	}
 	made.Description = keep(in)
-	made = s.world.AddSnapshot(made)
+	made = s.cloud.AddSnapshot(made)
 	body := snapshotResource(made)
 	body.Properties.ProvisioningState = "Updating"
 	body.Properties.CompletionPercent = nil
@@ -47,7 +47,7 @@ func (s *Server) putSnapshot(r *http.Request, to target, in resource) answer {
 
 // fromDisk checks a snapshot of a disk.
 func (s *Server) fromDisk(made *fake.Snapshot, in resource) (answer, bool) {
-	volume, ok := s.world.Volume(s.volumeID(made.Source))
+	volume, ok := s.cloud.Volume(s.volumeID(made.Source))
 	if !ok {
 		return refuse(http.StatusNotFound, "NotFound", "Disk %s is not found.", nameOf(made.Source)), false
 	}
@@ -75,7 +75,7 @@ func (s *Server) withinLimits(volume fake.Volume) (answer, bool) {
 	s.mu.Unlock()
 	now := s.options.Clock.Now()
 	live, recent, oldest := 0, 0, now
-	for _, one := range s.world.Snapshots() {
+	for _, one := range s.cloud.Snapshots() {
 		if one.SourceUID != volume.UID {
 			continue
 		}
@@ -100,7 +100,7 @@ func (s *Server) withinLimits(volume fake.Volume) (answer, bool) {
 
 // fromSnapshot checks a copy.
 func (s *Server) fromSnapshot(made *fake.Snapshot, in resource) (answer, bool) {
-	source, ok := s.world.Snapshot(s.snapshotID(made.Source))
+	source, ok := s.cloud.Snapshot(s.snapshotID(made.Source))
 	if !ok {
 		return refuse(http.StatusNotFound, "NotFound", "Snapshot %s is not found.", nameOf(made.Source)), false
 	}
@@ -123,11 +123,11 @@ func (s *Server) fromSnapshot(made *fake.Snapshot, in resource) (answer, bool) {
 
 // copying reports whether a snapshot of a disk is being copied.
 func (s *Server) copying(disk string) bool {
-	for _, one := range s.world.Snapshots() {
+	for _, one := range s.cloud.Snapshots() {
 		if !one.IsCopy || one.State == cloud.StateReady || one.State == cloud.StateFailed {
 			continue
 		}
-		if source, ok := s.world.Snapshot(one.Source); ok && source.SourceUID == disk {
+		if source, ok := s.cloud.Snapshot(one.Source); ok && source.SourceUID == disk {
 			return true
 		}
 	}
@@ -142,26 +142,26 @@ func (s *Server) updateSnapshot(there fake.Snapshot, in resource) answer {
 	case !strings.EqualFold(there.Source, in.Properties.CreationData.SourceResourceID):
 		return refuse(http.StatusConflict, "PropertyChangeNotAllowed", "Changing property 'creationData.sourceResourceId' is not allowed for existing snapshot %s.", nameOf(there.ID))
 	}
-	s.world.EditSnapshot(there.ID, func(one *fake.Snapshot) { one.Tags = in.Tags })
+	s.cloud.EditSnapshot(there.ID, func(one *fake.Snapshot) { one.Tags = in.Tags })
 	there.Tags = in.Tags
 	return answer{status: http.StatusOK, body: snapshotResource(there)}
 }
 
 func (s *Server) putDisk(r *http.Request, to target, in resource) answer {
 	data := in.Properties.CreationData
-	volumes := s.world.Volumes()
+	volumes := s.cloud.Volumes()
 	if i := slices.IndexFunc(volumes, func(v fake.Volume) bool { return strings.EqualFold(v.ID, to.id()) }); i >= 0 {
 		there := volumes[i]
 		if !strings.EqualFold(there.From, data.SourceResourceID) || there.Region != region(in.Location) {
 			return refuse(http.StatusConflict, "PropertyChangeNotAllowed", "Changing property 'creationData' is not allowed for existing disk %s.", to.name)
 		}
-		s.world.EditVolume(there.ID, func(v *fake.Volume) { v.Tags = in.Tags })
+		s.cloud.EditVolume(there.ID, func(v *fake.Volume) { v.Tags = in.Tags })
 		there.Tags = in.Tags
 		return answer{status: http.StatusOK, body: diskResource(there)}
 	}
 	made := fake.Volume{
 		Account: to.subscription, Region: region(in.Location), ID: to.id(), Encrypted: true,
-		UID: guid("disk", fmt.Sprint(s.world.Serial())), SizeBytes: in.Properties.DiskSizeGB * gib,
+		UID: guid("disk", fmt.Sprint(s.cloud.Serial())), SizeBytes: in.Properties.DiskSizeGB * gib,
 		Type: "Standard_LRS", IOPS: in.Properties.DiskIOPSReadWrite, Throughput: in.Properties.DiskMBpsReadWrite,
 		Tags: in.Tags, Token: keep(in),
 	}
@@ -180,7 +180,7 @@ func (s *Server) putDisk(r *http.Request, to target, in resource) answer {
 	if a, ok := checkPerformance(made); !ok {
 		return a
 	}
-	body := diskResource(s.world.AddVolume(made))
+	body := diskResource(s.cloud.AddVolume(made))
 	body.Properties.ProvisioningState = "Updating"
 	return s.accept(r, to, operation{id: made.ID, kind: to.kind}, body)
 }
@@ -197,7 +197,7 @@ func (s *Server) fillDisk(made *fake.Volume, data *creationData) (answer, bool) 
 	default:
 		return refuse(http.StatusBadRequest, "InvalidParameter", "Required parameter 'disk.properties.creationData.createOption' has the invalid value '%s'.", data.CreateOption), false
 	}
-	source, ok := s.world.Snapshot(s.snapshotID(data.SourceResourceID))
+	source, ok := s.cloud.Snapshot(s.snapshotID(data.SourceResourceID))
 	switch {
 	case !ok:
 		return refuse(http.StatusNotFound, "NotFound", "Snapshot %s is not found.", nameOf(data.SourceResourceID)), false

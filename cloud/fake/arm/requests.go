@@ -19,10 +19,10 @@ type operation struct {
 
 func (s *Server) get(to target) answer {
 	if to.kind == kindDisks {
-		if v, ok := s.world.Volume(s.volumeID(to.id())); ok {
+		if v, ok := s.cloud.Volume(s.volumeID(to.id())); ok {
 			return answer{status: http.StatusOK, body: diskResource(v)}
 		}
-	} else if snapshot, ok := s.world.Snapshot(s.snapshotID(to.id())); ok {
+	} else if snapshot, ok := s.cloud.Snapshot(s.snapshotID(to.id())); ok {
 		return answer{status: http.StatusOK, body: snapshotResource(snapshot)}
 	}
 	return refuse(http.StatusNotFound, "ResourceNotFound", "The Resource 'Microsoft.Compute/%s/%s' under resource group '%s' was not found. For more details please go to https://aka.ms/ARMResourceNotFoundFix", to.kind, to.name, to.group)
@@ -63,13 +63,13 @@ func (s *Server) list(r *http.Request, to target) answer {
 func (s *Server) visible(kind string) []resource {
 	var out []resource
 	if kind == kindSnapshots {
-		for _, one := range s.world.Visible() {
+		for _, one := range s.cloud.Visible() {
 			out = append(out, snapshotResource(one))
 		}
 		return out
 	}
-	for _, one := range s.world.Volumes() {
-		if v, ok := s.world.Volume(one.ID); ok {
+	for _, one := range s.cloud.Volumes() {
+		if v, ok := s.cloud.Volume(one.ID); ok {
 			out = append(out, diskResource(v))
 		}
 	}
@@ -95,19 +95,19 @@ func (s *Server) remove(r *http.Request, to target) answer {
 	held := answer{}
 	if to.kind == kindDisks {
 		id := s.volumeID(to.id())
-		i := slices.IndexFunc(s.world.Volumes(), func(v fake.Volume) bool { return v.ID == id })
+		i := slices.IndexFunc(s.cloud.Volumes(), func(v fake.Volume) bool { return v.ID == id })
 		if i < 0 {
 			return answer{status: http.StatusNoContent}
 		}
-		if s.world.Volumes()[i].Attached {
+		if s.cloud.Volumes()[i].Attached {
 			return refuse(http.StatusConflict, "OperationNotAllowed", "Disk %s is attached to VM node-0. To delete the Disk, please detach it first.", to.name)
 		}
-		s.world.RemoveVolume(id)
+		s.cloud.RemoveVolume(id)
 		return s.accept(r, to, operation{id: id, kind: to.kind, deleted: true}, nil)
 	}
 	id := s.snapshotID(to.id())
 	found := false
-	for _, one := range s.world.Snapshots() {
+	for _, one := range s.cloud.Snapshots() {
 		switch {
 		case one.ID != id:
 		case one.Locked:
@@ -124,13 +124,13 @@ func (s *Server) remove(r *http.Request, to target) answer {
 	if !found {
 		return answer{status: http.StatusNoContent}
 	}
-	s.world.RemoveSnapshot(id)
+	s.cloud.RemoveSnapshot(id)
 	return s.accept(r, to, operation{id: id, kind: to.kind, deleted: true}, nil)
 }
 
 // accept answers that a change is under way, and where to ask about it.
 func (s *Server) accept(r *http.Request, to target, op operation, body any) answer {
-	name := guid("operation", fmt.Sprint(s.world.Serial()))
+	name := guid("operation", fmt.Sprint(s.cloud.Serial()))
 	s.mu.Lock()
 	s.operations[name] = op
 	s.mu.Unlock()
@@ -173,12 +173,12 @@ func (s *Server) operation(r *http.Request, to target) answer {
 
 func (s *Server) outcome(op operation) (status, message string, body any) {
 	if op.deleted || op.kind == kindDisks {
-		if v, ok := s.world.Volume(op.id); ok && !op.deleted {
+		if v, ok := s.cloud.Volume(op.id); ok && !op.deleted {
 			body = diskResource(v)
 		}
 		return "Succeeded", "", body
 	}
-	for _, one := range s.world.Snapshots() {
+	for _, one := range s.cloud.Snapshots() {
 		if one.ID != op.id {
 			continue
 		}
@@ -196,7 +196,7 @@ func (s *Server) outcome(op operation) (status, message string, body any) {
 
 // volumeID is the ID that a disk has, which may differ in case from the one asked for.
 func (s *Server) volumeID(id string) string {
-	for _, v := range s.world.Volumes() {
+	for _, v := range s.cloud.Volumes() {
 		if strings.EqualFold(v.ID, id) {
 			return v.ID
 		}
@@ -205,7 +205,7 @@ func (s *Server) volumeID(id string) string {
 }
 
 func (s *Server) snapshotID(id string) string {
-	for _, one := range s.world.Snapshots() {
+	for _, one := range s.cloud.Snapshots() {
 		if strings.EqualFold(one.ID, id) {
 			return one.ID
 		}

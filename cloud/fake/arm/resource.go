@@ -68,7 +68,7 @@ type copyError struct {
 	Message string `json:"errorMessage"`
 }
 
-// kept holds the properties of a snapshot that a world does not store.
+// kept holds the properties of a snapshot that fake.Cloud does not store.
 type kept struct {
 	Incremental         bool   `json:"incremental"`
 	NetworkAccessPolicy string `json:"networkAccessPolicy"`
@@ -88,7 +88,7 @@ const gib = 1 << 30
 
 func gibibytes(bytes int64) int64 { return (bytes + gib - 1) / gib }
 
-// snapshotResource is a snapshot of the world as the service tells it.
+// snapshotResource returns a snapshot in the service's format.
 func snapshotResource(s fake.Snapshot) resource {
 	k, created := recall(s.Description), s.Created.UTC()
 	p := &properties{
@@ -118,7 +118,7 @@ func snapshotResource(s fake.Snapshot) resource {
 	}
 }
 
-// fail tells a failure: of a copy in the background, when provisioning was long over.
+// fail sets the failure of a copy in the background, after provisioning succeeded.
 func fail(p *properties, s fake.Snapshot) {
 	if !s.IsCopy {
 		p.ProvisioningState = "Failed"
@@ -129,7 +129,7 @@ func fail(p *properties, s fake.Snapshot) {
 	p.CopyCompletionError = &copyError{Code: "CopySourceNotFound", Message: s.Message}
 }
 
-// diskResource is a volume of the world as the service tells it.
+// diskResource returns a disk in the service's format.
 func diskResource(v fake.Volume) resource {
 	k, created := recall(v.Token), v.Created.UTC()
 	p := &properties{

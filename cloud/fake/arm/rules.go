@@ -13,7 +13,8 @@ import (
 
 const largestBody = 1 << 20
 
-// decode reads the body of a PUT and checks what can be without the world.
+// decode reads the body of a PUT and validates what does not depend on the state of the
+// cloud.
 func decode(r *http.Request, to target) (resource, answer, bool) {
 	var in resource
 	decoder := json.NewDecoder(io.LimitReader(r.Body, largestBody))

@@ -29,7 +29,7 @@ type Account struct {
 
 // Options configures a server.
 type Options struct {
-	// Clock is the world's.
+	// Clock is the clock of the fake cloud.
 	Clock clock.PassiveClock
 	// Accounts are those that there are.
 	Accounts []Account
@@ -49,7 +49,7 @@ type Limits struct {
 
 // Server is the API. Its methods may be called at the same time.
 type Server struct {
-	world   *fake.Cloud
+	cloud   *fake.Cloud
 	options Options
 
 	// changes lets one change be decided and made before the next is looked at.
@@ -65,13 +65,13 @@ type Server struct {
 	operations map[string]operation
 }
 
-// New makes a server in front of a world.
-func New(world *fake.Cloud, options Options) *Server {
+// New returns a server for a fake cloud.
+func New(fakeCloud *fake.Cloud, options Options) *Server {
 	if options.Life == 0 {
 		options.Life = time.Hour
 	}
 	return &Server{
-		world: world, options: options, pageSize: 100,
+		cloud: fakeCloud, options: options, pageSize: 100,
 		denied: map[string][]string{}, tokens: map[string]grant{}, operations: map[string]operation{},
 	}
 }
@@ -108,7 +108,7 @@ func (s *Server) Throttle(requests int, after time.Duration) {
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	serial := s.world.Serial()
+	serial := s.cloud.Serial()
 	header := w.Header()
 	header.Set("Date", s.options.Clock.Now().UTC().Format(http.TimeFormat))
 	header.Set("X-Ms-Request-Id", guid("request", fmt.Sprint(serial)))

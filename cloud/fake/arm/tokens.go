@@ -89,7 +89,7 @@ func (s *Server) checkAssertion(account Account, kind, assertion string) (answer
 
 // grant makes a token. Its claims can be read, its signature is none.
 func (s *Server) grant(account Account) string {
-	serial := s.world.Serial()
+	serial := s.cloud.Serial()
 	expires := s.options.Clock.Now().Add(s.options.Life)
 	claims := fmt.Sprintf(`{"aud":"https://management.azure.com","appid":%q,"tid":%q,"exp":%d,"jti":"%d"}`, account.ClientID, account.Tenant, expires.Unix(), serial)
 	encode := base64.RawURLEncoding.EncodeToString

@@ -34,11 +34,11 @@ func TestContract(t *testing.T) {
 			Send:     server.Client().Do,
 			Refusal:  bucket.Refusal,
 			PageSize: func(n int) { pages = n },
-			NoOracle: "there is no wire, and so no vendor's description of one",
+			NoOracle: "it sends no HTTP requests",
 			Secrets:  []string{"signature"},
 			Spare: map[int]string{
 				79: "there is no other region or endpoint",
-				81: "there is no wire, and so no certificate",
+				81: "it sends no HTTP requests",
 			},
 		}
 	})

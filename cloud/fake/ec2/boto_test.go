@@ -30,9 +30,9 @@ const (
 // newServer is a server with a key, a role and a snapshot of somebody else.
 func newServer() (*testclock.FakeClock, *fake.Cloud, *ec2.Server) {
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
-	world := fake.NewCloud(clock)
-	world.AddSnapshot(fake.Snapshot{Account: others, Region: here, ID: strangerID, Source: strangerVolume, SizeBytes: gib})
-	return clock, world, ec2.New(world, ec2.Options{
+	fakeCloud := fake.NewCloud(clock)
+	fakeCloud.AddSnapshot(fake.Snapshot{Account: others, Region: here, ID: strangerID, Source: strangerVolume, SizeBytes: gib})
+	return clock, fakeCloud, ec2.New(fakeCloud, ec2.Options{
 		Clock: clock, Keys: []ec2.Key{{ID: keyID, Secret: secret, Account: mine, Name: "boto"}},
 		Roles: []ec2.Role{{ARN: "arn:aws:iam::" + others + ":role/backup", ExternalID: "tenant-7"}},
 	})

@@ -22,7 +22,7 @@ const maxBody = 1 << 20
 
 // Options configures a server.
 type Options struct {
-	// Clock is the world's. Required.
+	// Clock is the clock of the fake cloud. Required.
 	Clock clock.PassiveClock
 	// Keys are the access keys that are known from the start, Roles the roles that
 	// can be taken.
@@ -51,7 +51,7 @@ func DefaultLimits() Limits {
 
 // Server is EC2 and STS. Its methods may be called at the same time.
 type Server struct {
-	world *fake.Cloud
+	cloud *fake.Cloud
 	clock clock.PassiveClock
 	roles []Role
 
@@ -66,10 +66,10 @@ type Server struct {
 	tokens map[string]tokenUse  // By account, region and ClientToken.
 }
 
-// New makes a server in front of a world.
-func New(world *fake.Cloud, o Options) *Server {
+// New returns a server for a fake cloud.
+func New(fakeCloud *fake.Cloud, o Options) *Server {
 	s := &Server{
-		world: world, clock: o.Clock, roles: o.Roles, limits: o.Limits,
+		cloud: fakeCloud, clock: o.Clock, roles: o.Roles, limits: o.Limits,
 		keys: map[string]principal{}, denied: map[string]bool{},
 		last: map[string]time.Time{}, tokens: map[string]tokenUse{},
 	}
@@ -215,7 +215,7 @@ func (s *Server) id(prefix string) string {
 
 // number returns a number that is not returned again and says nothing of its order.
 func (s *Server) number() uint64 {
-	sum := sha256.Sum256(strconv.AppendInt(nil, int64(s.world.Serial()), 10))
+	sum := sha256.Sum256(strconv.AppendInt(nil, int64(s.cloud.Serial()), 10))
 	return binary.BigEndian.Uint64(sum[:])
 }
 

@@ -19,7 +19,7 @@ func (s *Server) describeSnapshots(who caller, p *params) (answer, *fault) {
 	}
 	var items []item
 	seen := map[string]snapshotItem{}
-	for _, snapshot := range s.world.Visible() {
+	for _, snapshot := range s.cloud.Visible() {
 		if snapshot.Region != who.region || !owned(who, owners, snapshot) ||
 			len(q.ids) > 0 && !slices.Contains(q.ids, snapshot.ID) {
 			continue
@@ -66,7 +66,7 @@ func (s *Server) createSnapshot(who caller, p *params) (answer, *fault) {
 		return nil, wrong
 	}
 	s.last[id] = s.clock.Now()
-	made := s.world.AddSnapshot(fake.Snapshot{
+	made := s.cloud.AddSnapshot(fake.Snapshot{
 		Account: who.account, Region: who.region, ID: s.id("snap"), Source: id, SourceUID: volume.UID,
 		SizeBytes: volume.SizeBytes, Encrypted: volume.Encrypted, KMSKey: volume.KMSKey, Tags: tags, Description: description,
 	})
@@ -76,7 +76,7 @@ func (s *Server) createSnapshot(who caller, p *params) (answer, *fault) {
 // exceeds says which limit forbids another snapshot of a volume.
 func (s *Server) exceeds(who caller, volume fake.Volume) *fault {
 	pending, all := 0, 0
-	for _, other := range s.world.Snapshots() {
+	for _, other := range s.cloud.Snapshots() {
 		if other.Account != who.account || other.Region != who.region {
 			continue
 		}
@@ -115,7 +115,7 @@ func (s *Server) copySnapshot(who caller, p *params) (answer, *fault) {
 	if wrong := p.done(); wrong != nil {
 		return nil, wrong
 	}
-	source, ok := s.world.Snapshot(id)
+	source, ok := s.cloud.Snapshot(id)
 	switch {
 	case !ok || source.Region != region:
 		return nil, missing("InvalidSnapshot.NotFound", "snapshot", id)
@@ -126,7 +126,7 @@ func (s *Server) copySnapshot(who caller, p *params) (answer, *fault) {
 	case s.limits.Copies > 0 && s.copies(who) >= s.limits.Copies:
 		return nil, invalid("ResourceLimitExceeded", fmt.Sprintf("Maximum of %d concurrent snapshot copies to a region exceeded", s.limits.Copies))
 	}
-	made := s.world.AddSnapshot(fake.Snapshot{
+	made := s.cloud.AddSnapshot(fake.Snapshot{
 		Account: who.account, Region: who.region, ID: s.id("snap"), Source: id, SourceUID: source.SourceUID, IsCopy: true,
 		SizeBytes: source.SizeBytes, Encrypted: encrypted || source.Encrypted, KMSKey: key, Tags: tags, Description: description,
 	})
@@ -136,7 +136,7 @@ func (s *Server) copySnapshot(who caller, p *params) (answer, *fault) {
 // copies is how many copies are on their way to a region.
 func (s *Server) copies(who caller) int {
 	n := 0
-	for _, other := range s.world.Snapshots() {
+	for _, other := range s.cloud.Snapshots() {
 		if other.Account == who.account && other.Region == who.region && other.IsCopy && !settled(other) {
 			n++
 		}
@@ -149,7 +149,7 @@ func (s *Server) deleteSnapshot(who caller, p *params) (answer, *fault) {
 	if wrong := p.done(); wrong != nil {
 		return nil, wrong
 	}
-	snapshot, ok := s.world.Snapshot(id)
+	snapshot, ok := s.cloud.Snapshot(id)
 	switch {
 	case !ok || snapshot.Region != who.region:
 		return nil, missing("InvalidSnapshot.NotFound", "snapshot", id)
@@ -160,6 +160,6 @@ func (s *Server) deleteSnapshot(who caller, p *params) (answer, *fault) {
 	case snapshot.Locked:
 		return nil, invalid("OperationNotPermitted", fmt.Sprintf("The snapshot %s is locked and cannot be deleted", id))
 	}
-	s.world.RemoveSnapshot(id)
+	s.cloud.RemoveSnapshot(id)
 	return &doneAnswer{Return: true}, nil
 }

@@ -34,7 +34,7 @@ func (s *Server) Provision(d Disk) fake.Volume {
 		d.IOPS, d.Throughput = max(d.IOPS, 3000), max(d.Throughput, 125)
 	}
 	id := s.id("vol")
-	return s.world.AddVolume(fake.Volume{
+	return s.cloud.AddVolume(fake.Volume{
 		Account: d.Account, Region: regionOf(d.Zone), Zone: d.Zone, ID: id, UID: id, SizeBytes: d.SizeBytes,
 		Type: d.Type, IOPS: d.IOPS, Throughput: d.Throughput, Encrypted: d.Encrypted, Tags: tags,
 	})
@@ -45,7 +45,7 @@ func regionOf(zone string) string { return strings.TrimRight(zone, "abcdef") }
 
 // volume reads a volume of the caller's account and region.
 func (s *Server) volume(who caller, id string) (fake.Volume, bool) {
-	v, ok := s.world.Volume(id)
+	v, ok := s.cloud.Volume(id)
 	return v, ok && v.Account == who.account && v.Region == who.region
 }
 
@@ -59,7 +59,7 @@ func (s *Server) describeVolumes(who caller, p *params) (answer, *fault) {
 	}
 	var items []item
 	seen := map[string]volumeItem{}
-	for _, volume := range s.world.Volumes() {
+	for _, volume := range s.cloud.Volumes() {
 		if _, visible := s.volume(who, volume.ID); !visible || len(q.ids) > 0 && !slices.Contains(q.ids, volume.ID) {
 			continue
 		}
@@ -127,7 +127,7 @@ func (s *Server) createVolume(who caller, p *params) (answer, *fault) {
 		return nil, wrong
 	}
 	id := s.id("vol")
-	made := s.world.AddVolume(fake.Volume{
+	made := s.cloud.AddVolume(fake.Volume{
 		Account: who.account, Region: who.region, Zone: w.zone, ID: id, UID: id, SizeBytes: w.size * gib, Type: w.kind,
 		IOPS: w.iops, Throughput: w.throughput, Encrypted: w.encrypted || source.Encrypted, KMSKey: w.key,
 		Tags: w.tags, Token: w.token, From: w.snapshot,
@@ -144,7 +144,7 @@ func (s *Server) source(who caller, w *wanted) (fake.Snapshot, *fault) {
 	if w.snapshot == "" {
 		return fake.Snapshot{}, nil
 	}
-	snapshot, ok := s.world.Snapshot(w.snapshot)
+	snapshot, ok := s.cloud.Snapshot(w.snapshot)
 	if w.size == 0 {
 		w.size = snapshot.SizeBytes / gib
 	}
@@ -171,6 +171,6 @@ func (s *Server) deleteVolume(who caller, p *params) (answer, *fault) {
 	case volume.Attached:
 		return nil, invalid("VolumeInUse", fmt.Sprintf("Volume %s is currently attached to i-00000000000000001", id))
 	}
-	s.world.RemoveVolume(id)
+	s.cloud.RemoveVolume(id)
 	return &doneAnswer{Return: true}, nil
 }

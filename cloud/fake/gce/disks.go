@@ -38,7 +38,7 @@ func types() map[string]bool {
 // volume handle. One with the same name in the zone is replaced.
 func (s *Server) CSIDisk(project, zone, name string, sizeBytes int64) string {
 	handle := "projects/" + project + "/zones/" + zone + "/disks/" + name
-	s.world.AddVolume(fake.Volume{
+	s.cloud.AddVolume(fake.Volume{
 		Account: project, Region: regionOf("zones/" + zone), Zone: zone, ID: handle,
 		SizeBytes: sizeBytes, Type: "pd-balanced", Encrypted: true,
 		Tags:        map[string]string{"goog-k8s-cluster-name": "member"},
@@ -85,7 +85,7 @@ func describeDisk(v fake.Volume) map[string]any {
 
 func (s *Server) disk(r request) (fake.Volume, error) {
 	id := "projects/" + r.project + "/" + r.scope + "/disks/" + r.name()
-	v, found := s.world.Volume(id)
+	v, found := s.cloud.Volume(id)
 	if !found {
 		return fake.Volume{}, notFound(id)
 	}
@@ -110,7 +110,7 @@ func (s *Server) insertDisk(r request) (any, error) {
 	}
 	id := "projects/" + r.project + "/" + r.scope + "/disks/" + in.Name
 	return s.begin(r, operation{kind: "insert", target: id}, func(op *operation) error {
-		for _, v := range s.world.Volumes() {
+		for _, v := range s.cloud.Volumes() {
 			if v.ID == id {
 				return problem{http.StatusConflict, "alreadyExists", fmt.Sprintf("The resource '%s' already exists", id)}
 			}
@@ -120,7 +120,7 @@ func (s *Server) insertDisk(r request) (any, error) {
 			return err
 		}
 		volume.ID = id
-		op.targetID = s.world.AddVolume(volume).UID
+		op.targetID = s.cloud.AddVolume(volume).UID
 		return nil
 	})
 }
@@ -212,7 +212,7 @@ func (s *Server) deleteDisk(r request) (any, error) {
 			return problem{http.StatusBadRequest, "resourceInUseByAnotherResource", fmt.Sprintf("The disk resource '%s' is already being used by 'projects/%s/%s/instances/node-1'", id, r.project, r.scope)}
 		}
 		op.targetID = v.UID
-		s.world.RemoveVolume(id)
+		s.cloud.RemoveVolume(id)
 		return nil
 	})
 }

@@ -132,7 +132,7 @@ func (s *Server) testPermissions(r request) (any, error) {
 
 // issue makes an access token.
 func (s *Server) issue(who string) string {
-	token := fmt.Sprintf("ya29.fake-%d", s.world.Serial())
+	token := fmt.Sprintf("ya29.fake-%d", s.cloud.Serial())
 	s.tokens[token] = who
 	return token
 }
@@ -184,7 +184,7 @@ func (s *Server) verify(assertion, audience string) (string, error) {
 	if err != nil || rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], raw) != nil {
 		return "", invalid("Invalid JWT Signature.")
 	}
-	// The signer's clock is not the world's, which tests move.
+	// The signer uses the real clock, while tests move the fake cloud's.
 	life := time.Duration(claims.Exp-claims.Iat) * time.Second
 	if claims.Aud != audience || claims.Scope == "" || life <= 0 || life > tokenLife+10*time.Second {
 		return "", invalid("Invalid JWT: audience, scope or lifetime is wrong.")

@@ -44,7 +44,7 @@ func (s *Server) begin(r request, op operation, change func(*operation) error) (
 	if err := change(&op); err != nil {
 		return nil, err
 	}
-	n := s.world.Serial()
+	n := s.cloud.Serial()
 	op.id, op.name = fmt.Sprint(5_000_000_000_000_000_000+n), fmt.Sprintf("operation-%d", n)
 	s.operations = append(s.operations, op)
 	return s.describe(op, false), nil
@@ -92,7 +92,7 @@ func (s *Server) outcome(op operation) (done bool, code, message string) {
 
 // truth reads a snapshot whether it is visible yet or not.
 func (s *Server) truth(id string) (fake.Snapshot, bool) {
-	for _, snapshot := range s.world.Snapshots() {
+	for _, snapshot := range s.cloud.Snapshots() {
 		if snapshot.ID == id {
 			return snapshot, true
 		}

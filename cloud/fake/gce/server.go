@@ -16,7 +16,7 @@ import (
 
 // Options are how a server behaves.
 type Options struct {
-	// Clock is the world's. Required.
+	// Clock is the clock of the fake cloud. Required.
 	Clock clock.PassiveClock
 	// Regions are the regions and their zones; nil is europe-west1 and us-central1.
 	Regions map[string][]string
@@ -34,7 +34,7 @@ const maxBody = 1 << 20
 
 // Server is a Compute Engine. Its methods may be called at the same time.
 type Server struct {
-	world *fake.Cloud
+	cloud *fake.Cloud
 	mux   *http.ServeMux
 	clock clock.PassiveClock
 
@@ -49,8 +49,8 @@ type Server struct {
 	tokens     map[string]string          // Identity by access token.
 }
 
-// New makes a server in front of a world.
-func New(world *fake.Cloud, options Options) *Server {
+// New returns a server for a fake cloud.
+func New(fakeCloud *fake.Cloud, options Options) *Server {
 	if options.Regions == nil {
 		options.Regions = map[string][]string{
 			"europe-west1": {"europe-west1-b", "europe-west1-c", "europe-west1-d"},
@@ -61,7 +61,7 @@ func New(world *fake.Cloud, options Options) *Server {
 		options.PageSize = 500
 	}
 	s := &Server{
-		world: world, options: options, clock: options.Clock, mux: http.NewServeMux(),
+		cloud: fakeCloud, options: options, clock: options.Clock, mux: http.NewServeMux(),
 		forbidden: map[string]bool{}, grants: map[string]map[string]bool{},
 		keys: map[string]*rsa.PublicKey{}, subjects: map[string]string{}, tokens: map[string]string{},
 	}

@@ -113,7 +113,7 @@ func (s *Server) snapshotID(r request, name string) string {
 
 // shown reads a snapshot that the API shows.
 func (s *Server) shown(id string) (fake.Snapshot, bool) {
-	v, found := s.world.Snapshot(id)
+	v, found := s.cloud.Snapshot(id)
 	if s.options.ForgetFailed && v.State == cloud.StateFailed {
 		return fake.Snapshot{}, false
 	}
@@ -131,7 +131,7 @@ func (s *Server) getSnapshot(r request) (any, error) {
 
 func (s *Server) listSnapshots(r request) (any, error) {
 	var items []map[string]any
-	for _, v := range s.world.Visible() {
+	for _, v := range s.cloud.Visible() {
 		if _, found := s.shown(v.ID); found && strings.HasPrefix(v.ID, s.snapshotID(r, "")) {
 			items = append(items, describeSnapshot(v))
 		}
@@ -160,7 +160,7 @@ func (s *Server) takeSnapshot(r request, in snapshotBody, disk string) (any, err
 		if _, taken := s.truth(id); taken && !s.gone(id) {
 			return problem{http.StatusConflict, "alreadyExists", fmt.Sprintf("The resource '%s' already exists", id)}
 		}
-		source, found := s.world.Volume(disk)
+		source, found := s.cloud.Volume(disk)
 		if !found {
 			return notFound(disk)
 		}
@@ -181,7 +181,7 @@ func (s *Server) takeSnapshot(r request, in snapshotBody, disk string) (any, err
 		if len(snapshot.Locations) == 0 {
 			snapshot.Locations = []string{source.Region}
 		}
-		made := s.world.AddSnapshot(snapshot)
+		made := s.cloud.AddSnapshot(snapshot)
 		op.targetID = numericID(id, made.Created)
 		return nil
 	})
@@ -196,7 +196,7 @@ func (s *Server) gone(id string) bool {
 // tooOften reports whether a disk had a snapshot less than ten minutes ago, or six within the hour.
 func (s *Server) tooOften(disk string) bool {
 	n := 0
-	for _, v := range s.world.Snapshots() {
+	for _, v := range s.cloud.Snapshots() {
 		age := s.clock.Since(v.Created)
 		if v.Source != disk || age >= time.Hour {
 			continue
@@ -221,7 +221,7 @@ func (s *Server) deleteSnapshot(r request) (any, error) {
 			return problem{http.StatusBadRequest, "resourceInUseByAnotherResource", fmt.Sprintf("The snapshot resource '%s' is already being used.", id)}
 		}
 		op.targetID = numericID(id, v.Created)
-		s.world.RemoveSnapshot(id)
+		s.cloud.RemoveSnapshot(id)
 		return nil
 	})
 }

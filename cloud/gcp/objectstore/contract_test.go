@@ -31,7 +31,7 @@ func TestContract(t *testing.T) {
 	shared := prepare(t)
 	suite.Run(t, func(t testing.TB) *suite.Backend {
 		t.Helper()
-		return newStage(t, shared, gcs.Options{}).bench()
+		return newTestEnv(t, shared, gcs.Options{}).backend()
 	})
 }
 
@@ -69,8 +69,8 @@ func prepare(t testing.TB) preparation {
 	return p
 }
 
-// stage is a fake of Cloud Storage and what sends requests to it.
-type stage struct {
+// testEnv is a fake of Cloud Storage with a client for it.
+type testEnv struct {
 	preparation
 
 	clock  *testclock.FakeClock
@@ -81,10 +81,10 @@ type stage struct {
 	script *faults.Script
 }
 
-func newStage(t testing.TB, p preparation, options gcs.Options) *stage {
+func newTestEnv(t testing.TB, p preparation, options gcs.Options) *testEnv {
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
-	s := &stage{preparation: p, clock: clock, store: bucket.NewStore(clock), script: &faults.Script{}}
+	s := &testEnv{preparation: p, clock: clock, store: bucket.NewStore(clock), script: &faults.Script{}}
 	s.tokens = gce.New(fake.NewCloud(clock), gce.Options{Clock: clock})
 	p.add(s.tokens)
 	options.Clock, options.Bucket, options.Tokens = clock, dumps, s.tokens
@@ -97,7 +97,7 @@ func newStage(t testing.TB, p preparation, options gcs.Options) *stage {
 
 // transport sends requests as the script wants it. What the server answers is compared
 // with Google's description.
-func (s *stage) transport(t testing.TB, next http.RoundTripper) http.RoundTripper {
+func (s *testEnv) transport(t testing.TB, next http.RoundTripper) http.RoundTripper {
 	t.Helper()
 	checked := identity.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
@@ -119,7 +119,7 @@ func (s *stage) transport(t testing.TB, next http.RoundTripper) http.RoundTrippe
 }
 
 // config is an account's, with the key of a service account.
-func (s *stage) config(t testing.TB) cloud.Config {
+func (s *testEnv) config(t testing.TB) cloud.Config {
 	t.Helper()
 	return cloud.Config{
 		Account: "google", Secret: s.secret(s.ours),
@@ -133,7 +133,7 @@ func (s *stage) config(t testing.TB) cloud.Config {
 }
 
 // secret returns the data of an account's Secret.
-func (s *stage) secret(key []byte) map[string][]byte {
+func (s *testEnv) secret(key []byte) map[string][]byte {
 	return map[string][]byte{"serviceAccountKey": bytes.ReplaceAll(key, []byte(elsewhere), []byte(s.url+"/token"))}
 }
 
@@ -146,7 +146,7 @@ func open(t testing.TB, config cloud.Config) cloud.Objects {
 	return objects
 }
 
-func (s *stage) bench() *suite.Backend {
+func (s *testEnv) backend() *suite.Backend {
 	return &suite.Backend{
 		Provider: v1.ProviderGCP, Clock: s.clock, Store: s.store, Script: s.script,
 		Open:     s.open,
@@ -156,13 +156,13 @@ func (s *stage) bench() *suite.Backend {
 		Validate: func(call faults.Call) error { return s.api.Request(call.Request) },
 		Secrets:  []string{"PRIVATE KEY", "ya29.", "eyJ"},
 		Spare: map[int]string{
-			68: "Google alone says how long its tokens are good, up to an hour: see TestTokensExpire",
+			68: "Google sets the lifetime of its tokens: see TestTokensExpire",
 		},
 	}
 }
 
 // open makes Objects as a case wants them.
-func (s *stage) open(t testing.TB, o suite.Options) (cloud.Objects, error) {
+func (s *testEnv) open(t testing.TB, o suite.Options) (cloud.Objects, error) {
 	t.Helper()
 	config := s.config(t)
 	storage := config.Spec.ObjectStorage

@@ -19,7 +19,7 @@ func TestObjects(t *testing.T) {
 	shared := prepare(t)
 	tests := map[string]struct {
 		options gcs.Options
-		run     func(t *testing.T, s *stage)
+		run     func(t *testing.T, s *testEnv)
 	}{
 		"a hold that Google calls forbidden":     {gcs.Options{Bland: true}, blandHold},
 		"a denial of Google's that is no hold":   {gcs.Options{}, noHold},
@@ -38,7 +38,7 @@ func TestObjects(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, shared, tt.options)
+			s := newTestEnv(t, shared, tt.options)
 			tt.run(t, s)
 			for _, call := range s.script.Calls() {
 				if err := s.api.Request(call.Request); err != nil {
@@ -57,7 +57,7 @@ func wantClass(t *testing.T, err error, want cloud.Class) {
 	}
 }
 
-func blandHold(t *testing.T, s *stage) {
+func blandHold(t *testing.T, s *testEnv) {
 	t.Helper()
 	objects := open(t, s.config(t))
 	s.store.Put("held", []byte("x"))
@@ -65,7 +65,7 @@ func blandHold(t *testing.T, s *stage) {
 	wantClass(t, objects.DeleteObject(t.Context(), "held"), cloud.ClassLocked)
 }
 
-func noHold(t *testing.T, s *stage) {
+func noHold(t *testing.T, s *testEnv) {
 	t.Helper()
 	objects := open(t, s.config(t))
 	s.store.Put("there", []byte("x"))
@@ -78,7 +78,7 @@ func noHold(t *testing.T, s *stage) {
 
 // mayNotWriteOver: the answer to an upload may be about the permission that writing over
 // needs, though the upload would not have written over anything.
-func mayNotWriteOver(t *testing.T, s *stage) {
+func mayNotWriteOver(t *testing.T, s *testEnv) {
 	t.Helper()
 	objects := open(t, s.config(t))
 	s.store.Put("there", []byte("first"))
@@ -91,7 +91,7 @@ func mayNotWriteOver(t *testing.T, s *stage) {
 	}
 }
 
-func goneMeanwhile(t *testing.T, s *stage) {
+func goneMeanwhile(t *testing.T, s *testEnv) {
 	t.Helper()
 	config := s.config(t)
 	s.store.Put("there", []byte("first"))
@@ -109,7 +109,7 @@ func goneMeanwhile(t *testing.T, s *stage) {
 	wantClass(t, open(t, config).PutObject(t.Context(), "none", []byte("x")), cloud.ClassTransient)
 }
 
-func spoiltContent(t *testing.T, s *stage) {
+func spoiltContent(t *testing.T, s *testEnv) {
 	t.Helper()
 	objects := open(t, s.config(t))
 	s.store.Put("there", []byte("first"))
@@ -123,7 +123,7 @@ func spoiltContent(t *testing.T, s *stage) {
 	}
 }
 
-func senselessList(t *testing.T, s *stage) {
+func senselessList(t *testing.T, s *testEnv) {
 	t.Helper()
 	objects := open(t, s.config(t))
 	for _, item := range []string{`{"name": "a", "size": "1"}`, `{"name": "a", "size": "18446744073709551615", "timeCreated": "2026-03-01T02:00:00Z"}`} {
@@ -140,7 +140,7 @@ func senselessList(t *testing.T, s *stage) {
 }
 
 // mayNotList: an identity that may read and delete, but not list.
-func mayNotList(t *testing.T, s *stage) {
+func mayNotList(t *testing.T, s *testEnv) {
 	t.Helper()
 	s.server.Forbid("storage.objects.list")
 	objects := open(t, s.config(t))
@@ -154,7 +154,7 @@ func mayNotList(t *testing.T, s *stage) {
 	}
 }
 
-func expiredSource(t *testing.T, s *stage) {
+func expiredSource(t *testing.T, s *testEnv) {
 	t.Helper()
 	objects := open(t, s.config(t))
 	s.store.Put("there", []byte("first"))
@@ -170,7 +170,7 @@ func expiredSource(t *testing.T, s *stage) {
 
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, prepare(t), gcs.Options{})
+	s := newTestEnv(t, prepare(t), gcs.Options{})
 	tests := map[string]struct {
 		change func(*cloud.Config)
 		field  string
@@ -214,7 +214,7 @@ func TestOpenRefuses(t *testing.T) {
 
 // TestGoogle: without an endpoint, all goes to Google's own addresses.
 func TestGoogle(t *testing.T) {
-	s := newStage(t, prepare(t), gcs.Options{})
+	s := newTestEnv(t, prepare(t), gcs.Options{})
 	config := s.config(t)
 	config.Spec.ObjectStorage = &v1.ObjectStorage{Bucket: dumps, Prefix: "eu"}
 	config.Spec.Credentials.Type = v1.CredentialsAmbient

@@ -27,7 +27,8 @@ func sign(t *testing.T, objects cloud.Objects, wanted ...cloud.ObjectRequest) []
 	return signed
 }
 
-// send is a stranger who sends a signed request, and fails unless its status is as wanted.
+// send sends a signed request without credentials, and fails unless it returns the wanted
+// status.
 func send(t *testing.T, signed cloud.SignedRequest, content string, want int) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), signed.Method, signed.URL, strings.NewReader(content))
@@ -49,7 +50,7 @@ func send(t *testing.T, signed cloud.SignedRequest, content string, want int) {
 }
 
 // boundaries are the options of all exchanges so far.
-func (s *stage) boundaries(t *testing.T) []string {
+func (s *testEnv) boundaries(t *testing.T) []string {
 	t.Helper()
 	var out []string
 	for _, call := range s.script.Calls() {
@@ -68,7 +69,7 @@ func rule(role, condition string) string {
 		`"availablePermissions":["inRole:roles/storage.%s"],"availabilityCondition":{"expression":%q}}]}}`, role, condition)
 }
 
-func twoTokens(t *testing.T, s *stage) {
+func twoTokens(t *testing.T, s *testEnv) {
 	t.Helper()
 	config := s.config(t)
 	config.Spec.ObjectStorage.Prefix = "eu"
@@ -97,7 +98,7 @@ func twoTokens(t *testing.T, s *stage) {
 }
 
 // partsAlone: whoever may upload parts makes no manifest, and takes nothing away.
-func partsAlone(t *testing.T, s *stage) {
+func partsAlone(t *testing.T, s *testEnv) {
 	t.Helper()
 	objects := open(t, s.config(t))
 	part := func(n int) cloud.ObjectRequest {
@@ -121,7 +122,7 @@ func partsAlone(t *testing.T, s *stage) {
 	}
 }
 
-func readsAlone(t *testing.T, s *stage) {
+func readsAlone(t *testing.T, s *testEnv) {
 	t.Helper()
 	objects := open(t, s.config(t))
 	signed := sign(t, objects, cloud.ObjectRequest{Method: http.MethodGet, Key: "a/one"}, cloud.ObjectRequest{Method: http.MethodGet, Key: "a/two"})[0]
@@ -135,7 +136,7 @@ func readsAlone(t *testing.T, s *stage) {
 }
 
 // notNarrowed: an identity whose tokens Google does not narrow.
-func notNarrowed(t *testing.T, s *stage) {
+func notNarrowed(t *testing.T, s *testEnv) {
 	t.Helper()
 	objects := open(t, s.config(t))
 	s.script.Add(faults.Fault{Op: faults.OpOther, Skip: 1, Times: -1, Kind: faults.Refuse, Answer: faults.Answer{
@@ -151,7 +152,7 @@ func notNarrowed(t *testing.T, s *stage) {
 	}
 }
 
-func federated(t *testing.T, s *stage) {
+func federated(t *testing.T, s *testEnv) {
 	t.Helper()
 	const provider = "projects/4711/locations/global/workloadIdentityPools/fleet/providers/hub-oidc"
 	s.tokens.AddSubject("//iam.googleapis.com/"+provider, "hub-token", project)
@@ -169,7 +170,7 @@ func federated(t *testing.T, s *stage) {
 // TestTokensExpire: a request is good as long as its token, and it says no longer time.
 func TestTokensExpire(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, prepare(t), gcs.Options{})
+	s := newTestEnv(t, prepare(t), gcs.Options{})
 	objects := open(t, s.config(t))
 	s.store.Put("there", []byte("first"))
 	wanted := []cloud.ObjectRequest{{Method: http.MethodGet, Key: "there"}, {Method: http.MethodPut, Key: "new"}}

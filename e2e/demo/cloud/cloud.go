@@ -46,12 +46,12 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	kept, err := openWorld(o.File)
+	kept, err := openSaved(o.File)
 	if err != nil {
 		return err
 	}
-	server := ec2.New(kept.world, ec2.Options{Clock: clock.RealClock{}, Keys: []ec2.Key{Account()}, Limits: ec2.DefaultLimits()})
-	driver := csi.EBS(kept.world, server, Account().Account)
+	server := ec2.New(kept.cloud, ec2.Options{Clock: clock.RealClock{}, Keys: []ec2.Key{Account()}, Limits: ec2.DefaultLimits()})
+	driver := csi.EBS(kept.cloud, server, Account().Account)
 	parts := []func(context.Context) error{kept.follow}
 	for _, c := range f.Clusters() {
 		if spec := c.Spec(); !spec.Driverless || spec.Provider != fleet.AWS {

@@ -12,7 +12,7 @@
 //
 // The cluster must be Driverless, so that nobody else provides volumes:
 //
-//	driver := csi.EBS(world, server, "123456789012")
+//	driver := csi.EBS(fakeCloud, server, "123456789012")
 //	standIn, err := csi.New(ctx, member.AdminConfig(), driver)
 //	go standIn.Run(ctx)
 //

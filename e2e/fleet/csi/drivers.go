@@ -20,7 +20,7 @@ const (
 type Driver struct {
 	// name is that of its CSIDriver, topology its label for zones.
 	name, topology string
-	world          *fake.Cloud
+	cloud          *fake.Cloud
 	// provision makes a volume and returns its handle.
 	provision func(volume) (string, error)
 }
@@ -45,13 +45,13 @@ func (v volume) number(parameter string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-func newDriver(world *fake.Cloud, name string, provision func(volume) (string, error)) Driver {
-	return Driver{name: name, topology: csi.TopologyKey(name), world: world, provision: provision}
+func newDriver(fakeCloud *fake.Cloud, name string, provision func(volume) (string, error)) Driver {
+	return Driver{name: name, topology: csi.TopologyKey(name), cloud: fakeCloud, provision: provision}
 }
 
 // EBS is the driver of Amazon's volumes, in an account.
-func EBS(world *fake.Cloud, server *ec2.Server, account string) Driver {
-	return newDriver(world, csi.DriverEBS, func(v volume) (string, error) {
+func EBS(fakeCloud *fake.Cloud, server *ec2.Server, account string) Driver {
+	return newDriver(fakeCloud, csi.DriverEBS, func(v volume) (string, error) {
 		iops, err := v.number("iops")
 		if err != nil {
 			return "", err
@@ -70,17 +70,17 @@ func EBS(world *fake.Cloud, server *ec2.Server, account string) Driver {
 }
 
 // PD is the driver of Google's disks, in a project.
-func PD(world *fake.Cloud, server *gce.Server, project string) Driver {
-	return newDriver(world, csi.DriverPD, func(v volume) (string, error) {
+func PD(fakeCloud *fake.Cloud, server *gce.Server, project string) Driver {
+	return newDriver(fakeCloud, csi.DriverPD, func(v volume) (string, error) {
 		handle := server.CSIDisk(project, v.zone, v.name, v.sizeBytes)
-		world.EditVolume(handle, func(made *fake.Volume) { made.Type = v.parameters["type"] })
+		fakeCloud.EditVolume(handle, func(made *fake.Volume) { made.Type = v.parameters["type"] })
 		return handle, nil
 	})
 }
 
 // AzureDisk is the driver of Azure's disks, in the resource group of a cluster's nodes.
-func AzureDisk(world *fake.Cloud, server *arm.Server, group arm.Disk) Driver {
-	return newDriver(world, csi.DriverAzureDisk, func(v volume) (string, error) {
+func AzureDisk(fakeCloud *fake.Cloud, server *arm.Server, group arm.Disk) Driver {
+	return newDriver(fakeCloud, csi.DriverAzureDisk, func(v volume) (string, error) {
 		disk := group
 		disk.Name, disk.Zone, disk.SizeBytes, disk.SKU, disk.Tags = v.name, v.zone, v.sizeBytes, v.parameters["skuName"], v.tags
 		return server.AddDisk(disk).ID, nil

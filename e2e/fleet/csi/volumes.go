@@ -113,7 +113,7 @@ func (s *SimulatedDriver) grow(ctx context.Context, claim *corev1.PersistentVolu
 		return err
 	}
 	size := rounded(asked)
-	s.driver.world.EditVolume(pv.Spec.CSI.VolumeHandle, func(v *fake.Volume) { v.SizeBytes = size.Value() })
+	s.driver.cloud.EditVolume(pv.Spec.CSI.VolumeHandle, func(v *fake.Volume) { v.SizeBytes = size.Value() })
 	before := pv.DeepCopy()
 	pv.Spec.Capacity[corev1.ResourceStorage] = size
 	if err := s.client.Patch(ctx, pv, client.MergeFrom(before)); err != nil {
@@ -141,7 +141,7 @@ func (s *SimulatedDriver) reclaim(ctx context.Context, request reconcile.Request
 	if err := s.client.Delete(ctx, pv, client.Preconditions{ResourceVersion: new(pv.ResourceVersion)}); err != nil {
 		return fmt.Errorf("deleting volume %q: %w", pv.Name, err)
 	}
-	s.driver.world.RemoveVolume(pv.Spec.CSI.VolumeHandle)
+	s.driver.cloud.RemoveVolume(pv.Spec.CSI.VolumeHandle)
 	return nil
 }
 
@@ -159,7 +159,7 @@ func (s *SimulatedDriver) attach(ctx context.Context, request reconcile.Request)
 	err := s.client.Get(ctx, client.ObjectKey{Name: *attachment.Spec.Source.PersistentVolumeName}, pv)
 	switch {
 	case err == nil:
-		s.driver.world.EditVolume(pv.Spec.CSI.VolumeHandle, func(v *fake.Volume) { v.Attached = !ending })
+		s.driver.cloud.EditVolume(pv.Spec.CSI.VolumeHandle, func(v *fake.Volume) { v.Attached = !ending })
 	case !ending || !apierrors.IsNotFound(err):
 		return err
 	}

@@ -28,8 +28,6 @@ const (
 	bucketTimeout = 30 * time.Second
 	// retryPeriod is when to retry after the provider did not answer, or denied a request.
 	retryPeriod = time.Minute
-	// conflictDelay is how long to wait for the cache after a conflict.
-	conflictDelay = 200 * time.Millisecond
 )
 
 // Reconciler verifies CloudAccounts.
@@ -55,10 +53,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	next := decide(f)
 	if err := r.writeStatus(ctx, account, next); err != nil {
-		if apierrors.IsConflict(err) {
-			return r.options.Waits.Later(conflictDelay), nil
-		}
-		return reconcile.Result{}, err
+		return r.options.Waits.Retry(err)
 	}
 	return r.options.Waits.Later(f.nextVerification(next)), nil
 }

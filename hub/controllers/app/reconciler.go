@@ -18,9 +18,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
-// conflictDelay is how long to wait for the cache after a conflict.
-const conflictDelay = 200 * time.Millisecond
-
 // progressPeriod is the minimum time between writes of mere progress.
 const progressPeriod = 5 * time.Second
 
@@ -50,10 +47,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	result, err := r.reconcile(ctx, app)
-	if apierrors.IsConflict(err) {
-		return r.waits.Later(conflictDelay), nil
+	if err != nil {
+		return r.waits.Retry(err)
 	}
-	return result, err
+	return result, nil
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (reconcile.Result, error) {

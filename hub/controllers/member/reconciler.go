@@ -18,10 +18,8 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
+	"github.com/shopfleet/shopfleet/hub/queues"
 )
-
-// conflictRetry is when to retry after a conflict.
-const conflictRetry = 200 * time.Millisecond
 
 // Reconciler reconciles MemberClusters with the fleet.
 type Reconciler struct {
@@ -34,6 +32,7 @@ type Reconciler struct {
 	recorder  events.EventRecorder
 	metrics   *Metrics
 	orphans   *Orphans
+	waits     queues.Waits
 
 	pinning sync.Mutex
 	pinned  bool
@@ -42,11 +41,7 @@ type Reconciler struct {
 // Reconcile reconciles the MemberCluster of the name, or the Secret of that name if there
 // is none.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	err := r.reconcile(ctx, request.Name)
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
-	}
-	return ctrl.Result{}, err
+	return r.waits.Retry(r.reconcile(ctx, request.Name))
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, name string) error {

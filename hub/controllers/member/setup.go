@@ -21,6 +21,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 )
 
@@ -49,6 +50,8 @@ type Options struct {
 	Orphans *Orphans
 	// Clock is the real clock by default.
 	Clock clock.Clock
+	// Waits changes how long the controller waits; the default leaves it as it is.
+	Waits queues.Waits
 }
 
 // Setup adds the controller to the hub's manager, whose cache must hold MemberClusters,
@@ -63,6 +66,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		recorder:  options.Recorder,
 		metrics:   options.Metrics,
 		orphans:   options.Orphans,
+		waits:     options.Waits,
 	}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}

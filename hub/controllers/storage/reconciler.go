@@ -2,10 +2,8 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -18,14 +16,9 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
-)
-
-const (
-	conflictDelay = 200 * time.Millisecond
-	// blockedDelay is the delay after a failure whose end no watch reports.
-	blockedDelay = time.Minute
 )
 
 // Reconcile applies a member's classes, and reports them in its status.
@@ -39,22 +32,20 @@ func (m *member) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		return reconcile.Result{}, fmt.Errorf("listing applications: %w", err)
 	}
 	wanted := decide(cluster, apps.Items)
-	condition, classes := wanted.status(m.write(ctx, wanted))
+	failed := m.write(ctx, wanted)
 	select {
 	case <-ctx.Done():
 		return reconcile.Result{}, nil // Disengaged: failures are due to that.
 	default:
 	}
-	var again time.Duration // A success waits for the next event or resync.
-	if condition.Status != metav1.ConditionTrue {
-		again = blockedDelay
+	if apierror.Classify(failed) != apierror.Conflict {
+		condition, classes := wanted.status(failed)
+		if err := m.say(ctx, cluster, condition, classes); client.IgnoreNotFound(err) != nil {
+			return m.options.Waits.Retry(err)
+		}
 	}
-	if err := m.say(ctx, cluster, condition, classes); apierrors.IsConflict(err) {
-		again = conflictDelay
-	} else if err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	return m.options.Waits.Later(again), nil
+	// What a member lacks, such as a driver, becomes an event of its MemberCluster.
+	return m.options.Waits.RetryReported(failed)
 }
 
 // intent is the desired state of a member.
@@ -151,19 +142,16 @@ func (in intent) status(failed error) (metav1.Condition, []v1.ProfileClass) {
 			}
 		}
 	}
-	var conflict *apply.ConflictError
 	no := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	}
-	switch {
-	case errors.As(failed, &conflict):
-		return no(v1.ReasonConflict, conflict.Error()), classes
-	case apierrors.IsForbidden(failed):
-		return no(v1.ReasonForbidden, "the hub may not write storage classes there: run kubectl shopfleet join again"), classes
-	case apierrors.IsInvalid(failed):
-		return no(v1.ReasonApplyFailed, "the cluster takes a class of ours as invalid"), classes
+	switch d := apierror.Decide(failed); {
+	case d.Class == apierror.Blocked:
+		return no(d.Reason, d.Message), classes
+	case d.Class == apierror.Forbidden:
+		return no(d.Reason, "the hub may not write storage classes there: run kubectl shopfleet join again ("+d.Message+")"), classes
 	case failed != nil:
-		return no(v1.ReasonApplyFailed, "the cluster did not take a class"), classes
+		return no(v1.ReasonApplyFailed, "a storage class cannot be written: "+d.Message), classes
 	case in.local:
 		return metav1.Condition{
 			Status: metav1.ConditionTrue, Reason: v1.ReasonProvisioned,

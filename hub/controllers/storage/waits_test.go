@@ -9,8 +9,7 @@ import (
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ got, want time.Duration }{
-		"blocked": {blockedDelay, time.Minute},
-		"resync":  {defaultResync, time.Hour},
+		"resync": {defaultResync, time.Hour},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)

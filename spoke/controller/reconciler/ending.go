@@ -4,9 +4,9 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
+
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // terminatingFor is how long no object is created in a namespace that was found to be
@@ -34,7 +34,7 @@ func newTerminating(c clock.PassiveClock) *terminating {
 
 // note records the error if it says that the namespace is terminating.
 func (e *terminating) note(namespace string, err error) {
-	if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	if apierror.Classify(err) != apierror.NamespaceTerminating {
 		return
 	}
 	e.mu.Lock()

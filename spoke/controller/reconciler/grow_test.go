@@ -38,8 +38,7 @@ func TestRefuse(t *testing.T) {
 			if len(p.problems) != 1 || p.problems[0] != want {
 				t.Errorf("got %+v, want %+v", p.problems, want)
 			}
-			retry := 30 * time.Second
-			if got, err := p.result(Settings{RetryAfter: retry, Resync: time.Hour}); err != nil || got.RequeueAfter > 2*retry {
+			if got, err := p.result(Settings{}); err != nil || got.RequeueAfter >= resync {
 				t.Errorf("tried again in %v, %v", got.RequeueAfter, err)
 			}
 		})
@@ -51,7 +50,7 @@ func TestRefuse(t *testing.T) {
 func TestReportWakesAtTheDeadline(t *testing.T) {
 	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	clock := clocktesting.NewFakeClock(start)
-	settings := Settings{Clock: clock, Resync: 24 * time.Hour}
+	settings := Settings{Clock: clock}
 	r := newReconciler(Kind[*v1.EcommerceApp]{
 		Status: func(app *v1.EcommerceApp) Status {
 			s := &app.Status

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
@@ -45,10 +46,8 @@ type Settings struct {
 	Metrics *Metrics
 	// Timeout bounds each request.
 	Timeout time.Duration
-	// RetryAfter is the delay before a retry of errors that a user must resolve.
-	RetryAfter time.Duration
-	// Resync is the period of reconciliations without events.
-	Resync time.Duration
+	// Waits changes how long the reconcilers wait.
+	Waits queues.Waits
 	// Clock is the time source, Random the source of generated secrets.
 	Clock  clock.Clock
 	Random io.Reader

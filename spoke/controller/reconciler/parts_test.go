@@ -1,11 +1,8 @@
 package reconciler
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,13 +10,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
@@ -30,68 +27,68 @@ func errTerminating() error {
 	return err
 }
 
-func TestClassify(t *testing.T) {
+// TestFail: package apierror tests the classes and their waits.
+func TestFail(t *testing.T) {
+	t.Parallel()
 	resource := schema.GroupResource{Group: "apps", Resource: "statefulsets"}
-	tests := map[string]struct {
-		err      error
-		class    class
-		reason   string
-		message  string
-		blocking bool
-	}{
-		"stranger": {&apply.ConflictError{Key: component.Key{GroupKind: schema.GroupKind{Kind: "Service"}, Name: "web"}},
-			blocked, v1.ReasonConflict, `annotate Service "web" with`, true},
-		"lost password": {&apply.LostError{Key: component.Key{GroupKind: schema.GroupKind{Kind: "Secret"}, Name: "db"}, Data: "data-db-0"},
-			blocked, v1.ReasonCredentialsMissing, `restore Secret "db", which the data in claim data-db-0`, true},
-		"newer object":   {apierrors.NewConflict(resource, "db", errors.New("newer")), quiet, "", "", false},
-		"lost race":      {apierrors.NewAlreadyExists(resource, "db"), quiet, "", "", false},
-		"not allowed":    {apierrors.NewForbidden(resource, "db", errors.New(`cannot patch resource "statefulsets"`)), blocked, v1.ReasonForbidden, `cannot patch resource "statefulsets"`, true},
-		"ending":         {errTerminating(), blocked, v1.ReasonNamespaceTerminating, "the namespace is being deleted", true},
-		"invalid":        {apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "web", nil), invalid, v1.ReasonInvalidSpec, `Service "web" is invalid`, true},
-		"bad request":    {apierrors.NewBadRequest("what?"), invalid, v1.ReasonInvalidSpec, "what?", true},
-		"no such kind":   {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}}, blocked, v1.ReasonApplyFailed, "the cluster has no PodDisruptionBudget.policy", true},
-		"server trouble": {apierrors.NewInternalError(errors.New("0xc000123456")), transient, v1.ReasonApplyFailed, "writing failed: InternalError", false},
-		"no answer":      {context.DeadlineExceeded, transient, v1.ReasonApplyFailed, "writing failed: the API server did not answer in time", false},
-		"no way":         {&net.OpError{Op: "dial", Err: errors.New("refused: 10.0.0.1:43561")}, transient, v1.ReasonApplyFailed, "writing failed: the API server cannot be reached", false},
-		"anything else":  {errors.New("port 43561"), transient, v1.ReasonApplyFailed, "writing failed: see the log", false},
+	unowned := &apply.ConflictError{Key: component.Key{GroupKind: schema.GroupKind{Kind: "Service"}, Name: "web"}}
+	lost := &apply.LostError{Key: component.Key{GroupKind: schema.GroupKind{Kind: "Secret"}, Name: "db"}, Data: "data-db-0"}
+	problem := func(reason, message string, blocking bool) []component.Problem {
+		return []component.Problem{{Component: "web", Reason: reason, Message: message, Blocking: blocking}}
 	}
-	for name, tt := range tests {
+	for name, tt := range map[string]struct {
+		err  error
+		want []component.Problem
+		// goesOn means that the other components are processed.
+		goesOn bool
+	}{
+		"unowned object": {unowned, problem(v1.ReasonConflict, unowned.Error(), true), true},
+		"lost password":  {lost, problem(v1.ReasonCredentialsMissing, lost.Error(), true), true},
+		"conflict":       {apierrors.NewConflict(resource, "db", errors.New("newer")), nil, true},
+		"denied":         {apierrors.NewBadRequest("no"), problem(v1.ReasonInvalidSpec, "no", true), true},
+		"throttled":      {apierrors.NewTooManyRequests("slow down", 1), problem(v1.ReasonApplyFailed, "the cluster throttles requests", false), false},
+		"broken":         {apierrors.NewInternalError(errors.New("0xc000123456")), problem(v1.ReasonApplyFailed, "the cluster answers InternalError", false), false},
+		"namespace ends": {errTerminating(), []component.Problem{{Reason: v1.ReasonNamespaceTerminating, Message: "the namespace is being deleted", Blocking: true}}, false},
+	} {
 		t.Run(name, func(t *testing.T) {
-			class, problem := classify(fmt.Errorf("applying something: %w", tt.err))
-			if class != tt.class || problem.Reason != tt.reason || !strings.Contains(problem.Message, tt.message) || problem.Blocking != tt.blocking {
-				t.Errorf("got class %d, %+v", class, problem)
-			}
-			if strings.Contains(problem.Message, "43561") || strings.Contains(problem.Message, "0xc000") {
-				t.Errorf("the message %q differs from time to time", problem.Message)
+			t.Parallel()
+			p := &pass[*v1.EcommerceApp]{}
+			goesOn := p.fail("web", fmt.Errorf("applying something: %w", tt.err))
+			if diff := cmp.Diff(tt.want, p.problems); diff != "" || goesOn != tt.goesOn {
+				t.Errorf("goes on: %t; problems (-want +got):\n%s", goesOn, diff)
 			}
 		})
 	}
 }
 
 func TestResult(t *testing.T) {
-	options := Settings{RetryAfter: 30 * time.Second, Resync: 10 * time.Minute}
-	around := func(d time.Duration) [2]time.Duration { return [2]time.Duration{d * 4 / 5, d * 6 / 5} }
-	tests := map[string]struct {
+	t.Parallel()
+	around := func(d time.Duration) [2]time.Duration { return [2]time.Duration{d, d * 13 / 10} }
+	conflict := apierrors.NewConflict(schema.GroupResource{}, "x", nil)
+	denied := apierrors.NewBadRequest("x")
+	invalid := &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: errors.New("x")}
+	for name, tt := range map[string]struct {
 		errs  []error
 		due   time.Duration
 		after [2]time.Duration
 		fails bool
 	}{
-		"all is well":          {nil, 0, around(options.Resync), false},
-		"status held back":     {nil, time.Second, [2]time.Duration{time.Second, time.Second}, false},
-		"conflict":             {[]error{apierrors.NewConflict(schema.GroupResource{}, "x", nil)}, 0, around(conflictRetry), false},
-		"blocked":              {[]error{errTerminating()}, 0, around(options.RetryAfter), false},
-		"invalid":              {[]error{apierrors.NewBadRequest("x")}, 0, [2]time.Duration{0, 0}, false},
-		"invalid and blocked":  {[]error{apierrors.NewBadRequest("x"), errTerminating()}, 0, around(options.RetryAfter), false},
+		"no error":             {nil, 0, around(10 * time.Minute), false},
+		"delayed status":       {nil, time.Second, [2]time.Duration{time.Second, time.Second}, false},
+		"conflict is quiet":    {[]error{conflict}, 0, around(200 * time.Millisecond), false},
+		"denied":               {[]error{denied}, 0, around(5 * time.Minute), false},
+		"denied and ending":    {[]error{denied, errTerminating()}, 0, around(30 * time.Second), false},
+		"invalid":              {[]error{invalid}, 0, [2]time.Duration{0, 0}, false},
+		"invalid and denied":   {[]error{invalid, denied}, 0, around(5 * time.Minute), false},
 		"transient and others": {[]error{errTerminating(), errors.New("x")}, time.Second, [2]time.Duration{0, 0}, true},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := &pass[*v1.EcommerceApp]{statusDue: tt.due}
 			for _, err := range tt.errs {
 				p.fail("web", err)
 			}
-			got, err := p.result(options)
+			got, err := p.result(Settings{})
 			if (err != nil) != tt.fails || got.RequeueAfter < tt.after[0] || got.RequeueAfter > tt.after[1] {
 				t.Errorf("got %v and %v, want between %v and %v", got.RequeueAfter, err, tt.after[0], tt.after[1])
 			}

@@ -8,9 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
+
+// resync is the period of reconciliations without an event. They cost no request unless
+// something differs.
+const resync = 10 * time.Minute
 
 // pass is one reconciliation of one object.
 type pass[T client.Object] struct {
@@ -26,9 +31,12 @@ type pass[T client.Object] struct {
 	problems []component.Problem
 	// outcomes are the outcomes of writes by component.
 	outcomes map[string]apply.Outcome
-	// errs and the flags summarize the errors so far.
-	errs                         []error
-	conflicted, blocked, invalid bool
+	// errs are the errors so far that the queue retries, retryIn the shortest wait of the
+	// others; 0 if there is none.
+	errs    []error
+	retryIn time.Duration
+	// conflicted means that a write conflicted, rejected that the spec must change.
+	conflicted, rejected bool
 	// statusDue is the time until a delayed status is to be written.
 	statusDue time.Duration
 	// deadlineDue is the time until a component fails; 0 if no deadline applies.
@@ -38,30 +46,28 @@ type pass[T client.Object] struct {
 // fail records an error of a component, or of the application if the name is empty. It
 // reports whether other components should be processed.
 func (p *pass[T]) fail(name string, err error) bool {
-	class, problem := classify(err)
-	switch class {
-	case quiet:
+	d := apierror.Decide(err)
+	if d.Return {
+		p.errs = append(p.errs, err)
+	}
+	p.retryIn = sooner(p.retryIn, d.Wait)
+	switch d.Class {
+	case apierror.Conflict:
 		p.conflicted = true
 		return true
-	case transient:
-		p.errs = append(p.errs, err)
-	case blocked:
-		p.blocked = true
-	case invalid:
-		p.invalid = true
-	}
-	if problem.Reason == v1.ReasonNamespaceTerminating {
+	case apierror.InvalidSpec:
+		p.rejected = true
+	case apierror.NamespaceTerminating:
 		// The namespace affects all components.
 		name = ""
 	}
-	problem.Component = name
-	p.problems = append(p.problems, problem)
-	return class != transient && problem.Reason != v1.ReasonNamespaceTerminating
+	p.problems = append(p.problems, component.Problem{Component: name, Reason: d.Reason, Message: d.Message, Blocking: d.Blocking})
+	return d.Blocking && d.Class != apierror.NamespaceTerminating
 }
 
 // rejectExpansion records that a claim cannot be expanded. The component keeps its volume.
 func (p *pass[T]) rejectExpansion(step component.Step, err error) {
-	p.blocked = true
+	p.retryIn = sooner(p.retryIn, apierror.Decide(err).Wait)
 	p.problems = append(p.problems, component.Problem{
 		Component: step.Component, Reason: v1.ReasonStorageNotExpandable, Message: notExpandable(step, err),
 	})
@@ -72,29 +78,17 @@ func (p *pass[T]) result(s Settings) (reconcile.Result, error) {
 	if err := errors.Join(p.errs...); err != nil {
 		return reconcile.Result{}, err
 	}
-	after := time.Duration(0)
-	sooner := func(d time.Duration) {
-		if after == 0 || d < after {
-			after = d
-		}
+	after := s.Waits.Later(p.retryIn).RequeueAfter
+	if !p.rejected {
+		after = sooner(after, s.Waits.Later(resync).RequeueAfter)
 	}
-	if !p.invalid {
-		sooner(jitter(s.Resync))
-	}
-	if p.blocked {
-		sooner(jitter(s.RetryAfter))
-	}
-	if p.statusDue > 0 {
-		sooner(p.statusDue)
-	}
-	if p.deadlineDue > 0 {
-		sooner(p.deadlineDue)
-	}
-	if p.conflicted {
-		sooner(jitter(conflictRetry))
-	}
-	return reconcile.Result{RequeueAfter: after}, nil
+	return reconcile.Result{RequeueAfter: sooner(sooner(after, p.statusDue), p.deadlineDue)}, nil
 }
 
-// conflictRetry is the delay before a retry after a conflict.
-const conflictRetry = 200 * time.Millisecond
+// sooner returns the shorter of two waits, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || b > 0 && b < a {
+		return max(b, 0)
+	}
+	return a
+}

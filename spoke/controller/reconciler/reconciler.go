@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
@@ -146,8 +147,7 @@ func (r *reconciler[T]) render(object T) ([]component.Component, error) {
 
 // reject records that the spec cannot be rendered and must be changed.
 func (p *pass[T]) reject(err error) {
-	p.invalid = true
-	p.problems = append(p.problems, component.Problem{Reason: v1.ReasonInvalidSpec, Message: err.Error(), Blocking: true})
+	p.fail("", &apierror.SpecError{Reason: v1.ReasonInvalidSpec, Err: err})
 }
 
 func (r *reconciler[T]) copyOf(object T) T { return object.DeepCopyObject().(T) }

@@ -5,10 +5,10 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
@@ -34,7 +34,7 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 			continue
 		}
 		outcome, err := r.take(ctx, p, step)
-		if step.Action == component.Grow && apierrors.IsForbidden(err) {
+		if step.Action == component.Grow && apierror.Classify(err) == apierror.Forbidden {
 			p.rejectExpansion(step, err)
 			continue
 		}

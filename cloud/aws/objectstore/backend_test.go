@@ -65,8 +65,8 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// yard is a fake S3, an STS, and what is needed to talk to them.
-type yard struct {
+// testEnv is a fake S3 and STS with a client for them.
+type testEnv struct {
 	clock  *testclock.FakeClock
 	store  *bucket.Store
 	server *s3.Server
@@ -77,65 +77,65 @@ type yard struct {
 	endpoint string
 }
 
-func newYard() *yard {
+func newTestEnv() *testEnv {
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
-	y := &yard{clock: clock, store: bucket.NewStore(clock), script: &faults.Script{}}
-	y.sts = ec2.New(fake.NewCloud(clock), ec2.Options{
+	e := &testEnv{clock: clock, store: bucket.NewStore(clock), script: &faults.Script{}}
+	e.sts = ec2.New(fake.NewCloud(clock), ec2.Options{
 		Clock: clock, Keys: []ec2.Key{{ID: keyID, Secret: key, Account: account, Name: "shopfleet"}},
 		Roles: []ec2.Role{{ARN: roleARN, ExternalID: "tenant-7", Issuer: issuer, Subject: subject}},
 	})
-	y.server = s3.New(y.store, s3.Options{
+	e.server = s3.New(e.store, s3.Options{
 		Clock: clock, Bucket: bucketName, Region: region, Host: ownHost,
 		Lookup: func(id string) (s3.Key, bool) {
-			secret, token, arn, expires := y.sts.Known(id)
+			secret, token, arn, expires := e.sts.Known(id)
 			return s3.Key{ID: id, Secret: secret, Token: token, ARN: arn, Expires: expires}, secret != ""
 		},
 	})
-	return y
+	return e
 }
 
 // ServeHTTP serves STS under its endpoint and S3 under any other host.
-func (y *yard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e *testEnv) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if "https://"+r.Host == stsEndpoint {
-		y.sts.ServeHTTP(w, r)
+		e.sts.ServeHTTP(w, r)
 		return
 	}
-	y.server.ServeHTTP(w, r)
+	e.server.ServeHTTP(w, r)
 }
 
 // client sends requests, looks at them and lets them go wrong.
-func (y *yard) client(next http.RoundTripper) *http.Client {
-	return &http.Client{Transport: y.oracle.over(&faults.Transport{Next: next, Classify: classify, Script: y.script, Clock: y.clock})}
+func (e *testEnv) client(next http.RoundTripper) *http.Client {
+	return &http.Client{Transport: e.oracle.over(&faults.Transport{Next: next, Classify: classify, Script: e.script, Clock: e.clock})}
 }
 
 // config is an account's with keys.
-func (y *yard) config() cloud.Config {
+func (e *testEnv) config() cloud.Config {
 	return cloud.Config{
-		Account: "shop", Region: "does-not-matter", Endpoint: stsEndpoint, Clock: y.clock,
-		HTTP: y.client(direct{y}),
+		Account: "shop", Region: "does-not-matter", Endpoint: stsEndpoint, Clock: e.clock,
+		HTTP: e.client(direct{e}),
 		Spec: v1.CloudAccountSpec{
 			Provider: v1.ProviderAWS, AWS: &v1.AWSAccount{AccountID: account},
 			Credentials:   v1.CloudCredentials{Type: v1.CredentialsSecret},
-			ObjectStorage: &v1.ObjectStorage{Bucket: bucketName, Region: region, Endpoint: y.endpoint},
+			ObjectStorage: &v1.ObjectStorage{Bucket: bucketName, Region: region, Endpoint: e.endpoint},
 		},
 		Secret: map[string][]byte{"accessKeyID": []byte(keyID), "secretAccessKey": []byte(key)},
 	}
 }
 
 // federate lets a configuration prove who it is with tokens of the hub's ServiceAccount.
-func (y *yard) federate(t testing.TB, config *cloud.Config) {
+func (e *testEnv) federate(t testing.TB, config *cloud.Config) {
 	t.Helper()
 	config.Secret, config.Spec.Credentials.Type, config.Spec.AWS.RoleARN = nil, v1.CredentialsFederated, roleARN
 	config.Token = func(_ context.Context, audience string) (string, error) {
-		claims, err := json.Marshal(map[string]any{"iss": issuer, "sub": subject, "aud": []string{audience}, "exp": y.clock.Now().Add(time.Hour).Unix()})
+		claims, err := json.Marshal(map[string]any{"iss": issuer, "sub": subject, "aud": []string{audience}, "exp": e.clock.Now().Add(time.Hour).Unix()})
 		return "eyJhbGciOiJSUzI1NiJ9." + base64.RawURLEncoding.EncodeToString(claims) + ".c2lnbmF0dXJl", err
 	}
 }
 
 // configure is a configuration with what a case asks for.
-func (y *yard) configure(t testing.TB, o objectstore.Options) cloud.Config {
+func (e *testEnv) configure(t testing.TB, o objectstore.Options) cloud.Config {
 	t.Helper()
-	config := y.config()
+	config := e.config()
 	storage := config.Spec.ObjectStorage
 	storage.Prefix = o.Prefix
 	if o.BadCredentials {
@@ -148,15 +148,15 @@ func (y *yard) configure(t testing.TB, o objectstore.Options) cloud.Config {
 		storage.Region = "us-east-1"
 	}
 	if o.TLS {
-		y.secure(t, &config, o.Trusted)
+		e.secure(t, &config, o.Trusted)
 	}
 	return config
 }
 
 // secure puts an endpoint with a certificate of its own authority before the server.
-func (y *yard) secure(t testing.TB, config *cloud.Config, trusted bool) {
+func (e *testEnv) secure(t testing.TB, config *cloud.Config, trusted bool) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(y.server)
+	server := httptest.NewUnstartedServer(e.server)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // It logs who does not trust it.
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -166,7 +166,7 @@ func (y *yard) secure(t testing.TB, config *cloud.Config, trusted bool) {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
 	t.Cleanup(transport.CloseIdleConnections)
-	config.HTTP = y.client(transport)
+	config.HTTP = e.client(transport)
 	config.Spec.ObjectStorage.Endpoint = server.URL
 }
 
@@ -179,18 +179,18 @@ func open(t testing.TB, config cloud.Config) cloud.Objects {
 	return opened
 }
 
-func (y *yard) bench(m *model) *objectstore.Backend {
-	stranger := direct{y.server}
-	y.oracle.model = m
+func (e *testEnv) backend(m *model) *objectstore.Backend {
+
+	e.oracle.model = m
 	return &objectstore.Backend{
-		Provider: v1.ProviderAWS, Clock: y.clock, Store: y.store, Script: y.script,
+		Provider: v1.ProviderAWS, Clock: e.clock, Store: e.store, Script: e.script,
 		Open: func(t testing.TB, o objectstore.Options) (cloud.Objects, error) {
 			t.Helper()
-			return awsobjects.Open(t.Context(), y.configure(t, o))
+			return awsobjects.Open(t.Context(), e.configure(t, o))
 		},
-		Send: stranger.RoundTrip, Refusal: refuse, PageSize: y.server.SetPageSize,
+		Send: direct{e.server}.RoundTrip, Refusal: refuse, PageSize: e.server.SetPageSize,
 		Secrets:  []string{key, keyID, "X-Amz-Signature", "Signature=", "X-Amz-Credential"},
-		Validate: y.oracle.validate(), NoOracle: noOracle,
+		Validate: e.oracle.validate(), NoOracle: noOracle,
 	}
 }
 

@@ -28,8 +28,8 @@ const (
 	subject     = "system:serviceaccount:shopfleet-system:shopfleet-hub"
 )
 
-// stage is a fake of the service with a script in front of it.
-type stage struct {
+// testEnv is a fake of the service with a script in front of it.
+type testEnv struct {
 	clock  *testclock.FakeClock
 	store  *bucket.Store
 	script *faults.Script
@@ -37,9 +37,9 @@ type stage struct {
 	http   *httptest.Server
 }
 
-func newStage(t testing.TB) *stage {
+func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
-	s := &stage{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), script: &faults.Script{}}
+	s := &testEnv{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), script: &faults.Script{}}
 	s.store = bucket.NewStore(s.clock)
 	account := blob.Account{
 		Name: storage, Tenant: tenant, ClientID: client, ClientSecret: goodPhrase, Subject: subject,
@@ -55,7 +55,7 @@ func newStage(t testing.TB) *stage {
 }
 
 // config is that of an account with its client secret.
-func (s *stage) config() cloud.Config {
+func (s *testEnv) config() cloud.Config {
 	return cloud.Config{
 		Account: "azure",
 		Spec: v1.CloudAccountSpec{
@@ -69,11 +69,11 @@ func (s *stage) config() cloud.Config {
 	}
 }
 
-func (s *stage) scripted(next http.RoundTripper) http.RoundTripper {
+func (s *testEnv) scripted(next http.RoundTripper) http.RoundTripper {
 	return &faults.Transport{Next: next, Classify: classify, Script: s.script, Clock: s.clock}
 }
 
-func (s *stage) open(t testing.TB, change func(*cloud.Config)) cloud.Objects {
+func (s *testEnv) open(t testing.TB, change func(*cloud.Config)) cloud.Objects {
 	t.Helper()
 	config := s.config()
 	if change != nil {
@@ -86,7 +86,7 @@ func (s *stage) open(t testing.TB, change func(*cloud.Config)) cloud.Objects {
 	return opened
 }
 
-// classify says what a request is in the words of the suite.
+// classify returns the suite's operation of a request.
 func classify(r *http.Request, _ []byte) faults.Op {
 	switch {
 	case strings.Contains(r.URL.Path, "/oauth2/"):
@@ -103,24 +103,24 @@ func classify(r *http.Request, _ []byte) faults.Op {
 	return faults.OpOther
 }
 
-func newBench(t testing.TB) *objectstore.Backend {
+func newBackend(t testing.TB) *objectstore.Backend {
 	t.Helper()
-	s := newStage(t)
+	s := newTestEnv(t)
 	return &objectstore.Backend{
 		Provider: v1.ProviderAzure, Clock: s.clock, Store: s.store, Script: s.script,
 		Open: func(t testing.TB, o objectstore.Options) (cloud.Objects, error) {
 			t.Helper()
 			config := s.config()
-			s.choose(t, &config, o)
+			s.configure(t, &config, o)
 			return Open(t.Context(), config)
 		},
 		Send: s.http.Client().Do, Refusal: refusalOf, PageSize: s.server.SetPageSize,
-		NoOracle: "azblob has no fake of the service; in TestPeers Microsoft's emulator takes the requests",
+		NoOracle: "azblob has no fake server; TestPeers sends the requests to Microsoft's emulator",
 		Secrets:  []string{goodPhrase, wrongPhrase, "eyJ", "sig="},
 	}
 }
 
-func (s *stage) choose(t testing.TB, c *cloud.Config, o objectstore.Options) {
+func (s *testEnv) configure(t testing.TB, c *cloud.Config, o objectstore.Options) {
 	t.Helper()
 	of := c.Spec.ObjectStorage
 	of.Prefix = o.Prefix
@@ -134,7 +134,7 @@ func (s *stage) choose(t testing.TB, c *cloud.Config, o objectstore.Options) {
 		nowhere := httptest.NewServer(http.NotFoundHandler())
 		t.Cleanup(nowhere.Close)
 		of.Endpoint, c.Endpoint = nowhere.URL, of.Endpoint
-		// Who signs in gets a token all the same, and it does not count.
+		// Requests for tokens succeed, and are not counted.
 		direct, scripted := s.http.Client().Transport, c.HTTP.Transport
 		c.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 			if classify(r, nil) == faults.OpOther {
@@ -157,7 +157,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// refusalOf is the service's own answer of a class.
+// refusalOf returns the service's response of a class.
 func refusalOf(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
 	switch class {
 	case cloud.ClassNotFound:

@@ -15,19 +15,19 @@ import (
 
 func answerCases() []fixture.Case {
 	return []fixture.Case{
-		{Number: 31, Name: "a snapshot that is stuck stays as it is", Run: stuck},
-		{Number: 32, Name: "what fails after it was accepted is Failed, with a message", Run: failsLater},
-		{Number: 39, Name: "answers that make no sense are Transient, or Ambiguous after a change", Run: senseless},
-		{Number: 40, Name: "a state that nobody knows is not ready", Run: unknownState},
-		{Number: 41, Name: "a call that is cancelled returns, Ambiguous after a change", Run: cancelled},
+		{Number: 31, Name: "a snapshot that is stuck keeps its state", Run: stuck},
+		{Number: 32, Name: "a failure after acceptance is Failed, with a message", Run: failsLater},
+		{Number: 39, Name: "malformed responses are Transient, or Ambiguous after a change", Run: senseless},
+		{Number: 40, Name: "an unknown state is not Ready", Run: unknownState},
+		{Number: 41, Name: "a cancelled call returns, Ambiguous after a change", Run: cancelled},
 	}
 }
 
 func stuck(s *fixture.Fixture) {
 	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	s.Pace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
-	s.World.StickNext()
-	c := s.Caller(session, volume, "0")
+	s.Cloud.StickNext()
+	c := s.NewClient(session, volume, "0")
 	c.Step()
 	first := c.Snapshot
 	for range 24 {
@@ -46,8 +46,8 @@ func stuck(s *fixture.Fixture) {
 func failsLater(s *fixture.Fixture) {
 	session, volume := s.Session(fixture.Options{}), s.Volume("data")
 	s.Pace(fake.Pace{Taken: 10 * time.Second, Ready: time.Minute})
-	s.World.FailNext("the key is disabled")
-	c := s.Caller(session, volume, "0")
+	s.Cloud.FailNext("the key is disabled")
+	c := s.NewClient(session, volume, "0")
 	c.Step()
 	if c.Err != nil {
 		s.Fatalf("accepted: %v", c.Err)
@@ -78,7 +78,7 @@ func senseless(s *fixture.Fixture) {
 		s.WantClass(err, cloud.ClassTransient)
 		s.Script.Clear()
 
-		c := s.Caller(session, s.Volume(fmt.Sprintf("data-%d", i)), "0")
+		c := s.NewClient(session, s.Volume(fmt.Sprintf("data-%d", i)), "0")
 		s.Script.Add(faults.Fault{Op: faults.OpCreateSnapshot, Kind: kind})
 		c.Step()
 		s.WantClass(c.Err, cloud.ClassAmbiguous)
@@ -98,7 +98,7 @@ func senseless(s *fixture.Fixture) {
 
 func unknownState(s *fixture.Fixture) {
 	if s.UnknownState == nil {
-		s.Fatal("Bench.UnknownState is not set; a provider without states has case 40 in Spare")
+		s.Fatal("Backend.UnknownState is not set; a provider without states has case 40 in Spare")
 	}
 	session := s.Session(fixture.Options{})
 	made := s.Ready(session, s.Volume("data"))
@@ -114,12 +114,12 @@ func unknownState(s *fixture.Fixture) {
 func cancelled(s *fixture.Fixture) {
 	session := s.Session(fixture.Options{})
 	made := s.Ready(session, s.Volume("data"))
-	c := s.Caller(session, s.Volume("other"), "0")
-	s.WantClass(cancelDuring(s, faults.OpGetSnapshot, func(ctx context.Context) error {
+	c := s.NewClient(session, s.Volume("other"), "0")
+	s.WantClass(fixture.CancelDuring(s, s.Script, faults.OpGetSnapshot, func(ctx context.Context) error {
 		_, err := session.Snapshots.GetSnapshot(ctx, made.Ref)
 		return err
 	}), cloud.ClassTransient)
-	s.WantClass(cancelDuring(s, faults.OpListSnapshots, func(ctx context.Context) error {
+	s.WantClass(fixture.CancelDuring(s, s.Script, faults.OpListSnapshots, func(ctx context.Context) error {
 		for _, err := range session.Snapshots.ListSnapshots(ctx, s.Owner) {
 			if err != nil {
 				return err
@@ -127,41 +127,15 @@ func cancelled(s *fixture.Fixture) {
 		}
 		return nil
 	}), cloud.ClassTransient)
-	s.WantClass(cancelDuring(s, faults.OpDeleteSnapshot, func(ctx context.Context) error {
+	s.WantClass(fixture.CancelDuring(s, s.Script, faults.OpDeleteSnapshot, func(ctx context.Context) error {
 		return session.Snapshots.DeleteSnapshot(ctx, made.Ref, s.Owner)
 	}), cloud.ClassAmbiguous)
 	c.Write(cloud.Intent{}.Sending(s.Clock.Now()))
-	s.WantClass(cancelDuring(s, faults.OpCreateSnapshot, func(ctx context.Context) error {
+	s.WantClass(fixture.CancelDuring(s, s.Script, faults.OpCreateSnapshot, func(ctx context.Context) error {
 		_, err := session.Snapshots.EnsureSnapshot(ctx, c.Spec)
 		return err
 	}), cloud.ClassAmbiguous)
 	c.Settle()
 	s.One(c.Spec.Name)
 	s.One(made.Name)
-}
-
-// cancelDuring makes a call, and cancels it when a request of an operation hangs.
-func cancelDuring(s *fixture.Fixture, op faults.Op, call func(context.Context) error) error {
-	s.Helper()
-	began, ended := make(chan struct{}), make(chan error, 1)
-	hung := false
-	s.Script.Chance(func(asked faults.Op) (faults.Fault, bool) {
-		if asked != op || hung {
-			return faults.Fault{}, false
-		}
-		hung = true
-		close(began)
-		return faults.Fault{Kind: faults.Hang}, true
-	})
-	defer s.Script.Clear()
-	ctx, cancel := context.WithCancel(s.Context())
-	defer cancel()
-	go func() { ended <- call(ctx) }()
-	select {
-	case <-began:
-	case err := <-ended:
-		s.Fatalf("%s was not asked for: %v", op, err)
-	}
-	cancel()
-	return <-ended
 }

@@ -39,27 +39,27 @@ func accounts() []arm.Account {
 	return out
 }
 
-// stage is a fake of the service with a script in front of it.
-type stage struct {
+// testEnv is a fake of the service with a script in front of it.
+type testEnv struct {
 	clock  *testclock.FakeClock
-	world  *fake.Cloud
+	cloud  *fake.Cloud
 	script *faults.Script
 	server *arm.Server
 	http   *httptest.Server
 }
 
-func newStage(t testing.TB) *stage {
+func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
-	s := &stage{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), script: &faults.Script{}}
-	s.world = fake.NewCloud(s.clock)
-	s.server = arm.New(s.world, arm.Options{Clock: s.clock, Accounts: accounts()})
+	s := &testEnv{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), script: &faults.Script{}}
+	s.cloud = fake.NewCloud(s.clock)
+	s.server = arm.New(s.cloud, arm.Options{Clock: s.clock, Accounts: accounts()})
 	s.http = httptest.NewServer(s.server)
 	t.Cleanup(s.http.Close)
 	return s
 }
 
 // config is that of the first account in East US, with its client secret.
-func (s *stage) config() cloud.Config {
+func (s *testEnv) config() cloud.Config {
 	account := accounts()[0]
 	return cloud.Config{
 		Account: "azure", Region: "eastus", Endpoint: s.http.URL,
@@ -75,7 +75,7 @@ func (s *stage) config() cloud.Config {
 	}
 }
 
-func (s *stage) connect(t testing.TB, change func(*cloud.Config)) cloud.Session {
+func (s *testEnv) connect(t testing.TB, change func(*cloud.Config)) cloud.Session {
 	t.Helper()
 	config := s.config()
 	if change != nil {
@@ -89,14 +89,14 @@ func (s *stage) connect(t testing.TB, change func(*cloud.Config)) cloud.Session 
 }
 
 // disk adds a disk in the group of the member's nodes.
-func (s *stage) disk(name string, sizeBytes int64) cloud.VolumeRef {
+func (s *testEnv) disk(name string, sizeBytes int64) cloud.VolumeRef {
 	v := s.server.AddDisk(arm.Disk{
 		Subscription: accounts()[0].Subscription, Group: nodeGroup, Name: name, Region: "eastus", Zone: "eastus-1", SizeBytes: sizeBytes,
 	})
 	return cloud.VolumeRef{Region: "eastus", Zone: "1", Handle: v.ID}
 }
 
-// classify says what a request is in the words of the suite.
+// classify returns the suite's operation of a request.
 func classify(r *http.Request, body []byte) faults.Op {
 	path := strings.ToLower(r.URL.Path)
 	_, rest, compute := strings.Cut(path, "/providers/microsoft.compute/")
@@ -124,25 +124,25 @@ func classify(r *http.Request, body []byte) faults.Op {
 	return faults.OpOther
 }
 
-func newBench(t testing.TB) *cloudtest.Backend {
+func newBackend(t testing.TB) *cloudtest.Backend {
 	t.Helper()
-	s := newStage(t)
+	s := newTestEnv(t)
 	return &cloudtest.Backend{
-		Provider: v1.ProviderAzure, Clock: s.clock, World: s.world, Script: s.script,
+		Provider: v1.ProviderAzure, Clock: s.clock, Cloud: s.cloud, Script: s.script,
 		Regions: [2]string{"eastus", "westeurope"}, Zones: [2]string{"1", "2"},
 		Connect: func(t testing.TB, o cloudtest.Options) cloud.Session {
 			t.Helper()
-			return s.connect(t, func(c *cloud.Config) { choose(c, o) })
+			return s.connect(t, func(c *cloud.Config) { configure(c, o) })
 		},
 		Disk: func(_ testing.TB, name string, sizeBytes int64) cloud.VolumeRef { return s.disk(name, sizeBytes) },
-		Stranger: func(testing.TB) cloud.SnapshotRef {
-			id := fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/snapshots/by-hand-%d", accounts()[0].Subscription, hubGroup, s.world.Serial())
-			s.world.AddSnapshot(fake.Snapshot{Account: accounts()[0].Subscription, Region: "eastus", ID: id, Tags: map[string]string{"made-by": "a person"}})
+		ForeignSnapshot: func(testing.TB) cloud.SnapshotRef {
+			id := fmt.Sprintf("/subscriptions/%s/resourceGroups/%s/providers/Microsoft.Compute/snapshots/by-hand-%d", accounts()[0].Subscription, hubGroup, s.cloud.Serial())
+			s.cloud.AddSnapshot(fake.Snapshot{Account: accounts()[0].Subscription, Region: "eastus", ID: id, Tags: map[string]string{"made-by": "a person"}})
 			return cloud.SnapshotRef{Region: "eastus", ID: id}
 		},
 		Refusal: refusalOf,
 		VolumeRate: func() (faults.Answer, time.Duration) {
-			// Seven in five minutes are allowed; the answer says when there is room again.
+			// The limit is seven snapshots in five minutes; Retry-After is in the response.
 			return answered(http.StatusTooManyRequests, "TooManyRequests", 4*time.Minute), 4 * time.Minute
 		},
 		UnknownState: func(t testing.TB, ref cloud.SnapshotRef) faults.Answer {
@@ -154,7 +154,7 @@ func newBench(t testing.TB) *cloudtest.Backend {
 		ClassVolume: cloud.Volume{Type: "PremiumV2_LRS", IOPS: 6000, Throughput: 250, Encrypted: true},
 		PageSize:    s.server.SetPageSize,
 		Validate: func(call faults.Call) error {
-			// Requests are looked at when the test is over.
+			// Requests are validated after the test, when its context is done.
 			return validate(context.WithoutCancel(t.Context()), call)
 		},
 		Secrets: []string{goodPhrase, wrongPhrase, "eyJ"},
@@ -162,7 +162,7 @@ func newBench(t testing.TB) *cloudtest.Backend {
 	}
 }
 
-func choose(c *cloud.Config, o cloudtest.Options) {
+func configure(c *cloud.Config, o cloudtest.Options) {
 	if o.Region == 1 {
 		c.Region = "westeurope"
 	}
@@ -180,7 +180,7 @@ func choose(c *cloud.Config, o cloudtest.Options) {
 	}
 }
 
-// refusalOf is the service's own answer of a class.
+// refusalOf returns the service's response of a class.
 func refusalOf(class cloud.Class, op faults.Op, after time.Duration) faults.Answer {
 	conflict := map[bool]string{false: "PropertyChangeNotAllowed", true: "OperationNotAllowed"}
 	deletes := op == faults.OpDeleteSnapshot || op == faults.OpDeleteVolume

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// interval is how often the world is looked at for changes.
+	// interval is the time between two checks for changes.
 	interval = 250 * time.Millisecond
 	// skipped are the IDs that may have been given away unseen before an end.
 	skipped = 1000
 )
 
-// saved is a world in a file.
+// saved is the file format of a Cloud.
 type saved struct {
 	// Serial is the last number that was given away.
 	Serial    int             `json:"serial"`
@@ -30,17 +30,17 @@ type saved struct {
 	Snapshots []fake.Snapshot `json:"snapshots,omitempty"`
 }
 
-// keptWorld is a world with a copy in a file.
-type keptWorld struct {
-	world *fake.Cloud
+// savedCloud is a fake.Cloud that is saved in a file.
+type savedCloud struct {
+	cloud *fake.Cloud
 	file  string
 	last  saved
 }
 
-// openWorld returns the world of the file, or an empty one.
-func openWorld(file string) (*keptWorld, error) {
-	k := &keptWorld{world: fake.NewCloud(clock.RealClock{}), file: file}
-	k.world.SetPace(fake.Pace{Ready: ready})
+// openSaved returns the Cloud of a file, or an empty one.
+func openSaved(file string) (*savedCloud, error) {
+	k := &savedCloud{cloud: fake.NewCloud(clock.RealClock{}), file: file}
+	k.cloud.SetPace(fake.Pace{Ready: ready})
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil
@@ -53,22 +53,22 @@ func openWorld(file string) (*keptWorld, error) {
 		return nil, fmt.Errorf("reading the cloud of an earlier run: %w", err)
 	}
 	for _, v := range was.Volumes {
-		k.world.AddVolume(v)
-		k.world.EditVolume(v.ID, func(now *fake.Volume) { now.Created = v.Created })
+		k.cloud.AddVolume(v)
+		k.cloud.EditVolume(v.ID, func(now *fake.Volume) { now.Created = v.Created })
 	}
 	for _, s := range was.Snapshots {
-		k.world.AddSnapshot(s)
-		k.world.EditSnapshot(s.ID, func(now *fake.Snapshot) { now.Created = s.Created })
+		k.cloud.AddSnapshot(s)
+		k.cloud.EditSnapshot(s.ID, func(now *fake.Snapshot) { now.Created = s.Created })
 	}
 	// No ID comes twice.
 	for given := 0; given < was.Serial+skipped; {
-		given = k.world.Serial()
+		given = k.cloud.Serial()
 	}
 	return k, nil
 }
 
-// follow writes the world down after changes, and at the end.
-func (k *keptWorld) follow(ctx context.Context) error {
+// follow saves the Cloud after changes, and when ctx is done.
+func (k *savedCloud) follow(ctx context.Context) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -83,13 +83,13 @@ func (k *keptWorld) follow(ctx context.Context) error {
 	}
 }
 
-// save writes the world down if it has changed.
-func (k *keptWorld) save() error {
-	now := saved{Serial: k.last.Serial, Volumes: k.world.Volumes(), Snapshots: k.world.Snapshots()}
+// save writes the file if the Cloud has changed.
+func (k *savedCloud) save() error {
+	now := saved{Serial: k.last.Serial, Volumes: k.cloud.Volumes(), Snapshots: k.cloud.Snapshots()}
 	if reflect.DeepEqual(now, k.last) {
 		return nil
 	}
-	now.Serial = k.world.Serial()
+	now.Serial = k.cloud.Serial()
 	raw, err := json.MarshalIndent(now, "", "  ")
 	partial := k.file + ".partial"
 	if err == nil {

@@ -28,11 +28,11 @@ const (
 	here, there           = "eu-central-1", "eu-west-1"
 	endpoint              = "https://ec2.test.example"
 	keyID, key            = "AKIDEXAMPLE", "ours/with+signs"
-	otherKeyID, otherKey  = "AKIDNEIGHBOUR", "theirs/with+signs"
+	otherKeyID, otherKey  = "AKIDOTHER", "theirs/with+signs"
 	gib                   = int64(1) << 30
 )
 
-// direct asks a handler without a network in between.
+// direct calls a handler without a network.
 type direct struct{ handler http.Handler }
 
 func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -52,34 +52,34 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// yard is a fake EC2 and what is needed to talk to it.
-type yard struct {
+// testEnv is a fake EC2 with a client for it.
+type testEnv struct {
 	clock  *testclock.FakeClock
-	world  *fake.Cloud
+	cloud  *fake.Cloud
 	server *ec2.Server
 	script *faults.Script
 }
 
-func newYard(roles ...ec2.Role) *yard {
+func newTestEnv(roles ...ec2.Role) *testEnv {
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
-	world := fake.NewCloud(clock)
-	return &yard{clock: clock, world: world, script: &faults.Script{}, server: ec2.New(world, ec2.Options{
+	fakeCloud := fake.NewCloud(clock)
+	return &testEnv{clock: clock, cloud: fakeCloud, script: &faults.Script{}, server: ec2.New(fakeCloud, ec2.Options{
 		Clock: clock, Roles: roles,
 		Keys: []ec2.Key{
 			{ID: keyID, Secret: key, Account: account, Name: "shopfleet"},
-			{ID: otherKeyID, Secret: otherKey, Account: otherAccount, Name: "neighbour"},
+			{ID: otherKeyID, Secret: otherKey, Account: otherAccount, Name: "other"},
 		},
 	})}
 }
 
-func (y *yard) transport() http.RoundTripper {
-	return &faults.Transport{Next: direct{y.server}, Classify: classify, Script: y.script, Clock: y.clock}
+func (e *testEnv) transport() http.RoundTripper {
+	return &faults.Transport{Next: direct{e.server}, Classify: classify, Script: e.script, Clock: e.clock}
 }
 
 // config is a session's with the keys of the first account.
-func (y *yard) config() cloud.Config {
+func (e *testEnv) config() cloud.Config {
 	return cloud.Config{
-		Account: "shop", Region: here, Endpoint: endpoint, HTTP: &http.Client{Transport: y.transport()}, Clock: y.clock,
+		Account: "shop", Region: here, Endpoint: endpoint, HTTP: &http.Client{Transport: e.transport()}, Clock: e.clock,
 		Spec: v1.CloudAccountSpec{
 			Provider: v1.ProviderAWS, AWS: &v1.AWSAccount{AccountID: account},
 			Credentials: v1.CloudCredentials{Type: v1.CredentialsSecret},
@@ -97,9 +97,9 @@ func connect(t testing.TB, config cloud.Config) cloud.Session {
 	return session
 }
 
-func (y *yard) session(t testing.TB, o cloudtest.Options) cloud.Session {
+func (e *testEnv) session(t testing.TB, o cloudtest.Options) cloud.Session {
 	t.Helper()
-	config := y.config()
+	config := e.config()
 	config.Region = []string{here, there}[o.Region]
 	if o.OtherAccount {
 		config.Spec.AWS.AccountID = otherAccount
@@ -115,23 +115,23 @@ func (y *yard) session(t testing.TB, o cloudtest.Options) cloud.Session {
 }
 
 // disks makes volumes as the CSI driver does, and anew when a name is there already.
-func (y *yard) disks() func(testing.TB, string, int64) cloud.VolumeRef {
+func (e *testEnv) disks() func(testing.TB, string, int64) cloud.VolumeRef {
 	ids := map[string]string{}
 	return func(_ testing.TB, name string, size int64) cloud.VolumeRef {
-		y.world.RemoveVolume(ids[name])
-		made := y.server.Provision(ec2.Disk{Account: account, Zone: here + "a", Name: name, SizeBytes: size})
+		e.cloud.RemoveVolume(ids[name])
+		made := e.server.Provision(ec2.Disk{Account: account, Zone: here + "a", Name: name, SizeBytes: size})
 		ids[name] = made.ID
 		return cloud.VolumeRef{Region: here, Zone: made.Zone, Handle: made.ID}
 	}
 }
 
 // clone adds a snapshot like another.
-func (y *yard) clone(t testing.TB, id string) cloud.SnapshotRef {
+func (e *testEnv) clone(t testing.TB, id string) cloud.SnapshotRef {
 	t.Helper()
-	for _, s := range y.world.Snapshots() {
+	for _, s := range e.cloud.Snapshots() {
 		if s.ID == id {
-			s.ID = fmt.Sprintf("snap-1%016x", y.world.Serial())
-			y.world.AddSnapshot(s)
+			s.ID = fmt.Sprintf("snap-1%016x", e.cloud.Serial())
+			e.cloud.AddSnapshot(s)
 			return cloud.SnapshotRef{Region: s.Region, ID: s.ID}
 		}
 	}
@@ -139,20 +139,20 @@ func (y *yard) clone(t testing.TB, id string) cloud.SnapshotRef {
 	return cloud.SnapshotRef{}
 }
 
-func (y *yard) stranger(testing.TB) cloud.SnapshotRef {
-	made := y.world.AddSnapshot(fake.Snapshot{
-		Account: account, Region: here, ID: fmt.Sprintf("snap-2%016x", y.world.Serial()), Source: "vol-0123456789abcdef0",
+func (e *testEnv) foreignSnapshot(testing.TB) cloud.SnapshotRef {
+	made := e.cloud.AddSnapshot(fake.Snapshot{
+		Account: account, Region: here, ID: fmt.Sprintf("snap-2%016x", e.cloud.Serial()), Source: "vol-0123456789abcdef0",
 		SizeBytes: gib, Tags: map[string]string{"Name": "by hand"},
 	})
 	return cloud.SnapshotRef{Region: here, ID: made.ID}
 }
 
-func (y *yard) bench(m *model) *cloudtest.Backend {
+func (e *testEnv) backend(m *model) *cloudtest.Backend {
 	b := &cloudtest.Backend{
-		Provider: v1.ProviderAWS, Clock: y.clock, World: y.world, Script: y.script,
+		Provider: v1.ProviderAWS, Clock: e.clock, Cloud: e.cloud, Script: e.script,
 		Regions: [2]string{here, there}, Zones: [2]string{here + "a", there + "a"},
-		Connect: y.session, Disk: y.disks(), Stranger: y.stranger, Refusal: refuse, VolumeRate: volumeRate,
-		UnknownState: unknownState, Double: y.clone, PageSize: y.server.SetPageSize,
+		Connect: e.session, Disk: e.disks(), ForeignSnapshot: e.foreignSnapshot, Refusal: refuse, VolumeRate: volumeRate,
+		UnknownState: unknownState, Double: e.clone, PageSize: e.server.SetPageSize,
 		Class:       map[string]string{"type": "gp3", "iops": "6000", "throughput": "250", "encrypted": "true", "csi.storage.k8s.io/fstype": "ext4"},
 		ClassVolume: cloud.Volume{Type: "gp3", IOPS: 6000, Throughput: 250, Encrypted: true},
 		Secrets:     []string{key, otherKey, keyID, otherKeyID, "X-Amz-Signature", "Signature="},

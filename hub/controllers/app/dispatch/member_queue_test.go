@@ -1,0 +1,251 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// member is a member whose queue runs when a test says so. Its cache holds what a test
+// puts there.
+type member struct {
+	cluster.Cluster
+	client.WithWatch
+	queue *MemberQueue
+	// app is the application on the hub.
+	app *v1.EcommerceApp
+	// cached is the copy in the member's cache: nil if it has none.
+	cached *v1.EcommerceApp
+}
+
+func TestMemberQueue(t *testing.T) {
+	c := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: "a", APIServerOnly: true}}}).Member("a")
+	scheme := runtime.NewScheme()
+	if err := errors.Join(
+		c.ApplyFolder(t.Context(), "../../../../config/crd/bases"),
+		clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme),
+	); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := client.NewWithWatch(c.AdminConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]func(*testing.T, *member){
+		"manager":  testManager,
+		"stranger": testStranger,
+		"absence":  testAbsence,
+		"mode":     testMode,
+		"lookup":   testLookup,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &member{WithWatch: admin, app: shop(1, 1, "a")}
+			m.app.Name = name
+			m.app.Spec.Image = "shop:v1"
+			d := New(m, Options{
+				Recorder: events.NewFakeRecorder(100),
+				FanOut:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fanout"}, []string{"cluster"}),
+			})
+			// Nobody starts the dispatcher.
+			if err := d.Engage(t.Context(), "a", m); err != nil {
+				t.Fatal(err)
+			}
+			m.queue = d.Get("a")
+			test(t, m)
+		})
+	}
+}
+
+// testManager: the hub owns what it writes as the hub, or another manager could take it
+// over without a conflict.
+func testManager(t *testing.T, m *member) {
+	m.reconcile(t)
+	var managers []string
+	for _, entry := range m.live(t).ManagedFields {
+		managers = append(managers, entry.Manager+" "+string(entry.Operation))
+	}
+	if diff := cmp.Diff([]string{v1.HubFieldManager + " Apply"}, managers); diff != "" {
+		t.Errorf("field managers of the copy (-want +got):\n%s", diff)
+	}
+}
+
+// testStranger: an application that is not the copy is neither written nor deleted.
+func testStranger(t *testing.T, m *member) {
+	stranger := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.app.Namespace, Name: m.app.Name},
+		Spec:       v1.EcommerceAppSpec{Image: "somebody:else"},
+	}
+	m.namespace(t)
+	if err := m.Create(t.Context(), stranger); err != nil {
+		t.Fatal(err)
+	}
+	for name, cached := range map[string]*v1.EcommerceApp{"cached": stranger, "not cached": nil} {
+		m.cached, m.app.DeletionTimestamp = cached, nil
+		m.reconcile(t)
+		if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonConflict {
+			t.Errorf("%s: reported %+v, want a conflict", name, found.failure)
+		}
+		m.app.DeletionTimestamp = &metav1.Time{}
+		m.reconcile(t)
+		if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); !found.gone {
+			t.Errorf("%s: the deletion of the application waits for an object that is not its copy", name)
+		}
+		if live := m.live(t); live.ResourceVersion != stranger.ResourceVersion {
+			t.Errorf("%s: the application of somebody else was changed: %+v", name, live.ObjectMeta)
+		}
+	}
+}
+
+// testAbsence: a copy that the cache does not have yet is deleted, and not forgotten.
+func testAbsence(t *testing.T, m *member) {
+	m.reconcile(t)
+	m.app.DeletionTimestamp = &metav1.Time{}
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.gone {
+		t.Error("a copy that exists is reported to be gone")
+	}
+	if m.live(t).DeletionTimestamp == nil {
+		t.Error("the copy is not deleted")
+	}
+	if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); !found.gone {
+		t.Error("a copy that does not exist is not reported to be gone")
+	}
+}
+
+// testMode: who runs a copy is not written over a version that the queue has not seen.
+func testMode(t *testing.T, m *member) {
+	m.queue.managedBy = v1.ManagedByAgent
+	m.reconcile(t)
+	m.cached = m.live(t)
+	other := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"since"}}}`))
+	if err := m.Patch(t.Context(), m.live(t), other); err != nil {
+		t.Fatal(err)
+	}
+	m.queue.managedBy = v1.ManagedByHub
+	m.app.Status.Clusters = nil
+	if result := m.reconcile(t); result.RequeueAfter == 0 {
+		t.Error("a conflict is not tried again")
+	}
+	if got := m.live(t).ManagedByMode(); got != v1.ManagedByAgent {
+		t.Errorf("the copy is managed by %s, want no change", got)
+	}
+	m.cached = m.live(t)
+	m.reconcile(t)
+	if got := m.live(t).ManagedByMode(); got != v1.ManagedByHub {
+		t.Errorf("the copy is managed by %s, want %s", got, v1.ManagedByHub)
+	}
+}
+
+// testLookup looks for the copy of an application that lost its inventory.
+func testLookup(t *testing.T, m *member) {
+	look := func(want Presence) {
+		t.Helper()
+		if err := m.queue.lookUp(t.Context(), m.app); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.queue.Find(m.app); got != want {
+			t.Errorf("found %d, want %d", got, want)
+		}
+	}
+	m.namespace(t)
+	look(Absent)
+	m.reconcile(t)
+	look(Present)
+	live := m.live(t)
+	before := live.DeepCopy()
+	live.Labels, live.Annotations = nil, nil
+	if err := m.Patch(t.Context(), live, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	look(Absent) // It is somebody's.
+	before.ResourceVersion = live.ResourceVersion
+	if err := m.Patch(t.Context(), before, client.MergeFrom(live)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Delete(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	look(Terminating)
+}
+
+// reconcile runs the queue once for the application.
+func (m *member) reconcile(t *testing.T) reconcile.Result {
+	t.Helper()
+	result, err := m.queue.Reconcile(t.Context(), requestFor(m.app))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// live reads the copy from the API server.
+func (m *member) live(t *testing.T) *v1.EcommerceApp {
+	t.Helper()
+	found := &v1.EcommerceApp{}
+	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), found); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func (m *member) namespace(t *testing.T) {
+	t.Helper()
+	if err := m.queue.ensureNamespace(t.Context(), m.app.Namespace); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Get reads from the cache of the hub.
+func (m *member) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	switch o := into.(type) {
+	case *v1.EcommerceApp:
+		m.app.DeepCopyInto(o)
+	case *v1.MemberCluster:
+		o.Name = key.Name
+	}
+	return nil
+}
+
+// List finds nothing: nobody lists applications while no queue runs.
+func (m *member) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
+// GetAPIReader returns a client of the API server.
+func (m *member) GetAPIReader() client.Reader { return m.WithWatch }
+
+// GetClient returns a client that reads copies from the cache.
+func (m *member) GetClient() client.Client {
+	return interceptor.NewClient(m.WithWatch, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+			found, ok := into.(*v1.EcommerceApp)
+			switch {
+			case !ok:
+				return c.Get(ctx, key, into, opts...)
+			case m.cached == nil:
+				return apierrors.NewNotFound(v1.GroupVersion.WithResource("ecommerceapps").GroupResource(), key.Name)
+			}
+			m.cached.DeepCopyInto(found)
+			return nil
+		},
+	})
+}

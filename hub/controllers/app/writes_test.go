@@ -1,0 +1,215 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+)
+
+// TestWrites has the reconciler write to a real API server.
+func TestWrites(t *testing.T) {
+	hub := fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true}}).Hub()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(hub.ApplyFolder(t.Context(), "../../../config/crd/bases"), v1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(hub.AdminConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]func(*testing.T, *writer){
+		"progress waits":          testProgress,
+		"statuses are locked":     testStatusLock,
+		"finalizers of others":    testMetadataLock,
+		"conflicts are no errors": testConflict,
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+			w := &writer{clock: clock, Reconciler: &Reconciler{
+				client: c, dispatcher: dispatch.New(c, dispatch.Options{}), clock: clock, recorder: events.NewFakeRecorder(100),
+				metrics: newMetrics(), backups: newBackupReports(), unplaced: newUnplaced(),
+			}}
+			app := &v1.EcommerceApp{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "shop-"},
+				Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
+			}
+			if err := c.Create(t.Context(), app); err != nil {
+				t.Fatal(err)
+			}
+			w.key = client.ObjectKeyFromObject(app)
+			test(t, w)
+		})
+	}
+}
+
+// writer is a reconciler and its application.
+type writer struct {
+	*Reconciler
+	clock *clocktesting.FakeClock
+	key   client.ObjectKey
+}
+
+// stored reads the application.
+func (w *writer) stored(t *testing.T) *v1.EcommerceApp {
+	t.Helper()
+	app := &v1.EcommerceApp{}
+	if err := w.client.Get(t.Context(), w.key, app); err != nil {
+		t.Fatal(err)
+	}
+	return app
+}
+
+// change changes the application as somebody else.
+func (w *writer) change(t *testing.T) {
+	t.Helper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`))
+	if err := w.client.Patch(t.Context(), w.stored(t), patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// status returns a status of the present, with a number of replicas.
+func (w *writer) status(phase v1.Phase, replicas int32) v1.EcommerceAppStatus {
+	now := metav1.NewTime(w.clock.Now())
+	return v1.EcommerceAppStatus{Phase: phase, Replicas: replicas, LastUpdated: &now}
+}
+
+// testProgress: progress is written together, and anything else at once.
+func testProgress(t *testing.T, w *writer) {
+	app := w.stored(t)
+	writes := 0
+	report := func(phase v1.Phase, replicas int32) reconcile.Result {
+		t.Helper()
+		before := app.ResourceVersion
+		result, err := w.report(t.Context(), app, aggregate.Input{}, w.status(phase, replicas))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if app.ResourceVersion != before {
+			writes++
+		}
+		return result
+	}
+	report(v1.PhaseCreating, 0)
+	for step := range 4 {
+		w.clock.Step(time.Second)
+		if rest := report(v1.PhaseCreating, 1).RequeueAfter; rest != progressPeriod-time.Duration(step+1)*time.Second {
+			t.Errorf("progress after %d s is written in %s", step+1, rest)
+		}
+	}
+	if writes != 1 {
+		t.Errorf("%d writes in %s, want that of the phase alone", writes, progressPeriod)
+	}
+	w.clock.Step(time.Second)
+	report(v1.PhaseCreating, 1)
+	if writes != 2 {
+		t.Errorf("%d writes after %s, want another for the progress", writes, progressPeriod)
+	}
+	report(v1.PhaseRunning, 1)
+	if writes != 3 {
+		t.Errorf("%d writes, want another for the phase", writes)
+	}
+}
+
+// testStatusLock: a status that was computed from an older version is not written.
+func testStatusLock(t *testing.T, w *writer) {
+	app := w.stored(t)
+	w.change(t)
+	if _, err := w.report(t.Context(), app, aggregate.Input{}, w.status(v1.PhaseRunning, 1)); !apierrors.IsConflict(err) {
+		t.Errorf("writing the status of an older version: %v, want a conflict", err)
+	}
+	if got := w.stored(t).Status.Phase; got == v1.PhaseRunning {
+		t.Errorf("phase %s was computed from an older version, and written", got)
+	}
+}
+
+// testMetadataLock: a patch replaces the list of finalizers as a whole.
+func testMetadataLock(t *testing.T, w *writer) {
+	app := w.stored(t)
+	w.change(t)
+	if err := w.prepare(t.Context(), app); !apierrors.IsConflict(err) {
+		t.Errorf("adding the finalizer to an older version: %v, want a conflict", err)
+	}
+	if !controllerutil.ContainsFinalizer(w.stored(t), "example.com/hold") {
+		t.Error("the finalizer of somebody else is gone")
+	}
+}
+
+// testConflict: a conflict is tried again, and is no error.
+func testConflict(t *testing.T, w *writer) {
+	old := w.stored(t)
+	w.change(t)
+	w.Reconciler.client = &outdated{Client: w.client, app: old}
+	result, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: w.key})
+	if err != nil || result.RequeueAfter == 0 {
+		t.Errorf("result %+v, error %v; want another attempt soon", result, err)
+	}
+}
+
+// outdated reads an application from a cache that is behind.
+type outdated struct {
+	client.Client
+	app *v1.EcommerceApp
+}
+
+// Get returns the application of the cache.
+func (o *outdated) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if app, ok := into.(*v1.EcommerceApp); ok {
+		o.app.DeepCopyInto(app)
+	}
+	return nil
+}
+
+// TestMembersThatLeave: the series of a member go when its MemberCluster is deleted.
+func TestMembersThatLeave(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	metrics, err := NewMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(nil, Options{Metrics: metrics})
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	for _, name := range []string{"leaves", "stays"} {
+		metrics.fanout.WithLabelValues(name).Observe(1)
+		after := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if name == "leaves" {
+			after.DeletionTimestamp = &metav1.Time{}
+		}
+		before := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		c.onMember(&Reconciler{client: noApps{}}).Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
+	}
+	got := values(t, registry)
+	if _, there := got["shopfleet_fanout_seconds/leaves"]; there {
+		t.Error("the series of a member that leaves is there")
+	}
+	if _, there := got["shopfleet_fanout_seconds/stays"]; !there {
+		t.Error("the series of a member that stays is gone")
+	}
+}
+
+// noApps is a hub without applications.
+type noApps struct{ client.Client }
+
+func (noApps) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }

@@ -1,0 +1,139 @@
+package members
+
+import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+)
+
+// TestThresholds counts the probes that it takes to lose a member, and those that it
+// takes to connect it again.
+func TestThresholds(t *testing.T) {
+	cluster := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: "a", APIServerOnly: true}}}).Member("a")
+	for name, tt := range map[string]struct {
+		health            Health
+		failures, success int
+	}{
+		"defaults":   {Health{}, defaultFailureThreshold, defaultSuccessThreshold},
+		"configured": {Health{FailureThreshold: 2, SuccessThreshold: 3}, 2, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProbed(t, cluster)
+			f := start(t, Options{Timeouts: Timeouts{Probe: patience}})
+			expect := p.watch(t, f)
+			health := tt.health
+			health.Period = 10 * time.Millisecond
+
+			probes := p.answer(true)
+			f.Set("a", Target{Kubeconfig: p.kubeconfig, Health: health})
+			expect("connected", true, probes)
+			// As many failures as are not enough, and then as many as are.
+			p.answer(slices.Repeat([]bool{false}, tt.failures-1)...)
+			p.answer(true)
+			probes = p.answer(slices.Repeat([]bool{false}, tt.failures)...)
+			expect("lost", false, probes)
+			p.answer(slices.Repeat([]bool{true}, tt.success-1)...)
+			p.answer(false)
+			probes = p.answer(slices.Repeat([]bool{true}, tt.success)...)
+			expect("connected again", true, probes)
+		})
+	}
+}
+
+// probed is an API server whose probes succeed or fail as a test decides. A probe for
+// which nothing is decided yet waits.
+type probed struct {
+	kubeconfig []byte
+	script     chan bool
+	// decided and answered are numbers of probes.
+	decided  int
+	answered atomic.Int32
+}
+
+func newProbed(t *testing.T, cluster *fleet.Cluster) *probed {
+	t.Helper()
+	server, err := url.Parse(cluster.Server())
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := rest.TransportFor(cluster.AdminConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &probed{script: make(chan bool, 100)}
+	forward := &httputil.ReverseProxy{Transport: admin, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(server)
+		r.Out.Header.Del("Authorization")
+	}}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/namespaces/kube-system" {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case healthy := <-p.script:
+			p.answered.Add(1)
+			if !healthy {
+				http.Error(w, "not now", http.StatusInternalServerError)
+				return
+			}
+			forward.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	p.kubeconfig = kubeconfigFor(t, s.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+	return p
+}
+
+// answer decides the next probes, and returns how many are decided by then.
+func (p *probed) answer(healthy ...bool) int {
+	for _, h := range healthy {
+		p.script <- h
+	}
+	p.decided += len(healthy)
+	return p.decided
+}
+
+// watch returns a function that waits until the member is engaged or not any more, and
+// compares how many probes were answered before.
+func (p *probed) watch(t *testing.T, f *Fleet) func(what string, engaged bool, probes int) {
+	t.Helper()
+	type change struct {
+		engaged bool
+		probes  int
+	}
+	changes := make(chan change, 100)
+	engaged := false
+	// The fleet calls it before the next probe, each time from the same goroutine.
+	t.Cleanup(f.OnChange(func(string) {
+		if state, _ := f.State("a"); state.Engaged != engaged {
+			engaged = state.Engaged
+			changes <- change{engaged, int(p.answered.Load())}
+		}
+	}))
+	return func(what string, engaged bool, probes int) {
+		t.Helper()
+		select {
+		case got := <-changes:
+			if want := (change{engaged, probes}); got != want {
+				t.Fatalf("%s: engaged %t after %d probes, want %t after %d", what, got.engaged, got.probes, want.engaged, want.probes)
+			}
+		case <-time.After(patience):
+			t.Fatalf("not %s after %d probes", what, probes)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package controller
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
+	"github.com/shopfleet/shopfleet/spoke/render"
+)
+
+// other is a finalizer of somebody else.
+const other = "example.com/hold"
+
+// writer is the reconciler of one application in a cluster with an API server and nothing
+// else. It reads without a cache.
+type writer struct {
+	client.WithWatch
+	reconcile.Reconciler
+	clock *clocktesting.FakeClock
+	key   client.ObjectKey
+	// statuses counts the writes of the status.
+	statuses int
+	// between is called after each read of the application.
+	between func()
+}
+
+func TestWrites(t *testing.T) {
+	c := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: "a", APIServerOnly: true}}}).Member("a")
+	scheme := runtime.NewScheme()
+	if err := errors.Join(
+		c.ApplyFolder(t.Context(), "../../config/crd/bases"), clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme),
+	); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := client.NewWithWatch(c.AdminConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]func(*testing.T, *writer){
+		"counts wait":          testCountsWait,
+		"statuses are locked":  testStatusLock,
+		"finalizers of others": testFinalizerLock,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &writer{WithWatch: admin, clock: clocktesting.NewFakeClock(time.Now()), between: func() {}}
+			w.Reconciler = EcommerceApp().Reconciler(w.member(t))
+			app := &v1.EcommerceApp{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "shop-"},
+				Spec:       v1.EcommerceAppSpec{Image: "shop:v1"},
+			}
+			if err := w.Create(t.Context(), app); err != nil {
+				t.Fatal(err)
+			}
+			w.key = client.ObjectKeyFromObject(app)
+			test(t, w)
+		})
+	}
+}
+
+// testCountsWait: replicas that become ready one by one do not cost a write each.
+func testCountsWait(t *testing.T, w *writer) {
+	w.patch(t, `{"spec":{"frontend":{"replicas":3}}}`)
+	w.reconcile(t)
+	w.ready(t, 0)
+	w.reconcile(t)
+	before := w.statuses
+	w.ready(t, 1)
+	if rest := w.reconcile(t).RequeueAfter; rest <= 0 || rest > 2*time.Second {
+		t.Errorf("the count is written in %s, want 2s at most", rest)
+	}
+	if w.statuses != before {
+		t.Errorf("%d writes for a count that is a moment old", w.statuses-before)
+	}
+	w.clock.Step(2 * time.Second)
+	w.reconcile(t)
+	if w.statuses != before+1 {
+		t.Errorf("%d writes for one count", w.statuses-before)
+	}
+	// The component is ready: no reason to wait.
+	w.ready(t, 3)
+	w.reconcile(t)
+	if w.statuses != before+2 {
+		t.Errorf("%d writes for a count and a phase, want 2", w.statuses-before)
+	}
+}
+
+// testStatusLock: a status that was computed from an older version is not written.
+func testStatusLock(t *testing.T, w *writer) {
+	w.patch(t, `{"metadata":{"finalizers":["`+v1.SpokeFinalizer+`"]}}`)
+	w.between = func() { w.patch(t, `{"spec":{"image":"shop:v2"}}`) }
+	if rest := w.reconcile(t).RequeueAfter; rest <= 0 || rest > time.Second {
+		t.Errorf("a conflict is tried again in %s", rest)
+	}
+	if got := w.stored(t).Status; got.ObservedGeneration != 0 || got.LastUpdated != nil {
+		t.Errorf("phase %s was computed from an older version, and written", got.Phase)
+	}
+	w.between = func() {}
+	w.reconcile(t)
+	if got := w.stored(t).Status; got.ObservedGeneration != 2 {
+		t.Errorf("generation %d is observed, want 2", got.ObservedGeneration)
+	}
+}
+
+// testFinalizerLock: a patch replaces the list of finalizers as a whole.
+func testFinalizerLock(t *testing.T, w *writer) {
+	w.between = func() { w.patch(t, `{"metadata":{"finalizers":["`+other+`"]}}`) }
+	w.reconcile(t)
+	if app := w.stored(t); !controllerutil.ContainsFinalizer(app, other) || controllerutil.ContainsFinalizer(app, v1.SpokeFinalizer) {
+		t.Errorf("finalizers %q, want that of somebody else alone", app.Finalizers)
+	}
+	w.between = func() {}
+	w.reconcile(t)
+	if app := w.stored(t); !controllerutil.ContainsFinalizer(app, other) || !controllerutil.ContainsFinalizer(app, v1.SpokeFinalizer) {
+		t.Errorf("finalizers %q, want both", app.Finalizers)
+	}
+}
+
+func (w *writer) member(t *testing.T) *reconciler.Member {
+	t.Helper()
+	var all []reconciler.Child
+	for _, object := range children() {
+		gvk, err := apiutil.GVKForObject(object, w.Scheme())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, reconciler.Child{Kind: gvk, Reader: w.WithWatch})
+	}
+	c := interceptor.NewClient(w.WithWatch, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, into, opts...)
+			if _, is := into.(*v1.EcommerceApp); is {
+				w.between()
+			}
+			return err
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, name string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			w.statuses++
+			return c.SubResource(name).Patch(ctx, o, patch, opts...)
+		},
+	})
+	options := Options{Clock: w.clock}.withDefaults()
+	return &reconciler.Member{
+		Settings: options.settings(), Scheme: w.Scheme(), Client: c, Reader: c, Recorder: events.NewFakeRecorder(100),
+		Applier:  apply.New(apply.Options{Client: c, Reader: c, FieldManager: v1.SpokeFieldManager, Random: rand.Reader, Clock: w.clock}),
+		Facts:    func() render.Cluster { return render.Cluster{} },
+		Children: func([]client.Object) []reconciler.Child { return all },
+	}
+}
+
+// reconcile runs one pass.
+func (w *writer) reconcile(t *testing.T) reconcile.Result {
+	t.Helper()
+	result, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: w.key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// stored reads the application.
+func (w *writer) stored(t *testing.T) *v1.EcommerceApp {
+	t.Helper()
+	app := &v1.EcommerceApp{}
+	if err := w.Get(t.Context(), w.key, app); err != nil {
+		t.Fatal(err)
+	}
+	return app
+}
+
+// patch changes the application as somebody else.
+func (w *writer) patch(t *testing.T, change string) {
+	t.Helper()
+	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: w.key.Name}}
+	if err := w.Patch(t.Context(), app, client.RawPatch(types.MergePatchType, []byte(change))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ready makes some of the frontend's pods ready.
+func (w *writer) ready(t *testing.T, pods int32) {
+	t.Helper()
+	d := &appsv1.Deployment{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.key.Namespace, Name: w.key.Name + "-" + render.Frontend}, d); err != nil {
+		t.Fatal(err)
+	}
+	d.Status.ObservedGeneration = d.Generation
+	d.Status.Replicas, d.Status.UpdatedReplicas = *d.Spec.Replicas, *d.Spec.Replicas
+	d.Status.ReadyReplicas, d.Status.AvailableReplicas = pods, pods
+	if err := w.Status().Update(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
