@@ -18,8 +18,8 @@ import (
 // codeWrongAccount is the code of credentials that are another account's than spec.aws.accountID.
 const codeWrongAccount = "WrongAccount"
 
-// Identity asks who we are. Another account than the CloudAccount's is Denied with code
-// WrongAccount.
+// Identity returns the identity of the credentials. Another account than the
+// CloudAccount's is Denied with code WrongAccount.
 func (c *client) Identity(ctx context.Context) (cloud.Identity, error) {
 	const op = "Identity"
 	out, err := c.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
@@ -34,9 +34,9 @@ func (c *client) Identity(ctx context.Context) (cloud.Identity, error) {
 	return who, nil
 }
 
-// Preflight asks for each permission with DryRun. Rights that depend on tags are asked
-// about a volume of the EBS CSI driver and a snapshot and a volume of the owner, and are left out
-// while there are none.
+// Preflight checks each permission with DryRun. Permissions that depend on tags are
+// checked with a volume of the EBS CSI driver and a snapshot and a volume of the owner,
+// and omitted if there are none.
 func (c *client) Preflight(ctx context.Context, owner cloud.Owner) ([]cloud.PermissionCheck, error) {
 	const op = "Preflight"
 	p := preflight{op: op}
@@ -64,7 +64,7 @@ func (c *client) Preflight(ctx context.Context, owner cloud.Owner) ([]cloud.Perm
 	return p.checks, nil
 }
 
-// tryVolumes asks what may be done with volumes, without doing it.
+// tryVolumes checks the permissions for volumes with DryRun.
 func (c *client) tryVolumes(ctx context.Context, p *preflight, volumes []types.Volume, owner cloud.Owner) {
 	_, err := c.ec2.CreateSnapshot(ctx, &ec2.CreateSnapshotInput{
 		VolumeId: volumes[0].VolumeId, DryRun: aws.Bool(true),
@@ -80,7 +80,7 @@ func (c *client) tryVolumes(ctx context.Context, p *preflight, volumes []types.V
 	}
 }
 
-// trySnapshots asks what may be done with a snapshot of the owner's, without doing it.
+// trySnapshots checks the permissions for a snapshot of the owner with DryRun.
 func (c *client) trySnapshots(ctx context.Context, p *preflight, s types.Snapshot, zone string) {
 	tags := cloud.Tags{cloud.TagHub: tagsOf(s.Tags)[cloud.TagHub]}
 	_, err := c.ec2.CopySnapshot(ctx, &ec2.CopySnapshotInput{
@@ -101,17 +101,16 @@ func (c *client) trySnapshots(ctx context.Context, p *preflight, s types.Snapsho
 	}
 }
 
-// preflight gathers what is granted.
+// preflight collects the results of checks.
 type preflight struct {
 	op     string
 	checks []cloud.PermissionCheck
-	// wrong is an answer that says nothing about permissions; nothing more is asked
-	// after it.
+	// wrong is an error that does not concern permissions; it ends the checks.
 	wrong error
 }
 
-// took takes note of an answer. One that refuses the request for another reason than a
-// permission says nothing about it, and it is left out.
+// took records the result of a check. A request that was refused for another reason than
+// a permission gives no result.
 func (p *preflight) took(permission string, err error) {
 	if p.wrong != nil {
 		return
@@ -124,7 +123,7 @@ func (p *preflight) took(permission string, err error) {
 	}
 	switch e := classify(p.op, read, err); e.Class {
 	case cloud.ClassDenied:
-		// It may be another, as ec2:CreateTags for what is made with tags.
+		// It may name another permission, such as ec2:CreateTags for an object with tags.
 		p.checks = append(p.checks, cloud.PermissionCheck{Permission: cmp.Or(e.Code, permission)})
 	case cloud.ClassTransient, cloud.ClassThrottled, cloud.ClassAuthExpired:
 		p.wrong = err

@@ -58,8 +58,8 @@ func (c *client) shape(spec cloud.VolumeSpec, source cloud.Snapshot) (*ec2.Creat
 	return in, p.wrong
 }
 
-// parameters are those of a StorageClass by their names in lower case, in which the
-// EBS CSI driver makes no difference.
+// parameters holds the parameters of a StorageClass by lower-case name; the EBS CSI
+// driver ignores case.
 type parameters struct {
 	values map[string]string
 	wrong  error

@@ -46,7 +46,7 @@ func Connect(_ context.Context, config cloud.Config) (cloud.Session, error) {
 	return cloud.Session{Snapshots: c, Volumes: c, Access: c}, nil
 }
 
-// check finds what is wrong with a configuration before anything is made of it.
+// check validates the configuration of a session.
 func check(config cloud.Config) error {
 	switch {
 	case !regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]+$`).MatchString(config.Region):

@@ -46,8 +46,8 @@ func goodSnapshot(op, id string) error {
 	return nil
 }
 
-// here refuses what is in another region: asked about it, this one would say that it is
-// gone.
+// here returns an error for an object of another region, because this region would report
+// it as missing.
 func (c *client) here(op, region string) error {
 	if region != "" && region != c.config.Region {
 		return refusal(op, cloud.ClassInvalid, "Region", fmt.Sprintf("%q is not the session's region %q", region, c.config.Region))
@@ -55,8 +55,8 @@ func (c *client) here(op, region string) error {
 	return nil
 }
 
-// attempted is the name of an attempt: after a failure it is another one, so that what
-// failed is not found again.
+// attempted returns the name of an attempt, so that a later attempt does not find a
+// failed object.
 func attempted(name string, attempt int) string {
 	if attempt == 0 {
 		return name
@@ -68,7 +68,7 @@ func ownerOf(tags cloud.Tags) cloud.Owner {
 	return cloud.Owner{Hub: tags[cloud.TagHub], App: tags[cloud.TagApp]}
 }
 
-// tagged are the tags of what is about to be made.
+// tagged returns the tags of an object to create.
 func tagged(kind types.ResourceType, tags cloud.Tags) []types.TagSpecification {
 	spec := types.TagSpecification{ResourceType: kind}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
@@ -91,7 +91,7 @@ func tagFilter(key, value string) types.Filter {
 	return types.Filter{Name: aws.String("tag:" + key), Values: []string{escaped}}
 }
 
-// snapshotOf is a snapshot in the words of the port.
+// snapshotOf converts a snapshot to cloud.Snapshot.
 func (c *client) snapshotOf(s types.Snapshot, answer middleware.Metadata) cloud.Snapshot {
 	tags := tagsOf(s.Tags)
 	out := cloud.Snapshot{
@@ -113,8 +113,8 @@ func (c *client) snapshotOf(s types.Snapshot, answer middleware.Metadata) cloud.
 	return out
 }
 
-// snapshotState is a state in the words of the port. A snapshot of EC2 has its point in
-// time from the moment that it is there.
+// snapshotState converts a state. The point in time of an EC2 snapshot is fixed when it
+// is created.
 func snapshotState(s types.SnapshotState) cloud.State {
 	switch s {
 	case types.SnapshotStatePending:
@@ -139,7 +139,7 @@ func progress(text string) int {
 	return n
 }
 
-// volumeOf is a volume in the words of the port.
+// volumeOf converts a volume to cloud.Volume.
 func (c *client) volumeOf(v types.Volume) cloud.Volume {
 	id := aws.ToString(v.VolumeId)
 	out := cloud.Volume{

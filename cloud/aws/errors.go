@@ -11,19 +11,19 @@ import (
 const (
 	// volumeDelay is EC2's minimum between two snapshots of one volume.
 	volumeDelay = 15 * time.Second
-	// pendingDelay and quotaDelay are when a bound of the account may have been left:
-	// by what is under way, and by a person.
+	// pendingDelay and quotaDelay are the times before a retry if pending operations, or
+	// a person, must first reduce the use of a quota.
 	pendingDelay = time.Minute
 	quotaDelay   = 30 * time.Minute
 )
 
-// read and change are what a request does, for what it means when its answer is lost.
+// read and change are the kinds of requests: a lost response to a change is Ambiguous.
 const (
 	read   = false
 	change = true
 )
 
-// fail makes an error of what the SDK returned to a request.
+// fail converts an error of the SDK.
 func (c *client) fail(op string, changes bool, err error) error {
 	out := classify(op, changes, err)
 	if out.Class == cloud.ClassAuthExpired {
@@ -66,7 +66,7 @@ func classOf(code string) cloud.Class {
 	}
 }
 
-// delay is when to ask again at the earliest where the answer does not say.
+// delay returns the minimum time before a retry if the response has none.
 func delay(class cloud.Class, code string) time.Duration {
 	switch {
 	case code == "SnapshotCreationPerVolumeRateExceeded":

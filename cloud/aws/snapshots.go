@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// pageSize is how many are asked for at once; EC2 takes at most 1000.
+	// pageSize is the number of objects per page; EC2 allows 1000.
 	pageSize = 1000
-	// maxPages bounds a list: an account has at most 100,000 snapshots in a region,
-	// and a page may be shorter than asked for.
+	// maxPages limits a list: an account has at most 100,000 snapshots in a region, and
+	// pages may be incomplete.
 	maxPages = 1000
-	// maxLook bounds the look for what has one name.
+	// maxLook limits the search for a name.
 	maxLook = 4
 )
 
-// EnsureSnapshot returns the snapshot of a name, and asks for it if there is none.
+// EnsureSnapshot implements cloud.Snapshots.
 func (c *client) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (cloud.Snapshot, error) {
 	const op = "EnsureSnapshot"
 	volume, err := c.volumeID(op, spec.Source)
@@ -64,8 +64,7 @@ func (c *client) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (c
 	}, out.ResultMetadata), nil
 }
 
-// EnsureCopy returns the copy of a name in the session's region, and asks for it if
-// there is none.
+// EnsureCopy implements cloud.Snapshots.
 func (c *client) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Snapshot, error) {
 	const op = "EnsureCopy"
 	if err := goodSnapshot(op, spec.Source.ID); err != nil {
@@ -105,8 +104,8 @@ func (c *client) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Sna
 	return made, nil
 }
 
-// named finds all snapshots of a name that a hub has, the one to keep first: what did
-// not fail before what did, then the oldest.
+// named returns all snapshots of a name that a hub owns, the one to keep first: failed
+// ones last, older ones first.
 func (c *client) named(ctx context.Context, op, name string, owner cloud.Owner) ([]cloud.Snapshot, error) {
 	if owner.Hub == "" || name == "" {
 		return nil, refusal(op, cloud.ClassInvalid, "Owner", "a name and the tag "+cloud.TagHub+" are required")
@@ -134,8 +133,8 @@ func (c *client) named(ctx context.Context, op, name string, owner cloud.Owner) 
 	return found, nil
 }
 
-// adopt takes the first of what was found for what is wanted, and the others for its
-// duplicates; all must be right.
+// adopt returns the first of the snapshots found, with the others as its duplicates, if
+// all match the specification.
 func adopt(op string, found []cloud.Snapshot, right func(cloud.Snapshot) bool) (cloud.Snapshot, error) {
 	for _, s := range found {
 		if !right(s) {
@@ -154,7 +153,7 @@ func notVisible(op, name string) error {
 	return refusal(op, cloud.ClassAmbiguous, "NotVisible", fmt.Sprintf("%q is not to be seen yet, and may not be asked for again", name))
 }
 
-// GetSnapshot reads one, whoever owns it.
+// GetSnapshot implements cloud.Snapshots.
 func (c *client) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (cloud.Snapshot, error) {
 	return c.getSnapshot(ctx, "GetSnapshot", ref)
 }
@@ -202,7 +201,7 @@ func (c *client) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq2
 type query struct {
 	op      string
 	filters []types.Filter
-	// bound is how many pages there may be.
+	// bound is the maximum number of pages.
 	bound int
 }
 

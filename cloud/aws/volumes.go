@@ -13,8 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// tagAttachable is the tag that the EBS CSI driver's own policy asks for before it lets
-// the driver attach a volume.
+// tagAttachable is the tag that the EBS CSI driver's policy requires to attach a volume.
 const tagAttachable = "ebs.csi.aws.com/cluster"
 
 // DescribeVolume reads one.
@@ -39,8 +38,7 @@ func (c *client) describeVolume(ctx context.Context, op, id string) (cloud.Volum
 	return c.volumeOf(out.Volumes[i]), nil
 }
 
-// EnsureVolume returns the volume of a name made from a snapshot, and asks for it if
-// there is none.
+// EnsureVolume implements cloud.Volumes.
 func (c *client) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud.Volume, error) {
 	const op = "EnsureVolume"
 	snapshot, err := c.snapshotID(op, spec.Snapshot)
@@ -82,8 +80,8 @@ func (c *client) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud
 	}), nil
 }
 
-// namedVolume finds the volume of a name that a hub has; nil if there is none. Of
-// several, as an emulator without client tokens makes them, it is the oldest.
+// namedVolume returns the volume of a name that a hub owns; nil if there is none. If
+// there are several, as in an emulator without client tokens, it returns the oldest.
 func (c *client) namedVolume(ctx context.Context, name string, owner cloud.Owner) (*types.Volume, error) {
 	const op = "EnsureVolume"
 	in := &ec2.DescribeVolumesInput{
@@ -110,7 +108,7 @@ func (c *client) namedVolume(ctx context.Context, name string, owner cloud.Owner
 	return &oldest, nil
 }
 
-// adoptVolume takes what was found for what is wanted, if it is that.
+// adoptVolume returns the volume found if it matches the specification.
 func (c *client) adoptVolume(found types.Volume, spec cloud.VolumeSpec) (cloud.Volume, error) {
 	out := c.volumeOf(found)
 	if aws.ToString(found.SnapshotId) != spec.Snapshot.ID || out.Ref.Zone != spec.Zone || !ownerOf(spec.Tags).Owns(out.Tags) {

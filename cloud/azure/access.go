@@ -20,8 +20,7 @@ const (
 	morePermissions = 20
 )
 
-// Identity asks for the resource group, which reports whether the credentials are good
-// and the account is right.
+// Identity reads the resource group, which checks the credentials and the account.
 func (a *account) Identity(ctx context.Context) (cloud.Identity, error) {
 	r := request{"Identity", "", "read"}
 	var group struct {
@@ -130,7 +129,7 @@ func (a *account) groupURL(path, version string) string {
 		"/resourceGroups/" + url.PathEscape(a.group) + path + "?api-version=" + version
 }
 
-// get reads what armcompute does not know.
+// get sends a GET that armcompute does not support.
 func (a *account) get(ctx context.Context, r request, from string, into any) error {
 	question, err := runtime.NewRequest(ctx, http.MethodGet, from)
 	if err != nil {

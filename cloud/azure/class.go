@@ -62,7 +62,8 @@ func (a *account) disk(r request, spec cloud.VolumeSpec) (armcompute.Disk, error
 	return out, nil
 }
 
-// classParameters are those of a StorageClass, whose names the driver compares without case.
+// classParameters holds the parameters of a StorageClass, whose names the driver compares
+// without case.
 type classParameters map[string]string
 
 func parameters(class map[string]string) classParameters {

@@ -17,7 +17,7 @@ import (
 // attemptTimeout bounds each request, that for a token included.
 const attemptTimeout = 30 * time.Second
 
-// account is a resource group in one region, and who we are there.
+// account is a resource group in one region, and the identity there.
 type account struct {
 	config       cloud.Config
 	subscription string
@@ -72,7 +72,7 @@ func Connect(_ context.Context, config cloud.Config) (cloud.Session, error) {
 	return cloud.Session{Snapshots: a, Volumes: a, Access: a}, nil
 }
 
-// check looks for what a session cannot do without.
+// check validates the configuration of a session.
 func check(config cloud.Config) error {
 	azure := config.Spec.Azure
 	switch {

@@ -50,8 +50,8 @@ func (a *account) fail(r request, err error) error {
 	return r.question().Fail(err, a.config.Clock.Now())
 }
 
-// class decides what a refusal means. Codes come first where one status has several
-// meanings.
+// class returns the class of a refusal. Codes are checked first because some statuses
+// have several meanings.
 func (r request) class(status int, code string) cloud.Class {
 	switch code {
 	case "QuotaExceeded", "SubscriptionQuotaReached", "ResourceQuotaExceeded", "SnapshotCountExceeded", "DiskCountExceeded":
@@ -84,7 +84,7 @@ func (r request) class(status int, code string) cloud.Class {
 	}
 }
 
-// conflict decides what 409 means, which says that something is not allowed now.
+// conflict returns the class of a 409.
 func (r request) conflict(code string) cloud.Class {
 	switch {
 	case r.verb == "delete" && concurrent(code):
@@ -107,8 +107,8 @@ func concurrent(code string) bool {
 	return slices.Contains([]string{"Conflict", "AnotherOperationInProgress", "OperationPreempted", "ConcurrentRequest"}, code)
 }
 
-// takenOrUnderWay reports whether an error says that what was asked for is there, or is
-// being made.
+// takenOrUnderWay reports whether an error means that the object exists or is being
+// created.
 func takenOrUnderWay(err error) bool {
 	return cloud.ClassOf(err) == cloud.ClassConflict || cloud.ClassOf(err) == cloud.ClassAmbiguous && concurrent(codeOf(err))
 }

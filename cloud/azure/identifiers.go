@@ -20,8 +20,7 @@ const (
 // located represents the location of a resource: its group and its name in that group.
 type located struct{ group, name string }
 
-// locateID takes the ID of a disk or snapshot apart. The service, and those who write
-// IDs down, differ in the case of its parts.
+// locateID parses the ID of a disk or snapshot. The case of its parts varies.
 func (a *account) locateID(r request, kind, id string) (located, error) {
 	parsed, err := arm.ParseResourceID(id)
 	if err != nil || parsed.ResourceGroupName == "" || !strings.EqualFold(parsed.ResourceType.String(), "Microsoft.Compute/"+kind) {
@@ -34,13 +33,13 @@ func (a *account) locateID(r request, kind, id string) (located, error) {
 	return located{group: parsed.ResourceGroupName, name: parsed.Name}, nil
 }
 
-// id is the ID of what the account makes.
+// id returns the ID of an object in the account's resource group.
 func (a *account) id(kind, name string) string {
 	return "/subscriptions/" + a.subscription + "/resourceGroups/" + a.group + "/providers/Microsoft.Compute/" + kind + "/" + name
 }
 
-// spelled is an ID in the account's own spelling of its subscription and group, which
-// the service answers in this case or that. Callers compare IDs as they are.
+// spelled returns an ID with the account's spelling of subscription and group: the
+// service varies the case, and callers compare IDs exactly.
 func (a *account) spelled(id string) string {
 	parsed, err := arm.ParseResourceID(id)
 	if err != nil || !strings.EqualFold(parsed.SubscriptionID, a.subscription) || !strings.EqualFold(parsed.ResourceGroupName, a.group) {
@@ -116,7 +115,8 @@ func deref[T any](p *T) T {
 
 const gib = int64(1) << 30
 
-// sizeOf is the size of a disk or snapshot, which the service tells in one way or two.
+// sizeOf returns the size of a disk or snapshot, which the service returns in one of two
+// fields.
 func sizeOf(exact *int64, inGiB *int32) int64 {
 	if exact != nil && *exact > 0 {
 		return *exact

@@ -24,7 +24,7 @@ type wanted struct {
 	sizeBytes   int64
 }
 
-// EnsureSnapshot returns the snapshot of a name, and asks for it if there is none.
+// EnsureSnapshot implements cloud.Snapshots.
 func (a *account) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (cloud.Snapshot, error) {
 	r := request{"EnsureSnapshot", typeSnapshots, "write"}
 	if len(spec.Locations) > 0 {
@@ -61,8 +61,7 @@ func (a *account) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (
 	return a.make(ctx, r, want)
 }
 
-// EnsureCopy returns the copy of a name in the session's region, and asks for it if
-// there is none.
+// EnsureCopy implements cloud.Snapshots.
 func (a *account) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Snapshot, error) {
 	r := request{"EnsureCopy", typeSnapshots, "write"}
 	from, err := a.locateID(r, typeSnapshots, spec.Source.ID)
@@ -86,8 +85,8 @@ func (a *account) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Sn
 	return a.make(ctx, r, want)
 }
 
-// look returns what there is of a name, and whether there is any. It is Ambiguous when
-// there is none and it may not be asked for.
+// look returns the snapshot of a name, and whether it exists. If it does not exist and
+// may not be created, the error is Ambiguous.
 func (a *account) look(ctx context.Context, r request, want wanted, maySend bool) (cloud.Snapshot, bool, error) {
 	found, at, err := a.readSnapshot(ctx, r, located{a.group, want.name})
 	switch {
@@ -121,8 +120,8 @@ func (a *account) adopt(r request, found armcompute.Snapshot, at time.Time, want
 	return got, nil
 }
 
-// make asks for a snapshot. What the answer says is left aside: it may be of an
-// operation, of the snapshot, or of one that somebody else made meanwhile.
+// make requests a snapshot. It ignores the content of the response, which may describe an
+// operation, the snapshot, or one that another client created.
 func (a *account) make(ctx context.Context, r request, want wanted) (cloud.Snapshot, error) {
 	body := armcompute.Snapshot{
 		Location: new(a.region), Tags: toTags(want.tags),
@@ -150,7 +149,7 @@ func (a *account) make(ctx context.Context, r request, want wanted) (cloud.Snaps
 	}, nil
 }
 
-// GetSnapshot reads one, whoever owns it.
+// GetSnapshot implements cloud.Snapshots.
 func (a *account) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (cloud.Snapshot, error) {
 	r := request{"GetSnapshot", typeSnapshots, "read"}
 	where, err := a.locateID(r, typeSnapshots, ref.ID)
@@ -216,7 +215,7 @@ func (a *account) DeleteSnapshot(ctx context.Context, ref cloud.SnapshotRef, own
 	return err
 }
 
-// readSnapshot reads a snapshot, and the time of the answer. It always has properties.
+// readSnapshot returns a snapshot, with properties, and the time of the response.
 func (a *account) readSnapshot(ctx context.Context, r request, where located) (armcompute.Snapshot, time.Time, error) {
 	var raw *http.Response
 	r = r.reading(typeSnapshots)
@@ -230,7 +229,7 @@ func (a *account) readSnapshot(ctx context.Context, r request, where located) (a
 	return got.Snapshot, date(raw), nil
 }
 
-// date is the service's clock when it answered.
+// date returns the service's time of a response.
 func date(raw *http.Response) time.Time {
 	if raw == nil {
 		return time.Time{}

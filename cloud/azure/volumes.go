@@ -26,8 +26,7 @@ func (a *account) DescribeVolume(ctx context.Context, ref cloud.VolumeRef) (clou
 	return a.toVolume(disk), nil
 }
 
-// EnsureVolume returns the volume of a name made from a snapshot, and asks for it if
-// there is none.
+// EnsureVolume implements cloud.Volumes.
 func (a *account) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud.Volume, error) {
 	r := request{"EnsureVolume", typeDisks, "write"}
 	from, err := a.locateID(r, typeSnapshots, spec.Snapshot.ID)
@@ -64,8 +63,8 @@ func (a *account) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (clou
 	return a.makeDisk(ctx, r, name, body)
 }
 
-// makeDisk asks for a disk and reads it. One that is not shown yet is described as it was
-// asked for: it was accepted, and is Creating.
+// makeDisk requests a disk and reads it. A disk that is accepted but not visible yet is
+// returned as Creating, as requested.
 func (a *account) makeDisk(ctx context.Context, r request, name string, body armcompute.Disk) (cloud.Volume, error) {
 	_, err := a.disks.BeginCreateOrUpdate(ctx, a.group, name, body, nil)
 	failed := a.fail(r, err)

@@ -2,6 +2,8 @@ package fake
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 
@@ -31,9 +33,11 @@ func (m *memory) volume(ctx context.Context, method string, ref cloud.VolumeRef)
 	})
 }
 
-// Handle returns this provider's volume handle for a name.
+// Handle returns this provider's volume handle for a name. It is of EC2's form, so that
+// a PersistentVolume can be written for it.
 func Handle(account, zone, name string) string {
-	return fmt.Sprintf("memory/%s/%s/volumes/%s", account, zone, name)
+	sum := sha256.Sum256([]byte(account + "/" + zone + "/" + name))
+	return "vol-" + hex.EncodeToString(sum[:])[:17]
 }
 
 // EnsureVolume implements cloud.Volumes.

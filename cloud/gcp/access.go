@@ -12,12 +12,12 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
 )
 
-// probe is the name of the snapshot and the disk whose permissions are asked for.
+// probe is the name of the snapshot and disk whose permissions are tested.
 const probe = "eb-preflight"
 
 type access struct{ s *session }
 
-// Identity asks for the project, and tells who asked.
+// Identity reads the project, and returns the identity of the credentials.
 func (p access) Identity(ctx context.Context) (cloud.Identity, error) {
 	found, _, err := do(ctx, p.s, call[*compute.ProjectsClient, *computepb.Project]{
 		op: "Identity", client: compute.NewProjectsRESTClient,
@@ -36,7 +36,8 @@ func (p access) Identity(ctx context.Context) (cloud.Identity, error) {
 	return cloud.Identity{Name: p.s.credentials.Name(named), Account: found.GetName()}, nil
 }
 
-// Preflight asks for the permissions of snapshots, and those of disks in a zone of the region.
+// Preflight tests the permissions for snapshots, and those for disks in a zone of the
+// region.
 func (p access) Preflight(ctx context.Context, _ cloud.Owner) ([]cloud.PermissionCheck, error) {
 	checks, err := p.snapshots(ctx)
 	if err != nil {
@@ -82,8 +83,8 @@ func (p access) disks(ctx context.Context, zone string) ([]cloud.PermissionCheck
 	return checked(asked, held, err)
 }
 
-// checked compares the permissions that were asked for with those that are held. A
-// resource that is not there tells nothing.
+// checked compares the tested permissions with the granted ones. A missing resource gives
+// no result.
 func checked(asked []string, held *computepb.TestPermissionsResponse, err error) ([]cloud.PermissionCheck, error) {
 	switch cloud.ClassOf(err) {
 	case "":
@@ -99,7 +100,8 @@ func checked(asked []string, held *computepb.TestPermissionsResponse, err error)
 	return out, nil
 }
 
-// zone returns a zone of the session's region, empty if there is none or zones may not be listed.
+// zone returns a zone of the session's region, or an empty string if there is none or
+// zones cannot be listed.
 func (p access) zone(ctx context.Context) (string, error) {
 	name, _, err := do(ctx, p.s, call[*compute.ZonesClient, string]{
 		op: "Preflight", client: compute.NewZonesRESTClient,

@@ -67,7 +67,7 @@ func parseEndpoint(config cloud.Config) (string, error) {
 	return endpoint, nil
 }
 
-// refuse is an error of ours: nothing was sent.
+// refuse returns an error for a request that was not sent.
 func refuse(op string, class cloud.Class, format string, args ...any) *cloud.Error {
 	return apierror.Refuse(op, class, format, args...)
 }

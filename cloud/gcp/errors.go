@@ -11,8 +11,8 @@ import (
 // codeNotVisible is the code when nothing was found and nothing was sent.
 const codeNotVisible = "NotVisible"
 
-// operationError turns the first error of an operation into one of the port; nil when
-// there is none. Its class is "" when what it means is not known.
+// operationError converts the first error of an operation; nil if there is none. Its
+// class is "" for an unknown code.
 func operationError(op string, done *computepb.Operation) *cloud.Error {
 	failures := done.GetError().GetErrors()
 	if len(failures) == 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/gcp/apierror"
 )
 
-// failed returns why an accepted change failed, and nil when it did not, or when that
-// cannot be told now. The place is where the operation is, none for a global one.
+// failed returns the error of an accepted change, nil if it succeeded or if the result is
+// unknown. The place is the operation's zone or region, empty for a global one.
 func (s *session) failed(ctx context.Context, op string, at location, started *computepb.Operation) *cloud.Error {
 	if e := operationError(op, started); e != nil {
 		return e

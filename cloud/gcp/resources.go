@@ -18,10 +18,10 @@ import (
 
 const (
 	gib = int64(1) << 30
-	// maxDescription is how many characters a description has.
+	// maxDescription is the maximum number of characters of a description.
 	maxDescription = 2048
-	// requestWindow is how long a request ID is used. It is longer than an answer may
-	// be lost, and shorter than Google's limits last.
+	// requestWindow is how long a request ID is used: longer than a lost response takes
+	// to be noticed, shorter than Google's limits.
 	requestWindow = 5 * time.Minute
 	namePattern   = `[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?`
 	unspecified   = "UNSPECIFIED"
@@ -93,7 +93,7 @@ func (s *session) snapshotID(name string) string {
 	return "projects/" + s.project + "/global/snapshots/" + name
 }
 
-// attemptName is the name of an attempt: what failed keeps the one it had.
+// attemptName returns the name of an attempt; a failed object keeps its name.
 func attemptName(op, name string, attempt int) (string, error) {
 	if attempt > 0 {
 		name += "-" + strconv.Itoa(attempt)
@@ -124,7 +124,8 @@ func pathOf(url string) string {
 // keysInLabels are the tags that are labels.
 func keysInLabels() []string { return []string{cloud.TagHub, cloud.TagApp, cloud.TagName} }
 
-// label returns what stands for a value in a label: itself if Google takes it, else its hash.
+// label returns the value of a label: the text itself if Google allows it, otherwise its
+// hash.
 func label(value string) string {
 	if matches(`^[a-z0-9_-]{0,63}$`, value) {
 		return value
@@ -154,8 +155,8 @@ func encode(op string, tags cloud.Tags) (labels map[string]string, description s
 	return labels, description, nil
 }
 
-// decode returns the tags of labels and a description. Ownership is what the labels
-// say: a person who takes them away, takes the snapshot away from us.
+// decode returns the tags of labels and a description. The labels determine the owner:
+// without them, a snapshot is foreign.
 func decode(labels map[string]string, description string) cloud.Tags {
 	var tags cloud.Tags
 	if json.Unmarshal([]byte(description), &tags) != nil || tags == nil {

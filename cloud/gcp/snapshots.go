@@ -14,12 +14,12 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/gcp/apierror"
 )
 
-// pageSize is how many items a page of a list has; Google gives no more.
+// pageSize is the number of items per page, Google's maximum.
 const pageSize = 500
 
 type snapshots struct{ s *session }
 
-// EnsureSnapshot returns the snapshot of a name, and asks for it if there is none.
+// EnsureSnapshot implements cloud.Snapshots.
 func (p snapshots) EnsureSnapshot(ctx context.Context, spec cloud.SnapshotSpec) (cloud.Snapshot, error) {
 	const op = "EnsureSnapshot"
 	w, err := p.want(op, spec)
@@ -105,7 +105,7 @@ func (p snapshots) adopt(w wanted, found cloud.Snapshot, err error) (cloud.Snaps
 	}
 }
 
-// insert asks for a snapshot.
+// insert requests a snapshot.
 func (p snapshots) insert(ctx context.Context, op string, w wanted) (*computepb.Operation, error) {
 	tags := w.spec.Tags.With(cloud.Tags{cloud.TagName: w.name, cloud.TagVolume: w.uid})
 	labels, description, err := encode(op, tags)
@@ -131,9 +131,9 @@ func (p snapshots) insert(ctx context.Context, op string, w wanted) (*computepb.
 	return started.Proto(), nil
 }
 
-// inserted returns the snapshot that an accepted request makes. A request that was
-// accepted may fail all the same, and only its operation tells. Whatever cannot be read
-// now is read the next time: the snapshot was asked for.
+// inserted returns the snapshot of an accepted request, which may still fail: only its
+// operation shows that. Whatever cannot be read now is read by the next call, since the
+// snapshot was requested.
 func (p snapshots) inserted(ctx context.Context, op string, w wanted, started *computepb.Operation) (cloud.Snapshot, error) {
 	made := cloud.Snapshot{
 		Ref: cloud.SnapshotRef{Region: p.s.region, ID: p.s.snapshotID(w.name)}, Name: w.name, State: cloud.StateCreating, Progress: -1,
@@ -164,7 +164,7 @@ func (p snapshots) EnsureCopy(_ context.Context, spec cloud.CopySpec) (cloud.Sna
 	return cloud.Snapshot{}, refuse("EnsureCopy", cloud.ClassUnsupported, "snapshot %q is global: say in its locations where it is stored", spec.Source.ID)
 }
 
-// GetSnapshot reads a snapshot, whoever owns it.
+// GetSnapshot implements cloud.Snapshots.
 func (p snapshots) GetSnapshot(ctx context.Context, ref cloud.SnapshotRef) (cloud.Snapshot, error) {
 	const op = "GetSnapshot"
 	name, err := p.s.snapshotName(op, ref)
@@ -192,7 +192,7 @@ func (p snapshots) get(ctx context.Context, op, name string) (cloud.Snapshot, er
 	return out, nil
 }
 
-// snapshot returns a snapshot in the words of the port.
+// snapshot converts a snapshot to cloud.Snapshot.
 func (s *session) snapshot(in *computepb.Snapshot) cloud.Snapshot {
 	out := cloud.Snapshot{
 		Ref: cloud.SnapshotRef{Region: s.region, ID: s.snapshotID(in.GetName())}, Name: in.GetName(), State: cloud.StateCreating, Progress: -1,
@@ -201,7 +201,7 @@ func (s *session) snapshot(in *computepb.Snapshot) cloud.Snapshot {
 		Encrypted: true, SourceHandle: pathOf(in.GetSourceDisk()), Locations: in.GetStorageLocations(),
 		Tags: decode(in.GetLabels(), in.GetDescription()),
 	}
-	// What a disk was is told by Google itself where it is a backup of ours.
+	// For a snapshot of a hub, use the ID of the disk that Google recorded.
 	if out.Tags[cloud.TagHub] != "" && in.GetSourceDiskId() != "" {
 		out.Tags[cloud.TagVolume] = in.GetSourceDiskId()
 	}

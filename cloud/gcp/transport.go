@@ -17,9 +17,9 @@ type call[C, R any] struct {
 	op     string
 	client func(context.Context, ...option.ClientOption) (C, error)
 	send   func(context.Context, C, ...gax.CallOption) (R, error)
-	// mutates tells that something may have changed when the answer is lost.
+	// mutates reports whether a lost response may hide a change.
 	mutates bool
-	// makes tells that it makes something, for which Google has limits of its own.
+	// makes reports whether it creates an object, for which Google has separate limits.
 	makes bool
 }
 

@@ -48,7 +48,7 @@ func (s *session) disk(ctx context.Context, op string, at location) (*computepb.
 	})
 }
 
-// volume returns a disk in the words of the port.
+// volume converts a disk to cloud.Volume.
 func volume(in *computepb.Disk, ref cloud.VolumeRef) cloud.Volume {
 	out := cloud.Volume{
 		Ref: ref, UID: fmt.Sprint(in.GetId()), State: cloud.StateCreating, SizeBytes: in.GetSizeGb() * gib, Encrypted: true,
@@ -66,7 +66,7 @@ func volume(in *computepb.Disk, ref cloud.VolumeRef) cloud.Volume {
 	return out
 }
 
-// EnsureVolume returns the disk of a name made from a snapshot, and asks for it if there is none.
+// EnsureVolume implements cloud.Volumes.
 func (p volumes) EnsureVolume(ctx context.Context, spec cloud.VolumeSpec) (cloud.Volume, error) {
 	const op = "EnsureVolume"
 	w, err := p.want(op, spec)
@@ -145,7 +145,8 @@ func (p volumes) want(op string, spec cloud.VolumeSpec) (wantedDisk, error) {
 	return w, p.s.asClass(op, w.body, spec)
 }
 
-// asClass sets of a disk what the parameters of a StorageClass of Google's driver say.
+// asClass sets the fields of a disk from the parameters of a StorageClass of Google's
+// driver.
 func (s *session) asClass(op string, body *computepb.Disk, spec cloud.VolumeSpec) error {
 	kind := "pd-standard" // The driver's default.
 	for key, value := range spec.Class {

@@ -50,7 +50,7 @@ func (d *demo) listBackups(ctx context.Context) error {
 	return d.show(ctx, d.screen.out, "backups", "-n", namespace, "--wide")
 }
 
-// show runs a command of ours as a person would, and shows it with what it says.
+// show runs a command of the plugin, and prints it with its output.
 func (d *demo) show(ctx context.Context, out io.Writer, args ...string) error {
 	_, _ = fmt.Fprintln(out, "$ kubectl shopfleet "+strings.Join(args, " "))
 	return d.shown(ctx, out, d.path("bin", "kubectl-shopfleet"), args...)

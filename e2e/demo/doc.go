@@ -1,19 +1,25 @@
 // Command demo shows Shopfleet on one machine: real control planes, the hub, three
 // members in three regions, and a shop on all of them.
 //
-// What: "demo up" builds the programs, brings a fleet up, installs definitions and
-// permissions, starts the hub as a process of its own with its ServiceAccount,
-// joins the members with the command line tool, applies the sample shop, shows its
-// status until it runs everywhere, and has the database of the member on aws backed up,
-// with a copy in another region. It leaves all of it running and says what to try. A
-// second up repairs what is not there. "demo restore" adds a member in that region,
-// restores the copy there and has the shop run on it. "demo down" ends everything.
+// # Purpose
 //
-// Not: no images run, and no cloud is asked. The fleet's nodes are simulated; see package
-// fleet. A process of the demo plays Amazon's API and its storage driver; see package
-// cloud. What is in volumes is nowhere. Members on other clouds have no account.
+// "demo up" builds the programs, starts a fleet, installs CRDs and permissions, starts the
+// hub as a process of its own with its ServiceAccount, joins the members with the command
+// line tool, applies the sample shop, shows its status until it runs everywhere, and backs
+// up the database of the member on aws, with a copy in another region. It leaves everything
+// running and prints commands to try. A second up repairs what is missing. "demo restore"
+// adds a member in that region, restores the copy there and runs the shop on it. "demo down"
+// stops and deletes everything.
 //
-// Trade-offs: each step is what a person would do, by the programs that a person
-// would use, so that the demo breaks when they do. After a failure things stay as
-// they are, to be looked at; an interruption removes what this run started.
+// # Non-goals
+//
+// No images run, and no request is sent to a cloud. The fleet's nodes are simulated; see
+// package fleet. A process of the demo simulates Amazon's API and its storage driver; see
+// package cloud. Volumes hold no data. Members on other clouds have no account.
+//
+// # Trade-offs
+//
+// Each step uses the commands that a user would type, so that the demo fails when they do.
+// After a failure everything is left for inspection; an interruption removes what this run
+// started.
 package main

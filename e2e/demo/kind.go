@@ -22,12 +22,12 @@ import (
 const (
 	kindDir    = ".kind/demo"
 	kindPrefix = "shopfleet-"
-	// kindTimeout is how long containers may take to start.
+	// kindTimeout limits the start of containers.
 	kindTimeout = 10 * time.Minute
 )
 
-// page shows the frontend of the shop on a port of the node, without the login that
-// guards it in an ingress.
+// page exposes the frontend of the shop on a port of the node, without the login of its
+// ingress.
 const page = `
 apiVersion: v1
 kind: Service
@@ -45,7 +45,7 @@ spec:
   ingress: [{}]
 `
 
-// kindGuide says what to try on kind.
+// kindGuide lists commands to try on kind.
 const kindGuide = `
 {{.Shop}} runs in two regions, {{.Took}} after the start. Order something:
 {{range .Pages}}
@@ -85,7 +85,7 @@ func newKindDemo(d *demo) *kindDemo {
 	}
 }
 
-// up brings the demo up. An interruption removes what this run has started.
+// up starts the demo. An interruption removes what this run has started.
 func (k *kindDemo) up(ctx context.Context) error {
 	existed := testenv.Exists(k.options)
 	if err := k.steps(ctx); err != nil {

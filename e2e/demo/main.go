@@ -25,7 +25,7 @@ const (
 	exitInterrupted = 130
 )
 
-// errNoCloud tells that the clusters of kind keep their volumes to themselves.
+// errNoCloud means that the demo runs on kind, whose volumes have no cloud.
 var errNoCloud = errors.New("no cloud is played on kind: restore in the demo without KIND=1")
 
 func main() {
@@ -98,7 +98,7 @@ func newCommand() *cobra.Command {
 func newCloud(dir *string) *cobra.Command {
 	var address string
 	command := &cobra.Command{
-		Use: "cloud", Short: "Play the cloud", Args: cobra.NoArgs, Hidden: true,
+		Use: "cloud", Short: "Simulate the cloud", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(command *cobra.Command, _ []string) error { return playProvider(command.Context(), *dir, address) },
 	}
 	command.Flags().StringVar(&address, "address", "", "address to listen on")

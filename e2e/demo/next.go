@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// guide says what to try. Each line works as it stands, in the root of the
+// guide lists commands to try, each of which works unchanged in the root of the
 // repository.
 const guide = `
 {{.Shop}} runs in all its regions, {{.Took}} after the start. Now, in this folder:
@@ -34,7 +34,7 @@ Scale everywhere; delete everywhere, in order (volumes stay):
 Logs are {{.Dir}}/{{.Log}} of the hub and {{.Dir}}/{{.CloudLog}} of the cloud. End everything: {{.Down}}
 `
 
-// restoredGuide says what to try after a restore.
+// restoredGuide lists commands to try after a restore.
 const restoredGuide = `
 {{.Shop}} runs on the data of eu-1 in us-2, too, {{.Took}} after the start. Now, in this folder:
 
@@ -51,10 +51,10 @@ eu-1 is lost; the shop goes on where its data was brought:
 End everything: {{.Down}}
 `
 
-// next says what to try next.
+// next prints commands to try.
 func (d *demo) next() error { return d.say(guide) }
 
-// restored says what to try after a restore.
+// restored prints commands to try after a restore.
 func (d *demo) restored() error { return d.say(restoredGuide) }
 
 func (d *demo) say(text string) error {

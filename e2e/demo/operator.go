@@ -36,7 +36,7 @@ func (d *demo) ensureOperator(ctx context.Context) error {
 		}
 		return []string{
 			"--kubeconfig", d.path(operatorConfig),
-			// Plain, so that whoever plays with the demo needs no token: nobody else reaches it.
+			// HTTP, so that no token is needed; only this machine can reach it.
 			"--metrics-bind-address", metrics, "--metrics-secure=false", "--health-probe-bind-address", health,
 		}, d.writeOperatorConfig(ctx)
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/binaries"
 )
 
-// graceful is how long a program has to end after an interruption.
+// graceful is how long a program may take to end after an interruption.
 const graceful = 45 * time.Second
 
 // command returns a program that runs in the repository against the hub, with the
@@ -34,7 +34,7 @@ func (d *demo) command(ctx context.Context, program string, args ...string) *exe
 	return cmd
 }
 
-// quiet runs a program, and shows what it says only if it fails.
+// quiet runs a program, and prints its output only if it fails.
 func quiet(cmd *exec.Cmd) ([]byte, error) {
 	var out, all bytes.Buffer
 	cmd.Stdout = io.MultiWriter(&out, &all)
@@ -60,8 +60,8 @@ func (d *demo) build(ctx context.Context, progress io.Writer) error {
 	var group sync.WaitGroup
 	var failed error
 	group.Go(func() { controlPlane, failed = provider.Ensure(ctx) })
-	// With the compiler settings of go run and go test, so that what those have compiled
-	// serves here. Nobody debugs these programs.
+	// Use the compiler settings of go run and go test, to share their build cache; nobody
+	// debugs these programs.
 	_, err := quiet(d.command(ctx, "go", "build", "-ldflags", "-s -w", "-o", d.path("bin")+string(filepath.Separator),
 		"./cmd/hub", "./cmd/kubectl-shopfleet", "./e2e/fleet/cmd/fleet"))
 	if err != nil {
@@ -75,7 +75,7 @@ func (d *demo) build(ctx context.Context, progress io.Writer) error {
 	if failed != nil {
 		return fmt.Errorf("providing the control plane: %w", failed)
 	}
-	// kubectl, for users who have none.
+	// kubectl is for users without one.
 	if err := link(controlPlane.Path(binaries.Kubectl), d.path("bin", binaries.Kubectl)); err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func (d *demo) build(ctx context.Context, progress io.Writer) error {
 	return d.keepProgram()
 }
 
-// keepProgram keeps this very program for what it does in the background: go run builds
-// it for this run alone.
+// keepProgram copies this program for its background processes: go run deletes it at the
+// end of the run.
 func (d *demo) keepProgram() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *demo) keepProgram() error {
 	return nil
 }
 
-// fleet brings the control planes up, or what is not running of them.
+// fleet starts the control planes that are not running.
 func (d *demo) fleet(ctx context.Context, _ io.Writer) error {
 	_, err := quiet(d.command(ctx, d.path("bin", "fleet"), "--dir", d.dir, "up", "--driverless", home))
 	return err

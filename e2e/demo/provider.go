@@ -25,11 +25,11 @@ const (
 	// home is the member whose database is backed up, away the region of the copies.
 	home = "eu-1"
 	away = "us-east-1"
-	// patience is how long the hub has to do what it is asked for.
+	// patience limits the time that the hub may take for a request.
 	patience = "60s"
 )
 
-// accountManifest tells the hub of the cloud: config/samples has one for people.
+// accountManifest is the CloudAccount of the demo; config/samples has one for users.
 const accountManifest = `
 apiVersion: v1
 kind: Secret
@@ -46,7 +46,7 @@ spec:
   credentials: {type: Secret, secretRef: {name: %[1]s}}
 `
 
-// provider is the process that plays the cloud.
+// provider is the process that simulates the cloud.
 func (d *demo) provider() background.Process {
 	return background.Process{
 		What: "the cloud", Program: d.path("bin", "demo"), Dir: d.root, State: d.path(providerState), Log: d.path(providerLog),

@@ -18,7 +18,7 @@ import (
 // refuge is the member in the other region, which only the restore needs.
 const refuge = "us-2"
 
-// errNotRunning tells that there is nothing to restore from.
+// errNotRunning means that the demo does not run.
 var errNotRunning = errors.New("the demo does not run as a whole; start it, or what is not there of it, with: make demo")
 
 // restore brings the shop, with its data, to another region.
@@ -33,7 +33,7 @@ func (d *demo) restore(ctx context.Context) error {
 	return d.restored()
 }
 
-// runs checks that the demo runs, and returns what can be restored.
+// runs checks that the demo runs, and returns the Backup to restore.
 func (d *demo) runs(ctx context.Context) (*v1.Backup, error) {
 	f, err := fleet.Open(d.dir)
 	if err != nil {

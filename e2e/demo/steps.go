@@ -14,21 +14,21 @@ import (
 const (
 	// reminder is after how long a step that shows nothing says that it goes on.
 	reminder = 30 * time.Second
-	// tick is how often a terminal shows how long a step takes.
+	// tick is the interval at which a terminal shows the duration of a step.
 	tick = time.Second
 )
 
-// steps shows what is being done, a line each, and how long it took.
+// steps prints each step and its duration.
 type steps struct {
 	mu  sync.Mutex
 	out io.Writer
-	// terminal tells that a line can be written again.
+	// terminal reports whether a line can be overwritten.
 	terminal bool
 	// current is the line of the current step while it has no end yet.
 	current string
 }
 
-// step is something to be done, and what people read meanwhile.
+// step is a step of the demo, and a text to read meanwhile.
 type step struct {
 	what string
 	do   func(ctx context.Context, progress io.Writer) error
@@ -46,15 +46,14 @@ func (s *steps) all(ctx context.Context, list []step) error {
 
 // ending holds the message and the cleanup for steps that failed or were interrupted.
 type ending struct {
-	// existed tells that something ran before the steps.
+	// existed reports whether something ran before the steps.
 	existed bool
-	// command removes everything, and remove what the steps have started.
+	// command removes everything; remove removes what the steps have started.
 	command string
 	remove  func() error
 }
 
-// stopped leaves what a failure left, for people to look at, and removes what an
-// interruption left.
+// stopped keeps what failed, for inspection, and removes what was interrupted.
 func (s *steps) stopped(ctx context.Context, err error, e ending) error {
 	switch {
 	case ctx.Err() == nil:

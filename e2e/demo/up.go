@@ -27,7 +27,7 @@ const (
 	sample    = "config/samples/ecommerceapp.yaml"
 	shop      = "my-ecommerce-app"
 	namespace = "production"
-	// readyTimeout is how long the shop has to run in all regions.
+	// readyTimeout limits the start of the shop in all regions.
 	readyTimeout = 2 * time.Minute
 	// requestTimeout bounds each of the demo's own requests.
 	requestTimeout = 15 * time.Second
@@ -35,7 +35,7 @@ const (
 
 func members() []string { return []string{"eu-1", "us-1", "asia-1"} }
 
-// up brings the demo up. An interruption removes what this run has started.
+// up starts the demo. An interruption removes what this run has started.
 func (d *demo) up(ctx context.Context) error {
 	existed := false
 	if f, err := fleet.Open(d.dir); err == nil {
@@ -120,7 +120,7 @@ func joined(ctx context.Context, hub client.Client, name string) bool {
 		meta.IsStatusConditionTrue(member.Status.Conditions, v1.ConditionReady)
 }
 
-// apply applies the sample as a person would, and asks for copies of its backups.
+// apply applies the sample, with copies of its backups.
 func (d *demo) apply(ctx context.Context) error {
 	create := d.command(ctx, d.path("bin", "kubectl"), "apply", "-f", "-")
 	create.Stdin = strings.NewReader("{apiVersion: v1, kind: Namespace, metadata: {name: " + namespace + "}}")

@@ -20,8 +20,8 @@ const (
 	// other fleets may start on the same machine.
 	startTimeout = 3 * time.Minute
 	pollInterval = 50 * time.Millisecond
-	// bindAttempts is how often a cluster tries other ports when its own are taken
-	// between choosing and listening.
+	// bindAttempts is how often a cluster tries other ports if its own are taken before
+	// it listens.
 	bindAttempts = 3
 )
 
@@ -45,7 +45,7 @@ type Cluster struct {
 // Name returns the cluster's name.
 func (c *Cluster) Name() string { return c.spec.Name }
 
-// Spec returns what the cluster was made from, with defaults filled in.
+// Spec returns the spec of the cluster, with defaults filled in.
 func (c *Cluster) Spec() ClusterSpec { return c.spec }
 
 // AdminConfig returns a client configuration that may do everything, without

@@ -15,8 +15,8 @@ const (
 	serviceRange   = "127.96.0.0/16"
 	serviceAddress = "127.96.0.1"
 
-	// nodeGrace is how long the node controller waits for a sign of life of a node:
-	// for ever, because the simulated ones give none.
+	// nodeGrace is the node controller's grace period: infinite, because simulated nodes
+	// send no heartbeats.
 	nodeGrace       = 10 * 365 * 24 * time.Hour
 	controllerQPS   = 200
 	auditMegabytes  = 4096

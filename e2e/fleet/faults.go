@@ -33,9 +33,9 @@ func (c *Cluster) Kill(ctx context.Context, components ...Component) error {
 	return errors.Join(append(failed, c.changed())...)
 }
 
-// Freeze stops the components without ending them: connections stay open and
-// nothing answers, as when a network drops every packet. None named means etcd and
-// the API server. It returns when they have stopped.
+// Freeze stops the components without ending them: connections stay open and nothing
+// responds, as when a network drops every packet. No names mean etcd and the API server.
+// It returns when they have stopped.
 func (c *Cluster) Freeze(ctx context.Context, components ...Component) error {
 	if len(components) == 0 {
 		components = []Component{APIServer, Etcd}
@@ -43,7 +43,7 @@ func (c *Cluster) Freeze(ctx context.Context, components ...Component) error {
 	return c.signal(ctx, syscall.SIGSTOP, process.Stopped, components)
 }
 
-// Thaw lets frozen components go on. None named means all.
+// Thaw resumes frozen components. No names mean all.
 func (c *Cluster) Thaw(ctx context.Context, components ...Component) error {
 	if len(components) == 0 {
 		components = c.spec.components()
@@ -66,9 +66,9 @@ func (c *Cluster) signal(ctx context.Context, signal syscall.Signal, want proces
 	return errors.Join(failed...)
 }
 
-// Restart lets frozen components go on, starts those that are gone, with their
-// data, and returns when the API server is ready. A running cluster is left as it
-// is. Restart after Kill is a restart.
+// Restart resumes frozen components, starts those that are gone, with their data, and
+// returns when the API server is ready. It leaves a running cluster unchanged. Restart
+// after Kill is a restart.
 func (c *Cluster) Restart(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -81,7 +81,7 @@ func (c *Cluster) Restart(ctx context.Context) error {
 	return nil
 }
 
-// Health says what the components do.
+// Health is the state of the components.
 type Health string
 
 // The states of a cluster. Partly means that some component is gone.
@@ -92,7 +92,8 @@ const (
 	Dead    Health = "dead"
 )
 
-// Health returns what the cluster's processes do, without asking the API server.
+// Health returns the state of the cluster's processes, without a request to the API
+// server.
 func (c *Cluster) Health() Health {
 	components := c.spec.components()
 	states := make([]process.State, 0, len(components))

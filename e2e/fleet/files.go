@@ -115,8 +115,8 @@ func (c *Cluster) writeFiles() error {
 	return nil
 }
 
-// clearData forgets what an earlier fleet left in the folder: its certificates
-// would not match its data. A folder that no fleet made is left alone.
+// clearData deletes the data of an earlier fleet in the folder, which does not match the
+// new certificates. It leaves folders that no fleet created.
 func (c *Cluster) clearData() error {
 	entries, err := os.ReadDir(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -175,7 +175,7 @@ func (f *Fleet) Add(ctx context.Context, spec ClusterSpec) error {
 	return nil
 }
 
-// Hub returns the cluster that rules the fleet, or nil if there is none.
+// Hub returns the hub of the fleet, or nil if there is none.
 func (f *Fleet) Hub() *Cluster { return f.hub }
 
 // Member returns the member of this name, or nil.

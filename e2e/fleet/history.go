@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// fenceTimeout is how long reading waits for the server to answer, and then for
-	// the log to catch up: far more than it takes, because the machine may be busy.
+	// fenceTimeout limits the waits for a response of the server and then for the log:
+	// far more than they take, because the machine may be busy.
 	fenceTimeout  = 30 * time.Second
 	auditInterval = 5 * time.Millisecond
 	fence         = "/version?fleetFence="
 )
 
-// Audit returns what the API server was asked since it first started.
+// Audit returns all requests to the API server since it first started.
 func (c *Cluster) Audit(ctx context.Context) (audit.Log, error) {
 	log, _, err := c.AuditSince(ctx, 0)
 	return log, err
@@ -33,11 +33,10 @@ func (c *Cluster) AuditMark(ctx context.Context) (audit.Mark, error) {
 	return mark, err
 }
 
-// AuditSince returns what the API server was asked after the mark, and the new
-// end. Every request that was answered before the call is in it: the server writes
-// an event a moment after the answer, so the call asks a question of its own and
-// waits until that is in the log. Such questions are left out. A server that is
-// frozen or dead is not waited for.
+// AuditSince returns the requests after the mark, and the new end. It includes every
+// request that was answered before the call: the server writes an event a moment after
+// the response, so AuditSince sends a request of its own, waits until that is in the log,
+// and omits it. It does not wait for a server that is frozen or dead.
 func (c *Cluster) AuditSince(ctx context.Context, mark audit.Mark) (audit.Log, audit.Mark, error) {
 	question := c.raiseFence(ctx)
 	deadline := time.NewTimer(fenceTimeout)
@@ -62,10 +61,9 @@ func (c *Cluster) AuditSince(ctx context.Context, mark audit.Mark) (audit.Log, a
 	}
 }
 
-// raiseFence asks the server a question and returns its URI, or nothing if there
-// is no answer.
+// raiseFence sends a request and returns its URI, or nothing without a response.
 func (c *Cluster) raiseFence(ctx context.Context) string {
-	// A slow answer must not be taken for none: the log would lack events.
+	// A slow response must not be taken for a missing one: the log would lack events.
 	if c.process(APIServer).State() != process.Running {
 		return ""
 	}

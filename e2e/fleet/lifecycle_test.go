@@ -212,7 +212,7 @@ func TestUpStaysAndIsFoundAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if more := again.Member("more"); more == nil || more.Health() != fleet.Running {
-		t.Error("what was added is not found again, running")
+		t.Error("the added member is not running after the restart")
 	}
 	ids = append(ids, processes(t, options.Dir)...)
 	classes, err := clientOf(t, bare.AdminConfig()).StorageV1().StorageClasses().List(t.Context(), metav1.ListOptions{})

@@ -62,7 +62,7 @@ type ClusterSpec struct {
 // Component is one process of a cluster.
 type Component string
 
-// The components of a cluster. KWOK plays the kubelets and the storage driver.
+// The components of a cluster. KWOK simulates the kubelets and the storage driver.
 const (
 	Etcd              Component = "etcd"
 	APIServer         Component = "kube-apiserver"

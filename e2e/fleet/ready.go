@@ -14,8 +14,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/internal/nodes"
 )
 
-// requestTimeout bounds one probe: a frozen server accepts connections and never
-// answers.
+// requestTimeout limits one probe: a frozen server accepts connections and never
+// responds.
 const requestTimeout = 5 * time.Second
 
 // awaitReady waits until the API server says that it is ready.

@@ -26,13 +26,13 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 )
 
-// simulatorRounds is how often each order is played: KWOK starts its parts in an
-// order that differs from run to run.
+// simulatorRounds is how often each order is run: KWOK starts its parts in an order that
+// varies.
 const simulatorRounds = 4
 
-// TestPodsRunInAnyOrder plays a busy machine: the simulator comes back, and what it
-// asks is answered in the worst orders. A pod that was bound while it was away runs
-// all the same.
+// TestPodsRunInAnyOrder simulates a busy machine: the simulator restarts, and its
+// requests are answered in the worst orders. A pod that was bound in the meantime runs
+// nevertheless.
 func TestPodsRunInAnyOrder(t *testing.T) {
 	f := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: "slow", Nodes: 1}}})
 	member := f.Member("slow")
@@ -89,7 +89,7 @@ func bind(t *testing.T, client kubernetes.Interface, name, node string) {
 	}
 }
 
-// order says which answers come late.
+// order is the order of delayed responses.
 type order struct {
 	// held is the end of the path of what is held, heldFields its field selector's
 	// start.
@@ -98,8 +98,8 @@ type order struct {
 	until string
 }
 
-// slowServer stands before an API server. It holds requests back until another one
-// has been answered.
+// slowServer is a proxy of an API server. It holds requests back until another one has
+// been answered.
 type slowServer struct {
 	order
 

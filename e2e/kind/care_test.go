@@ -57,7 +57,7 @@ func (w *environment) repair(t *testing.T) {
 // restore: passwords and volumes.
 func keptByPeople(c child) bool { return c.kind == "secrets" || c.kind == "persistentvolumeclaims" }
 
-// children returns what the copy of the shop owns.
+// children returns the objects that the copy of the shop owns.
 func (r *region) children(t *testing.T) []child {
 	t.Helper()
 	found, err := r.findChildren(t.Context(), shop)
@@ -128,8 +128,8 @@ func byName(children []child) map[string]child {
 	return all
 }
 
-// scale scales by the hub's scale subresource, and by an autoscaler: the number of
-// pods is whose turn it is to say, and nobody else writes it.
+// scale sets replicas with the hub's scale subresource, and with an autoscaler: each in
+// turn determines the number of pods, and nobody else writes it.
 func (w *environment) scale(t *testing.T) {
 	t.Helper()
 	w.hub.must(t, "scale", "ecommerceapp", shop, "--namespace", namespace, "--replicas=2")
@@ -150,7 +150,7 @@ func (w *environment) scale(t *testing.T) {
 				t.Fatal(err)
 			}
 			mark, generation := r.mark(t), deployment.Generation
-			// Whoever fought would do it when the object is looked at again.
+			// A controller that fights would write at the next reconciliation.
 			w.reconcile(t)
 			if err := r.get(t.Context(), shop+"-backend", deployment); err != nil {
 				t.Fatal(err)
@@ -198,7 +198,7 @@ func (r *region) awaitPods(t *testing.T, component string, want int) {
 	})
 }
 
-// reconcile has the shop looked at again everywhere, and waits until it was.
+// reconcile triggers a reconciliation of the shop in every cluster, and waits for it.
 func (w *environment) reconcile(t *testing.T) {
 	t.Helper()
 	at := time.Now().UTC().Format(time.RFC3339Nano)
@@ -221,8 +221,8 @@ func (w *environment) reconcile(t *testing.T) {
 	})
 }
 
-// storage asks for larger volumes, of a class that does not expand and of one that
-// does: the first is refused with a reason, the second grows.
+// storage requests larger volumes, of a class without expansion and of one with it: the
+// first request is refused with a reason, the second volume grows.
 func (w *environment) storage(t *testing.T) {
 	t.Helper()
 	app, err := w.app(t.Context(), shop)
@@ -246,7 +246,7 @@ func (w *environment) storage(t *testing.T) {
 				return fmt.Errorf("%w: components %+v", errWaiting, copied.Status.Components)
 			})
 			r.order(t, shop) // The shop goes on as it is.
-			// The class learns to expand: what was refused is done.
+			// The class now allows expansion: the refused request succeeds.
 			r.expandable(t, true)
 			t.Cleanup(func() { r.expandable(t, false) })
 			r.resized(t, shop, "200Gi")
@@ -276,8 +276,8 @@ func (r *region) expandable(t *testing.T, yes bool) {
 	}
 }
 
-// resized waits until the claim of a database asks for so much, and reports that it
-// has it: kind's provisioner has no resizer, whose part this plays.
+// resized waits until the claim of a database requests this size, and sets its status:
+// kind's provisioner has no resizer.
 func (r *region) resized(t *testing.T, app, size string) {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}

@@ -65,7 +65,7 @@ func (w *environment) openBucket(t *testing.T) {
 		},
 	}
 	for _, o := range []client.Object{secret, account} {
-		w.hub.anew(t, o)
+		w.hub.recreate(t, o)
 	}
 	fleettest.Within(t, patience, "the hub to reach the bucket", func(ctx context.Context) error {
 		if err := w.hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
@@ -81,8 +81,8 @@ func (w *environment) openBucket(t *testing.T) {
 	}
 }
 
-// anew makes an object in the place of one that an earlier run left.
-func (v *view) anew(t *testing.T, o client.Object) {
+// recreate replaces an object of an earlier run.
+func (v *view) recreate(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := v.Delete(t.Context(), o); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
@@ -126,12 +126,12 @@ func (w *environment) dumpAndLoad(t *testing.T, app string, from, to *region) {
 
 	for _, r := range []*region{from, to} {
 		r.order(t, app) // Customers are served again, on what was restored.
-		r.nothingLeft(t)
+		r.awaitCleanup(t)
 	}
 	w.hub.must(t, "delete", "restores", "--all", "--namespace", namespace, "--timeout=3m")
 }
 
-// dump asks for a backup as people do, and waits until it is complete.
+// dump requests a backup with the plugin, and waits until it is complete.
 func (w *environment) dump(t *testing.T, app string, r *region) *v1.Backup {
 	t.Helper()
 	out, err := testenv.Run(w.lab.Command(t.Context(), "kubectl", "shopfleet", "backup", app, "--namespace", namespace, "--cluster", r.name))
@@ -184,7 +184,7 @@ func (w *environment) awaitRestore(t *testing.T, r *v1.Restore, phase v1.Restore
 	})
 }
 
-// checksums are those of the tables of an application's database.
+// checksums returns the checksums of the tables of an application's database.
 func (r *region) checksums(t *testing.T, app string) string {
 	t.Helper()
 	ask := `MYSQL_PWD="$APP_PASSWORD" mysql --protocol=tcp --host=127.0.0.1 --user="$APP_USER" --database="$APP_DATABASE" ` +
@@ -201,7 +201,7 @@ func (r *region) checksums(t *testing.T, app string) string {
 	return out
 }
 
-// same checks that a database has what another had.
+// same checks that two databases have the same contents.
 func (r *region) same(t *testing.T, app, want string) {
 	t.Helper()
 	if got := r.checksums(t, app); got != want || strings.TrimSpace(got) == "" {
@@ -209,8 +209,8 @@ func (r *region) same(t *testing.T, app, want string) {
 	}
 }
 
-// nothingLeft checks that what was made to send and load dumps is gone.
-func (r *region) nothingLeft(t *testing.T) {
+// awaitCleanup waits until the Jobs and Secrets of uploads and downloads are gone.
+func (r *region) awaitCleanup(t *testing.T) {
 	t.Helper()
 	for _, label := range []string{v1.RestoreLabel, v1.BackupLabel} {
 		for _, list := range []client.ObjectList{&corev1.SecretList{}, &corev1.PersistentVolumeClaimList{}} {

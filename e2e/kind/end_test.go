@@ -25,8 +25,8 @@ import (
 // shortest is the length from which a value in a Secret is taken for a secret.
 const shortest = 12
 
-// secrets looks for every password, key and token of every cluster in all that
-// was logged, told or written anywhere but in Secrets.
+// secrets searches all logs, events and objects except Secrets for every password, key
+// and token of every cluster.
 func (w *environment) secrets(t *testing.T) {
 	t.Helper()
 	w.remember(t)
@@ -44,7 +44,7 @@ func (w *environment) secrets(t *testing.T) {
 	}
 }
 
-// remember takes note of the credentials that there are now: some will be renewed.
+// remember records the current credentials: some will be renewed.
 func (w *environment) remember(t *testing.T) {
 	t.Helper()
 	views := []*view{w.hub}
@@ -58,8 +58,8 @@ func (w *environment) remember(t *testing.T) {
 	}
 }
 
-// search looks in all files of a folder for secrets, as they are and in base64, and
-// returns in how many it looked. The secrets have the names that are told.
+// search searches all files of a folder for secrets, as text and in base64, and returns
+// the number of files. The keys of secrets are their names.
 func search(t *testing.T, dir string, secrets map[string]string) int {
 	t.Helper()
 	root := os.DirFS(dir)
@@ -107,7 +107,7 @@ func (v *view) secretValues(t *testing.T) map[string]string {
 	return found
 }
 
-// secretIn returns what nobody may know of a value in a Secret; empty for nothing.
+// secretIn returns the secret part of a value in a Secret, or an empty string.
 func secretIn(t *testing.T, key string, value []byte) string {
 	t.Helper()
 	switch {
@@ -136,8 +136,8 @@ func public(value string) bool {
 		strings.HasPrefix(value, strings.ReplaceAll(shop, "-", "_"))
 }
 
-// helm puts the chart in the place of what the plugin has installed, upgrades it,
-// and removes it: the shops go on.
+// helm replaces the plugin's installation with the chart, upgrades it, and removes it:
+// the shops keep running.
 func (w *environment) helm(t *testing.T) {
 	t.Helper()
 	before := w.podsOf(t)
@@ -163,7 +163,7 @@ func (w *environment) helm(t *testing.T) {
 	}
 }
 
-// kustomize applies an overlay in the place of what the plugin has installed.
+// kustomize replaces the plugin's installation with an overlay.
 func (w *environment) kustomize(t *testing.T) {
 	t.Helper()
 	w.follow(t, "Uninstall")
@@ -195,8 +195,8 @@ func (w *environment) runHelm(t *testing.T, args ...string) {
 	}
 }
 
-// uninstall takes the hub away: the shops go on. Installed again, it knows them,
-// and deletes them in order; what is data stays.
+// uninstall removes the hub: the shops keep running. After a new installation, the hub
+// knows them, and deletes them in order; data is kept.
 func (w *environment) uninstall(t *testing.T) {
 	t.Helper()
 	before := w.podsOf(t)

@@ -32,13 +32,13 @@ const (
 	shop   = "my-ecommerce-app"
 	ledger = "ledger"
 
-	// patience is a generous bound for what containers on two cores do.
+	// patience is a generous timeout for containers on two cores.
 	patience = 4 * time.Minute
 	// unknownWithin is the promise about a member that stops answering.
 	unknownWithin = 40 * time.Second
 )
 
-// environment is the lab as tests see it.
+// environment is the test environment of the cases.
 type environment struct {
 	lab     *testenv.Environment
 	hub     *view
@@ -124,8 +124,8 @@ func (w *environment) reset(t *testing.T) {
 	}
 }
 
-// release takes the finalizers from all objects of a kind and deletes them: nobody
-// is there to end them.
+// release removes the finalizers of all objects of a kind and deletes them, because no
+// controller is left.
 func (v *view) release(t *testing.T, kind string) {
 	t.Helper()
 	found, err := v.kubectl(t.Context(), "get", kind, "--all-namespaces", "--output=jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {end}")

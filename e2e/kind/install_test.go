@@ -52,8 +52,7 @@ func (w *environment) join(t *testing.T) {
 	}
 }
 
-// apply applies the seed's application and one on MySQL. Neither asks for more than
-// a small machine has.
+// apply applies the sample application and one on MySQL, with small requests.
 func (w *environment) apply(t *testing.T) {
 	t.Helper()
 	w.hub.must(t, "create", "namespace", namespace)
@@ -72,20 +71,20 @@ func (w *environment) apply(t *testing.T) {
 	}
 	modest(seed)
 	w.applyApp(t, seed)
-	books := &v1.EcommerceApp{TypeMeta: seed.TypeMeta, ObjectMeta: objectMeta(ledger)}
-	books.Spec.Database = &v1.Database{Engine: v1.EngineMySQL, Version: "8.4", Storage: "1Gi"}
-	books.Spec.Image = images.FrontendOld
-	books.Spec.Frontend.Replicas = new(int32(1))
-	books.Spec.Backend = v1.Workload{Image: images.BackendOld, Replicas: new(int32(1))}
-	modest(books)
-	w.applyApp(t, books)
+	onMySQL := &v1.EcommerceApp{TypeMeta: seed.TypeMeta, ObjectMeta: objectMeta(ledger)}
+	onMySQL.Spec.Database = &v1.Database{Engine: v1.EngineMySQL, Version: "8.4", Storage: "1Gi"}
+	onMySQL.Spec.Image = images.FrontendOld
+	onMySQL.Spec.Frontend.Replicas = new(int32(1))
+	onMySQL.Spec.Backend = v1.Workload{Image: images.BackendOld, Replicas: new(int32(1))}
+	modest(onMySQL)
+	w.applyApp(t, onMySQL)
 	w.running(t, shop, ledger)
 	for _, r := range w.regions {
 		r.admitCustomers(t)
 	}
 }
 
-// modest replaces what an application asks for by what it needs.
+// modest sets small requests.
 func modest(app *v1.EcommerceApp) {
 	for _, workload := range []*v1.Workload{&app.Spec.Frontend, &app.Spec.Backend} {
 		workload.Resources = v1.Resources{Requests: v1.Amounts{
@@ -107,8 +106,8 @@ func (w *environment) applyApp(t *testing.T, app *v1.EcommerceApp) {
 	w.hub.must(t, "apply", "--filename", file)
 }
 
-// admitCustomers lets pods of the namespace reach the frontends, which with a login
-// before them let in nobody else.
+// admitCustomers lets pods of the namespace reach the frontends, whose NetworkPolicy only
+// admits the login otherwise.
 func (r *region) admitCustomers(t *testing.T) {
 	t.Helper()
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: objectMeta("customers")}

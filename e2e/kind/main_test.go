@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// enabled is the variable that has the tests run, keep the one that has the
-	// clusters stay afterwards, artifacts the folder for what tells of failures.
+	// enabled is the variable that enables the tests, keep the one that keeps the
+	// clusters, artifacts the folder for logs and objects after a failure.
 	enabled   = "SHOPFLEET_KIND"
 	keep      = "KEEP"
 	artifacts = "ARTIFACTS"
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// options say where the lab is.
+// options returns the options of the test environment.
 func options() testenv.Options {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -52,7 +52,7 @@ func TestKind(t *testing.T) {
 	steps.Add(joined, w.join, installed)
 	steps.Add(applied, w.apply, joined)
 	steps.Add("orders", w.orders, applied)
-	steps.Add("backup-prepare", w.backupPrepare, applied)
+	steps.Add("quiesce", w.quiesceDatabases, applied)
 	steps.Add("repair", w.repair, applied)
 	steps.Add("database killed", w.databaseKilled, applied)
 	steps.Add("dumps", w.dumps, applied)
@@ -73,7 +73,7 @@ func TestKind(t *testing.T) {
 	steps.Run(t)
 }
 
-// open brings the lab up and has it told about on failure.
+// open starts the test environment and collects its state on failure.
 func open(t *testing.T) *environment {
 	t.Helper()
 	o := options()

@@ -72,7 +72,7 @@ func (r *region) order(t *testing.T, app string) string {
 	// All tries are one order: they have the same key.
 	form := url.Values{"customer": {"Grace"}, "key": {rand.Text()}, "quantity-filters": {"2"}}.Encode()
 	fleettest.Within(t, patience, "an order at "+app+" in "+r.name, func(ctx context.Context) error {
-		// The answer leads to the order's page, and the client follows.
+		// The response redirects to the order's page, and the client follows.
 		page, err := clientset.CoreV1().RESTClient().Post().
 			AbsPath("/api/v1/namespaces", namespace, "services", "http:"+app+"-frontend:http", "proxy/orders").
 			SetHeader("Content-Type", "application/x-www-form-urlencoded").
@@ -267,7 +267,7 @@ func (r *region) sendCustomers(t *testing.T) *crowd {
 	return c
 }
 
-// outcome is a line of what customers say.
+// outcome is a line of the customers' output.
 type outcome struct {
 	Time   string `json:"time"`
 	Order  string `json:"order"`
@@ -291,7 +291,7 @@ func (c *crowd) lines(ctx context.Context) ([]outcome, error) {
 	return all, nil
 }
 
-// end asks the customers to finish what they are doing, and returns their orders.
+// end stops the customers after their current orders, and returns all orders.
 func (c *crowd) end(t *testing.T) []string {
 	t.Helper()
 	r := c.region

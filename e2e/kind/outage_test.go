@@ -221,7 +221,7 @@ func (w *environment) podsOf(t *testing.T) []string {
 	return all
 }
 
-// observe reads metrics and changes what is logged, and renews a token.
+// observe reads metrics, changes the log level, and renews a token.
 func (w *environment) observe(t *testing.T) {
 	t.Helper()
 	said := w.follow(t, "Observe")

@@ -29,7 +29,7 @@ func (w *environment) upgrade(t *testing.T) {
 	w.hub.installFrom(t, previous, "hub", hubImage)
 	for _, r := range w.regions {
 		r.installFrom(t, previous, "spoke", spokeImage)
-		// Its permissions in the members are those of its time.
+		// The previous release has its own permissions in the members.
 		w.hub.runFrom(t, previous, "join", r.name, "--member-kubeconfig", r.Kubeconfig, "--member-server", r.InternalServer)
 	}
 	w.reconcile(t)
@@ -47,7 +47,7 @@ func (w *environment) upgrade(t *testing.T) {
 	}
 	for i, r := range w.regions {
 		r.untouched(t, marks[i])
-		// The copies may say something new, and pass on what was asked for above.
+		// The copies may have new fields, and pass on the request above.
 		copies := r.since(t, marks[i]).ByServiceAccount(config.Namespace, config.HubServiceAccount).Writes().Succeeded().Of("ecommerceapps")
 		applied := slices.DeleteFunc(copies, func(e audit.Event) bool { return e.Subresource != "" })
 		if len(applied) > 3 {

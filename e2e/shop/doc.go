@@ -2,9 +2,11 @@
 // its products and orders are in PostgreSQL or MySQL, its pages take orders that
 // must not be lost, and it comes in two releases to update between.
 //
-// What: this package holds the words of the trade that all others share. Below it
-// database, migrate and store keep orders, api serves them as JSON (cmd/backend),
-// web as pages (cmd/frontend), and serve is what both processes have in common.
+// # Purpose
+//
+// This package holds the types that all others share. Below it database, migrate and store
+// keep orders, api serves them as JSON (cmd/backend), web as pages (cmd/frontend), and serve
+// is what both processes have in common.
 //
 // The environment is the operator's:
 //
@@ -36,12 +38,16 @@
 // Release v2.1.0 shows a banner, takes a gift note with each order, and adds a
 // column to the schema that v2.0.0 can live with. Any other version is the newest.
 //
-// Not: no payment, no stock, no accounts; whoever reaches the shop may read the
-// names on its orders.
+// # Non-goals
 //
-// Trade-offs: a module of its own keeps drivers of databases out of the product's
-// go.mod. Orders have ids that their time begins, made by the backend, so that
-// neither engine needs a statement of its own; the clocks of replicas decide the
-// order of a list. The same key with another order is refused, but a note does
-// not count as another order: one try may reach a release that drops it.
+// No payment, no stock, no accounts; whoever reaches the shop may read the names on its
+// orders.
+//
+// # Trade-offs
+//
+// A module of its own keeps drivers of databases out of the product's go.mod. Orders have
+// ids that their time begins, made by the backend, so that neither engine needs a statement
+// of its own; the clocks of replicas decide the order of a list. The same key with another
+// order is refused, but a note does not count as another order: one try may reach a release
+// that drops it.
 package shop

@@ -16,7 +16,7 @@ const (
 	// KeyHeader carries the idempotency key of an order from the page to the
 	// database: two requests with the same key are one order.
 	KeyHeader = "Idempotency-Key"
-	// ReplayHeader is "true" in the answer to a request whose order was there.
+	// ReplayHeader is "true" in the response to a request whose order existed already.
 	ReplayHeader = "Idempotency-Replayed"
 
 	// MaxCustomer is in characters.
@@ -37,8 +37,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrKeyReused says that an idempotency key came with another order before.
 	ErrKeyReused = errors.New("idempotency key was used for another order")
-	// ErrUnavailable says that the database does not answer now; the same request
-	// may succeed later.
+	// ErrUnavailable means that the database does not respond; the same request may
+	// succeed later.
 	ErrUnavailable = errors.New("database unavailable")
 )
 
@@ -96,7 +96,7 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// InvalidError says what is wrong with a request, for people to read.
+// InvalidError describes what is wrong with a request, for users.
 type InvalidError struct{ Problems []Problem }
 
 // Error joins the problems.
@@ -174,8 +174,8 @@ func checkText(s string, most int) string {
 	return ""
 }
 
-// Fingerprint tells drafts apart that come with the same key. The note is left
-// out: in the middle of an update one try may reach a release that drops it.
+// Fingerprint distinguishes drafts with the same key. It omits the note: during an update
+// one attempt may reach a release that drops it.
 func (d Draft) Fingerprint() string {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%q", d.Customer)

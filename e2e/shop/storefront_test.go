@@ -18,8 +18,8 @@ import (
 // endWithin bounds how long a process may take to stop: the drain and the grace.
 const endWithin = 25 * time.Second
 
-// TestStorefront runs the processes of a shop before a real database and takes
-// from customers who order all the time what they stand on, one after the other.
+// TestStorefront runs the processes of a shop on a real database, and stops each of them
+// in turn while customers order.
 func TestStorefront(t *testing.T) {
 	programs := build(t)
 	for _, engine := range dbtest.Engines() {
@@ -56,7 +56,7 @@ func storefront(t *testing.T, programs programs, server *dbtest.Server) {
 	crowd := newCrowd(t, frontend)
 	crowd.goOn(t)
 
-	// A rolling update: nobody notices.
+	// A rolling update: no request fails.
 	newer := programs.backend(t, "v2.1.0", config)
 	newer.open(t)
 	crowd.goOn(t)

@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// Life is how long the requests of an order work: less than providers allow, so that
-	// who writes down that they expire in an hour is right although signing took a while.
+	// Life is the lifetime of an order's requests. It is shorter than the maximum of the
+	// providers, so that the recorded expiry of an hour holds even if signing is slow.
 	Life = cloud.MaxLife - 5*time.Minute
-	// maxListed bounds what is read of a prefix.
+	// maxListed is the maximum number of objects that are read below a prefix.
 	maxListed = 10_000
 )
 
-// ToSend returns the order that sends the missing parts of a dump to the bucket, and
-// reports whether the bucket has all of them: such an order has the file read once more
-// and moves nothing. A part of another size than it should have is deleted, and sent
-// again.
+// ToSend returns the order to upload the missing parts of a dump, and reports whether the
+// bucket has all of them: such an order only verifies the file. A part of the wrong size
+// is deleted and uploaded again.
 //
-// Errors wrap *cloud.Error: Invalid for a dump that no order can be for.
+// Errors wrap *cloud.Error. They are Invalid for a dump that no order can describe.
 func ToSend(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBundle []byte, now time.Time) (o order.Order, complete bool, err error) {
 	sizes, err := sizesOf(dump)
 	if err != nil {
@@ -56,9 +55,8 @@ func ToSend(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBun
 	return o, len(missing) == 0, sign(ctx, objects, &o, signing{wanted: wanted, parts: missing, now: now})
 }
 
-// ToFetch returns the order that brings a dump from the bucket, after its manifest was
-// compared with what the status says of it. Errors wrap *cloud.Error, of which NotFound
-// means that there is no such dump, or ErrManifest.
+// ToFetch returns the order to download a dump, after it has compared the manifest with
+// the status. Errors wrap *cloud.Error, with NotFound for a missing dump, or ErrManifest.
 func ToFetch(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBundle []byte, now time.Time) (order.Order, error) {
 	if _, err := sizesOf(dump); err != nil {
 		return order.Order{}, err
@@ -80,9 +78,8 @@ func ToFetch(ctx context.Context, objects cloud.Objects, dump *v1.DumpFile, caBu
 	return o, sign(ctx, objects, &o, signing{wanted: wanted, parts: all, now: now})
 }
 
-// Seal writes the manifest of a Backup's dump if all parts of it are in the bucket, and
-// reports whether they are. Errors wrap *cloud.Error, or ErrManifest where another manifest
-// is there already.
+// Seal writes the manifest of a Backup's dump if all parts are in the bucket, and reports
+// whether they are. Errors wrap *cloud.Error, or ErrManifest if another manifest exists.
 func Seal(ctx context.Context, objects cloud.Objects, hub string, b *v1.Backup) (sealed bool, err error) {
 	sizes, err := sizesOf(b.Status.Dump)
 	if err != nil {
@@ -109,7 +106,7 @@ func Seal(ctx context.Context, objects cloud.Objects, hub string, b *v1.Backup) 
 	}
 	err = objects.PutObject(ctx, ManifestKey(prefix), text)
 	if cloud.ClassOf(err) == cloud.ClassConflict {
-		// Of another release, perhaps. It is as good if it is of the same file.
+		// A manifest of another release is valid if it describes the same file.
 		found, failed := Find(ctx, objects, prefix)
 		if failed != nil {
 			return false, failed
@@ -125,8 +122,8 @@ func Seal(ctx context.Context, objects cloud.Objects, hub string, b *v1.Backup) 
 	return true, nil
 }
 
-// Erase deletes what lies below the prefix of a dump, its manifest first and at most limit
-// objects, and reports whether there may be more. Errors wrap *cloud.Error.
+// Erase deletes the objects below the prefix of a dump, its manifest first, at most limit
+// in a call, and reports whether there may be more. Errors wrap *cloud.Error.
 func Erase(ctx context.Context, objects cloud.Objects, prefix string, limit int) (more bool, err error) {
 	manifest := ManifestKey(prefix)
 	found := false
@@ -160,7 +157,7 @@ func Erase(ctx context.Context, objects cloud.Objects, prefix string, limit int)
 	return false, nil
 }
 
-// list returns what lies below the prefix of a dump, by key.
+// list returns the objects below the prefix of a dump, sorted by key.
 func list(ctx context.Context, objects cloud.Objects, prefix string) (map[string]cloud.Object, error) {
 	there := map[string]cloud.Object{}
 	for o, err := range objects.ListObjects(ctx, prefix+"/") {
@@ -175,7 +172,7 @@ func list(ctx context.Context, objects cloud.Objects, prefix string) (map[string
 	return there, nil
 }
 
-// sizesOf returns the sizes of the parts of a dump that is complete and has its place.
+// sizesOf returns the sizes of the parts of a complete dump in a bucket.
 func sizesOf(dump *v1.DumpFile) ([]int64, error) {
 	switch {
 	case dump == nil || dump.Object == nil || dump.File == "":
@@ -212,7 +209,7 @@ type signing struct {
 	now    time.Time
 }
 
-// sign puts signed requests into an order.
+// sign adds the signed requests to an order.
 func sign(ctx context.Context, objects cloud.Objects, o *order.Order, s signing) error {
 	o.ExpiresAt = s.now.Add(Life).UTC()
 	if len(s.wanted) == 0 {

@@ -56,8 +56,8 @@ func TestWhatIsSent(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		bytes int64
-		shelf *dumpStore
-		// signed are the parts with a request, log what was asked of the bucket.
+		store *dumpStore
+		// signed lists the parts with a request, log the requests to the bucket.
 		signed   []int
 		log      []string
 		complete bool
@@ -76,14 +76,14 @@ func TestWhatIsSent(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o, complete, err := ToSend(t.Context(), tt.shelf, newBackup(tt.bytes).Status.Dump, []byte("pem"), now())
+			o, complete, err := ToSend(t.Context(), tt.store, newBackup(tt.bytes).Status.Dump, []byte("pem"), now())
 			if cloud.ClassOf(err) != tt.class || err != nil && tt.class == "" {
 				t.Fatalf("error %v, want one of class %q", err, tt.class)
 			}
 			if err != nil {
 				return
 			}
-			if diff := cmp.Diff(tt.log, tt.shelf.log); diff != "" || complete != tt.complete {
+			if diff := cmp.Diff(tt.log, tt.store.log); diff != "" || complete != tt.complete {
 				t.Errorf("complete %t, asked (-want +got):\n%s", complete, diff)
 			}
 			if diff := cmp.Diff(orderToSend(tt.bytes, tt.signed), o); diff != "" {
@@ -96,7 +96,7 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-// orderToSend is the order for a dump of so many bytes, with requests for these parts.
+// orderToSend is the order for a dump of this size, with requests for these parts.
 func orderToSend(bytes int64, signed []int) order.Order {
 	want := order.Order{
 		Direction: order.Send, File: "backup-20260302T020100Z.dump", Bytes: bytes, SHA256: sum,
@@ -112,7 +112,7 @@ func orderToSend(bytes int64, signed []int) order.Order {
 	return want
 }
 
-// TestALargeDump: the largest takes one order, and a larger one none.
+// TestALargeDump: the largest dump fits an order, a larger one does not.
 func TestALargeDump(t *testing.T) {
 	t.Parallel()
 	s, d := newDumpStore(nil), newBackup(order.MaxParts*gib).Status.Dump
@@ -135,7 +135,7 @@ func TestOrdersSayWhenTheyExpire(t *testing.T) {
 	}
 }
 
-// sealed is a bucket with a dump of two parts, as Seal leaves it.
+// sealed returns a bucket with a dump of two parts, as Seal leaves it.
 func sealed(t *testing.T) (*dumpStore, *v1.Backup) {
 	t.Helper()
 	s, b := newDumpStore(map[int]int64{0: gib, 1: 5}), newBackup(gib+5)
@@ -157,10 +157,10 @@ func TestSeal(t *testing.T) {
 	if done, err := Seal(t.Context(), s, "hub-1", b); err != nil || !done {
 		t.Errorf("once more: sealed %t, %v", done, err)
 	}
-	// One that was written in other words is as good, and one of another file is not.
+	// A manifest with another encoding is accepted, one of another file is not.
 	s.texts[ManifestKey(prefix)] = append(s.texts[ManifestKey(prefix)], '\n')
 	if done, err := Seal(t.Context(), s, "hub-1", b); err != nil || !done {
-		t.Errorf("in other words: sealed %t, %v", done, err)
+		t.Errorf("another encoding: sealed %t, %v", done, err)
 	}
 	other := want
 	other.SHA256 = strings.Repeat("0", 64)
@@ -245,8 +245,8 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// TestEraseEndsWithWhatIsHeld: Erase returns an error for objects that a policy of the
-// bucket holds.
+// TestEraseEndsWithWhatIsHeld checks that Erase returns an error for objects that a
+// policy of the bucket holds.
 func TestEraseEndsWithWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	s, _ := sealed(t)
@@ -259,7 +259,7 @@ func TestEraseEndsWithWhatIsHeld(t *testing.T) {
 	}
 }
 
-// TestEraseTakesManyPasses, and the manifest goes in the first whatever is before it.
+// TestEraseTakesManyPasses checks that the first pass deletes the manifest.
 func TestEraseTakesManyPasses(t *testing.T) {
 	t.Parallel()
 	s := newDumpStore(nil)

@@ -17,39 +17,39 @@ import (
 )
 
 const (
-	// maxSaid bounds what is repeated of others' words, in bytes.
+	// maxSaid is the maximum length of a message from a container, in bytes.
 	maxSaid = 512
-	// NoExitCode stands for the exit status where no container told one.
+	// NoExitCode means that no container reported an exit status.
 	NoExitCode = -1
 )
 
-// Outcome is how far a Job is.
+// Outcome is the state of a Job.
 type Outcome struct {
-	// Ended tells that it has ended, and Succeeded that it did so well.
+	// Ended reports whether the Job has ended, and Succeeded whether it succeeded.
 	Ended, Succeeded bool
-	// Container is the name of the container that ended last, and ExitCode its status: ""
-	// and NoExitCode where none did.
+	// Container is the name of the container that ended last, and ExitCode its exit
+	// status: "" and NoExitCode if none has.
 	Container string
 	ExitCode  int32
-	// Why is why the Job failed, or what a pod of one waits for that has not ended. It may
+	// Why is the reason of a failed Job, or what a pod of a running one waits for. It may
 	// be empty.
 	Why string
-	// Said holds the message of the container that ended last. Why and Said are one line
-	// of at most 512 bytes each.
+	// Said is the message of the container that ended last. Why and Said are one line of
+	// at most 512 bytes each.
 	Said string
 }
 
-// End is the end of a container of a Job.
+// End describes a container that has ended.
 type End struct {
 	// Container is its name.
 	Container string
 	ExitCode  int32
-	// Message holds the container's termination message, unchanged.
+	// Message is the container's termination message, unchanged.
 	Message string
 	At      time.Time
 }
 
-// Look tells how far a Job is, from its status and its pods.
+// Look returns the state of a Job, from its status and its pods.
 func Look(ctx context.Context, reader client.Reader, job *batchv1.Job) (Outcome, error) {
 	pods, err := podsOf(ctx, reader, job)
 	if err != nil {
@@ -75,8 +75,8 @@ func Look(ctx context.Context, reader client.Reader, job *batchv1.Job) (Outcome,
 	return out, nil
 }
 
-// Ends returns the ends of all containers of a Job's pods, also of those that initialise,
-// the last one at the end.
+// Ends returns the ended containers of a Job's pods, init containers included, the last
+// one at the end.
 func Ends(ctx context.Context, reader client.Reader, job *batchv1.Job) ([]End, error) {
 	pods, err := podsOf(ctx, reader, job)
 	if err != nil {
@@ -85,7 +85,7 @@ func Ends(ctx context.Context, reader client.Reader, job *batchv1.Job) ([]End, e
 	return endsOf(pods), nil
 }
 
-// podsOf returns the pods that a Job made: others may carry its label.
+// podsOf returns the pods that a Job owns: others may have its label.
 func podsOf(ctx context.Context, reader client.Reader, job *batchv1.Job) ([]corev1.Pod, error) {
 	pods := &corev1.PodList{}
 	if err := reader.List(ctx, pods, client.InNamespace(job.Namespace), client.MatchingLabels{"job-name": job.Name}); err != nil {
@@ -107,7 +107,7 @@ func endsOf(pods []corev1.Pod) []End {
 	return ends
 }
 
-// waitsFor says what keeps a pod from running, if it is not the usual.
+// waitsFor returns the reason why a pod does not run, unless it is a usual one.
 func waitsFor(pods []corev1.Pod) string {
 	for i := range pods {
 		for _, c := range slices.Concat(pods[i].Status.InitContainerStatuses, pods[i].Status.ContainerStatuses) {
@@ -124,7 +124,7 @@ func waitsFor(pods []corev1.Pod) string {
 	return ""
 }
 
-// Said makes one line of at most 512 bytes of what others wrote.
+// Said converts an untrusted message to one line of at most 512 bytes.
 func Said(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
 	if len(text) > maxSaid {
@@ -133,9 +133,9 @@ func Said(text string) string {
 	return text
 }
 
-// Deliver makes a Job, and before it the Secret that it reads; nil where it reads none. A
-// Secret of the name is replaced: its requests are from an attempt of which no Job came. A
-// Job of the name is left as it is, and no error.
+// Deliver creates a Job, and before it the Secret that the Job reads, if any. An existing
+// Secret is replaced: it belongs to an attempt that created no Job. An existing Job is
+// left unchanged.
 func Deliver(ctx context.Context, writer client.Writer, job *batchv1.Job, secret *corev1.Secret) error {
 	if secret != nil {
 		err := writer.Create(ctx, secret, client.FieldOwner(v1.HubFieldManager))
@@ -155,7 +155,7 @@ func Deliver(ctx context.Context, writer client.Writer, job *batchv1.Job, secret
 	return nil
 }
 
-// Withdraw deletes the Secret with an order. It is nil when there is none.
+// Withdraw deletes the Secret of an order. It succeeds if there is none.
 func Withdraw(ctx context.Context, writer client.Writer, key client.ObjectKey) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	if err := writer.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
@@ -164,7 +164,7 @@ func Withdraw(ctx context.Context, writer client.Writer, key client.ObjectKey) e
 	return nil
 }
 
-// Stop deletes a Job and its pods. It is nil when there is none.
+// Stop deletes a Job and its pods. It succeeds if there is none.
 func Stop(ctx context.Context, writer client.Writer, key client.ObjectKey) error {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	if err := writer.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {

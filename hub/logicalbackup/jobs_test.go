@@ -19,12 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// member stands for the API server of a member.
+// member is a fake of a member's API server.
 type member struct {
 	client.Reader
 	client.Writer
 	pods []corev1.Pod
-	// there are the objects that there are, and log what was done to them.
+	// there holds the objects, and log the requests.
 	there   map[string]client.Object
 	log     []string
 	refuses error

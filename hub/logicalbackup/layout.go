@@ -23,21 +23,21 @@ func Root(owner cloud.Owner) string {
 	return top + owner.Hub + "/" + owner.App + "/"
 }
 
-// Prefix returns what the keys of a Backup begin with, without the slash at its end.
+// Prefix returns the prefix of the keys of a Backup, without the trailing slash.
 func Prefix(owner cloud.Owner, b *v1.Backup) string {
 	return Root(owner) + b.Name + "-" + manifest.Hash(string(b.UID))
 }
 
-// Owns reports whether what lies below a prefix is the owner's.
+// Owns reports whether a prefix belongs to the owner.
 func Owns(owner cloud.Owner, prefix string) bool {
 	return owner.Hub != "" && strings.HasPrefix(prefix, Root(owner))
 }
 
-// PartKey returns the key of a part, of which the first is 0.
+// PartKey returns the key of a part; the first is number 0.
 func PartKey(prefix string, i int) string { return fmt.Sprintf("%s/part-%05d", prefix, i) }
 
 // ManifestKey returns the key of the manifest.
 func ManifestKey(prefix string) string { return prefix + "/" + manifestName }
 
-// IsManifest reports whether a key is that of a manifest, and returns the prefix.
+// IsManifest reports whether a key belongs to a manifest, and returns its prefix.
 func IsManifest(key string) (prefix string, is bool) { return strings.CutSuffix(key, "/"+manifestName) }

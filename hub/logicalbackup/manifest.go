@@ -20,50 +20,50 @@ import (
 const (
 	// Format is the format of manifests that this release writes, and the only one that it reads.
 	Format = 1
-	// MaxManifest is the most that a manifest may have, in bytes.
+	// MaxManifest is the maximum size of a manifest in bytes.
 	MaxManifest = 64 << 10
 
 	maxName    = 63
 	maxVersion = 64
 )
 
-// ErrManifest means that a text is not the manifest of a dump, or that of another one.
+// ErrManifest means that a text is not a valid manifest, or describes another dump.
 var ErrManifest = errors.New("not the manifest of this dump")
 
-// Manifest says what a dump in a bucket is.
+// Manifest describes a dump in a bucket.
 type Manifest struct {
 	Format int `json:"format"`
 	// Hub and AppUID are the UIDs of the hub's cluster and of the application.
 	Hub    string `json:"hub"`
 	AppUID string `json:"appUID"`
-	// Namespace, App, Cluster and Backup are the names of what it is a backup of, and its own.
+	// Namespace, App and Cluster name the source of the backup, Backup the Backup itself.
 	Namespace string `json:"namespace"`
 	App       string `json:"app"`
 	Cluster   string `json:"cluster"`
 	Backup    string `json:"backup"`
-	// Slot is when the schedule wanted it; nil for one that a person asked for.
+	// Slot is the scheduled time; nil for a manual backup.
 	ScheduledTime *time.Time `json:"scheduledTime,omitempty"`
-	// Provider and Region are the cluster's, where they were known.
+	// Provider and Region are those of the cluster, if they were known.
 	Provider v1.Provider `json:"provider,omitempty"`
 	Region   string      `json:"region,omitempty"`
 	Engine   v1.Engine   `json:"engine"`
 	Version  string      `json:"version,omitempty"`
-	// SnapshotTime is when the dump began, CompletionTime when its last part was in the bucket.
-	// In seconds, UTC.
+	// SnapshotTime is when the dump began, CompletionTime when its last part was
+	// uploaded, both in seconds and UTC.
 	SnapshotTime   time.Time `json:"snapshotTime"`
 	CompletionTime time.Time `json:"completionTime"`
-	// Claim and File are where it was in the cluster.
+	// Claim and File name the claim and the file of the dump in the cluster.
 	Claim string `json:"claim"`
 	File  string `json:"file"`
-	// Bytes and SHA256, in hexadecimal digits, are those of the whole file.
+	// Bytes and SHA256, in hexadecimal, are the size and checksum of the whole file.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// Parts are the sizes of its parts, in bytes and in their order.
+	// Parts holds the sizes of the parts in bytes, in order.
 	Parts []int64 `json:"parts"`
 }
 
-// ManifestOf returns the manifest of a Backup whose dump is complete, without the time at
-// which it was in the bucket.
+// ManifestOf returns the manifest of a Backup with a complete dump, without
+// CompletionTime.
 func ManifestOf(hub string, b *v1.Backup) Manifest {
 	s := &b.Status
 	m := Manifest{
@@ -83,7 +83,7 @@ func ManifestOf(hub string, b *v1.Backup) Manifest {
 	return m
 }
 
-// Write returns a manifest as it is stored: the same text for the same manifest.
+// Write encodes a manifest. The encoding is deterministic.
 func (m Manifest) Write() ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func (m Manifest) Write() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// ReadManifest reads a manifest of anybody's. Errors wrap ErrManifest, and none repeats
-// what it read.
+// ReadManifest decodes and validates an untrusted manifest. Errors wrap ErrManifest, and
+// contain none of its content.
 func ReadManifest(text []byte) (Manifest, error) {
 	if len(text) > MaxManifest {
 		return Manifest{}, fmt.Errorf("it has more than %d bytes: %w", MaxManifest, ErrManifest)
@@ -125,12 +125,12 @@ func Find(ctx context.Context, objects cloud.Objects, prefix string) (Manifest, 
 	return ReadManifest(text)
 }
 
-// IsOf reports whether a manifest is that of a file.
+// IsOf reports whether a manifest describes a file.
 func (m Manifest) IsOf(d *v1.DumpFile) bool {
 	return m.File == d.File && m.Bytes == d.Bytes && m.SHA256 == d.SHA256
 }
 
-// problem is a bad field, by its name alone.
+// problem is the name of an invalid field.
 func problem(field string) error { return fmt.Errorf("%s: %w", field, ErrManifest) }
 
 func (m Manifest) check() error {
@@ -196,19 +196,19 @@ func (m Manifest) checkParts() error {
 	return nil
 }
 
-// IsFile reports whether a name is that of a dump on a claim.
+// IsFile reports whether a name is that of a dump file on a claim.
 func IsFile(name string) bool {
 	return regexp.MustCompile(`^backup-[0-9]{8}T[0-9]{6}Z\.(dump|sql\.gz)$`).MatchString(name)
 }
 
-// uid reports whether a text may be the UID of an object, as a part of a key.
+// uid reports whether a text is valid as the UID of an object, in a key.
 func uid(text string) bool { return regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`).MatchString(text) }
 
 func name(text string) bool {
 	return len(text) <= maxName && len(validation.IsDNS1123Subdomain(text)) == 0
 }
 
-// moment reports whether a time is one that the API can store, and that may have been.
+// moment reports whether the API can store a time, and it is plausible.
 func moment(t time.Time) bool {
 	const first, last = 2000, 9999
 	year := t.UTC().Year()

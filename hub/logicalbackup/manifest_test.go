@@ -23,7 +23,8 @@ func complete() Manifest {
 	return m
 }
 
-// TestAManifestIsWritten in the same words each time, and read as what it was.
+// TestAManifestIsWritten checks that the encoding of a manifest is deterministic, and
+// decodes to the same value.
 func TestAManifestIsWritten(t *testing.T) {
 	t.Parallel()
 	got, err := complete().Write()
@@ -34,7 +35,7 @@ func TestAManifestIsWritten(t *testing.T) {
 	if diff := cmp.Diff(complete(), m); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	// One that a person asked for, of a cluster of which little is known.
+	// The manifest of a manual backup, without provider and region.
 	b := newBackup(5)
 	b.Spec.ScheduledTime, b.Status.Provider, b.Status.Region, b.Status.Version = nil, "", "", ""
 	m = ManifestOf("hub-1", b)
@@ -76,7 +77,8 @@ func TestManifestsThatAreNone(t *testing.T) {
 	}
 }
 
-// FuzzReadManifest: what is read can be written, and is the same when it is read again.
+// FuzzReadManifest checks that a manifest that was read can be written, and read again
+// unchanged.
 func FuzzReadManifest(f *testing.F) {
 	f.Add([]byte(text))
 	f.Add([]byte(strings.Replace(text, `"scheduledTime":"2026-03-02T02:00:00Z",`, "", 1)))

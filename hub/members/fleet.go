@@ -18,6 +18,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connection"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // ErrStarted is returned when Start is called a second time.
@@ -136,15 +137,15 @@ func (f *Fleet) Names() []string {
 }
 
 // Get returns the cluster of an engaged member. For any other member it returns an error
-// that wraps multicluster.ErrClusterNotFound; that error never means that the workloads
-// in the member are gone.
+// that wraps multicluster.ErrClusterNotFound and apierror.ErrNotConnected; that error never
+// means that the workloads in the member are gone.
 func (f *Fleet) Get(_ context.Context, name multicluster.ClusterName) (cluster.Cluster, error) {
 	if a := f.accessor(name.String()); a != nil {
 		if c := a.engaged(); c != nil {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("getting member %q: not engaged: %w", name, multicluster.ErrClusterNotFound)
+	return nil, fmt.Errorf("getting member %q: %w: %w", name, apierror.ErrNotConnected, multicluster.ErrClusterNotFound)
 }
 
 // Mode returns the mode that a member is engaged in, or an empty string if the member is

@@ -28,18 +28,18 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
-// pingPeriod is how often a SPDY connection is looked at; a WebSocket is as often.
+// pingPeriod is the interval of pings on a SPDY connection, the same as for WebSockets.
 const pingPeriod = 5 * time.Second
 
 // executor runs one command in one pod, once.
 type executor struct {
 	next remotecommand.Executor
-	// refused is how SPDY was refused, of which its executor keeps the text alone.
+	// refused is the error of SPDY; its executor only keeps the text.
 	refused error
 }
 
-// newExecutor returns an executor without asking the network. The command is all of what
-// is run: nothing is added to it.
+// newExecutor returns an executor without sending a request. The command is run
+// unchanged.
 func newExecutor(in cluster.Cluster, pod client.ObjectKey, command []string) (*executor, error) {
 	config := rest.CopyConfig(in.GetConfig())
 	core, err := corev1client.NewForConfigAndClient(config, in.GetHTTPClient())
@@ -73,8 +73,8 @@ func newExecutor(in cluster.Cluster, pod client.ObjectKey, command []string) (*e
 	return e, nil
 }
 
-// tlsOf returns how the API server is spoken to. The configuration of a member has a
-// transport, which cannot be upgraded, and no TLS beside it.
+// tlsOf returns the TLS configuration of the API server. The configuration of a member
+// has a transport, which cannot be upgraded, and no TLS configuration.
 func tlsOf(config *rest.Config) (*tls.Config, error) {
 	found, err := rest.TLSConfigFor(config)
 	if config.Transport != nil {
@@ -93,7 +93,7 @@ func tlsOf(config *rest.Config) (*tls.Config, error) {
 
 func overWebSocket(config *rest.Config, secured *tls.Config, target *url.URL) (remotecommand.Executor, error) {
 	config = rest.CopyConfig(config)
-	// The only way to hand over TLS that is no files and no PEM.
+	// There is no other way to pass TLS without files or PEM.
 	config.WrapTransport = transport.Wrappers(func(rt http.RoundTripper) http.RoundTripper {
 		if dialer, ok := rt.(*websocket.RoundTripper); ok {
 			dialer.TLSConfig = secured
@@ -125,7 +125,7 @@ func (e *executor) overSPDY(config *rest.Config, secured *tls.Config, target *ur
 		}
 		return response, err
 	})
-	// A redirect would take the credentials elsewhere.
+	// A redirect would send the credentials to another server.
 	made, err := remotecommand.NewSPDYExecutorRejectRedirects(listening, spdy.NewUpgraderForStreaming(dialer), http.MethodPost, target)
 	if err != nil {
 		return nil, fmt.Errorf("making a SPDY executor: %w", err)
@@ -133,19 +133,19 @@ func (e *executor) overSPDY(config *rest.Config, secured *tls.Config, target *ur
 	return made, nil
 }
 
-// roundTripper is a function that does one request.
+// roundTripper implements http.RoundTripper by a function.
 type roundTripper func(*http.Request) (*http.Response, error)
 
-// RoundTrip does one request.
+// RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// stream runs the command until it ends or the context does.
+// stream runs the command until it ends or ctx is done.
 func (e *executor) stream(ctx context.Context, options remotecommand.StreamOptions) error {
 	err := e.next.StreamWithContext(ctx, options)
 	if err == nil {
 		return nil
 	}
-	// The command is part of the addresses that the hub and the member ask.
+	// The command is part of the URLs of the hub's and the member's requests.
 	text := oneLine(regexp.MustCompile(`\?command=[^\s"]*`).ReplaceAllString(err.Error(), ""))
 	if len(text) > errorBytes {
 		text = strings.ToValidUTF8(text[:errorBytes], "") + "..."
@@ -153,13 +153,13 @@ func (e *executor) stream(ctx context.Context, options remotecommand.StreamOptio
 	return &streamError{text: text, causes: []error{err, e.refused}}
 }
 
-// streamError is an error without the command, which is part of the address.
+// streamError is an error without the URL, which contains the command.
 type streamError struct {
 	text   string
 	causes []error
 }
 
-// Error is one line of about a kilobyte at most.
+// Error returns one line of about a kilobyte at most.
 func (e *streamError) Error() string { return e.text }
 
 // Unwrap returns the causes.

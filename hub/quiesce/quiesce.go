@@ -18,21 +18,22 @@ import (
 )
 
 const (
-	// defaultTimeout bounds Quiesce: a checkpoint of a slow disk, or a lock that waits.
+	// defaultTimeout is enough for a checkpoint of a slow disk, or to wait for a lock.
 	defaultTimeout = 30 * time.Second
-	// hold is after how long the command ends by itself in the pod.
+	// hold is the time after which the command in the pod ends by itself.
 	hold = time.Minute
-	// grace bounds how long a stream may take to end, beyond the command's own limit.
+	// grace is how long a stream may take to end after the command's own limit.
 	grace = 5 * time.Second
 )
 
 // Errors of Quiesce, which are wrapped. Other causes are errors of the member's API.
 var (
-	// ErrNoDatabase means that the application has none.
+	// ErrNoDatabase means that the application has no database.
 	ErrNoDatabase = errors.New("the application has no database")
-	// ErrForeign means that the pod of that name is not the application's.
+	// ErrForeign means that a pod with the name of the database's does not belong to the
+	// application.
 	ErrForeign = errors.New("the pod is not the application's database")
-	// ErrNotReady means that the database does not serve, or is being stopped.
+	// ErrNotReady means that the database is not ready, or is being stopped.
 	ErrNotReady = errors.New("the database is not ready")
 	// ErrSilent means that the command ended without confirmation.
 	ErrSilent = errors.New("the quiesce command did not confirm")
@@ -91,7 +92,7 @@ func (q *Quiescer) Quiesce(ctx context.Context, in cluster.Cluster, app *v1.Ecom
 		s.abandon()
 		return nil, fmt.Errorf("quiescing the database in pod %q: %w", key, err)
 	}
-	// A checkpoint is over by now; what is held must not be.
+	// A checkpoint is complete by now; a lock must still be held.
 	holds := app.Spec.Database.Engine == v1.EngineMySQL
 	return func() {
 		if early := s.end(); early && holds {
@@ -100,10 +101,10 @@ func (q *Quiescer) Quiesce(ctx context.Context, in cluster.Cluster, app *v1.Ecom
 	}, nil
 }
 
-// usable returns an error unless the pod is the one that was rendered, and serves.
+// usable returns an error unless the pod belongs to the database and is ready.
 func usable(ctx context.Context, in cluster.Cluster, key client.ObjectKey, app *v1.EcommerceApp) error {
 	pod := &corev1.Pod{}
-	// Not from the cache: the pods of a member are not watched.
+	// Reads are not cached: the pods of a member are not watched.
 	if err := in.GetAPIReader().Get(ctx, key, pod); err != nil {
 		return err
 	}

@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	// outputBytes is how much of the standard output is read, complaintBytes of the
-	// standard error, and errorBytes is how long the text of an error may be.
+	// outputBytes and complaintBytes bound what is read of the standard output and the
+	// standard error, errorBytes the text of an error.
 	outputBytes    = 4 << 10
 	complaintBytes = 512
 	errorBytes     = 1 << 10
 )
 
-// stream is a command that runs in a pod.
+// stream runs a command in a pod.
 type stream struct {
 	input  *io.PipeWriter
 	output *output
 	errors *complaint
 	cancel context.CancelFunc
-	// ended is closed when the command has ended; failed is then how.
+	// ended is closed when the command has ended; failed then holds its error.
 	ended  chan struct{}
 	failed error
 	once   sync.Once
 	early  bool
 }
 
-// open starts a command, which ends with the context, and soon after its own limit.
+// open starts a command, which ends with ctx, or soon after its own limit.
 func open(ctx context.Context, run *executor) *stream {
 	ctx, cancel := context.WithTimeout(ctx, hold+grace)
 	input, writer := io.Pipe()
@@ -52,7 +52,7 @@ func open(ctx context.Context, run *executor) *stream {
 	return s
 }
 
-// await waits until the command says that it is done, or cannot any more.
+// await blocks until the command confirms, or has ended.
 func (s *stream) await(ctx context.Context) error {
 	select {
 	case <-s.output.confirmed:
@@ -72,7 +72,7 @@ func (s *stream) await(ctx context.Context) error {
 	return s.explain(s.failed)
 }
 
-// explain adds what the command complained of.
+// explain adds the command's standard error to an error.
 func (s *stream) explain(err error) error {
 	if text := s.errors.text(); text != "" {
 		return fmt.Errorf("%w: %s", err, text)
@@ -80,14 +80,14 @@ func (s *stream) explain(err error) error {
 	return err
 }
 
-// abandon ends the command as end does, without waiting.
+// abandon ends the command like end, without waiting.
 func (s *stream) abandon() {
 	_ = s.input.Close() // Always nil.
 	time.AfterFunc(grace, s.cancel)
 }
 
-// end ends the command by the end of its input, and waits for it for a little while. It
-// reports whether the command had ended before, and may be called again.
+// end closes the input of the command, which ends it, and waits for a short time. It
+// reports whether the command had ended before. It may be called more than once.
 func (s *stream) end() (early bool) {
 	s.once.Do(func() {
 		select {
@@ -107,7 +107,7 @@ func (s *stream) end() (early bool) {
 	return s.early
 }
 
-// output looks for the line by which the command confirms.
+// output finds the line with which the command confirms.
 type output struct {
 	confirmed chan struct{}
 	read      []byte
@@ -128,7 +128,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// complaint keeps the beginning of what a command complains of.
+// complaint keeps the beginning of the standard error.
 type complaint struct {
 	mu   sync.Mutex
 	read []byte
@@ -142,14 +142,14 @@ func (c *complaint) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text returns it as one line.
+// text returns the standard error as one line.
 func (c *complaint) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return oneLine(string(c.read))
 }
 
-// oneLine makes text that others wrote fit for a message.
+// oneLine converts an untrusted text for a message.
 func oneLine(text string) string {
 	printable := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

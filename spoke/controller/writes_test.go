@@ -7,16 +7,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -28,24 +31,30 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// other is a finalizer of somebody else.
-const other = "example.com/hold"
+const (
+	clusterName = "a"
+	// other is a finalizer of somebody else.
+	other = "example.com/hold"
+)
 
 // writer is the reconciler of one application in a cluster with an API server and nothing
 // else. It reads without a cache.
 type writer struct {
 	client.WithWatch
 	reconcile.Reconciler
-	clock *clocktesting.FakeClock
-	key   client.ObjectKey
+	config *rest.Config
+	clock  *clocktesting.FakeClock
+	key    client.ObjectKey
 	// statuses counts the writes of the status.
 	statuses int
+	registry *prometheus.Registry
+	options  Options
 	// between is called after each read of the application.
 	between func()
 }
 
 func TestWrites(t *testing.T) {
-	c := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: "a", APIServerOnly: true}}}).Member("a")
+	c := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: clusterName, APIServerOnly: true}}}).Member(clusterName)
 	scheme := runtime.NewScheme()
 	if err := errors.Join(
 		c.ApplyFolder(t.Context(), "../../config/crd/bases"), clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme),
@@ -60,9 +69,10 @@ func TestWrites(t *testing.T) {
 		"counts wait":          testCountsWait,
 		"statuses are locked":  testStatusLock,
 		"finalizers of others": testFinalizerLock,
+		"metrics":              testMetrics,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &writer{WithWatch: admin, clock: clocktesting.NewFakeClock(time.Now()), between: func() {}}
+			w := &writer{WithWatch: admin, config: c.AdminConfig(), clock: clocktesting.NewFakeClock(time.Unix(1000, 0)), between: func() {}}
 			w.Reconciler = EcommerceApp().Reconciler(w.member(t))
 			app := &v1.EcommerceApp{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "shop-"},
@@ -79,6 +89,7 @@ func TestWrites(t *testing.T) {
 
 // testCountsWait: replicas that become ready one by one do not cost a write each.
 func testCountsWait(t *testing.T, w *writer) {
+	t.Helper()
 	w.patch(t, `{"spec":{"frontend":{"replicas":3}}}`)
 	w.reconcile(t)
 	w.ready(t, 0)
@@ -106,6 +117,7 @@ func testCountsWait(t *testing.T, w *writer) {
 
 // testStatusLock: a status that was computed from an older version is not written.
 func testStatusLock(t *testing.T, w *writer) {
+	t.Helper()
 	w.patch(t, `{"metadata":{"finalizers":["`+v1.SpokeFinalizer+`"]}}`)
 	w.between = func() { w.patch(t, `{"spec":{"image":"shop:v2"}}`) }
 	if rest := w.reconcile(t).RequeueAfter; rest <= 0 || rest > time.Second {
@@ -123,6 +135,7 @@ func testStatusLock(t *testing.T, w *writer) {
 
 // testFinalizerLock: a patch replaces the list of finalizers as a whole.
 func testFinalizerLock(t *testing.T, w *writer) {
+	t.Helper()
 	w.between = func() { w.patch(t, `{"metadata":{"finalizers":["`+other+`"]}}`) }
 	w.reconcile(t)
 	if app := w.stored(t); !controllerutil.ContainsFinalizer(app, other) || controllerutil.ContainsFinalizer(app, v1.SpokeFinalizer) {
@@ -133,6 +146,43 @@ func testFinalizerLock(t *testing.T, w *writer) {
 	if app := w.stored(t); !controllerutil.ContainsFinalizer(app, other) || !controllerutil.ContainsFinalizer(app, v1.SpokeFinalizer) {
 		t.Errorf("finalizers %q, want both", app.Finalizers)
 	}
+}
+
+// testMetrics: a cluster that is not connected any more has no series.
+func testMetrics(t *testing.T, w *writer) {
+	t.Helper()
+	w.reconcile(t)
+	if n := w.series(t); n == 0 {
+		t.Error("an application has no series: the test shows nothing")
+	}
+	cl, err := cluster.New(w.config, func(o *cluster.Options) { o.Scheme = w.Scheme() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := NewClusterRunner(w.options).run(ended, clusterName, cl); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.series(t); n != 0 {
+		t.Errorf("there are %d series of a cluster that left", n)
+	}
+}
+
+// series counts the series of applications in clusters.
+func (w *writer) series(t *testing.T) int {
+	t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, f := range families {
+		if f.GetName() == "shopfleet_spoke_apps" {
+			n += len(f.GetMetric())
+		}
+	}
+	return n
 }
 
 func (w *writer) member(t *testing.T) *reconciler.Member {
@@ -158,9 +208,14 @@ func (w *writer) member(t *testing.T) *reconciler.Member {
 			return c.SubResource(name).Patch(ctx, o, patch, opts...)
 		},
 	})
-	options := Options{Clock: w.clock}.withDefaults()
+	w.registry = prometheus.NewPedanticRegistry()
+	metrics, err := NewMetrics(w.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.options = Options{Clock: w.clock, Metrics: metrics}.withDefaults()
 	return &reconciler.Member{
-		Settings: options.settings(), Scheme: w.Scheme(), Client: c, Reader: c, Recorder: events.NewFakeRecorder(100),
+		Name: clusterName, Settings: w.options.settings(), Scheme: w.Scheme(), Client: c, Reader: c, Recorder: events.NewFakeRecorder(100),
 		Applier:  apply.New(apply.Options{Client: c, Reader: c, FieldManager: v1.SpokeFieldManager, Random: rand.Reader, Clock: w.clock}),
 		Facts:    func() render.Cluster { return render.Cluster{} },
 		Children: func([]client.Object) []reconciler.Child { return all },

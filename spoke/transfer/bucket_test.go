@@ -26,19 +26,19 @@ import (
 
 const (
 	name = "backup-20260102T030405Z.dump"
-	// token is in every URL and in a header, and must be nowhere else.
+	// token is in every URL and in a header, and must appear nowhere else.
 	token = "SIGNATURE"
 	// shop is the content of the file.
 	shop = "abcdefghijklmn"
 )
 
-// bucket is a storage that never writes over anything.
+// bucket is a fake storage that never overwrites an object.
 type bucket struct {
 	*httptest.Server
 
 	mu      sync.Mutex
 	objects map[string]string
-	// answers come before anything else is done, one for each request.
+	// answers replace the responses of the first requests, one each.
 	answers []http.HandlerFunc
 	asked   []string
 }
@@ -84,7 +84,8 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// status answers with a status, and repeats the request as storages do.
+// status responds with a status and repeats the request in the body, as some providers
+// do.
 func status(code int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "https://elsewhere.example/?token="+token)
@@ -95,7 +96,7 @@ func status(code int, body string) http.HandlerFunc {
 	}
 }
 
-// cut closes the connection in the middle.
+// cut closes the connection within the response.
 func cut(t *testing.T, after string) http.HandlerFunc {
 	t.Helper()
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -111,7 +112,7 @@ func cut(t *testing.T, after string) http.HandlerFunc {
 	}
 }
 
-// instant is a clock that nobody waits for.
+// instant is a clock whose timers fire at once.
 type instant struct {
 	clock.RealClock
 	mu     sync.Mutex
@@ -125,7 +126,7 @@ func (c *instant) NewTimer(d time.Duration) clock.Timer {
 	return c.RealClock.NewTimer(0)
 }
 
-// move is a transfer of the shop's four parts.
+// move is a transfer of the four parts of the file.
 type move struct {
 	dir   string
 	order order.Order
@@ -149,7 +150,7 @@ func newMove(t *testing.T, direction order.Direction, url string) *move {
 	return m
 }
 
-// parts are of 4 bytes, but for the last.
+// parts returns parts of 4 bytes; the last may be shorter.
 func parts() []string {
 	var all []string
 	for part := range slices.Chunk([]byte(shop), 4) {
@@ -165,7 +166,7 @@ func (m *move) file(t *testing.T, content string) {
 	}
 }
 
-// run carries the order out, and expects how it ends and a part of what it says.
+// run executes the order, and checks the exit status and a part of the message.
 func (m *move) run(t *testing.T, wantStatus int, want string) {
 	t.Helper()
 	err := Run(t.Context(), Options{Order: m.order, Dir: m.dir, Clock: m.clock, Out: &m.said})
@@ -190,7 +191,7 @@ func (b *bucket) expect(t *testing.T, want map[string]string) {
 	}
 }
 
-// stored is a bucket's content when all of the shop is sent.
+// stored is the content of the bucket after a complete upload.
 func stored() map[string]string {
 	objects := map[string]string{}
 	for i, part := range parts() {

@@ -28,12 +28,12 @@ func TestSend(t *testing.T) {
 	if !strings.Contains(m.said.String(), "sent 14 of 14 bytes, 100%\n") || len(m.clock.pauses) != 0 {
 		t.Errorf("it said %q, and waited %v", m.said.String(), m.clock.pauses)
 	}
-	// Again: all is there.
+	// A second run finds all parts in the bucket.
 	m.run(t, order.ExitDone, "")
 	b.expect(t, stored())
 }
 
-// What is in the bucket is not sent again, and the whole file is looked at all the same.
+// Parts in the bucket are not uploaded again; the whole file is verified nevertheless.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
@@ -45,7 +45,7 @@ func TestResume(t *testing.T) {
 	m.file(t, shop)
 	m.run(t, order.ExitDone, "")
 	b.expect(t, map[string]string{"part-1": "efgh", "part-3": "mn"})
-	// Nothing is left to send, and no request that could have expired.
+	// Without parts to upload, no request can have expired.
 	m.order.Parts[1].Request, m.order.Parts[3].Request, m.order.ExpiresAt = nil, nil, time.Time{}
 	m.run(t, order.ExitDone, "")
 	if len(b.asked) != 2 {
@@ -98,7 +98,7 @@ func TestSendRefuses(t *testing.T) {
 	}
 }
 
-// What the storage answers to the second part, and what comes of it.
+// Responses to the second part, and the results.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	const body = "<Error><Code>AccessDenied</Code>"
@@ -155,8 +155,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// expectFetched expects the whole file and nothing else, or no file but what the next
-// attempt goes on with.
+// expectFetched expects the whole file and nothing else, or only the temporary file from
+// which the next attempt resumes.
 func (m *move) expectFetched(t *testing.T, whole bool) {
 	t.Helper()
 	entries, err := os.ReadDir(m.dir)
@@ -198,7 +198,7 @@ func TestFetch(t *testing.T) {
 	b := newBucket(t)
 	b.objects = stored()
 	m := newMove(t, order.Fetch, b.URL)
-	// What a crash left behind, and a file that is another.
+	// A temporary file of a crashed attempt, and another file.
 	if err := os.WriteFile(filepath.Join(m.dir, name+partialSuffix), []byte(strings.Repeat("x", 99)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestFetch(t *testing.T) {
 	m.run(t, order.ExitDone, "")
 	m.expectFetched(t, true)
 	asked := len(b.asked)
-	// It is there: nothing is fetched, and nothing need be allowed.
+	// The file exists: no request is sent.
 	m.order.ExpiresAt = time.Time{}
 	m.run(t, order.ExitDone, "")
 	m.expectFetched(t, true)
@@ -250,7 +250,7 @@ func TestFetchRefuses(t *testing.T) {
 	}
 }
 
-// An attempt goes on where the one before ended, at the begin of a part.
+// An attempt resumes at the first incomplete part.
 func TestFetchGoesOn(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
@@ -263,7 +263,7 @@ func TestFetchGoesOn(t *testing.T) {
 	if err != nil || string(content) != shop[:8] {
 		t.Fatalf("left is %q, %v", content, err)
 	}
-	// Half of a part was written before the end.
+	// Half of a part was written before the attempt ended.
 	if err := os.WriteFile(partial, []byte(shop[:10]), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestFetchGoesOn(t *testing.T) {
 	}
 }
 
-// What was cut off is fetched again, from its own begin.
+// A truncated part is downloaded again from its beginning.
 func TestFetchCut(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t, nil, cut(t, "xyz"), nil, cut(t, ""))
@@ -285,7 +285,7 @@ func TestFetchCut(t *testing.T) {
 	m.expectFetched(t, true)
 }
 
-// A transfer ends when its requests do, also in the middle of one.
+// A transfer ends when its requests expire, also during one.
 func TestExpires(t *testing.T) {
 	t.Parallel()
 	for _, direction := range []order.Direction{order.Send, order.Fetch} {
@@ -301,7 +301,7 @@ func TestExpires(t *testing.T) {
 	}
 }
 
-// Certificates are those of the order, or those that everybody trusts.
+// The certificates are those of the order, or the system's.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	b := &bucket{objects: map[string]string{}}

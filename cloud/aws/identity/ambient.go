@@ -47,8 +47,8 @@ func ambientOf(config cloud.Config) (aws.CredentialsProvider, error) {
 	}), nil
 }
 
-// containerOf is the identity that an endpoint beside the pod tells. It must be one of
-// AWS's own addresses, or this machine's: it is sent a token.
+// containerOf returns the credentials of the endpoint of EKS Pod Identity. Its address
+// must be one of AWS's, or this machine's, because it receives a token.
 func containerOf(config cloud.Config, endpoint string) (aws.CredentialsProvider, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "https" && !slices.Contains([]string{"169.254.170.2", "169.254.170.23", "fd00:ec2::23", "127.0.0.1", "localhost", "::1"}, u.Hostname()) {
@@ -63,7 +63,7 @@ func containerOf(config cloud.Config, endpoint string) (aws.CredentialsProvider,
 	}), nil
 }
 
-// tokenIn reads a token, which is written anew before it expires.
+// tokenIn reads a token from a file, which is replaced before the token expires.
 func tokenIn(file string) (string, error) {
 	token, err := fs.ReadFile(os.DirFS(filepath.Dir(file)), filepath.Base(file))
 	if err != nil {
@@ -72,8 +72,8 @@ func tokenIn(file string) (string, error) {
 	return strings.TrimSpace(string(token)), nil
 }
 
-// plain sends the requests for ambient credentials, whose answers are not XML. What
-// reads credentials bounds the time for all its requests together.
+// plain sends the requests for ambient credentials, whose responses are not XML. The
+// caller limits the time for all of them together.
 type plain struct{ transport http.RoundTripper }
 
 func (p plain) Do(r *http.Request) (*http.Response, error) { return p.transport.RoundTrip(r) }

@@ -14,9 +14,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// Check finds what is wrong with what a configuration says of the account and of its
-// credentials, before anything is made of it. Errors are of class Invalid and name the
-// field of the CloudAccount.
+// Check validates the account and the credentials of a configuration. Errors are of class
+// Invalid and name the field of the CloudAccount.
 func Check(config cloud.Config) error {
 	spec := config.Spec
 	switch {

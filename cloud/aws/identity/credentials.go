@@ -23,7 +23,7 @@ const (
 	secretToken = "sessionToken"
 )
 
-// audience is whom the tokens of the hub's ServiceAccount are for.
+// audience is the audience of the hub's ServiceAccount tokens.
 const audience = "sts.amazonaws.com"
 
 // Connect makes the credentials of an account. Nothing is sent until they are needed.
@@ -50,8 +50,8 @@ func Connect(config cloud.Config) (*Credentials, error) {
 	return cached(config, assumed(config, cached(config, base))), nil
 }
 
-// expiryWindow is how long before they expire credentials are not used any more, so that
-// they do not on the way.
+// expiryWindow is the minimum lifetime of credentials in use, so that they do not expire
+// during a request.
 const expiryWindow = time.Minute
 
 // Credentials are kept until they expire. Who asks while there are none gets them with
@@ -69,8 +69,8 @@ func cached(config cloud.Config, provider aws.CredentialsProvider) *Credentials 
 	return &Credentials{provider: provider, clock: config.Clock}
 }
 
-// Retrieve returns what is kept and good for another minute, or else gets it. The time for
-// that is bounded.
+// Retrieve returns cached credentials that are valid for another minute, or new ones,
+// within a bounded time.
 func (c *Credentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	kept := c.keep(aws.Credentials{})
 	if last := c.clock.Now().Add(expiryWindow); kept.HasKeys() && (!kept.CanExpire || last.Before(kept.Expires)) {
@@ -85,7 +85,7 @@ func (c *Credentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return c.keep(got), nil
 }
 
-// keep keeps credentials, if there are any, and returns what is kept.
+// keep caches credentials, if there are any, and returns the cached ones.
 func (c *Credentials) keep(got aws.Credentials) aws.Credentials {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func (c *Credentials) keep(got aws.Credentials) aws.Credentials {
 	return c.kept
 }
 
-// Forget lets the next one who asks get them anew.
+// Forget clears the cache.
 func (c *Credentials) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +127,7 @@ func (f federated) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	}).Retrieve(ctx)
 }
 
-// tokenFunc is a token for one exchange: the SDK asks for it without a context.
+// tokenFunc returns a token for one exchange; the SDK calls it without a context.
 type tokenFunc func() ([]byte, error)
 
 func (f tokenFunc) GetIdentityToken() ([]byte, error) { return f() }

@@ -22,7 +22,7 @@ import (
 const (
 	// throttleDelay is when to ask again where AWS does not say.
 	throttleDelay = 5 * time.Second
-	// maxMessage is how long a message may be, in bytes.
+	// maxMessage is the maximum length of a message in bytes.
 	maxMessage = 1024
 )
 
@@ -30,8 +30,8 @@ const (
 type Failure struct {
 	// Op is the operation that failed, as package cloud names it.
 	Op string
-	// Changes reports whether the request changes anything, for what it means when its
-	// answer is lost.
+	// Changes reports whether the request changes anything: then a lost response is
+	// Ambiguous.
 	Changes bool
 	// Err holds the error that the SDK returned.
 	Err error
@@ -76,15 +76,15 @@ func (f Failure) Classify() *cloud.Error {
 	return out
 }
 
-// unsent reports whether the request that failed was never sent: for want of credentials,
-// or since nobody trusts whom it was for.
+// unsent reports whether a failed request was not sent, because there were no credentials
+// or the server's certificate was not trusted.
 func unsent(err error) bool {
 	var before *Error
 	var distrusted *tls.CertificateVerificationError
 	return errors.As(err, &before) || errors.As(err, &distrusted)
 }
 
-// lost is the class of an answer that did not come or says nothing.
+// lost returns the class of a missing or unreadable response.
 func lost(changes bool) cloud.Class {
 	if changes {
 		return cloud.ClassAmbiguous
@@ -92,7 +92,7 @@ func lost(changes bool) cloud.Class {
 	return cloud.ClassTransient
 }
 
-// reason says why there is no answer, in words that do not differ each time.
+// reason returns a deterministic text for a missing response.
 func reason(err error) string {
 	var network net.Error
 	var distrusted *tls.CertificateVerificationError
@@ -110,8 +110,8 @@ func reason(err error) string {
 	}
 }
 
-// classOf is the class of a code that every API of AWS may answer with, and "" for one
-// that is not known.
+// classOf returns the class of an error code that is common to AWS APIs, and "" for other
+// codes.
 func classOf(code string) cloud.Class {
 	switch code {
 	case "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "RequestThrottled",
@@ -157,8 +157,8 @@ func permission(message string, err error) string {
 	return strings.ToLower(operation.ServiceID) + ":" + operation.OperationName
 }
 
-// Sanitize makes one line of what the provider said, without signed URLs, key IDs and
-// the coded text that only somebody else with rights can read.
+// Sanitize converts a provider's message to one line without signed URLs, key IDs and
+// encoded authorization messages.
 func Sanitize(message string) string {
 	message, _, _ = strings.Cut(message, "Encoded authorization failure message")
 	message = regexp.MustCompile(`(https?://[^\s?]+)\?\S*`).ReplaceAllString(message, "$1")

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// requestTimeout is how long one request may take, its answer included.
+	// requestTimeout is the timeout of a request, including its response.
 	requestTimeout = 30 * time.Second
-	// maxAnswer is how long an answer may be, in bytes: a page of a thousand snapshots
-	// with fifty tags each has less.
+	// maxAnswer is the maximum size of a response in bytes; a page of a thousand
+	// snapshots with fifty tags each is smaller.
 	maxAnswer = 64 << 20
 )
 
 // ErrAnswer means that a response does not come from the API.
 var ErrAnswer = errors.New("the answer is not one of this API")
 
-// Wire sends the SDK's requests. It follows no redirection: a signed request is for whom
-// it was signed for.
+// Wire sends the SDK's requests. It does not follow redirects: a signed request is valid
+// for one host only.
 type Wire struct {
 	transport http.RoundTripper
 	check     CheckAnswer
 }
 
-// CheckAnswer reports whether an answer is one of the API that was asked; body is all of it.
+// CheckAnswer returns an error unless body is the complete response of the requested API.
 type CheckAnswer func(response *http.Response, body []byte) error
 
-// NewWire makes a wire that returns no answer but those that pass a check.
+// NewWire returns a Wire that checks responses.
 func NewWire(client *http.Client, check CheckAnswer) Wire {
 	return Wire{transport: transportOf(client), check: check}
 }
@@ -45,8 +45,7 @@ func transportOf(client *http.Client) http.RoundTripper {
 	return client.Transport
 }
 
-// Do sends a request and reads its answer whole, so that it is known to be complete
-// before anything is concluded from it.
+// Do sends a request and reads the whole response, so that incomplete ones are detected.
 func (w Wire) Do(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
@@ -68,8 +67,7 @@ func (w Wire) Do(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// CheckXML checks that an answer is an XML document as EC2 and STS make them, and that it
-// has an end.
+// CheckXML checks that a response is a complete XML document, as EC2 and STS return.
 func CheckXML(_ *http.Response, body []byte) error {
 	root, err := Root(body)
 	if err == nil && !strings.HasSuffix(root, "Response") {

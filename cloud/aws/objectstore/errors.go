@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/aws/identity"
 )
 
-// checkAnswer checks that an answer is one of S3's.
+// checkAnswer checks that a response is from S3.
 func checkAnswer(response *http.Response, body []byte) error {
 	if response.StatusCode >= http.StatusMultipleChoices {
 		return wantRoot(body, "Error")
@@ -42,29 +42,29 @@ func wantRoot(body []byte, want string) error {
 
 // The codes on which something is decided here.
 const (
-	// codeExists is that of a PUT over what is there.
+	// codeExists is the code of a PUT of an existing object.
 	codeExists = "PreconditionFailed"
-	// codeEmpty is that of a GET of the first bytes of what has none.
+	// codeEmpty is the code of a GET of the first bytes of an empty object.
 	codeEmpty = "InvalidRange"
-	// codeTooLarge and codeExistsOther are ours.
+	// codeTooLarge and codeExistsOther are not from S3.
 	codeTooLarge    = "TooLarge"
 	codeExistsOther = "OtherContent"
 )
 
-// read and change are what a request does, for what it means when its answer is lost.
+// read and change are the kinds of requests: a lost response to a change is Ambiguous.
 const (
 	read   = false
 	change = true
 )
 
-// fail makes an error of what the SDK returned to a request.
+// fail converts an error of the SDK.
 func (c *client) fail(op string, changes bool, err error) *cloud.Error {
 	out := identity.Failure{Op: op, Changes: changes, Err: err, ClassOf: classOf}.Classify()
 	switch {
 	case out.Class == cloud.ClassAuthExpired:
 		c.credentials.Forget()
 	case out.Class == cloud.ClassDenied && op == "DeleteObject" && strings.Contains(strings.ToLower(out.Message), "object lock"):
-		// S3 has no code for it, but words.
+		// S3 has no code for this, only a message.
 		out.Class, out.Code = cloud.ClassLocked, "ObjectLocked"
 	case out.Code == "s3:ListObjectsV2":
 		out.Code = "s3:ListBucket"

@@ -52,8 +52,8 @@ func (c *client) GetObject(ctx context.Context, key string, limit int64) ([]byte
 	return c.get(ctx, op, key, limit)
 }
 
-// get reads an object of at most so many bytes. It asks for one more, and for no more than
-// that. S3 has no such part of what is empty.
+// get reads an object of at most limit bytes. It requests one byte more to detect larger
+// objects. S3 refuses a range of an empty object.
 func (c *client) get(ctx context.Context, op, key string, limit int64) ([]byte, error) {
 	out, err := c.s3.GetObject(ctx, &s3.GetObjectInput{
 		Bucket: &c.bucket, Key: aws.String(c.prefix + key), Range: aws.String(fmt.Sprintf("bytes=0-%d", limit)),
@@ -118,7 +118,8 @@ func (c *client) DeleteObject(ctx context.Context, key string) error {
 	return nil
 }
 
-// allowed refuses what the port does not allow. Nothing is sent.
+// allowed returns an error for arguments that cloud.Objects does not allow. No request is
+// sent.
 func allowed(op, key string, size int64) error {
 	if err := cloud.CheckKey(key); err != nil {
 		return refusal(op, cloud.ClassInvalid, "", err.Error(), err)

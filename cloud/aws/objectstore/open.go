@@ -58,7 +58,7 @@ func Open(_ context.Context, config cloud.Config) (cloud.Objects, error) {
 	return c, nil
 }
 
-// check finds what is wrong with a configuration before anything is made of it.
+// check validates the configuration of a bucket.
 func check(config cloud.Config) error {
 	if err := identity.Check(config); err != nil {
 		return err

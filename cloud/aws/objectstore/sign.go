@@ -38,8 +38,8 @@ func (c *client) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest,
 	return out, nil
 }
 
-// lasting is when requests that are to last until a time do end: with the credentials, if
-// these end first. Those that end more than a slack before are got anew, once.
+// lasting returns the expiry of requests that should be valid until a time: earlier if
+// the credentials expire before. Credentials that expire too early are renewed once.
 func (c *client) lasting(ctx context.Context, until time.Time, slack time.Duration) (time.Time, error) {
 	kept, err := c.credentials.Retrieve(ctx)
 	if err == nil && kept.CanExpire && kept.Expires.Before(until.Add(-slack)) {

@@ -21,16 +21,17 @@ import (
 
 // Question represents a request to a service, for use in its errors.
 type Question struct {
-	// Op is the method of the port.
+	// Op is the method of package cloud.
 	Op string
 	// Permission is the permission that the request needs; empty if unknown.
 	Permission string
 	// Mutates says that it changes something.
 	Mutates bool
-	// Elsewhere is the class of a 404 that is not the service's: of an endpoint that is
-	// none. Empty is that of an answer that is lost.
+	// Elsewhere is the class of a 404 that is not from the service, because the endpoint
+	// is wrong. Empty selects the class of a lost response.
 	Elsewhere cloud.Class
-	// Class says what a refusal means: a status of 400 to 499, and a code of the service.
+	// Class returns the class of a refusal: a status of 400 to 499, and a code of the
+	// service.
 	Class func(status int, code string) cloud.Class
 }
 
@@ -39,7 +40,7 @@ func (q Question) No(class cloud.Class, code, message string) *cloud.Error {
 	return &cloud.Error{Class: class, Provider: v1.ProviderAzure, Op: q.Op, Code: code, Message: identity.Line(message)}
 }
 
-// Lost is the class of a request that got no answer.
+// Lost returns the class of a request without a response.
 func (q Question) Lost() cloud.Class {
 	if q.Mutates {
 		return cloud.ClassAmbiguous
@@ -74,7 +75,7 @@ func (q Question) Fail(err error, now time.Time) error {
 	return out
 }
 
-// refused is the error of an answer.
+// refused returns the error of a response.
 func (q Question) refused(answer *azcore.ResponseError, now time.Time) *cloud.Error {
 	header := http.Header{}
 	if answer.RawResponse != nil {
@@ -95,7 +96,7 @@ func (q Question) refused(answer *azcore.ResponseError, now time.Time) *cloud.Er
 	return out
 }
 
-// ClassOf decides what an answer means.
+// ClassOf returns the class of a response.
 func (q Question) ClassOf(status int, code string) cloud.Class {
 	switch {
 	case status == http.StatusTooManyRequests:

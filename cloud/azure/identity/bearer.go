@@ -19,11 +19,11 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// early is how long before its end a token is replaced.
+// early is the minimum remaining lifetime of a token in use.
 const early = 5 * time.Minute
 
-// Bearer authorizes requests. That of the library tells time by the machine's clock,
-// and hands a token to whatever host an answer names.
+// Bearer authorizes requests. The library's policy uses the machine's clock, and sends a
+// token to any host that a response names.
 type Bearer struct {
 	credential azcore.TokenCredential
 	scope      string
@@ -35,8 +35,8 @@ type Bearer struct {
 	token azcore.AccessToken
 }
 
-// Client is a client that follows no redirect: what one leads to gets neither a token
-// nor a secret.
+// Client returns a client that does not follow redirects: their target must not receive a
+// token or a secret.
 func Client(client *http.Client) *http.Client {
 	own := *client
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -131,8 +131,8 @@ func (b *Bearer) get(ctx context.Context, refused string) (string, error) {
 	return token.Token, nil
 }
 
-// Application returns the ID of the application whose token is used, as far as that can
-// be told; else it is empty. Errors are *cloud.Error.
+// Application returns the ID of the application whose token is used, or an empty string
+// if it is unknown. Errors are *cloud.Error.
 func (b *Bearer) Application(ctx context.Context) (string, error) {
 	token, err := b.get(ctx, "")
 	if err != nil {

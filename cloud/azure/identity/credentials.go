@@ -26,7 +26,7 @@ const (
 	audience = "api://AzureADTokenExchange"
 	// secretKey is the key of the Secret.
 	secretKey = "clientSecret"
-	// largestToken bounds the answer of the token endpoint.
+	// largestToken is the maximum size of a response of the token endpoint.
 	largestToken = 1 << 20
 )
 
@@ -69,7 +69,7 @@ type exchange struct {
 	client *http.Client
 	config cloud.Config
 	url    string
-	// proof returns the parameter that proves who we are.
+	// proof returns the parameter that authenticates the application.
 	proof func(context.Context) (key, value string, err error)
 }
 
@@ -81,7 +81,7 @@ func (e *exchange) assertion(ctx context.Context) (key, value string, err error)
 	return "client_assertion", token, nil
 }
 
-// GetToken asks for a token; errors are *cloud.Error, and tell nothing of the proof.
+// GetToken requests a token. Errors are *cloud.Error, and do not contain the proof.
 func (e *exchange) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	key, value, err := e.proof(ctx)
 	if err != nil {
@@ -127,7 +127,7 @@ func (e *exchange) GetToken(ctx context.Context, options policy.TokenRequestOpti
 	return azcore.AccessToken{Token: given.Token, ExpiresOn: asked.Add(time.Duration(seconds) * time.Second)}, nil
 }
 
-// noToken is that the question for a token got no answer. Nothing else was sent.
+// noToken returns the error of a token request without a response.
 func noToken(err error) error {
 	if asked, ok := errors.AsType[*url.Error](err); ok {
 		err = asked.Err
@@ -135,7 +135,7 @@ func noToken(err error) error {
 	return &cloud.Error{Class: cloud.ClassTransient, Code: "NoToken", Message: "asking for a token: " + Line(err.Error()), Err: err}
 }
 
-// refusal is an answer of the token endpoint that is not a token.
+// refusal is an error response of the token endpoint.
 type refusal struct {
 	response *http.Response
 	body     []byte
@@ -206,7 +206,8 @@ func newAmbient(config cloud.Config, at Environment, client *http.Client) (azcor
 	return &ambient{inner, config.Clock}, nil
 }
 
-// GetToken asks for a token. The text of the library's errors is whole answers, and is left behind.
+// GetToken requests a token. It drops the library's error texts, which contain whole
+// responses.
 func (a *ambient) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	token, err := a.inner.GetToken(ctx, options)
 	var failed *azidentity.AuthenticationFailedError

@@ -26,7 +26,8 @@ func RetryAfter(header http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// Line is a text in one line of bounded length, without what may be a credential.
+// Line returns a text as one line of bounded length, without anything that may be a
+// credential.
 func Line(text string) string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	for i, word := range words {

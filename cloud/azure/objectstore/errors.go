@@ -36,7 +36,7 @@ func (b *box) fail(q apierror.Question, err error) error {
 	return err
 }
 
-// class decides what a refusal means.
+// class returns the class of a refusal.
 func class(verb string, status int, code string) cloud.Class {
 	switch {
 	case code == "AuthenticationFailed", code == "NoAuthenticationInformation":

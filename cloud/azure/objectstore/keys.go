@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// keyLife is for how long a key is asked for.
+	// keyLife is the lifetime of a user delegation key.
 	keyLife = 2 * cloud.MaxLife
-	// skew is how far the service's clock may be behind ours.
+	// skew is the maximum by which the service's clock may be behind.
 	skew = 15 * time.Minute
 )
 
@@ -104,7 +104,7 @@ func (k *keys) ask(ctx context.Context, now time.Time) (key, error) {
 	return fresh, nil
 }
 
-// complete reads what is written, and reports whether all is there.
+// complete parses a key, and reports whether it has all fields.
 func (k *key) complete() bool {
 	var err, errTime error
 	k.secret, err = base64.StdEncoding.DecodeString(k.Value)

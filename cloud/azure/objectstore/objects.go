@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// maxWhole is the most that is put or got at once, in bytes.
+	// maxWhole is the maximum size of an object that is read or written, in bytes.
 	maxWhole = 1 << 20
 	// codeInvalidAnswer is our own.
 	codeInvalidAnswer = "InvalidAnswer"
 )
 
-// PutObject creates a blob if there is none. It reads an existing one to find out
-// whether an earlier attempt made it.
+// PutObject implements cloud.Objects. It reads an existing blob to find out whether an
+// earlier attempt created it.
 func (b *box) PutObject(ctx context.Context, key string, content []byte) error {
 	q := question("PutObject", "write")
 	if err := checkObject(q, key, int64(len(content))); err != nil {
@@ -160,7 +160,8 @@ func (b *box) DeleteObject(ctx context.Context, key string) error {
 	return err
 }
 
-// checkObject refuses what the port does not allow. Nothing is sent.
+// checkObject returns an error for arguments that cloud.Objects does not allow. No
+// request is sent.
 func checkObject(q apierror.Question, key string, size int64) error {
 	err := cloud.CheckKey(key)
 	if err == nil && (size < 0 || size > maxWhole) {

@@ -23,7 +23,7 @@ const (
 	application = "shopfleet"
 )
 
-// box is a container, and what is ours in it.
+// box is a container, with the prefix of the account's objects.
 type box struct {
 	config cloud.Config
 	// account is the name of the storage account, url that of the container.
@@ -80,7 +80,7 @@ func Open(_ context.Context, config cloud.Config) (cloud.Objects, error) {
 	return b, nil
 }
 
-// check looks for what a bucket cannot do without.
+// check validates the configuration of a bucket.
 func check(config cloud.Config) error {
 	storage := config.Spec.ObjectStorage
 	switch {

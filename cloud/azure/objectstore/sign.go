@@ -17,7 +17,7 @@ const (
 	// version is that of the service which signatures are for; requests by them are
 	// treated by it, too. It takes blobs of 5000 MiB in one request.
 	version = "2022-11-02"
-	// timeFormat is how signatures write times.
+	// timeFormat is the format of times in signatures.
 	timeFormat = "2006-01-02T15:04:05Z"
 )
 

@@ -3,8 +3,8 @@
 //
 // # Purpose
 //
-//   - Server handles PUT, GET, DELETE and paged lists of disks and snapshots, operations, a resource
-//     group, its permissions, and the client credentials grant of Microsoft Entra ID.
+//   - Server handles PUT, GET and DELETE of disks and snapshots, paged lists of snapshots, a
+//     resource group, its permissions, and the client credentials grant of Microsoft Entra ID.
 //   - It enforces what the service enforces: tokens, api-version, names, tags, unknown fields,
 //     immutable properties, sources, sizes, locks and attachments.
 //   - Limits, Deny, Throttle, Expire and SetPageSize simulate failures; Disk creates a disk as
@@ -12,10 +12,10 @@
 //
 // # Non-goals
 //
-// There are no virtual machines, no PATCH, and no signatures of tokens.
+// There are no virtual machines, no lists of disks, no PATCH, no signatures of tokens, and no
+// operations to poll: a PUT and a DELETE return the URL of one that does not exist.
 //
 // # Trade-offs
 //
-//   - The state of an operation is derived from its resource, and so from the clock.
 //   - A PUT conflicts with resources that are not visible to GET yet, as in the service.
 package arm

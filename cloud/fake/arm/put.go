@@ -42,7 +42,7 @@ func (s *Server) putSnapshot(r *http.Request, to target, in resource) answer {
 	body := snapshotResource(made)
 	body.Properties.ProvisioningState = "Updating"
 	body.Properties.CompletionPercent = nil
-	return s.accept(r, to, operation{id: made.ID, kind: to.kind}, body)
+	return s.accept(r, to, body)
 }
 
 // fromDisk checks a snapshot of a disk.
@@ -67,19 +67,18 @@ func (s *Server) fromDisk(made *fake.Snapshot, in resource) (answer, bool) {
 	return answer{}, true
 }
 
-// withinLimits checks how many snapshots a disk has, and got of late.
+// withinLimits checks the number of snapshots of a disk in the last five minutes.
 func (s *Server) withinLimits(volume fake.Volume) (answer, bool) {
 	const window = 5 * time.Minute
 	s.mu.Lock()
-	limits := s.limits
+	burst := s.limits.Burst
 	s.mu.Unlock()
 	now := s.options.Clock.Now()
-	live, recent, oldest := 0, 0, now
+	recent, oldest := 0, now
 	for _, one := range s.cloud.Snapshots() {
 		if one.SourceUID != volume.UID {
 			continue
 		}
-		live++
 		if now.Sub(one.Created) < window {
 			recent++
 			if one.Created.Before(oldest) {
@@ -87,13 +86,10 @@ func (s *Server) withinLimits(volume fake.Volume) (answer, bool) {
 			}
 		}
 	}
-	if limits.Burst > 0 && recent >= limits.Burst {
+	if burst > 0 && recent >= burst {
 		a := refuse(http.StatusTooManyRequests, "TooManyRequests", "The disk %s has had %d snapshots within five minutes.", nameOf(volume.ID), recent)
 		a.header = http.Header{"Retry-After": {fmt.Sprint(int(oldest.Add(window).Sub(now).Seconds()))}}
 		return a, false
-	}
-	if limits.Live > 0 && live >= limits.Live {
-		return refuse(http.StatusConflict, "OperationNotAllowed", "The maximum number of %d incremental snapshots of disk %s is reached.", limits.Live, nameOf(volume.ID)), false
 	}
 	return answer{}, true
 }
@@ -182,19 +178,12 @@ func (s *Server) putDisk(r *http.Request, to target, in resource) answer {
 	}
 	body := diskResource(s.cloud.AddVolume(made))
 	body.Properties.ProvisioningState = "Updating"
-	return s.accept(r, to, operation{id: made.ID, kind: to.kind}, body)
+	return s.accept(r, to, body)
 }
 
 // fillDisk puts in what a disk has from its source.
 func (s *Server) fillDisk(made *fake.Volume, data *creationData) (answer, bool) {
-	switch data.CreateOption {
-	case optionEmpty:
-		if made.SizeBytes == 0 {
-			return refuse(http.StatusBadRequest, "InvalidParameter", "Required parameter 'disk.properties.diskSizeGB' is missing (null)."), false
-		}
-		return answer{}, true
-	case optionCopy:
-	default:
+	if data.CreateOption != optionCopy {
 		return refuse(http.StatusBadRequest, "InvalidParameter", "Required parameter 'disk.properties.creationData.createOption' has the invalid value '%s'.", data.CreateOption), false
 	}
 	source, ok := s.cloud.Snapshot(s.snapshotID(data.SourceResourceID))

@@ -10,13 +10,6 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-// operation is a change that was accepted.
-type operation struct {
-	// id is the resource's; kind is that of the resource.
-	id, kind string
-	deleted  bool
-}
-
 func (s *Server) get(to target) answer {
 	if to.kind == kindDisks {
 		if v, ok := s.cloud.Volume(s.volumeID(to.id())); ok {
@@ -28,8 +21,8 @@ func (s *Server) get(to target) answer {
 	return refuse(http.StatusNotFound, "ResourceNotFound", "The Resource 'Microsoft.Compute/%s/%s' under resource group '%s' was not found. For more details please go to https://aka.ms/ARMResourceNotFoundFix", to.kind, to.name, to.group)
 }
 
-// list answers a page. The token of the next is the ID of the last one on this, so that
-// what appears and vanishes meanwhile moves nothing.
+// list returns a page of snapshots. The next page begins after the last ID of this one, so
+// that concurrent changes shift nothing.
 func (s *Server) list(r *http.Request, to target) answer {
 	after, err := base64.RawURLEncoding.DecodeString(r.URL.Query().Get("$skiptoken"))
 	if err != nil {
@@ -39,11 +32,9 @@ func (s *Server) list(r *http.Request, to target) answer {
 	size := s.pageSize
 	s.mu.Unlock()
 	scope := strings.ToLower(strings.TrimSuffix(to.id(), to.kind+"/"))
-	if to.group == "" {
-		scope = strings.ToLower("/subscriptions/" + to.subscription + "/")
-	}
 	page := make([]resource, 0, size)
-	for _, one := range s.visible(to.kind) {
+	for _, snapshot := range s.cloud.Visible() {
+		one := snapshotResource(snapshot)
 		if !strings.HasPrefix(strings.ToLower(one.ID), scope) || one.ID <= string(after) {
 			continue
 		}
@@ -57,23 +48,6 @@ func (s *Server) list(r *http.Request, to target) answer {
 		page = append(page, one)
 	}
 	return answer{status: http.StatusOK, body: map[string]any{"value": page}}
-}
-
-// visible are all disks or snapshots that are visible by now, sorted by ID.
-func (s *Server) visible(kind string) []resource {
-	var out []resource
-	if kind == kindSnapshots {
-		for _, one := range s.cloud.Visible() {
-			out = append(out, snapshotResource(one))
-		}
-		return out
-	}
-	for _, one := range s.cloud.Volumes() {
-		if v, ok := s.cloud.Volume(one.ID); ok {
-			out = append(out, diskResource(v))
-		}
-	}
-	return out
 }
 
 func (s *Server) put(r *http.Request, to target) answer {
@@ -103,7 +77,7 @@ func (s *Server) remove(r *http.Request, to target) answer {
 			return refuse(http.StatusConflict, "OperationNotAllowed", "Disk %s is attached to VM node-0. To delete the Disk, please detach it first.", to.name)
 		}
 		s.cloud.RemoveVolume(id)
-		return s.accept(r, to, operation{id: id, kind: to.kind, deleted: true}, nil)
+		return s.accept(r, to, nil)
 	}
 	id := s.snapshotID(to.id())
 	found := false
@@ -125,73 +99,16 @@ func (s *Server) remove(r *http.Request, to target) answer {
 		return answer{status: http.StatusNoContent}
 	}
 	s.cloud.RemoveSnapshot(id)
-	return s.accept(r, to, operation{id: id, kind: to.kind, deleted: true}, nil)
+	return s.accept(r, to, nil)
 }
 
-// accept answers that a change is under way, and where to ask about it.
-func (s *Server) accept(r *http.Request, to target, op operation, body any) answer {
-	name := guid("operation", fmt.Sprint(s.cloud.Serial()))
-	s.mu.Lock()
-	s.operations[name] = op
-	s.mu.Unlock()
-	at := origin(r) + "/subscriptions/" + to.subscription + "/providers/Microsoft.Compute/locations/global/DiskOperations/" + name +
-		"?api-version=" + r.URL.Query().Get("api-version")
+// accept responds that a change is pending. Clients read the resource, not the operation.
+func (s *Server) accept(r *http.Request, to target, body any) answer {
+	at := origin(r) + "/subscriptions/" + to.subscription + "/providers/Microsoft.Compute/locations/global/DiskOperations/" +
+		guid("operation", fmt.Sprint(s.cloud.Serial())) + "?api-version=" + r.URL.Query().Get("api-version")
 	return answer{status: http.StatusAccepted, body: body, header: http.Header{
 		"Azure-Asyncoperation": {at}, "Location": {at + "&monitor=true"},
 	}}
-}
-
-// operation tells how far a change is.
-func (s *Server) operation(r *http.Request, to target) answer {
-	s.mu.Lock()
-	op, ok := s.operations[to.name]
-	s.mu.Unlock()
-	if !ok {
-		return refuse(http.StatusNotFound, "NotFound", "The operation '%s' was not found.", to.name)
-	}
-	status, message, body := s.outcome(op)
-	if r.URL.Query().Get("monitor") == "true" {
-		switch {
-		case status == "InProgress":
-			return answer{status: http.StatusAccepted, header: http.Header{"Location": {origin(r) + r.URL.RequestURI()}}}
-		case status == "Failed":
-			return refuse(http.StatusConflict, "InternalOperationError", "%s", message)
-		case body == nil:
-			return answer{status: http.StatusNoContent}
-		}
-		return answer{status: http.StatusOK, body: body}
-	}
-	out := map[string]any{"name": to.name, "status": status}
-	if body != nil {
-		out["properties"] = map[string]any{"output": body}
-	}
-	if message != "" {
-		out["error"] = failureBody{Code: "InternalOperationError", Message: message}
-	}
-	return answer{status: http.StatusOK, body: out}
-}
-
-func (s *Server) outcome(op operation) (status, message string, body any) {
-	if op.deleted || op.kind == kindDisks {
-		if v, ok := s.cloud.Volume(op.id); ok && !op.deleted {
-			body = diskResource(v)
-		}
-		return "Succeeded", "", body
-	}
-	for _, one := range s.cloud.Snapshots() {
-		if one.ID != op.id {
-			continue
-		}
-		r := snapshotResource(one)
-		switch r.Properties.ProvisioningState {
-		case "Creating":
-			return "InProgress", "", nil
-		case "Failed":
-			return "Failed", one.Message, nil
-		}
-		return "Succeeded", "", r
-	}
-	return "Failed", "the resource was deleted", nil
 }
 
 // volumeID is the ID that a disk has, which may differ in case from the one asked for.

@@ -49,7 +49,6 @@ func guid(parts ...string) string {
 const (
 	kindGroup       = "resourceGroups"
 	kindPermissions = "permissions"
-	kindOperations  = "DiskOperations"
 	kindDisks       = "disks"
 	kindSnapshots   = "snapshots"
 )
@@ -83,8 +82,6 @@ func parse(path string) (target, bool) {
 		to.kind = kindPermissions
 	case !strings.EqualFold(namespace, "Microsoft.Compute"):
 		return target{}, false
-	case len(parts) == 4 && strings.EqualFold(parts[0], "locations") && strings.EqualFold(parts[2], kindOperations):
-		to.kind, to.name = kindOperations, parts[3]
 	case len(parts) <= 2 && strings.EqualFold(parts[0], kindDisks):
 		to.kind, to.name = kindDisks, strings.Join(parts[1:], "")
 	case len(parts) <= 2 && strings.EqualFold(parts[0], kindSnapshots):
@@ -108,8 +105,6 @@ func (to target) action(method string) string {
 		return "Microsoft.Resources/subscriptions/resourceGroups/" + verb
 	case kindPermissions:
 		return "Microsoft.Authorization/permissions/" + verb
-	case kindOperations:
-		return "Microsoft.Compute/locations/DiskOperations/" + verb
 	default:
 		return "Microsoft.Compute/" + to.kind + "/" + verb
 	}

@@ -43,8 +43,6 @@ type Limits struct {
 	SerialCopies bool
 	// Burst is how many snapshots a disk may get within five minutes; 0 is any number.
 	Burst int
-	// Live is how many snapshots a disk may have; 0 is any number.
-	Live int
 }
 
 // Server is the API. Its methods may be called at the same time.
@@ -62,7 +60,6 @@ type Server struct {
 	throttled  int
 	retryAfter time.Duration
 	tokens     map[string]grant
-	operations map[string]operation
 }
 
 // New returns a server for a fake cloud.
@@ -72,7 +69,7 @@ func New(fakeCloud *fake.Cloud, options Options) *Server {
 	}
 	return &Server{
 		cloud: fakeCloud, options: options, pageSize: 100,
-		denied: map[string][]string{}, tokens: map[string]grant{}, operations: map[string]operation{},
+		denied: map[string][]string{}, tokens: map[string]grant{},
 	}
 }
 
@@ -173,9 +170,7 @@ func (s *Server) serve(r *http.Request, to target) answer {
 		return answer{status: http.StatusOK, body: map[string]any{"value": []map[string]any{
 			{"actions": []string{"*"}, "notActions": denied, "dataActions": []string{}, "notDataActions": []string{}},
 		}}}
-	case to.kind == kindOperations && r.Method == http.MethodGet:
-		return s.operation(r, to)
-	case to.name == "" && r.Method == http.MethodGet:
+	case to.name == "" && to.kind == kindSnapshots && r.Method == http.MethodGet:
 		return s.list(r, to)
 	case to.name == "":
 	case r.Method == http.MethodGet:

@@ -2,8 +2,6 @@ package ec2
 
 import (
 	"encoding/base64"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -20,15 +18,12 @@ func (it item) passes(filters []filter) bool {
 	for _, f := range filters {
 		key, isTag := strings.CutPrefix(f.name, "tag:")
 		has := []string{it.fields[f.name]}
-		switch {
-		case isTag:
+		if isTag {
 			value, ok := it.tags[key]
 			if !ok {
 				return false
 			}
 			has = []string{value}
-		case f.name == "tag-key":
-			has = slices.Collect(maps.Keys(it.tags))
 		}
 		if !f.matches(has...) {
 			return false

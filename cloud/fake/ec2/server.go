@@ -107,13 +107,6 @@ func (s *Server) Deny(actions ...string) {
 	}
 }
 
-// Revoke ends an access key.
-func (s *Server) Revoke(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.keys, id)
-}
-
 // ServeHTTP answers a request of EC2 or STS.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()

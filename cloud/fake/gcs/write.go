@@ -13,7 +13,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 )
@@ -68,14 +67,11 @@ func (s *Server) makeObject(r request, m making) (bucket.Object, error) {
 func (s *Server) insert(w http.ResponseWriter, r request) error {
 	query := r.URL.Query()
 	m := making{name: query.Get("name"), condition: query.Get("ifGenerationMatch"), content: r.Body}
-	switch query.Get("uploadType") {
-	case "media":
-	case "multipart":
-		if err := m.readParts(r.Request); err != nil {
-			return err
-		}
-	default:
-		return problem{http.StatusNotImplemented, "notImplemented", "NotImplemented", "Only simple uploads are."}
+	if query.Get("uploadType") != "multipart" {
+		return problem{http.StatusNotImplemented, "notImplemented", "NotImplemented", "Only multipart uploads are implemented."}
+	}
+	if err := m.readParts(r.Request); err != nil {
+		return err
 	}
 	if m.name == "" {
 		return problem{http.StatusBadRequest, "required", "InvalidArgument", "Required"}
@@ -125,9 +121,6 @@ func (m *making) readParts(r *http.Request) error {
 // upload makes an object with a request of the XML API.
 func (s *Server) upload(w http.ResponseWriter, r request) error {
 	m := making{name: r.object(), condition: r.Header.Get("X-Goog-If-Generation-Match"), content: r.Body}
-	for _, hash := range r.Header.Values("X-Goog-Hash") {
-		m.readHash(hash)
-	}
 	made, err := s.makeObject(r, m)
 	if err != nil {
 		return err
@@ -136,18 +129,6 @@ func (s *Server) upload(w http.ResponseWriter, r request) error {
 	w.Header().Set("Last-Modified", made.ModifiedAt.UTC().Format(http.TimeFormat))
 	w.WriteHeader(http.StatusOK)
 	return nil
-}
-
-// readHash reads the header that says what the content is.
-func (m *making) readHash(header string) {
-	for part := range strings.SplitSeq(header, ",") {
-		switch kind, sum, _ := strings.Cut(strings.TrimSpace(part), "="); kind {
-		case "crc32c":
-			m.crc32c = sum
-		case "md5":
-			m.md5 = sum
-		}
-	}
 }
 
 // checked is a content that fails at its end unless it is what it is said to be.

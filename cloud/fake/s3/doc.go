@@ -10,7 +10,7 @@
 //
 // # Non-goals
 //
-// There are no versions, multipart uploads, chunked signatures, or access control besides Deny. Unknown
+// There are no versions, multipart uploads, chunked signatures, or access control. Unknown
 // parameters and x-amz headers are refused, never ignored.
 //
 // # Trade-offs

@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -15,10 +13,8 @@ type listing struct {
 	XMLName           xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListBucketResult"`
 	Name              string   `xml:"Name"`
 	Prefix            string   `xml:"Prefix"`
-	StartAfter        string   `xml:"StartAfter,omitempty"`
 	ContinuationToken string   `xml:"ContinuationToken,omitempty"`
 	Next              string   `xml:"NextContinuationToken,omitempty"`
-	EncodingType      string   `xml:"EncodingType,omitempty"`
 	KeyCount          int      `xml:"KeyCount"`
 	MaxKeys           int      `xml:"MaxKeys"`
 	IsTruncated       bool     `xml:"IsTruncated"`
@@ -33,21 +29,13 @@ type listed struct {
 	StorageClass string `xml:"StorageClass"`
 }
 
-// list answers ListObjectsV2.
+// list handles ListObjectsV2.
 func (s *Server) list(w http.ResponseWriter, in *request) *fault {
 	query := in.URL.Query()
 	if query.Get("list-type") != "2" {
 		return notImplemented("a GET of the bucket that is no list of type 2")
 	}
-	most := pageSize
-	if text := query.Get("max-keys"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			return refuse(http.StatusBadRequest, "InvalidArgument", "Provided max-keys not an integer or within integer range")
-		}
-		most = min(n, pageSize)
-	}
-	after := query.Get("start-after")
+	after := ""
 	if token := query.Get("continuation-token"); query.Has("continuation-token") {
 		raw, err := base64.URLEncoding.DecodeString(token)
 		key, ok := strings.CutPrefix(string(raw), tokenBegin)
@@ -56,25 +44,17 @@ func (s *Server) list(w http.ResponseWriter, in *request) *fault {
 		}
 		after = key
 	}
-	encode := func(key string) string { return key }
-	switch kind := query.Get("encoding-type"); kind {
-	case "":
-	case "url":
-		encode = func(key string) string { return strings.ReplaceAll(url.QueryEscape(key), "%2F", "/") }
-	default:
-		return refuse(http.StatusBadRequest, "InvalidArgument", "Invalid Encoding Method specified in Request")
-	}
 	s.mu.Lock()
-	size := min(most, s.pages)
+	size := s.pages
 	s.mu.Unlock()
 	page, more := s.store.Page(query.Get("prefix"), after, size)
 	out := listing{
-		Name: in.bucket, Prefix: encode(query.Get("prefix")), StartAfter: encode(query.Get("start-after")), ContinuationToken: query.Get("continuation-token"),
-		EncodingType: query.Get("encoding-type"), KeyCount: len(page), MaxKeys: most, IsTruncated: more && len(page) > 0,
+		Name: in.bucket, Prefix: query.Get("prefix"), ContinuationToken: query.Get("continuation-token"),
+		KeyCount: len(page), MaxKeys: pageSize, IsTruncated: more && len(page) > 0,
 	}
 	for _, o := range page {
 		out.Contents = append(out.Contents, listed{
-			Key: encode(o.Key), LastModified: o.ModifiedAt.UTC().Format(time.RFC3339), ETag: etag(o), Size: o.Bytes, StorageClass: "STANDARD",
+			Key: o.Key, LastModified: o.ModifiedAt.UTC().Format(time.RFC3339), ETag: etag(o), Size: o.Bytes, StorageClass: "STANDARD",
 		})
 		if out.IsTruncated {
 			out.Next = base64.URLEncoding.EncodeToString([]byte(tokenBegin + o.Key))
@@ -84,5 +64,5 @@ func (s *Server) list(w http.ResponseWriter, in *request) *fault {
 	return nil
 }
 
-// tokenBegin tells our continuation tokens from other texts.
+// tokenBegin is the prefix of valid continuation tokens.
 const tokenBegin = "after:"

@@ -59,9 +59,8 @@ type Server struct {
 	keys   map[string]Key // By ID.
 	serial atomic.Int64
 
-	mu     sync.Mutex
-	pages  int
-	denied map[string]bool
+	mu    sync.Mutex
+	pages int
 }
 
 // New makes a server in front of a store.
@@ -80,17 +79,6 @@ func (s *Server) SetPageSize(n int) {
 	s.pages = pageSize
 	if n > 0 {
 		s.pages = n
-	}
-}
-
-// Deny takes the permission for actions away from everybody, as "PutObject". Called
-// without any, it gives all back.
-func (s *Server) Deny(actions ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.denied = map[string]bool{}
-	for _, a := range actions {
-		s.denied[a] = true
 	}
 }
 
@@ -141,15 +129,12 @@ func (s *Server) answer(w http.ResponseWriter, in *request) *fault {
 	if wrong := s.authenticate(in); wrong != nil {
 		return wrong
 	}
-	action, serve := s.route(in)
+	serve := s.route(in)
 	switch {
 	case serve == nil:
 		return refuse(http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource.")
 	case in.bucket != s.Bucket:
 		return refuse(http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist")
-	case s.isDenied(action):
-		return refuse(http.StatusForbidden, "AccessDenied", fmt.Sprintf("User: %s is not authorized to perform: s3:%s on resource: "+
-			"\"arn:aws:s3:::%s/%s\" because no identity-based policy allows the s3:%s action", in.who.ARN, action, in.bucket, in.key, action))
 	}
 	if wrong := known(in); wrong != nil {
 		return wrong
@@ -157,41 +142,31 @@ func (s *Server) answer(w http.ResponseWriter, in *request) *fault {
 	return serve(w, in)
 }
 
-// route is the permission that a request needs, and what carries it out.
-func (s *Server) route(in *request) (string, func(http.ResponseWriter, *request) *fault) {
+// route returns the handler of a request, or nil.
+func (s *Server) route(in *request) func(http.ResponseWriter, *request) *fault {
 	if in.key == "" {
-		switch in.Method {
-		case http.MethodGet:
-			return "ListBucket", s.list
-		case http.MethodHead:
-			return "ListBucket", func(http.ResponseWriter, *request) *fault { return nil }
-		default:
-			return "", nil
+		if in.Method == http.MethodGet {
+			return s.list
 		}
+		return nil
 	}
 	switch in.Method {
 	case http.MethodPut:
-		return "PutObject", s.put
+		return s.put
 	case http.MethodGet, http.MethodHead:
-		return "GetObject", s.get
+		return s.get
 	case http.MethodDelete:
-		return "DeleteObject", s.delete
+		return s.delete
 	default:
-		return "", nil
+		return nil
 	}
-}
-
-func (s *Server) isDenied(action string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.denied[action]
 }
 
 // known refuses parameters and headers that nothing here has thought about.
 func known(in *request) *fault {
 	parameters := map[string]bool{"x-id": true}
 	if in.key == "" {
-		for _, name := range []string{"list-type", "prefix", "max-keys", "continuation-token", "start-after", "encoding-type", "fetch-owner"} {
+		for _, name := range []string{"list-type", "prefix", "continuation-token"} {
 			parameters[name] = true
 		}
 	}
@@ -202,7 +177,7 @@ func known(in *request) *fault {
 	}
 	headers := map[string]bool{
 		"X-Amz-Date": true, "X-Amz-Content-Sha256": true, "X-Amz-Security-Token": true, "X-Amz-User-Agent": true,
-		"X-Amz-Checksum-Mode": true, "X-Amz-Sdk-Checksum-Algorithm": true, "X-Amz-Checksum-Crc32": true,
+		"X-Amz-Checksum-Mode": true, "X-Amz-Sdk-Checksum-Algorithm": true,
 	}
 	for name := range in.Header {
 		if strings.HasPrefix(name, "X-Amz-") && !headers[name] {

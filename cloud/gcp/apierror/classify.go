@@ -43,7 +43,7 @@ func (a Answer) Date() time.Time {
 	return at
 }
 
-// wait reads the Retry-After of an answer: seconds, or a date by the server's clock.
+// wait parses the Retry-After of a response: seconds, or a date by the server's clock.
 func (a Answer) wait() time.Duration {
 	text := a.Header.Get("Retry-After")
 	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
@@ -55,21 +55,21 @@ func (a Answer) wait() time.Duration {
 	return 0
 }
 
-// Failure is a request that failed, and what is known of it.
+// Failure describes a failed request.
 type Failure struct {
-	// Op is the operation that failed, as the port names it.
+	// Op is the method of package cloud.
 	Op string
-	// Mutates tells that something may have changed when the answer is lost.
+	// Mutates reports whether a lost response may hide a change.
 	Mutates bool
-	// Makes tells that it makes a disk or a snapshot, for which Google has limits of
-	// their own.
+	// Makes reports whether it creates a disk or a snapshot, for which Google has
+	// separate limits.
 	Makes  bool
 	Answer Answer
 	// Cause is the error of the SDK.
 	Cause error
 }
 
-// Classify turns a failure into an error of the port.
+// Classify converts a failure to a *cloud.Error.
 func Classify(f Failure) *cloud.Error {
 	e := &cloud.Error{Provider: v1.ProviderGCP, Op: f.Op, Err: f.Cause, RequestID: f.Answer.requestID()}
 	if token, ok := errors.AsType[*identity.Error](f.Cause); ok {
@@ -94,7 +94,7 @@ func Classify(f Failure) *cloud.Error {
 		e.Class = cloud.ClassThrottled
 	case refused.Code >= http.StatusInternalServerError && refused.Code != http.StatusNotImplemented && !certain,
 		refused.Code == http.StatusRequestTimeout, refused.Message == "":
-		// Neither the server nor what stands before it knows what happened.
+		// The result is unknown to the server and to proxies before it.
 		e.Class = lostClass(f.Mutates)
 		if e.Code == "" {
 			e.Code, e.Message = "HTTP"+strconv.Itoa(refused.Code), "the answer is not one of Google's API"
@@ -125,7 +125,7 @@ func (a Answer) requestID() string {
 	return a.Header.Get("X-Guploader-Uploadid")
 }
 
-// lostClass is the class when it is not known what became of a request.
+// lostClass returns the class of a request whose result is unknown.
 func lostClass(mutates bool) cloud.Class {
 	if mutates {
 		return cloud.ClassAmbiguous
@@ -133,7 +133,7 @@ func lostClass(mutates bool) cloud.Class {
 	return cloud.ClassTransient
 }
 
-// lost describes a request without an answer that can be read.
+// lost returns the error of a request without a readable response.
 func (f Failure) lost(e *cloud.Error) {
 	e.Class = lostClass(f.Mutates)
 	var network net.Error
@@ -149,8 +149,8 @@ func (f Failure) lost(e *cloud.Error) {
 	}
 }
 
-// ReasonClass returns the class of a short reason of an answer or a code of an
-// operation, and "" for what is not known.
+// ReasonClass returns the class of a reason in a response, or of a code in an operation,
+// and "" for unknown ones.
 func ReasonClass(reason string) cloud.Class {
 	switch reason {
 	case "rateLimitExceeded", "userRateLimitExceeded", "resourceOperationRateExceeded",
@@ -179,7 +179,7 @@ func ReasonClass(reason string) cloud.Class {
 	}
 }
 
-// statusClass returns the class of an answer whose reason is not known.
+// statusClass returns the class of a response with an unknown reason.
 func statusClass(status int) cloud.Class {
 	switch status {
 	case http.StatusForbidden:
@@ -197,8 +197,8 @@ func statusClass(status int) cloud.Class {
 	}
 }
 
-// deniedPermission returns the permission that Google misses, which it tells in a
-// sentence alone; the class does not depend on it.
+// deniedPermission returns the missing permission, which Google only names in the
+// message; the class does not depend on it.
 func deniedPermission(message string) string {
 	found := regexp.MustCompile(`'([a-z]+(?:\.[A-Za-z]+){2})'`).FindStringSubmatch(message)
 	if found == nil {
@@ -207,8 +207,8 @@ func deniedPermission(message string) string {
 	return found[1]
 }
 
-// retryAfter is when to ask again: as the answer says, but not before a limit of the
-// resource itself has passed.
+// retryAfter returns the time before a retry: the response's, but at least that of the
+// limit of the resource.
 func retryAfter(a Answer, code string, makes bool) time.Duration {
 	said := a.wait()
 	switch {

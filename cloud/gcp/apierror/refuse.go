@@ -10,13 +10,13 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// Refuse is an error of ours: nothing was sent.
+// Refuse returns an error for a request that was not sent.
 func Refuse(op string, class cloud.Class, format string, args ...any) *cloud.Error {
 	return &cloud.Error{Class: class, Provider: v1.ProviderGCP, Op: op, Message: OneLine(fmt.Sprintf(format, args...))}
 }
 
-// OneLine returns a text in one line of at most 1024 characters, without what looks
-// like a token or a signed URL's query.
+// OneLine returns a text as one line of at most 1024 characters, without tokens and the
+// queries of signed URLs.
 func OneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	text = regexp.MustCompile(`(?:ya29\.|eyJ)[A-Za-z0-9_.~+/=-]+|\?[^\s"]*=[^\s"]*|[A-Za-z0-9_.~+=-]{128,}`).ReplaceAllString(text, "[...]")

@@ -20,8 +20,8 @@ import (
 // environmentFile is the variable that names the file of the ambient identity.
 const environmentFile = "GOOGLE_APPLICATION_CREDENTIALS"
 
-// ambient is the identity of the machine or pod. Which it is, is looked at with each
-// token, since asking the metadata server is a request.
+// ambient is the identity of the machine or pod. It is read with each token, because the
+// metadata server must be asked.
 type ambient struct {
 	client *http.Client
 	clock  clock.PassiveClock
@@ -67,7 +67,7 @@ func (a ambient) file() (*auth.Credentials, error) {
 	return file, nil
 }
 
-// name tells who the machine or pod is, as well as it can.
+// name returns the identity of the machine or pod, as far as it is known.
 func (a ambient) name(ctx context.Context) string {
 	if os.Getenv(environmentFile) != "" {
 		var file struct {

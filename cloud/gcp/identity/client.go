@@ -8,11 +8,12 @@ import (
 	"net/url"
 )
 
-// maxAnswer is how much of an answer is read; a page of 500 snapshots has 2 MiB.
+// maxAnswer is the maximum size of a response in bytes; a page of 500 snapshots has 2
+// MiB.
 const maxAnswer = 32 << 20
 
-// Client returns a client for one call: its requests carry a token and end with the
-// context. It follows no redirect. See is shown each answer.
+// Client returns a client for one call: its requests have a token and end with ctx. It
+// does not follow redirects. See is called with each response.
 func (c *Credentials) Client(ctx context.Context, next http.RoundTripper, see func(*http.Response)) *http.Client {
 	return &http.Client{CheckRedirect: NoRedirect, Transport: RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := c.authorized(next, r.WithContext(ctx))
@@ -49,7 +50,7 @@ func (c *Credentials) authorized(next http.RoundTripper, r *http.Request) (*http
 	}
 }
 
-// limited is the body of an answer up to a bound.
+// limited is a response body with a maximum size.
 type limited struct {
 	io.Reader
 	io.Closer

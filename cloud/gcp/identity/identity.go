@@ -28,7 +28,7 @@ const (
 	keyField = "serviceAccountKey"
 	// jwtURN is Google's name for the type of the hub's token.
 	jwtURN = "urn:ietf:params:oauth:token-type:jwt"
-	// RequestTimeout is how long one request may take, with what it takes to get a token.
+	// RequestTimeout is the timeout of a request, including those for its token.
 	RequestTimeout = 30 * time.Second
 )
 
@@ -37,12 +37,12 @@ type Credentials struct {
 	name   func(ctx context.Context) string
 	source auth.TokenProvider
 
-	// client asks for narrowed tokens at exchangeURL.
+	// client requests downscoped tokens at exchangeURL.
 	client      *http.Client
 	exchangeURL string
 	clock       clock.PassiveClock
 
-	// turn is taken to look at token, and while another is asked for.
+	// turn guards token, also while a new one is requested.
 	turn  chan struct{}
 	token *auth.Token
 }
@@ -51,8 +51,8 @@ func newCredentials(source auth.TokenProvider, name func(ctx context.Context) st
 	return &Credentials{source: source, name: name, turn: make(chan struct{}, 1)}
 }
 
-// Connect makes the credentials that an account asks for, for an endpoint of the API.
-// Requests for tokens are sent by the transport. The error names the field that is wrong.
+// Connect returns the credentials of an account, for an endpoint of the API. The
+// transport sends the requests for tokens. The error names the invalid field.
 func Connect(config cloud.Config, endpoint string, transport http.RoundTripper) (*Credentials, error) {
 	client := &http.Client{Transport: tokenTransport(transport), CheckRedirect: NoRedirect, Timeout: RequestTimeout}
 	c, err := choose(config, endpoint, client)
@@ -78,10 +78,10 @@ func choose(config cloud.Config, endpoint string, client *http.Client) (*Credent
 	}
 }
 
-// Name tells who that is: an e-mail address where it is known.
+// Name returns the name of the identity: an e-mail address if it is known.
 func (c *Credentials) Name(ctx context.Context) string { return c.name(ctx) }
 
-// Get returns a token, and whether it was asked for just now. The error is an *Error.
+// Get returns a token, and whether it is new. The error is an *Error.
 func (c *Credentials) Get(ctx context.Context) (token string, fresh bool, err error) {
 	found, fresh, err := c.get(ctx)
 	if err != nil {
@@ -207,8 +207,8 @@ func (h hubToken) SubjectToken(ctx context.Context, _ *externalaccount.RequestOp
 	return token, nil
 }
 
-// exchanged makes a token in exchange for the hub's. The SDK's credentials keep their
-// token, and would return one that was refused: they are made anew each time.
+// exchanged exchanges the hub's token. The SDK's credentials cache their token, even one
+// that was refused, so new ones are created each time.
 type exchanged struct{ options *externalaccount.Options }
 
 // Token returns a token that Google's token service has just made.

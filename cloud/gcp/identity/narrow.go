@@ -16,7 +16,7 @@ import (
 
 const (
 	accessURN = "urn:ietf:params:oauth:token-type:access_token"
-	// leastRest is how long a token for others is good at least.
+	// leastRest is the minimum remaining lifetime of a downscoped token.
 	leastRest = time.Minute
 )
 
@@ -65,7 +65,7 @@ func (e *Error) rejects() bool {
 	return e != nil && (e.Class == cloud.ClassAuthExpired || e.Class == cloud.ClassInvalid)
 }
 
-// options is how the token service reads a boundary.
+// options is the format of a boundary in requests to the token service.
 func (b Boundary) options() ([]byte, error) {
 	type condition struct {
 		Expression string `json:"expression"`
@@ -104,7 +104,7 @@ func (c *Credentials) exchange(ctx context.Context, source *auth.Token, b Bounda
 	return Token{}, e
 }
 
-// sendExchange sends the request; the answer is what the transport remembers.
+// sendExchange sends the request; the transport keeps the response.
 func (c *Credentials) sendExchange(ctx context.Context, source string, b Boundary) error {
 	options, err := b.options()
 	if err != nil {
@@ -129,8 +129,8 @@ func (c *Credentials) sendExchange(ctx context.Context, source string, b Boundar
 	return response.Body.Close()
 }
 
-// narrowed reads an answer whose seconds count from when it was asked for. Google leaves
-// them out where a token expires with the one that it was made from.
+// narrowed parses a response whose lifetime counts from the request. Google omits it if
+// the token expires with the source token.
 func (a tokenAnswer) narrowed(asked, sourceExpires time.Time) (Token, error) {
 	var body struct {
 		AccessToken string `json:"access_token"`

@@ -25,10 +25,11 @@ type RoundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip sends a request.
 func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// NoRedirect keeps tokens and signatures from being sent to where an answer points.
+// NoRedirect does not follow redirects, whose targets must not receive tokens or
+// signatures.
 func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// tokenAnswer is how the last request for a token was answered.
+// tokenAnswer is the response to the last request for a token.
 type tokenAnswer struct {
 	status int
 	body   []byte
@@ -36,7 +37,7 @@ type tokenAnswer struct {
 
 type tokenAnswerKey struct{}
 
-// tokenTransport remembers answers to requests for tokens.
+// tokenTransport keeps the last response to a request for a token.
 func tokenTransport(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
@@ -55,8 +56,8 @@ func tokenTransport(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// Error is why there is no token; the request that needed it was not sent. It tells
-// nothing that was sent or answered but a short code.
+// Error is the reason why there is no token; the request that needed it was not sent. It
+// contains a short code only, nothing else of the request or response.
 type Error struct {
 	Class   cloud.Class
 	Code    string
@@ -71,7 +72,7 @@ func (e *Error) Error() string { return "getting a token: " + e.Message }
 // Unwrap returns the cause, where it is not the SDK's own.
 func (e *Error) Unwrap() error { return e.cause }
 
-// hubTokenError is why the hub has no token of its own.
+// hubTokenError is the error of the hub's own token.
 type hubTokenError struct{ cause error }
 
 func (e *hubTokenError) Error() string { return "asking for the hub's token" }
@@ -79,7 +80,7 @@ func (e *hubTokenError) Error() string { return "asking for the hub's token" }
 // Unwrap returns the cause.
 func (e *hubTokenError) Unwrap() error { return e.cause }
 
-// describe says why there is no token.
+// describe returns the reason why there is no token.
 func describe(answer tokenAnswer, cause error) *Error {
 	e := &Error{Class: cloud.ClassTransient, Code: answer.code(), Message: "the token service does not answer as it should"}
 	var hub *hubTokenError
@@ -103,8 +104,8 @@ func describe(answer tokenAnswer, cause error) *Error {
 	return e
 }
 
-// code returns the code of an answer that refuses a token, if it looks like one. The
-// description is left out: it may repeat what was sent.
+// code returns the code of an error response, if it is well-formed. The description is
+// omitted, because it may repeat the request.
 func (a tokenAnswer) code() string {
 	var body struct {
 		Error json.RawMessage `json:"error"`

@@ -25,7 +25,7 @@ import (
 const (
 	// maxWhole is the most that is sent or read at once, in bytes.
 	maxWhole = 1 << 20
-	// pageSize is how many objects are asked for at once: Google's most.
+	// pageSize is the number of objects per page, Google's maximum.
 	pageSize = 1000
 	// codeTooLarge is the code of an object that is larger than the caller wants it.
 	codeTooLarge = "TooLarge"
@@ -42,7 +42,8 @@ func (o *objects) PutObject(ctx context.Context, key string, content []byte) err
 		return s.Insert(o.bucket, made).IfGenerationMatch(0).Fields("generation").
 			Media(bytes.NewReader(content), googleapi.ChunkSize(0), googleapi.ContentType("application/octet-stream")).Context(ctx).Do()
 	}})
-	// Whoever may not write over an object may be told that, or that one is there.
+	// Without the permission to overwrite, the error is about the permission or the
+	// existing object.
 	if status != http.StatusPreconditionFailed && codeOf(err) != "storage.objects.delete" && cloud.ClassOf(err) != cloud.ClassLocked {
 		return err
 	}
@@ -68,11 +69,11 @@ func (o *objects) GetObject(ctx context.Context, key string, limit int64) ([]byt
 	return o.read(ctx, op, key, limit)
 }
 
-// errContent means that what came is not what the object is said to be.
+// errContent means that the content differs from the object's metadata.
 var errContent = errors.New("the content is not that of the object")
 
-// read reads an object of at most limit bytes: what it is, and then the very content
-// that it has.
+// read returns an object of at most limit bytes: its metadata, then the content of that
+// generation.
 func (o *objects) read(ctx context.Context, op, key string, limit int64) ([]byte, error) {
 	found, err := o.stat(ctx, op, key, "generation,size,crc32c")
 	if err != nil {
@@ -155,7 +156,7 @@ func (o *objects) ListObjects(ctx context.Context, prefix string) iter.Seq2[clou
 	}
 }
 
-// page is a part of a list: where it begins, and how much of it is asked for.
+// page is a page of a list: its start and its size.
 type page struct {
 	token string
 	size  int64
@@ -172,7 +173,7 @@ func (o *objects) page(ctx context.Context, op, prefix string, p page) (*storage
 	return list, err
 }
 
-// object is an item of a list in the words of the port.
+// object converts an item of a list to cloud.Object.
 func (o *objects) object(item *storage.Object) (cloud.Object, error) {
 	at, err := time.Parse(time.RFC3339, item.TimeCreated)
 	size, sizeErr := bytesOf(item)
@@ -213,8 +214,8 @@ func (o *objects) DeleteObject(ctx context.Context, key string) error {
 	}
 }
 
-// orLocked returns why a deletion was denied that names no permission. Google tells a hold
-// or a retention policy with reasons of their own, and has done so with this one.
+// orLocked returns the error of a denied deletion without a permission. Google reports a
+// hold or a retention policy with reasons of their own, and formerly with this one.
 func (o *objects) orLocked(ctx context.Context, key string, denied error) error {
 	const op = "DeleteObject"
 	found, err := o.stat(ctx, op, key, "temporaryHold,eventBasedHold,retentionExpirationTime")
@@ -240,7 +241,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// check refuses what the port does not allow. Nothing is sent.
+// check returns an error for arguments that cloud.Objects does not allow. No request is
+// sent.
 func check(op, key string, size int64) error {
 	err := cloud.CheckKey(key)
 	if err == nil && (size < 0 || size > maxWhole) {

@@ -16,7 +16,7 @@ import (
 // defaultEndpoint is the address of the API for accounts that do not set one.
 const defaultEndpoint = "https://storage.googleapis.com"
 
-// objects are those of one bucket below a prefix.
+// objects implements cloud.Objects for one bucket below a prefix.
 type objects struct {
 	bucket string
 	// prefix ends in a slash, or is empty.

@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
 )
 
-// conditionHeader lets an upload make an object and never write over one.
+// conditionHeader makes an upload fail if the object exists.
 const conditionHeader = "x-goog-if-generation-match"
 
 // SignRequests returns requests with a token that is good for their objects alone.
@@ -52,15 +52,15 @@ func (o *objects) SignRequests(ctx context.Context, wanted []cloud.ObjectRequest
 	return out, nil
 }
 
-// narrow asks for a token, in the time of a request.
+// narrow requests a downscoped token within the timeout of a request.
 func (o *objects) narrow(ctx context.Context, b identity.Boundary, life time.Duration) (identity.Token, error) {
 	ctx, cancel := context.WithTimeout(ctx, identity.RequestTimeout)
 	defer cancel()
 	return o.credentials.Narrow(ctx, b, life)
 }
 
-// condition is an expression that is true for the wanted objects of a method, and for as
-// few others as it can be told in one; empty when there is none. Keys have no quotes.
+// condition returns an expression that is true for the wanted objects of a method, and
+// for as few others as possible; empty if there are none. Keys have no quotes.
 func (o *objects) condition(wanted []cloud.ObjectRequest, method string) string {
 	first, shared := "", ""
 	one := true

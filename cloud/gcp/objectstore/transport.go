@@ -15,16 +15,16 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/gcp/identity"
 )
 
-// call is one request to the API, and perhaps the reading of its answer.
+// call is one request to the API.
 type call[R any] struct {
 	op   string
 	send func(context.Context, *storage.ObjectsService) (R, error)
-	// mutates tells that something may have changed when the answer is lost.
+	// mutates reports whether a lost response may hide a change.
 	mutates bool
 	// gone is the code when Google does not find it; empty where that may be the bucket
 	// or the object.
 	gone string
-	// empty tells that a good answer has no content, and its status says so.
+	// empty reports whether a successful response has no content.
 	empty bool
 }
 
@@ -34,11 +34,11 @@ const (
 	codeNoKey    = "NoSuchKey"
 )
 
-// errEmpty means that there is an answer where none belongs.
+// errEmpty means that a response has content although it should have none.
 var errEmpty = errors.New("the answer is not empty")
 
-// do sends one request; the SDK repeats none, since it is not told to. It returns the
-// status of the answer, and 0 when there was none. The error is a *cloud.Error.
+// do sends one request, without the SDK's retries. It returns the status of the response,
+// 0 if there was none. The error is a *cloud.Error.
 func do[R any](ctx context.Context, o *objects, c call[R]) (R, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, identity.RequestTimeout)
 	defer cancel()

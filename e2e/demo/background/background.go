@@ -23,7 +23,7 @@ const (
 	startTimeout = time.Minute
 	stopTimeout  = 20 * time.Second
 	interval     = 50 * time.Millisecond
-	// shown is how many lines of a log are shown.
+	// shown is the number of lines of a log to show.
 	shown = 20
 )
 
@@ -40,14 +40,15 @@ type Process struct {
 // Running is a process as its state file has it.
 type Running struct {
 	PID int `json:"pid"`
-	// Made is a hash of what the process was made from: another one needs another process.
+	// Made is a hash of the program and its inputs: a different hash requires a new
+	// process.
 	Made string `json:"made"`
 	// Health is the address on this machine that answers GET /readyz.
 	Health string `json:"health"`
 }
 
-// Ensure starts the process, unless the right one runs already. It is made from its program
-// and from files; arguments says what it runs with, which is asked only when it starts.
+// Ensure starts the process unless one with the same program and files is running. The
+// function arguments returns its arguments, and is called only if it starts.
 func (p Process) Ensure(ctx context.Context, files []string, arguments func(ctx context.Context, health string) ([]string, error)) error {
 	made, err := p.fingerprint(files)
 	if err != nil {
@@ -70,7 +71,7 @@ func (p Process) Ensure(ctx context.Context, files []string, arguments func(ctx 
 	return p.start(ctx, r, args)
 }
 
-// fingerprint hashes the program and what else the process is made from.
+// fingerprint hashes the program and the files of the process.
 func (p Process) fingerprint(files []string) (string, error) {
 	sum := sha256.New()
 	for _, path := range append([]string{p.Program}, files...) {
@@ -144,7 +145,7 @@ func healthy(ctx context.Context, address string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// FreeAddress returns an address on this machine that nobody listens on.
+// FreeAddress returns a free address on this machine.
 func FreeAddress(ctx context.Context) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -153,7 +154,7 @@ func FreeAddress(ctx context.Context) (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// Stop ends the process, if one of ours runs.
+// Stop ends the process if it is running.
 func (p Process) Stop(ctx context.Context) error {
 	r, err := p.Load()
 	if err != nil || r == nil {

@@ -1,11 +1,17 @@
 // Package background starts processes that outlive the one that starts them, finds them
 // again, and ends them.
 //
-// What: a Process has a state file with the PID and what it was made from, and a log file.
-// Ensure starts it anew when it is gone, not healthy, or made from something else.
+// # Purpose
 //
-// Not: nothing watches a process or starts it again by itself.
+// A Process has a state file with the PID and a hash of its inputs, and a log file. Ensure
+// restarts it if it is gone, not healthy, or has other inputs.
 //
-// Trade-offs: a process is known by the path of its program, which must therefore be in a
-// folder of its own.
+// # Non-goals
+//
+// No process is watched, or restarted by itself.
+//
+// # Trade-offs
+//
+// A process is identified by the path of its program, which must therefore be in a folder of
+// its own.
 package background

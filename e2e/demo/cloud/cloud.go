@@ -29,7 +29,7 @@ func Account() ec2.Key {
 	return ec2.Key{ID: "demo", Secret: "demo", Account: "123456789012", Name: "shopfleet"}
 }
 
-// Options say what Run plays.
+// Options configures Run.
 type Options struct {
 	// Fleet is the folder of the fleet.
 	Fleet string
@@ -39,7 +39,7 @@ type Options struct {
 	File string
 }
 
-// Run plays the cloud until the context ends, or something of it does.
+// Run simulates the cloud until ctx is done, or a part of it fails.
 func Run(ctx context.Context, o Options) error {
 	ctrl.SetLogger(klog.Background())
 	f, err := fleet.Open(o.Fleet)
@@ -87,7 +87,7 @@ func all(ctx context.Context, parts []func(context.Context) error) error {
 	return errors.Join(failed...)
 }
 
-// serve answers until the context ends.
+// serve serves until ctx is done.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	paths := http.NewServeMux()
 	paths.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})

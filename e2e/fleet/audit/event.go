@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Event is one request that the API server has answered, or is answering.
+// Event is one request that the API server has answered, or is processing.
 type Event struct {
 	// ID is the server's name for the request.
 	ID string
@@ -33,7 +33,7 @@ type Event struct {
 	User      string
 	UserAgent string
 
-	// Code is the HTTP status of the answer.
+	// Code is the HTTP status of the response.
 	Code int
 	// Received is when the request came in, Completed when this event was written.
 	Received  time.Time
@@ -62,7 +62,7 @@ func (e Event) DryRun() bool {
 	return err == nil && uri.Query().Has("dryRun")
 }
 
-// Succeeded reports whether the answer was a success.
+// Succeeded reports whether the response was a success.
 func (e Event) Succeeded() bool {
 	return e.Code >= http.StatusOK && e.Code < http.StatusMultipleChoices
 }

@@ -17,8 +17,7 @@ import (
 // can be chained: log.ByServiceAccount("shop", "hub").Writes().Of("deployments").
 type Log []Event
 
-// Mark is a place in a log file: what comes later was written later. The zero
-// Mark is the start.
+// Mark is a position in a log file. The zero Mark is the start.
 type Mark int64
 
 // Read returns what the file holds after the mark, and the mark of its end. A last
@@ -106,10 +105,10 @@ func (l Log) Deletes() Log {
 	return l.Where(func(e Event) bool { return e.Write() && strings.HasPrefix(e.Verb, "delete") })
 }
 
-// Succeeded returns the requests that were answered with success.
+// Succeeded returns the successful requests.
 func (l Log) Succeeded() Log { return l.Where(Event.Succeeded) }
 
-// Code returns the requests that were answered with the HTTP status.
+// Code returns the requests with this HTTP status.
 func (l Log) Code(code int) Log {
 	return l.Where(func(e Event) bool { return e.Code == code })
 }
@@ -119,17 +118,17 @@ func (l Log) Verb(verbs ...string) Log {
 	return l.Where(func(e Event) bool { return slices.Contains(verbs, e.Verb) })
 }
 
-// ByUser returns what the user of this name asked.
+// ByUser returns the requests of a user.
 func (l Log) ByUser(user string) Log {
 	return l.Where(func(e Event) bool { return e.User == user })
 }
 
-// ByServiceAccount returns what the ServiceAccount asked.
+// ByServiceAccount returns the requests of a ServiceAccount.
 func (l Log) ByServiceAccount(namespace, name string) Log {
 	return l.ByUser("system:serviceaccount:" + namespace + ":" + name)
 }
 
-// ByAgent returns what clients asked whose user agent starts with the prefix.
+// ByAgent returns the requests of clients whose user agent starts with the prefix.
 func (l Log) ByAgent(prefix string) Log {
 	return l.Where(func(e Event) bool { return strings.HasPrefix(e.UserAgent, prefix) })
 }

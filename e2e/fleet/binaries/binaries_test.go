@@ -60,7 +60,7 @@ func read(t *testing.T, file string) string {
 	return string(raw)
 }
 
-// leftBehind lists what is in the cache and is no program.
+// leftBehind lists the files in the cache that are not programs.
 func leftBehind(t *testing.T) []string {
 	t.Helper()
 	var left []string

@@ -42,8 +42,8 @@ func programs() []program {
 	}
 }
 
-// linkerFlags tells the programs their version, as a release build does: clients
-// compare it, and a server without one refuses to serve some features.
+// linkerFlags sets the version of the programs, as a release build does: clients compare
+// it, and a server without one refuses to serve some features.
 func linkerFlags(version string) string {
 	number := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	if len(number) < 2 {
@@ -93,8 +93,8 @@ func build(ctx context.Context, o order) error {
 }
 
 func (o order) command(ctx context.Context, folder string, output io.Writer) *exec.Cmd {
-	// Neither -trimpath nor CGO_ENABLED: what go run, go test and go build have compiled
-	// of the same packages serves here, and the other way round.
+	// Without -trimpath and CGO_ENABLED, the build shares its cache with go run, go test
+	// and go build.
 	flags := []string{"build", "-v", "-ldflags", linkerFlags(o.pins.versions[kubernetesModule]), "-o", folder + string(filepath.Separator)}
 	sources := make([]string, 0, len(o.programs))
 	for _, p := range o.programs {

@@ -10,10 +10,11 @@
 // because there are none of the control plane for other systems. Signatures are not
 // verified, only checksums from the same publisher.
 //
-// Trade-offs: a download takes seconds where a build takes minutes, but needs the
-// release servers; a machine without them notices within five seconds and builds,
-// which needs only a Go module proxy. A build has the versions of dependencies that
-// Shopfleet itself has, not those of the release: the go command then compiles
-// each package once for the control plane, the product and its tests. For the same
-// reason it uses the go command's default settings.
+// # Trade-offs
+//
+// A download takes seconds where a build takes minutes, but needs the release servers; a
+// machine without them notices within five seconds and builds, which needs only a Go module
+// proxy. A build has the versions of dependencies that Shopfleet itself has, not those of
+// the release: the go command then compiles each package once for the control plane, the
+// product and its tests. For the same reason it uses the go command's default settings.
 package binaries

@@ -123,7 +123,7 @@ func (t *transfer) checksum(ctx context.Context, from release) (string, error) {
 	return sum, nil
 }
 
-// save writes the answer to a file and returns its SHA-256.
+// save writes the response to a file and returns its SHA-256.
 func (t *transfer) save(ctx context.Context, address, name string) (string, error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -141,7 +141,7 @@ func (t *transfer) save(ctx context.Context, address, name string) (string, erro
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// get hands the body of an answer and its length over. It gives up when the server is
+// get passes on the body of a response and its length. It gives up if the server is
 // silent for too long.
 func (t *transfer) get(ctx context.Context, address string, read func(answer io.Reader, length int64) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)

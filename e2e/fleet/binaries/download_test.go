@@ -48,7 +48,7 @@ func pin(t *testing.T, module string) string {
 // releases is a server with the paths of all three release servers.
 type releases struct {
 	files map[string][]byte
-	// answer replaces the answer to requests for a path that it contains.
+	// answer replaces the response to requests whose path contains path.
 	at     string
 	answer http.HandlerFunc
 }
@@ -147,7 +147,7 @@ func needsLinux(t *testing.T) {
 	}
 }
 
-// downloadTest is an answer of a server to one request, and what is built because of it.
+// downloadTest is a server's response to one request, and the expected builds.
 type downloadTest struct {
 	name, at string
 	answer   http.HandlerFunc

@@ -18,7 +18,7 @@ type Releases struct {
 	// Kubernetes, GitHub and GitHubAPI are the addresses of servers with the paths of
 	// dl.k8s.io, github.com and api.github.com.
 	Kubernetes, GitHub, GitHubAPI string
-	// Patience is how long a server may be silent, before and during its answer.
+	// Patience is how long a server may be silent, before and during its response.
 	Patience time.Duration
 }
 

@@ -1,4 +1,4 @@
-// Package csi plays the storage driver of a cloud in a cluster of a fleet.
+// Package csi simulates the storage driver of a cloud in a cluster of a fleet.
 //
 // # What
 //
@@ -19,12 +19,12 @@
 // # Not
 //
 // No data: a volume is a record in the fake. No VolumeSnapshots, no clones, and no nodes
-// that come later than the stand-in.
+// that start later than the driver.
 //
 // # Trade-offs
 //
-//   - Which volumes were made is found again by the name of the PersistentVolume alone,
-//     and the volume is made before it: a stand-in that is killed in between leaves one
+//   - Which volumes were made is identified by the name of the PersistentVolume alone,
+//     and the volume is created before it: a driver that is killed in between leaves one
 //     that nobody knows, as the real drivers do not.
 //   - Binding, the choice of a node and protection are left to the real controllers.
 package csi

@@ -36,7 +36,7 @@ type volume struct {
 	tags       map[string]string
 }
 
-// number reads a parameter; 0 is what the driver takes when it is absent.
+// number parses a parameter; 0 is the driver's default.
 func (v volume) number(parameter string) (int64, error) {
 	text := v.parameters[parameter]
 	if text == "" {
@@ -60,7 +60,7 @@ func EBS(fakeCloud *fake.Cloud, server *ec2.Server, account string) Driver {
 		if err != nil {
 			return "", err
 		}
-		// The driver takes less where a volume is too small for what its class asks.
+		// The driver uses less if the volume is too small for what its class requests.
 		iops = min(iops, max(leastIOPS, iopsPerGiB*v.sizeBytes/gib))
 		return server.Provision(ec2.Disk{
 			Account: account, Zone: v.zone, Name: v.name, SizeBytes: v.sizeBytes, Type: v.parameters["type"],

@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// attachedByController tells the volume controller that it attaches volumes to a node; a
-// kubelet says so of itself.
+// attachedByController makes the volume controller attach volumes to a node; a kubelet
+// sets it itself.
 const attachedByController = "volumes.kubernetes.io/controller-managed-attach-detach"
 
-// SimulatedDriver plays a driver in one cluster.
+// SimulatedDriver simulates a driver in one cluster.
 type SimulatedDriver struct {
 	driver Driver
 	mgr    ctrl.Manager
@@ -39,7 +39,7 @@ func New(ctx context.Context, admin *rest.Config, driver Driver) (*SimulatedDriv
 	}
 	mgr, err := ctrl.NewManager(admin, ctrl.Options{
 		Scheme: scheme, Metrics: server.Options{BindAddress: "0"},
-		// Each cluster has a stand-in.
+		// Each cluster has a driver.
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
@@ -55,7 +55,7 @@ func New(ctx context.Context, admin *rest.Config, driver Driver) (*SimulatedDriv
 // Run provides volumes until the context ends.
 func (s *SimulatedDriver) Run(ctx context.Context) error {
 	if err := s.mgr.Start(ctx); err != nil {
-		return fmt.Errorf("running the stand-in for %s: %w", s.driver.name, err)
+		return fmt.Errorf("running the simulated driver %s: %w", s.driver.name, err)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (s *SimulatedDriver) watch() error {
 	return nil
 }
 
-// install leaves what the installation of the driver does.
+// install creates the objects that the driver's installation would.
 func (s *SimulatedDriver) install(ctx context.Context) error {
 	reader := s.mgr.GetAPIReader()
 	driver := &storagev1.CSIDriver{

@@ -102,7 +102,7 @@ func (s *SimulatedDriver) zone(ctx context.Context, claim *corev1.PersistentVolu
 	return "", fmt.Errorf("claim %s/%s: there is no node %q", claim.Namespace, claim.Name, chosen)
 }
 
-// grow gives a bound claim what it asks for.
+// grow resizes a bound claim to its request.
 func (s *SimulatedDriver) grow(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	asked, has := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
 	if claim.Status.Phase != corev1.ClaimBound || asked.Cmp(has) <= 0 {
@@ -137,7 +137,7 @@ func (s *SimulatedDriver) reclaim(ctx context.Context, request reconcile.Request
 		pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete || !pv.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	// What a person told to stay in between stays.
+	// A policy that was changed to Retain in between is respected.
 	if err := s.client.Delete(ctx, pv, client.Preconditions{ResourceVersion: new(pv.ResourceVersion)}); err != nil {
 		return fmt.Errorf("deleting volume %q: %w", pv.Name, err)
 	}

@@ -1,11 +1,17 @@
 // Package fleettest starts fleets for tests.
 //
-// What: Start ties a fleet to a test, and Eventually waits for conditions. A failed
-// test shows which components are gone and the last warnings in their logs; with
-// SHOPFLEET_KEEP set, it leaves all data and logs and says where.
+// # Purpose
 //
-// Not: no assertions, and no clients: tests make the ones they are about.
+// Start ties a fleet to a test, and Eventually waits for conditions. A failed test shows
+// which components are gone and the last warnings in their logs; with SHOPFLEET_KEEP set, it
+// leaves all data and logs and says where.
 //
-// Trade-offs: a fleet takes seconds to start. Share one among the tests of a
-// package that do not harm it, by way of subtests.
+// # Non-goals
+//
+// No assertions, and no clients: tests make the ones they are about.
+//
+// # Trade-offs
+//
+// A fleet takes seconds to start. Share one among the tests of a package that do not harm
+// it, by way of subtests.
 package fleettest

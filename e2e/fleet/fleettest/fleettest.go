@@ -60,7 +60,7 @@ func keptDir(fail func(string, ...any)) string {
 	return dir
 }
 
-// report shows what the fleet's logs say about a failure, before they go.
+// report prints the health and the warnings of the fleet, before its logs are deleted.
 func report(t testing.TB, f *fleet.Fleet) {
 	t.Helper()
 	for _, cluster := range f.Clusters() {
@@ -68,7 +68,7 @@ func report(t testing.TB, f *fleet.Fleet) {
 	}
 }
 
-// finish says where the logs are, and removes them if nobody needs them.
+// finish prints where the logs are, or removes them.
 func finish(t testing.TB, dir string, keep bool) {
 	t.Helper()
 	switch {
@@ -104,7 +104,7 @@ func Within(t testing.TB, timeout time.Duration, what string, check func(context
 		if err == nil {
 			return
 		}
-		// The end of the wait says less than the last answer before it.
+		// The last error before the timeout says more than the timeout.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/internal/process"
 )
 
-// failing is a test that fails, and keeps what it says.
+// failing is a test that fails, and records its messages.
 type failing struct {
 	testing.TB
 	log      strings.Builder

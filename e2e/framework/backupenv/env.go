@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +19,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
+	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
@@ -32,6 +32,7 @@ import (
 const (
 	Namespace  = "production"
 	Member     = "eu-1"
+	Other      = "us-1"
 	Account    = "prod"
 	Region     = "eu-west-1"
 	CopyRegion = "us-east-1"
@@ -40,38 +41,83 @@ const (
 	Volume     = "vol-0123456789abcdef0"
 )
 
+// driver is the CSI driver of the members.
+const driver = "ebs.csi.aws.com"
+
 // Env is a real API server that is both the hub and its member, and a cloud in memory.
 // The embedded client has all permissions.
 type Env struct {
 	client.WithWatch
 
-	Config  *rest.Config
+	Config *rest.Config
+	// Other is a member in CopyRegion without a shop, nil until StartOther.
+	Other   client.WithWatch
 	Clock   *testclock.FakeClock
 	Cloud   *fake.Cloud
 	Buckets *bucket.Store
 }
 
-// Start starts an environment with the CRDs installed and no shop.
+// Start starts an environment with the CRDs installed, no shop, and nothing that acts on
+// objects but RunMember.
 func Start(t *testing.T) *Env {
 	t.Helper()
-	f := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: Member}}})
-	scheme := runtime.NewScheme()
-	if err := errors.Join(
-		f.Member(Member).ApplyFolder(t.Context(), "../../../config/crd/bases"),
-		clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme),
-	); err != nil {
-		t.Fatal(err)
-	}
-	config := f.Member(Member).AdminConfig()
-	admin, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	return newEnv(t, fleet.ClusterSpec{Name: Member, APIServerOnly: true})
+}
+
+// StartWithControllers is Start with kube-controller-manager, which empties namespaces.
+func StartWithControllers(t *testing.T) *Env {
+	t.Helper()
+	return newEnv(t, fleet.ClusterSpec{Name: Member})
+}
+
+func newEnv(t *testing.T, spec fleet.ClusterSpec) *Env {
+	t.Helper()
+	config, admin := start(t, spec)
 	clock := testclock.NewFakeClock(time.Now())
 	e := &Env{WithWatch: admin, Config: config, Clock: clock, Cloud: fake.NewCloud(clock), Buckets: bucket.NewStore(clock)}
 	e.Cloud.SetPace(fake.Pace{})
 	e.Cloud.AddVolume(fake.Volume{Account: Account, Region: Region, Zone: Region + "a", ID: Volume, SizeBytes: 1 << 30})
 	return e
+}
+
+// StartOther starts the other member.
+func (e *Env) StartOther(t *testing.T) {
+	t.Helper()
+	_, e.Other = start(t, fleet.ClusterSpec{Name: Other, APIServerOnly: true})
+	e.createMember(t, Other, CopyRegion)
+}
+
+// start starts a cluster with the CRDs installed.
+func start(t *testing.T, spec fleet.ClusterSpec) (*rest.Config, client.WithWatch) {
+	t.Helper()
+	f := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{spec}})
+	scheme := runtime.NewScheme()
+	if err := errors.Join(
+		f.Member(spec.Name).ApplyFolder(t.Context(), "../../../config/crd/bases"),
+		clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme),
+	); err != nil {
+		t.Fatal(err)
+	}
+	config := f.Member(spec.Name).AdminConfig()
+	admin, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config, admin
+}
+
+// createMember creates the MemberCluster of a member that is connected.
+func (e *Env) createMember(t *testing.T, name, region string) {
+	t.Helper()
+	m := apitest.MemberCluster(name).With(func(m *v1.MemberCluster) {
+		m.Spec.CloudAccountRef = &v1.ObjectReference{Name: Account}
+	}).Obj()
+	e.MustCreate(t, m)
+	m.Status.Provider, m.Status.Region, m.Status.Zones = v1.ProviderAWS, region, []string{region + "a"}
+	m.Status.Capabilities = []string{csi.CapabilityDriver + driver}
+	if err := e.Status().Update(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Accounts returns the accounts of a hub, whose requests to the cloud fail by a script;
@@ -108,9 +154,6 @@ func (e *Env) CreateShop(t *testing.T, changes ...func(*v1.EcommerceApp)) {
 		builder = builder.With(change)
 	}
 	app := builder.Obj()
-	target := apitest.MemberCluster(Member).With(func(m *v1.MemberCluster) {
-		m.Spec.CloudAccountRef = &v1.ObjectReference{Name: Account}
-	}).Obj()
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: render.DatabaseClaims(Shop)[0]},
 		Spec: corev1.PersistentVolumeClaimSpec{
@@ -122,25 +165,21 @@ func (e *Env) CreateShop(t *testing.T, changes ...func(*v1.EcommerceApp)) {
 		AccessModes: claim.Spec.AccessModes, Capacity: claim.Spec.Resources.Requests,
 		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 		PersistentVolumeSource: corev1.PersistentVolumeSource{
-			CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: Volume},
+			CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: Volume},
 		},
 	}}
 	e.MustCreate(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}})
-	// Pods need it, and its controller may be slow.
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "default"}}
-	if err := e.Create(t.Context(), account); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := createServiceAccount(t.Context(), e, Namespace); err != nil {
 		t.Fatal(err)
 	}
 	e.MustCreate(t, &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: Account}, Spec: AccountSpec()})
-	for _, o := range []client.Object{pv, claim, target, app} {
+	e.createMember(t, Member, Region)
+	for _, o := range []client.Object{pv, claim, app} {
 		e.MustCreate(t, o)
 	}
-	target.Status.Provider, target.Status.Region = v1.ProviderAWS, Region
 	app.Status.Clusters = []v1.ClusterStatus{{Name: Member}}
-	for _, o := range []client.Object{target, app} {
-		if err := e.Status().Update(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+	if err := e.Status().Update(t.Context(), app); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,9 +1,12 @@
 package backupenv
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,20 +17,34 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
-// RunMember does once what the controllers and kubelets of the member would do: it binds
-// claims, lets go of those that are deleted, and runs the database's pod while no Restore
-// has stopped it.
+// RunMember does once what the controllers, kubelets and the storage driver of each member
+// would do: it binds claims, lets go of what is deleted, deletes released volumes, runs the
+// database's pod while no Restore has stopped it, and the pods of StatefulSets.
 func (e *Env) RunMember(t *testing.T) {
 	t.Helper()
-	if err := errors.Join(e.runClaims(t), e.runDatabase(t)); err != nil {
-		t.Fatal(err)
+	for _, c := range []client.WithWatch{e.WithWatch, e.Other} {
+		if c == nil {
+			continue
+		}
+		m := memberControllers{WithWatch: c, env: e}
+		for _, run := range []func(context.Context) error{m.runClaims, m.runVolumes, m.runDatabase, m.runStatefulSets} {
+			if err := run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
-func (e *Env) runClaims(t *testing.T) error {
-	t.Helper()
+// memberControllers acts on the objects of one member.
+type memberControllers struct {
+	client.WithWatch
+	env *Env
+}
+
+// runClaims binds claims that name their volume, and lets go of those that are deleted.
+func (m memberControllers) runClaims(ctx context.Context) error {
 	claims := &corev1.PersistentVolumeClaimList{}
-	if err := e.List(t.Context(), claims, client.InNamespace(Namespace)); err != nil {
+	if err := m.List(ctx, claims); err != nil {
 		return err
 	}
 	for i := range claims.Items {
@@ -35,34 +52,129 @@ func (e *Env) runClaims(t *testing.T) error {
 		var err error
 		switch {
 		case !c.DeletionTimestamp.IsZero():
-			c.Finalizers = nil
-			err = e.Update(t.Context(), c)
+			err = m.letGo(ctx, c)
 		case c.Status.Phase != corev1.ClaimBound && c.Spec.VolumeName != "":
-			c.Status.Phase = corev1.ClaimBound
-			err = e.Status().Update(t.Context(), c)
+			err = m.bind(ctx, c)
 		}
-		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) { // kube-controller-manager was faster.
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Env) runDatabase(t *testing.T) error {
-	t.Helper()
-	app := &v1.EcommerceApp{}
-	if err := e.Get(t.Context(), client.ObjectKey{Namespace: Namespace, Name: Shop}, app); err != nil {
+// bind binds a claim to the volume that it names, unless another claim has that.
+func (m memberControllers) bind(ctx context.Context, c *corev1.PersistentVolumeClaim) error {
+	pv := &corev1.PersistentVolume{}
+	if err := m.Get(ctx, client.ObjectKey{Name: c.Spec.VolumeName}, pv); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: render.DatabasePod(Shop)}}
+	ref := pv.Spec.ClaimRef
+	if ref == nil {
+		ref = &corev1.ObjectReference{Namespace: c.Namespace, Name: c.Name}
+	}
+	if ref.Namespace != c.Namespace || ref.Name != c.Name || ref.UID != "" && ref.UID != c.UID {
+		return nil
+	}
+	ref.UID = c.UID
+	pv.Spec.ClaimRef = ref
+	if err := m.Update(ctx, pv); err != nil {
+		return err
+	}
+	c.Status.Phase = corev1.ClaimBound
+	return m.Status().Update(ctx, c)
+}
+
+// runVolumes has the driver delete volumes whose claims are gone, if that is their policy.
+func (m memberControllers) runVolumes(ctx context.Context) error {
+	all := &corev1.PersistentVolumeList{}
+	if err := m.List(ctx, all); err != nil {
+		return err
+	}
+	for i := range all.Items {
+		pv := &all.Items[i]
+		ref := pv.Spec.ClaimRef
+		if pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete || ref == nil || ref.UID == "" {
+			continue
+		}
+		claim := &corev1.PersistentVolumeClaim{}
+		err := m.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, claim)
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err == nil && claim.UID == ref.UID {
+			continue
+		}
+		m.env.Cloud.RemoveVolume(pv.Spec.CSI.VolumeHandle)
+		if err := errors.Join(m.Delete(ctx, pv), m.letGo(ctx, pv)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// letGo removes the finalizers of an object that is deleted.
+func (m memberControllers) letGo(ctx context.Context, o client.Object) error {
+	before := o.DeepCopyObject().(client.Object)
+	o.SetFinalizers(nil)
+	return client.IgnoreNotFound(m.Patch(ctx, o, client.MergeFrom(before)))
+}
+
+// runDatabase runs the pod of the shop's database.
+func (m memberControllers) runDatabase(ctx context.Context) error {
+	app := &v1.EcommerceApp{}
+	if err := m.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: Shop}, app); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	key := client.ObjectKey{Namespace: Namespace, Name: render.DatabasePod(Shop)}
 	if app.Annotations[v1.RestoringAnnotation] != "" {
-		return client.IgnoreNotFound(e.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		return client.IgnoreNotFound(m.Delete(ctx, pod, client.GracePeriodSeconds(0)))
 	}
-	pod.Spec = corev1.PodSpec{
-		AutomountServiceAccountToken: new(false),
-		Containers:                   []corev1.Container{{Name: database.Container, Image: "database"}},
+	return m.runPod(ctx, key)
+}
+
+// runStatefulSets runs the first pod of each StatefulSet, and no pod whose StatefulSet is
+// gone.
+func (m memberControllers) runStatefulSets(ctx context.Context) error {
+	sets, pods := &appsv1.StatefulSetList{}, &corev1.PodList{}
+	if err := errors.Join(m.List(ctx, sets), m.List(ctx, pods)); err != nil {
+		return err
 	}
-	if err := e.Create(t.Context(), pod); err != nil {
+	for i := range sets.Items {
+		s := &sets.Items[i]
+		if err := m.runPod(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Name + "-0"}); err != nil {
+			return err
+		}
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		runs := slices.ContainsFunc(sets.Items, func(s appsv1.StatefulSet) bool {
+			return s.Namespace == pod.Namespace && s.Name+"-0" == pod.Name
+		})
+		if runs || pod.Namespace == Namespace {
+			continue
+		}
+		if err := m.Delete(ctx, pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runPod runs a pod that is ready at once.
+func (m memberControllers) runPod(ctx context.Context, key client.ObjectKey) error {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		Spec: corev1.PodSpec{
+			AutomountServiceAccountToken: new(false),
+			Containers:                   []corev1.Container{{Name: database.Container, Image: "database"}},
+		},
+	}
+	if err := createServiceAccount(ctx, m, key.Namespace); err != nil {
+		return err
+	}
+	if err := m.Create(ctx, pod); err != nil {
 		if apierrors.IsAlreadyExists(err) {
 			return nil
 		}
@@ -70,5 +182,14 @@ func (e *Env) runDatabase(t *testing.T) error {
 	}
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	return e.Status().Update(t.Context(), pod)
+	return m.Status().Update(ctx, pod)
+}
+
+// createServiceAccount creates the account without which there are no pods in a namespace.
+func createServiceAccount(ctx context.Context, c client.Client, namespace string) error {
+	err := c.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }

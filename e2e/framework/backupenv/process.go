@@ -7,9 +7,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr/testr"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -27,19 +30,48 @@ var errEnded = errors.New("the process has ended")
 // the API server or in the cloud, counted from 1. The zero value never ends a process.
 type Crash struct {
 	At int
+	// Request is the request, for messages.
+	Request string
 	// Arrives means that the request has its effect, and the process ends before the answer.
 	Arrives bool
+}
+
+// String describes the crash as the name of a subtest.
+func (c Crash) String() string {
+	when := "before"
+	if c.Arrives {
+		when = "after"
+	}
+	return fmt.Sprintf("%d %s %s", c.At, when, c.Request)
+}
+
+// Arrived returns the requests of the process that ended by the crash which had an effect.
+func (c Crash) Arrived(sent []string) []string {
+	if c.Arrives {
+		return sent
+	}
+	return sent[:c.At-1]
+}
+
+// Crashes returns the crashes at each request that a process sent.
+func (p *Process) Crashes() []Crash {
+	var all []Crash
+	for i, request := range p.Sent() {
+		all = append(all, Crash{At: i + 1, Request: request}, Crash{At: i + 1, Request: request, Arrives: true})
+	}
+	return all
 }
 
 // Process is one run of the hub. Nothing that it does after its end has an effect. Its
 // methods may be called concurrently.
 type Process struct {
-	// Client is for the hub and the member.
+	// Client is for the hub and the first member.
 	Client   client.Client
 	Accounts *accounts.Accounts
 
 	env   *Env
 	crash Crash
+	other client.Client
 
 	mu    sync.Mutex
 	sent  []string
@@ -63,6 +95,9 @@ func (e *Env) NewProcess(crash Crash) *Process {
 	})
 	p.Accounts = e.Accounts(script)
 	p.Client = interceptor.NewClient(e.WithWatch, p.intercept())
+	if e.Other != nil {
+		p.other = interceptor.NewClient(e.Other, p.intercept())
+	}
 	return p
 }
 
@@ -80,9 +115,16 @@ func (p *Process) Ended() bool {
 	return p.ended
 }
 
-// Member returns the member as the hub has it.
-func (p *Process) Member(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {
-	return member{client: p.Client}, nil
+// Member returns a member as the hub has it.
+func (p *Process) Member(_ context.Context, name multicluster.ClusterName) (cluster.Cluster, error) {
+	switch {
+	case name == Member:
+		return member{client: p.Client}, nil
+	case name == Other && p.other != nil:
+		return member{client: p.other}, nil
+	default:
+		return nil, multicluster.ErrClusterNotFound
+	}
 }
 
 // member is a cluster without a cache.
@@ -98,8 +140,10 @@ func (m member) GetClient() client.Client    { return m.client }
 // end before. The member and the clock go on between the passes.
 func (p *Process) Run(t *testing.T, r reconcile.Reconciler, key client.ObjectKey, done func() bool) bool {
 	t.Helper()
+	// What each pass waits for is shown when the test fails.
+	ctx := log.IntoContext(t.Context(), testr.NewWithOptions(t, testr.Options{Verbosity: 1}))
 	for range maxPasses {
-		result, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
+		result, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: key})
 		switch {
 		case p.Ended():
 			return false
@@ -162,6 +206,9 @@ func (p *Process) intercept() interceptor.Funcs {
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			return p.do(fmt.Sprintf("patch %T", o), true, func() error { return c.Patch(ctx, o, patch, opts...) })
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			return p.do("apply", true, func() error { return c.Apply(ctx, o, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, name string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 			return p.do(fmt.Sprintf("patch %s of %T", name, o), true, func() error { return c.SubResource(name).Patch(ctx, o, patch, opts...) })

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// readyTimeout is how long kind waits for a new node to be ready.
+	// readyTimeout is how long kind waits for a node to be ready.
 	readyTimeout = 3 * time.Minute
 	// requestTimeout bounds each request to a cluster.
 	requestTimeout = 20 * time.Second
@@ -85,8 +85,8 @@ func Up(ctx context.Context, spec Spec, progress io.Writer) (*Cluster, error) {
 	return c, c.find()
 }
 
-// reuse finds a cluster that is there, and tells what keeps it from being used: it was
-// made in another folder, or did not outlive the engine.
+// reuse finds an existing cluster, and returns why it cannot be used: it was created from
+// another folder, or did not survive a restart of the engine.
 func (c *Cluster) reuse(ctx context.Context) error {
 	if err := c.find(); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (c *Cluster) create(ctx context.Context) error {
 	return nil
 }
 
-// find fills in what is known of a cluster that runs.
+// find sets the fields of a running cluster.
 func (c *Cluster) find() error {
 	if err := c.provider.ExportKubeConfig(c.Name, c.Kubeconfig, false); err != nil {
 		return fmt.Errorf("writing the kubeconfig of cluster %q: %w", c.Name, err)

@@ -19,7 +19,7 @@ func newProvider(progress io.Writer) *cluster.Provider {
 	return cluster.NewProvider(options...)
 }
 
-// logger writes what kind says, a line each.
+// logger writes kind's messages, one per line.
 type logger struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -40,7 +40,7 @@ func (l *logger) V(level log.Level) log.InfoLogger {
 	return verbose{logger: l, enabled: level <= 0}
 }
 
-// verbose drops what is said below the level.
+// verbose drops messages unless its level is enabled.
 type verbose struct {
 	logger  *logger
 	enabled bool

@@ -28,14 +28,13 @@ func (c *Cluster) Has(name, id string) bool {
 	return err == nil && found == id
 }
 
-// Pause stops all processes of the node without ending them, as if the machine
-// did not answer any more.
+// Pause freezes all processes of the node, as if the machine did not respond.
 func (c *Cluster) Pause(ctx context.Context) error {
 	_, err := engine(ctx, "pause", c.Node())
 	return err
 }
 
-// Unpause lets a paused node go on.
+// Unpause resumes a paused node.
 func (c *Cluster) Unpause(ctx context.Context) error {
 	_, err := engine(ctx, "unpause", c.Node())
 	return err
@@ -60,7 +59,7 @@ func (c *Cluster) Address(ctx context.Context, port int32) (string, error) {
 	return address, nil
 }
 
-// Exec runs a command in the node and returns what it prints.
+// Exec runs a command in the node and returns its output.
 func (c *Cluster) Exec(ctx context.Context, command ...string) (string, error) {
 	return engine(ctx, append([]string{"exec", c.Node()}, command...)...)
 }

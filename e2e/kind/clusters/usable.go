@@ -17,12 +17,12 @@ const (
 	pullTimeout   = 10 * time.Minute
 )
 
-// errUnusable tells that clusters cannot be made on this machine. What is wrapped
-// with it says why, and what would help.
+// errUnusable means that clusters cannot be created on this machine. The wrapping error
+// has the reason and a remedy.
 var errUnusable = errors.New("kind cannot be used here")
 
-// Usable returns nil where clusters can be made: a container engine answers, and an
-// image for nodes is there or can be had.
+// Usable returns nil if clusters can be created: a container engine responds, and an
+// image for nodes exists or can be pulled.
 func Usable(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()

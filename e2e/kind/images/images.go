@@ -34,8 +34,8 @@ const (
 
 // Builder makes images.
 type Builder struct {
-	// Root is the repository, Dir a folder for what is built. A later build in the
-	// same folder is quick.
+	// Root is the repository, Dir a folder for build output, which makes later builds
+	// faster.
 	Root, Dir string
 	// Debian is the image that databases' stand-ins are made from; empty: one that is on
 	// this machine, Node at last, the image of kind's nodes.
@@ -133,12 +133,12 @@ func load(ctx context.Context, to *clusters.Cluster, names []string) error {
 	return loaded
 }
 
-// docker runs the engine's command and returns what it prints.
+// docker runs the engine's command and returns its output.
 func docker(ctx context.Context, args ...string) (string, error) {
 	return command(exec.CommandContext(ctx, "docker", args...))
 }
 
-// command runs a command; what it says is told when it fails.
+// command runs a command; the error contains its output.
 func command(cmd *exec.Cmd) (string, error) {
 	var out, all bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all

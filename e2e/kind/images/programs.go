@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// hashLength is how much of a program's hash makes a tag.
+// hashLength is the number of characters of a program's hash in a tag.
 const hashLength = 12
 
 // source is a program and the image that it becomes.
@@ -19,10 +19,10 @@ type source struct {
 	image string
 	// module is the folder of the module, pkg the package in it.
 	module, pkg string
-	// program is the name of the program, version what it is told to be.
+	// program is the name of the program, version the version that it prints.
 	program, version string
 	dockerfile       string
-	// standIn tells that the image stands in for a published one.
+	// standIn reports whether the image replaces a published one.
 	standIn bool
 }
 
@@ -88,7 +88,7 @@ func (b *Builder) compile(ctx context.Context, s source) (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", fmt.Errorf("making a folder for %q: %w", s.image, err)
 	}
-	// The flags of the product's own build, so that what that has compiled serves here.
+	// Use the flags of the product's build, to share its build cache.
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version="+s.version,
 		"-o", filepath.Join(folder, s.program), s.pkg)
 	cmd.Dir = b.resolve(s.module)

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// stopTimeout is how long an interrupted program has to end.
+// stopTimeout is how long an interrupted program may take to end.
 const stopTimeout = 30 * time.Second
 
-// Path returns a path in the lab's folder.
+// Path returns a path in the folder of the environment.
 func (l *Environment) Path(names ...string) string {
 	return filepath.Join(append([]string{l.Dir}, names...)...)
 }
 
 // Command returns a program that runs in the repository against the hub, with the
-// lab's programs first in its path. An interruption is passed on.
+// programs of the environment first in its path. An interruption is passed on.
 func (l *Environment) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	path := l.Path("bin") + string(filepath.ListSeparator) + os.Getenv("PATH")
-	// The program is looked for where it will look for others.
+	// Look up the program in the PATH that it will run with.
 	if found, err := exec.LookPath(filepath.Join(l.Path("bin"), program)); err == nil {
 		program = found
 	}
@@ -37,7 +37,7 @@ func (l *Environment) Command(ctx context.Context, program string, args ...strin
 	return cmd
 }
 
-// variables are those that the commands of hub/README.md use.
+// variables returns the variables that the commands of hub/README.md use.
 func (l *Environment) variables() []string {
 	eu, us := l.Members[0], l.Members[1]
 	return []string{
@@ -47,8 +47,8 @@ func (l *Environment) variables() []string {
 	}
 }
 
-// Run runs a command and returns what it prints; what it says beside that is told
-// when it fails.
+// Run runs a command and returns its standard output; the error contains its standard
+// error.
 func Run(cmd *exec.Cmd) (string, error) {
 	var out, all bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), &all

@@ -1,13 +1,18 @@
-// Package testenv brings up what the tests and the demo on kind work with: a hub and
-// two members as kind clusters that have all images, and the programs of an
-// administrator.
+// Package testenv starts the environment of the tests and the demo on kind: a hub and two
+// members as kind clusters with all images, and the programs of an administrator.
 //
-// What: Up makes what is missing, Down deletes everything, Command runs a program as
-// an administrator of the hub would, Collect keeps what tells why something failed.
+// # Purpose
 //
-// Not: nothing is installed. Who uses a lab does that by the commands that users
-// type, so that those are what is tested.
+// Up creates the missing clusters, Down deletes everything, Command runs a program as an
+// administrator of the hub would, Collect saves logs and objects after a failure.
 //
-// Trade-offs: names of clusters are the machine's, hence a prefix for each lab. Members
-// are in regions that their nodes' labels say, on no cloud.
+// # Non-goals
+//
+// Nothing is installed. Callers install with the commands that users type, so that those are
+// tested.
+//
+// # Trade-offs
+//
+// Cluster names are shared by the whole machine, so each environment has a prefix. Members
+// are in the regions of their nodes' labels, on no cloud.
 package testenv

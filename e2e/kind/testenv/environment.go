@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// PagePort is the port of members' nodes that Cluster.Address finds on this
-	// machine: for a Service that shows a shop's page.
+	// PagePort is the port of members' nodes that Cluster.Address maps to this machine,
+	// for a Service with a shop's page.
 	PagePort = 30080
 	// hub is the name of the cluster that is no member.
 	hub = "hub"
@@ -34,17 +34,17 @@ func places() []place {
 	}
 }
 
-// Options holds the settings of a lab.
+// Options holds the settings of an environment.
 type Options struct {
-	// Root is the repository, Dir the folder of everything that the lab makes.
+	// Root is the repository, Dir the folder of the environment's files.
 	Root, Dir string
 	// Prefix begins the names of the clusters, which are unique on a machine.
 	Prefix string
-	// Progress gets lines about what takes long.
+	// Progress receives messages about slow steps.
 	Progress io.Writer
 }
 
-// ForTests returns the options of the lab that tests use.
+// ForTests returns the options of the environment that tests use.
 func ForTests(root string, progress io.Writer) Options {
 	return Options{Root: root, Dir: filepath.Join(root, ".kind", "e2e"), Prefix: "shopfleet-e2e-", Progress: progress}
 }
@@ -147,7 +147,7 @@ func (l *Environment) LoadProduct(ctx context.Context, root string) (hubImage, s
 	return hubImage, spokeImage, nil
 }
 
-// Down deletes the clusters of a lab, whichever are there, and its folder.
+// Down deletes the existing clusters of an environment, and its folder.
 func Down(ctx context.Context, o Options) error {
 	failed := []error{removeContainer(ctx, o.storeName())}
 	if err := clusters.Delete(o.clusterNames(), o.Progress); err != nil {
@@ -159,7 +159,7 @@ func Down(ctx context.Context, o Options) error {
 	return errors.Join(failed...)
 }
 
-// Exists reports whether any cluster of a lab exists.
+// Exists reports whether any cluster of an environment exists.
 func Exists(o Options) bool {
 	all, err := clusters.Names(io.Discard)
 	return err == nil && slices.ContainsFunc(all, func(name string) bool { return slices.Contains(o.clusterNames(), name) })

@@ -28,7 +28,7 @@ const (
 
 // Objects is an object store that all clusters reach.
 type Objects struct {
-	// Endpoint is its URL, and CA what its certificate is verified with, as PEM.
+	// Endpoint is the URL, and CA the certificate authority in PEM.
 	Endpoint string
 	CA       []byte
 	// Bucket names its only bucket, in Region; KeyID and Key are its credentials.
@@ -85,7 +85,7 @@ func removeContainer(ctx context.Context, name string) error {
 	return nil
 }
 
-// certify makes a certificate for a host that nobody else trusts, and its key.
+// certify creates a self-signed certificate for a host, and its key.
 func certify(host string) (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -35,7 +35,7 @@ type Store interface {
 	Ready(ctx context.Context) error
 }
 
-// Failure is the body of every answer that is no success.
+// Failure is the body of every error response.
 type Failure struct {
 	Error    string         `json:"error"`
 	Problems []shop.Problem `json:"problems,omitempty"`
@@ -188,8 +188,8 @@ func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	return nil
 }
 
-// fail answers with an error: in full where it is the client's, in general where
-// it is ours, with the rest in the log.
+// fail sends an error: in full for a client error, in general terms for a server error,
+// whose details are logged.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	body := Failure{Error: err.Error(), RequestID: serve.RequestID(r.Context())}
 	code := http.StatusInternalServerError

@@ -48,8 +48,8 @@ type Summary struct {
 	Failed int `json:"failed"`
 }
 
-// Run returns when all customers have ended. The error tells that the output could
-// not be written.
+// Run returns when all customers have ended. The error means that the output could not be
+// written.
 func Run(ctx context.Context, o Options) error {
 	client := *o.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -77,12 +77,12 @@ func (c *crowd) shop(ctx context.Context) {
 	for n := 0; ctx.Err() == nil && (c.options.Orders == 0 || n < c.options.Orders); n++ {
 		// An order that was begun is finished: its client's timeout bounds it.
 		id, err := c.order(context.WithoutCancel(ctx))
-		c.tell(id, err)
+		c.print(id, err)
 		database.Pause(ctx, c.options.Pause)
 	}
 }
 
-func (c *crowd) tell(id string, err error) {
+func (c *crowd) print(id string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	outcome := Outcome{Time: time.Now().UTC(), Order: id}
@@ -112,7 +112,7 @@ func (c *crowd) order(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// visit gets a page or, with a form, sends it, and returns where the answer leads.
+// visit gets a page or, with a form, sends it, and returns the URL that it ends at.
 func (c *crowd) visit(ctx context.Context, page string, form url.Values, want int) (string, error) {
 	method := http.MethodGet
 	if form != nil {

@@ -1,11 +1,17 @@
 // Package customer orders at a shop's pages.
 //
-// What: Run has a number of customers open the order form, send it, and read the
-// confirmation, each with connections that they keep, as browsers do. Nothing is
-// tried twice: a request that fails is a failure, and is told with its time.
+// # Purpose
 //
-// Not: no measurement of speed.
+// Run runs a number of customers, who open the order form, send it, and read the
+// confirmation, each with persistent connections as in browsers. No request is retried: a
+// failed request is a failure, and is printed with its time.
 //
-// Trade-offs: a customer that is told to end finishes the order that it is placing,
-// so that each order that was begun has an outcome.
+// # Non-goals
+//
+// No measurement of speed.
+//
+// # Trade-offs
+//
+// A customer that is stopped finishes the order that it is placing, so that each order has
+// an outcome.
 package customer

@@ -1,13 +1,18 @@
 // Package dbtest runs real database servers and other programs for a test.
 //
-// What: Start runs PostgreSQL, or MariaDB or MySQL, with data in a folder of its
-// own and on a port of its own, that can be killed and started again. It skips the
-// test where the server is not installed, and says how to get it. StartProcess
-// runs any program that must not outlive the test.
+// # Purpose
 //
-// Not: for production; the servers do not wait for their disks.
+// Start runs PostgreSQL, or MariaDB or MySQL, with data in a folder of its own and on a port
+// of its own, that can be killed and started again. It skips the test where the server is
+// not installed, and says how to get it. StartProcess runs any program that must not outlive
+// the test.
 //
-// Trade-offs: programs of the machine instead of containers, so that the tests
-// need neither Docker nor a registry. Servers refuse to be root, so they are
-// nobody where the test is.
+// # Non-goals
+//
+// For production; the servers do not wait for their disks.
+//
+// # Trade-offs
+//
+// Programs of the machine instead of containers, so that the tests need neither Docker nor a
+// registry. Servers refuse to be root, so they are nobody where the test is.
 package dbtest

@@ -1,11 +1,17 @@
 // Package serve is what the shop's processes have in common: listening, probes,
 // metrics, logs of requests, deadlines, and an end that loses no request.
 //
-// What: New puts /healthz, /readyz and /metrics beside a handler; Run serves until
-// it is told to stop, then drains.
+// # Purpose
 //
-// Not: no pages and no API.
+// New adds /healthz, /readyz and /metrics to a handler; Run serves until it receives a
+// signal, then drains.
 //
-// Trade-offs: metrics and probes share the port of the shop, which is the one that
-// the operator knows of; whoever reaches the shop can read them.
+// # Non-goals
+//
+// No pages and no API.
+//
+// # Trade-offs
+//
+// Metrics and probes share the port of the shop, the only one that the operator knows; every
+// client of the shop can read them.
 package serve

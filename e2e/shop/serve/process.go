@@ -11,7 +11,7 @@ import (
 
 const defaultPort = "8080"
 
-// Listen opens the port that the environment names in PORT, on every address.
+// Listen opens the port in the environment variable PORT, on every address.
 func Listen(ctx context.Context, getenv func(string) string) (net.Listener, error) {
 	text := cmp.Or(getenv("PORT"), defaultPort)
 	if port, err := strconv.Atoi(text); err != nil || port < 0 || port > 65535 {

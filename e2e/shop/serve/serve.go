@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// DefaultDrain is how long a process that was told to stop goes on taking
-	// requests, while its endpoints are withdrawn.
+	// DefaultDrain is how long a process serves after the signal to stop, while its
+	// endpoints are removed.
 	DefaultDrain = 3 * time.Second
-	// DefaultGrace is how long requests under way then have to finish.
+	// DefaultGrace is how long pending requests then have to finish.
 	DefaultGrace = 20 * time.Second
 
 	headerTimeout = 5 * time.Second
@@ -38,7 +38,7 @@ type Options struct {
 	Version string
 	// Handler serves everything but /healthz, /readyz and /metrics.
 	Handler http.Handler
-	// Ready returns why requests would fail now. Its context says by when to answer.
+	// Ready returns the reason why requests would fail. Its context has a deadline.
 	Ready    func(context.Context) error
 	Log      *slog.Logger
 	Registry *prometheus.Registry
@@ -74,7 +74,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// Handler returns what the server serves, for tests without a socket.
+// Handler returns the HTTP handler, for tests without a socket.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // Run serves until the context ends. Then /readyz fails, requests are taken for
@@ -142,7 +142,7 @@ func (s *Server) bounded(next http.Handler) http.Handler {
 	})
 }
 
-// closing tells clients of a process that stops to connect anew, elsewhere.
+// closing makes clients of a stopping process reconnect to another one.
 func (s *Server) closing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.stopping.Load() {

@@ -116,7 +116,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestStop follows a request that is under way when the process is told to stop.
+// TestStop follows a request that is pending when the process is stopped.
 func TestStop(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -177,7 +177,7 @@ func await(t *testing.T, what string, met func() bool) {
 	}
 }
 
-// code is 0 where nobody answers.
+// code is 0 without a response.
 func code(t *testing.T, url string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

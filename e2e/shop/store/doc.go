@@ -1,11 +1,17 @@
 // Package store keeps the shop's products and orders in a database.
 //
-// What: one Store for both engines, its Schema for each release, and orders that
-// are placed once for each key, whatever breaks in between. Package storetest has
-// the contract that every store keeps.
+// # Purpose
 //
-// Not: no checks of what customers write; those are of package shop.
+// One Store for both engines, its Schema for each release, and orders that are placed once
+// for each key, whatever breaks in between. Package storetest has the contract that every
+// store keeps.
 //
-// Trade-offs: a second try after a lost answer finds the order by its key and
-// counts as a replay, although the first try made it.
+// # Non-goals
+//
+// No checks of what customers write; those are of package shop.
+//
+// # Trade-offs
+//
+// A second try after a lost answer finds the order by its key and counts as a replay,
+// although the first try made it.
 package store

@@ -28,7 +28,7 @@ func New(db *database.DB, release shop.Release, now func() time.Time) *Store {
 	return &Store{db: db, plan: Schema(db.Engine(), release), notes: release.GiftNotes, now: now}
 }
 
-// Ready fails unless the database answers and has the schema of the release.
+// Ready fails unless the database responds and has the schema of the release.
 func (s *Store) Ready(ctx context.Context) error {
 	pending, err := migrate.Pending(ctx, s.db, s.plan)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Products returns what there is to buy, cheapest first.
+// Products returns all products, cheapest first.
 func (s *Store) Products(ctx context.Context) ([]shop.Product, error) {
 	var products []shop.Product
 	err := s.retry(ctx, func(ctx context.Context) error {

@@ -29,7 +29,7 @@ const (
 	maxIdle = 30 * time.Second
 )
 
-// errAway says that the backend gave no answer, or one that may change by itself.
+// errAway means that the backend gave no response, or a temporary error.
 var errAway = errors.New("backend unavailable")
 
 // Backend talks to the API of the shop.
@@ -61,7 +61,7 @@ func NewBackend(base string, try time.Duration, registry *prometheus.Registry) (
 	}}, nil
 }
 
-// Products returns what there is to buy.
+// Products returns all products.
 func (b *Backend) Products(ctx context.Context) ([]shop.Product, error) {
 	var body struct {
 		Products []shop.Product `json:"products"`
@@ -171,7 +171,7 @@ func (b *Backend) send(ctx context.Context, r request, into any) error {
 	return failure(answer.StatusCode, body)
 }
 
-// failure makes an error of an answer that is no success.
+// failure converts an error response.
 func failure(code int, body []byte) error {
 	var f api.Failure
 	_ = json.Unmarshal(body, &f) // A proxy's page is no JSON.

@@ -22,8 +22,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/shop/web"
 )
 
-// site is a frontend before the real API on a store in memory. Each request to
-// the API first goes through before, which may answer itself.
+// site is a frontend with the real API on a store in memory. Each request to the API
+// passes through before, which may respond itself.
 type site struct {
 	pages  http.Handler
 	memory *storetest.Memory
@@ -230,7 +230,7 @@ func TestBackendAway(t *testing.T) {
 	contains(t, visit(t, s.pages, "/"), 500, "It is our fault")
 }
 
-// TestLostAnswer is an order that is placed, but whose answer does not arrive.
+// TestLostAnswer is an order that is placed, but whose response is lost.
 func TestLostAnswer(t *testing.T) {
 	cases := map[string]func(w http.ResponseWriter, r *http.Request){
 		"connection cut": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
@@ -260,7 +260,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestRefusalIsNotRepeated counts what reaches a backend that says no.
+// TestRefusalIsNotRepeated counts the requests to a backend that refuses them.
 func TestRefusalIsNotRepeated(t *testing.T) {
 	s := newSite(t, "v2.1.0")
 	var calls atomic.Int32

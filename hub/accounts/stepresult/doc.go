@@ -5,7 +5,7 @@
 // # What
 //
 // A Result is the outcome of a step that cannot continue. FromError derives it from the
-// class of an error. Messages are deterministic, because they are written to a status.
+// class of an error of a cloud, FromMember from that of a member's API server. Messages are deterministic, because they are written to a status.
 // Advance runs named steps in their order, up to the first that is not complete.
 //
 // # Not

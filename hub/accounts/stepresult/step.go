@@ -23,7 +23,7 @@ func Advance(ctx context.Context, steps []Step) (Result, error) {
 			return Result{}, err
 		}
 		if result.Stops() {
-			log.FromContext(ctx).V(1).Info("Step is not complete", "step", s.Name, "reason", result.Reason)
+			log.FromContext(ctx).V(1).Info("Step is not complete", "step", s.Name, "reason", result.Reason, "message", result.Message)
 			return result, nil
 		}
 	}

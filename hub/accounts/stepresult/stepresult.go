@@ -9,6 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // Intervals of polling and retries.
@@ -17,8 +18,8 @@ const (
 	pollLast  = time.Minute
 	// Transient is for errors that pass without intervention, Refused for those that need
 	// it, Quota for quotas, Member for a member that does not answer.
-	Transient = 10 * time.Second
-	Refused   = 5 * time.Minute
+	Transient = apierror.ThrottledWait
+	Refused   = apierror.BlockedWait
 	Quota     = 10 * time.Minute
 	Member    = 15 * time.Second
 )
@@ -86,6 +87,26 @@ func FromError(err error, what string) Result {
 			return Hold(Refused, v1.ReasonAccountNotReady, "%s: %s", what, e.Message)
 		}
 		return Fail(v1.ReasonCloudRefused, "%s: %s", what, e.Message)
+	}
+}
+
+// FromMember returns the result for an error of a member's API server. The parameter what
+// completes "the hub may not". The answer of the API server is left out, because it may
+// quote a Job with a signed URL.
+func FromMember(err error, member, what string) Result {
+	switch d := apierror.Decide(err); d.Class {
+	case apierror.NotConnected:
+		return Hold(Member, d.Reason, "%s is not connected", member)
+	case apierror.Throttled:
+		return Hold(d.Wait, v1.ReasonThrottled, "%s throttles requests", member)
+	case apierror.Conflict:
+		return Hold(PollFirst, v1.ReasonRetrying, "another client changed an object in %s at the same time", member)
+	case apierror.Forbidden:
+		return Hold(d.Wait, d.Reason, "the hub may not %s in %s: run kubectl shopfleet join again", what, member)
+	case apierror.Invalid, apierror.NotServed, apierror.NamespaceTerminating:
+		return Hold(d.Wait, v1.ReasonApplyFailed, "%s rejects an object of the hub (%s)", member, d.Class)
+	default:
+		return Hold(Member, v1.ReasonClusterUnreachable, "%s does not answer", member)
 	}
 }
 

@@ -8,9 +8,13 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 func TestFromError(t *testing.T) {
@@ -51,6 +55,29 @@ func TestFromError(t *testing.T) {
 			want := Result{Reason: tt.reason, Message: tt.message, Fatal: tt.fatal, Wait: tt.wait}
 			if got := FromError(tt.err, "x"); got != want || !got.Stops() {
 				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+func TestFromMember(t *testing.T) {
+	t.Parallel()
+	resource := schema.GroupResource{Resource: "jobs"}
+	for name, tt := range map[string]struct {
+		err  error
+		want Result
+	}{
+		"not connected": {apierror.ErrNotConnected, Hold(Member, v1.ReasonClusterUnreachable, "eu-1 is not connected")},
+		"throttled":     {apierrors.NewTooManyRequests("slow down", 30), Hold(30*time.Second, v1.ReasonThrottled, "eu-1 throttles requests")},
+		"conflict":      {apierrors.NewConflict(resource, "x", errors.New("newer")), Hold(PollFirst, v1.ReasonRetrying, "another client changed an object in eu-1 at the same time")},
+		"forbidden":     {apierrors.NewForbidden(resource, "x", errors.New("https://signed")), Hold(Refused, v1.ReasonForbidden, "the hub may not make Jobs in eu-1: run kubectl shopfleet join again")},
+		"denied":        {apierrors.NewBadRequest("https://signed"), Hold(Refused, v1.ReasonApplyFailed, "eu-1 rejects an object of the hub (Invalid)")},
+		"broken":        {apierrors.NewInternalError(errors.New("broken")), Hold(Member, v1.ReasonClusterUnreachable, "eu-1 does not answer")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := FromMember(fmt.Errorf("writing: %w", tt.err), "eu-1", "make Jobs"); got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
 	}

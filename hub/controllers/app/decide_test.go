@@ -97,16 +97,20 @@ func TestMemberChanged(t *testing.T) {
 		before, after *v1.MemberCluster
 		want          bool
 	}{
-		"nothing":                     {ready(nothing), ready(nothing), false},
-		"capacity":                    {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Nodes = 5; m.Status.Apps = 7 }), false},
-		"observed while ready":        {ready(nothing), ready(observed), false},
-		"observed last while lost":    {lost(nothing), lost(observed), true},
-		"lost":                        {ready(nothing), lost(nothing), true},
-		"another reason":              {lost(nothing), new(member("a", metav1.ConditionFalse, v1.ReasonSecretNotFound)), true},
-		"labels":                      {ready(nothing), ready(func(m *v1.MemberCluster) { m.Labels = map[string]string{"k": "v"} }), true},
-		"region":                      {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Region = "s" }), true},
-		"deleted":                     {ready(nothing), ready(func(m *v1.MemberCluster) { m.DeletionTimestamp = &metav1.Time{} }), true},
-		"provider":                    {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Provider = v1.ProviderAWS }), true},
+		"nothing":                  {ready(nothing), ready(nothing), false},
+		"capacity":                 {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Nodes = 5; m.Status.Apps = 7 }), false},
+		"observed while ready":     {ready(nothing), ready(observed), false},
+		"observed last while lost": {lost(nothing), lost(observed), true},
+		"lost":                     {ready(nothing), lost(nothing), true},
+		"another reason":           {lost(nothing), new(member("a", metav1.ConditionFalse, v1.ReasonSecretNotFound)), true},
+		"labels":                   {ready(nothing), ready(func(m *v1.MemberCluster) { m.Labels = map[string]string{"k": "v"} }), true},
+		"region":                   {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Region = "s" }), true},
+		"deleted":                  {ready(nothing), ready(func(m *v1.MemberCluster) { m.DeletionTimestamp = &metav1.Time{} }), true},
+		"provider":                 {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Provider = v1.ProviderAWS }), true},
+		"driver":                   {ready(nothing), ready(func(m *v1.MemberCluster) { m.Status.Capabilities = []string{"d"} }), true},
+		"permissions": {ready(nothing), ready(func(m *v1.MemberCluster) {
+			m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: v1.ConditionAuthorized, Status: metav1.ConditionTrue})
+		}), true},
 		"message of the same trouble": {lost(nothing), lost(func(m *v1.MemberCluster) { m.Status.Conditions[0].Message = "x" }), false},
 	}
 	for name, tt := range tests {

@@ -148,12 +148,15 @@ func readyOf(m *v1.MemberCluster) metav1.Condition {
 
 // memberFacts is the part of a member that affects applications.
 type memberFacts struct {
-	Labels       map[string]string
-	Detached     bool
-	Region       string
-	Provider     v1.Provider
-	Ready        metav1.ConditionStatus
-	Reason       string
+	Labels   map[string]string
+	Detached bool
+	Region   string
+	Provider v1.Provider
+	Ready    metav1.ConditionStatus
+	Reason   string
+	// Capabilities and Authorized end failures that dispatch reports.
+	Capabilities []string
+	Authorized   bool
 	LastObserved *metav1.Time
 }
 
@@ -161,7 +164,8 @@ func factsOf(m *v1.MemberCluster) memberFacts {
 	ready := readyOf(m)
 	facts := memberFacts{
 		Labels: m.Labels, Detached: isDetached(m), Region: m.Status.Region, Provider: m.Status.Provider,
-		Ready: ready.Status, Reason: ready.Reason,
+		Ready: ready.Status, Reason: ready.Reason, Capabilities: m.Status.Capabilities,
+		Authorized: meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionAuthorized),
 	}
 	if ready.Status != metav1.ConditionTrue {
 		facts.LastObserved = m.Status.LastObservedTime

@@ -96,6 +96,7 @@ func (w *writer) status(phase v1.Phase, replicas int32) v1.EcommerceAppStatus {
 
 // testProgress: progress is written together, and anything else at once.
 func testProgress(t *testing.T, w *writer) {
+	t.Helper()
 	app := w.stored(t)
 	writes := 0
 	report := func(phase v1.Phase, replicas int32) reconcile.Result {
@@ -133,6 +134,7 @@ func testProgress(t *testing.T, w *writer) {
 
 // testStatusLock: a status that was computed from an older version is not written.
 func testStatusLock(t *testing.T, w *writer) {
+	t.Helper()
 	app := w.stored(t)
 	w.change(t)
 	if _, err := w.report(t.Context(), app, aggregate.Input{}, w.status(v1.PhaseRunning, 1)); !apierrors.IsConflict(err) {
@@ -145,6 +147,7 @@ func testStatusLock(t *testing.T, w *writer) {
 
 // testMetadataLock: a patch replaces the list of finalizers as a whole.
 func testMetadataLock(t *testing.T, w *writer) {
+	t.Helper()
 	app := w.stored(t)
 	w.change(t)
 	if err := w.prepare(t.Context(), app); !apierrors.IsConflict(err) {
@@ -157,9 +160,10 @@ func testMetadataLock(t *testing.T, w *writer) {
 
 // testConflict: a conflict is tried again, and is no error.
 func testConflict(t *testing.T, w *writer) {
+	t.Helper()
 	old := w.stored(t)
 	w.change(t)
-	w.Reconciler.client = &outdated{Client: w.client, app: old}
+	w.client = &outdated{Client: w.client, app: old}
 	result, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: w.key})
 	if err != nil || result.RequeueAfter == 0 {
 		t.Errorf("result %+v, error %v; want another attempt soon", result, err)

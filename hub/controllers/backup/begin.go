@@ -195,16 +195,12 @@ func (w *work) memberTrouble(err error) stepresult.Result {
 	switch {
 	case errors.As(err, &unusable):
 		return stepresult.Fail(v1.ReasonCloudRefused, "%s", unusable.Error())
-	case errors.Is(err, multicluster.ErrClusterNotFound):
-		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.backup.Spec.ClusterRef.Name)
 	case errors.Is(err, errUnbound):
 		return stepresult.Hold(stepresult.Member, v1.ReasonWaitingForStorage, "the database's claim in %s has no volume yet", w.backup.Spec.ClusterRef.Name)
 	case apierrors.IsNotFound(err):
 		return stepresult.Fail(v1.ReasonClaimNotFound, "the database has no claim in %s", w.backup.Spec.ClusterRef.Name)
-	case apierrors.IsForbidden(err):
-		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not read claims and volumes in %s", w.backup.Spec.ClusterRef.Name)
 	default:
-		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.backup.Spec.ClusterRef.Name)
+		return stepresult.FromMember(err, w.backup.Spec.ClusterRef.Name, "read claims and volumes")
 	}
 }
 

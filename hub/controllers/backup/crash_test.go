@@ -46,9 +46,9 @@ func TestCrashes(t *testing.T) {
 // whileMade: one snapshot and one copy are made, whenever the hub ends.
 func (e *crashes) whileMade(t *testing.T) {
 	for _, crash := range e.crashesOf(t, e.complete) {
-		t.Run(crash.name, func(t *testing.T) {
+		t.Run(crash.String(), func(t *testing.T) {
 			key := e.create(t)
-			sent := arrived(e.crash(t, key, crash, e.complete), crash)
+			sent := crash.Arrived(e.crash(t, key, crash, e.complete))
 			sent = append(sent, e.finish(t, key, e.complete)...)
 			for _, request := range []string{"CreateSnapshot", "CopySnapshot"} {
 				if n := count(sent, request); n != 1 {
@@ -67,7 +67,7 @@ func (e *crashes) whileMade(t *testing.T) {
 // beforeDeletion: nothing that was asked for is left, whether or not the hub heard of it.
 func (e *crashes) beforeDeletion(t *testing.T) {
 	for _, crash := range e.crashesOf(t, e.complete) {
-		t.Run(crash.name, func(t *testing.T) {
+		t.Run(crash.String(), func(t *testing.T) {
 			key := e.create(t)
 			e.crash(t, key, crash, e.complete)
 			e.delete(t, key, v1.DeletionDelete)
@@ -91,7 +91,7 @@ func (e *crashes) whileDeleted(t *testing.T) {
 			return key
 		}
 		for _, crash := range e.crashesAfter(t, deleted, e.gone) {
-			t.Run(string(deletion)+" "+crash.name, func(t *testing.T) {
+			t.Run(string(deletion)+" "+crash.String(), func(t *testing.T) {
 				key := deleted(t)
 				e.crash(t, key, crash, e.gone)
 				e.finish(t, key, e.gone)
@@ -105,10 +105,10 @@ func (e *crashes) whileDeleted(t *testing.T) {
 // deleted.
 func (e *crashes) lostAnswers(t *testing.T) {
 	for _, crash := range e.crashesOf(t, e.complete) {
-		if !crash.Arrives || crash.request != "CreateSnapshot" && crash.request != "CopySnapshot" {
+		if !crash.Arrives || crash.Request != "CreateSnapshot" && crash.Request != "CopySnapshot" {
 			continue
 		}
-		t.Run(crash.name, func(t *testing.T) {
+		t.Run(crash.String(), func(t *testing.T) {
 			key := e.create(t)
 			sent := e.crash(t, key, crash, e.complete)
 			// It becomes visible after the hub may ask again, and before what that makes must be.
@@ -120,8 +120,8 @@ func (e *crashes) lostAnswers(t *testing.T) {
 				})
 			}
 			sent = append(sent, e.finish(t, key, e.complete)...)
-			if n := count(sent, crash.request); n != 2 {
-				t.Errorf("%d of 2 %s: %q", n, crash.request, sent)
+			if n := count(sent, crash.Request); n != 2 {
+				t.Errorf("%d of 2 %s: %q", n, crash.Request, sent)
 			}
 			e.stored(t, key, backupenv.Region, backupenv.CopyRegion)
 		})
@@ -148,20 +148,6 @@ func (e *crashes) used(t *testing.T) {
 	e.stored(t, key)
 }
 
-// namedCrash is a crash, and the request that it is at.
-type namedCrash struct {
-	backupenv.Crash
-	name, request string
-}
-
-// arrived returns the requests of a process that had an effect.
-func arrived(sent []string, crash namedCrash) []string {
-	if crash.Arrives {
-		return sent
-	}
-	return sent[:crash.At-1]
-}
-
 func count(sent []string, request string) int {
 	n := 0
 	for _, s := range sent {
@@ -176,24 +162,18 @@ func count(sent []string, request string) int {
 type goal func(t *testing.T, key client.ObjectKey) bool
 
 // crashesOf returns all crashes of a hub that makes a Backup.
-func (e *crashes) crashesOf(t *testing.T, done goal) []namedCrash {
+func (e *crashes) crashesOf(t *testing.T, done goal) []backupenv.Crash {
 	t.Helper()
 	return e.crashesAfter(t, e.create, done)
 }
 
 // crashesAfter returns all crashes of a hub that works on a Backup, by its requests when
 // there is none.
-func (e *crashes) crashesAfter(t *testing.T, prepare func(*testing.T) client.ObjectKey, done goal) []namedCrash {
+func (e *crashes) crashesAfter(t *testing.T, prepare func(*testing.T) client.ObjectKey, done goal) []backupenv.Crash {
 	t.Helper()
 	p, key := e.NewProcess(backupenv.Crash{}), prepare(t)
 	e.run(t, p, key, done)
-	var all []namedCrash
-	for i, request := range p.Sent() {
-		all = append(all,
-			namedCrash{backupenv.Crash{At: i + 1}, fmt.Sprintf("%d before %s", i+1, request), request},
-			namedCrash{backupenv.Crash{At: i + 1, Arrives: true}, fmt.Sprintf("%d after %s", i+1, request), request},
-		)
-	}
+	all := p.Crashes()
 	if len(all) == 0 {
 		t.Fatal("no request changes anything")
 	}
@@ -201,9 +181,9 @@ func (e *crashes) crashesAfter(t *testing.T, prepare func(*testing.T) client.Obj
 }
 
 // crash runs a hub that ends, and returns its requests.
-func (e *crashes) crash(t *testing.T, key client.ObjectKey, crash namedCrash, done goal) []string {
+func (e *crashes) crash(t *testing.T, key client.ObjectKey, crash backupenv.Crash, done goal) []string {
 	t.Helper()
-	p := e.NewProcess(crash.Crash)
+	p := e.NewProcess(crash)
 	if e.run(t, p, key, done) {
 		t.Fatalf("the hub did not end: %q", p.Sent())
 	}

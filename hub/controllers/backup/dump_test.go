@@ -21,6 +21,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 func now() time.Time { return time.Date(2026, 3, 2, 2, 5, 0, 0, time.UTC) }
@@ -63,7 +64,7 @@ func newWork(store *bucket.Store) *work {
 			options: Options{
 				HubUID: "hub-1", Accounts: all, SpokeImage: "spoke:1", Recorder: events.NewFakeRecorder(10), Clock: testclock.NewFakeClock(now()),
 				Member: func(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {
-					return nil, multicluster.ErrClusterNotFound
+					return nil, apierror.ErrNotConnected
 				},
 			},
 		},

@@ -21,8 +21,6 @@ import (
 )
 
 const (
-	// conflictDelay is how long to wait for the cache after a conflict.
-	conflictDelay = 200 * time.Millisecond
 	// passTimeout bounds one pass: a few requests to a member, and some to a cloud.
 	passTimeout = 3 * time.Minute
 	// snapshotTimeout is how long all that goes by itself is waited for until the point in
@@ -64,10 +62,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	w := &work{Reconciler: r, stored: backup, now: r.options.Clock.Now()}
 	result, err := w.pass(ctx)
-	if apierrors.IsConflict(err) {
-		return r.options.Waits.Later(conflictDelay), nil
+	if err = client.IgnoreNotFound(err); err != nil {
+		return r.options.Waits.Retry(err)
 	}
-	return result, client.IgnoreNotFound(err)
+	return result, nil
 }
 
 func (w *work) pass(ctx context.Context) (reconcile.Result, error) {

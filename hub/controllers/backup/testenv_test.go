@@ -36,6 +36,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/rediscover"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // testenv is an environment with the controllers of backups in a manager.
@@ -53,7 +54,7 @@ type testenv struct {
 
 func newTestenv(t *testing.T) *testenv {
 	t.Helper()
-	e := &testenv{Env: backupenv.Start(t)}
+	e := &testenv{Env: backupenv.StartWithControllers(t)}
 	e.accounts = e.Accounts(nil)
 	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
 		Scheme: e.Scheme(), Logger: logr.Discard(), Metrics: server.Options{BindAddress: "0"}, NewClient: e.newClient,
@@ -89,7 +90,7 @@ func (e *testenv) run(t *testing.T, mgr ctrl.Manager) {
 			HubUID: backupenv.HubUID, Accounts: e.accounts, Recorder: recorder, Clock: e.Clock,
 			Member: func(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {
 				if e.away.Load() {
-					return nil, multicluster.ErrClusterNotFound
+					return nil, apierror.ErrNotConnected
 				}
 				return mgr, nil
 			},

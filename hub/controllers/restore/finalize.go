@@ -125,13 +125,7 @@ func (w *work) memberTrouble(err error) stepresult.Result {
 		return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "another Restore works on the database in %s", w.member.Name)
 	case cloud.ClassOf(err) != "":
 		return stepresult.FromError(err, "restoring")
-	case apierrors.IsForbidden(err):
-		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not exchange volumes in %s: run kubectl shopfleet join again", w.member.Name)
-	case apierrors.IsConflict(err):
-		return stepresult.Hold(memberDelay, v1.ReasonRetrying, "somebody else changed the claims in %s at the same time", w.member.Name)
-	case apierrors.IsInvalid(err):
-		return stepresult.Hold(stepresult.Refused, v1.ReasonApplyFailed, "%s does not take the volume or the claim as it is", w.member.Name)
 	default:
-		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.member.Name)
+		return stepresult.FromMember(err, w.member.Name, "exchange volumes")
 	}
 }

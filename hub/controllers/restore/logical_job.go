@@ -14,6 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
@@ -64,11 +65,11 @@ func (r dumpLoad) begin(ctx context.Context) (stepresult.Result, error) {
 // fails the Restore, because the workloads that use the database must not stay stopped
 // until a user has looked.
 func (r dumpLoad) undelivered(err error) stepresult.Result {
-	switch {
-	case apierrors.IsForbidden(err):
+	switch apierror.Classify(err) {
+	case apierror.Forbidden, apierror.NamespaceTerminating:
 		return stepresult.Fail(v1.ReasonForbidden, "%s refuses the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
 			r.clusterName, r.into.Owner.Namespace)
-	case apierrors.IsInvalid(err):
+	case apierror.Invalid:
 		return stepresult.Fail(v1.ReasonApplyFailed, "%s does not take the Job, the claim or the Secret as it is", r.clusterName)
 	default:
 		return r.trouble(err)

@@ -267,14 +267,5 @@ func (r dumpLoad) labels() map[string]string {
 
 // trouble returns the result for an error of the member.
 func (r dumpLoad) trouble(err error) stepresult.Result {
-	switch {
-	case apierrors.IsForbidden(err):
-		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not make and read Jobs, claims and pods in %s: run kubectl shopfleet join again", r.clusterName)
-	case apierrors.IsConflict(err):
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "somebody else changed something in %s at the same time", r.clusterName)
-	case apierrors.IsInvalid(err):
-		return stepresult.Hold(stepresult.Refused, v1.ReasonApplyFailed, "%s does not take the Job or the claim as it is", r.clusterName)
-	default:
-		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", r.clusterName)
-	}
+	return stepresult.FromMember(err, r.clusterName, "make and read Jobs, claims and pods")
 }

@@ -1,9 +1,7 @@
 package restore
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,279 +11,187 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
+	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
-// server stands for an API server, of the hub or of a member: it keeps what it is given,
-// and minds the versions that patches ask for.
-type server struct {
-	client.Client
-	cluster.Cluster
-	objects map[string]client.Object
-	did     []string
+// dumpTest is a placed shop with a dump on a claim, and a Restore of it.
+type dumpTest struct {
+	*backupenv.Env
+	process    *backupenv.Process
+	reconciler *Reconciler
+	recorder   *events.FakeRecorder
+	key        client.ObjectKey
 }
 
-func newServer(objects ...client.Object) *server {
-	s := &server{objects: map[string]client.Object{}}
-	for _, o := range objects {
-		o.SetResourceVersion("1")
-		s.objects[keyOf(o)] = o
+// TestDumps restores dumps pass by pass. Each case has a Restore of its own.
+func TestDumps(t *testing.T) {
+	e := backupenv.Start(t)
+	e.CreateShop(t)
+	e.MustCreate(t, &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: backupenv.Namespace, Name: render.DatabaseDumps(backupenv.Shop)},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	})
+	b := apitest.Backup("dump").Namespace(backupenv.Namespace).With(func(b *v1.Backup) { b.Spec.Method = v1.BackupDump }).Obj()
+	e.MustCreate(t, b)
+	at := metav1.NewTime(e.Clock.Now().Truncate(time.Second))
+	b.Status = v1.BackupStatus{
+		Phase: v1.BackupCompleted, Engine: v1.EnginePostgreSQL, Version: "15.4", SnapshotTime: &at,
+		Dump: &v1.DumpFile{
+			Claim: render.DatabaseDumps(backupenv.Shop), Job: "j", File: "backup-20260302T020000Z.dump", Bytes: 7, SHA256: strings.Repeat("0", 64),
+		},
 	}
-	return s
-}
-
-func keyOf(o client.Object) string { return fmt.Sprintf("%T %s", o, o.GetName()) }
-
-func (s *server) GetAPIReader() client.Reader { return s }
-func (s *server) GetClient() client.Client    { return s }
-
-func (s *server) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	found := s.objects[fmt.Sprintf("%T %s", into, key.Name)]
-	if found == nil {
-		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
-	}
-	return copyInto(found, into)
-}
-
-func copyInto(from, into any) error {
-	text, err := json.Marshal(from)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
-}
-
-func (s *server) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
-	asked := (&client.ListOptions{}).ApplyOptions(options)
-	for _, o := range s.objects {
-		if pod, is := o.(*corev1.Pod); is && asked.LabelSelector.Matches(labels.Set(pod.Labels)) {
-			list.(*corev1.PodList).Items = append(list.(*corev1.PodList).Items, *pod)
-		}
-	}
-	return nil
-}
-
-func (s *server) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
-	made := o.DeepCopyObject().(client.Object)
-	made.SetUID("j-1")
-	s.objects[keyOf(o)] = made
-	s.did = append(s.did, "create "+keyOf(o))
-	return nil
-}
-
-func (s *server) Delete(_ context.Context, o client.Object, _ ...client.DeleteOption) error {
-	if s.objects[keyOf(o)] == nil {
-		return apierrors.NewNotFound(schema.GroupResource{}, o.GetName())
-	}
-	delete(s.objects, keyOf(o))
-	s.did = append(s.did, "delete "+keyOf(o))
-	return nil
-}
-
-func (s *server) Patch(_ context.Context, o client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	text, err := patch.Data(o)
-	if err != nil {
-		return err
-	}
-	there := s.objects[keyOf(o)]
-	if !strings.Contains(string(text), `"resourceVersion":"`+there.GetResourceVersion()+`"`) {
-		return apierrors.NewConflict(schema.GroupResource{}, o.GetName(), nil)
-	}
-	o.SetResourceVersion(there.GetResourceVersion() + "1")
-	s.objects[keyOf(o)] = o.DeepCopyObject().(client.Object)
-	if app, is := o.(*v1.EcommerceApp); is {
-		s.did = append(s.did, "loading is "+app.Annotations[v1.LoadingAnnotation])
-	}
-	return nil
-}
-
-func (s *server) Status() client.SubResourceWriter { return status{server: s} }
-
-type status struct {
-	client.SubResourceWriter
-	server *server
-}
-
-func (s status) Patch(ctx context.Context, o client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
-	return s.server.Patch(ctx, o, patch)
-}
-
-// dumpBench is a hub and a member with a placed shop, and a Restore of a dump on its claim.
-type dumpBench struct {
-	hub, member *server
-	reconciler  *Reconciler
-	recorder    *events.FakeRecorder
-}
-
-func newDumpBench() *dumpBench {
-	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "shops", Name: name} }
-	ready := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
-	app := v1.EcommerceApp{ObjectMeta: named("shop"), Spec: v1.EcommerceAppSpec{
-		Database: &v1.Database{Engine: v1.EnginePostgreSQL, Version: "15.4", Storage: "1Gi"},
-	}}
-	b := &dumpBench{
-		hub: newServer(
-			&v1.Restore{ObjectMeta: named("r"), Spec: v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "b"}}},
-			&v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}, app.DeepCopy(),
-			&v1.Backup{
-				ObjectMeta: named("b"), Spec: v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump},
-				Status: v1.BackupStatus{
-					Phase: v1.BackupCompleted, Engine: v1.EnginePostgreSQL, Version: "15.4",
-					Dump: &v1.DumpFile{Claim: "dumps", File: "backup-20260302T020000Z.dump", Bytes: 7, SHA256: strings.Repeat("0", 64)},
-				},
-			},
-		),
-		member:   newServer(app.DeepCopy(), &corev1.PersistentVolumeClaim{ObjectMeta: named("dumps")}, &corev1.Pod{ObjectMeta: named("shop-database-0"), Status: ready}),
-		recorder: events.NewFakeRecorder(10),
-	}
-	b.reconciler = &Reconciler{client: b.hub, options: Options{
-		HubUID: "hub-1", Accounts: &accounts.Accounts{}, Recorder: b.recorder,
-		Member: func(context.Context, multicluster.ClusterName) (cluster.Cluster, error) { return b.member, nil },
-		Clock:  clocktesting.NewFakePassiveClock(time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC)),
-	}}
-	return b
-}
-
-func (b *dumpBench) restore() *v1.Restore { return b.hub.objects["*v1.Restore r"].(*v1.Restore) }
-
-func (b *dumpBench) pass(t *testing.T) {
-	t.Helper()
-	_, err := b.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "shops", Name: "r"}})
-	if err != nil {
+	if err := e.Status().Update(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
+	e.RunMember(t)
+	for name, test := range map[string]func(*dumpTest, *testing.T){
+		"failure is final":       (*dumpTest).failureIsFinal,
+		"loaded and let go":      (*dumpTest).loadedAndLetGo,
+		"deleted while it loads": (*dumpTest).deletedWhileItLoads,
+		"note":                   (*dumpTest).notes,
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &dumpTest{Env: e, process: e.NewProcess(backupenv.Crash{}), recorder: events.NewFakeRecorder(10)}
+			d.reconciler = NewReconciler(d.process.Client, Options{
+				HubUID: backupenv.HubUID, Accounts: d.process.Accounts, Member: d.process.Member, Recorder: d.recorder, Clock: e.Clock,
+			})
+			r := apitest.Restore(strings.ReplaceAll(name, " ", "-")).Namespace(backupenv.Namespace).From("dump").Obj()
+			d.MustCreate(t, r)
+			d.key = client.ObjectKeyFromObject(r)
+			test(d, t)
+		})
+	}
 }
 
-// ended lets the Job end that is there.
-func (b *dumpBench) ended(t *testing.T, code int32) string {
+func (d *dumpTest) restore(t *testing.T) *v1.Restore {
 	t.Helper()
-	for key, o := range b.member.objects {
-		job, is := o.(*batchv1.Job)
-		if !is {
-			continue
-		}
-		kind := batchv1.JobFailed
-		if code == 0 {
-			kind = batchv1.JobComplete
-		}
-		job.Status.Conditions = []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue}}
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: "x", Labels: map[string]string{"job-name": job.Name}, OwnerReferences: []metav1.OwnerReference{{UID: job.UID, Controller: new(true)}},
-		}}
-		pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{
-			Name: jobs.LoadContainer, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}},
-		}}}
-		b.member.objects[keyOf(pod)] = pod
-		return key
+	r := &v1.Restore{}
+	if err := d.Get(t.Context(), d.key, r); err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("there is no Job: %s; %s", b.member.did, b.restore().Status.Message)
-	return ""
+	return r
 }
 
-// TestFailureIsFinal: what failed is written down before it is taken back, and is not
-// tried again by the passes that take it back.
-func TestFailureIsFinal(t *testing.T) {
-	t.Parallel()
-	b := newDumpBench()
-	b.pass(t)
-	b.pass(t)
-	job := b.ended(t, jobs.ExitNotEmpty)
-	b.pass(t)
-	if s := b.restore().Status; s.Phase != v1.RestoreCleaningUp || len(b.member.did) != 2 {
-		t.Fatalf("the Restore is %s, and this was done: %s", s.Phase, b.member.did)
+func (d *dumpTest) passes(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		if _, err := d.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: d.key}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for range 6 {
-		b.pass(t)
+}
+
+// changes returns what was done to the copy and to the Job, without repetitions.
+func (d *dumpTest) changes() []string {
+	sent := slices.DeleteFunc(d.process.Sent(), func(s string) bool {
+		return !strings.HasSuffix(s, "v1.Job") && s != "patch *v1.EcommerceApp"
+	})
+	return slices.Compact(sent)
+}
+
+// expect checks what was done in the member, and that nothing is left of it.
+func (d *dumpTest) expect(t *testing.T, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, d.changes()); diff != "" {
+		t.Errorf("done (-want +got):\n%s", diff)
 	}
-	s := b.restore().Status
+	app, all := &v1.EcommerceApp{}, &batchv1.JobList{}
+	if err := d.Get(t.Context(), client.ObjectKey{Namespace: backupenv.Namespace, Name: backupenv.Shop}, app); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.List(t.Context(), all, client.InNamespace(backupenv.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if holder := lockHolder(app); holder != "" || len(all.Items) != 0 {
+		t.Errorf("the copy is annotated with %q, and %d Jobs are left", holder, len(all.Items))
+	}
+}
+
+// failureIsFinal: a failure is stored before it is taken back, and the passes that take it
+// back do not load the dump again.
+func (d *dumpTest) failureIsFinal(t *testing.T) {
+	d.passes(t, 2)
+	d.EndJob(t, jobs.LoadContainer, jobs.ExitNotEmpty)
+	d.passes(t, 1)
+	if s := d.restore(t).Status; s.Phase != v1.RestoreCleaningUp || len(d.changes()) != 2 {
+		t.Fatalf("the Restore is %s, and this was done: %s", s.Phase, d.changes())
+	}
+	d.passes(t, 6)
+	s := d.restore(t).Status
 	ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady)
 	if s.Phase != v1.RestoreFailed || ready.Reason != v1.ReasonDatabaseNotEmpty || s.Message != ready.Message || s.CompletionTime == nil {
 		t.Errorf("%+v", s)
 	}
-	want := []string{"loading is r", "create " + job, "delete " + job, "loading is "}
-	if diff := cmp.Diff(want, b.member.did); diff != "" {
-		t.Errorf("done (-want +got):\n%s", diff)
-	}
-	if n := len(b.recorder.Events); n != 1 {
+	d.expect(t, "patch *v1.EcommerceApp", "create *v1.Job", "delete *v1.Job", "patch *v1.EcommerceApp")
+	if n := len(d.recorder.Events); n != 1 {
 		t.Errorf("%d events", n)
 	}
 }
 
-func TestLoadedAndLetGo(t *testing.T) {
-	t.Parallel()
-	b := newDumpBench()
-	b.pass(t)
-	b.pass(t)
-	job := b.ended(t, 0)
-	b.pass(t)
-	if s := b.restore().Status; s.Phase != v1.RestoreStarting || !s.Dump.Loaded || len(b.member.did) != 2 {
-		t.Fatalf("%+v, and this was done: %s", s, b.member.did)
+func (d *dumpTest) loadedAndLetGo(t *testing.T) {
+	d.passes(t, 2)
+	d.EndJob(t, jobs.LoadContainer, 0)
+	d.passes(t, 1)
+	if s := d.restore(t).Status; s.Phase != v1.RestoreStarting || !s.Dump.Loaded || len(d.changes()) != 2 {
+		t.Fatalf("%+v, and this was done: %s", s, d.changes())
 	}
-	for range 6 {
-		b.pass(t)
+	d.passes(t, 6)
+	if s := d.restore(t).Status; s.Phase != v1.RestoreCompleted {
+		t.Errorf("the Restore is %s: %s", s.Phase, s.Message)
 	}
-	want := []string{"loading is r", "create " + job, "loading is ", "delete " + job}
-	if diff := cmp.Diff(want, b.member.did); diff != "" || b.restore().Status.Phase != v1.RestoreCompleted {
-		t.Errorf("%s; done (-want +got):\n%s", b.restore().Status.Message, diff)
-	}
+	d.expect(t, "patch *v1.EcommerceApp", "create *v1.Job", "patch *v1.EcommerceApp", "delete *v1.Job")
 }
 
-// TestDeletedWhileItLoads: the Job goes first, then the shop starts, and then the Restore
-// is let go.
-func TestDeletedWhileItLoads(t *testing.T) {
-	t.Parallel()
-	b := newDumpBench()
-	b.pass(t)
-	b.pass(t)
-	job := b.ended(t, 1)
-	b.member.objects["*v1.Pod x"].(*corev1.Pod).Status.Phase = corev1.PodRunning
-	b.member.objects["*v1.Pod x"].SetLabels(map[string]string{v1.RestoreLabel: "r", v1.InstanceLabel: "shop"})
-	b.restore().DeletionTimestamp = &metav1.Time{Time: b.reconciler.options.Clock.Now()}
-	for range 3 {
-		b.pass(t)
+// deletedWhileItLoads: the Job is deleted first, then the shop starts, and then the Restore
+// is released.
+func (d *dumpTest) deletedWhileItLoads(t *testing.T) {
+	d.passes(t, 2)
+	pod := d.RunJob(t)
+	if err := d.Delete(t.Context(), d.restore(t)); err != nil {
+		t.Fatal(err)
 	}
-	if len(b.restore().Finalizers) == 0 || !strings.Contains(b.restore().Status.Message, "being deleted") {
-		t.Errorf("while a pod is at work: %v, %s", b.restore().Finalizers, b.restore().Status.Message)
+	d.passes(t, 3)
+	if r := d.restore(t); len(r.Finalizers) == 0 || !strings.Contains(r.Status.Message, "being deleted") {
+		t.Errorf("while a pod is at work: %v, %s", r.Finalizers, r.Status.Message)
 	}
-	delete(b.member.objects, "*v1.Pod x")
-	for range 3 {
-		b.pass(t)
+	if err := d.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
 	}
-	want := []string{"loading is r", "create " + job, "delete " + job, "loading is "}
-	if diff := cmp.Diff(want, b.member.did); diff != "" || len(b.restore().Finalizers) != 0 {
-		t.Errorf("%v; done (-want +got):\n%s", b.restore().Finalizers, diff)
+	d.passes(t, 3)
+	if err := d.Get(t.Context(), d.key, &v1.Restore{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the Restore is not released: %v", err)
 	}
+	d.expect(t, "patch *v1.EcommerceApp", "create *v1.Job", "delete *v1.Job", "patch *v1.EcommerceApp")
 }
 
-// TestNote: the volume of a claim is written down once, before the claim goes.
-func TestNote(t *testing.T) {
-	t.Parallel()
-	b := newDumpBench()
-	stored := b.restore().DeepCopy()
-	w := &work{Reconciler: b.reconciler, stored: stored, restore: stored.DeepCopy()}
+// notes: the volume of a claim is stored once, before the claim is deleted.
+func (d *dumpTest) notes(t *testing.T) {
+	stored := d.restore(t)
+	w := &work{Reconciler: d.reconciler, stored: stored, restore: stored.DeepCopy()}
 	for range 2 {
 		if err := w.note(t.Context(), "data-0", "pvc-1"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want := []v1.RestoredVolume{{Claim: "data-0", PersistentVolume: "pvc-1"}}
-	if diff := cmp.Diff(want, b.restore().Status.Volumes); diff != "" {
+	if diff := cmp.Diff(want, d.restore(t).Status.Volumes); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}
-	// Who reads an old Restore writes nothing.
-	old := &work{Reconciler: b.reconciler, stored: stored, restore: stored.DeepCopy()}
+	// A pass that has read an old Restore writes nothing.
+	old := &work{Reconciler: d.reconciler, stored: stored, restore: stored.DeepCopy()}
 	if err := old.note(t.Context(), "data-1", "pvc-2"); !apierrors.IsConflict(err) {
 		t.Errorf("an old one: %v", err)
 	}

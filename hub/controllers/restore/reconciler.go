@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,11 +16,10 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 const (
-	// conflictDelay is how long to wait for the cache after a conflict.
-	conflictDelay = 200 * time.Millisecond
 	// passTimeout bounds one pass.
 	passTimeout = 2 * time.Minute
 	// memberDelay is how long to wait for what goes on in the member.
@@ -63,10 +61,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	w := &work{Reconciler: r, stored: restore, now: r.options.Clock.Now()}
 	result, err := w.pass(ctx)
-	if apierrors.IsConflict(err) {
-		return r.options.Waits.Later(conflictDelay), nil
+	if err = client.IgnoreNotFound(err); err != nil {
+		return r.options.Waits.Retry(err)
 	}
-	return result, client.IgnoreNotFound(err)
+	return result, nil
 }
 
 func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
@@ -113,7 +111,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 	if done(w.restore) {
 		return reconcile.Result{}, nil
 	}
-	return w.options.Waits.Later(max(v.Wait, conflictDelay)), nil
+	return w.options.Waits.Later(max(v.Wait, apierror.ConflictWait)), nil
 }
 
 // patience is how long it may take until it is given up; 0 is for ever.

@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -39,10 +40,7 @@ func (w *work) carrySecrets(ctx context.Context) stepresult.Result {
 	if err == nil {
 		return stepresult.Result{}
 	}
-	wait := stepresult.Member
-	if apierrors.IsForbidden(err) {
-		wait = stepresult.Refused
-	}
+	wait := max(stepresult.Member, apierror.Decide(err).Wait)
 	from := w.backup.Spec.ClusterRef.Name
 	return stepresult.Hold(wait, v1.ReasonCredentialsMissing,
 		"the claims are there, but the database's passwords are not: Secret %s of %s could not be brought to %s; make it there by hand if %s is lost",

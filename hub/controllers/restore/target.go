@@ -55,14 +55,10 @@ func (w *work) lookAround(ctx context.Context) stepresult.Result {
 	defer cancel()
 	found, err := w.read(ctx)
 	switch {
-	case errors.Is(err, multicluster.ErrClusterNotFound):
-		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s is not connected", w.member.Name)
 	case errors.Is(err, csi.ErrDriverMissing):
 		return stepresult.Hold(stepresult.Member, v1.ReasonDriverMissing, "%s: %v", w.member.Name, err)
-	case apierrors.IsForbidden(err):
-		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not look at claims and volumes in %s: run kubectl shopfleet join again", w.member.Name)
 	case err != nil:
-		return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", w.member.Name)
+		return stepresult.FromMember(err, w.member.Name, "read claims and volumes")
 	}
 	w.targetFacts = found
 	return stepresult.Result{}

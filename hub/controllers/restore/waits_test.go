@@ -9,8 +9,7 @@ import (
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ got, want time.Duration }{
-		"member":   {memberDelay, 2 * time.Second},
-		"conflict": {conflictDelay, 200 * time.Millisecond},
+		"member": {memberDelay, 2 * time.Second},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)

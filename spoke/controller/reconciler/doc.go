@@ -19,8 +19,10 @@
 //     ever ready are in the object's status and in the hashes of its children. So an
 //     object may move between hub and agent at any time, and the new reconciler writes
 //     only what differs.
-//   - Errors that a user must resolve (a conflict, a missing permission, an exhausted
-//     quota) are retried every half minute, because no event reports their resolution.
+//   - Errors that a user must resolve (an unowned object, a missing permission, an exhausted
+//     quota, a denial of a policy) are retried every five minutes, because no event reports
+//     their resolution. Any event of the object, its children or the definitions, and the
+//     annotation ecommerce.io/reconcile-at, retry them at once.
 //   - A status in which only numbers and messages changed is delayed by up to two seconds,
 //     so that a rollout takes a handful of status writes, whatever its size.
 package reconciler

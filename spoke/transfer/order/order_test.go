@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// secret is in every part of an Order that holds any.
+// secret is part of each field of an Order that is secret.
 const secret = "SIGNATURE"
 
 func valid() Order {
@@ -116,7 +116,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// What Read takes is within bounds, and is written as it was read.
+// An Order that Read accepts is within bounds, and is written unchanged.
 func FuzzRead(f *testing.F) {
 	text, err := valid().Write()
 	if err != nil {

@@ -1,13 +1,18 @@
-// Command fleet runs a hub and three members in three clouds' likeness on this
-// machine, for people.
+// Command fleet runs a hub and three members, simulated on three clouds, on this machine.
 //
-// What: "fleet up" starts them and leaves them running, "fleet down" ends them and
-// removes everything. In between, kill, freeze, thaw and restart play the loss of a
-// region, add starts one more member, and kubeconfig gives a ServiceAccount's view.
+// # Purpose
 //
-// Not: but for that, the fleet's shape is not configurable; package fleet is. A member
-// without a storage driver has no volumes until somebody runs one: package csi.
+// "fleet up" starts them and leaves them running, "fleet down" stops them and deletes
+// everything. In between, kill, freeze, thaw and restart simulate the loss of a region, add
+// starts another member, and kubeconfig prints a kubeconfig for a ServiceAccount.
 //
-// Trade-offs: there is no daemon. The state file names every process with its start
-// time, and each command looks at what is there.
+// # Non-goals
+//
+// But for that, the fleet's shape is not configurable; package fleet is. A member without a
+// storage driver has no volumes until somebody runs one: package csi.
+//
+// # Trade-offs
+//
+// There is no daemon. The state file names every process with its start time, and each
+// command looks at what is there.
 package main

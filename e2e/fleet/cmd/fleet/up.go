@@ -26,7 +26,7 @@ const (
 	cleanupTimeout = 30 * time.Second
 )
 
-// errDriver tells that a cluster provides its volumes in another way than is asked for.
+// errDriver means that an existing cluster has another storage driver than requested.
 var errDriver = errors.New("its storage driver cannot be changed while it runs")
 
 // shape is the fleet that the demonstration and the documentation speak of.

@@ -1,9 +1,15 @@
-// Package filelock lets processes take turns.
+// Package filelock provides mutual exclusion between processes.
 //
-// What: a lock on a file, held until it is released or its process ends.
+// # Purpose
 //
-// Not: it does not protect the goroutines of one process from each other.
+// A lock on a file, held until it is released or its process ends.
 //
-// Trade-offs: the lock is tried at intervals instead of waited for in the system,
-// so that a cancelled context ends the wait.
+// # Non-goals
+//
+// It does not protect the goroutines of one process from each other.
+//
+// # Trade-offs
+//
+// The lock is tried at intervals instead of waited for in the system, so that a cancelled
+// context ends the wait.
 package filelock

@@ -34,7 +34,7 @@ func TestLocksTakeTurns(t *testing.T) {
 		second <- err
 	}()
 	<-waiting
-	// Removed while held: who waits must not end up with a lock on a lost file.
+	// The file is removed while it is locked: a waiter must not lock the removed file.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}

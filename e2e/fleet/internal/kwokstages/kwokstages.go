@@ -14,7 +14,7 @@ var jobs string
 //go:embed volumes.yaml
 var volumes string
 
-// Left says what is not simulated, and left to others.
+// Left documents what is not simulated.
 type Left struct {
 	// Driver is the storage driver, Jobs the end of the pods of Jobs.
 	Driver, Jobs bool

@@ -1,9 +1,15 @@
 // Package logs reads the ends of the components' logs.
 //
-// What: Tail returns the last lines of a log, Warnings the last ones that warn or
-// fail. Both are short enough for a test's output.
+// # Purpose
 //
-// Not: logs are not followed, and not parsed further than their level.
+// Tail returns the last lines of a log, Warnings the last warnings and errors. Both are
+// short enough for a test's output.
 //
-// Trade-offs: only the end of a long log is read. Warnings may miss an old one.
+// # Non-goals
+//
+// Logs are not followed, and not parsed further than their level.
+//
+// # Trade-offs
+//
+// Only the end of a long log is read. Warnings may miss an old one.
 package logs

@@ -88,7 +88,7 @@ func manifest(path string) bool {
 	return false
 }
 
-// sorted puts first what other objects need to exist.
+// sorted returns the objects in order of their dependencies.
 func sorted(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	rank := func(o *unstructured.Unstructured) int {
 		switch {

@@ -1,12 +1,17 @@
 // Package pki makes the certificates and kubeconfigs of one control plane.
 //
-// What: a certificate authority that lives in memory, server and client
-// certificates from it, a key pair for ServiceAccount tokens, and kubeconfig
-// files.
+// # Purpose
 //
-// Not: certificates are neither renewed nor revoked, and the authority's key is
-// never written down, so that nobody can add an identity later.
+// A certificate authority that lives in memory, server and client certificates from it, a
+// key pair for ServiceAccount tokens, and kubeconfig files.
 //
-// Trade-offs: certificates are valid for a year, longer than any fleet is meant
-// to live, instead of rotating.
+// # Non-goals
+//
+// Certificates are neither renewed nor revoked, and the authority's key is never written
+// down, so that nobody can add an identity later.
+//
+// # Trade-offs
+//
+// Certificates are valid for a year, longer than any fleet is meant to live, instead of
+// rotating.
 package pki

@@ -32,7 +32,7 @@ type Pair struct {
 	Key         []byte
 }
 
-// Subject names who a certificate is for.
+// Subject is the subject of the certificate.
 type Subject struct {
 	// User is the common name, Groups the organisations: for Kubernetes the
 	// user's name and groups.

@@ -87,7 +87,7 @@ func Start(command Command) (ID, error) {
 	return made.id, nil
 }
 
-// State returns what the process does now.
+// State returns the current state of the process.
 func (id ID) State() State {
 	if id.PID <= 0 {
 		return Gone

@@ -1,5 +1,7 @@
 // The command objects is an object store that speaks S3, over TLS: a bucket in memory
 // for tests on kind, whose key and certificate come from the environment.
 //
-// Not: nothing outlives it, and it holds what fits into memory.
+// # Non-goals
+//
+// Nothing outlives it, and it holds what fits into memory.
 package main

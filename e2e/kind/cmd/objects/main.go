@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake/s3"
 )
 
-// headerTimeout bounds how long a client may take to say what it wants.
+// headerTimeout limits the time to read the header of a request.
 const headerTimeout = 30 * time.Second
 
 func main() {
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// serve answers until the context ends.
+// serve serves until ctx is done.
 func serve(ctx context.Context, address string) error {
 	certificate, err := tls.X509KeyPair([]byte(os.Getenv("OBJECTS_CERT")), []byte(os.Getenv("OBJECTS_CERT_KEY")))
 	if err != nil {

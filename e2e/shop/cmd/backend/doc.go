@@ -1,9 +1,15 @@
 // Command backend serves the API of the shop.
 //
-// What: it puts the packages together by the environment that package shop
-// describes, and ends with SIGTERM; flags are for tests.
+// # Purpose
 //
-// Not: it serves no pages.
+// It puts the packages together by the environment that package shop describes, and ends
+// with SIGTERM; flags are for tests.
 //
-// Trade-offs: it waits for its database before it opens its port, so that an open port means ready.
+// # Non-goals
+//
+// It serves no pages.
+//
+// # Trade-offs
+//
+// It waits for its database before it opens its port, so that an open port means ready.
 package main

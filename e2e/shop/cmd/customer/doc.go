@@ -1,9 +1,15 @@
 // Command customer orders at a shop's pages, again and again, as customers do.
 //
-// What: it puts package customer together by flags, and ends with SIGTERM or after
-// a number of orders. Its output is one JSON line for each order and a summary.
+// # Purpose
 //
-// Not: it does not decide how many failures are too many.
+// It puts package customer together by flags, and ends with SIGTERM or after a number of
+// orders. Its output is one JSON line for each order and a summary.
 //
-// Trade-offs: it exits with 0 also after failures, since its output tells them.
+// # Non-goals
+//
+// It does not decide how many failures are too many.
+//
+// # Trade-offs
+//
+// It exits with 0 even after failures, since its output reports them.
 package main

@@ -1,9 +1,16 @@
 // Command frontend serves the pages of the shop.
 //
-// What: it puts the packages together by the environment that package shop
-// describes, and ends with SIGTERM; flags are for tests.
+// # Purpose
 //
-// Not: it keeps nothing.
+// It puts the packages together by the environment that package shop describes, and ends
+// with SIGTERM; flags are for tests.
 //
-// Trade-offs: its port is open without a backend, so that customers see a page and not an error of the network.
+// # Non-goals
+//
+// It keeps nothing.
+//
+// # Trade-offs
+//
+// Its port is open without a backend, so that customers see a page and not an error of the
+// network.
 package main

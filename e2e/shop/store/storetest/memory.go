@@ -10,8 +10,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/shop"
 )
 
-// Memory is a store for tests of what stands on one. It keeps the same promises
-// as the real one, but for nothing longer than the process.
+// Memory is a store in memory, for tests. It fulfils the contract as long as the process
+// runs.
 type Memory struct {
 	release shop.Release
 	now     func() time.Time
@@ -28,7 +28,7 @@ func NewMemory(release shop.Release, now func() time.Time) *Memory {
 	return &Memory{release: release, now: now, keys: map[string]string{}, placed: map[string]string{}}
 }
 
-// Fail lets every call fail with an error; nil ends that.
+// Fail makes every call fail with an error; nil ends that.
 func (m *Memory) Fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,7 +44,7 @@ func (m *Memory) enter() error {
 	return nil
 }
 
-// Ready fails when told to.
+// Ready fails after Fail.
 func (m *Memory) Ready(context.Context) error {
 	if err := m.enter(); err != nil {
 		return err

@@ -23,6 +23,9 @@
 //
 // # Trade-offs
 //
+//   - A denied write is retried every five minutes, and at once when the application, or
+//     readiness, permissions or capabilities of the member change. The member does not
+//     report that a policy or a quota was lifted.
 //   - Who has a copy is written in the copy, and not where the hub and the agent would
 //     have to ask each other: one write, which both see by their watch, and which stays
 //     true while the other is away. For the moment until both have seen it, both may

@@ -21,6 +21,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 )
 
 // member is a member whose queue runs when a test says so. Its cache holds what a test
@@ -54,6 +55,8 @@ func TestMemberQueue(t *testing.T) {
 		"absence":  testAbsence,
 		"mode":     testMode,
 		"lookup":   testLookup,
+		"quiet":    testQuiet,
+		"over":     testOver,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &member{WithWatch: admin, app: shop(1, 1, "a")}
@@ -61,7 +64,7 @@ func TestMemberQueue(t *testing.T) {
 			m.app.Spec.Image = "shop:v1"
 			d := New(m, Options{
 				Recorder: events.NewFakeRecorder(100),
-				FanOut:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fanout"}, []string{"cluster"}),
+				FanOut:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fanout_seconds", Help: "Fan-out."}, []string{"cluster"}),
 			})
 			// Nobody starts the dispatcher.
 			if err := d.Engage(t.Context(), "a", m); err != nil {
@@ -76,6 +79,7 @@ func TestMemberQueue(t *testing.T) {
 // testManager: the hub owns what it writes as the hub, or another manager could take it
 // over without a conflict.
 func testManager(t *testing.T, m *member) {
+	t.Helper()
 	m.reconcile(t)
 	var managers []string
 	for _, entry := range m.live(t).ManagedFields {
@@ -88,6 +92,7 @@ func testManager(t *testing.T, m *member) {
 
 // testStranger: an application that is not the copy is neither written nor deleted.
 func testStranger(t *testing.T, m *member) {
+	t.Helper()
 	stranger := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: m.app.Namespace, Name: m.app.Name},
 		Spec:       v1.EcommerceAppSpec{Image: "somebody:else"},
@@ -107,6 +112,10 @@ func testStranger(t *testing.T, m *member) {
 		if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); !found.gone {
 			t.Errorf("%s: the deletion of the application waits for an object that is not its copy", name)
 		}
+		entries := m.app.Status.Clusters
+		m.app.Status.Clusters = nil
+		m.reconcile(t)
+		m.app.Status.Clusters = entries
 		if live := m.live(t); live.ResourceVersion != stranger.ResourceVersion {
 			t.Errorf("%s: the application of somebody else was changed: %+v", name, live.ObjectMeta)
 		}
@@ -115,6 +124,7 @@ func testStranger(t *testing.T, m *member) {
 
 // testAbsence: a copy that the cache does not have yet is deleted, and not forgotten.
 func testAbsence(t *testing.T, m *member) {
+	t.Helper()
 	m.reconcile(t)
 	m.app.DeletionTimestamp = &metav1.Time{}
 	m.reconcile(t)
@@ -135,6 +145,7 @@ func testAbsence(t *testing.T, m *member) {
 
 // testMode: who runs a copy is not written over a version that the queue has not seen.
 func testMode(t *testing.T, m *member) {
+	t.Helper()
 	m.queue.managedBy = v1.ManagedByAgent
 	m.reconcile(t)
 	m.cached = m.live(t)
@@ -157,8 +168,53 @@ func testMode(t *testing.T, m *member) {
 	}
 }
 
+// testQuiet: a conflict is no news, so that what was reported before stays.
+func testQuiet(t *testing.T, m *member) {
+	t.Helper()
+	m.reconcile(t)
+	m.cached = m.live(t)
+	other := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"since"}}}`))
+	if err := m.Patch(t.Context(), m.live(t), other); err != nil {
+		t.Fatal(err)
+	}
+	before := report{app: m.app.UID, failure: &aggregate.Failure{Reason: v1.ReasonForbidden, Message: "no"}}
+	m.queue.reports.begin(keyOf(m.app))
+	m.queue.reports.end(keyOf(m.app), &before)
+	m.app.DeletionTimestamp = &metav1.Time{}
+	if result := m.reconcile(t); result.RequeueAfter == 0 {
+		t.Error("a conflict is not tried again")
+	}
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || *found.failure != *before.failure {
+		t.Errorf("a conflict replaces the report by %+v", found.failure)
+	}
+	if m.live(t).DeletionTimestamp != nil {
+		t.Error("a version of the copy was deleted that the queue has not seen")
+	}
+}
+
+// testOver: nothing is said of a member whose connection ended in the meantime.
+func testOver(t *testing.T, m *member) {
+	t.Helper()
+	m.namespace(t)
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	if _, err := m.queue.Reconcile(ctx, requestFor(m.app)); err != nil {
+		t.Error(err)
+	}
+	if found, known := m.queue.reports.about(keyOf(m.app), m.app.UID); known {
+		t.Errorf("reported %+v", found.failure)
+	}
+	if err := m.queue.lookUp(ctx, m.app); err != nil {
+		t.Error(err)
+	}
+	if got := m.queue.Find(m.app); got != NotLooked {
+		t.Errorf("found %d, want that nobody looked", got)
+	}
+}
+
 // testLookup looks for the copy of an application that lost its inventory.
 func testLookup(t *testing.T, m *member) {
+	t.Helper()
 	look := func(want Presence) {
 		t.Helper()
 		if err := m.queue.lookUp(t.Context(), m.app); err != nil {

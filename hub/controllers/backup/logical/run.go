@@ -15,6 +15,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
@@ -96,7 +97,7 @@ func (r Run) begin(ctx context.Context) stepresult.Result {
 	job := r.job(from)
 	err = r.Writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager))
 	switch {
-	case apierrors.IsInvalid(err):
+	case apierror.Classify(err) == apierror.Invalid:
 		return stepresult.Fail(v1.ReasonDumpFailed, "%s does not accept the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, logicalbackup.Said(err.Error()))
 	case apierrors.IsAlreadyExists(err):
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
@@ -247,8 +248,5 @@ func (r Run) trouble(err error) stepresult.Result {
 // trouble returns the result for an error of a member's API server. The parameter what
 // names the kind of the requested objects.
 func trouble(member, what string, err error) stepresult.Result {
-	if apierrors.IsForbidden(err) {
-		return stepresult.Hold(stepresult.Refused, v1.ReasonForbidden, "the hub may not make or read %s in %s", what, member)
-	}
-	return stepresult.Hold(stepresult.Member, v1.ReasonClusterUnreachable, "%s does not answer", member)
+	return stepresult.FromMember(err, member, "make or read "+what)
 }

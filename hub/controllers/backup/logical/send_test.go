@@ -204,7 +204,7 @@ func TestWhatKeepsADump(t *testing.T) {
 		fatal   bool
 	}{
 		"no copy":   {func(w *world) { w.copied = false }, v1.ReasonSendFailed, "the application is not in eu-1 any more", true},
-		"forbidden": {func(w *world) { w.refuses["create"] = forbidden }, v1.ReasonForbidden, "the hub may not make or read Jobs and Secrets in eu-1", false},
+		"forbidden": {func(w *world) { w.refuses["create"] = forbidden }, v1.ReasonForbidden, "the hub may not make or read Jobs and Secrets in eu-1: run kubectl shopfleet join again", false},
 		"away":      {func(w *world) { w.refuses["get"] = errors.New("x") }, v1.ReasonClusterUnreachable, "eu-1 does not answer", false},
 		"not accepted": {func(w *world) { w.refuses["create"] = apierrors.NewInvalid(schema.GroupKind{}, "https://secret", nil) },
 			v1.ReasonSendFailed, "eu-1 does not accept the Job " + sendJob + ": Invalid", true},
@@ -214,7 +214,7 @@ func TestWhatKeepsADump(t *testing.T) {
 			`parts of the dump are in dumps, and the CloudAccount "prod" has another bucket or prefix now`, false},
 		"a Job of another": {func(w *world) { w.pass(); w.job().Labels[v1.BackupLabel] = "other" },
 			v1.ReasonSendFailed, "the Job " + sendJob + " is not that of this Backup", true},
-		"no pods are told": {func(w *world) { w.pass(); w.refuses["list"] = forbidden }, v1.ReasonForbidden, "the hub may not make or read Jobs and Secrets in eu-1", false},
+		"no pods are told": {func(w *world) { w.pass(); w.refuses["list"] = forbidden }, v1.ReasonForbidden, "the hub may not make or read Jobs and Secrets in eu-1: run kubectl shopfleet join again", false},
 		"no image": {func(w *world) {
 			w.pass()
 			w.pods = []corev1.Pod{{

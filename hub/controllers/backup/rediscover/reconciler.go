@@ -27,7 +27,6 @@ import (
 
 const (
 	controllerName = "rediscover"
-	conflictDelay  = 200 * time.Millisecond
 	// continueDelay is when to process the dumps that exceeded the limit of one pass.
 	continueDelay = 5 * time.Second
 	// passTimeout bounds one pass.
@@ -112,11 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return r.options.Waits.Later(continueDelay), nil // The created ones are skipped then.
 		}
 	}
-	err = r.recordResult(ctx, account, requested, summary)
-	if apierrors.IsConflict(err) {
-		return r.options.Waits.Later(conflictDelay), nil
-	}
-	return reconcile.Result{}, client.IgnoreNotFound(err)
+	return r.options.Waits.Retry(client.IgnoreNotFound(r.recordResult(ctx, account, requested, summary)))
 }
 
 // list lists the hub's snapshots in all regions of the account, and the dumps in its

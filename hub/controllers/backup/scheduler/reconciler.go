@@ -32,9 +32,8 @@ const (
 	// backupsByApp indexes Backups by the name of their application.
 	backupsByApp = "plan/spec.appRef.name"
 
-	conflictDelay = 200 * time.Millisecond
-	retryFirst    = time.Second
-	retryLast     = 5 * time.Minute
+	retryFirst = time.Second
+	retryLast  = 5 * time.Minute
 	// settleTime is how long the verification of accounts may take after the start.
 	settleTime = 10 * time.Minute
 	// maxInterval bounds the time between passes, because ages grow without events.
@@ -134,10 +133,10 @@ func (r *Reconciler) requestsForMember(ctx context.Context, o client.Object) []r
 // Reconcile runs one pass for an application.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, request)
-	if apierrors.IsConflict(err) {
-		return r.options.Waits.Later(conflictDelay), nil
+	if err = client.IgnoreNotFound(err); err != nil {
+		return r.options.Waits.Retry(err)
 	}
-	return result, client.IgnoreNotFound(err)
+	return result, nil
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {

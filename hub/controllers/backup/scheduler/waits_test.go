@@ -9,10 +9,9 @@ import (
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ got, want time.Duration }{
-		"resync":   {maxInterval, time.Hour},
-		"job":      {dumpGrace, 2 * time.Minute},
-		"pruning":  {heldRetry, time.Minute},
-		"conflict": {conflictDelay, 200 * time.Millisecond},
+		"resync":  {maxInterval, time.Hour},
+		"job":     {dumpGrace, 2 * time.Minute},
+		"pruning": {heldRetry, time.Minute},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %s, want %s", name, tt.got, tt.want)

@@ -18,27 +18,27 @@ import (
 	"github.com/shopfleet/shopfleet/hub/quiesce"
 )
 
-// backupPrepare tells the databases that their volumes are about to be cut, with the
-// permissions that the hub has in a member.
-func (w *environment) backupPrepare(t *testing.T) {
+// quiesceDatabases quiesces the databases before a volume snapshot, with the hub's
+// permissions in a member.
+func (w *environment) quiesceDatabases(t *testing.T) {
 	t.Helper()
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) {
 			in, mark := r.asHub(t), r.mark(t)
 			last := r.checkpoint(t)
-			r.quiet(t, in, w, shop)()
+			r.quiesce(t, in, w, shop)()
 			if after := r.checkpoint(t); after == last {
 				t.Errorf("the last checkpoint of %s is still the one at %s", shop, last)
 			}
 
-			release := r.quiet(t, in, w, ledger)
+			release := r.quiesce(t, in, w, ledger)
 			if out, err := r.touchOrders(t.Context()); err == nil || !strings.Contains(err.Error(), "Lock wait timeout exceeded") {
-				t.Errorf("who writes to %s does not wait: %v\n%s", ledger, err, out)
+				t.Errorf("a write to %s does not wait: %v\n%s", ledger, err, out)
 			}
-			r.inDatabase(t, ledger) // Who reads does not.
+			r.inDatabase(t, ledger) // Reads do not wait.
 			release()
 			if out, err := r.touchOrders(t.Context()); err != nil {
-				t.Errorf("who writes to %s waits after the release: %v\n%s", ledger, err, out)
+				t.Errorf("a write to %s waits after the release: %v\n%s", ledger, err, out)
 			}
 			r.order(t, ledger)
 
@@ -71,8 +71,9 @@ func (r *region) asHub(t *testing.T) cluster.Cluster {
 	return in
 }
 
-// quiet tells an application's database, and returns what releases it.
-func (r *region) quiet(t *testing.T, in cluster.Cluster, w *environment, name string) func() {
+// quiesce quiesces the database of an application, and returns the function that releases
+// it.
+func (r *region) quiesce(t *testing.T, in cluster.Cluster, w *environment, name string) func() {
 	t.Helper()
 	app := &v1.EcommerceApp{}
 	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
@@ -86,7 +87,7 @@ func (r *region) quiet(t *testing.T, in cluster.Cluster, w *environment, name st
 	return release
 }
 
-// checkpoint returns where the last checkpoint of the shop's database is.
+// checkpoint returns the position of the last checkpoint in the shop's database.
 func (r *region) checkpoint(t *testing.T) string {
 	t.Helper()
 	return r.must(t, "exec", "--namespace", namespace, shop+"-database-0", "--container=database", "--",
@@ -94,8 +95,8 @@ func (r *region) checkpoint(t *testing.T) string {
 		"--command=SELECT checkpoint_lsn FROM pg_control_checkpoint()")
 }
 
-// touchOrders writes to the ledger's orders, as the application, and waits for a moment
-// if it has to.
+// touchOrders updates the ledger's orders as the application, and waits for a lock for
+// two seconds.
 func (r *region) touchOrders(ctx context.Context) (string, error) {
 	const sql = "SET SESSION lock_wait_timeout = 2; UPDATE orders SET id = id"
 	return r.kubectl(ctx, "exec", "--namespace", namespace, ledger+"-database-0", "--container=database", "--", "sh", "-c",

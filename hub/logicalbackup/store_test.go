@@ -23,18 +23,18 @@ const (
 
 func now() time.Time { return time.Date(2026, 3, 2, 2, 5, 0, 0, time.UTC) }
 
-// shelf is a bucket of which the sizes of objects matter more than what is in them.
+// dumpStore is a bucket that records the sizes of most objects instead of their contents.
 type dumpStore struct {
 	sizes map[string]int64
 	texts map[string][]byte
-	// refuses answers what begins so, for example "DELETE shopfleet/".
+	// refuses maps prefixes of requests, for example "DELETE shopfleet/", to errors.
 	refuses map[string]error
-	// life is how long requests work, if not as long as they were asked for.
+	// life is the lifetime of signed requests, if it differs from the requested one.
 	life time.Duration
 	log  []string
 }
 
-// newDumpStore has parts of these sizes, by number.
+// newDumpStore returns a store with parts of these sizes, by number.
 func newDumpStore(parts map[int]int64) *dumpStore {
 	s := &dumpStore{sizes: map[string]int64{}, texts: map[string][]byte{}, refuses: map[string]error{}}
 	for i, size := range parts {
@@ -43,7 +43,7 @@ func newDumpStore(parts map[int]int64) *dumpStore {
 	return s
 }
 
-// refusing is the shelf that answers what begins so with an error of a class.
+// refusing makes requests with this prefix fail with an error of a class.
 func (s *dumpStore) refusing(begin string, class cloud.Class) *dumpStore {
 	s.refuses[begin] = &cloud.Error{Class: class}
 	return s
@@ -127,7 +127,7 @@ func (s *dumpStore) DeleteObject(_ context.Context, key string) error {
 	return nil
 }
 
-// newBackup is one of a dump of a size.
+// newBackup returns a Backup with a dump of this size.
 func newBackup(bytes int64) *v1.Backup {
 	at := func(minute int) *metav1.Time {
 		return &metav1.Time{Time: time.Date(2026, 3, 2, 2, minute, 0, 0, time.UTC)}

@@ -8,8 +8,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
-// FromError returns the result of an error of this package or of a bucket, as stepresult does, in
-// the words of dumps.
+// FromError returns the result of an error of this package or of a bucket, with the
+// reasons of logical backups instead of those of stepresult.
 func FromError(err error, what string) stepresult.Result {
 	if errors.Is(err, ErrManifest) {
 		return stepresult.Fail(v1.ReasonDumpMissing, "%s: the manifest in the bucket is not that of the dump", what)

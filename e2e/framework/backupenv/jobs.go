@@ -1,0 +1,81 @@
+package backupenv
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// RunJob runs the pod of the only Job that has not ended, and returns it.
+func (e *Env) RunJob(t *testing.T) *corev1.Pod {
+	t.Helper()
+	job := e.job(t)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: job.Namespace, Name: job.Name + "-0", Labels: job.Spec.Template.Labels,
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+	}}
+	job.Spec.Template.Spec.DeepCopyInto(&pod.Spec)
+	e.MustCreate(t, pod)
+	pod.Status.Phase = corev1.PodRunning
+	e.mustUpdateStatus(t, pod)
+	return pod
+}
+
+// EndJob runs the only Job that has not ended, until a container of its pod exits.
+func (e *Env) EndJob(t *testing.T, container string, code int32) {
+	t.Helper()
+	job, pod := e.job(t), e.RunJob(t)
+	now := metav1.Now()
+	pod.Status.Phase = corev1.PodFailed
+	if code == 0 {
+		pod.Status.Phase = corev1.PodSucceeded
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: now}},
+	}}
+	e.mustUpdateStatus(t, pod)
+	kinds := []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed}
+	job.Status.StartTime = &now
+	if code == 0 {
+		kinds = []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete}
+		job.Status.CompletionTime, job.Status.Succeeded = &now, 1
+	}
+	for _, kind := range kinds {
+		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
+			Type: kind, Status: corev1.ConditionTrue, Reason: "PodEnded", LastTransitionTime: now,
+		})
+	}
+	e.mustUpdateStatus(t, job)
+}
+
+// job returns the only Job that has not ended.
+func (e *Env) job(t *testing.T) *batchv1.Job {
+	t.Helper()
+	list := &batchv1.JobList{}
+	if err := e.List(t.Context(), list, client.InNamespace(Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var found *batchv1.Job
+	for i := range list.Items {
+		if job := &list.Items[i]; len(job.Status.Conditions) == 0 {
+			if found != nil {
+				t.Fatalf("the Jobs %s and %s run at the same time", found.Name, job.Name)
+			}
+			found = job
+		}
+	}
+	if found == nil {
+		t.Fatal("no Job runs")
+	}
+	return found
+}
+
+func (e *Env) mustUpdateStatus(t *testing.T, o client.Object) {
+	t.Helper()
+	if err := e.Status().Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
