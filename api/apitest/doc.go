@@ -11,6 +11,8 @@
 //		Database(v1.EnginePostgreSQL, "13.4", "100Gi").
 //		Obj()
 //
+// Golden compares what a test computes with a file that people have read.
+//
 // # Non-goals
 //
 // Only tests import the package. It sets no defaults of the schema: the API server sets

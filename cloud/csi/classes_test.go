@@ -2,8 +2,6 @@ package csi
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
@@ -68,25 +67,8 @@ func TestGolden(t *testing.T) {
 			}
 			write(app)
 			write(set.Snapshots.Object)
-			compareGolden(t, name+".golden.yaml", all.String())
+			apitest.Golden(t, name+".golden.yaml", all.String())
 		})
-	}
-}
-
-func compareGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got); run with UPDATE_GOLDEN=1 if the new one is right:\n%s", path, diff)
 	}
 }
 

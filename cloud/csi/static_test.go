@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 )
@@ -63,7 +64,7 @@ func TestStaticPV(t *testing.T) {
 			t.Errorf("read again (-want +got):\n%s", diff)
 		}
 	}
-	compareGolden(t, "volumes.golden.yaml", all.String())
+	apitest.Golden(t, "volumes.golden.yaml", all.String())
 }
 
 func TestStaticPVRefuses(t *testing.T) {

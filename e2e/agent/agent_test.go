@@ -16,7 +16,6 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 func TestAgent(t *testing.T) {
@@ -27,7 +26,7 @@ func TestAgent(t *testing.T) {
 	s.awaitReady(t, eu, v1.ModeAgentless)
 	const installed, running = "member without an agent says what is missing", "shop runs the same in both modes"
 	const deleted = "deletion continues when the mode changes"
-	var steps testenv.Steps
+	var steps framework.Steps
 	steps.Add(installed, s.missing)
 	steps.Add(running, s.created, installed)
 	steps.Add("hub touches only copies and storage classes", s.reserved, running)
@@ -52,7 +51,7 @@ func (s *suite) missing(t *testing.T) {
 		}
 		return nil
 	})
-	testenv.Apply(t, s.Fleet.Member(us), "config/crd/bases", "config/rbac/spoke")
+	framework.Apply(t, s.Fleet.Member(us), "config/crd/bases", "config/rbac/spoke")
 	s.awaitMember(t, us, "to say that the agent is missing", func(ready, agent metav1.Condition) error {
 		if ready.Reason != v1.ReasonAgentMissing || strings.Contains(agent.Message, "CustomResourceDefinition") {
 			return errors.New("does not say so")
@@ -66,7 +65,7 @@ func (s *suite) missing(t *testing.T) {
 // created compares what one shop is made of in both members.
 func (s *suite) created(t *testing.T) {
 	t.Helper()
-	testenv.CreateNamespace(t, s.Hub, s.shop.Namespace)
+	framework.CreateNamespace(t, s.Hub, s.shop.Namespace)
 	if err := s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp()); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +160,7 @@ func (s *suite) unwritten(t *testing.T, before framework.Marks) {
 // through what was there before.
 func (s *suite) canary(t *testing.T) {
 	t.Helper()
-	testenv.Canary(t, s.Hub, euRegion, usRegion)
+	framework.Canary(t, s.Hub, euRegion, usRegion)
 }
 
 // alone stops the hub, and breaks something in the member with the agent.
@@ -177,14 +176,14 @@ func (s *suite) alone(t *testing.T) {
 	if err := s.Members[us].Delete(t.Context(), frontend); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Await(t, s.Members[us], frontend, "the frontend to be made again", func(d *appsv1.Deployment) error {
+	framework.Await(t, s.Members[us], frontend, "the frontend to be made again", func(d *appsv1.Deployment) error {
 		if d.UID == old || d.Status.ReadyReplicas != *d.Spec.Replicas {
 			return fmt.Errorf("%d ready", d.Status.ReadyReplicas)
 		}
 		return nil
 	})
 	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name}}
-	testenv.Await(t, s.Members[us], copied, "the copy to say so", func(app *v1.EcommerceApp) error {
+	framework.Await(t, s.Members[us], copied, "the copy to say so", func(app *v1.EcommerceApp) error {
 		if app.Status.Phase != v1.PhaseRunning {
 			return fmt.Errorf("is %s", app.Status.Phase)
 		}
@@ -200,7 +199,7 @@ func (s *suite) alone(t *testing.T) {
 // edited scales the shop on the hub.
 func (s *suite) edited(t *testing.T) {
 	t.Helper()
-	testenv.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
+	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
 	s.AwaitRunning(t, s.shop, euRegion, usRegion)
 	if s.shop.Status.Replicas != 8 {
 		t.Errorf("status.replicas is %d, want 2 clusters with 4 each", s.shop.Status.Replicas)
@@ -211,14 +210,14 @@ func (s *suite) edited(t *testing.T) {
 func (s *suite) switched(t *testing.T) {
 	t.Helper()
 	c := s.Fleet.Member(eu)
-	testenv.Apply(t, c, "config/crd/bases", "config/rbac/agent", "config/rbac/spoke")
+	framework.Apply(t, c, "config/crd/bases", "config/rbac/agent", "config/rbac/spoke")
 	s.startAgent(t, eu)
 	pods, workloads := s.pods(t, eu), s.workloads(t, eu)
 	orphan := s.orphan(t)
 	for _, mode := range []v1.Mode{v1.ModeAgent, v1.ModeAgentless} {
 		before := s.Mark(t)
 		if mode == v1.ModeAgentless {
-			testenv.Apply(t, c, testenv.MemberManifests)
+			framework.Apply(t, c, framework.MemberManifests)
 		}
 		s.setMode(t, eu, mode)
 		s.awaitReady(t, eu, mode)
@@ -246,7 +245,7 @@ func (s *suite) switched(t *testing.T) {
 func (s *suite) awaitHome(t *testing.T, home v1.ManagedByMode, app *v1.EcommerceApp) {
 	t.Helper()
 	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name}}
-	testenv.Await(t, s.Members[eu], copied, app.Name+" to be handed over", func(app *v1.EcommerceApp) error {
+	framework.Await(t, s.Members[eu], copied, app.Name+" to be handed over", func(app *v1.EcommerceApp) error {
 		if app.ManagedByMode() != home {
 			return fmt.Errorf("is at home at %q", app.ManagedByMode())
 		}
@@ -294,7 +293,7 @@ func (s *suite) owned(t *testing.T, mode v1.Mode) {
 	if err := s.Members[eu].Patch(t.Context(), service, stray); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Await(t, s.Members[eu], service, "the service to be put right", func(service *corev1.Service) error {
+	framework.Await(t, s.Members[eu], service, "the service to be put right", func(service *corev1.Service) error {
 		if to := service.Spec.Selector[v1.InstanceLabel]; to != s.shop.Name {
 			return fmt.Errorf("leads to %q", to)
 		}
@@ -318,7 +317,7 @@ func (s *suite) owned(t *testing.T, mode v1.Mode) {
 func (s *suite) refused(t *testing.T) {
 	t.Helper()
 	before := s.Mark(t)
-	testenv.Apply(t, s.Fleet.Member(eu), "config/rbac/agent")
+	framework.Apply(t, s.Fleet.Member(eu), "config/rbac/agent")
 	s.setMode(t, eu, v1.ModeAgent)
 	s.awaitMember(t, eu, "to say that its agent is silent", func(ready, agent metav1.Condition) error {
 		if ready.Status != metav1.ConditionTrue || agent.Status != metav1.ConditionFalse || agent.Reason != v1.ReasonAgentSilent {

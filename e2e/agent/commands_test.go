@@ -11,7 +11,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // commands drives the fleet by kubectl shopfleet alone. The agent's pods are
@@ -23,30 +23,30 @@ func (s *suite) commands(t *testing.T) {
 	s.shop.ObjectMeta = metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: "commanded"}
 	s.shop.Spec = v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{ClusterNames: []string{us}}}
 
-	run := func(args ...string) testenv.Outcome {
+	run := func(args ...string) framework.Outcome {
 		t.Helper()
-		return testenv.CLI(t, s.Fleet.Hub(), args...)
+		return framework.CLI(t, s.Fleet.Hub(), args...)
 	}
 	access := s.Fleet.Member(us).AdminKubeconfig()
 
 	run("join", us, "--member-kubeconfig", access, "--mode", "agent", "--labels", "tier=prod",
 		"--spoke-image", "registry.example.com/shopfleet-spoke:v1").
-		Want(t, testenv.Done, "us-1 is ready", "with an agent", "deployment.apps/shopfleet-spoke created")
+		Want(t, framework.Done, "us-1 is ready", "with an agent", "deployment.apps/shopfleet-spoke created")
 	s.holds(t, config.AgentRole, config.MemberClusterRole)
 	s.Create(t, s.shop)
 	s.AwaitRunning(t, s.shop, usRegion)
 
-	run("join", us, "--member-kubeconfig", access, "--mode", "agentless").Want(t, testenv.Done, "us-1 is ready", "without an agent")
+	run("join", us, "--member-kubeconfig", access, "--mode", "agentless").Want(t, framework.Done, "us-1 is ready", "without an agent")
 	s.holds(t, config.MemberClusterRole, config.AgentRole)
 	if home := s.copyIn(t, us).ManagedByMode(); home != v1.ManagedByHub {
 		t.Errorf("the copy is at home at %q when join says that it is done", home)
 	}
 
-	run("join", us, "--member-kubeconfig", access, "--mode", "agent").Want(t, testenv.Done, "us-1 is ready", "with an agent")
+	run("join", us, "--member-kubeconfig", access, "--mode", "agent").Want(t, framework.Done, "us-1 is ready", "with an agent")
 	s.holds(t, config.AgentRole, config.MemberClusterRole)
 	run("join", us, "--member-kubeconfig", access).
-		Want(t, testenv.Done, "us-1 is ready", "with an agent", "registry.example.com/shopfleet-spoke:v1")
-	run("clusters", us, "-o", "wide").Want(t, testenv.Done, "Agent")
+		Want(t, framework.Done, "us-1 is ready", "with an agent", "registry.example.com/shopfleet-spoke:v1")
+	run("clusters", us, "-o", "wide").Want(t, framework.Done, "Agent")
 	member := &v1.MemberCluster{}
 	if err := s.Hub.Get(t.Context(), client.ObjectKey{Name: us}, member); err != nil {
 		t.Fatal(err)
@@ -56,11 +56,11 @@ func (s *suite) commands(t *testing.T) {
 	}
 
 	run("unjoin", us, "--remove-agent", "--member-kubeconfig", access).
-		Want(t, testenv.Failed, "its agent runs EcommerceApps", "commanded", "Nothing was changed")
+		Want(t, framework.Failed, "its agent runs EcommerceApps", "commanded", "Nothing was changed")
 	s.Delete(t, s.shop)
 	run("unjoin", us, "--remove-agent", "--revoke", "--member-kubeconfig", access).
-		Want(t, testenv.Done, "us-1 left the fleet", "deployment.apps/shopfleet-spoke deleted")
-	testenv.AwaitGone(t, s.Members[us], &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.SpokeServiceAccount}})
+		Want(t, framework.Done, "us-1 left the fleet", "deployment.apps/shopfleet-spoke deleted")
+	framework.AwaitGone(t, s.Members[us], &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.SpokeServiceAccount}})
 	s.holds(t, "", config.AgentRole)
 }
 

@@ -10,12 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	hubsetup "github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/setup"
@@ -28,14 +28,14 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	testenv.Silence()
+	framework.Silence()
 	os.Exit(m.Run())
 }
 
 // suite is an environment with agents that can be started and stopped, and the sample's
 // shop in it.
 type suite struct {
-	*testenv.Environment
+	*framework.Environment
 	shop *v1.EcommerceApp
 	// stopAgent ends the agents that run, by member.
 	stopAgent map[string]func()
@@ -43,7 +43,7 @@ type suite struct {
 
 func newSuite(t *testing.T) *suite {
 	t.Helper()
-	return &suite{shop: testenv.Sample(t), stopAgent: map[string]func(){}, Environment: testenv.New(t, testenv.Options{
+	return &suite{shop: apitest.Seed(), stopAgent: map[string]func(){}, Environment: framework.New(t, framework.Options{
 		Fleet: fleet.Options{
 			Hub: fleet.ClusterSpec{Name: "hub"},
 			Members: []fleet.ClusterSpec{
@@ -63,7 +63,7 @@ func (s *suite) startAgent(t *testing.T, name string) {
 	t.Helper()
 	options := setup.Options{
 		Kubeconfig: s.KubeconfigFile(t, s.Fleet.Member(name), config.SpokeServiceAccount),
-		Namespace:  config.Namespace, Version: "test", Options: testenv.ProcessOptions(t),
+		Namespace:  config.Namespace, Version: "test", Options: framework.ProcessOptions(t),
 		Registry: prometheus.NewRegistry(),
 	}
 	options.LeaderElect = true
@@ -83,14 +83,14 @@ func (s *suite) register(t *testing.T, name string, mode v1.Mode) {
 func (s *suite) setMode(t *testing.T, name string, mode v1.Mode) {
 	t.Helper()
 	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	testenv.Edit(t, s.Hub, member, func(m *v1.MemberCluster) { m.Spec.Mode = mode })
+	framework.Edit(t, s.Hub, member, func(m *v1.MemberCluster) { m.Spec.Mode = mode })
 }
 
 // awaitMember waits until a member's status is as check says.
 func (s *suite) awaitMember(t *testing.T, name, what string, check func(ready, agent metav1.Condition) error) {
 	t.Helper()
 	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	testenv.Await(t, s.Hub, member, name+" "+what, func(m *v1.MemberCluster) error {
+	framework.Await(t, s.Hub, member, name+" "+what, func(m *v1.MemberCluster) error {
 		ready, agent := framework.Condition(m.Status.Conditions, v1.ConditionReady), framework.Condition(m.Status.Conditions, v1.ConditionAgentReady)
 		if err := check(ready, agent); err != nil {
 			return fmt.Errorf("%w; Ready is %s %s (%s), AgentReady %q %s (%s)", err,

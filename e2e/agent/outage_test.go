@@ -13,7 +13,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // silenced stops the agent, and starts it again.
@@ -56,7 +55,7 @@ func (s *suite) deleted(t *testing.T) {
 	if err := s.Hub.Delete(t.Context(), s.shop); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "the copies to be deleted", func(ctx context.Context) error {
+	framework.Eventually(t, "the copies to be deleted", func(ctx context.Context) error {
 		copied := &v1.EcommerceApp{}
 		if err := s.Members[us].Get(ctx, client.ObjectKeyFromObject(s.shop), copied); err != nil {
 			return err
@@ -64,12 +63,12 @@ func (s *suite) deleted(t *testing.T) {
 		if copied.DeletionTimestamp == nil {
 			return errors.New("the one with the agent is not")
 		}
-		return testenv.Gone(ctx, s.Members[eu], &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name}})
+		return framework.Gone(ctx, s.Members[eu], &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name}})
 	})
-	testenv.Apply(t, s.Fleet.Member(us), testenv.MemberManifests)
+	framework.Apply(t, s.Fleet.Member(us), framework.MemberManifests)
 	s.setMode(t, us, v1.ModeAgentless)
 	s.awaitReady(t, us, v1.ModeAgentless)
-	testenv.AwaitGone(t, s.Hub, s.shop)
+	framework.AwaitGone(t, s.Hub, s.shop)
 	for _, name := range []string{eu, us} {
 		if left := s.workloads(t, name); left != "" {
 			t.Errorf("%s: left behind: %s", name, left)

@@ -22,7 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	testenv.Silence()
+	framework.Silence()
 	os.Exit(m.Run())
 }
 
@@ -65,7 +65,7 @@ func BenchmarkFanOut(b *testing.B) {
 
 // fixture is a fleet to measure on.
 type fixture struct {
-	*testenv.Environment
+	*framework.Environment
 	hub     dynamic.Interface
 	members []dynamic.Interface
 	shop    []byte
@@ -73,8 +73,8 @@ type fixture struct {
 
 func newFixture(b *testing.B) *fixture {
 	b.Helper()
-	crds := []string{testenv.MemberManifests, "config/crd/bases"}
-	r := &fixture{Environment: testenv.New(b, testenv.Options{
+	crds := []string{framework.MemberManifests, "config/crd/bases"}
+	r := &fixture{Environment: framework.New(b, framework.Options{
 		Fleet: fleet.Options{
 			Hub: fleet.ClusterSpec{Name: "hub"},
 			Members: []fleet.ClusterSpec{

@@ -15,24 +15,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 const appName = "my-ecommerce-app"
 
 // suite is a fleet with a running hub.
 type suite struct {
-	*testenv.Environment
+	*framework.Environment
 	hub, eu *fleet.Cluster
 }
 
 func TestCLI(t *testing.T) {
-	s := &suite{Environment: testenv.New(t, testenv.Options{
+	s := &suite{Environment: framework.New(t, framework.Options{
 		Fleet: fleet.Options{
 			Hub:     fleet.ClusterSpec{Name: "hub"},
 			Members: []fleet.ClusterSpec{{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 2}},
@@ -42,7 +42,7 @@ func TestCLI(t *testing.T) {
 	s.hub, s.eu = s.Fleet.Hub(), s.Fleet.Member("eu-1")
 
 	const installed, joined, running = "hub starts", "join waits until the member is ready", "status waits until the EcommerceApp is ready"
-	var steps testenv.Steps
+	var steps framework.Steps
 	steps.Add("clusters explains that the CRDs are not installed", s.beforeInstallation)
 	steps.Add(installed, s.install)
 	steps.Add("join explains that the hub cannot reach the member", s.unreachable, installed)
@@ -60,29 +60,29 @@ func TestCLI(t *testing.T) {
 // install applies the CRDs and RBAC of the hub, and starts one with these permissions.
 func (s *suite) install(t *testing.T) {
 	t.Helper()
-	testenv.Apply(t, s.hub, testenv.HubManifests()...)
+	framework.Apply(t, s.hub, framework.HubManifests()...)
 	s.StartHub(t)
 }
 
 // run runs the program against the hub.
-func (s *suite) run(t *testing.T, args ...string) testenv.Outcome {
+func (s *suite) run(t *testing.T, args ...string) framework.Outcome {
 	t.Helper()
-	return testenv.CLI(t, s.hub, args...)
+	return framework.CLI(t, s.hub, args...)
 }
 
 func (s *suite) beforeInstallation(t *testing.T) {
 	t.Helper()
-	s.run(t, "clusters").Want(t, testenv.Failed, "kubectl apply -f config/crd/bases")
+	s.run(t, "clusters").Want(t, framework.Failed, "kubectl apply -f config/crd/bases")
 }
 
 func (s *suite) unreachable(t *testing.T) {
 	t.Helper()
-	server := "https://" + testenv.FreeAddress(t)
+	server := "https://" + framework.FreeAddress(t)
 	s.Create(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "dead"}, Spec: v1.MemberClusterSpec{Health: framework.Health()}})
 	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--wait", "15s").
-		Want(t, testenv.NotReady, `MemberCluster "dead": not ready`, "The hub cannot reach "+server, "--member-server")
-	s.run(t, "clusters", "dead").Want(t, testenv.Done, "False")
-	s.run(t, "unjoin", "dead").Want(t, testenv.Done, "dead left the fleet")
+		Want(t, framework.NotReady, `MemberCluster "dead": not ready`, "The hub cannot reach "+server, "--member-server")
+	s.run(t, "clusters", "dead").Want(t, framework.Done, "False")
+	s.run(t, "unjoin", "dead").Want(t, framework.Done, "dead left the fleet")
 	member := &v1.MemberCluster{}
 	if err := s.Hub.Get(t.Context(), client.ObjectKey{Name: "dead"}, member); !apierrors.IsNotFound(err) {
 		t.Errorf("the MemberCluster is there after unjoin: %v", err)
@@ -96,11 +96,11 @@ func (s *suite) unreachableForCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	moved := bytes.ReplaceAll(raw, []byte(s.eu.Server()), []byte("https://"+testenv.FreeAddress(t)))
+	moved := bytes.ReplaceAll(raw, []byte(s.eu.Server()), []byte("https://"+framework.FreeAddress(t)))
 	if err := os.WriteFile(path, moved, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.run(t, "join", "gone", "--member-kubeconfig", path).Want(t, testenv.Failed, "reaching the member", "does not answer")
+	s.run(t, "join", "gone", "--member-kubeconfig", path).Want(t, framework.Failed, "reaching the member", "does not answer")
 	secrets := &corev1.SecretList{}
 	if err := s.Hub.List(t.Context(), secrets, client.InNamespace(config.Namespace), client.HasLabels{v1.MemberClusterLabel}); err != nil {
 		t.Fatal(err)
@@ -113,10 +113,10 @@ func (s *suite) unreachableForCaller(t *testing.T) {
 func (s *suite) join(t *testing.T) {
 	t.Helper()
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--labels", "tier=prod").
-		Want(t, testenv.Done, "eu-1 is ready: provider aws, region eu-west-1", "2 of 2 nodes ready")
-	s.run(t, "clusters", "-l", "tier=prod").Want(t, testenv.Done, "eu-1", "True", "aws", "eu-west-1", "2/2")
-	s.run(t, "clusters", "-o", "name").Want(t, testenv.Done, "membercluster.ecommerce.io/eu-1")
-	s.run(t, "version").Want(t, testenv.Done, testenv.CLIVersion, "eu-1, Kubernetes")
+		Want(t, framework.Done, "eu-1 is ready: provider aws, region eu-west-1", "2 of 2 nodes ready")
+	s.run(t, "clusters", "-l", "tier=prod").Want(t, framework.Done, "eu-1", "True", "aws", "eu-west-1", "2/2")
+	s.run(t, "clusters", "-o", "name").Want(t, framework.Done, "membercluster.ecommerce.io/eu-1")
+	s.run(t, "version").Want(t, framework.Done, framework.CLIVersion, "eu-1, Kubernetes")
 }
 
 func (s *suite) secret(t *testing.T, name string) *corev1.Secret {
@@ -132,7 +132,7 @@ func (s *suite) joinAgain(t *testing.T) {
 	t.Helper()
 	before := s.secret(t, "eu-1").Data[v1.KubeconfigKey]
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "-o", "name").
-		Want(t, testenv.Done, "membercluster.ecommerce.io/eu-1")
+		Want(t, framework.Done, "membercluster.ecommerce.io/eu-1")
 	if bytes.Equal(before, s.secret(t, "eu-1").Data[v1.KubeconfigKey]) {
 		t.Error("the token is the old one")
 	}
@@ -147,27 +147,27 @@ func (s *suite) joinAgain(t *testing.T) {
 
 func (s *suite) refused(t *testing.T) {
 	t.Helper()
-	s.run(t, "join", "me", "--member-kubeconfig", s.hub.AdminKubeconfig()).Want(t, testenv.Failed, "it is the hub itself")
+	s.run(t, "join", "me", "--member-kubeconfig", s.hub.AdminKubeconfig()).Want(t, framework.Failed, "it is the hub itself")
 	s.run(t, "join", "eu-2", "--member-kubeconfig", s.eu.AdminKubeconfig()).
-		Want(t, testenv.Failed, `already a member, under the name "eu-1"`, "kubectl shopfleet unjoin eu-1")
+		Want(t, framework.Failed, `already a member, under the name "eu-1"`, "kubectl shopfleet unjoin eu-1")
 }
 
 func (s *suite) status(t *testing.T) {
 	t.Helper()
-	s.Create(t, testenv.Sample(t))
-	s.run(t, "status", appName).Want(t, testenv.Failed, "add -n production")
+	s.Create(t, apitest.Seed())
+	s.run(t, "status", appName).Want(t, framework.Failed, "add -n production")
 	s.run(t, "status", appName, "-n", "production", "--until-ready", "--timeout", fleettest.Timeout.String()).
-		Want(t, testenv.Done, "production/"+appName+": Running, 1/1 clusters ready")
+		Want(t, framework.Done, "production/"+appName+": Running, 1/1 clusters ready")
 	for _, component := range []string{"database", "backend", "frontend", "ingress", "monitoring"} {
-		s.run(t, "status", appName, "-n", "production").Want(t, testenv.Done, component)
+		s.run(t, "status", appName, "-n", "production").Want(t, framework.Done, component)
 	}
-	s.run(t, "status", "-A").Want(t, testenv.Done, "production", appName, "Running", "1/1")
+	s.run(t, "status", "-A").Want(t, framework.Done, "production", appName, "Running", "1/1")
 
-	s.run(t, "status", appName, "-n", "production", "-o", "jsonpath={.status.phase}").Want(t, testenv.Done, "Running")
-	s.run(t, "backups", "-n", "production", "-o", "json").Want(t, testenv.Done, `"kind": "BackupList"`)
+	s.run(t, "status", appName, "-n", "production", "-o", "jsonpath={.status.phase}").Want(t, framework.Done, "Running")
+	s.run(t, "backups", "-n", "production", "-o", "json").Want(t, framework.Done, `"kind": "BackupList"`)
 
 	o := s.run(t, "status", appName, "-n", "production", "-o", "json")
-	o.Want(t, testenv.Done)
+	o.Want(t, framework.Done)
 	app := &v1.EcommerceApp{}
 	if err := json.Unmarshal([]byte(o.Out), app); err != nil {
 		t.Fatal(err)
@@ -179,8 +179,8 @@ func (s *suite) status(t *testing.T) {
 
 func (s *suite) completion(t *testing.T) {
 	t.Helper()
-	s.run(t, "__complete", "unjoin", "").Want(t, testenv.Done, "eu-1\n:4")
-	s.run(t, "__complete", "status", "-n", "production", "").Want(t, testenv.Done, appName+"\n:4")
+	s.run(t, "__complete", "unjoin", "").Want(t, framework.Done, "eu-1\n:4")
+	s.run(t, "__complete", "status", "-n", "production", "").Want(t, framework.Done, appName+"\n:4")
 }
 
 // workloads lists the workloads of the member with their UIDs.
@@ -212,21 +212,21 @@ func (s *suite) unjoin(t *testing.T) {
 	if len(before) < 4 {
 		t.Fatalf("%d workloads before unjoin, want at least the copy, backend, frontend and database", len(before))
 	}
-	s.run(t, "unjoin", "eu-1").Want(t, testenv.Done, "eu-1 left the fleet", "Its EcommerceApps (1) keep running")
+	s.run(t, "unjoin", "eu-1").Want(t, framework.Done, "eu-1 left the fleet", "Its EcommerceApps (1) keep running")
 	if diff := cmp.Diff(before, s.workloads(t)); diff != "" {
 		t.Errorf("workloads (-before +after unjoin):\n%s", diff)
 	}
-	s.run(t, "clusters").Want(t, testenv.Done, "No clusters")
-	s.run(t, "unjoin", "eu-1").Want(t, testenv.Failed, "not a member of this fleet")
+	s.run(t, "clusters").Want(t, framework.Done, "No clusters")
+	s.run(t, "unjoin", "eu-1").Want(t, framework.Failed, "not a member of this fleet")
 }
 
 func (s *suite) revoke(t *testing.T) {
 	t.Helper()
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--region", "europe").
-		Want(t, testenv.Done, "eu-1 is ready: provider aws, region europe")
+		Want(t, framework.Done, "eu-1 is ready: provider aws, region europe")
 	s.run(t, "unjoin", "eu-1", "--revoke", "--member-kubeconfig", s.hub.AdminKubeconfig()).
-		Want(t, testenv.Failed, "may be that of another cluster", "Nothing was changed")
-	s.run(t, "unjoin", "eu-1", "--revoke", "--member-kubeconfig", s.eu.AdminKubeconfig()).Want(t, testenv.Done, "deleted the hub's ServiceAccount")
+		Want(t, framework.Failed, "may be that of another cluster", "Nothing was changed")
+	s.run(t, "unjoin", "eu-1", "--revoke", "--member-kubeconfig", s.eu.AdminKubeconfig()).Want(t, framework.Done, "deleted the hub's ServiceAccount")
 	account := &corev1.ServiceAccount{}
 	err := s.Members["eu-1"].Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: config.HubServiceAccount}, account)
 	if !apierrors.IsNotFound(err) {

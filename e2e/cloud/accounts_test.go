@@ -1,18 +1,16 @@
 package cloud_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // secret makes the credentials of an account.
@@ -44,7 +42,7 @@ func (s *suite) testAccounts(t *testing.T) {
 		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonSecretNotFound)
 		secret := s.secret(t, p.account(), p.wrong)
 		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonUnauthorized)
-		testenv.Edit(t, s.Hub, secret, func(secret *corev1.Secret) { secret.Data = p.secret })
+		framework.Edit(t, s.Hub, secret, func(secret *corev1.Secret) { secret.Data = p.secret })
 		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
 		if account.Status.Identity != p.identity || account.Status.LastVerifiedTime == nil {
 			t.Errorf("the identity is %q, verified %v, want %q", account.Status.Identity, account.Status.LastVerifiedTime, p.identity)
@@ -57,10 +55,7 @@ func (s *suite) testAccounts(t *testing.T) {
 // awaitObserved blocks until the hub works with an account as its spec is now.
 func (s *suite) awaitObserved(t *testing.T, account *v1.CloudAccount) {
 	t.Helper()
-	testenv.Eventually(t, "the account to be observed", func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
-			return err
-		}
+	framework.Await(t, s.Hub, account, "the account to be observed", func(*v1.CloudAccount) error {
 		if account.Status.ObservedGeneration != account.Generation {
 			return fmt.Errorf("generation %d is observed, want %d", account.Status.ObservedGeneration, account.Generation)
 		}
@@ -71,7 +66,7 @@ func (s *suite) awaitObserved(t *testing.T, account *v1.CloudAccount) {
 // refer gives a member its account.
 func (s *suite) refer(t *testing.T, member, account string) {
 	t.Helper()
-	testenv.Edit(t, s.Hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: member}}, func(m *v1.MemberCluster) {
+	framework.Edit(t, s.Hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: member}}, func(m *v1.MemberCluster) {
 		m.Spec.CloudAccountRef = &v1.ObjectReference{Name: account}
 	})
 }
@@ -99,7 +94,7 @@ func (s *suite) testUnusableAccounts(t *testing.T) {
 		account := s.account(t, "stranger", *spec)
 		c := s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonWrongAccount)
 		t.Logf("%s", c.Message)
-		testenv.Edit(t, s.Hub, account, func(a *v1.CloudAccount) { a.Spec.AWS.AccountID = awsAccount })
+		framework.Edit(t, s.Hub, account, func(a *v1.CloudAccount) { a.Spec.AWS.AccountID = awsAccount })
 		s.awaitCondition(t, account, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
 		s.Delete(t, account)
 	})

@@ -17,7 +17,6 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/schedule"
 )
 
@@ -120,7 +119,7 @@ func (s *suite) testImpossibleBackups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if one.reason == v1.ReasonRegionNotAllowed {
 				account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: p.account()}}
-				testenv.Edit(t, s.Hub, account, func(a *v1.CloudAccount) { a.Spec.Regions = []string{p.region, p.other} })
+				framework.Edit(t, s.Hub, account, func(a *v1.CloudAccount) { a.Spec.Regions = []string{p.region, p.other} })
 				s.awaitObserved(t, account)
 			}
 			b := &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: one.spec}
@@ -151,13 +150,12 @@ func (s *suite) testScheduled(t *testing.T) {
 	s.AwaitRunning(t, s.daybook, "eu-west-1")
 }
 
-// testScheduledBackups looks at what the schedule made.
-func (s *suite) testScheduledBackups(t *testing.T) {
+// awaitScheduled waits until a Backup with the labels is complete, and returns all that are.
+func (s *suite) awaitScheduled(t *testing.T, labels client.MatchingLabels) (made []v1.Backup) {
 	t.Helper()
-	var made []v1.Backup
-	testenv.Eventually(t, "a scheduled backup to be complete", func(ctx context.Context) error {
+	framework.Eventually(t, "a scheduled Backup to be complete", func(ctx context.Context) error {
 		list := &v1.BackupList{}
-		if err := s.Hub.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1.InstanceLabel: "often", v1.ClusterLabel: second}); err != nil {
+		if err := s.Hub.List(ctx, list, client.InNamespace(namespace), labels); err != nil {
 			return err
 		}
 		made = slices.DeleteFunc(list.Items, func(b v1.Backup) bool { return b.Status.Phase != v1.BackupCompleted })
@@ -166,22 +164,23 @@ func (s *suite) testScheduledBackups(t *testing.T) {
 		}
 		return nil
 	})
+	return made
+}
+
+// testScheduledBackups looks at what the schedule made.
+func (s *suite) testScheduledBackups(t *testing.T) {
+	t.Helper()
+	made := s.awaitScheduled(t, client.MatchingLabels{v1.InstanceLabel: "often", v1.ClusterLabel: second})
 	for _, b := range made {
 		if want := schedule.BackupName("often", second, b.Spec.ScheduledTime.Time); b.Name != want || len(s.aws().truth(b.Name)) != 1 {
 			t.Errorf("the backup of scheduledTime %s is %s, want %s with one snapshot", b.Spec.ScheduledTime, b.Name, want)
 		}
 	}
-	testenv.Eventually(t, "the application to say how it is backed up", func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(s.often), s.often); err != nil {
-			return err
-		}
+	framework.Await(t, s.Hub, s.often, "the application to say how it is backed up", func(*v1.EcommerceApp) error {
 		return standing(&s.often.Status)
 	})
-	testenv.Edit(t, s.Hub, s.often, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
-	testenv.Eventually(t, "the application to say nothing of backups", func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(s.often), s.often); err != nil {
-			return err
-		}
+	framework.Edit(t, s.Hub, s.often, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
+	framework.Await(t, s.Hub, s.often, "the application to say nothing of backups", func(*v1.EcommerceApp) error {
 		if c := framework.Condition(s.often.Status.Conditions, v1.ConditionBackupReady); c.Type != "" || len(s.often.Status.Backups) > 0 {
 			return fmt.Errorf("%s: %v", c.Reason, s.often.Status.Backups)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
@@ -239,7 +238,7 @@ func (s *suite) testLoad(t *testing.T) {
 // nothingOf checks that what was made in a member to move dumps is gone.
 func (s *suite) nothingOf(t *testing.T, member, label string) {
 	t.Helper()
-	testenv.Eventually(t, "what was made in "+member+" to be gone", func(ctx context.Context) error {
+	framework.Eventually(t, "what was made in "+member+" to be gone", func(ctx context.Context) error {
 		for _, list := range movers() {
 			if err := s.Members[member].List(ctx, list, client.InNamespace(namespace), client.HasLabels{label}); err != nil {
 				return err
@@ -257,7 +256,7 @@ func (s *suite) testLoadBeforePlacement(t *testing.T) {
 	t.Helper()
 	r := s.restore(t, "unplaced", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-aws"}, ClusterRef: v1.ObjectReference{Name: second}})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonNoDatabase)
-	testenv.Edit(t, s.Hub, s.books, func(app *v1.EcommerceApp) {
+	framework.Edit(t, s.Hub, s.books, func(app *v1.EcommerceApp) {
 		app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, second)
 	})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
@@ -294,17 +293,7 @@ func (s *suite) testDumpRediscovery(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		lost := &v1.Backup{}
-		key := client.ObjectKey{Namespace: namespace, Name: "sent-" + p.account()}
-		if err := s.Hub.Get(t.Context(), key, lost); err != nil {
-			t.Fatal(err)
-		}
-		s.Delete(t, lost.DeepCopy())
-		account := s.rediscover(t, p, "dumps")
-		found := &v1.Backup{}
-		if err := s.Hub.Get(t.Context(), key, found); err != nil {
-			t.Fatalf("%v; the hub says: %s", err, account.Status.Rediscovered)
-		}
+		lost, found := s.loseAndFind(t, p, "sent-"+p.account(), "dumps")
 		if found.Status.Phase != v1.BackupCompleted || found.Status.Dump == nil || found.Status.Dump.Object == nil || found.Spec.Method != v1.BackupDump {
 			t.Fatalf("found as %+v", found.Status)
 		}
@@ -328,28 +317,14 @@ func (s *suite) testDumpRediscovery(t *testing.T) {
 func (s *suite) testScheduledDumps(t *testing.T) {
 	t.Helper()
 	p := s.aws()
-	var made []v1.Backup
-	testenv.Eventually(t, "a scheduled dump to be sent", func(ctx context.Context) error {
-		list := &v1.BackupList{}
-		if err := s.Hub.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1.InstanceLabel: daybook}); err != nil {
-			return err
-		}
-		made = slices.DeleteFunc(list.Items, func(b v1.Backup) bool { return b.Status.Phase != v1.BackupCompleted })
-		if len(made) == 0 {
-			return fmt.Errorf("%d backups, none complete", len(list.Items))
-		}
-		return nil
-	})
+	made := s.awaitScheduled(t, client.MatchingLabels{v1.InstanceLabel: daybook})
 	for _, b := range made {
 		job := fmt.Sprintf("%s-%d", render.DatabaseCronJob(daybook), b.Spec.ScheduledTime.Unix()/60)
 		if b.Spec.Method != v1.BackupDump || b.Status.Dump.Job != job || b.Status.Dump.Object == nil || b.Status.Dump.Object.State != v1.DumpSent {
 			t.Errorf("the backup of scheduledTime %s is of the method %s, its dump %+v; want the Job %s, sent", b.Spec.ScheduledTime, b.Spec.Method, b.Status.Dump, job)
 		}
 	}
-	testenv.Eventually(t, "the application to say how it is dumped", func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(s.daybook), s.daybook); err != nil {
-			return err
-		}
+	framework.Await(t, s.Hub, s.daybook, "the application to say how it is dumped", func(*v1.EcommerceApp) error {
 		for _, entry := range s.daybook.Status.Backups {
 			if entry.Name == p.member && entry.LastScheduledTime != nil && entry.LastBackupTime != nil && entry.NextBackupTime != nil {
 				return nil
@@ -357,5 +332,5 @@ func (s *suite) testScheduledDumps(t *testing.T) {
 		}
 		return fmt.Errorf("%+v: %w", s.daybook.Status.Backups, errors.New("it does not say"))
 	})
-	testenv.Edit(t, s.Hub, s.daybook, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
+	framework.Edit(t, s.Hub, s.daybook, func(app *v1.EcommerceApp) { app.Spec.Database.Backup.Enabled = false })
 }

@@ -1,7 +1,6 @@
 package cloud_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -13,7 +12,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/fake"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // testLostResponse loses the answers to requests that were heard.
@@ -78,10 +77,7 @@ func (s *suite) testRestart(t *testing.T) {
 		before[p.account()] = p.script.Count(faults.OpCreateSnapshot)
 		b := s.backup(t, p, "interrupted")
 		backups[p.account()] = b
-		testenv.Eventually(t, b.Name+" to be under way", func(ctx context.Context) error {
-			if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
-				return err
-			}
+		framework.Await(t, s.Hub, b, b.Name+" to be under way", func(*v1.Backup) error {
 			if len(b.Status.Snapshots) == 0 || b.Status.Snapshots[0].ID == "" {
 				return errors.New("no snapshot is known yet")
 			}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/controllers/restore"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
@@ -109,17 +109,17 @@ func (s *suite) testRestoreElsewhere(t *testing.T) {
 	if claim.Status.Phase != corev1.ClaimBound || !ok || made.Region != p.other {
 		t.Fatalf("the claim is %s, its volume in %s", claim.Status.Phase, made.Region)
 	}
-	if err := testenv.Gone(t.Context(), s.Members[second], &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: shop}}); err != nil {
+	if err := framework.Gone(t.Context(), s.Members[second], &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: shop}}); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Edit(t, s.Hub, s.app, func(app *v1.EcommerceApp) {
+	framework.Edit(t, s.Hub, s.app, func(app *v1.EcommerceApp) {
 		app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, second)
 	})
 	s.AwaitRunning(t, s.app, "eu-west-1", "europe-west1", "local", "us-east-1", "westeurope")
 	if after := s.claim(t, second); after.UID != claim.UID || after.Spec.VolumeName != pv.Name {
 		t.Errorf("the shop uses the claim %s on %s, want the one that was restored, on %s", after.UID, after.Spec.VolumeName, pv.Name)
 	}
-	testenv.Eventually(t, "the restored volume to be attached", func(context.Context) error {
+	framework.Eventually(t, "the restored volume to be attached", func(context.Context) error {
 		if made, _ := p.world.Volume(pv.Spec.CSI.VolumeHandle); !made.Attached {
 			return fmt.Errorf("volume %s: %w", made.ID, errors.New("not attached"))
 		}
@@ -148,10 +148,7 @@ func (s *suite) testVerification(t *testing.T) {
 func (s *suite) awaitVerified(t *testing.T, r *v1.Restore) {
 	t.Helper()
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonVerified)
-	testenv.Eventually(t, "what was made to be taken away", func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(r), r); err != nil {
-			return err
-		}
+	framework.Await(t, s.Hub, r, "what was made to be taken away", func(*v1.Restore) error {
 		if r.Status.Phase != v1.RestoreCompleted {
 			return fmt.Errorf("%s: %w", r.Status.Phase, errors.New("not completed"))
 		}
@@ -196,22 +193,28 @@ func namesOf(list client.ObjectList) []string {
 	return names
 }
 
+// loseAndFind deletes a Backup on the hub alone and has it rediscovered at a time.
+func (s *suite) loseAndFind(t *testing.T, p *provider, name, at string) (lost, found *v1.Backup) {
+	t.Helper()
+	lost, found = &v1.Backup{}, &v1.Backup{}
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	if err := s.Hub.Get(t.Context(), key, lost); err != nil {
+		t.Fatal(err)
+	}
+	s.Delete(t, lost.DeepCopy())
+	account := s.rediscover(t, p, at)
+	if err := s.Hub.Get(t.Context(), key, found); err != nil {
+		t.Fatalf("%v; the hub says: %s", err, account.Status.Rediscovered)
+	}
+	return lost, found
+}
+
 // testRediscovery loses a Backup on the hub alone, and finds it in the cloud.
 func (s *suite) testRediscovery(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		lost := &v1.Backup{}
-		key := client.ObjectKey{Namespace: namespace, Name: "plain-" + p.account()}
-		if err := s.Hub.Get(t.Context(), key, lost); err != nil {
-			t.Fatal(err)
-		}
-		s.Delete(t, lost.DeepCopy())
-		account := s.rediscover(t, p, "now")
-		found := &v1.Backup{}
-		if err := s.Hub.Get(t.Context(), key, found); err != nil {
-			t.Fatalf("%v; the hub says: %s", err, account.Status.Rediscovered)
-		}
+		lost, found := s.loseAndFind(t, p, "plain-"+p.account(), "now")
 		ids := func(b *v1.Backup) []string {
 			var out []string
 			for _, snapshot := range b.Status.Snapshots {
@@ -232,16 +235,13 @@ func (s *suite) testRediscovery(t *testing.T) {
 func (s *suite) rediscover(t *testing.T, p *provider, at string) *v1.CloudAccount {
 	t.Helper()
 	account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: p.account()}}
-	testenv.Edit(t, s.Hub, account, func(a *v1.CloudAccount) {
+	framework.Edit(t, s.Hub, account, func(a *v1.CloudAccount) {
 		if a.Annotations == nil {
 			a.Annotations = map[string]string{}
 		}
 		a.Annotations[v1.RediscoverAtAnnotation] = at
 	})
-	testenv.Eventually(t, "the hub to answer", func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {
-			return err
-		}
+	framework.Await(t, s.Hub, account, "the hub to answer", func(*v1.CloudAccount) error {
 		if account.Status.LastHandledRediscoverAt != at {
 			return errors.New("not answered")
 		}

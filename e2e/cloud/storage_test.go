@@ -19,7 +19,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/cloud/fake"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // foreign holds the provisioner of a StorageClass that takes a name before the hub does.
@@ -116,8 +116,8 @@ func (s *suite) testClassDrift(t *testing.T) {
 		t.Helper()
 		c, key := s.Members[p.member], client.ObjectKeyFromObject(first(s.classes(t, p.member)).Profiles[0].Class)
 		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}
-		testenv.Edit(t, c, class, func(class *storagev1.StorageClass) { class.AllowVolumeExpansion = new(false) })
-		testenv.Eventually(t, "the class to be put right", func(ctx context.Context) error {
+		framework.Edit(t, c, class, func(class *storagev1.StorageClass) { class.AllowVolumeExpansion = new(false) })
+		framework.Eventually(t, "the class to be put right", func(ctx context.Context) error {
 			if err := c.Get(ctx, key, class); err != nil {
 				return err
 			}
@@ -129,7 +129,7 @@ func (s *suite) testClassDrift(t *testing.T) {
 		if err := c.Delete(t.Context(), class); err != nil {
 			t.Fatal(err)
 		}
-		testenv.Eventually(t, "the class to be made again", func(ctx context.Context) error { return c.Get(ctx, key, class) })
+		framework.Eventually(t, "the class to be made again", func(ctx context.Context) error { return c.Get(ctx, key, class) })
 	})
 	t.Run("a name that is taken", func(t *testing.T) {
 		member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: second}}
@@ -146,7 +146,7 @@ func (s *suite) testClassDrift(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Nobody watches what is not ours: a change of the member is cause to look.
-		testenv.Edit(t, s.Hub, member, func(m *v1.MemberCluster) { metav1.SetMetaDataAnnotation(&m.ObjectMeta, "example.com/look", "again") })
+		framework.Edit(t, s.Hub, member, func(m *v1.MemberCluster) { metav1.SetMetaDataAnnotation(&m.ObjectMeta, "example.com/look", "again") })
 		s.awaitCondition(t, member, v1.ConditionStorageReady, metav1.ConditionTrue, v1.ReasonProvisioned)
 	})
 }
@@ -156,11 +156,11 @@ func first[A, B any](a A, _ B) A { return a }
 // grown gives the shop larger volumes.
 func (s *suite) grown(t *testing.T) {
 	t.Helper()
-	testenv.Edit(t, s.Hub, s.app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = storage })
+	framework.Edit(t, s.Hub, s.app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = storage })
 	want := resource.MustParse(storage)
 	for _, p := range s.providers {
 		handle := s.volume(t, p.member, s.claim(t, p.member).Spec.VolumeName).Spec.CSI.VolumeHandle
-		testenv.Eventually(t, "the volume in "+p.member+" to grow", func(context.Context) error {
+		framework.Eventually(t, "the volume in "+p.member+" to grow", func(context.Context) error {
 			if made, _ := p.world.Volume(handle); made.SizeBytes != want.Value() {
 				return fmt.Errorf("it has %d bytes, want %d", made.SizeBytes, want.Value())
 			}
@@ -194,7 +194,7 @@ func (s *suite) testClaims(t *testing.T) {
 		if diff := cmp.Diff(kinds[p.name], got, cmp.AllowUnexported(fake.Volume{})); !ok || diff != "" {
 			t.Errorf("%s: the volume in the cloud is there: %t (-want +got):\n%s", p.member, ok, diff)
 		}
-		testenv.Eventually(t, "the volume in "+p.member+" to be attached", func(context.Context) error {
+		framework.Eventually(t, "the volume in "+p.member+" to be attached", func(context.Context) error {
 			if made, _ := p.world.Volume(pv.Spec.CSI.VolumeHandle); !made.Attached {
 				return fmt.Errorf("volume %s is not", made.ID)
 			}

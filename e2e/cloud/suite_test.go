@@ -23,14 +23,13 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 func TestMain(m *testing.M) {
-	testenv.Silence()
+	framework.Silence()
 	// The subtests of the clouds wait and do not compute: all run at the same time.
 	flag.Parse()
 	if err := flag.Set("test.parallel", strconv.Itoa(clouds)); err != nil {
@@ -54,7 +53,7 @@ const (
 
 // suite is an environment whose members' volumes are in fakes of clouds.
 type suite struct {
-	*testenv.Environment
+	*framework.Environment
 	providers []*provider
 	// kubelets end the pods of Jobs, by member.
 	kubelets map[string]*kubelet
@@ -72,8 +71,8 @@ func newSuite(t *testing.T) *suite {
 	s := &suite{
 		kubelets: map[string]*kubelet{}, providers: []*provider{newAWS(t), newGCP(t), newAzure(t)},
 	}
-	snapshots := []string{testenv.MemberManifests, "e2e/cloud/testdata"}
-	s.Environment = testenv.New(t, testenv.Options{
+	snapshots := []string{framework.MemberManifests, "e2e/cloud/testdata"}
+	s.Environment = framework.New(t, framework.Options{
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members()}, Hub: hubOptions,
 		Manifests: map[string][]string{"aws-eu": snapshots, "az-eu": snapshots},
 	})
@@ -135,7 +134,7 @@ func TestCloud(t *testing.T) {
 		retried, restarted        = "failed snapshot is retried", "restarted hub continues backups"
 		dumped, sent              = "dump is a Job of the CronJob", "dump goes into the bucket of the account"
 	)
-	var steps testenv.Steps
+	var steps framework.Steps
 	steps.Add(accounts, s.testAccounts)
 	steps.Add("unusable accounts say why", s.testUnusableAccounts)
 	steps.Add(classes, s.testClasses, accounts)
@@ -240,7 +239,7 @@ func (s *suite) volume(t *testing.T, member, name string) *corev1.PersistentVolu
 // awaitEvent waits until people can read of an object what happened.
 func (s *suite) awaitEvent(t *testing.T, about client.Object, reason string) {
 	t.Helper()
-	testenv.Eventually(t, "the event "+reason+" about "+about.GetName(), func(ctx context.Context) error {
+	framework.Eventually(t, "the event "+reason+" about "+about.GetName(), func(ctx context.Context) error {
 		events := &corev1.EventList{}
 		if err := s.Hub.List(ctx, events); err != nil {
 			return err
@@ -257,42 +256,13 @@ func (s *suite) awaitEvent(t *testing.T, about client.Object, reason string) {
 // discard deletes a Backup together with its data.
 func (s *suite) discard(t *testing.T, b *v1.Backup) {
 	t.Helper()
-	testenv.Edit(t, s.Hub, b, func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionDelete })
+	framework.Edit(t, s.Hub, b, func(b *v1.Backup) { b.Spec.Deletion = v1.DeletionDelete })
 	s.Delete(t, b)
-}
-
-// conditionsOf returns the conditions of an object of ours.
-func conditionsOf(o client.Object) []metav1.Condition {
-	switch o := o.(type) {
-	case *v1.CloudAccount:
-		return o.Status.Conditions
-	case *v1.MemberCluster:
-		return o.Status.Conditions
-	case *v1.EcommerceApp:
-		return o.Status.Conditions
-	case *v1.Backup:
-		return o.Status.Conditions
-	case *v1.Restore:
-		return o.Status.Conditions
-	default:
-		return nil
-	}
 }
 
 // awaitCondition waits until a condition of an object of the hub is as it should be, and
 // leaves the object in o.
 func (s *suite) awaitCondition(t *testing.T, o client.Object, kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
 	t.Helper()
-	var found metav1.Condition
-	testenv.Eventually(t, fmt.Sprintf("%T %s to be %s=%s because of %s", o, o.GetName(), kind, status, reason), func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
-			return err
-		}
-		found = framework.Condition(conditionsOf(o), kind)
-		if found.Status != status || found.Reason != reason {
-			return fmt.Errorf("it is %s=%s because of %s: %s", kind, found.Status, found.Reason, found.Message)
-		}
-		return nil
-	})
-	return found
+	return framework.AwaitCondition(t, s.Hub, o, metav1.Condition{Type: kind, Status: status, Reason: reason})
 }

@@ -1,11 +1,17 @@
-// Package framework sees for tests what happened to fleets and to the shops on them.
+// Package framework is the one framework of the suites with control planes: a fleet with the
+// shipped permissions, processes that run on it, and what became of the applications there.
 //
-// What: Admin is an administrator's client of a cluster, Marks are places in the audit
-// logs of a fleet, Log is where hubs in a test write to, Probe asks a process how it
-// is, Health and Timeouts have outages noticed soon, and the rest reads the status of
-// applications.
+// What: New starts the fleet and applies the manifests; StartHub and StopHub run hubs one
+// after the other, and Run runs whatever else is a process; Register makes members; CLI
+// runs kubectl-shopfleet. Create, Edit and Delete change objects as a person would. The
+// Await functions block until an object is as wanted. Marks are places in the audit logs,
+// from which By returns what a ServiceAccount asked. Steps are subtests with prerequisites.
+// Health and Timeouts have outages noticed soon.
 //
-// Not: nothing is started, and no state is waited for; see packages fleettest and testenv.
+// Not: what only one suite needs stays in that suite, such as a hub without its composition
+// root (e2e/members) or binaries that are killed (e2e/operator). The tests inside of the
+// hub's packages use package backupenv, which does not import the hub's setup.
 //
-// Trade-offs: what only one suite looks at stays in that suite.
+// Trade-offs: one fleet serves all subtests of a suite, because it takes longer to start
+// than most subtests to run.
 package framework

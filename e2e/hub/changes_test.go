@@ -17,7 +17,6 @@ import (
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // longestWait bounds all waits of the hub, resyncs included. It adds up to 30 % by chance.
@@ -34,13 +33,7 @@ func (s *suite) testUnchanged(t *testing.T) {
 	}
 	// A new shop that runs everywhere shows that each member is engaged again and
 	// that each queue has been through what was there before.
-	canary := small("canary")
-	s.Create(t, canary)
-	s.AwaitRunning(t, canary, eu, asia, us)
-	if err := s.Hub.Delete(t.Context(), canary); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, "the canary to be gone", func(ctx context.Context) error { return testenv.Gone(ctx, s.Hub, canary) })
+	framework.Canary(t, s.Hub, eu, asia, us)
 	framework.Pause(t, 2*longestWait)
 
 	for _, c := range s.Fleet.Clusters() {
@@ -62,7 +55,7 @@ func (s *suite) testUnchanged(t *testing.T) {
 func (s *suite) testEdit(t *testing.T) {
 	t.Helper()
 	before := s.Mark(t)
-	testenv.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
+	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
 	s.AwaitRunning(t, s.shop, eu, asia, us)
 	if s.shop.Status.Replicas != 12 {
 		t.Errorf("status.replicas is %d, want 3 clusters with 4 each", s.shop.Status.Replicas)
@@ -86,22 +79,13 @@ func (s *suite) testEdit(t *testing.T) {
 // testDrift changes and deletes copies in the members, by hand.
 func (s *suite) testDrift(t *testing.T) {
 	t.Helper()
-	key := client.ObjectKeyFromObject(s.shop)
-	copied := &v1.EcommerceApp{}
-	if err := s.Members["eu-1"].Get(t.Context(), key, copied); err != nil {
-		t.Fatal(err)
-	}
-	before := copied.DeepCopy()
-	copied.Spec.Frontend.Image = "somebody:else"
-	delete(copied.Annotations, v1.HubGenerationAnnotation)
-	delete(copied.Annotations, v1.HubAppUIDAnnotation)
-	if err := s.Members["eu-1"].Patch(t.Context(), copied, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, "the copy to be put right", func(ctx context.Context) error {
-		if err := s.Members["eu-1"].Get(ctx, key, copied); err != nil {
-			return err
-		}
+	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name}}
+	framework.Edit(t, s.Members["eu-1"], copied, func(app *v1.EcommerceApp) {
+		app.Spec.Frontend.Image = "somebody:else"
+		delete(app.Annotations, v1.HubGenerationAnnotation)
+		delete(app.Annotations, v1.HubAppUIDAnnotation)
+	})
+	framework.Await(t, s.Members["eu-1"], copied, "the copy to be put right", func(*v1.EcommerceApp) error {
 		if copied.Spec.Frontend.Image != s.shop.Spec.Frontend.Image || copied.Annotations[v1.HubGenerationAnnotation] == "" ||
 			copied.Annotations[v1.HubAppUIDAnnotation] == "" {
 			return fmt.Errorf("image %q, annotations %v", copied.Spec.Frontend.Image, copied.Annotations)
@@ -109,17 +93,14 @@ func (s *suite) testDrift(t *testing.T) {
 		return nil
 	})
 
-	if err := s.Members["us-1"].Get(t.Context(), key, copied); err != nil {
+	if err := s.Members["us-1"].Get(t.Context(), client.ObjectKeyFromObject(copied), copied); err != nil {
 		t.Fatal(err)
 	}
 	uid := copied.UID
 	if err := s.Members["us-1"].Delete(t.Context(), copied); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "the copy to be made again", func(ctx context.Context) error {
-		if err := s.Members["us-1"].Get(ctx, key, copied); err != nil {
-			return err
-		}
+	framework.Await(t, s.Members["us-1"], copied, "the copy to be made again", func(*v1.EcommerceApp) error {
 		if copied.UID == uid {
 			return errors.New("the old one is there")
 		}
@@ -150,7 +131,7 @@ func (s *suite) testWipedStatus(t *testing.T) {
 // testAnnotations answers the annotations that ask for a restart and a reconciliation.
 func (s *suite) testAnnotations(t *testing.T) {
 	t.Helper()
-	testenv.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) {
+	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) {
 		metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ImageUpdatedAnnotation, "true")
 		metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ReconcileAtAnnotation, "now-and-here")
 	})
@@ -169,7 +150,7 @@ func (s *suite) testAnnotations(t *testing.T) {
 	}
 	for _, name := range memberNames() {
 		for _, part := range []string{"-frontend", "-backend"} {
-			testenv.Eventually(t, "the restart of "+part+" in "+name, func(ctx context.Context) error {
+			framework.Eventually(t, "the restart of "+part+" in "+name, func(ctx context.Context) error {
 				workload := &appsv1.Deployment{}
 				key := client.ObjectKey{Namespace: s.shop.Namespace, Name: s.shop.Name + part}
 				if err := s.Members[name].Get(ctx, key, workload); err != nil {
@@ -188,7 +169,7 @@ func (s *suite) testAnnotations(t *testing.T) {
 // testPlacement takes the shop out of a region, and back.
 func (s *suite) testPlacement(t *testing.T) {
 	t.Helper()
-	testenv.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Placement.Regions = []string{eu, us} })
+	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Placement.Regions = []string{eu, us} })
 	s.AwaitApp(t, s.shop, "the shop to leave asia", func(status *v1.EcommerceAppStatus) error {
 		if len(status.Clusters) != 2 {
 			return fmt.Errorf("%d clusters", len(status.Clusters))
@@ -210,7 +191,7 @@ func (s *suite) testPlacement(t *testing.T) {
 	if err := s.Members["asia-1"].Get(t.Context(), client.ObjectKey{Name: s.shop.Namespace}, &corev1.Namespace{}); err != nil {
 		t.Errorf("the namespace in asia: %v", err)
 	}
-	testenv.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Placement.Regions = nil })
+	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Placement.Regions = nil })
 	s.AwaitRunning(t, s.shop, eu, asia, us)
 }
 
@@ -220,9 +201,7 @@ func (s *suite) testConflict(t *testing.T) {
 	foreign := small("contested")
 	foreign.Spec.Image = "somebody:else"
 	foreign.Spec.Placement = v1.Placement{}
-	if err := s.Members["asia-1"].Create(t.Context(), foreign.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
+	framework.Create(t, s.Members["asia-1"], foreign.DeepCopy())
 	app := small("contested", "asia-1")
 	s.Create(t, app)
 	s.AwaitApp(t, app, "the conflict to show", func(status *v1.EcommerceAppStatus) error {
@@ -249,8 +228,8 @@ func (s *suite) testConflict(t *testing.T) {
 	if err := s.Hub.Delete(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "it to be gone", func(ctx context.Context) error {
-		return errors.Join(testenv.Gone(ctx, s.Hub, app), testenv.Gone(ctx, s.Members["asia-1"], live))
+	framework.Eventually(t, "it to be gone", func(ctx context.Context) error {
+		return errors.Join(framework.Gone(ctx, s.Hub, app), framework.Gone(ctx, s.Members["asia-1"], live))
 	})
 }
 
@@ -299,7 +278,7 @@ func (s *suite) testNamespaceTerminating(t *testing.T) {
 		}
 		return nil
 	})
-	testenv.Edit(t, s.Members["eu-1"], ending, func(n *corev1.Namespace) { n.Finalizers = nil })
+	framework.Edit(t, s.Members["eu-1"], ending, func(n *corev1.Namespace) { n.Finalizers = nil })
 	s.AwaitRunning(t, app, eu)
 	s.Delete(t, app)
 }

@@ -12,9 +12,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // testInventory is about copies that the status of no application lists.
@@ -37,7 +35,7 @@ func (s *suite) testDeletionWithoutInventory(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitHeld(t, app, "us-1")
-	if err := testenv.Gone(t.Context(), s.Members["eu-1"], app.DeepCopy()); err != nil {
+	if err := framework.Gone(t.Context(), s.Members["eu-1"], app.DeepCopy()); err != nil {
 		t.Errorf("eu-1: %v", err)
 	}
 	s.thaw(t, "us-1")
@@ -76,7 +74,7 @@ func (s *suite) testInventoryRecovery(t *testing.T) {
 // out of reach.
 func (s *suite) testCreationDuringOutage(t *testing.T) {
 	s.freeze(t, "us-1")
-	testenv.Eventually(t, "us-1 to be lost", func(ctx context.Context) error {
+	framework.Eventually(t, "us-1 to be lost", func(ctx context.Context) error {
 		m := &v1.MemberCluster{}
 		if err := s.Hub.Get(ctx, client.ObjectKey{Name: "us-1"}, m); err != nil {
 			return err
@@ -89,10 +87,7 @@ func (s *suite) testCreationDuringOutage(t *testing.T) {
 	app := small("new")
 	s.Create(t, app)
 	s.awaitCopies(t, app, "eu-1")
-	if err := s.Hub.Delete(t.Context(), app); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Eventually(t, "the application to be gone", func(ctx context.Context) error { return testenv.Gone(ctx, s.Hub, app) })
+	s.Delete(t, app)
 	s.thaw(t, "us-1")
 	s.AwaitMembers(t, "us-1")
 }
@@ -114,19 +109,16 @@ func (s *suite) thaw(t *testing.T, member string) {
 // wipe takes the status of an application away, by hand.
 func (s *suite) wipe(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	fleettest.Eventually(t, "the status to be wiped", func(ctx context.Context) error {
-		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
-			return err
-		}
+	framework.Await(t, s.Hub, app, "the status to be wiped", func(*v1.EcommerceApp) error {
 		app.Status = v1.EcommerceAppStatus{}
-		return s.Hub.Status().Update(ctx, app)
+		return s.Hub.Status().Update(t.Context(), app)
 	})
 }
 
 // awaitCopies waits until members hold the copies of an application.
 func (s *suite) awaitCopies(t *testing.T, app *v1.EcommerceApp, members ...string) {
 	t.Helper()
-	testenv.Eventually(t, "the copies of "+app.Name, func(ctx context.Context) error {
+	framework.Eventually(t, "the copies of "+app.Name, func(ctx context.Context) error {
 		for _, name := range members {
 			copied := &v1.EcommerceApp{}
 			if err := s.Members[name].Get(ctx, client.ObjectKeyFromObject(app), copied); err != nil {
@@ -156,7 +148,7 @@ func (s *suite) awaitHeld(t *testing.T, app *v1.EcommerceApp, member string) {
 // awaitGone waits until neither the hub nor a member has an application.
 func (s *suite) awaitGone(t *testing.T, app *v1.EcommerceApp, member string) {
 	t.Helper()
-	testenv.Eventually(t, app.Name+" to be gone", func(ctx context.Context) error {
-		return errors.Join(testenv.Gone(ctx, s.Hub, app), testenv.Gone(ctx, s.Members[member], app.DeepCopy()))
+	framework.Eventually(t, app.Name+" to be gone", func(ctx context.Context) error {
+		return errors.Join(framework.Gone(ctx, s.Hub, app), framework.Gone(ctx, s.Members[member], app.DeepCopy()))
 	})
 }

@@ -1,16 +1,13 @@
 package hub_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // testOrphans makes copies in a member by hand that belong to no application.
@@ -38,26 +35,17 @@ func (s *suite) testOrphans(t *testing.T) {
 
 func (s *suite) orphan(t *testing.T, name string) *v1.EcommerceApp {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "small"}}
-	if err := client.IgnoreAlreadyExists(s.Members["eu-1"].Create(t.Context(), namespace)); err != nil {
-		t.Fatal(err)
-	}
 	app := small(name)
 	app.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedBy}
 	app.Annotations = map[string]string{v1.HubAppUIDAnnotation: "that-of-nobody"}
-	if err := s.Members["eu-1"].Create(t.Context(), app); err != nil {
-		t.Fatal(err)
-	}
+	framework.Create(t, s.Members["eu-1"], app)
 	return app
 }
 
 func (s *suite) awaitOrphans(t *testing.T, want int32) {
 	t.Helper()
-	testenv.Eventually(t, "eu-1 to count orphans", func(ctx context.Context) error {
-		m := &v1.MemberCluster{}
-		if err := s.Hub.Get(ctx, client.ObjectKey{Name: "eu-1"}, m); err != nil {
-			return err
-		}
+	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
+	framework.Await(t, s.Hub, member, "eu-1 to count orphans", func(m *v1.MemberCluster) error {
 		if got := m.Status.OrphanCount; got != want {
 			return fmt.Errorf("counts %d, want %d", got, want)
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // detection is how soon a member that stopped answering must be known to have.
@@ -52,7 +51,7 @@ func (s *suite) testOutage(t *testing.T) {
 
 	// A change that needs nobody in the members but us: their own controllers take
 	// long to recover from such an outage.
-	testenv.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) {
+	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) {
 		app.Spec.Ingress.Annotations = map[string]string{"example.com/edited": "meanwhile"}
 	})
 	s.AwaitApp(t, s.shop, "the edit to reach the member that works", func(status *v1.EcommerceAppStatus) error {
@@ -114,7 +113,7 @@ func (s *suite) testDeletion(t *testing.T) {
 	copied := &v1.EcommerceApp{}
 	copied.Namespace, copied.Name = s.shop.Namespace, s.shop.Name
 	for _, name := range []string{"asia-1", "eu-1"} {
-		if err := testenv.Gone(t.Context(), s.Members[name], copied.DeepCopy()); err != nil {
+		if err := framework.Gone(t.Context(), s.Members[name], copied.DeepCopy()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		checkOrder(t, name, s.Since(t, before, s.Fleet.Member(name)))
@@ -122,8 +121,8 @@ func (s *suite) testDeletion(t *testing.T) {
 	if err := frozen.Thaw(t.Context(), fleet.APIServer); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "the shop to be gone", func(ctx context.Context) error {
-		return errors.Join(testenv.Gone(ctx, s.Hub, s.shop), testenv.Gone(ctx, s.Members["us-1"], copied.DeepCopy()))
+	framework.Eventually(t, "the shop to be gone", func(ctx context.Context) error {
+		return errors.Join(framework.Gone(ctx, s.Hub, s.shop), framework.Gone(ctx, s.Members["us-1"], copied.DeepCopy()))
 	})
 	checkOrder(t, "us-1", s.Since(t, before, frozen))
 }

@@ -5,21 +5,19 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/setup"
 )
 
 func TestMain(m *testing.M) {
-	testenv.Silence()
+	framework.Silence()
 	os.Exit(m.Run())
 }
 
@@ -35,13 +33,13 @@ func memberNames() []string { return []string{"asia-1", "eu-1", "us-1"} }
 
 // suite is an environment, and the sample's shop in it.
 type suite struct {
-	*testenv.Environment
+	*framework.Environment
 	shop *v1.EcommerceApp
 }
 
 func newSuite(t *testing.T, members ...fleet.ClusterSpec) *suite {
 	t.Helper()
-	s := &suite{shop: seed(t), Environment: testenv.New(t, testenv.Options{
+	s := &suite{shop: apitest.Seed(), Environment: framework.New(t, framework.Options{
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members}, Health: framework.Health(),
 		Hub: func(o *setup.Options) {
 			o.Waits, o.Timeouts = queues.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
@@ -95,7 +93,7 @@ func (s *suite) ensureShop(t *testing.T) {
 	t.Helper()
 	err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(s.shop), s.shop)
 	if apierrors.IsNotFound(err) {
-		testenv.CreateNamespace(t, s.Hub, s.shop.Namespace)
+		framework.CreateNamespace(t, s.Hub, s.shop.Namespace)
 		err = s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp())
 	}
 	if err != nil {
@@ -104,20 +102,7 @@ func (s *suite) ensureShop(t *testing.T) {
 	s.AwaitRunning(t, s.shop, eu, asia, us)
 }
 
-// seed returns the seed documents' shop.
-func seed(t *testing.T) *v1.EcommerceApp {
-	t.Helper()
-	app := &v1.EcommerceApp{}
-	if err := yaml.UnmarshalStrict(samples.EcommerceApp(), app); err != nil {
-		t.Fatal(err)
-	}
-	return app
-}
-
 // small returns a shop that is a frontend and nothing else.
 func small(name string, clusters ...string) *v1.EcommerceApp {
-	return &v1.EcommerceApp{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "small", Name: name},
-		Spec:       v1.EcommerceAppSpec{Image: "shop:v1", Placement: v1.Placement{ClusterNames: clusters}},
-	}
+	return framework.Small("small", name, clusters...)
 }

@@ -11,13 +11,12 @@ import (
 
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // testCreation counts every write that it takes to bring a shop up in three clusters.
 func (s *suite) testCreation(t *testing.T) {
 	before, began := s.Mark(t), time.Now()
-	testenv.CreateNamespace(t, s.Hub, s.shop.Namespace)
+	framework.CreateNamespace(t, s.Hub, s.shop.Namespace)
 	if err := s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp()); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +48,7 @@ func (s *suite) testCreation(t *testing.T) {
 // awaitEvent waits until people can read what became of the shop.
 func (s *suite) awaitEvent(t *testing.T, reason, note string) {
 	t.Helper()
-	testenv.Eventually(t, "the event "+note, func(ctx context.Context) error {
+	framework.Eventually(t, "the event "+note, func(ctx context.Context) error {
 		events := &corev1.EventList{}
 		if err := s.Hub.List(ctx, events, client.InNamespace(s.shop.Namespace)); err != nil {
 			return err

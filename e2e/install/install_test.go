@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // suite is a cluster with simulated kubelets: pods become ready whatever their image.
@@ -30,14 +30,14 @@ type suite struct {
 }
 
 func TestInstall(t *testing.T) {
-	e := testenv.New(t, testenv.Options{
+	e := framework.New(t, framework.Options{
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", Nodes: 2}}, Manifests: map[string][]string{"hub": nil},
 	})
 	s := &suite{cluster: e.Fleet.Hub(), client: e.Hub}
 
 	const there, gone = "install creates all objects and waits for the pods", "uninstall keeps the objects of users"
 	const cleaned = "uninstall rejects deleting CRDs in use"
-	var steps testenv.Steps
+	var steps framework.Steps
 	steps.Add("a dry run changes nothing", s.dryRun)
 	steps.Add(there, s.install)
 	steps.Add("install again writes nothing", s.again, there)
@@ -53,13 +53,13 @@ func TestInstall(t *testing.T) {
 	steps.Run(t)
 }
 
-func (s *suite) run(t *testing.T, args ...string) testenv.Outcome {
+func (s *suite) run(t *testing.T, args ...string) framework.Outcome {
 	t.Helper()
-	return testenv.CLI(t, s.cluster, args...)
+	return framework.CLI(t, s.cluster, args...)
 }
 
 // actions counts the objects by what was done to them.
-func actions(o testenv.Outcome) map[string]int {
+func actions(o framework.Outcome) map[string]int {
 	counts := map[string]int{}
 	for line := range strings.Lines(o.Out) {
 		words := strings.Fields(line)
@@ -115,11 +115,11 @@ func (s *suite) versions(t *testing.T, process config.Set) map[string]string {
 func (s *suite) dryRun(t *testing.T) {
 	t.Helper()
 	mark := s.mark(t)
-	printed := s.run(t, "install", "hub", "--dry-run=client").Want(t, testenv.Done)
+	printed := s.run(t, "install", "hub", "--dry-run=client").Want(t, framework.Done)
 	if shown := parse(t, []byte(printed.Out)); len(shown) != installed {
 		t.Errorf("%d objects printed, want %d", len(shown), installed)
 	}
-	tried := s.run(t, "install", "hub", "--dry-run=server").Want(t, testenv.Done,
+	tried := s.run(t, "install", "hub", "--dry-run=server").Want(t, framework.Done,
 		"namespace/shopfleet-system created (server dry run)", "deployment.apps/shopfleet-hub created (server dry run, not validated")
 	if diff := cmp.Diff(map[string]int{"created": installed}, actions(tried)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
@@ -143,7 +143,7 @@ func (s *suite) deployment(t *testing.T) *appsv1.Deployment {
 
 func (s *suite) install(t *testing.T) {
 	t.Helper()
-	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done,
+	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done,
 		"customresourcedefinition.apiextensions.k8s.io/memberclusters.ecommerce.io created",
 		"deployment.apps/shopfleet-hub created", "shopfleet-hub: 2 of 2 pods ready")
 	if diff := cmp.Diff(map[string]int{"created": installed}, actions(o)); diff != "" {
@@ -170,7 +170,7 @@ func (s *suite) again(t *testing.T) {
 	t.Helper()
 	// Controllers still write the status of the Deployment.
 	before, mark := s.versions(t, config.Hub), s.mark(t)
-	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done)
+	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done)
 	if diff := cmp.Diff(map[string]int{"unchanged": installed}, actions(o)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
@@ -194,7 +194,7 @@ func (s *suite) changedOne(t *testing.T, args ...string) {
 	t.Helper()
 	mark := s.mark(t)
 	o := s.run(t, append([]string{"install", "hub", "--wait", fleettest.Timeout.String()}, args...)...).
-		Want(t, testenv.Done, "deployment.apps/shopfleet-hub configured")
+		Want(t, framework.Done, "deployment.apps/shopfleet-hub configured")
 	if diff := cmp.Diff(map[string]int{"unchanged": installed - 1, "configured": 1}, actions(o)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
@@ -206,9 +206,9 @@ func (s *suite) changedOne(t *testing.T, args ...string) {
 func (s *suite) upgrade(t *testing.T) {
 	t.Helper()
 	s.run(t, "install", "hub", "--image", "registry.example.com/hub:v2", "--dry-run=server").
-		Want(t, testenv.Done, "deployment.apps/shopfleet-hub configured (server dry run)", "service/shopfleet-hub unchanged",
+		Want(t, framework.Done, "deployment.apps/shopfleet-hub configured (server dry run)", "service/shopfleet-hub unchanged",
 			"the image of the spoke cannot be derived from registry.example.com/hub:v2", "Name it with --spoke-image")
-	s.run(t, "install", "spoke", "--spoke-image", "spoke:v2", "--dry-run=client").Want(t, testenv.Misused, "name the image of the spoke with --image")
+	s.run(t, "install", "spoke", "--spoke-image", "spoke:v2", "--dry-run=client").Want(t, framework.Misused, "name the image of the spoke with --image")
 	s.changedOne(t, "--image", "registry.example.com/hub:v2", "--spoke-image", "registry.example.com/spoke:v2", "--replicas", "3")
 	deployment := s.deployment(t)
 	if got := deployment.Spec.Template.Spec.Containers[0].Image; got != "registry.example.com/hub:v2" {
@@ -247,17 +247,17 @@ func (s *suite) late(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.run(t, "install", "hub", "--image", "late:v3", "--wait", "3s").
-		Want(t, testenv.NotReady, "not rolled out", "kubectl -n shopfleet-system describe pods")
+		Want(t, framework.NotReady, "not rolled out", "kubectl -n shopfleet-system describe pods")
 	if err := s.cluster.Thaw(t.Context(), fleet.Kwok); err != nil {
 		t.Fatal(err)
 	}
-	s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done)
+	s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done)
 }
 
 func (s *suite) beside(t *testing.T) {
 	t.Helper()
 	mark := s.mark(t)
-	s.run(t, "install", "spoke").Want(t, testenv.Failed, `"shopfleet-system/shopfleet-hub"`, "would reconcile the same objects")
+	s.run(t, "install", "spoke").Want(t, framework.Failed, `"shopfleet-system/shopfleet-hub"`, "would reconcile the same objects")
 	if wrote := s.writes(t, mark); len(wrote) > 0 {
 		t.Errorf("it wrote:\n%s", wrote)
 	}
@@ -284,16 +284,16 @@ func (s *suite) uninstall(t *testing.T) {
 		}
 	}
 	mark := s.mark(t)
-	s.run(t, "uninstall", "hub", "--delete-definitions").Want(t, testenv.Failed, "the CRD has objects", "Nothing was deleted")
+	s.run(t, "uninstall", "hub", "--delete-definitions").Want(t, framework.Failed, "the CRD has objects", "Nothing was deleted")
 	if wrote := s.writes(t, mark); len(wrote) > 0 {
 		t.Errorf("it wrote:\n%s", wrote)
 	}
 	before := s.versions(t, config.Hub)
-	s.run(t, "uninstall", "hub", "--dry-run=server").Want(t, testenv.Done, "deployment.apps/shopfleet-hub deleted (server dry run)")
+	s.run(t, "uninstall", "hub", "--dry-run=server").Want(t, framework.Done, "deployment.apps/shopfleet-hub deleted (server dry run)")
 	if diff := cmp.Diff(before, s.versions(t, config.Hub)); diff != "" {
 		t.Errorf("a dry run (-before +after):\n%s", diff)
 	}
-	s.run(t, "uninstall", "hub", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done,
+	s.run(t, "uninstall", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done,
 		"deployment.apps/shopfleet-hub deleted", "clusterrolebinding.rbac.authorization.k8s.io/shopfleet-hub deleted", "Left: ")
 	want := []string{
 		"CustomResourceDefinition/backups.ecommerce.io", "CustomResourceDefinition/cloudaccounts.ecommerce.io",
@@ -315,26 +315,26 @@ func (s *suite) uninstall(t *testing.T) {
 	if len(pods.Items) > 0 {
 		t.Errorf("%d pods are left", len(pods.Items))
 	}
-	s.run(t, "uninstall", "hub").Want(t, testenv.Done, "Left: ")
+	s.run(t, "uninstall", "hub").Want(t, framework.Done, "Left: ")
 }
 
 func (s *suite) inUse(t *testing.T) {
 	t.Helper()
-	s.run(t, "uninstall", "hub", "--delete-definitions").Want(t, testenv.Failed, "ecommerceapps.ecommerce.io", "shopfleet-system/eu-1")
+	s.run(t, "uninstall", "hub", "--delete-definitions").Want(t, framework.Failed, "ecommerceapps.ecommerce.io", "shopfleet-system/eu-1")
 	for _, object := range left() {
 		if err := s.client.Delete(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.run(t, "uninstall", "hub", "--delete-definitions").Want(t, testenv.Done,
+	s.run(t, "uninstall", "hub", "--delete-definitions").Want(t, framework.Done,
 		"customresourcedefinition.apiextensions.k8s.io/memberclusters.ecommerce.io deleted")
 }
 
 func (s *suite) spoke(t *testing.T) {
 	t.Helper()
-	s.run(t, "install", "spoke", "--replicas", "1", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done,
+	s.run(t, "install", "spoke", "--replicas", "1", "--wait", fleettest.Timeout.String()).Want(t, framework.Done,
 		"customresourcedefinition.apiextensions.k8s.io/webapps.example.com created", "shopfleet-spoke: 1 of 1 pods ready")
-	s.run(t, "uninstall", "spoke", "--delete-definitions", "--wait", fleettest.Timeout.String()).Want(t, testenv.Done, "Left: Namespace")
+	s.run(t, "uninstall", "spoke", "--delete-definitions", "--wait", fleettest.Timeout.String()).Want(t, framework.Done, "Left: Namespace")
 	if diff := cmp.Diff([]string{"Namespace/shopfleet-system"}, slices.Sorted(maps.Keys(s.versions(t, config.Spoke)))); diff != "" {
 		t.Errorf("left of the spoke (-want +got):\n%s", diff)
 	}

@@ -26,6 +26,7 @@ import (
 // repair deletes every child of the copy, and then edits every one: each comes back
 // as it was, with the same data.
 func (w *environment) repair(t *testing.T) {
+	t.Helper()
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) {
 			id := r.order(t, shop)
@@ -130,6 +131,7 @@ func byName(children []child) map[string]child {
 // scale sets replicas with the hub's scale subresource, and with an autoscaler: each in
 // turn determines the number of pods, and nobody else writes it.
 func (w *environment) scale(t *testing.T) {
+	t.Helper()
 	w.hub.must(t, "scale", "ecommerceapp", shop, "--namespace", namespace, "--replicas=2")
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) { r.awaitPods(t, "frontend", 2) })
@@ -222,6 +224,7 @@ func (w *environment) reconcile(t *testing.T) {
 // storage requests larger volumes, of a class without expansion and of one with it: the
 // first request is refused with a reason, the second volume grows.
 func (w *environment) storage(t *testing.T) {
+	t.Helper()
 	app, err := w.app(t.Context(), shop)
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ var errNotSo = errors.New("it is not so")
 // dumps has databases dumped to a bucket, and loaded from there: in their own cluster,
 // and in the other one. The orders are the same afterwards.
 func (w *environment) dumps(t *testing.T) {
+	t.Helper()
 	w.openBucket(t)
 	for _, app := range []string{shop, ledger} {
 		w.hub.must(t, "patch", "ecommerceapp", app, "--namespace", namespace, "--type=merge", "--patch",

@@ -28,6 +28,7 @@ const shortest = 12
 // secrets searches all logs, events and objects except Secrets for every password, key
 // and token of every cluster.
 func (w *environment) secrets(t *testing.T) {
+	t.Helper()
 	w.remember(t)
 	if len(w.credentials) < 8 {
 		t.Fatalf("%d credentials found, want those of two databases in two regions, and of two members", len(w.credentials))
@@ -138,6 +139,7 @@ func public(value string) bool {
 // helm replaces the plugin's installation with the chart, upgrades it, and removes it:
 // the shops keep running.
 func (w *environment) helm(t *testing.T) {
+	t.Helper()
 	before := w.podsOf(t)
 	w.follow(t, "Uninstall")
 	name, tag, _ := strings.Cut(w.lab.Images.Hub, ":")
@@ -163,6 +165,7 @@ func (w *environment) helm(t *testing.T) {
 
 // kustomize replaces the plugin's installation with an overlay.
 func (w *environment) kustomize(t *testing.T) {
+	t.Helper()
 	w.follow(t, "Uninstall")
 	dir := w.lab.Path("overlay")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -195,6 +198,7 @@ func (w *environment) runHelm(t *testing.T, args ...string) {
 // uninstall removes the hub: the shops keep running. After a new installation, the hub
 // knows them, and deletes them in order; data is kept.
 func (w *environment) uninstall(t *testing.T) {
+	t.Helper()
 	before := w.podsOf(t)
 	w.follow(t, "Uninstall")
 	for name, r := range w.each() {

@@ -3,7 +3,6 @@ package kind
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -13,8 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -24,6 +21,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/kind/clusters"
 	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
@@ -195,23 +193,21 @@ func (w *environment) app(ctx context.Context, name string) (*v1.EcommerceApp, e
 	return app, w.hub.get(ctx, name, app)
 }
 
-var errNotRunning = errors.New("does not run everywhere")
-
 // running waits until the applications run as their specs say in all regions.
 func (w *environment) running(t *testing.T, names ...string) {
 	t.Helper()
+	var regions []string
+	for _, r := range w.regions {
+		regions = append(regions, r.Region)
+	}
+	slices.Sort(regions)
 	for _, name := range names {
 		fleettest.Within(t, patience, name+" to run in all regions", func(ctx context.Context) error {
 			app, err := w.app(ctx, name)
 			if err != nil {
 				return err
 			}
-			if app.Status.ObservedGeneration != app.Generation || app.Status.Phase != v1.PhaseRunning ||
-				!meta.IsStatusConditionTrue(app.Status.Conditions, v1.ConditionReady) || len(app.Status.Clusters) != len(w.regions) {
-				return fmt.Errorf("%w: generation %d observed %d, phase %s: %s", errNotRunning,
-					app.Generation, app.Status.ObservedGeneration, app.Status.Phase, app.Status.Message)
-			}
-			return nil
+			return framework.Runs(app, regions...)
 		})
 	}
 }
@@ -242,17 +238,10 @@ func (r *region) pods(ctx context.Context, app, component string) ([]corev1.Pod,
 // gone waits until an object is not there any more.
 func (v *view) gone(t *testing.T, object client.Object) {
 	t.Helper()
-	key := client.ObjectKeyFromObject(object)
-	fleettest.Within(t, patience, fmt.Sprintf("%T %s to be gone", object, key), func(ctx context.Context) error {
-		err := v.Get(ctx, key, object)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.Join(err, errStillThere)
+	fleettest.Within(t, patience, fmt.Sprintf("%T %s to be gone", object, client.ObjectKeyFromObject(object)), func(ctx context.Context) error {
+		return framework.Gone(ctx, v, object)
 	})
 }
-
-var errStillThere = errors.New("it is still there")
 
 // follow runs the commands of a section of hub/README.md, as they stand there.
 func (w *environment) follow(t *testing.T, section string) string {

@@ -20,6 +20,7 @@ import (
 
 // install installs the hub: two pods run, and one of them leads.
 func (w *environment) install(t *testing.T) {
+	t.Helper()
 	w.reset(t)
 	w.follow(t, "Install")
 	leader, _ := w.leader(t, "")
@@ -35,6 +36,7 @@ func (w *environment) install(t *testing.T) {
 
 // join makes both clusters members, one in each mode.
 func (w *environment) join(t *testing.T) {
+	t.Helper()
 	w.follow(t, "Join")
 	for _, r := range w.regions {
 		member := &v1.MemberCluster{}
@@ -52,6 +54,7 @@ func (w *environment) join(t *testing.T) {
 
 // apply applies the sample application and one on MySQL, with small requests.
 func (w *environment) apply(t *testing.T) {
+	t.Helper()
 	w.hub.must(t, "create", "namespace", namespace)
 	for _, r := range w.regions {
 		// Nothing that we make needs more than the strictest standard for pods allows.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
@@ -38,34 +39,38 @@ func options() testenv.Options {
 	return testenv.ForTests(root, os.Stderr)
 }
 
-// TestKind runs all subtests on one fleet. The others need the first ones.
+// TestKind runs all subtests on one fleet.
 func TestKind(t *testing.T) {
 	if os.Getenv(enabled) == "" {
 		t.Skip("needs a container engine and ten minutes: run make e2e-kind")
 	}
 	w := open(t)
-	if !t.Run("install", w.install) || !t.Run("join", w.join) || !t.Run("apply", w.apply) {
-		return
-	}
-	t.Run("orders", w.orders)
-	t.Run("quiesce", w.quiesceDatabases)
-	t.Run("repair", w.repair)
-	t.Run("database killed", w.databaseKilled)
-	t.Run("dumps", w.dumps)
-	t.Run("rolling update", w.rollingUpdate)
-	t.Run("scale", w.scale)
-	t.Run("storage", w.storage)
-	t.Run("member paused", w.memberPaused)
-	t.Run("leader killed", w.leaderKilled)
-	t.Run("switch modes", w.switchModes)
-	t.Run("secrets", w.secrets) // Before what follows takes pods and their logs away.
-	t.Run("observe and rotate", w.observe)
-	t.Run("upgrade", w.upgrade)
-	t.Run("helm", w.helm)
-	t.Run("kustomize", w.kustomize)
-	t.Run("secrets, again", w.secrets)
-	t.Run("uninstall", w.uninstall)
-	t.Run("every command", w.everyCommand)
+	const installed, joined, applied = "install", "join", "apply"
+	const switched, observed, upgraded, removed = "switch modes", "observe and rotate", "upgrade", "uninstall"
+	var steps framework.Steps
+	steps.Add(installed, w.install)
+	steps.Add(joined, w.join, installed)
+	steps.Add(applied, w.apply, joined)
+	steps.Add("orders", w.orders, applied)
+	steps.Add("quiesce", w.quiesceDatabases, applied)
+	steps.Add("repair", w.repair, applied)
+	steps.Add("database killed", w.databaseKilled, applied)
+	steps.Add("dumps", w.dumps, applied)
+	steps.Add("rolling update", w.rollingUpdate, applied)
+	steps.Add("scale", w.scale, applied)
+	steps.Add("storage", w.storage, applied)
+	steps.Add("member paused", w.memberPaused, applied)
+	steps.Add("leader killed", w.leaderKilled, applied)
+	steps.Add(switched, w.switchModes, applied)
+	steps.Add("secrets", w.secrets, applied) // Before what follows takes pods and their logs away.
+	steps.Add(observed, w.observe, applied)
+	steps.Add(upgraded, w.upgrade, applied)
+	steps.Add("helm", w.helm, applied)
+	steps.Add("kustomize", w.kustomize, applied)
+	steps.Add("secrets, again", w.secrets, applied)
+	steps.Add(removed, w.uninstall, applied)
+	steps.Add("every command", w.everyCommand, switched, observed, upgraded, removed)
+	steps.Run(t)
 }
 
 // open starts the test environment and collects its state on failure.

@@ -29,6 +29,7 @@ var (
 // orders has customers order in each region, on both engines, and looks for the
 // orders in the region's own database.
 func (w *environment) orders(t *testing.T) {
+	t.Helper()
 	t.Run(shop, ordersAt(w, shop))
 	t.Run(ledger, ordersAt(w, ledger))
 }
@@ -110,6 +111,7 @@ func (r *region) inDatabase(t *testing.T, app string) []string {
 // databaseKilled ends the server's processes and deletes the pod: the orders
 // are there afterwards, and customers can order.
 func (w *environment) databaseKilled(t *testing.T) {
+	t.Helper()
 	for _, app := range []string{shop, ledger} {
 		t.Run(app, func(t *testing.T) {
 			for name, r := range w.each() {
@@ -188,6 +190,7 @@ func ready(pod *corev1.Pod) bool {
 // rollingUpdate brings the next version of the storefront to all regions while
 // customers order all the time: none of them sees an error, no order is lost.
 func (w *environment) rollingUpdate(t *testing.T) {
+	t.Helper()
 	crowds := map[string]*crowd{}
 	for _, r := range w.regions {
 		crowds[r.name] = r.sendCustomers(t)

@@ -56,6 +56,7 @@ func (w *environment) leader(t *testing.T, former string) (pod, process string) 
 // within the promised time and takes its region with it, the other region goes on,
 // and it is back by itself.
 func (w *environment) memberPaused(t *testing.T) {
+	t.Helper()
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) {
 			paused := r.pause(t)
@@ -125,6 +126,7 @@ func (w *environment) region(ctx context.Context, r *region, want v1.Phase) erro
 // leaderKilled kills the leading hub and takes its pod away. The standby takes over,
 // and writes nothing that is written already.
 func (w *environment) leaderKilled(t *testing.T) {
+	t.Helper()
 	former, process := w.leader(t, "")
 	pod := &corev1.Pod{}
 	if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: former}, pod); err != nil {
@@ -162,6 +164,7 @@ func (w *environment) leaderKilled(t *testing.T) {
 // switchModes moves the work between the hub and the agent, in both directions at
 // once and back: no pod is started again, and nothing of the shop is written.
 func (w *environment) switchModes(t *testing.T) {
+	t.Helper()
 	before := w.podsOf(t)
 	for _, section := range []string{"Switch", "Switch back"} {
 		marks := []audit.Mark{}
@@ -220,6 +223,7 @@ func (w *environment) podsOf(t *testing.T) []string {
 
 // observe reads metrics, changes the log level, and renews a token.
 func (w *environment) observe(t *testing.T) {
+	t.Helper()
 	said := w.follow(t, "Observe")
 	for _, want := range []string{"reconcile_total{", "us-1", "\n1\n"} {
 		if !strings.Contains(said, want) {

@@ -21,6 +21,7 @@ import (
 // quiesceDatabases quiesces the databases before a volume snapshot, with the hub's
 // permissions in a member.
 func (w *environment) quiesceDatabases(t *testing.T) {
+	t.Helper()
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) {
 			in, mark := r.asHub(t), r.mark(t)

@@ -17,6 +17,7 @@ import (
 // the upgrade to this one: no pod of a shop is started again, and nothing that is
 // unchanged is written to.
 func (w *environment) upgrade(t *testing.T) {
+	t.Helper()
 	previous := w.previous(t)
 	hubImage, spokeImage, err := w.lab.LoadProduct(t.Context(), previous)
 	if err != nil {

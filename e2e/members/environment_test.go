@@ -2,21 +2,14 @@ package members_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/testr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -41,76 +34,33 @@ const namespace = config.Namespace
 // environment is a fleet that knows our kinds and permissions, and nothing else yet.
 type environment struct {
 	*fleet.Fleet
-	hub    client.Client // an administrator's
-	scheme *runtime.Scheme
+	env *framework.Environment
+	hub client.Client // an administrator's
 }
 
 func newEnvironment(t *testing.T) *environment {
 	t.Helper()
-	ctrl.SetLogger(logger(t))
-	e := &environment{scheme: runtime.NewScheme()}
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
-		if err := add(e.scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
-	e.Fleet = fleettest.Start(t, fleet.Options{
+	ctrl.SetLogger(framework.Log(t))
+	e := framework.New(t, framework.Options{Fleet: fleet.Options{
 		Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true},
 		Members: []fleet.ClusterSpec{
 			{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3},
 			{Name: "us-1", Provider: fleet.GCP, Region: "us-central1", Nodes: 2},
 		},
-	})
-	var group sync.WaitGroup
-	for cluster, folders := range map[*fleet.Cluster][]string{
-		e.Hub():          {"crd/bases", "rbac/hub"},
-		e.Member("eu-1"): {"rbac/member"},
-		e.Member("us-1"): {"rbac/member"},
-	} {
-		group.Go(func() {
-			for _, folder := range folders {
-				if err := cluster.ApplyFolder(t.Context(), "../../config/"+folder); err != nil {
-					t.Errorf("preparing %s: %v", cluster.Name(), err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
-	e.hub = e.admin(t, e.Hub())
-	return e
-}
-
-func (e *environment) admin(t *testing.T, cluster *fleet.Cluster) client.Client {
-	t.Helper()
-	c, err := client.New(cluster.AdminConfig(), client.Options{Scheme: e.scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	}})
+	return &environment{Fleet: e.Fleet, env: e, hub: e.Hub}
 }
 
 // kubeconfig is that of the hub's account in a cluster.
 func (e *environment) kubeconfig(t *testing.T, cluster *fleet.Cluster) []byte {
 	t.Helper()
-	raw, err := cluster.ServiceAccountKubeconfig(t.Context(), namespace, config.HubServiceAccount)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
+	return framework.Kubeconfig(t, cluster, config.HubServiceAccount)
 }
 
 // register stores a registration, which is taken back at the end of the test.
 func (e *environment) register(t *testing.T, name string, kubeconfig []byte) {
 	t.Helper()
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, Labels: map[string]string{v1.MemberClusterLabel: "true"},
-		},
-		Data: map[string][]byte{v1.KubeconfigKey: kubeconfig},
-	}
+	secret := framework.Registration(name, kubeconfig)
 	err := e.hub.Create(t.Context(), secret)
 	if apierrors.IsAlreadyExists(err) {
 		err = e.hub.Update(t.Context(), secret)
@@ -153,12 +103,6 @@ func (e *environment) awaitGone(t *testing.T) {
 	})
 }
 
-// member reads a MemberCluster.
-func (e *environment) member(ctx context.Context, name string) (*v1.MemberCluster, error) {
-	m := &v1.MemberCluster{}
-	return m, e.hub.Get(ctx, client.ObjectKey{Name: name}, m)
-}
-
 // await waits until the condition has the status and, if given, the reason; it returns
 // the MemberCluster and how long it took.
 func (e *environment) await(
@@ -166,49 +110,32 @@ func (e *environment) await(
 ) (*v1.MemberCluster, time.Duration) {
 	t.Helper()
 	begun := time.Now()
-	var found *v1.MemberCluster
-	what := fmt.Sprintf("%s of %s to be %s %s", kind, name, status, reason)
-	fleettest.Eventually(t, what, func(ctx context.Context) error {
-		m, err := e.member(ctx, name)
-		if err != nil {
-			return err
-		}
-		c := meta.FindStatusCondition(m.Status.Conditions, kind)
-		if c == nil || c.Status != status || reason != "" && c.Reason != reason {
-			return fmt.Errorf("conditions are %+v", m.Status.Conditions)
-		}
-		found = m
-		return nil
-	})
-	return found, time.Since(begun)
+	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	framework.AwaitCondition(t, e.hub, m, metav1.Condition{Type: kind, Status: status, Reason: reason})
+	return m, time.Since(begun)
 }
 
 func message(m *v1.MemberCluster, kind string) string {
-	if c := meta.FindStatusCondition(m.Status.Conditions, kind); c != nil {
-		return c.Message
-	}
-	return ""
+	return framework.Condition(m.Status.Conditions, kind).Message
 }
 
 // hubProcess is a hub that manages members and does nothing else with them.
 type hubProcess struct {
-	fleet    *members.Fleet
-	engaged  *engagements
-	stop     func()
-	finished chan error
+	fleet   *members.Fleet
+	engaged *engagements
+	stop    func()
 }
 
 // startHub starts a hub with the account that ships. It stops with the test.
 func (e *environment) startHub(t *testing.T) *hubProcess {
 	t.Helper()
-	kubeconfig := e.kubeconfig(t, e.Hub())
-	access, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	access, err := clientcmd.RESTConfigFromKubeConfig(e.kubeconfig(t, e.Hub()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	local, err := ctrl.NewManager(access, ctrl.Options{
-		Scheme:     e.scheme,
-		Logger:     logger(t),
+		Scheme:     e.hub.Scheme(),
+		Logger:     framework.Log(t),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: crconfig.Controller{SkipNameValidation: new(true)},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
@@ -218,7 +145,7 @@ func (e *environment) startHub(t *testing.T) *hubProcess {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &hubProcess{fleet: e.newFleet(t), engaged: newEngagements(), finished: make(chan error, 1)}
+	p := &hubProcess{fleet: e.newFleet(t), engaged: newEngagements()}
 	manager, err := mcmanager.WithMultiCluster(local, p.fleet)
 	if err != nil {
 		t.Fatal(err)
@@ -226,19 +153,12 @@ func (e *environment) startHub(t *testing.T) *hubProcess {
 	if err := manager.Add(p.engaged); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	err = member.Setup(ctx, local, member.Options{
-		Namespace: namespace, Fleet: p.fleet, Recorder: local.GetEventRecorder("shopfleet-hub"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { p.finished <- manager.Start(ctx) }()
-	p.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-p.finished; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("hub: %v", err)
+	options := member.Options{Namespace: namespace, Fleet: p.fleet, Recorder: local.GetEventRecorder("shopfleet-hub")}
+	p.stop = e.env.Run("the hub", func(ctx context.Context) error {
+		if err := member.Setup(ctx, local, options); err != nil {
+			return err
 		}
+		return manager.Start(ctx)
 	})
 	t.Cleanup(p.stop)
 	return p
@@ -261,8 +181,8 @@ func (e *environment) newFleet(t *testing.T) *members.Fleet {
 	}
 	return members.New(members.Options{
 		HubUID: string(system.UID),
-		Scheme: e.scheme,
-		Logger: logger(t),
+		Scheme: e.hub.Scheme(),
+		Logger: framework.Log(t),
 		Profile: members.Profile{
 			Watched:     func() []client.Object { return []client.Object{&v1.EcommerceApp{}, &corev1.Secret{}} },
 			Prepare:     members.InstallDefinitions(definition),
@@ -271,14 +191,6 @@ func (e *environment) newFleet(t *testing.T) *members.Fleet {
 		Timeouts: framework.Timeouts(),
 		Periods:  members.Periods{Retry: time.Second, Inspect: time.Second},
 	})
-}
-
-func logger(t *testing.T) logr.Logger {
-	t.Helper()
-	if os.Getenv("SHOPFLEET_VERBOSE") == "" {
-		return logr.Discard()
-	}
-	return testr.NewWithOptions(t, testr.Options{Verbosity: 1})
 }
 
 // engagements remembers with which clusters the hub works now.

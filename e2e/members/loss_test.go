@@ -13,9 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/members"
 )
 
@@ -43,14 +45,14 @@ func uidOf(ctx context.Context, c client.Client) (types.UID, error) {
 func (e *suite) testDefinition(t *testing.T) {
 	e.awaitGone(t)
 	eu := e.Member("eu-1")
-	admin := e.admin(t, eu)
+	admin := framework.Admin(t, eu)
 	e.register(t, "eu-1", e.kubeconfig(t, eu))
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	before, err := uidOf(t.Context(), admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := mark(t, eu)
+	m := framework.Mark(t, e.Fleet)
 	begun := time.Now()
 	if err := admin.Delete(t.Context(), definition()); err != nil {
 		t.Fatal(err)
@@ -70,14 +72,14 @@ func (e *suite) testDefinition(t *testing.T) {
 	if after, err := uidOf(t.Context(), admin); err != nil || after == before {
 		t.Errorf("the definition is %q, was %q: %v", after, before, err)
 	}
-	if writes := m.writes(t, eu); len(writes) != 1 || len(writes.Of("customresourcedefinitions").Succeeded()) != 1 {
+	if writes := m.By(t, eu, config.HubServiceAccount).Writes(); len(writes) != 1 || len(writes.Of("customresourcedefinitions").Succeeded()) != 1 {
 		t.Errorf("want one write, of the definition:\n%s", writes)
 	}
 	e.seesApps(t, admin, "after")
 	// Another connection looks at the definition again, and has nothing to do.
-	m = mark(t, eu)
+	m = framework.Mark(t, e.Fleet)
 	e.swap(t, "eu-1")
-	if writes := m.writes(t, eu); len(writes) > 0 {
+	if writes := m.By(t, eu, config.HubServiceAccount).Writes(); len(writes) > 0 {
 		t.Errorf("the definition is there, and the hub wrote:\n%s", writes)
 	}
 }
@@ -86,7 +88,7 @@ func (e *suite) testDefinition(t *testing.T) {
 // the member has it.
 func (e *suite) seesApps(t *testing.T, admin client.Client, name string) {
 	t.Helper()
-	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: shop(t)}
+	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: apitest.Seed().Spec}
 	if err := admin.Create(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
@@ -122,12 +124,12 @@ func (e *suite) swap(t *testing.T, name string) {
 func (e *suite) testDefinitionHeld(t *testing.T) {
 	e.awaitGone(t)
 	eu := e.Member("eu-1")
-	admin := e.admin(t, eu)
+	admin := framework.Admin(t, eu)
 	e.register(t, "eu-1", e.kubeconfig(t, eu))
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	held := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "held", Finalizers: []string{v1.SpokeFinalizer}},
-		Spec:       shop(t),
+		Spec:       apitest.Seed().Spec,
 	}
 	if err := admin.Create(t.Context(), held); err != nil {
 		t.Fatal(err)
@@ -136,7 +138,7 @@ func (e *suite) testDefinitionHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := mark(t, eu)
+	m := framework.Mark(t, e.Fleet)
 	if err := admin.Delete(t.Context(), definition()); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +162,7 @@ func (e *suite) testDefinitionHeld(t *testing.T) {
 		}
 		return nil
 	})
-	if writes := m.writes(t, eu); len(writes) > 0 {
+	if writes := m.By(t, eu, config.HubServiceAccount).Writes(); len(writes) > 0 {
 		t.Errorf("the hub wrote about a definition that is being deleted:\n%s", writes)
 	}
 	if err := admin.Patch(t.Context(), held, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
@@ -185,7 +187,7 @@ func (e *suite) testDefinitionHeld(t *testing.T) {
 // as the hub wrote it.
 func (e *suite) testDefinitionChanged(t *testing.T) {
 	e.awaitGone(t)
-	admin := e.admin(t, e.Member("us-1"))
+	admin := framework.Admin(t, e.Member("us-1"))
 	given, err := config.Definition(v1.GroupName, "ecommerceapps")
 	if err != nil {
 		t.Fatal(err)
@@ -254,13 +256,13 @@ func (e *suite) testKilled(t *testing.T) {
 	if err := eu.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	m := mark(t, eu)
+	m := framework.Mark(t, e.Fleet)
 	back, took := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, v1.ReasonConnected)
 	t.Logf("Ready %s after the restart", took)
 	if back.Status.ClusterUID != before.Status.ClusterUID || back.Status.Nodes != before.Status.Nodes {
 		t.Errorf("status %+v, was %+v", back.Status, before.Status)
 	}
-	if writes := m.writes(t, eu); len(writes) > 0 {
+	if writes := m.By(t, eu, config.HubServiceAccount).Writes(); len(writes) > 0 {
 		t.Errorf("a restart changes nothing on a member, and the hub wrote:\n%s", writes)
 	}
 }

@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 )
 
@@ -67,7 +69,7 @@ func (e *suite) testRegister(t *testing.T) {
 		e.await(t, "eu-1", kind, metav1.ConditionTrue, "")
 	}
 	system := &corev1.Namespace{}
-	if err := e.admin(t, eu).Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+	if err := framework.Admin(t, eu).Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		t.Fatal(err)
 	}
 	type summary struct {
@@ -190,7 +192,7 @@ func (e *suite) testIdentity(t *testing.T) {
 	e.register(t, "eu-1", e.kubeconfig(t, e.Member("eu-1")))
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	other := e.kubeconfig(t, e.Member("us-1"))
-	m := mark(t, e.Member("us-1"))
+	m := framework.Mark(t, e.Fleet)
 	// While the first is connected, it stays.
 	e.register(t, "eu-1", other)
 	e.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonClusterIdentityChanged)
@@ -204,7 +206,7 @@ func (e *suite) testIdentity(t *testing.T) {
 	if e.process.engaged.has("eu-1") {
 		t.Error("another cluster is engaged under the name")
 	}
-	if writes := m.writes(t, e.Member("us-1")); len(writes) > 0 {
+	if writes := m.By(t, e.Member("us-1"), config.HubServiceAccount).Writes(); len(writes) > 0 {
 		t.Errorf("the other cluster was written to:\n%s", writes)
 	}
 	// Deleting the MemberCluster and registering again is the approval.
@@ -225,7 +227,7 @@ func (e *suite) testDetachBySecret(t *testing.T) {
 	} {
 		e.register(t, "eu-1", e.kubeconfig(t, e.Member("eu-1")))
 		e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-		m := mark(t, e.Member("eu-1"))
+		m := framework.Mark(t, e.Fleet)
 		secret := &corev1.Secret{}
 		if err := e.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "eu-1"}, secret); err != nil {
 			t.Fatal(err)
@@ -243,7 +245,7 @@ func (e *suite) testDetachBySecret(t *testing.T) {
 			}
 			return nil
 		})
-		if writes := m.writes(t, e.Member("eu-1")); len(writes) > 0 {
+		if writes := m.By(t, e.Member("eu-1"), config.HubServiceAccount).Writes(); len(writes) > 0 {
 			t.Errorf("%s: the member was written to:\n%s", way, writes)
 		}
 	}
@@ -265,14 +267,7 @@ func (e *suite) testDetachByMemberCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.await(t, "double", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDuplicateCluster)
-	e.delete(t, double)
-	fleettest.Eventually(t, "the double to be gone", func(ctx context.Context) error {
-		_, err := e.member(ctx, "double")
-		if err == nil {
-			return errors.New("it is there")
-		}
-		return client.IgnoreNotFound(err)
-	})
+	framework.Delete(t, e.hub, double)
 	secret := &corev1.Secret{}
 	if err := e.hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "eu-1"}, secret); err != nil {
 		t.Fatal(err)
@@ -319,7 +314,7 @@ func (e *suite) testSpecWins(t *testing.T) {
 	if got.Status.Provider != v1.ProviderLocal || got.Status.Region != "cellar" || got.Status.Nodes != 2 {
 		t.Errorf("status %+v", got.Status)
 	}
-	if _, err := e.member(t.Context(), "us-1"); client.IgnoreNotFound(err) != nil || err == nil {
+	if err := framework.Gone(t.Context(), e.hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "us-1"}}); err != nil {
 		t.Errorf("the Secret of one MemberCluster made another: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 type badKubeconfig struct {
@@ -103,7 +104,7 @@ func (e *suite) testBadKubeconfigs(t *testing.T) {
 func (e *environment) limited(t *testing.T, account string, without func(resource, verb string) bool) (kubeconfig []byte, grant func()) {
 	t.Helper()
 	us := e.Member("us-1")
-	admin := e.admin(t, us)
+	admin := framework.Admin(t, us)
 	rules, err := config.Member.Rules()
 	if err != nil {
 		t.Fatal(err)
@@ -160,12 +161,12 @@ func (e *suite) testMissingWrite(t *testing.T) {
 	}
 	e.await(t, "us-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonPermissionsMissing)
 	e.await(t, "us-1", v1.ConditionConnected, metav1.ConditionTrue, "")
-	marked := mark(t, e.Member("us-1"))
+	marked := framework.Mark(t, e.Fleet)
 	grant()
 	_, took := e.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	t.Logf("healed %s after the permission was granted", took)
 	// What noticed it is an inspection, which looks at the definition too.
-	log := marked.of(t, e.Member("us-1"), "no-writer")
+	log := marked.By(t, e.Member("us-1"), "no-writer")
 	if looked := log.Of("customresourcedefinitions").Verb("get"); len(looked) == 0 {
 		t.Errorf("the definition was not looked at:\n%s", log)
 	}

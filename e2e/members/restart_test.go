@@ -21,37 +21,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members"
 )
 
-// marks are places in the audit logs of several clusters.
-type marks map[*fleet.Cluster]audit.Mark
-
-func mark(t *testing.T, clusters ...*fleet.Cluster) marks {
-	t.Helper()
-	m := marks{}
-	for _, c := range clusters {
-		var err error
-		if m[c], err = c.AuditMark(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return m
-}
-
-// writes are those of the hub's account since the mark.
-func (m marks) writes(t *testing.T, c *fleet.Cluster) audit.Log {
-	t.Helper()
-	return m.of(t, c, config.HubServiceAccount).Writes()
-}
-
-// of returns the requests of an account since the mark.
-func (m marks) of(t *testing.T, c *fleet.Cluster, account string) audit.Log {
-	t.Helper()
-	log, _, err := c.AuditSince(t.Context(), m[c])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return log.ByServiceAccount(namespace, account)
-}
-
 func awaitEngaged(t *testing.T, hub *hubProcess, name string) {
 	t.Helper()
 	fleettest.Eventually(t, name+" to be engaged", func(context.Context) error {
@@ -72,7 +41,7 @@ func (e *suite) testRestart(t *testing.T) {
 	e.await(t, "bad", v1.ConditionReady, metav1.ConditionFalse, "")
 	hub.stop()
 
-	m := mark(t, e.Hub(), eu)
+	m := framework.Mark(t, e.Fleet)
 	hub = e.startHub(t)
 	awaitEngaged(t, hub, "eu-1")
 	fleettest.Eventually(t, "the bad one to be looked at", func(context.Context) error {
@@ -85,7 +54,7 @@ func (e *suite) testRestart(t *testing.T) {
 	e.register(t, "after", []byte("no"))
 	e.await(t, "after", v1.ConditionReady, metav1.ConditionFalse, "")
 	for _, c := range []*fleet.Cluster{e.Hub(), eu} {
-		writes := m.writes(t, c).Where(func(event audit.Event) bool {
+		writes := m.By(t, c, config.HubServiceAccount).Writes().Where(func(event audit.Event) bool {
 			return event.Name != "after" && !strings.HasPrefix(event.Name, "after.") // Events about it are named so.
 		})
 		if len(writes) > 0 {
@@ -122,7 +91,7 @@ func (e *suite) testRestartFrozen(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	m := mark(t, e.Hub())
+	m := framework.Mark(t, e.Fleet)
 	hub = e.startHub(t)
 	begun := time.Now()
 	after, _ := e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
@@ -135,7 +104,7 @@ func (e *suite) testRestartFrozen(t *testing.T) {
 	if took > lossBound {
 		t.Errorf("lost after %s, more than %s", took, lossBound)
 	}
-	if writes := m.writes(t, e.Hub()).Of("memberclusters"); len(writes) != 1 {
+	if writes := m.By(t, e.Hub(), config.HubServiceAccount).Writes().Of("memberclusters"); len(writes) != 1 {
 		t.Errorf("%d writes, want one:\n%s", len(writes), writes)
 	}
 	if !after.Status.LastObservedTime.Equal(before.Status.LastObservedTime) {

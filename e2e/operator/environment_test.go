@@ -13,12 +13,12 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // leaseDuration is that of the processes. It is shorter than by default, because several
@@ -27,7 +27,7 @@ const leaseDuration = 10 * time.Second
 
 // environment is a fleet with two processes of the same kind: a leader, and a standby.
 type environment struct {
-	*testenv.Environment
+	*framework.Environment
 	options
 	// home is the cluster that the processes have their lease in, as an administrator sees it.
 	home client.WithWatch
@@ -46,7 +46,7 @@ type environment struct {
 type options struct {
 	// process is the name of the command.
 	process string
-	fleet   testenv.Options
+	fleet   framework.Options
 	flags   []string
 	// account is the ServiceAccount of the processes.
 	account string
@@ -60,7 +60,7 @@ type options struct {
 func newEnvironment(t *testing.T, o options) *environment {
 	t.Helper()
 	s := &environment{
-		Environment: testenv.New(t, o.fleet), options: o, shop: testenv.Sample(t), binary: testenv.Build(t, o.process),
+		Environment: framework.New(t, o.fleet), options: o, shop: apitest.Seed(), binary: framework.Build(t, o.process),
 	}
 	s.shop.Namespace = "production"
 	home := s.Fleet.Clusters()[0]
@@ -76,9 +76,9 @@ func newEnvironment(t *testing.T, o options) *environment {
 const elected, running = "one leads and the other is ready", "application runs"
 
 // run runs the steps that hubs and spokes have in common, and between them those of one kind.
-func (s *environment) run(t *testing.T, placed, tells func(*testing.T), add func(*testenv.Steps)) {
+func (s *environment) run(t *testing.T, placed, tells func(*testing.T), add func(*framework.Steps)) {
 	t.Helper()
-	steps := &testenv.Steps{}
+	steps := &framework.Steps{}
 	steps.Add(elected, s.elects)
 	steps.Add(running, placed, elected)
 	steps.Add("metrics and debugging require authentication", s.guards, elected)
@@ -114,14 +114,10 @@ func (s *environment) end(t *testing.T) {
 	}
 }
 
-func (s *environment) getLease(ctx context.Context) (*coordinationv1.Lease, error) {
-	lease := &coordinationv1.Lease{}
-	return lease, s.home.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: s.lease}, lease)
-}
-
 // holder returns who holds the lease, and nothing while nobody does.
 func (s *environment) holder(ctx context.Context) (string, error) {
-	lease, err := s.getLease(ctx)
+	lease := &coordinationv1.Lease{}
+	err := s.home.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: s.lease}, lease)
 	return ptr.Deref(lease.Spec.HolderIdentity, ""), err
 }
 
@@ -129,7 +125,7 @@ func (s *environment) holder(ctx context.Context) (string, error) {
 func (s *environment) awaitHolder(t *testing.T, before string) string {
 	t.Helper()
 	var now string
-	testenv.Eventually(t, "another leader", func(ctx context.Context) error {
+	framework.Eventually(t, "another leader", func(ctx context.Context) error {
 		var err error
 		if now, err = s.holder(ctx); err != nil {
 			return err
@@ -154,7 +150,7 @@ func (s *environment) elects(t *testing.T) {
 	}
 	for name, p := range map[string]*program{"leader": s.leader, "standby": s.standby} {
 		want, r := map[string]float64{"leader": 1}[name], newReader(t, p)
-		testenv.Eventually(t, "the metric of the "+name, func(ctx context.Context) error {
+		framework.Eventually(t, "the metric of the "+name, func(ctx context.Context) error {
 			if got, err := r.sum(ctx, s.who.prometheus, "leader_election_master_status"); err != nil || got != want {
 				return fmt.Errorf("leader_election_master_status is %v (%w), want %v", got, err, want)
 			}
@@ -298,13 +294,13 @@ func checkOnce(t *testing.T, cluster string, log audit.Log) int {
 // through what was there before.
 func (s *environment) canary(t *testing.T) {
 	t.Helper()
-	testenv.Canary(t, s.home, s.regions...)
+	framework.Canary(t, s.home, s.regions...)
 }
 
 // awaitRunning waits until an application runs everywhere, at its current generation.
 func (s *environment) awaitRunning(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	testenv.AwaitRunning(t, s.home, app, s.regions...)
+	framework.AwaitRunning(t, s.home, app, s.regions...)
 }
 
 // applyRoles applies the roles that go with a process.

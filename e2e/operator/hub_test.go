@@ -16,12 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 // takeover is when a standby should lead after its leader was killed: leaseDuration, and
@@ -35,7 +35,7 @@ type hubSuite struct {
 
 func TestHub(t *testing.T) {
 	s := newHubSuite(t)
-	s.run(t, s.placed, s.tells, func(steps *testenv.Steps) {
+	s.run(t, s.placed, s.tells, func(steps *framework.Steps) {
 		steps.Add("failures are counted", s.fails, running)
 		steps.Add("log level changes at run time", s.switches, running)
 		steps.Add("killed leader is replaced", s.isKilled, running)
@@ -48,7 +48,7 @@ func newHubSuite(t *testing.T) *hubSuite {
 	t.Helper()
 	s := &hubSuite{newEnvironment(t, options{
 		process: "hub", account: config.HubServiceAccount, lease: "shopfleet-hub", regions: []string{"eu-west-1", "us-central1"},
-		fleet: testenv.Options{Fleet: fleet.Options{
+		fleet: framework.Options{Fleet: fleet.Options{
 			Hub: fleet.ClusterSpec{Name: "hub"},
 			Members: []fleet.ClusterSpec{
 				{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3},
@@ -85,8 +85,8 @@ func (s *hubSuite) fails(t *testing.T) {
 	if err := s.Members["eu-1"].Create(t.Context(), webhook); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(2)) })
-	testenv.Eventually(t, "the failure to be counted", func(ctx context.Context) error {
+	framework.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(2)) })
+	framework.Eventually(t, "the failure to be counted", func(ctx context.Context) error {
 		now, err := r.sum(ctx, s.who.prometheus, "reconcile_errors_total")
 		if err != nil || now <= before {
 			return fmt.Errorf("%v failures (%w), %v before", now, err, before)
@@ -132,10 +132,10 @@ func (s *hubSuite) switches(t *testing.T) {
 	}
 	reconcile := func(token string) {
 		t.Helper()
-		testenv.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) {
+		framework.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) {
 			metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ReconcileAtAnnotation, token)
 		})
-		testenv.Await(t, s.home, s.shop, "the reconciliation to be answered", func(app *v1.EcommerceApp) error {
+		framework.Await(t, s.home, s.shop, "the reconciliation to be answered", func(app *v1.EcommerceApp) error {
 			if app.Status.LastHandledReconcileAt != token {
 				return fmt.Errorf("answered is %q", app.Status.LastHandledReconcileAt)
 			}
@@ -176,7 +176,7 @@ func (s *hubSuite) isKilled(t *testing.T) {
 	began := time.Now()
 	took := s.succeed(t, func(p *program) {
 		p.signal(t, syscall.SIGKILL)
-		testenv.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
+		framework.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
 	})
 	if took > takeover {
 		t.Errorf("the standby led after %s, want %s at most", took, takeover)
@@ -215,7 +215,7 @@ func (s *hubSuite) isKilled(t *testing.T) {
 func (s *hubSuite) isKilledAtWork(t *testing.T) {
 	t.Helper()
 	before := s.Mark(t)
-	second := testenv.Sample(t)
+	second := apitest.Seed()
 	second.Namespace = "second"
 	s.Create(t, second)
 	s.awaitHalf(t, second)
@@ -247,7 +247,7 @@ func (s *hubSuite) isKilledAtWork(t *testing.T) {
 // awaitHalf waits until a shop has its database in a member, and no backend yet.
 func (s *hubSuite) awaitHalf(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	testenv.Eventually(t, "the first database", func(ctx context.Context) error {
+	framework.Eventually(t, "the first database", func(ctx context.Context) error {
 		for _, c := range s.Members {
 			list := &appsv1.StatefulSetList{}
 			if err := c.List(ctx, list, client.InNamespace(app.Namespace)); err != nil || len(list.Items) > 0 {
@@ -261,17 +261,7 @@ func (s *hubSuite) awaitHalf(t *testing.T, app *v1.EcommerceApp) {
 // losesLease gives the lease to somebody else, and then to nobody.
 func (s *hubSuite) losesLease(t *testing.T) {
 	t.Helper()
-	testenv.Eventually(t, "the lease to be taken", func(ctx context.Context) error {
-		lease, err := s.getLease(ctx)
-		if err != nil {
-			return err
-		}
-		lease.Spec.HolderIdentity = new("somebody-else")
-		lease.Spec.LeaseDurationSeconds = new(int32(600))
-		lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
-		// The leader renews all the time, so that it may take a few tries.
-		return s.home.Update(ctx, lease)
-	})
+	framework.TakeLease(t, s.home, s.lease)
 	began := time.Now()
 	if code := s.leader.awaitEnd(t, bound); code == 0 {
 		t.Error("a hub that lost its lease ended as if it had been told to")

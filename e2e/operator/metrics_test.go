@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/config"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // wrongToken is no token of any cluster.
@@ -39,7 +39,7 @@ type reader struct {
 func newReader(t *testing.T, p *program) reader {
 	t.Helper()
 	var shown []*x509.Certificate
-	testenv.Eventually(t, "the metrics server", func(ctx context.Context) error {
+	framework.Eventually(t, "the metrics server", func(ctx context.Context) error {
 		var err error
 		shown, err = certificates(ctx, p)
 		return err

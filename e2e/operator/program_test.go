@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 const (
@@ -39,7 +38,7 @@ type program struct {
 // launch starts a binary, on addresses of its own, with its log beside the binary.
 func launch(t *testing.T, binary string, args ...string) *program {
 	t.Helper()
-	p := &program{metrics: testenv.FreeAddress(t), health: testenv.FreeAddress(t), ended: make(chan struct{})}
+	p := &program{metrics: framework.FreeAddress(t), health: framework.FreeAddress(t), ended: make(chan struct{})}
 	log, err := os.CreateTemp(filepath.Dir(binary), "log-")
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +120,7 @@ func (p *program) probe(ctx context.Context, path string) (int, error) {
 
 func (p *program) awaitReady(t *testing.T) {
 	t.Helper()
-	testenv.Eventually(t, "the process to be ready", func(ctx context.Context) error {
+	framework.Eventually(t, "the process to be ready", func(ctx context.Context) error {
 		select {
 		case <-p.ended:
 			t.Fatalf("it ended: %v; its log ends with:\n%s", p.err, tail(p.log(t, 0)))

@@ -14,7 +14,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // spokeSuite is two spokes in one cluster, without any hub.
@@ -25,13 +25,13 @@ type spokeSuite struct {
 func TestSpoke(t *testing.T) {
 	s := &spokeSuite{newEnvironment(t, options{
 		process: "spoke", flags: []string{"--leader-elect"}, account: config.SpokeServiceAccount, lease: "shopfleet-spoke.ecommerce.io",
-		fleet: testenv.Options{
+		fleet: framework.Options{
 			Fleet:     fleet.Options{Members: []fleet.ClusterSpec{{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3}}},
 			Manifests: map[string][]string{"solo": {"config/crd/bases", "config/rbac/spoke"}},
 		},
 		toFind: []string{"solo production/my-ecommerce-app-database-credentials password"},
 	})}
-	s.run(t, s.placed, s.tells, func(steps *testenv.Steps) {
+	s.run(t, s.placed, s.tells, func(steps *framework.Steps) {
 		steps.Add("killed leader is replaced", s.isKilled, running)
 		steps.Add("certificate is renewed without a restart", s.renews, elected)
 	})
@@ -39,7 +39,7 @@ func TestSpoke(t *testing.T) {
 
 func (s *spokeSuite) placed(t *testing.T) {
 	t.Helper()
-	testenv.Create(t, s.home, s.shop)
+	framework.Create(t, s.home, s.shop)
 	s.awaitRunning(t, s.shop)
 }
 
@@ -75,7 +75,7 @@ func (s *spokeSuite) renews(t *testing.T) {
 		t.Error(err)
 	}
 	second := putCertificate(t, dir)
-	testenv.Eventually(t, "the new certificate", func(ctx context.Context) error { return shows(ctx, second) })
+	framework.Eventually(t, "the new certificate", func(ctx context.Context) error { return shows(ctx, second) })
 	newReader(t, p).checkGuards(t, s.who, false)
 	p.endWell(t)
 }

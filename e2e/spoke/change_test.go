@@ -19,7 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
@@ -57,7 +57,7 @@ func phases(t *testing.T, w *environment, namespace string) func() []v1.Phase {
 // each step is one of the table.
 func walked(t *testing.T, seen func() []v1.Phase, want ...v1.Phase) {
 	t.Helper()
-	testenv.Eventually(t, fmt.Sprint("the phases ", want), func(context.Context) error {
+	framework.Eventually(t, fmt.Sprint("the phases ", want), func(context.Context) error {
 		got := seen()
 		if len(got) < len(want) || !slices.Equal(got[len(got)-len(want):], want) {
 			return fmt.Errorf("phases so far: %v", got)
@@ -75,26 +75,26 @@ func walked(t *testing.T, seen func() []v1.Phase, want ...v1.Phase) {
 // testChanges walks an app through its phases.
 func testChanges(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
+		app := w.shop(t)
 		seen := phases(t, w, app.Namespace)
-		testenv.Create(t, w, app)
+		framework.Create(t, w, app)
 		walked(t, seen, v1.PhasePending, v1.PhaseCreating, v1.PhaseRunning)
-		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0" })
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0" })
 		walked(t, seen, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
-		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(5)) })
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(5)) })
 		walked(t, seen, v1.PhaseRunning, v1.PhaseScaling, v1.PhaseRunning)
-		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) {
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Spec.Backend.Env = []corev1.EnvVar{{Name: "LOG", Value: "debug"}}
 		})
 		walked(t, seen, v1.PhaseScaling, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
 		hasEvents(t, w, app, "ImageUpdated", "Scaled", "ConfigurationUpdated")
 
-		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Monitoring = v1.Monitoring{} })
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Monitoring = v1.Monitoring{} })
 		w.running(t, app)
 		if c := part(app, "monitoring"); c.Phase != v1.PhaseDisabled || !c.Ready {
 			t.Errorf("monitoring is %s", c.Phase)
 		}
-		testenv.Eventually(t, "what monitoring had to be gone", func(ctx context.Context) error {
+		framework.Eventually(t, "what monitoring had to be gone", func(ctx context.Context) error {
 			for _, child := range w.children(ctx, t, app) {
 				if child.GetLabels()[v1.ComponentLabel] == "monitoring" {
 					return errors.New(describe(child) + " is left")
@@ -113,11 +113,9 @@ func testChanges(w *environment) func(*testing.T) {
 // the one before it to run its new version.
 func testVersionGating(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		mark := w.mark(t)
-		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) {
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Spec.Database.Version = "13.5"
 			app.Spec.Backend.Image = "ecommerce-backend:v3.0.0"
 			app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0"
@@ -159,9 +157,9 @@ func (w *environment) frozen(t *testing.T) (thaw func()) {
 func testFrozen(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		thaw := w.frozen(t)
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		testenv.Await(t, w, app, "the backend to wait", func(app *v1.EcommerceApp) error {
+		app := w.shop(t)
+		framework.Create(t, w, app)
+		framework.Await(t, w, app, "the backend to wait", func(app *v1.EcommerceApp) error {
 			if app.Status.Phase != v1.PhaseCreating {
 				return fmt.Errorf("phase %s", app.Status.Phase)
 			}
@@ -180,16 +178,14 @@ func testFrozen(w *environment) func(*testing.T) {
 // ran before is repaired at once.
 func testRepairWhileDown(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		thaw := w.frozen(t)
 		pod := &corev1.Pod{}
 		pod.Namespace, pod.Name = app.Namespace, app.Name+"-database-0"
 		if err := w.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
 			t.Fatal(err)
 		}
-		testenv.Await(t, w, app, "the database to be missed", func(app *v1.EcommerceApp) error {
+		framework.Await(t, w, app, "the database to be missed", func(app *v1.EcommerceApp) error {
 			if part(app, "database").Ready {
 				return errNotYet
 			}
@@ -209,11 +205,9 @@ func testRepairWhileDown(w *environment) func(*testing.T) {
 // testImageUpdated checks that the annotation causes one rollout and goes.
 func testImageUpdated(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		before := w.generations(t, app)
-		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) {
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Annotations = map[string]string{v1.ImageUpdatedAnnotation: "true"}
 		})
 		w.running(t, app)
@@ -249,14 +243,12 @@ func (w *environment) generations(t testing.TB, app *v1.EcommerceApp) map[string
 // to shrink it.
 func testStorage(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		pod := w.podUID(t, app)
-		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
 		claim := &corev1.PersistentVolumeClaim{}
 		claim.Namespace, claim.Name = app.Namespace, "data-"+app.Name+"-database-0"
-		testenv.Await(t, w, claim, "the claim to grow", func(c *corev1.PersistentVolumeClaim) error {
+		framework.Await(t, w, claim, "the claim to grow", func(c *corev1.PersistentVolumeClaim) error {
 			have := c.Status.Capacity[corev1.ResourceStorage]
 			if have.Cmp(quantity("200Gi")) != 0 {
 				return fmt.Errorf("capacity is %s", have.String())
@@ -265,7 +257,7 @@ func testStorage(w *environment) func(*testing.T) {
 		})
 		set := &appsv1.StatefulSet{}
 		set.Namespace, set.Name = app.Namespace, app.Name+"-database"
-		testenv.Await(t, w, set, "the StatefulSet to be made again", func(s *appsv1.StatefulSet) error {
+		framework.Await(t, w, set, "the StatefulSet to be made again", func(s *appsv1.StatefulSet) error {
 			have := s.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]
 			if have.Cmp(quantity("200Gi")) != 0 {
 				return fmt.Errorf("template asks for %s", have.String())

@@ -20,7 +20,6 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 )
 
 func childLists() []client.ObjectList {
@@ -35,9 +34,7 @@ func childLists() []client.ObjectList {
 // testRepair deletes each child, and then changes some: all is put right.
 func testRepair(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		t.Run("deleted", testMadeAgain(w, app))
 		t.Run("changed", testReverted(w, app))
 		t.Run("label removed", testRelabelled(w, app))
@@ -68,7 +65,7 @@ func (w *environment) madeAgain(t *testing.T, object client.Object) {
 	if err := w.Delete(t.Context(), object, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Await(t, w, object, object.GetName()+" to be made again", func(again client.Object) error {
+	framework.Await(t, w, object, object.GetName()+" to be made again", func(again client.Object) error {
 		if again.GetUID() == uid {
 			return errNotYet
 		}
@@ -80,8 +77,8 @@ func testRelabelled(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		service := &corev1.Service{}
 		service.Namespace, service.Name = app.Namespace, app.Name+"-backend"
-		testenv.Edit(t, w, service, func(s *corev1.Service) { delete(s.Labels, v1.ManagedByLabel) })
-		testenv.Await(t, w, service, "the label to be back", func(s *corev1.Service) error {
+		framework.Edit(t, w, service, func(s *corev1.Service) { delete(s.Labels, v1.ManagedByLabel) })
+		framework.Await(t, w, service, "the label to be back", func(s *corev1.Service) error {
 			if s.Labels[v1.ManagedByLabel] != v1.ManagedBy {
 				return errNotYet
 			}
@@ -111,7 +108,7 @@ func testForeignFields(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		deployment := &appsv1.Deployment{}
 		deployment.Namespace, deployment.Name = app.Namespace, app.Name+"-backend"
-		testenv.Edit(t, w, deployment, func(d *appsv1.Deployment) { d.Labels["team"] = "checkout" })
+		framework.Edit(t, w, deployment, func(d *appsv1.Deployment) { d.Labels["team"] = "checkout" })
 		w.answered(t, app, "after the label")
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment); err != nil {
 			t.Fatal(err)
@@ -126,11 +123,11 @@ func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		deployment := &appsv1.Deployment{}
 		deployment.Namespace, deployment.Name = app.Namespace, app.Name+"-frontend"
-		testenv.Edit(t, w, deployment, func(d *appsv1.Deployment) {
+		framework.Edit(t, w, deployment, func(d *appsv1.Deployment) {
 			d.Spec.Replicas = new(int32(1))
 			d.Spec.Template.Spec.Containers[0].Image = "stranger:1"
 		})
-		testenv.Await(t, w, deployment, "the Deployment to be as wanted", func(d *appsv1.Deployment) error {
+		framework.Await(t, w, deployment, "the Deployment to be as wanted", func(d *appsv1.Deployment) error {
 			if *d.Spec.Replicas != 3 || d.Spec.Template.Spec.Containers[0].Image == "stranger:1" {
 				return errNotYet
 			}
@@ -139,8 +136,8 @@ func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 		service := &corev1.Service{}
 		service.Namespace, service.Name = app.Namespace, app.Name+"-frontend"
 		port := int32(0)
-		testenv.Edit(t, w, service, func(s *corev1.Service) { port, s.Spec.Ports[0].Port = s.Spec.Ports[0].Port, 4321 })
-		testenv.Await(t, w, service, "the Service to be as wanted", func(s *corev1.Service) error {
+		framework.Edit(t, w, service, func(s *corev1.Service) { port, s.Spec.Ports[0].Port = s.Spec.Ports[0].Port, 4321 })
+		framework.Await(t, w, service, "the Service to be as wanted", func(s *corev1.Service) error {
 			if s.Spec.Ports[0].Port != port || len(s.Spec.Ports) != 1 {
 				return fmt.Errorf("ports are %v", s.Spec.Ports)
 			}
@@ -148,12 +145,12 @@ func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 		})
 		config := &corev1.ConfigMap{}
 		config.Namespace, config.Name = app.Namespace, app.Name+"-database-config"
-		testenv.Edit(t, w, config, func(c *corev1.ConfigMap) {
+		framework.Edit(t, w, config, func(c *corev1.ConfigMap) {
 			for key := range c.Data {
 				c.Data[key] = "broken"
 			}
 		})
-		testenv.Await(t, w, config, "the ConfigMap to be as wanted", func(c *corev1.ConfigMap) error {
+		framework.Await(t, w, config, "the ConfigMap to be as wanted", func(c *corev1.ConfigMap) error {
 			for _, value := range c.Data {
 				if value == "broken" {
 					return errNotYet
@@ -168,13 +165,13 @@ func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 // answered forces a reconciliation and waits for its answer.
 func (w *environment) answered(t testing.TB, app *v1.EcommerceApp, token string) {
 	t.Helper()
-	testenv.Edit(t, w, app, func(app *v1.EcommerceApp) {
+	framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
 		if app.Annotations == nil {
 			app.Annotations = map[string]string{}
 		}
 		app.Annotations[v1.ReconcileAtAnnotation] = token
 	})
-	testenv.Await(t, w, app, "the answer to "+token, func(app *v1.EcommerceApp) error {
+	framework.Await(t, w, app, "the answer to "+token, func(app *v1.EcommerceApp) error {
 		if app.Status.LastHandledReconcileAt != token {
 			return errNotYet
 		}
@@ -186,9 +183,7 @@ func (w *environment) answered(t testing.TB, app *v1.EcommerceApp, token string)
 // it, and nothing else: forced, resynced, and after a restart.
 func testThrift(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		versions := w.versions(t, app)
 		w.answered(t, app, "warm")
 		mark := w.mark(t)
@@ -207,7 +202,7 @@ func testThrift(w *environment) func(*testing.T) {
 		w.cost(t, mark, app, 1)
 
 		mark = w.mark(t)
-		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Labels = map[string]string{"applied": "again"} })
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Labels = map[string]string{"applied": "again"} })
 		w.answered(t, app, "after a label")
 		w.cost(t, mark, app, 1)
 		now := w.versions(t, app)
@@ -245,12 +240,12 @@ func describe(object client.Object) string {
 // testLongName checks that each name derived from one of 63 characters is valid.
 func testLongName(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
+		app := w.shop(t)
 		app.Name = "shop-whose-name-is-as-long-as-a-name-can-be-0123456789-01234567"
 		if len(app.Name) != 63 {
 			t.Fatalf("the name has %d characters", len(app.Name))
 		}
-		testenv.Create(t, w, app)
+		framework.Create(t, w, app)
 		w.running(t, app)
 		if len(w.children(t.Context(), t, app)) < 15 {
 			t.Errorf("only %d children", len(w.children(t.Context(), t, app)))
@@ -262,13 +257,11 @@ func testLongName(w *environment) func(*testing.T) {
 // that an app of the same name finds it again.
 func testDeletion(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		kept := w.kept(t, app)
 		mark := w.mark(t)
 		name, uid := app.Name, app.UID
-		testenv.Delete(t, w, app)
+		framework.Delete(t, w, app)
 		log := w.writes(t, mark, app.Namespace)
 		inOrder(t, log.Deletes(), "ingresses/"+name+"-ingress", "deployments/"+name+"-frontend",
 			"deployments/"+name+"-backend", "statefulsets/"+name+"-database")
@@ -284,8 +277,8 @@ func testDeletion(w *environment) func(*testing.T) {
 				t.Errorf("%s is left", describe(child))
 			}
 		}
-		again := shop(t, app.Namespace)
-		testenv.Create(t, w, again)
+		again := shop(app.Namespace)
+		framework.Create(t, w, again)
 		w.running(t, again)
 		if diff := cmp.Diff(kept, w.kept(t, again), cmp.AllowUnexported(keeping{})); diff != "" {
 			t.Error("the password or the claims of the database have changed")
@@ -328,11 +321,11 @@ func testTerminatingNamespace(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		namespace := &corev1.Namespace{}
 		namespace.Name = w.namespace(t)
-		app := shop(t, namespace.Name)
-		testenv.Create(t, w, app)
+		app := shop(namespace.Name)
+		framework.Create(t, w, app)
 		w.running(t, app)
 		mark := w.mark(t)
-		testenv.Delete(t, w, namespace)
+		framework.Delete(t, w, namespace)
 		if refused := w.writes(t, mark, namespace.Name).Code(403); len(refused.Except("events")) > 20 {
 			t.Errorf("%d writes were refused, first:\n%s", len(refused), refused[:1])
 		}

@@ -8,16 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // testLostCredentials deletes the password that the data was made with: no other
 // one is drawn, the shop says so, and goes on when the password is back.
 func testLostCredentials(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-credentials"}}
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
 			t.Fatal(err)
@@ -30,7 +28,7 @@ func testLostCredentials(w *environment) func(*testing.T) {
 			t.Fatal(err)
 		}
 		w.failed(t, app, v1.ReasonCredentialsMissing, secret.Name, "data-"+app.Name+"-database-0")
-		testenv.Create(t, w, saved)
+		framework.Create(t, w, saved)
 		w.running(t, app)
 	}
 }

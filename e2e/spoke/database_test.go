@@ -15,7 +15,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // badImage is one that no node can pull.
@@ -26,26 +26,24 @@ const badImage = "registry.invalid/database:1"
 func testBadImage(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Run("of one that runs", func(t *testing.T) {
-			app := shop(t, w.namespace(t))
+			app := w.shop(t)
 			app.Spec.Database.Replicas = new(int32(2))
-			testenv.Create(t, w, app)
+			framework.Create(t, w, app)
 			w.running(t, app)
-			testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = badImage })
+			framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = badImage })
 			w.broken(t, app, 1)
 			w.repair(t, app)
 		})
 		t.Run("of a new one", func(t *testing.T) {
-			app := shop(t, w.namespace(t))
+			app := w.shop(t)
 			app.Spec.Database.Replicas = new(int32(2))
 			app.Spec.Database.Image = badImage
-			testenv.Create(t, w, app)
+			framework.Create(t, w, app)
 			w.broken(t, app, 0)
 			w.repair(t, app)
 		})
 		t.Run("of one that was started in order", func(t *testing.T) {
-			app := shop(t, w.namespace(t))
-			testenv.Create(t, w, app)
-			w.running(t, app)
+			app := w.runningShop(t)
 			claimed := w.claimUID(t, app)
 			w.stop()
 			w.startedInOrder(t, app)
@@ -63,13 +61,13 @@ func (w *environment) broken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
 	t.Helper()
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = app.Namespace, fmt.Sprintf("%s-database-%d", app.Name, ordinal)
-	testenv.Await(t, w, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
+	framework.Await(t, w, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
 		if pod.Spec.Containers[0].Image != badImage || pod.DeletionTimestamp != nil {
 			return errNotYet
 		}
 		return nil
 	})
-	testenv.Await(t, w, app, "the database to be down", func(app *v1.EcommerceApp) error {
+	framework.Await(t, w, app, "the database to be down", func(app *v1.EcommerceApp) error {
 		if c := part(app, "database"); c.Ready || c.ReadyReplicas == c.Replicas {
 			return fmt.Errorf("database is %+v", c)
 		}
@@ -80,7 +78,7 @@ func (w *environment) broken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
 // repair sets a good image and waits until it runs everywhere.
 func (w *environment) repair(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = "" })
+	framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = "" })
 	w.rolledOut(t, app, "postgres:"+app.Spec.Database.Version)
 	w.running(t, app)
 	if c := part(app, "database"); c.ReadyReplicas != *app.Spec.Database.Replicas {
@@ -122,11 +120,11 @@ func (w *environment) startedInOrder(t *testing.T, app *v1.EcommerceApp) {
 	if err := w.Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 		t.Fatal(err)
 	}
-	testenv.AwaitGone(t, w, set)
-	testenv.Create(t, w, old)
+	framework.AwaitGone(t, w, set)
+	framework.Create(t, w, old)
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = app.Namespace, app.Name+"-database-0"
-	testenv.Await(t, w, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
+	framework.Await(t, w, pod, "a pod of the bad image", func(pod *corev1.Pod) error {
 		if pod.Spec.Containers[0].Image != badImage || pod.DeletionTimestamp != nil {
 			return errNotYet
 		}
@@ -139,22 +137,22 @@ func (w *environment) startedInOrder(t *testing.T, app *v1.EcommerceApp) {
 func testStorageThatCannotGrow(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}, Provisioner: "csi.example.com", AllowVolumeExpansion: new(false)}
-		testenv.Create(t, w, class)
-		app := shop(t, w.namespace(t))
+		framework.Create(t, w, class)
+		app := w.shop(t)
 		app.Spec.Database.StorageClassName = new(class.Name)
-		testenv.Create(t, w, app)
+		framework.Create(t, w, app)
 		w.running(t, app)
 		set := w.set(app)
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			t.Fatal(err)
 		}
 		uid := set.UID
-		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
 		w.tooSmall(t, app)
 		hasEvents(t, w, app, "SyncFailed")
 		w.quiet(t, app)
 
-		testenv.Edit(t, w, app, func(app *v1.EcommerceApp) {
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Spec.Database.Version = "13.5"
 			app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0"
 		})
@@ -167,14 +165,14 @@ func testStorageThatCannotGrow(w *environment) func(*testing.T) {
 			t.Errorf("the set was made again (%v), its template asks for %s", set.UID != uid, have)
 		}
 
-		testenv.Edit(t, w, class, func(c *storagev1.StorageClass) { c.AllowVolumeExpansion = new(true) })
-		testenv.Await(t, w, w.claim(app), "the claim to grow", func(c *corev1.PersistentVolumeClaim) error {
+		framework.Edit(t, w, class, func(c *storagev1.StorageClass) { c.AllowVolumeExpansion = new(true) })
+		framework.Await(t, w, w.claim(app), "the claim to grow", func(c *corev1.PersistentVolumeClaim) error {
 			if have := c.Status.Capacity[corev1.ResourceStorage]; have.Cmp(quantity("200Gi")) != 0 {
 				return fmt.Errorf("capacity is %s", have.String())
 			}
 			return nil
 		})
-		testenv.Await(t, w, set, "the template to ask for more", func(s *appsv1.StatefulSet) error {
+		framework.Await(t, w, set, "the template to ask for more", func(s *appsv1.StatefulSet) error {
 			if have := asksFor(s); have != "200Gi" {
 				return fmt.Errorf("it asks for %s", have)
 			}
@@ -195,7 +193,7 @@ func asksFor(set *appsv1.StatefulSet) string {
 // tooSmall waits until an app runs, and says that its claim cannot grow.
 func (w *environment) tooSmall(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	testenv.Await(t, w, app, "the app to run with a claim that cannot grow", func(app *v1.EcommerceApp) error {
+	framework.Await(t, w, app, "the app to run with a claim that cannot grow", func(app *v1.EcommerceApp) error {
 		c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDegraded)
 		if app.Status.Phase != v1.PhaseRunning || c.Status != metav1.ConditionTrue || c.Reason != v1.ReasonStorageNotExpandable || c.ObservedGeneration != app.Generation {
 			return fmt.Errorf("phase %s: %s (%v)", app.Status.Phase, app.Status.Message, c)
@@ -229,7 +227,7 @@ func (w *environment) quiet(t *testing.T, app *v1.EcommerceApp) {
 // there are any, are those of the wanted images.
 func (w *environment) rolledOut(t *testing.T, app *v1.EcommerceApp, database string) {
 	t.Helper()
-	testenv.Eventually(t, "the new images to run", func(ctx context.Context) error {
+	framework.Eventually(t, "the new images to run", func(ctx context.Context) error {
 		var pods corev1.PodList
 		if err := w.List(ctx, &pods, client.InNamespace(app.Namespace)); err != nil {
 			return err

@@ -14,12 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
@@ -30,7 +30,7 @@ const longestWait = 2 * time.Second
 // environment is one cluster with a spoke in it.
 type environment struct {
 	client.WithWatch
-	env     *testenv.Environment
+	env     *framework.Environment
 	cluster *fleet.Cluster
 	// stop ends the spoke and waits for it.
 	stop func()
@@ -39,7 +39,7 @@ type environment struct {
 // start starts a cluster and a spoke.
 func start(t *testing.T) *environment {
 	t.Helper()
-	e := testenv.New(t, testenv.Options{
+	e := framework.New(t, framework.Options{
 		Fleet: fleet.Options{Members: []fleet.ClusterSpec{
 			{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3, NodeCPU: quantity("32"), NodeMemory: quantity("128Gi")},
 		}},
@@ -54,7 +54,7 @@ func start(t *testing.T) *environment {
 func (w *environment) run(t testing.TB) {
 	t.Helper()
 	options := setup.Options{
-		Options: testenv.ProcessOptions(t), Kubeconfig: w.kubeconfig(t), Registry: prometheus.NewRegistry(),
+		Options: framework.ProcessOptions(t), Kubeconfig: w.kubeconfig(t), Registry: prometheus.NewRegistry(),
 		Waits: queues.Waits{Longest: longestWait},
 	}
 	w.stop = w.env.Run("the spoke", func(ctx context.Context) error { return setup.Run(ctx, options) })
@@ -75,18 +75,33 @@ func (w *environment) namespace(t testing.TB) string {
 	return namespace.Name
 }
 
-// shop returns the sample's EcommerceApp for a namespace.
-func shop(t testing.TB, namespace string) *v1.EcommerceApp {
+// shop returns the sample's EcommerceApp for a namespace of its own.
+func (w *environment) shop(t testing.TB) *v1.EcommerceApp {
 	t.Helper()
-	app := testenv.Sample(t)
+	return shop(w.namespace(t))
+}
+
+// shop returns the sample's EcommerceApp for a namespace.
+func shop(namespace string) *v1.EcommerceApp {
+	app := apitest.Seed()
 	app.Namespace = namespace
+	return app
+}
+
+// runningShop creates the sample's EcommerceApp in a namespace of its own, and waits until
+// it runs.
+func (w *environment) runningShop(t testing.TB) *v1.EcommerceApp {
+	t.Helper()
+	app := w.shop(t)
+	framework.Create(t, w, app)
+	w.running(t, app)
 	return app
 }
 
 // running waits until an app is as wanted.
 func (w *environment) running(t testing.TB, app *v1.EcommerceApp) {
 	t.Helper()
-	testenv.AwaitRunning(t, w, app)
+	framework.AwaitRunning(t, w, app)
 }
 
 // writes returns what the spoke has written to a namespace since a mark.

@@ -16,7 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
@@ -50,10 +50,10 @@ func TestSpoke(t *testing.T) {
 // order, each object written once.
 func testSeed(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
+		app := w.shop(t)
 		mark := w.mark(t)
 		begin := time.Now()
-		testenv.Create(t, w, app)
+		framework.Create(t, w, app)
 		w.running(t, app)
 		took := time.Since(begin)
 		if app.Status.Message != "Application is running" || app.Status.Ready != "5/5" {
@@ -126,7 +126,7 @@ func inOrder(t *testing.T, log audit.Log, objects ...string) {
 // component made more than a few.
 func hasEvents(t *testing.T, w *environment, app *v1.EcommerceApp, reasons ...string) {
 	t.Helper()
-	testenv.Await(t, w, app, "events", func(*v1.EcommerceApp) error {
+	framework.Await(t, w, app, "events", func(*v1.EcommerceApp) error {
 		var list corev1.EventList
 		if err := w.List(t.Context(), &list, client.InNamespace(app.Namespace)); err != nil {
 			return err

@@ -19,17 +19,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
-	"github.com/shopfleet/shopfleet/config/samples"
-	"github.com/shopfleet/shopfleet/e2e/framework/testenv"
+	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // failed waits until an app is failed for a reason, and its message says something.
 func (w *environment) failed(t testing.TB, app *v1.EcommerceApp, reason string, texts ...string) {
 	t.Helper()
-	testenv.Await(t, w, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
+	framework.Await(t, w, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
 		ready := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionReady)
 		if app.Status.Phase != v1.PhaseFailed || ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != reason {
 			return fmt.Errorf("phase %s: %s (%v)", app.Status.Phase, app.Status.Message, ready)
@@ -47,16 +47,16 @@ func (w *environment) failed(t testing.TB, app *v1.EcommerceApp, reason string, 
 // they are handed over.
 func testConflict(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
+		app := w.shop(t)
 		stranger := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database"}}
 		stranger.Spec.Ports = []corev1.ServicePort{{Name: "theirs", Port: 9999}}
 		stranger.Spec.ClusterIP = corev1.ClusterIPNone
 		stranger.Spec.Selector = map[string]string{"app": "theirs"}
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database-credentials"}}
 		secret.Data = map[string][]byte{"password": []byte("theirs")}
-		testenv.Create(t, w, stranger)
-		testenv.Create(t, w, secret)
-		testenv.Create(t, w, app)
+		framework.Create(t, w, stranger)
+		framework.Create(t, w, secret)
+		framework.Create(t, w, app)
 		w.failed(t, app, v1.ReasonConflict, "Secret", app.Name+"-database-credentials", v1.AdoptAnnotation)
 		hasEvents(t, w, app, "Conflict")
 		handOver(t, w, secret)
@@ -79,22 +79,22 @@ func testConflict(w *environment) func(*testing.T) {
 		}
 
 		// What another object controls is not for handing over.
-		other := shop(t, app.Namespace)
+		other := shop(app.Namespace)
 		other.Name = "other"
 		owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Namespace: app.Namespace, Name: "other-database-config",
 			Annotations:     map[string]string{v1.AdoptAnnotation: "true"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: stranger.Name, UID: stranger.UID, Controller: new(true)}},
 		}}
-		testenv.Create(t, w, owned)
-		testenv.Create(t, w, other)
+		framework.Create(t, w, owned)
+		framework.Create(t, w, other)
 		w.failed(t, other, v1.ReasonConflict, "other-database-config", "Service")
 	}
 }
 
 func handOver(t *testing.T, w *environment, object client.Object) {
 	t.Helper()
-	testenv.Edit(t, w, object, func(o client.Object) {
+	framework.Edit(t, w, object, func(o client.Object) {
 		annotations := o.GetAnnotations()
 		if annotations == nil {
 			annotations = map[string]string{}
@@ -109,17 +109,17 @@ func testForbidden(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		role := &rbacv1.ClusterRole{}
 		role.Name = "shopfleet-spoke"
-		testenv.Edit(t, w, role, func(r *rbacv1.ClusterRole) {
+		framework.Edit(t, w, role, func(r *rbacv1.ClusterRole) {
 			for i := range r.Rules {
 				r.Rules[i].Resources = slices.DeleteFunc(r.Rules[i].Resources, func(s string) bool { return s == "statefulsets" })
 			}
 			r.Rules = append(r.Rules, rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"get", "list", "watch"}})
 		})
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
+		app := w.shop(t)
+		framework.Create(t, w, app)
 		w.failed(t, app, v1.ReasonForbidden, "database", "cannot patch", "statefulsets")
 		hasEvents(t, w, app, "Forbidden")
-		testenv.Apply(t, w.cluster, "config/rbac/spoke")
+		framework.Apply(t, w.cluster, "config/rbac/spoke")
 		w.running(t, app)
 	}
 }
@@ -128,7 +128,7 @@ func testForbidden(w *environment) func(*testing.T) {
 // retry notices.
 func testDenied(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
+		app := w.shop(t)
 		policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-services"}}
 		policy.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{
@@ -144,9 +144,9 @@ func testDenied(w *environment) func(*testing.T) {
 		binding.Spec = admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName: policy.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		}
-		testenv.Create(t, w, policy)
-		testenv.Create(t, w, binding)
-		testenv.Eventually(t, "the policy to be in force", func(ctx context.Context) error {
+		framework.Create(t, w, policy)
+		framework.Create(t, w, binding)
+		framework.Eventually(t, "the policy to be in force", func(ctx context.Context) error {
 			trial := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "trial"}}
 			trial.Spec.Ports = []corev1.ServicePort{{Port: 80}}
 			if err := w.Create(ctx, trial, client.DryRunAll); !apierrors.IsInvalid(err) {
@@ -154,7 +154,7 @@ func testDenied(w *environment) func(*testing.T) {
 			}
 			return nil
 		})
-		testenv.Create(t, w, app)
+		framework.Create(t, w, app)
 		w.failed(t, app, v1.ReasonInvalidSpec, "no services here")
 		hasEvents(t, w, app, v1.ReasonInvalidSpec)
 		if err := w.Delete(t.Context(), binding); err != nil {
@@ -171,19 +171,19 @@ func testDenied(w *environment) func(*testing.T) {
 func testOtherKinds(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		namespace := w.namespace(t)
-		web := testenv.Decode(t, samples.WebApp(), &webappv1.WebApp{})
+		web := apitest.SeedWebApp()
 		web.Namespace = namespace
-		testenv.Create(t, w, web)
-		testenv.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
+		framework.Create(t, w, web)
+		framework.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
 			if web.Status.Phase != v1.PhaseRunning || web.Status.AvailableReplicas != 3 {
 				return fmt.Errorf("%s: %s", web.Status.Phase, web.Status.Message)
 			}
 			return nil
 		})
-		db := testenv.Decode(t, samples.MySQLCluster(), &mysqlv1.MySQLCluster{})
+		db := apitest.SeedMySQLCluster()
 		db.Namespace = namespace
-		testenv.Create(t, w, db)
-		testenv.Await(t, w, db, "the MySQLCluster to run", func(db *mysqlv1.MySQLCluster) error {
+		framework.Create(t, w, db)
+		framework.Await(t, w, db, "the MySQLCluster to run", func(db *mysqlv1.MySQLCluster) error {
 			if db.Status.Phase != v1.PhaseRunning || db.Status.Ready != "3/3" || !db.Status.StorageProvisioned {
 				return fmt.Errorf("%s %s: %s", db.Status.Phase, db.Status.Ready, db.Status.Message)
 			}
@@ -197,7 +197,7 @@ func testOtherKinds(w *environment) func(*testing.T) {
 			t.Errorf("classes of the database: %v", classes.Items)
 		}
 		for _, object := range []client.Object{web, db} {
-			testenv.Delete(t, w, object)
+			framework.Delete(t, w, object)
 		}
 	}
 }
@@ -223,9 +223,7 @@ spec:
 // testOptionalKinds adds an optional kind to the cluster, and takes it away.
 func testOptionalKinds(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
+		app := w.runningShop(t)
 		if err := w.cluster.Apply(t.Context(), []byte(serviceMonitors)); err != nil {
 			t.Fatal(err)
 		}
@@ -240,13 +238,13 @@ func testOptionalKinds(w *environment) func(*testing.T) {
 			}
 			return nil
 		}
-		testenv.Eventually(t, "a ServiceMonitor", atLeastOne)
+		framework.Eventually(t, "a ServiceMonitor", atLeastOne)
 		monitor := monitors.Items[0].DeepCopy()
 		uid := monitor.GetUID()
 		if err := w.Delete(t.Context(), monitor); err != nil {
 			t.Fatal(err)
 		}
-		testenv.Await(t, w, monitor, "the ServiceMonitor to be made again", func(m *unstructured.Unstructured) error {
+		framework.Await(t, w, monitor, "the ServiceMonitor to be made again", func(m *unstructured.Unstructured) error {
 			if m.GetUID() == uid {
 				return errNotYet
 			}
@@ -258,10 +256,10 @@ func testOptionalKinds(w *environment) func(*testing.T) {
 		w.answered(t, app, "with monitors, again")
 		w.cost(t, mark, app, 1)
 
-		testenv.Delete(t, w, definition("servicemonitors.monitoring.coreos.com"))
+		framework.Delete(t, w, definition("servicemonitors.monitoring.coreos.com"))
 		w.running(t, app)
 		// The app can still be deleted.
-		testenv.Delete(t, w, app)
+		framework.Delete(t, w, app)
 	}
 }
 
@@ -277,16 +275,14 @@ func definition(name string) *metav1.PartialObjectMetadata {
 func testMissingDefinitions(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		w.stop()
-		testenv.Delete(t, w, definition("webapps.example.com"))
+		framework.Delete(t, w, definition("webapps.example.com"))
 		w.run(t)
-		app := shop(t, w.namespace(t))
-		testenv.Create(t, w, app)
-		w.running(t, app)
-		testenv.Apply(t, w.cluster, "config/crd/bases")
-		web := testenv.Decode(t, samples.WebApp(), &webappv1.WebApp{})
+		app := w.runningShop(t)
+		framework.Apply(t, w.cluster, "config/crd/bases")
+		web := apitest.SeedWebApp()
 		web.Namespace = app.Namespace
-		testenv.Create(t, w, web)
-		testenv.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
+		framework.Create(t, w, web)
+		framework.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
 			if web.Status.Phase != v1.PhaseRunning {
 				return fmt.Errorf("%s: %s", web.Status.Phase, web.Status.Message)
 			}

@@ -1,14 +1,13 @@
 package aggregate
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
@@ -75,26 +74,7 @@ func TestCompute(t *testing.T) {
 			checkSettled(t, s.in, got)
 		})
 	}
-	compareGolden(t, "compute.golden", all.String())
-}
-
-// compareGolden compares a text with a file below testdata, and writes the file
-// anew when the environment says UPDATE_GOLDEN=1.
-func compareGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got); run with UPDATE_GOLDEN=1 if the new one is right:\n%s", path, diff)
-	}
+	apitest.Golden(t, "compute.golden", all.String())
 }
 
 // TestComputeUndecided: while nothing can be decided no generation is observed, the

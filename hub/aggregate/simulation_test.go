@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/placement"
 )
@@ -265,7 +266,7 @@ func TestLifeOfAnApplication(t *testing.T) {
 	t.Parallel()
 	w := newSimulation(t, 1)
 	w.live()
-	compareGolden(t, "life.golden", w.log.String())
+	apitest.Golden(t, "life.golden", w.log.String())
 }
 
 func TestLifeInAnyOrder(t *testing.T) {

@@ -3,18 +3,13 @@ package schedule
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/shopfleet/shopfleet/api/apitest"
 )
-
-// updateVariable, set to anything, makes TestSimulation write what it would compare.
-const updateVariable = "UPDATE_GOLDEN"
 
 // shop is the backups of one application over the days.
 type shop struct {
@@ -154,18 +149,5 @@ func TestSimulation(t *testing.T) {
 	if s.most > 40 {
 		t.Errorf("%d backups at once: pruning does not keep up", s.most)
 	}
-	path, got := filepath.Join("testdata", "days.golden"), s.log.String()
-	if os.Getenv(updateVariable) != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the log differs from %s (-want +got); if it should, run the test with %s=1:\n%s", path, updateVariable, diff)
-	}
+	apitest.Golden(t, "days.golden", s.log.String())
 }

@@ -171,7 +171,7 @@ func (o *optional) look(ctx context.Context) (retry time.Duration) {
 		case served[kind.crd] && !is:
 			if err := o.start(ctx, kind); err != nil {
 				o.log.Info("cannot use an optional kind yet", "kind", kind.gvk.Kind, "error", err.Error())
-				if retry = optionalRetry; meta.IsNoMatchError(err) {
+				if retry = o.options.Waits.Scaled(optionalRetry); meta.IsNoMatchError(err) {
 					retry = servedRetry
 				}
 				continue

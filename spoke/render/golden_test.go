@@ -8,16 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
-
-// updateVariable, set to anything, makes TestGolden write what it would compare.
-const updateVariable = "UPDATE_GOLDEN"
 
 // TestGolden compares all that is rendered with files that people have read.
 func TestGolden(t *testing.T) {
@@ -40,21 +37,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := encode(t, components)
-			path := filepath.Join("testdata", name+".golden.yaml")
-			if os.Getenv(updateVariable) != "" {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("rendered differs from %s (-want +got); if it should, run the test with %s=1:\n%s", path, updateVariable, diff)
-			}
+			apitest.Golden(t, name+".golden.yaml", encode(t, components))
 		})
 	}
 }

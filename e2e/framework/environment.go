@@ -1,4 +1,4 @@
-package testenv
+package framework
 
 import (
 	"context"
@@ -21,7 +21,6 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/operator"
 )
@@ -80,9 +79,9 @@ func New(t testing.TB, o Options) *Environment {
 	for _, c := range e.Fleet.Clusters() {
 		folders := []string{MemberManifests}
 		if c == e.Fleet.Hub() {
-			e.Hub, folders = framework.Admin(t, c), HubManifests()
+			e.Hub, folders = Admin(t, c), HubManifests()
 		} else {
-			e.Members[c.Name()] = framework.Admin(t, c)
+			e.Members[c.Name()] = Admin(t, c)
 		}
 		if given, ok := o.Manifests[c.Name()]; ok {
 			folders = given
@@ -160,7 +159,7 @@ func (e *Environment) Run(what string, process func(context.Context) error) (sto
 // ProcessOptions returns those of a hub or a spoke that runs in the test's process.
 func ProcessOptions(t testing.TB) operator.Options {
 	t.Helper()
-	return operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: framework.Log(t)}
+	return operator.Options{MetricsBindAddress: "0", HealthProbeBindAddress: "0", Logger: Log(t)}
 }
 
 // StartHub runs a hub as cmd/hub does, until StopHub.
@@ -214,13 +213,13 @@ func (e *Environment) Register(t testing.TB, names ...string) {
 }
 
 // Mark returns where the audit logs of all clusters end now.
-func (e *Environment) Mark(t testing.TB) framework.Marks {
+func (e *Environment) Mark(t testing.TB) Marks {
 	t.Helper()
-	return framework.Mark(t, e.Fleet)
+	return Mark(t, e.Fleet)
 }
 
 // Since returns what the hub asked of a cluster since a mark.
-func (e *Environment) Since(t testing.TB, m framework.Marks, c *fleet.Cluster) audit.Log {
+func (e *Environment) Since(t testing.TB, m Marks, c *fleet.Cluster) audit.Log {
 	t.Helper()
 	return m.By(t, c, config.HubServiceAccount)
 }

@@ -1,4 +1,4 @@
-package testenv
+package framework
 
 import (
 	"context"
@@ -10,12 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
-	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
 // bound is a generous limit for what takes several controllers one after the other.
@@ -110,7 +107,7 @@ func AwaitCondition(t testing.TB, c client.Reader, o client.Object, want metav1.
 	var found metav1.Condition
 	what := fmt.Sprintf("%T %s to be %s=%s %s", o, o.GetName(), want.Type, want.Status, want.Reason)
 	Await(t, c, o, what, func(client.Object) error {
-		found = framework.Condition(conditionsOf(o), want.Type)
+		found = Condition(conditionsOf(o), want.Type)
 		if found.Status != want.Status || want.Reason != "" && found.Reason != want.Reason {
 			return fmt.Errorf("%w: %+v", errDiffers, conditionsOf(o))
 		}
@@ -143,7 +140,7 @@ func AwaitApp(t testing.TB, c client.Reader, app *v1.EcommerceApp, what string, 
 	t.Helper()
 	Await(t, c, app, what, func(*v1.EcommerceApp) error {
 		if err := check(&app.Status); err != nil {
-			return fmt.Errorf("%w; status is %s", err, framework.Brief(app))
+			return fmt.Errorf("%w; status is %s", err, Brief(app))
 		}
 		return nil
 	})
@@ -153,22 +150,7 @@ func AwaitApp(t testing.TB, c client.Reader, app *v1.EcommerceApp, what string, 
 // current generation. A copy, and an application without a hub, have no regions.
 func AwaitRunning(t testing.TB, c client.Reader, app *v1.EcommerceApp, regions ...string) {
 	t.Helper()
-	AwaitApp(t, c, app, app.Name+" to run", func(*v1.EcommerceAppStatus) error { return framework.Runs(app, regions...) })
-}
-
-// Sample returns the application of the sample.
-func Sample(t testing.TB) *v1.EcommerceApp {
-	t.Helper()
-	return Decode(t, samples.EcommerceApp(), &v1.EcommerceApp{})
-}
-
-// Decode reads a YAML document into an object, and returns it.
-func Decode[T client.Object](t testing.TB, raw []byte, into T) T {
-	t.Helper()
-	if err := yaml.UnmarshalStrict(raw, into); err != nil {
-		t.Fatal(err)
-	}
-	return into
+	AwaitApp(t, c, app, app.Name+" to run", func(*v1.EcommerceAppStatus) error { return Runs(app, regions...) })
 }
 
 // Small returns an application that is a frontend and nothing else.
