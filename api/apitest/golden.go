@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,7 +19,7 @@ func Golden(t *testing.T, name, got string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path)
+	want, err := fs.ReadFile(os.DirFS("testdata"), name)
 	if err != nil {
 		t.Fatal(err)
 	}
