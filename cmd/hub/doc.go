@@ -1,11 +1,11 @@
 // Command hub runs shops on a fleet of clusters.
 //
-// # What
+// # Purpose
 //
 // Flags in, one call of package hub/setup, an exit code out: 0 when it was told to
 // end, 1 when it could not start or lost its lease.
 //
-// # Not
+// # Non-goals
 //
 // Nothing is decided or composed here.
 //

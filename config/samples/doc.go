@@ -4,5 +4,7 @@
 //
 // Non-goals: the package decodes nothing and sets no defaults.
 //
-// Trade-offs: the files are embedded, so that a binary works without its source.
+// # Trade-offs
+//
+// The files are embedded, so that a binary works without its source.
 package samples

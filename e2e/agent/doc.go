@@ -2,14 +2,20 @@
 // servers and schedulers: the hub and the agents as their processes compose them, with
 // the permissions that ship.
 //
-// What: one shop on a member without an agent and on one with, and what an outage of
+// # Purpose
+//
+// One shop on a member without an agent and on one with, and what an outage of
 // the hub, an outage of an agent, restarts, switches of the mode and deletion do to it,
 // counted in the API servers' audit logs.
 //
-// Not: what the shop consists of (e2e/spoke), the hub's decisions (e2e/hub), real
+// # Non-goals
+//
+// What the shop consists of (e2e/spoke), the hub's decisions (e2e/hub), real
 // containers (e2e/kind).
 //
-// Trade-offs: hub and agents run in the test's process, each with a kubeconfig of its
+// # Trade-offs
+//
+// Hub and agents run in the test's process, each with a kubeconfig of its
 // own account. They end as processes do that are told to; that one is killed differs in
 // a Lease that is not given back, which the unit tests of hub/members/conditions cover.
 package agent

@@ -1,7 +1,7 @@
 // Package archtest tests the code base itself: the rules that keep it readable,
 // checked where no linter exclusion hides anything.
 //
-// # What
+// # Purpose
 //
 //   - Layers: every package belongs to a layer and imports only lower ones. The
 //     layers are those of depguard in .golangci.yml, checked here from the
@@ -12,7 +12,7 @@
 //   - Hygiene: no path of somebody's machine, no dead link between pages, no error
 //     matched by its text.
 //
-// # Not
+// # Non-goals
 //
 // What a linter does better: function length, complexity, style. Nothing is
 // excused here: a rule that needs an exception is changed, with its reason, in

@@ -2,14 +2,14 @@
 // to a bare client that does the same without deciding anything. Both are measured
 // in one run on one machine, so that the ratio means the same on another.
 //
-// # What
+// # Purpose
 //
 // BenchmarkFanOut: one shop to three members, from its creation on the hub until
 // each member has its copy. The baseline is a loop of client-go's server-side apply
 // over the same members that writes the same bytes: the shop, and for each member
 // the namespace and the copy.
 //
-// # Not
+// # Non-goals
 //
 // No limits are checked here; a machine that is busy would break them.
 //

@@ -1,11 +1,17 @@
 // Package cli tests kubectl-shopfleet against a real fleet and a running hub.
 //
-// What: the lifecycle of a member from join to unjoin, the status of an EcommerceApp on
+// # Purpose
+//
+// The lifecycle of a member from join to unjoin, the status of an EcommerceApp on
 // it, and the errors when a member cannot be reached.
 //
-// Not: flags, tables and exit codes of wrong usage, which need no cluster. Unit tests
+// # Non-goals
+//
+// Flags, tables and exit codes of wrong usage, which need no cluster. Unit tests
 // cover them.
 //
-// Trade-offs: one fleet for all steps, of which some need others. The program runs inside
+// # Trade-offs
+//
+// One fleet for all steps, of which some need others. The program runs inside
 // the test, with a kubeconfig file and two streams as its only links to it.
 package cli

@@ -1,7 +1,7 @@
 // Package cloud holds the tests of storage, backups and restores on fleets of real
 // control planes in front of fakes of the clouds.
 //
-// # What
+// # Purpose
 //
 // The hub runs in the test's process as in cmd/hub, with the adapters of the three
 // providers and the permissions that config/rbac ships, and nothing more. Its accounts
@@ -11,7 +11,7 @@
 // spoke's own code moves. The hub's waits are a
 // tenth of the real ones, which tests in their packages pin.
 //
-// # Not
+// # Non-goals
 //
 // Every answer that a provider may give is cloud/cloudtest's; what is decided from it is
 // tested where it is decided.

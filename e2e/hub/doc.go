@@ -1,12 +1,12 @@
 // Package hub holds the tests of the hub on fleets of real control planes.
 //
-// # What
+// # Purpose
 //
 // The hub runs in the test's process, composed as in cmd/hub, with the permissions
 // that config/rbac ships and nothing more. Its waits are a tenth of the real ones, which
 // tests in their packages pin. What the hub wrote, and how often, is read from the audit logs.
 //
-// # Not
+// # Non-goals
 //
 // Decisions are tested where they are made: hub/placement, hub/aggregate.
 //

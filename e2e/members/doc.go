@@ -1,12 +1,18 @@
 // Package members holds the tests of registration, health and detachment of member
 // clusters, on a fleet of real control planes.
 //
-// What: a hub process made of hub/members and hub/controllers/member, as the hub's
+// # Purpose
+//
+// A hub process made of hub/members and hub/controllers/member, as the hub's
 // setup composes it, with the permissions that ship. The tests make Secrets, freeze and
 // thaw clusters, and read MemberClusters and audit logs.
 //
-// Not: nothing is placed; applications are only counted.
+// # Non-goals
 //
-// Trade-offs: one fleet, and mostly one hub process, serve all tests. Each test leaves
+// Nothing is placed; applications are only counted.
+//
+// # Trade-offs
+//
+// One fleet, and mostly one hub process, serve all tests. Each test leaves
 // no registration behind, and waits until the one before has left none.
 package members

@@ -1,14 +1,14 @@
 // Package operator holds the tests of the hub and the spoke as processes: the real
 // binaries, on fleets of real control planes.
 //
-// # What
+// # Purpose
 //
 // Several processes of the same kind elect a leader, end when they are told to, are
 // killed, and lose their lease. What they wrote, and how often, is read from the
 // audit logs. Their metrics, their probes, what can be debugged, and what their logs
 // tell and do not tell are looked at from outside.
 //
-// # Not
+// # Non-goals
 //
 // What the processes do to shops is tested in e2e/hub and e2e/spoke, in the tests'
 // own process.

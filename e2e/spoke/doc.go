@@ -1,11 +1,17 @@
 // Package spoke runs the spoke as cmd/spoke does, against a real control
 // plane, with the permissions that we ship.
 //
-// What: what a person sees of a spoke alone in a cluster: shops come up in order,
+// # Purpose
+//
+// What a person sees of a spoke alone in a cluster: shops come up in order,
 // are repaired, updated, scaled and deleted; an unchanged one costs no write.
 //
-// Not: no hub, and no tables of decisions: those are tests of the packages.
+// # Non-goals
 //
-// Trade-offs: the cases share one cluster, each in its own namespace, and run one
+// No hub, and no tables of decisions: those are tests of the packages.
+//
+// # Trade-offs
+//
+// The cases share one cluster, each in its own namespace, and run one
 // after another, as some of them freeze parts of the cluster.
 package spoke

@@ -1,7 +1,7 @@
 // Package accounts provides sessions with cloud providers, and access to buckets, for
 // the hub's CloudAccounts.
 //
-// # What
+// # Purpose
 //
 //   - The CloudAccount controller adds, changes and removes accounts with their
 //     credentials (Set, Remove). Accounts returns one session for each account and
@@ -15,7 +15,7 @@
 //   - Requests are counted by account and outcome.
 //   - Skew compares the hub's clock with the provider's, by the Date header of responses.
 //
-// # Not
+// # Non-goals
 //
 // The package reads and writes no CloudAccounts or Secrets: the controller does. It
 // does not retry: callers decide by the class of the error.

@@ -1,7 +1,7 @@
 // Package aggregate computes the status of an application on the hub from what is
 // observed of it in its clusters.
 //
-// # What
+// # Purpose
 //
 //   - Compute: derives the complete next status from the generation, the placement,
 //     one observation per cluster and the previous status.
@@ -12,7 +12,7 @@
 // from those alone. The entries are stored, so a hub that has just restarted and is
 // not connected to any cluster computes the same status again and writes nothing.
 //
-// # Not
+// # Non-goals
 //
 // The package uses neither client nor clock. Package placement chooses the clusters;
 // what happens within a cluster is decided by that cluster's reconciler.

@@ -1,7 +1,7 @@
 // Package logicalbackup knows how dumps lie in a bucket, and how the Jobs that carry them there
 // and back are handled.
 //
-// # What
+// # Purpose
 //
 //		shopfleet/<hub>/<application>/<backup>-<hash>/part-00000 ...
 //		shopfleet/<hub>/<application>/<backup>-<hash>/manifest.json
@@ -15,7 +15,7 @@
 //	  - Deliver, Look, Withdraw and Stop: the Job, what came of it, and its order's end.
 //	  - Erase: the manifest goes first, so that what is half gone is no dump any more.
 //
-// # Not
+// # Non-goals
 //
 // No status is written here, and it is not decided here what follows from how a Job ended:
 // that differs between packages hub/controllers/backup and hub/controllers/restore. What

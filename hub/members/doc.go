@@ -1,6 +1,6 @@
 // Package members keeps the hub connected to its member clusters.
 //
-// # What
+// # Purpose
 //
 // Fleet is a multicluster-runtime provider. The MemberCluster controller declares
 // the members (Set, Remove). The fleet connects to each of them, engages the hub's
@@ -41,7 +41,7 @@
 // gone, the member is lost with a message that names the definition; reconnecting
 // installs it again, and the hub's reconcilers recreate the objects.
 //
-// # Not
+// # Non-goals
 //
 // The package reads and writes no objects in the hub: no Secrets, MemberClusters or
 // events. In a member it writes the definitions of Prepare only, in mode Agentless.

@@ -1,13 +1,13 @@
 // Package placement decides which clusters of the fleet run an application.
 //
-// # What
+// # Purpose
 //
 // Decide takes the placement of a spec, the clusters of the fleet and the clusters
 // that currently run the application. It returns the clusters to run it on and, for
 // every other cluster, the reason for the rejection. A cluster must match all given
 // criteria; without criteria every ready cluster matches.
 //
-// # Not
+// # Non-goals
 //
 // No client, no clock, no randomness: the same input gives the same decision. Spread,
 // scores and tolerations are not supported. Placement does not replace a lost cluster:

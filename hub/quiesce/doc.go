@@ -1,6 +1,6 @@
 // Package quiesce quiesces databases in members before a volume snapshot.
 //
-// # What
+// # Purpose
 //
 // Quiesce runs a command in the container of the primary, through the exec API of the
 // member, and returns when the command has confirmed:
@@ -19,7 +19,7 @@
 // A hold ends when it is released, when the stream to the pod ends, or by itself in the
 // pod a minute after it began: no death of the hub or of a connection makes it longer.
 //
-// # Not
+// # Non-goals
 //
 // FLUSH TABLES WITH READ LOCK is what InnoDB does not need: it would hold up all of the
 // server for the longest query, and asks for a privilege that the application's user

@@ -1,7 +1,7 @@
 // Package schedule decides when backups are due, how they are named, how old they may
 // be and which of them are deleted.
 //
-// # What
+// # Purpose
 //
 //   - Schedule: the scheduled times of a cron expression in a time zone. Due returns the
 //     scheduled time to run now; Offset and Window spread applications that share one;
@@ -11,7 +11,7 @@
 //     with a reason for each.
 //   - RPO: the age of the newest backup, and a default limit for it.
 //
-// # Not
+// # Non-goals
 //
 // No client, no clock, no randomness: the same input gives the same result. The backup
 // controllers decide how a backup is made and how the database is quiesced.

@@ -1,7 +1,7 @@
 // Package setup assembles the hub: flags, clients, caches, the fleet and the
 // controllers. It is the only package that imports all of them.
 //
-// # What
+// # Purpose
 //
 //   - Options are the hub's flags; those that hub and spoke share are in package
 //     operator.
@@ -13,7 +13,7 @@
 // namespace. Leader election uses its own client, so that other traffic cannot delay the
 // renewal of the Lease.
 //
-// # Not
+// # Non-goals
 //
 // The package decides nothing about applications or members, and handles no kubeconfig
 // of a member.

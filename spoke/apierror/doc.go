@@ -1,13 +1,13 @@
 // Package apierror decides what a controller does about an error of a Kubernetes API
 // server.
 //
-// # What
+// # Purpose
 //
 //   - Classify: returns the Class of an error, however it is wrapped.
 //   - Decide: adds the policy of the class, and the reason and the message of a condition
 //     that reports the error.
 //
-// # Not
+// # Non-goals
 //
 // No client, context, clock or logger. Waits are not spread here: package queues adds
 // jitter and shortens them for tests.

@@ -1,7 +1,7 @@
 // Package apply writes objects to one cluster by server-side apply, and only if
 // something changed.
 //
-// # What
+// # Purpose
 //
 //   - Hash and Stamp: identify an intent by a hash in an annotation of the object, so
 //     that nothing needs to be remembered across restarts.
@@ -10,7 +10,7 @@
 //     and expands claims. An existing object that the application does not own is a
 //     *ConflictError.
 //
-// # Not
+// # Non-goals
 //
 // Package component decides what to write and in which order. This package does not
 // retry, and writes no status and no events.

@@ -2,7 +2,7 @@
 // cluster: which objects may be written now, which must be deleted, what state each
 // component is in, and which phase and conditions result.
 //
-// # What
+// # Purpose
 //
 //   - Values: Component and Object describe the desired state, Live the existing objects.
 //   - Observe: derives the State of a component from its live objects.
@@ -10,7 +10,7 @@
 //     order on deletion.
 //   - Summarize: derives phase, message and conditions from states.
 //
-// # Not
+// # Non-goals
 //
 // No client, context, clock or logger: every function depends on its arguments only, and
 // is tested with tables.

@@ -1,7 +1,7 @@
 // Package operator provides what the hub and the spoke have in common as programs:
 // flags, logs, metrics, debugging, probes, leader election and shutdown.
 //
-// # What
+// # Purpose
 //
 //   - Options are the flags that both programs have. Configure applies them to a manager
 //     of controller-runtime.
@@ -27,7 +27,7 @@
 //
 // The label result of reconcile_total is success, error, requeue or requeue_after.
 //
-// # Not
+// # Non-goals
 //
 // Nothing about applications or clusters.
 //

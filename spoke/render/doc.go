@@ -1,6 +1,6 @@
 // Package render renders the objects of a spec.
 //
-// # What
+// # Purpose
 //
 // EcommerceApp, WebApp and MySQLCluster return, for an object and the facts about its
 // cluster, the components with all their objects, in the order in which they are written.
@@ -15,7 +15,7 @@
 // While a dump is loaded into the database, as an annotation of the copy says, backend and
 // frontend are scaled to zero; nothing else changes.
 //
-// # Not
+// # Non-goals
 //
 // The package uses no client, clock or randomness, and does not consider existing objects:
 // passwords and certificates are requested, not generated. The writer adds owner references

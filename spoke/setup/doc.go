@@ -1,12 +1,12 @@
 // Package setup assembles the spoke: the reconcilers of EcommerceApp, WebApp and
 // MySQLCluster in one cluster, without a hub.
 //
-// # What
+// # Purpose
 //
 // Run builds the scheme, the manager with its caches, probes, metrics and leader
 // election, and the controllers, and runs them until its context is done.
 //
-// # Not
+// # Non-goals
 //
 // The package reads no environment beyond what client-go reads to find a kubeconfig. The
 // behaviour is in package controller; package operator has what hub and spoke share.

@@ -1,7 +1,7 @@
 // Package transfer transfers one file between a volume and a bucket, as described by an
 // Order.
 //
-// # What
+// # Purpose
 //
 // Run executes an order.Order. Send verifies size and checksum of the whole file before
 // it uploads the parts that have a request, so that no content of another file reaches
@@ -12,7 +12,7 @@
 // one line, to the termination log. Status returns the exit status, one of those in
 // package order.
 //
-// # Not
+// # Non-goals
 //
 // The package handles no credentials and knows no provider: it sends requests unchanged,
 // and does not follow redirects. It does not list the bucket: the hub omits the requests

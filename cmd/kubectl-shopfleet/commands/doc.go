@@ -1,14 +1,20 @@
 // Package commands is the command line of kubectl-shopfleet.
 //
-// What: one file per command, with its flags, its output and the order of its steps;
+// # Purpose
+//
+// One file per command, with its flags, its output and the order of its steps;
 // and what they share: connections (cluster.go), progress (progress.go), output
 // formats (output.go), lists (list.go), completion and exit codes. The exit codes are 0
 // done, 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupted.
 //
-// Not: what is written to clusters (packages join and manifests), tables (package
+// # Non-goals
+//
+// What is written to clusters (packages join and manifests), tables (package
 // printers), and nothing that plain kubectl does as well.
 //
-// Trade-offs: results go to the standard output, progress and hints to the standard
+// # Trade-offs
+//
+// Results go to the standard output, progress and hints to the standard
 // error, so that scripts read the one and users see both. Two clients talk to each
 // cluster: requests have a deadline, watches must not. An interrupted backup or
 // restore is left to the hub, because half of one is of no use.

@@ -1,11 +1,17 @@
 // Package hint attaches a hint to an error: a second sentence that says what the user can do.
 //
-// What: an error that carries its hint, and hints for well-known errors that carry
+// # Purpose
+//
+// An error that carries its hint, and hints for well-known errors that carry
 // none: a server that does not answer, a kind that is not installed, credentials
 // that are rejected.
 //
-// Not: it does not print, and never looks at the text of an error.
+// # Non-goals
 //
-// Trade-offs: the outermost hint wins, because the code closer to the user knows
+// It does not print, and never looks at the text of an error.
+//
+// # Trade-offs
+//
+// The outermost hint wins, because the code closer to the user knows
 // more about what they wanted.
 package hint

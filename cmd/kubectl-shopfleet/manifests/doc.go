@@ -1,11 +1,15 @@
 // Package manifests applies the objects of the hub or of a spoke to a cluster, and deletes them.
 //
-// What: a Plan is a list of objects that is applied in order with server-side apply,
+// # Purpose
+//
+// A Plan is a list of objects that is applied in order with server-side apply,
 // waiting for CRDs before anything that follows. A Rollout waits for a Deployment, and
 // explains with the state of its pods why it is not ready in time. Objects are deleted
 // in reverse order.
 //
-// Not: it does not know which objects to install (package config does), and prints nothing.
+// # Non-goals
+//
+// It does not know which objects to install (package config does), and prints nothing.
 //
 // Trade-offs:
 //   - A dry run of each apply is compared with the live object, managed fields

@@ -1,10 +1,16 @@
 // Package tty displays a text that changes.
 //
-// What: on a terminal the text is redrawn in place, cut to the size of the terminal,
+// # Purpose
+//
+// On a terminal the text is redrawn in place, cut to the size of the terminal,
 // with ages that advance every second; elsewhere each new text is appended.
 //
-// Not: it sends no requests. The caller renders the text.
+// # Non-goals
 //
-// Trade-offs: no alternate screen, so that the last text remains when the program
+// It sends no requests. The caller renders the text.
+//
+// # Trade-offs
+//
+// No alternate screen, so that the last text remains when the program
 // exits. Where texts are appended, one that differs only in its ages is not new.
 package tty

@@ -1,11 +1,17 @@
 // Package watch calls a function with the current objects of a query whenever they change.
 //
-// What: a client-go Reflector lists, watches, and lists again when it has to, until
+// # Purpose
+//
+// A client-go Reflector lists, watches, and lists again when it has to, until
 // the function has seen enough.
 //
-// Not: no cache to read from and no event handlers. Those are what informers are for.
+// # Non-goals
 //
-// Trade-offs: the first list must succeed, so that a wrong address is an error at
+// No cache to read from and no event handlers. Those are what informers are for.
+//
+// # Trade-offs
+//
+// The first list must succeed, so that a wrong address is an error at
 // once and not an endless wait. Later errors are reported and retried every second
 // without exponential backoff, because one person watches one failover.
 package watch

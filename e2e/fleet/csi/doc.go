@@ -1,6 +1,6 @@
 // Package csi simulates the storage driver of a cloud in a cluster of a fleet.
 //
-// # What
+// # Purpose
 //
 //   - EBS, PD and AzureDisk are the drivers of the three clouds: a claim becomes a volume
 //     in the provider's fake, and a PersistentVolume with the handle, the node affinity
@@ -16,7 +16,7 @@
 //	standIn, err := csi.New(ctx, member.AdminConfig(), driver)
 //	go standIn.Run(ctx)
 //
-// # Not
+// # Non-goals
 //
 // No data: a volume is a record in the fake. No VolumeSnapshots, no clones, and no nodes
 // that start later than the driver.

@@ -2,13 +2,13 @@
 // of cloud providers to what it does next: the condition to report, whether to continue, and
 // when to retry.
 //
-// # What
+// # Purpose
 //
 // A Result is the outcome of a step that cannot continue. FromError derives it from the
 // class of an error of a cloud, FromMember from that of a member's API server. Messages
 // are deterministic, because they are written to a status. Advance runs named steps in their order, up to the first that is not complete.
 //
-// # Not
+// # Non-goals
 //
 // The package writes no status and retries nothing.
 package stepresult

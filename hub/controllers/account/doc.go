@@ -1,7 +1,7 @@
 // Package account is the controller for CloudAccounts: it passes their credentials to
 // package accounts, and verifies identity and permissions.
 //
-// # What
+// # Purpose
 //
 //   - The spec and, for credentials of type Secret, the Secret are passed to
 //     hub/accounts. A change of either takes effect and is verified immediately.
@@ -11,7 +11,7 @@
 //     the status, which is written only when it changes.
 //   - Accounts are verified on every change, and once an hour.
 //
-// # Not
+// # Non-goals
 //
 // The package changes nothing at the provider. Ready is not a precondition of anything:
 // controllers that use an account that is not Ready get the provider's own errors.

@@ -1,7 +1,7 @@
 // Package app places applications on the fleet: it decides on the hub and writes copies
 // to the members.
 //
-// # What
+// # Purpose
 //
 // It has two parts, so that no shared worker ever waits for the network of one member:
 //
@@ -18,7 +18,7 @@
 // a worker may write the copy, and removes it after a worker confirmed that the copy is
 // deleted. A missing entry never causes a deletion.
 //
-// # Not
+// # Non-goals
 //
 // The package does not connect to members, knows their health from MemberCluster.status
 // only, and does not touch the objects that a copy owns: the spoke does. It creates

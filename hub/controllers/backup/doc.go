@@ -3,7 +3,7 @@
 // databases are dumped, it has the dumps made and sent to a bucket (package
 // hub/controllers/backup/logical).
 //
-// # What
+// # Purpose
 //
 //	Pending      what is to be backed up is found: application, account, volumes
 //	InProgress   the database was quiesced and snapshots are requested; not all are taken
@@ -20,7 +20,7 @@
 // A Backup is worked on in the queue of its member: neither a member nor an account that
 // does not answer holds up those of another.
 //
-// # Not
+// # Non-goals
 //
 // When a backup is due, and when it has been kept for long enough: package
 // hub/controllers/backup/scheduler makes and deletes Backups. Nothing is written in a member, but

@@ -1,7 +1,7 @@
 // Package member is the controller for MemberClusters: it adds and removes the members
 // of the fleet and reports their state in the status of each MemberCluster.
 //
-// # What
+// # Purpose
 //
 //   - A Secret in the hub's namespace with the label ecommerce.io/member-cluster:
 //     "true" creates a MemberCluster of its name, once. Users own its spec.
@@ -16,7 +16,7 @@
 //     False with reason SecretNotFound. Deleting a MemberCluster detaches the member too,
 //     and sets the label of its Secret to "false", so that it is not created again.
 //
-// # Not
+// # Non-goals
 //
 // The package opens no connections: hub/members does. It never writes to a member, and
 // detaching leaves all workloads of the member running.

@@ -1,7 +1,7 @@
 // Package restore is the controller of Restores. It creates volumes from the snapshots of a
 // Backup and replaces the database's claims by them, or loads a dump into the database.
 //
-// # What
+// # Purpose
 //
 //	Pending      the controller finds the backup and the target, and checks that they fit
 //	InProgress   volumes are created in the cloud, the database is stopped, if there is one,
@@ -30,7 +30,7 @@
 // it does it, so that a hub that starts anew repeats nothing. Restores into one database wait
 // for each other by an annotation on the copy (lock.go).
 //
-// # Not
+// # Non-goals
 //
 // In a cloud the controller deletes only volumes that this Restore created and no claim is
 // bound to, and in a member only what it created there to load or to verify. Backups are not

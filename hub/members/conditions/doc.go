@@ -1,6 +1,6 @@
 // Package conditions computes the conditions of a member cluster.
 //
-// # What
+// # Purpose
 //
 //   - Compute: derives the conditions from an observation and the previous conditions.
 //   - LeaseMonitor: derives the state of an agent from successive reads of its Lease.
@@ -8,7 +8,7 @@
 //     own cluster cannot become a member, a name cannot change to another cluster, and
 //     no cluster is registered twice.
 //
-// # Not
+// # Non-goals
 //
 // The package uses neither network nor clock. Only Claims has state.
 //

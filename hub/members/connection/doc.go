@@ -1,7 +1,7 @@
 // Package connection opens and holds one connection to a member cluster, including its
 // informers.
 //
-// # What
+// # Purpose
 //
 //   - Attempt.Connect turns a checked kubeconfig into a Connection with synced caches,
 //     or returns the failed step and the reason: probe, identity, permissions,
@@ -9,7 +9,7 @@
 //   - Connection.Engage hands the cluster to the hub's reconcilers. Probe, Inspect,
 //     Nodes and, in mode Agent, SampleLease observe it from then on.
 //
-// # Not
+// # Non-goals
 //
 // No retries, no schedule, and no state beyond one connection: the fleet has those.
 //

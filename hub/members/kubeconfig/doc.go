@@ -1,7 +1,7 @@
 // Package kubeconfig validates the kubeconfig of a registration Secret and converts it
 // into a client configuration.
 //
-// # What
+// # Purpose
 //
 //   - Parse returns an Access, or an *Error with the reason of a condition and a
 //     message that names the field and says what to do.
@@ -12,7 +12,7 @@
 //   - Access.Fingerprint identifies the content of a kubeconfig; Access.ExpiresAt is the
 //     expiry of its credentials.
 //
-// # Not
+// # Non-goals
 //
 // The package uses no client, network or clock. It does not verify the signature of a
 // token: the cluster does, and the expiry is only displayed.

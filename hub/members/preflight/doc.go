@@ -1,7 +1,7 @@
 // Package preflight checks what a member cluster allows and offers, before and while
 // the hub works in it.
 //
-// # What
+// # Purpose
 //
 //   - PermissionsFrom lists the permissions that a role grants; Missing asks the cluster
 //     which of them the credentials lack; Describe formats them for messages.
@@ -11,7 +11,7 @@
 //   - Definitions installs and updates CustomResourceDefinitions and reports those that
 //     are being deleted. Where an agent owns them, Verify only compares them.
 //
-// # Not
+// # Non-goals
 //
 // No schedule and no conditions: the accessor of a member decides when to check and
 // what follows. The package writes CustomResourceDefinitions only.

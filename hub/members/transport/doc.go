@@ -1,7 +1,7 @@
 // Package transport provides the HTTP transport of one member cluster, with deadlines,
 // a shared rate limit and a probe.
 //
-// # What
+// # Purpose
 //
 //   - Open returns a Transport for a client configuration. All clients of a member use
 //     its Config and Client, and so share connections and one rate limiter.
@@ -13,7 +13,7 @@
 //   - Classify turns an error into a Fault: a condition reason and a deterministic
 //     message without addresses or ports.
 //
-// # Not
+// # Non-goals
 //
 // No retries and no state: the accessor of a member decides when to retry.
 //

@@ -1,13 +1,13 @@
 // Package reconciler reconciles applications of one kind in one cluster.
 //
-// # What
+// # Purpose
 //
 // Kind describes a kind, Member a cluster. Each reconciliation is one pass: deletion,
 // finalizer, annotations, observe, render, plan, write, and a single status write at
 // the end, also after an error. Objects that the kind does not select are ignored, also
 // while they are being deleted.
 //
-// # Not
+// # Non-goals
 //
 // Watches and queues are in package controller, decisions in package component.
 //

@@ -1,7 +1,7 @@
 // Package database renders a database, PostgreSQL or MySQL, in a StatefulSet whose data
 // survives the loss of pods and nodes, and user errors.
 //
-// # What
+// # Purpose
 //
 // It renders credentials, which are generated once; the server's configuration; a headless
 // Service for the pods and a Service for the primary; the StatefulSet; and, if backups are
@@ -25,7 +25,7 @@
 // caller passes it to the container, so that it works in pods that were created by an
 // earlier release.
 //
-// # Not
+// # Non-goals
 //
 // No failover: if the primary's volume is lost, users decide which replica to trust. No
 // upgrade between major versions: PostgreSQL refuses to start on files of another version,

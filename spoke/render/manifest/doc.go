@@ -1,7 +1,7 @@
 // Package manifest has what all rendered objects share: names, labels, pod security, and
 // the small objects that are alike for every workload.
 //
-// # What
+// # Purpose
 //
 //   - Owner and Part identify the owner of an object and its component. They provide
 //     metadata, selectors and pod labels.
@@ -9,7 +9,7 @@
 //   - Pod security of the restricted standard, topology spread over nodes and zones,
 //     NetworkPolicies and PodDisruptionBudgets.
 //
-// # Not
+// # Non-goals
 //
 // The package knows nothing about databases or shops, and decides nothing about which
 // objects exist.

@@ -1,14 +1,14 @@
 // Package order defines what a Job in a member is to upload to, or download from, a
 // bucket.
 //
-// # What
+// # Purpose
 //
 // The hub creates an Order and delivers it in a Secret; the spoke's command transfer
 // executes it. An Order describes one file in parts, with a signed request for each part
 // that is still to be transferred. Read rejects an Order that is incomplete or out of
 // bounds.
 //
-// # Not
+// # Non-goals
 //
 // No network and no files: see package spoke/transfer. No signing: see package
 // hub/logicalbackup.

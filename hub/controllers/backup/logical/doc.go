@@ -1,7 +1,7 @@
 // Package logical has the dumps made that Backups of the method Dump ask for, in the member
 // whose database they are of, reads what came of them, and has them sent to a bucket.
 //
-// # What
+// # Purpose
 //
 //   - Run follows the Job that dumps. That of a scheduled time of the schedule is the CronJob's, by
 //     the name that its controller gives it; where there is none it is made under that
@@ -15,7 +15,7 @@
 //     whole file and found it to be what was dumped.
 //   - Removal deletes what is in the bucket, and goes on until nothing more can come.
 //
-// # Not
+// # Non-goals
 //
 // No file is read, and none in the cluster is deleted: the pods prune by the application's
 // retention. Nothing is written in a member but Jobs and the orders of those that send.

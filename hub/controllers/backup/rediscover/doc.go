@@ -2,7 +2,7 @@
 // that the hub has no Backup of: its objects were lost, or deleted without
 // spec.deletion: Delete.
 //
-// # What
+// # Purpose
 //
 //   - It handles the annotation ecommerce.io/rediscover-at of a CloudAccount: it lists
 //     snapshots in the account's regions, groups them by their tags, and creates each
@@ -12,7 +12,7 @@
 //   - With the annotation ecommerce.io/rediscover-hub it looks for backups of a former
 //     hub with that UID. They can be restored, and this hub never deletes their data.
 //
-// # Not
+// # Non-goals
 //
 // It changes nothing in a cloud and leaves existing Backups unchanged. It creates
 // nothing if a list is incomplete.

@@ -1,7 +1,7 @@
 // Package scheduler creates Backups on schedule and deletes expired ones, for each
 // application in each of its clusters.
 //
-// # What
+// # Purpose
 //
 //   - A Backup is named after its scheduled time and created without overwriting: a second
 //     attempt finds the existing object. After missed runs, one Backup is created.
@@ -17,7 +17,7 @@
 //     sufficiently recent backup, and why not. It is Unknown, not True, while a cluster
 //     waits for its first backup.
 //
-// # Not
+// # Non-goals
 //
 // The files of dumps are pruned in the member, by its CronJob, with the same retention.
 // Pruning a Backup here deletes its objects in the bucket. Snapshots and dumps do not

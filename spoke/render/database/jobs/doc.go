@@ -1,6 +1,6 @@
 // Package jobs renders the Jobs that transfer dumps to and from a bucket, and load them.
 //
-// # What
+// # Purpose
 //
 // Send returns a Job that uploads a dump from its claim. Load returns a Job that loads a
 // dump into a database, from that claim or from one to which it is downloaded first; Claim
@@ -19,7 +19,7 @@
 // partially loaded database: another load of the same dump drops the content and starts
 // over, and a load of another dump is rejected.
 //
-// # Not
+// # Non-goals
 //
 // The package creates no orders and writes no Jobs. It does not stop the application during
 // a load: package render does, for a copy with the annotation.
