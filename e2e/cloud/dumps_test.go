@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render"
@@ -271,20 +270,14 @@ func (s *suite) testDumpVerification(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		before, had := len(p.world.Volumes()), s.kubelets[p.member].books()
+		before, had := s.unclaimed(t, p), s.kubelets[p.member].books()
 		r := s.restore(t, "dump-proven-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-" + p.account()}, Verify: true})
 		s.awaitVerified(t, r)
 		if s.kubelets[p.member].books() != had {
 			t.Error("the application's database was touched")
 		}
 		s.nothingInDrills(t, p.member)
-		// The driver deletes the volume of a claim after the claim.
-		fleettest.Eventually(t, "the volume of the verification to be deleted", func(context.Context) error {
-			if after := len(p.world.Volumes()); after != before {
-				return fmt.Errorf("there are %d volumes in the cloud, and %d before", after, before)
-			}
-			return nil
-		})
+		s.awaitUnclaimed(t, p, before)
 	})
 }
 

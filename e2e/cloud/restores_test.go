@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,13 +134,11 @@ func (s *suite) testVerification(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		before := len(p.world.Volumes())
+		before := s.unclaimed(t, p)
 		r := s.restore(t, "proven-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "plain-" + p.account()}, Verify: true})
 		s.awaitVerified(t, r)
 		s.nothingInDrills(t, p.member)
-		if after := len(p.world.Volumes()); after != before {
-			t.Errorf("there are %d volumes in the cloud, and %d before", after, before)
-		}
+		s.awaitUnclaimed(t, p, before)
 		s.checkPod(t, p.member)
 	})
 }
@@ -161,6 +160,44 @@ func (s *suite) awaitVerified(t *testing.T, r *v1.Restore) {
 	if backup.Status.LastVerifiedTime == nil {
 		t.Error("the backup does not say that it was verified")
 	}
+}
+
+// unclaimed returns the volumes of a cloud that no application's claim has: those of
+// verifications, and those that nothing in a member refers to.
+func (s *suite) unclaimed(t *testing.T, p *provider) []string {
+	t.Helper()
+	claimed := map[string]bool{}
+	for _, member := range s.Members {
+		list := &corev1.PersistentVolumeList{}
+		if err := member.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		for _, pv := range list.Items {
+			if claim := pv.Spec.ClaimRef; pv.Spec.CSI != nil && claim != nil && claim.Namespace != restore.VerificationNamespace {
+				claimed[pv.Spec.CSI.VolumeHandle] = true
+			}
+		}
+	}
+	var ids []string
+	for _, v := range p.world.Volumes() {
+		if !claimed[v.ID] {
+			ids = append(ids, v.ID)
+		}
+	}
+	return ids
+}
+
+// awaitUnclaimed waits until there are no unclaimed volumes but those before. The driver
+// deletes a volume after its claim, and creates one before it has a PersistentVolume.
+func (s *suite) awaitUnclaimed(t *testing.T, p *provider, before []string) {
+	t.Helper()
+	framework.Eventually(t, "the volume of the verification to be deleted", func(context.Context) error {
+		left := slices.DeleteFunc(s.unclaimed(t, p), func(id string) bool { return slices.Contains(before, id) })
+		if len(left) > 0 {
+			return fmt.Errorf("unclaimed are %q", left)
+		}
+		return nil
+	})
 }
 
 // nothingInDrills checks that nothing is left of databases that were started to prove backups.
