@@ -22,6 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/csi"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/accounts"
@@ -72,9 +73,9 @@ func StartWithControllers(t *testing.T) *Env {
 
 func newEnv(t *testing.T, spec fleet.ClusterSpec) *Env {
 	t.Helper()
-	config, admin := start(t, spec)
+	access, admin := start(t, spec)
 	clock := testclock.NewFakeClock(time.Now())
-	e := &Env{WithWatch: admin, Config: config, Clock: clock, Cloud: fake.NewCloud(clock), Buckets: bucket.NewStore(clock)}
+	e := &Env{WithWatch: admin, Config: access, Clock: clock, Cloud: fake.NewCloud(clock), Buckets: bucket.NewStore(clock)}
 	e.Cloud.SetPace(fake.Pace{})
 	e.Cloud.AddVolume(fake.Volume{Account: Account, Region: Region, Zone: Region + "a", ID: Volume, SizeBytes: 1 << 30})
 	return e
@@ -93,17 +94,33 @@ func start(t *testing.T, spec fleet.ClusterSpec) (*rest.Config, client.WithWatch
 	f := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{spec}})
 	scheme := runtime.NewScheme()
 	if err := errors.Join(
-		f.Member(spec.Name).ApplyFolder(t.Context(), "../../../config/crd/bases"),
-		clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme),
+		installCRDs(t.Context(), f.Member(spec.Name)), clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme),
 	); err != nil {
 		t.Fatal(err)
 	}
-	config := f.Member(spec.Name).AdminConfig()
-	admin, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	access := f.Member(spec.Name).AdminConfig()
+	admin, err := client.NewWithWatch(access, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return config, admin
+	return access, admin
+}
+
+func installCRDs(ctx context.Context, c *fleet.Cluster) error {
+	for _, plural := range []string{"backups", "cloudaccounts", "ecommerceapps", "memberclusters", "restores"} {
+		crd, err := config.Definition(v1.GroupVersion.Group, plural)
+		if err != nil {
+			return err
+		}
+		document, err := crd.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		if err := c.Apply(ctx, document); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // createMember creates the MemberCluster of a member that is connected.
@@ -188,6 +205,47 @@ func (e *Env) MustCreate(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := e.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Change reads an object of the namespace, changes it, and updates it and its status.
+func Change[T any, P interface {
+	*T
+	client.Object
+}](t *testing.T, e *Env, name string, change func(P)) {
+	t.Helper()
+	o := P(new(T))
+	if err := e.Get(t.Context(), client.ObjectKey{Namespace: Namespace, Name: name}, o); err != nil {
+		t.Fatal(err)
+	}
+	change(o)
+	changed := o.DeepCopyObject().(client.Object) // The answer has the old status.
+	if err := e.Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	changed.SetResourceVersion(o.GetResourceVersion())
+	e.mustUpdateStatus(t, changed)
+}
+
+// Exists reads an object of the namespace, and reports whether there is one.
+func (e *Env) Exists(t *testing.T, name string, into client.Object) bool {
+	t.Helper()
+	err := e.Get(t.Context(), client.ObjectKey{Namespace: Namespace, Name: name}, into)
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// DeleteAll deletes all objects of some kinds in the namespace at once.
+func (e *Env) DeleteAll(t *testing.T, kinds ...client.Object) {
+	t.Helper()
+	for _, kind := range kinds {
+		err := e.DeleteAllOf(t.Context(), kind, client.InNamespace(Namespace),
+			client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -24,28 +24,52 @@ func (e *Env) RunJob(t *testing.T) *corev1.Pod {
 	return pod
 }
 
-// EndJob runs the only Job that has not ended, until a container of its pod exits.
-func (e *Env) EndJob(t *testing.T, container string, code int32) {
+// HoldJob creates the pod of the only Job that has not ended, which waits for a reason.
+func (e *Env) HoldJob(t *testing.T, reason string) {
+	t.Helper()
+	pod := e.RunJob(t)
+	pod.Status.Phase = corev1.PodPending
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: pod.Spec.Containers[0].Name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}},
+	}}
+	e.mustUpdateStatus(t, pod)
+}
+
+// Exit describes how a container ended.
+type Exit struct {
+	Container string
+	Code      int32
+	// Message is the container's termination message; optional.
+	Message string
+}
+
+// EndJob runs the only Job that has not ended, until containers of its pod exit, one after
+// the other. The last one decides whether the Job succeeded.
+func (e *Env) EndJob(t *testing.T, exits ...Exit) {
 	t.Helper()
 	job, pod := e.job(t), e.RunJob(t)
-	now := metav1.Now()
+	now, last := metav1.Now(), exits[len(exits)-1]
 	pod.Status.Phase = corev1.PodFailed
-	if code == 0 {
+	if last.Code == 0 {
 		pod.Status.Phase = corev1.PodSucceeded
 	}
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: now}},
-	}}
+	for _, exit := range exits {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: exit.Container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: exit.Code, Message: exit.Message, FinishedAt: now,
+			}},
+		})
+	}
 	e.mustUpdateStatus(t, pod)
 	kinds := []batchv1.JobConditionType{batchv1.JobFailureTarget, batchv1.JobFailed}
 	job.Status.StartTime = &now
-	if code == 0 {
+	if last.Code == 0 {
 		kinds = []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete}
 		job.Status.CompletionTime, job.Status.Succeeded = &now, 1
 	}
 	for _, kind := range kinds {
 		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
-			Type: kind, Status: corev1.ConditionTrue, Reason: "PodEnded", LastTransitionTime: now,
+			Type: kind, Status: corev1.ConditionTrue, Reason: "PodEnded", Message: "the pod ended", LastTransitionTime: now,
 		})
 	}
 	e.mustUpdateStatus(t, job)

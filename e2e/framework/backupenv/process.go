@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -74,9 +75,10 @@ type Process struct {
 	crash Crash
 	other client.Client
 
-	mu    sync.Mutex
-	sent  []string
-	ended bool
+	mu      sync.Mutex
+	sent    []string
+	ended   bool
+	refused map[string]error
 }
 
 // NewProcess returns a run of the hub that ends as told.
@@ -114,6 +116,30 @@ func (p *Process) Ended() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ended
+}
+
+// Refuse answers requests of the API server with an error: "get", or those that change
+// something, by the beginning of what Sent returns of them. A nil error ends that. Refused
+// requests are not sent.
+func (p *Process) Refuse(request string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refused == nil {
+		p.refused = map[string]error{}
+	}
+	p.refused[request] = err
+}
+
+// refusal returns the error that answers a request, if any.
+func (p *Process) refusal(what string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for request, err := range p.refused {
+		if err != nil && strings.HasPrefix(what, request) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Member returns a member as the hub has it.
@@ -178,6 +204,9 @@ func (p *Process) send(what string, mutates bool) (arrives, answered bool) {
 }
 
 func (p *Process) do(what string, mutates bool, request func() error) error {
+	if err := p.refusal(what); err != nil {
+		return err
+	}
 	arrives, answered := p.send(what, mutates)
 	if !arrives {
 		return errEnded

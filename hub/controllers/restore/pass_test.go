@@ -141,7 +141,7 @@ func (d *dumpTest) expect(t *testing.T, want ...string) {
 func (d *dumpTest) failureIsFinal(t *testing.T) {
 	t.Helper()
 	d.passes(t, 2)
-	d.EndJob(t, jobs.LoadContainer, jobs.ExitNotEmpty)
+	d.EndJob(t, backupenv.Exit{Container: jobs.LoadContainer, Code: jobs.ExitNotEmpty})
 	d.passes(t, 1)
 	if s := d.restore(t).Status; s.Phase != v1.RestoreCleaningUp || len(d.changes()) != 2 {
 		t.Fatalf("the Restore is %s, and this was done: %s", s.Phase, d.changes())
@@ -161,7 +161,7 @@ func (d *dumpTest) failureIsFinal(t *testing.T) {
 func (d *dumpTest) loadedAndLetGo(t *testing.T) {
 	t.Helper()
 	d.passes(t, 2)
-	d.EndJob(t, jobs.LoadContainer, 0)
+	d.EndJob(t, backupenv.Exit{Container: jobs.LoadContainer})
 	d.passes(t, 1)
 	if s := d.restore(t).Status; s.Phase != v1.RestoreStarting || !s.Dump.Loaded || len(d.changes()) != 2 {
 		t.Fatalf("%+v, and this was done: %s", s, d.changes())

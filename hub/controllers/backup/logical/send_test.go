@@ -1,162 +1,173 @@
 package logical
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
-	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// TestADumpIsSent from the first pass to the manifest, with what is written in between.
-func TestADumpIsSent(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// sends goes from the first pass to the manifest, with what is written in between.
+func (e *testenv) sends(t *testing.T) {
+	e.resetToSend(t)
 	sending := stepresult.Hold(stepresult.PollFirst, v1.ReasonSending, "the Job %s sends the dump", sendJob)
 	for range 2 {
-		if diff := cmp.Diff(sending, w.pass()); diff != "" {
+		if diff := cmp.Diff(sending, e.send(t)); diff != "" {
 			t.Fatalf("result (-want +got):\n%s", diff)
 		}
 	}
-	want := []string{"intend", "create *v1.Secret " + sendJob, "create *v1.Job " + sendJob}
-	if diff := cmp.Diff(want, w.log); diff != "" {
-		t.Errorf("done (-want +got):\n%s", diff)
+	sent := []string{"create *v1.Secret", "create *v1.Job"}
+	if diff := cmp.Diff(sent, e.process.Sent()); diff != "" || e.storedAfter != 0 {
+		t.Errorf("stored after %d changes (-want +got):\n%s", e.storedAfter, diff)
 	}
-	object := v1.DumpObject{Bucket: "dumps", Prefix: testFacts, State: v1.DumpSending, ExpirationTime: &metav1.Time{Time: now().Add(time.Hour)}}
-	if diff := cmp.Diff(object, *w.stored.Dump.Object); diff != "" {
-		t.Errorf("written before anything was made (-want +got):\n%s", diff)
+	object := v1.DumpObject{Bucket: "dumps", Prefix: dumpPrefix, State: v1.DumpSending, ExpirationTime: &metav1.Time{Time: now().Add(time.Hour)}}
+	if diff := cmp.Diff(object, *e.stored.Dump.Object); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
 	}
-	secret, _ := w.objects["*v1.Secret "+sendJob].(*corev1.Secret)
-	o, err := order.Read(secret.Data[order.FileName])
-	if err != nil || o.Parts[0].Request == nil || o.ExpiresAt.After(object.ExpirationTime.Time) {
-		t.Errorf("order %v, expires %s", err, o.ExpiresAt)
+	secret, o := e.order(t)
+	if o.Parts[0].Request == nil || o.ExpiresAt.After(object.ExpirationTime.Time) {
+		t.Errorf("the order expires %s", o.ExpiresAt)
 	}
-	owners := []metav1.OwnerReference{{APIVersion: "ecommerce.io/v1", Kind: "EcommerceApp", Name: "shop", UID: "copy-1"}}
-	for _, made := range []client.Object{secret, w.job()} {
-		if diff := cmp.Diff(owners, made.GetOwnerReferences()); diff != "" || made.GetLabels()[v1.BackupLabel] != w.backup.Name {
-			t.Errorf("%s: labels %v, owners (-want +got):\n%s", keyOf(made), made.GetLabels(), diff)
+	owners := []metav1.OwnerReference{{APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: backupenv.Shop, UID: e.cronJob.OwnerReferences[0].UID}}
+	for _, o := range []client.Object{secret, e.job(t, sendJob)} {
+		if diff := cmp.Diff(owners, o.GetOwnerReferences()); diff != "" || o.GetLabels()[v1.BackupLabel] != e.backup.Name {
+			t.Errorf("%T: labels %v, owners (-want +got):\n%s", o, o.GetLabels(), diff)
 		}
 	}
-	w.sends()
-	w.ends(order.ExitDone, "sent")
-	if v := w.pass(); v.Stops() {
+	e.putPart()
+	e.endSend(t, order.ExitDone, "sent")
+	if v := e.send(t); v.Stops() {
 		t.Fatalf("result %+v", v)
 	}
-	if diff := cmp.Diff(v1.DumpObject{Bucket: "dumps", Prefix: testFacts, State: v1.DumpSent}, w.object()); diff != "" {
-		t.Errorf("object (-want +got):\n%s", diff)
+	if diff := cmp.Diff(v1.DumpObject{Bucket: "dumps", Prefix: dumpPrefix, State: v1.DumpSent}, e.object()); diff != "" {
+		t.Errorf("in the end (-want +got):\n%s", diff)
 	}
-	if _, left := w.objects["*v1.Secret "+sendJob]; left {
-		t.Error("the order is still there")
-	}
-	m, err := logicalbackup.Find(t.Context(), w.bucket(), testFacts)
-	if err != nil || m.SHA256 != sum || m.Backup != w.backup.Name || m.Hub != "hub-1" {
+	m, err := logicalbackup.Find(t.Context(), e.connect(), dumpPrefix)
+	if err != nil || m.SHA256 != sum || m.Backup != e.backup.Name || m.Hub != backupenv.HubUID {
 		t.Errorf("manifest %+v, %v", m, err)
 	}
-	w.log = nil
-	if v := w.pass(); v.Stops() || w.log != nil {
-		t.Errorf("once it is sent: %+v, done %v", v, w.log)
+	if v := e.send(t); v.Stops() {
+		t.Errorf("once it is sent: %+v", v)
+	}
+	if diff := cmp.Diff(append(sent, "delete *v1.Secret"), e.process.Sent()); diff != "" {
+		t.Errorf("changes in the end (-want +got):\n%s", diff)
 	}
 }
 
-// TestHowAnAttemptEnds: what another one follows on, and what fails.
-func TestHowAnAttemptEnds(t *testing.T) {
-	t.Parallel()
+// order returns the order of the Job that sends first.
+func (e *testenv) order(t *testing.T) (*corev1.Secret, order.Order) {
+	t.Helper()
+	secret := &corev1.Secret{}
+	if !e.Exists(t, sendJob, secret) {
+		t.Fatal("there is no order")
+	}
+	o, err := order.Read(secret.Data[order.FileName])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret, o
+}
+
+// sendEnds: another attempt follows, or the Backup fails.
+func (e *testenv) sendEnds(t *testing.T) {
 	retry := func(wait time.Duration, format string) stepresult.Result {
 		return stepresult.Hold(wait, v1.ReasonRetrying, format, sendJob)
 	}
+	ends := func(code int32, message string) func(*testing.T) {
+		return func(t *testing.T) { t.Helper(); e.endSend(t, code, message) }
+	}
+	after := func(d time.Duration, then func(*testing.T)) func(*testing.T) {
+		return func(t *testing.T) { t.Helper(); e.Clock.Step(d); then(t) }
+	}
 	for name, tt := range map[string]struct {
-		change func(*world)
+		change func(*testing.T)
 		want   stepresult.Result
 	}{
-		"the network": {func(w *world) { w.ends(order.ExitRetry, "no route to the storage") },
+		"the network": {ends(order.ExitRetry, "no route to the storage"),
 			retry(stepresult.Transient, "the Job %s has not sent all of the dump: no route to the storage")},
-		"refused": {func(w *world) { w.ends(order.ExitRefused, "refused") },
+		"refused": {ends(order.ExitRefused, "refused"),
 			retry(stepresult.Transient, "the Job %s has not sent all of the dump: refused")},
-		"expired": {func(w *world) { w.clock.Step(55 * time.Minute); w.ends(order.ExitRefused, "refused") },
+		"expired": {after(55*time.Minute, ends(order.ExitRefused, "refused")),
 			retry(stepresult.PollFirst, "the Job %s has not sent all of the dump: refused")},
-		"killed": {func(w *world) { w.ends(137, "") },
-			retry(stepresult.Transient, "the Job %s has not sent all of the dump: R: m")},
-		"well, and a part is missing": {func(w *world) { w.ends(order.ExitDone, "sent") },
+		"killed": {ends(137, ""),
+			retry(stepresult.Transient, "the Job %s has not sent all of the dump: PodEnded: the pod ended")},
+		"well, and a part is missing": {ends(order.ExitDone, "sent"),
 			retry(stepresult.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
-		"well, and a part is short": {func(w *world) {
-			w.store.Put(logicalbackup.PartKey(testFacts, 0), []byte("1234"))
-			w.ends(order.ExitDone, "sent")
-		},
-			retry(stepresult.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
-		"not in time": {func(w *world) { w.clock.Step(71 * time.Minute) },
+		"well, and a part is short": {func(t *testing.T) {
+			t.Helper()
+			e.Buckets.Put(logicalbackup.PartKey(dumpPrefix, 0), []byte("1234"))
+			e.endSend(t, order.ExitDone, "sent")
+		}, retry(stepresult.Transient, "the Job %s sent the dump, and not all of it is in the bucket")},
+		"not in time": {after(71*time.Minute, func(*testing.T) {}),
 			retry(stepresult.PollFirst, "the Job %s has not sent the dump in time: it has not ended")},
-		"damaged, though the parts are there": {func(w *world) { w.sends(); w.ends(order.ExitFinal, "the file has another checksum") },
-			stepresult.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: the file has another checksum", sendJob)},
-		"pruned": {func(w *world) { w.ends(order.ExitGone, "there is no such file") },
+		"damaged, though the parts are there": {func(t *testing.T) {
+			t.Helper()
+			e.putPart()
+			e.endSend(t, order.ExitFinal, "the file has another checksum")
+		}, stepresult.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: the file has another checksum", sendJob)},
+		"pruned": {ends(order.ExitGone, "there is no such file"),
 			stepresult.Fail(v1.ReasonSendFailed, "the Job %s cannot send the dump: there is no such file", sendJob)},
-		"in time, just so": {func(w *world) { w.clock.Step(69 * time.Minute) },
+		"in time, just so": {after(69*time.Minute, func(*testing.T) {}),
 			stepresult.Hold(time.Minute, v1.ReasonSending, "the Job %s sends the dump", sendJob)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.pass()
-			tt.change(w)
-			if diff := cmp.Diff(tt.want, w.pass()); diff != "" {
+			e.resetToSend(t)
+			e.send(t)
+			tt.change(t)
+			if diff := cmp.Diff(tt.want, e.send(t)); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
-			if _, sealed := w.store.Content(logicalbackup.ManifestKey(testFacts)); sealed {
+			if _, sealed := e.Buckets.Content(logicalbackup.ManifestKey(dumpPrefix)); sealed {
 				t.Error("there is a manifest")
 			}
 			under := tt.want.Reason == v1.ReasonSending
-			if _, order := w.objects["*v1.Secret "+sendJob]; order != under || (w.object().ExpirationTime != nil) != under {
-				t.Errorf("the order is there: %t; %+v", order, w.object())
+			if there := e.Exists(t, sendJob, &corev1.Secret{}); there != under || (e.object().ExpirationTime != nil) != under {
+				t.Errorf("the order is there: %t; %+v", there, e.object())
 			}
 			if tt.want.Reason == v1.ReasonRetrying {
-				w.succeedsThen()
+				e.succeedsThen(t)
 			}
 		})
 	}
 }
 
 // succeedsThen has the second attempt send what the first did not.
-func (w *world) succeedsThen() {
-	w.t.Helper()
-	if got := w.object().Attempt; got != 1 {
-		w.t.Errorf("attempt %d", got)
+func (e *testenv) succeedsThen(t *testing.T) {
+	t.Helper()
+	if got := e.object().Attempt; got != 1 {
+		t.Errorf("attempt %d", got)
 	}
-	w.pods = nil
-	next := w.pass()
-	if want := stepresult.Hold(stepresult.PollFirst, v1.ReasonSending, "the Job %s sends the dump", scheduledJob+"-send-1"); next != want {
-		w.t.Errorf("the next attempt: %+v", next)
+	want := stepresult.Hold(stepresult.PollFirst, v1.ReasonSending, "the Job %s sends the dump", scheduledJob+"-send-1")
+	if next := e.send(t); next != want {
+		t.Errorf("the next attempt: %+v", next)
 	}
-	w.sends()
-	w.ends(order.ExitDone, "sent")
-	if v := w.pass(); v.Stops() {
-		w.t.Errorf("in the end: %+v", v)
+	e.putPart()
+	e.endSend(t, order.ExitDone, "sent")
+	if v := e.send(t); v.Stops() {
+		t.Errorf("in the end: %+v", v)
 	}
 }
 
-// TestAttemptsBecomeRare, and never end by their number.
-func TestAttemptsBecomeRare(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
+// attemptsBecomeRare: they never end by their number.
+func (e *testenv) attemptsBecomeRare(t *testing.T) {
+	e.resetToSend(t)
 	var waits []time.Duration
 	for range 10 {
-		w.pass()
-		w.ends(order.ExitRetry, "away")
-		waits = append(waits, w.pass().Wait)
-		w.pods = nil
+		e.send(t)
+		e.endSend(t, order.ExitRetry, "away")
+		waits = append(waits, e.send(t).Wait)
 	}
 	s := time.Second
 	want := []time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 640 * s, 1280 * s, 1800 * s, 1800 * s}
@@ -165,114 +176,101 @@ func TestAttemptsBecomeRare(t *testing.T) {
 	}
 }
 
-// TestAHubThatForgot: what was written down is enough to go on.
-func TestAHubThatForgot(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.refuses["create"] = errors.New("the hub dies")
-	w.pass()
-	w.backup.Status = w.stored
-	delete(w.refuses, "create")
-	w.clock.Step(time.Minute)
-	if v := w.pass(); v.Reason != v1.ReasonSending || w.object().Attempt != 0 || !w.object().ExpirationTime.Time.Equal(now().Add(61*time.Minute)) {
-		t.Fatalf("result %+v, object %+v", v, w.object())
+// restart: a hub that starts anew goes on with the status that was stored.
+func (e *testenv) restart(t *testing.T) {
+	e.resetToSend(t)
+	e.process.Refuse("create *v1.Job", errors.New("the hub ends"))
+	e.send(t)
+	_, first := e.order(t)
+	e.backup.Status = e.stored
+	e.process.Refuse("create *v1.Job", nil)
+	e.Clock.Step(time.Minute)
+	if v := e.send(t); v.Reason != v1.ReasonSending || e.object().Attempt != 0 || !e.object().ExpirationTime.Time.Equal(now().Add(61*time.Minute)) {
+		t.Fatalf("result %+v, object %+v", v, e.object())
 	}
-	// It ends, and is taken away before it is seen: nobody knows that the file was as it should.
-	w.sends()
-	delete(w.objects, "*v1.Job "+sendJob)
-	if v := w.pass(); v.Reason != v1.ReasonSending {
+	if _, o := e.order(t); !o.ExpiresAt.After(first.ExpiresAt) {
+		t.Error("the order of the first attempt is still there")
+	}
+	// It ends, and is deleted before it is seen: nobody knows that the file was as it should.
+	e.putPart()
+	e.deleteJob(t, sendJob)
+	if v := e.send(t); v.Reason != v1.ReasonSending {
 		t.Fatalf("result %+v", v)
 	}
-	secret, _ := w.objects["*v1.Secret "+sendJob].(*corev1.Secret)
-	if o, err := order.Read(secret.Data[order.FileName]); err != nil || o.Parts[0].Request != nil {
-		t.Errorf("what is there is sent again, %v", err)
+	if _, o := e.order(t); o.Parts[0].Request != nil {
+		t.Error("a part in the bucket is sent again")
 	}
-	w.ends(order.ExitDone, "sent")
-	if v := w.pass(); v.Stops() {
+	e.endSend(t, order.ExitDone, "sent")
+	if v := e.send(t); v.Stops() {
 		t.Errorf("result %+v", v)
 	}
 }
 
-// TestWhatKeepsADump from being sent.
-func TestWhatKeepsADump(t *testing.T) {
-	t.Parallel()
-	forbidden := apierrors.NewForbidden(schema.GroupResource{}, "x", nil)
+// obstaclesOfSending: what is said of each.
+func (e *testenv) obstaclesOfSending(t *testing.T) {
+	const forbidden = "the hub may not make or read Jobs and Secrets in eu-1: run kubectl shopfleet join again"
 	for name, tt := range map[string]struct {
-		change  func(*world)
+		change  func(*testing.T)
 		reason  string
 		message string
 		fatal   bool
 	}{
-		"no copy":   {func(w *world) { w.copied = false }, v1.ReasonSendFailed, "the application is not in eu-1 any more", true},
-		"forbidden": {func(w *world) { w.refuses["create"] = forbidden }, v1.ReasonForbidden, "the hub may not make or read Jobs and Secrets in eu-1: run kubectl shopfleet join again", false},
-		"away":      {func(w *world) { w.refuses["get"] = errors.New("x") }, v1.ReasonClusterUnreachable, "eu-1 does not answer", false},
-		"not accepted": {func(w *world) { w.refuses["create"] = apierrors.NewInvalid(schema.GroupKind{}, "https://secret", nil) },
+		"no copy": {func(t *testing.T) { t.Helper(); e.DeleteAll(t, &v1.EcommerceApp{}) },
+			v1.ReasonSendFailed, "the application is not in eu-1 any more", true},
+		"forbidden": {func(*testing.T) { e.process.Refuse("create", errForbidden()) }, v1.ReasonForbidden, forbidden, false},
+		"away":      {func(*testing.T) { e.process.Refuse("get", errors.New("x")) }, v1.ReasonClusterUnreachable, "eu-1 does not answer", false},
+		"not accepted": {func(*testing.T) { e.process.Refuse("create", errInvalid("https://secret")) },
 			v1.ReasonSendFailed, "eu-1 does not accept the Job " + sendJob + ": Invalid", true},
-		"too large for buckets": {func(w *world) { w.backup.Status.Dump.Bytes = order.MaxParts*order.PartBytes + 1 },
+		"too large for buckets": {func(*testing.T) { e.backup.Status.Dump.Bytes = order.MaxParts*order.PartBytes + 1 },
 			v1.ReasonCloudRefused, "preparing to send the dump: a dump of 214748364801 bytes is not sent: 1 to 214748364800 are", true},
-		"another bucket": {func(w *world) { w.pass(); w.other = "else" }, v1.ReasonAccountNotReady,
+		"another bucket": {func(t *testing.T) { t.Helper(); e.send(t); e.bucket = "else" }, v1.ReasonAccountNotReady,
 			`parts of the dump are in dumps, and the CloudAccount "prod" has another bucket or prefix now`, false},
-		"a Job of another": {func(w *world) { w.pass(); w.job().Labels[v1.BackupLabel] = "other" },
-			v1.ReasonSendFailed, "the Job " + sendJob + " is not that of this Backup", true},
-		"no pods are told": {func(w *world) { w.pass(); w.refuses["list"] = forbidden }, v1.ReasonForbidden, "the hub may not make or read Jobs and Secrets in eu-1: run kubectl shopfleet join again", false},
-		"no image": {func(w *world) {
-			w.pass()
-			w.pods = []corev1.Pod{{
-				ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "uid-1", Controller: new(true)}}},
-				Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
-					Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"},
-				}}}},
-			}}
-		}, v1.ReasonSending, "the Job " + sendJob + " is to send the dump, and waits: ImagePullBackOff", false},
-		"another manifest": {func(w *world) {
-			w.pass()
-			w.sends()
-			w.store.Put(logicalbackup.ManifestKey(testFacts), []byte("{}"))
-			w.ends(order.ExitDone, "sent")
+		"a Job of another": {func(t *testing.T) {
+			t.Helper()
+			e.send(t)
+			backupenv.Change(t, e.Env, sendJob, func(j *batchv1.Job) { j.Labels[v1.BackupLabel] = "other" })
+		}, v1.ReasonSendFailed, "the Job " + sendJob + " is not that of this Backup", true},
+		"no pods are told": {func(t *testing.T) { t.Helper(); e.send(t); e.process.Refuse("list", errForbidden()) }, v1.ReasonForbidden, forbidden, false},
+		"no image": {func(t *testing.T) { t.Helper(); e.send(t); e.HoldJob(t, "ImagePullBackOff") },
+			v1.ReasonSending, "the Job " + sendJob + " is to send the dump, and waits: ImagePullBackOff", false},
+		"another manifest": {func(t *testing.T) {
+			t.Helper()
+			e.send(t)
+			e.putPart()
+			e.Buckets.Put(logicalbackup.ManifestKey(dumpPrefix), []byte("{}"))
+			e.endSend(t, order.ExitDone, "sent")
 		}, v1.ReasonDumpMissing, "completing the dump in the bucket: the manifest in the bucket is not that of the dump", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			tt.change(w)
-			got := w.pass()
-			if diff := cmp.Diff([]any{tt.reason, tt.message, tt.fatal}, []any{got.Reason, got.Message, got.Fatal}); diff != "" {
-				t.Errorf("result (-want +got):\n%s", diff)
-			}
-			if !got.Fatal && got.Wait <= 0 {
-				t.Error("it is never looked at again")
-			}
+			e.resetToSend(t)
+			tt.change(t)
+			checkObstacle(t, e.send(t), tt.reason, tt.message, tt.fatal)
 		})
 	}
 }
 
-// TestNoBucketIsNoEnd: it may be made yet.
-func TestNoBucketIsNoEnd(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	b := accounts.Bucket{Name: "dumps", Objects: bucket.Connect(w.store, bucket.Options{Missing: true})}
-	got, err := Send{
-		Backup: w.backup, Bucket: b, Owner: cloud.Owner{Hub: "hub-1", App: "app-1"}, Image: "spoke:1", Reader: w, Writer: w,
-		Now: now(), Intend: func(context.Context) error { return nil },
-	}.Advance(t.Context())
+// noBucket: it may be created yet.
+func (e *testenv) noBucket(t *testing.T) {
+	e.resetToSend(t)
+	e.options.Missing = true
 	want := stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotReady, "preparing to send the dump: the bucket dumps is not there")
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v, result (-want +got):\n%s", err, diff)
+	if diff := cmp.Diff(want, e.send(t)); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
 	}
 }
 
 // TestNamesOfJobsAreLabels, however long that of the CronJob is.
 func TestNamesOfJobsAreLabels(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.backup.Status.Dump.Job, w.backup.Status.Dump.Object = strings.Repeat("x", 52)+"-29540280", &v1.DumpObject{Attempt: 99}
-	first := sendKey(w.backup).Name
-	w.backup.Status.Dump.Job = strings.Repeat("x", 52) + "-29540281"
-	if other := sendKey(w.backup).Name; len(first) > 63 || first == other || !strings.HasSuffix(first, "-send-99") {
+	b := scheduledBackup()
+	b.Status.Dump = &v1.DumpFile{Job: strings.Repeat("x", 52) + "-29540280", Object: &v1.DumpObject{Attempt: 99}}
+	first := sendKey(b).Name
+	b.Status.Dump.Job = strings.Repeat("x", 52) + "-29540281"
+	if other := sendKey(b).Name; len(first) > 63 || first == other || !strings.HasSuffix(first, "-send-99") {
 		t.Errorf("names %s and %s", first, other)
 	}
-	w.backup.Status.Dump.Job = ""
-	if got := sendKey(w.backup).Name; got != scheduledJob+"-send-99" {
+	b.Status.Dump.Job = ""
+	if got := sendKey(b).Name; got != scheduledJob+"-send-99" {
 		t.Errorf("without a Job it is %s", got)
 	}
 }

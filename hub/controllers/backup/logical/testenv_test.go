@@ -2,7 +2,6 @@ package logical
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -11,165 +10,176 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
-	"github.com/shopfleet/shopfleet/spoke/transfer/order"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
 const (
-	sendJob   = scheduledJob + "-send-0"
-	testFacts = "shopfleet/hub-1/app-1/shop-eu-1-20260302-0200-fee858c0"
+	// jobName is the name of the Job of the manual Backup, scheduledJob the name that the
+	// CronJob controller gives to the Job of 02:00.
+	jobName      = cronJobName + "-fee858c0"
+	scheduledJob = cronJobName + "-29540280"
+	sendJob      = scheduledJob + "-send-0"
+	cronJobName  = "shop-database-backup"
+	dumper       = "backup"
+	dumpPrefix   = "shopfleet/hub-1/app-1/shop-eu-1-20260302-0200-fee858c0"
 )
 
-// world is a member, a bucket and the hub's object.
-type world struct {
-	client.Reader
-	client.Writer
-	t       *testing.T
-	clock   *testclock.FakeClock
-	store   *bucket.Store
+func now() time.Time { return time.Date(2026, 3, 2, 2, 0, 30, 0, time.UTC) }
+
+func errForbidden() error { return apierrors.NewForbidden(schema.GroupResource{}, "x", nil) }
+
+func errInvalid(name string) error { return apierrors.NewInvalid(schema.GroupKind{}, name, nil) }
+
+// testenv is a member with a shop whose database is ready and has a CronJob, a bucket, and
+// a Backup that only the hub has.
+type testenv struct {
+	*backupenv.Env
+	process *backupenv.Process
+	cronJob *batchv1.CronJob
 	backup  *v1.Backup
-	objects map[string]client.Object
-	pods    []corev1.Pod
-	copied  bool
-	// refuses answers requests to the member, by verb; not what is in the bucket.
-	refuses map[string]error
-	log     []string
-	// other is the bucket that the account has now, if it is another one.
-	other string
-	// stored is the status as it was last written.
-	stored v1.BackupStatus
+	// bucket is the name of the account's bucket.
+	bucket  string
+	options bucket.Options
+	// stored is the status as it was last stored, after so many changes in the member.
+	stored      v1.BackupStatus
+	storedAfter int
 }
 
-func newWorld(t *testing.T) *world {
+// TestOnAPIServer runs the tests that share an API server.
+func TestOnAPIServer(t *testing.T) {
+	e := &testenv{Env: backupenv.Start(t)}
+	e.CreateShop(t)
+	t.Run("dump", e.dump)
+	t.Run("obstacles of a dump", e.obstaclesOfDump)
+	t.Run("ends of Jobs that dump", e.dumpEnds)
+	t.Run("name of a scheduled Job", e.scheduledName)
+	t.Run("Job of the CronJob", e.jobOfCronJob)
+	t.Run("send", e.sends)
+	t.Run("ends of Jobs that send", e.sendEnds)
+	t.Run("attempts become rare", e.attemptsBecomeRare)
+	t.Run("restart of the hub", e.restart)
+	t.Run("obstacles of sending", e.obstaclesOfSending)
+	t.Run("no bucket", e.noBucket)
+	t.Run("removal", e.removes)
+	t.Run("removal while a pod runs", e.podsMaySend)
+	t.Run("obstacles of removal", e.obstaclesOfRemoval)
+}
+
+// reset returns to a manual Backup that has not begun.
+func (e *testenv) reset(t *testing.T) {
 	t.Helper()
-	clock := testclock.NewFakeClock(now())
-	b := scheduledBackup()
-	b.Status.AppUID, b.Status.Account, b.Status.Region, b.Status.Provider = "app-1", "prod", "eu-west-1", v1.ProviderAWS
-	b.Status.Engine, b.Status.Version, b.Status.SnapshotTime = v1.EnginePostgreSQL, "15.4", &metav1.Time{Time: now().Truncate(time.Minute)}
-	b.Status.Dump = &v1.DumpFile{Claim: "shop-database-backup", Job: scheduledJob, File: "backup-20260302T020000Z.dump", Bytes: 5, SHA256: sum}
-	return &world{
-		t: t, clock: clock, store: bucket.NewStore(clock), backup: b, copied: true,
-		objects: map[string]client.Object{}, refuses: map[string]error{},
-	}
-}
-
-func keyOf(o client.Object) string { return fmt.Sprintf("%T %s", o, o.GetName()) }
-
-func (w *world) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	if err := w.refuses["get"]; err != nil {
-		return err
-	}
-	into.SetName(key.Name)
-	switch into := into.(type) {
-	case *v1.EcommerceApp:
-		if w.copied {
-			into.UID = "copy-1"
-			return nil
-		}
-	case *batchv1.Job:
-		if job, there := w.objects[keyOf(into)].(*batchv1.Job); there {
-			job.DeepCopyInto(into)
-			return nil
-		}
-	}
-	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
-}
-
-func (w *world) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	if err := w.refuses["list"]; err != nil {
-		return err
-	}
-	pods, is := list.(*corev1.PodList)
-	if !is {
-		return fmt.Errorf("listing %T", list)
-	}
-	pods.Items = append(pods.Items, w.pods...)
-	return nil
-}
-
-func (w *world) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
-	w.log = append(w.log, "create "+keyOf(o))
-	if err := w.refuses["create"]; err != nil {
-		return err
-	}
-	o.SetUID("uid-1")
-	w.objects[keyOf(o)] = o
-	return nil
-}
-
-func (w *world) Delete(_ context.Context, o client.Object, _ ...client.DeleteOption) error {
-	w.log = append(w.log, "delete "+keyOf(o))
-	if err := w.refuses["delete"]; err != nil {
-		return err
-	}
-	if _, there := w.objects[keyOf(o)]; !there {
-		return apierrors.NewNotFound(schema.GroupResource{}, o.GetName())
-	}
-	delete(w.objects, keyOf(o))
-	return nil
-}
-
-func (w *world) bucket() accounts.Bucket {
-	name := "dumps"
-	if w.other != "" {
-		name = w.other
-	}
-	return accounts.Bucket{Name: name, Objects: bucket.Connect(w.store, bucket.Options{URL: "https://b.example.com"})}
-}
-
-// pass is one pass of the hub, which writes what came of it, and forgets the rest.
-func (w *world) pass() stepresult.Result {
-	w.t.Helper()
-	v, err := Send{
-		Backup: w.backup, Bucket: w.bucket(), Owner: cloud.Owner{Hub: "hub-1", App: "app-1"}, Image: "spoke:1",
-		Reader: w, Writer: w, Now: w.clock.Now(),
-		Intend: func(context.Context) error {
-			w.log = append(w.log, "intend")
-			w.stored = *w.backup.Status.DeepCopy()
-			return nil
+	e.DeleteAll(t, &v1.EcommerceApp{}, &batchv1.CronJob{}, &batchv1.Job{}, &corev1.Pod{}, &corev1.Secret{})
+	app := apitest.App(backupenv.Shop).Namespace(backupenv.Namespace).Database(v1.EnginePostgreSQL, "15.4", "1Gi").Obj()
+	e.MustCreate(t, app)
+	e.RunMember(t)
+	e.cronJob = &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: backupenv.Namespace, Name: cronJobName, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: backupenv.Shop},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(app, v1.GroupVersion.WithKind("EcommerceApp"))},
 		},
-	}.Advance(w.t.Context())
+		Spec: batchv1.CronJobSpec{Schedule: "0 2 * * *", JobTemplate: batchv1.JobTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1.ComponentLabel: "database-backup"}},
+			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever,
+				Containers:    []corev1.Container{{Name: dumper, Image: "postgres:15.4"}},
+				Volumes: []corev1.Volume{{Name: "tmp"}, {Name: "backups", VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: cronJobName},
+				}}},
+			}}},
+		}},
+	}
+	e.MustCreate(t, e.cronJob)
+	e.Clock.SetTime(now())
+	e.Buckets, e.bucket, e.options = bucket.NewStore(e.Clock), "dumps", bucket.Options{URL: "https://b.example.com"}
+	e.process, e.backup = e.NewProcess(backupenv.Crash{}), manualBackup()
+}
+
+// resetToSend returns to a scheduled Backup whose dump is on its claim.
+func (e *testenv) resetToSend(t *testing.T) {
+	t.Helper()
+	e.reset(t)
+	b := scheduledBackup()
+	b.Status.AppUID, b.Status.Account, b.Status.Region, b.Status.Provider = "app-1", backupenv.Account, backupenv.Region, v1.ProviderAWS
+	b.Status.Engine, b.Status.Version, b.Status.SnapshotTime = v1.EnginePostgreSQL, "15.4", &metav1.Time{Time: now().Truncate(time.Minute)}
+	b.Status.Dump = &v1.DumpFile{Claim: cronJobName, Job: scheduledJob, File: "backup-20260302T020000Z.dump", Bytes: 5, SHA256: sum}
+	e.backup = b
+}
+
+func manualBackup() *v1.Backup {
+	b := apitest.Backup("shop-eu-1-manual").Namespace(backupenv.Namespace).UID("backup-1").With(func(b *v1.Backup) { b.Spec.Method = v1.BackupDump }).Obj()
+	b.Status = v1.BackupStatus{StartTime: &metav1.Time{Time: now()}}
+	return b
+}
+
+// scheduledBackup returns the Backup of 02:00.
+func scheduledBackup() *v1.Backup {
+	b := manualBackup()
+	b.Name, b.Spec.ScheduledTime = "shop-eu-1-20260302-0200", &metav1.Time{Time: now().Truncate(time.Minute)}
+	return b
+}
+
+// run is one pass of the hub that has a dump made, send one that has it sent, and remove
+// one that deletes it.
+func (e *testenv) run(t *testing.T) stepresult.Result {
+	t.Helper()
+	return Run{Backup: e.backup, Reader: e.process.Client, Writer: e.process.Client, Now: now()}.Advance(t.Context())
+}
+
+func (e *testenv) send(t *testing.T) stepresult.Result {
+	t.Helper()
+	v, err := Send{
+		Backup: e.backup, Bucket: e.connect(), Owner: cloud.Owner{Hub: backupenv.HubUID, App: "app-1"}, Image: "spoke:1",
+		Reader: e.process.Client, Writer: e.process.Client, Now: e.Clock.Now(), Intend: e.intend,
+	}.Advance(t.Context())
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return v
 }
 
-// job is the Job of the attempt that is under way.
-func (w *world) job() *batchv1.Job {
-	w.t.Helper()
-	job, there := w.objects["*v1.Job "+sendKey(w.backup).Name].(*batchv1.Job)
-	if !there {
-		w.t.Fatalf("there is no Job %s in %v", sendKey(w.backup).Name, w.objects)
+func (e *testenv) remove(t *testing.T, reached bool) stepresult.Result {
+	t.Helper()
+	r := Removal{Backup: e.backup, Bucket: e.connect(), Now: e.Clock.Now()}
+	if reached {
+		r.Reader, r.Writer = e.process.Client, e.process.Client
 	}
-	return job
+	return r.Advance(t.Context())
 }
 
-// ends lets the Job end with a status; with 0 and others it may have sent the parts.
-func (w *world) ends(code int32, said string) {
-	w.t.Helper()
-	kind := batchv1.JobFailed
-	if code == order.ExitDone {
-		kind = batchv1.JobComplete
-	}
-	job := w.job()
-	job.Status.Conditions = []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, Reason: "R", Message: "m"}}
-	w.pods = []corev1.Pod{{
-		ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: job.UID, Controller: new(true)}}},
-		Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: said, FinishedAt: metav1.NewTime(w.clock.Now())},
-		}}}},
-	}}
+func (e *testenv) intend(context.Context) error {
+	e.stored, e.storedAfter = *e.backup.Status.DeepCopy(), len(e.process.Sent())
+	return nil
 }
 
-func (w *world) sends() { w.store.Put(logicalbackup.PartKey(testFacts, 0), []byte("12345")) }
+func (e *testenv) connect() accounts.Bucket {
+	return accounts.Bucket{Name: e.bucket, Objects: bucket.Connect(e.Buckets, e.options)}
+}
 
-func (w *world) object() v1.DumpObject { return *w.backup.Status.Dump.Object }
+// endSend ends the Job that sends.
+func (e *testenv) endSend(t *testing.T, code int32, message string) {
+	t.Helper()
+	e.EndJob(t, backupenv.Exit{Container: jobs.SendContainer, Code: code, Message: message})
+}
+
+// putPart puts the part of the dump into the bucket.
+func (e *testenv) putPart() { e.Buckets.Put(logicalbackup.PartKey(dumpPrefix, 0), []byte("12345")) }
+
+func (e *testenv) object() v1.DumpObject { return *e.backup.Status.Dump.Object }
+
+// deleteJob deletes a Job, as its controller or a user may.
+func (e *testenv) deleteJob(t *testing.T, name string) {
+	t.Helper()
+	if err := logicalbackup.Stop(t.Context(), e, client.ObjectKey{Namespace: backupenv.Namespace, Name: name}); err != nil {
+		t.Fatal(err)
+	}
+}
