@@ -146,7 +146,7 @@ func (e *Env) Accounts(script *faults.Script) *accounts.Accounts {
 			return fake.Connect(e.Cloud, script, fake.Options{Account: Account, Region: c.Region}), nil
 		}},
 		Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.Objects, error) {
-			return bucket.Connect(e.Buckets, bucket.Options{}), nil
+			return bucket.Connect(e.Buckets, bucket.Options{URL: "https://bucket.example.com"}), nil
 		}},
 	})
 	all.Set(Account, AccountSpec(), nil)

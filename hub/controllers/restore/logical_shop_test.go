@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -13,310 +14,294 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
+	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
+	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// TestLoadedFromTheClaim goes the whole way: nothing is loaded while anything uses the
-// database, and nothing is left.
-func TestLoadedFromTheClaim(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	placed := s.objects["v1.EcommerceApp shop"]
-	delete(s.objects, "v1.EcommerceApp shop")
-	s.until(t, v1.ReasonNoDatabase)
-	if s.did != nil || s.restore.Status.Dump != nil {
-		t.Fatalf("before the shop is placed it did %s", s.did)
-	}
-	s.put(placed)
-	app := placed.(*v1.EcommerceApp)
-	app.Status.Components = []v1.ComponentStatus{{Name: "database", Replicas: 1}, {Name: "backend", Replicas: 2}, {Name: "ingress", Replicas: 2}}
-	s.pods = append(s.pods, pod("shop-backend-x", map[string]string{v1.ComponentLabel: "backend"}))
+// fromClaim goes the whole way: nothing is loaded while anything uses the database, and
+// nothing is left.
+func (d *dumpTest) fromClaim(t *testing.T) {
+	d.reset(t)
+	d.DeleteAll(t, &v1.EcommerceApp{})
+	d.until(t, v1.ReasonNoDatabase)
+	d.expectChanges(t)
+	d.place(t)
+	d.createPod(t, "shop-backend-x", map[string]string{v1.ComponentLabel: "backend"})
 	// The login before the shop does not use the database.
-	s.pods = append(s.pods, pod("shop-oauth2-proxy-x", map[string]string{v1.ComponentLabel: "ingress"}))
-	s.until(t, v1.ReasonStoppingApplication)
-	if diff := cmp.Diff([]string{"save", "loading is monday"}, s.did); diff != "" {
-		t.Fatalf("it did (-want +got):\n%s", diff)
+	d.createPod(t, "shop-oauth2-proxy-x", map[string]string{v1.ComponentLabel: "ingress"})
+	components := func(backend int32) {
+		t.Helper()
+		backupenv.Change(t, d.Env, backupenv.Shop, func(a *v1.EcommerceApp) {
+			a.Status.Components = []v1.ComponentStatus{{Name: "database", Replicas: 1}, {Name: "backend", Replicas: backend}, {Name: "ingress", Replicas: 2}}
+		})
+	}
+	databaseReady := func(status corev1.ConditionStatus) {
+		t.Helper()
+		backupenv.Change(t, d.Env, render.DatabasePod(backupenv.Shop), func(p *corev1.Pod) { p.Status.Conditions[0].Status = status })
+	}
+	components(2)
+	before := len(d.process.Sent())
+	d.until(t, v1.ReasonStoppingApplication)
+	if diff := cmp.Diff([]string{"patch status of *v1.Restore", patchCopy}, d.process.Sent()[before:before+2]); diff != "" {
+		t.Fatalf("changes (-want +got):\n%s", diff)
 	}
 	stopping := func(what string) {
 		t.Helper()
-		if v, err := s.shop().advance(t.Context()); v.Reason != v1.ReasonStoppingApplication || err != nil {
-			t.Errorf("%s: %+v, %v", what, v, err)
+		d.passes(t, 1)
+		if ready := d.ready(t); ready.Reason != v1.ReasonStoppingApplication {
+			t.Errorf("%s: %+v", what, ready)
 		}
 	}
 	stopping("two pods are wanted")
-	s.objects["v1.EcommerceApp shop"].(*v1.EcommerceApp).Status.Components[1].Replicas = 0
+	components(0)
 	stopping("a pod runs")
-	s.pods[1].Status.Phase = corev1.PodSucceeded
-	s.pods[0].Status.Conditions[0].Status = corev1.ConditionFalse
-	s.until(t, v1.ReasonStartingDatabase)
-	s.pods[0].Status.Conditions[0].Status = corev1.ConditionTrue
-	s.until(t, v1.ReasonLoading)
-	job := s.job(t)
-	if s.saved.Dump.Job != job.Name || !s.saved.Dump.Started || s.saved.Dump.From != v1.DumpFromClaim {
-		t.Errorf("saved was %+v, before the Job %s was made", s.saved.Dump, job.Name)
+	d.endPod(t, "shop-backend-x")
+	databaseReady(corev1.ConditionFalse)
+	d.until(t, v1.ReasonStartingDatabase)
+	databaseReady(corev1.ConditionTrue)
+	before = len(d.process.Sent())
+	d.until(t, v1.ReasonLoading)
+	if diff := cmp.Diff([]string{"patch status of *v1.Restore", createJob}, d.process.Sent()[before:before+2]); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if job.Spec.Template.Spec.InitContainers != nil || job.OwnerReferences[0].UID != "copy-1" || job.Labels[v1.RestoreLabel] != "monday" {
+	if s := d.restore(t).Status.Dump; !s.Started || s.From != v1.DumpFromClaim {
+		t.Errorf("status %+v", s)
+	}
+	app, job := &v1.EcommerceApp{}, d.job(t)
+	if !d.Exists(t, backupenv.Shop, app) || job.Spec.Template.Spec.InitContainers != nil || job.OwnerReferences[0].UID != app.UID || job.Labels[v1.RestoreLabel] != d.key.Name {
 		t.Errorf("the Job is %+v", job)
 	}
-	s.until(t, v1.ReasonLoading)
-	s.ends(t, jobs.LoadContainer, 0)
-	s.until(t, "")
-	want := []string{"save", "loading is monday", "save", "create v1.Job " + job.Name, "loading is ", "delete v1.Job " + job.Name}
-	if diff := cmp.Diff(want, s.did); diff != "" {
-		t.Errorf("it did (-want +got):\n%s", diff)
+	d.passes(t, 1)
+	d.endLoad(t, 0)
+	d.passes(t, 1)
+	// Stored before anything follows from it.
+	if s := d.restore(t).Status; s.Phase != v1.RestoreStarting || !s.Dump.Loaded {
+		t.Errorf("status %+v", s)
 	}
+	d.expectChanges(t, patchCopy, createJob)
+	d.until(t, v1.ReasonCompleted)
+	d.expectChanges(t, patchCopy, createJob, patchCopy, deleteJob)
+	d.expectNothingLeft(t)
 }
 
-// TestLoadedFromTheBucket: in another cluster, and with an order that nobody else is told.
-func TestLoadedFromTheBucket(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.cluster = "us-1"
-	s.backup.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Prefix: dumpPrefix, State: v1.DumpSent}
-	s.until(t, v1.ReasonLoading)
-	job := s.job(t)
-	secret := s.objects["v1.Secret "+job.Name].(*corev1.Secret)
+// fromBucket: in another cluster, with an order that is deleted when it was carried out.
+func (d *dumpTest) fromBucket(t *testing.T) {
+	d.reset(t, elsewhere)
+	account := backupenv.AccountSpec()
+	account.ObjectStorage.Endpoint, account.ObjectStorage.CABundle = "https://bucket.example.com", d.Config.CAData
+	d.process.Accounts.Set(backupenv.Account, account, nil)
+	d.until(t, v1.ReasonLoading)
+	job, secret := d.job(t), &corev1.Secret{}
+	if !d.Exists(t, job.Name, secret) {
+		t.Fatal("there is no order")
+	}
 	o, err := order.Read(secret.Data[order.FileName])
-	if err != nil || o.Direction != order.Fetch || len(o.Parts) != 1 || string(o.CABundle) != "ca" {
+	if err != nil || o.Direction != order.Fetch || len(o.Parts) != 1 || !bytes.Equal(o.CABundle, d.Config.CAData) {
 		t.Errorf("the order is %+v, %v", o, err)
 	}
-	claim := s.restore.Status.Dump.Claim
-	if job.Spec.Template.Spec.InitContainers[0].Image != "spoke:1" || s.objects["v1.PersistentVolumeClaim "+claim] == nil || claim == s.backup.Status.Dump.Claim {
+	claim := d.restore(t).Status.Dump.Claim
+	if job.Spec.Template.Spec.InitContainers[0].Image != "spoke:1" || !d.Exists(t, claim, &corev1.PersistentVolumeClaim{}) || claim == render.DatabaseDumps(backupenv.Shop) {
 		t.Errorf("the Job is %+v, its claim %q", job.Spec.Template.Spec, claim)
 	}
 	// The requests expire: another attempt, with another order, to the same claim.
-	s.ends(t, jobs.FetchContainer, order.ExitRefused)
-	s.until(t, v1.ReasonRetrying)
-	if s.objects["v1.Secret "+job.Name] != nil {
+	d.end(t, jobs.FetchContainer, order.ExitRefused)
+	d.until(t, v1.ReasonRetrying)
+	if d.Exists(t, job.Name, secret) {
 		t.Error("an order that was carried out is still there")
 	}
-	s.until(t, v1.ReasonLoading)
-	if again := s.job(t); again.Name == job.Name || s.restore.Status.Dump.Attempt != 1 || s.restore.Status.Dump.Claim != claim {
-		t.Errorf("the second attempt is %s: %+v", again.Name, s.restore.Status.Dump)
+	d.until(t, v1.ReasonLoading)
+	if s := d.restore(t).Status.Dump; d.job(t).Name == job.Name || s.Attempt != 1 || s.Claim != claim {
+		t.Errorf("the second attempt: %+v", s)
 	}
-	s.ends(t, jobs.LoadContainer, 0)
-	s.until(t, "")
-	for key := range s.objects {
-		if strings.Contains(key, "-restore-") {
-			t.Errorf("%s is left", key)
-		}
+	d.endLoad(t, 0)
+	d.until(t, v1.ReasonCompleted)
+	d.expectNothingLeft(t)
+}
+
+// pruned: a file that its claim does not have any more comes from the bucket.
+func (d *dumpTest) pruned(t *testing.T) {
+	d.reset(t, sentDump)
+	d.until(t, v1.ReasonLoading)
+	d.endLoad(t, jobs.ExitMissing)
+	d.until(t, v1.ReasonRetrying)
+	d.until(t, v1.ReasonLoading)
+	if from := d.restore(t).Status.Dump.From; from != v1.DumpFromBucket || d.job(t).Spec.Template.Spec.InitContainers == nil {
+		t.Errorf("it is read from %s", from)
 	}
 }
 
-// TestPruned: a file that its claim does not have any more comes from the bucket.
-func TestPruned(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.backup.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Prefix: dumpPrefix, State: v1.DumpSent}
-	s.until(t, v1.ReasonLoading)
-	s.ends(t, jobs.LoadContainer, jobs.ExitMissing)
-	s.until(t, v1.ReasonRetrying)
-	s.until(t, v1.ReasonLoading)
-	if d := s.restore.Status.Dump; d.From != v1.DumpFromBucket || s.job(t).Spec.Template.Spec.InitContainers == nil {
-		t.Errorf("it is read from %s", d.From)
-	}
+// renameBucket gives the account another bucket.
+func (d *dumpTest) renameBucket() {
+	account := backupenv.AccountSpec()
+	account.ObjectStorage.Bucket = "others"
+	d.process.Accounts.Set(backupenv.Account, account, nil)
 }
 
-// TestOneJob: a hub that died, or that reads what was, makes no second Job.
-func TestOneJob(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.conflict = errors.New("somebody else wrote")
-	if _, err := s.shop().advance(t.Context()); !errors.Is(err, s.conflict) || s.did != nil {
-		t.Fatalf("of an old status: %v, and it did %s", err, s.did)
+// manifestKey returns the key of the dump's manifest in the bucket.
+func (d *dumpTest) manifestKey(t *testing.T) string {
+	t.Helper()
+	return logicalbackup.ManifestKey(d.Backup(t, d.restore(t).Spec.BackupRef.Name).Status.Dump.Object.Prefix)
+}
+
+// oneJob: a hub that ends, or that has read an old Restore, creates no second Job.
+func (d *dumpTest) oneJob(t *testing.T) {
+	d.reset(t)
+	old := d.restore(t)
+	backupenv.Change(t, d.Env, d.key.Name, func(r *v1.Restore) { r.Labels = map[string]string{"a": "b"} })
+	if err := d.stale(t, old); !apierrors.IsConflict(err) {
+		t.Errorf("before it begins: %v", err)
 	}
-	s.conflict = nil
-	s.until(t, v1.ReasonStoppingApplication)
-	s.refuses["v1.Job"] = errors.New("connection lost")
-	s.until(t, v1.ReasonClusterUnreachable)
-	before := s.saved.Dump.DeepCopy()
-	delete(s.refuses, "v1.Job")
-	// A hub that starts anew has what was saved.
-	s.saved.DeepCopyInto(&s.restore.Status)
-	s.until(t, v1.ReasonLoading)
-	if diff := cmp.Diff(before, s.restore.Status.Dump); diff != "" || s.job(t).Name != before.Job {
+	d.until(t, v1.ReasonStoppingApplication)
+	d.process.Refuse(createJob, errors.New("connection lost"))
+	d.until(t, v1.ReasonClusterUnreachable)
+	before := d.restore(t)
+	d.process.Refuse(createJob, nil)
+	d.until(t, v1.ReasonLoading)
+	job := d.job(t)
+	if diff := cmp.Diff(before.Status.Dump, d.restore(t).Status.Dump); diff != "" {
 		t.Errorf("another attempt (-before +after):\n%s", diff)
 	}
-	// One that reads what was before, and the Job is gone: it must not get that far.
-	s.ends(t, jobs.LoadContainer, 1)
-	s.until(t, v1.ReasonRetrying)
-	old := s.restore.Status.Dump
-	s.restore.Status.Dump, s.conflict = before, errors.New("somebody else wrote")
-	delete(s.objects, "v1.Job "+before.Job)
-	if _, err := s.shop().advance(t.Context()); !errors.Is(err, s.conflict) {
-		t.Errorf("an old hub: %v", err)
+	d.endLoad(t, 1)
+	d.until(t, v1.ReasonRetrying)
+	if err := d.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		t.Fatal(err)
 	}
-	s.restore.Status.Dump, s.conflict = old, nil
+	if err := d.stale(t, before); !apierrors.IsConflict(err) {
+		t.Errorf("once the Job is gone: %v", err)
+	}
 	// A pod of the last attempt that may still be at work is waited for.
-	late := pod("late", map[string]string{v1.RestoreLabel: "monday", v1.ComponentLabel: "database-backup"})
-	s.pods = append(s.pods, late)
-	did := slices.Clone(s.did)
-	if v, err := s.shop().advance(t.Context()); v.Reason != v1.ReasonLoading || err != nil || !slices.Equal(did, s.did) {
-		t.Errorf("%+v, %v, and it did %s", v, err, s.did[len(did):])
-	}
+	d.createPod(t, "late", map[string]string{v1.RestoreLabel: d.key.Name, v1.ComponentLabel: "database-backup"})
+	d.until(t, v1.ReasonLoading)
+	d.expectChanges(t, patchCopy, createJob)
 }
 
-// TestUndo: what uses the database starts again when no Job is at work, and not before.
-func TestUndo(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.cluster = "us-1"
-	s.backup.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Prefix: dumpPrefix, State: v1.DumpSent}
-	s.until(t, v1.ReasonLoading)
-	job := s.job(t)
-	at := pod("load-x", job.Spec.Template.Labels)
-	s.pods = append(s.pods, at)
-	s.did = nil
-	for range 3 {
-		if v := s.shop().undo(t.Context()); v.Reason != v1.ReasonDeleting || v.Fatal {
-			t.Fatalf("while a pod is at work: %+v", v)
+// refusals: what cannot be is said before anything is stopped.
+func (d *dumpTest) refusals(t *testing.T) {
+	annotate := func(annotation string) func(*testing.T) {
+		return func(t *testing.T) {
+			t.Helper()
+			backupenv.Change(t, d.Env, backupenv.Shop, func(a *v1.EcommerceApp) { a.Annotations = map[string]string{annotation: "tuesday"} })
 		}
 	}
-	if diff := cmp.Diff([]string{"delete v1.Job " + job.Name, "delete v1.Secret " + job.Name}, s.did); diff != "" {
-		t.Errorf("while a pod is at work it did (-want +got):\n%s", diff)
-	}
-	s.pods, s.did = s.pods[:len(s.pods)-1], nil
-	for range 4 {
-		if v := s.shop().undo(t.Context()); !v.Stops() {
-			break
-		}
-	}
-	want := []string{"loading is ", "delete v1.PersistentVolumeClaim " + s.restore.Status.Dump.Claim}
-	if diff := cmp.Diff(want, s.did); diff != "" {
-		t.Errorf("then it did (-want +got):\n%s", diff)
-	}
-	// Of one that never began, in a member without the shop, there is nothing to undo.
-	s = newStage(t)
-	delete(s.objects, "v1.EcommerceApp shop")
-	if v := s.shop().undo(t.Context()); v.Stops() || s.did != nil {
-		t.Errorf("%+v, and it did %s", v, s.did)
-	}
-}
-
-// TestRefusals: what cannot be is said before anything is stopped.
-func TestRefusals(t *testing.T) {
-	t.Parallel()
-	elsewhere := func(s *stage) {
-		s.cluster = "us-1"
-		s.backup.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Prefix: dumpPrefix, State: v1.DumpSent}
-	}
-	tests := map[string]struct {
-		change func(*stage)
+	for name, tt := range map[string]struct {
+		backup func(*v1.Backup)
+		change func(*testing.T)
 		reason string
 		fatal  bool
 	}{
-		"another engine":   {func(s *stage) { s.backup.Status.Engine = v1.EngineMySQL }, v1.ReasonEngineMismatch, true},
-		"an older version": {func(s *stage) { s.backup.Status.Version = "16.1" }, v1.ReasonEngineMismatch, true},
-		"in no bucket":     {func(s *stage) { s.cluster = "us-1" }, v1.ReasonDumpMissing, true},
-		"no image":         {func(s *stage) { elsewhere(s); s.image = "" }, v1.ReasonDumpMissing, true},
-		"another bucket":   {func(s *stage) { elsewhere(s); s.bucket.name = "others" }, v1.ReasonDumpMissing, true},
-		"no manifest":      {func(s *stage) { elsewhere(s); s.backup.Status.Dump.Object.Prefix = "elsewhere" }, v1.ReasonDumpMissing, true},
-		"no true manifest": {func(s *stage) { elsewhere(s); s.bucket.manifest = []byte("{}") }, v1.ReasonDumpMissing, true},
-		"another loads":    {func(s *stage) { s.annotate(v1.LoadingAnnotation) }, v1.ReasonInUse, false},
-		"another restores": {func(s *stage) { s.annotate(v1.RestoringAnnotation) }, v1.ReasonInUse, false},
-		"being taken away": {func(s *stage) {
-			s.objects["v1.EcommerceApp shop"].SetDeletionTimestamp(&metav1.Time{Time: stageTime()})
-		}, v1.ReasonNoDatabase, false},
-		"without database":  {func(s *stage) { s.objects["v1.EcommerceApp shop"].(*v1.EcommerceApp).Spec.Database = nil }, v1.ReasonNoDatabase, false},
-		"its claim is gone": {func(s *stage) { delete(s.objects, "v1.PersistentVolumeClaim shop-database-backup") }, v1.ReasonDumpMissing, true},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t)
-			tt.change(s)
-			v, err := s.shop().advance(t.Context())
-			if v.Reason != tt.reason || v.Fatal != tt.fatal || err != nil || s.did != nil {
-				t.Errorf("%+v, %v, and it did %s", v, err, s.did)
+		"another engine":   {func(b *v1.Backup) { b.Status.Engine = v1.EngineMySQL }, nil, v1.ReasonEngineMismatch, true},
+		"an older version": {func(b *v1.Backup) { b.Status.Version = "16.1" }, nil, v1.ReasonEngineMismatch, true},
+		"in no bucket":     {func(b *v1.Backup) { b.Spec.ClusterRef.Name = backupenv.Other }, nil, v1.ReasonDumpMissing, true},
+		"no image":         {elsewhere, func(*testing.T) { d.options.SpokeImage = "" }, v1.ReasonDumpMissing, true},
+		"another bucket":   {elsewhere, func(*testing.T) { d.renameBucket() }, v1.ReasonDumpMissing, true},
+		"no manifest": {elsewhere, func(t *testing.T) {
+			t.Helper()
+			if err := d.Buckets.Delete(d.manifestKey(t)); err != nil {
+				t.Fatal(err)
 			}
+		}, v1.ReasonDumpMissing, true},
+		"no true manifest": {elsewhere, func(t *testing.T) { t.Helper(); d.Buckets.Put(d.manifestKey(t), []byte("{}")) }, v1.ReasonDumpMissing, true},
+		"another loads":    {nil, annotate(v1.LoadingAnnotation), v1.ReasonInUse, false},
+		"another restores": {nil, annotate(v1.RestoringAnnotation), v1.ReasonInUse, false},
+		"being taken away": {nil, func(t *testing.T) {
+			t.Helper()
+			app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: backupenv.Namespace, Name: backupenv.Shop}}
+			if err := d.Delete(t.Context(), app, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+				t.Fatal(err)
+			}
+		}, v1.ReasonNoDatabase, false},
+		"without database": {nil, func(t *testing.T) {
+			t.Helper()
+			d.DeleteAll(t, &v1.EcommerceApp{})
+			d.MustCreate(t, apitest.App(backupenv.Shop).Namespace(backupenv.Namespace).Obj())
+		}, v1.ReasonNoDatabase, false},
+		"its claim is gone": {nil, func(t *testing.T) {
+			t.Helper()
+			d.DeleteAll(t, &corev1.PersistentVolumeClaim{})
+			d.RunMember(t)
+		}, v1.ReasonDumpMissing, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d.reset(t, slices.DeleteFunc([]func(*v1.Backup){tt.backup}, func(change func(*v1.Backup)) bool { return change == nil })...)
+			if tt.change != nil {
+				tt.change(t)
+			}
+			d.passes(t, 1)
+			if ready := d.ready(t); ready.Reason != tt.reason || (d.restore(t).Status.CompletionTime != nil) != tt.fatal {
+				t.Errorf("%+v", ready)
+			}
+			d.expectChanges(t)
 		})
 	}
 }
 
-// TestStoppedForNothing: what cannot be once the application is stopped has an end.
-func TestStoppedForNothing(t *testing.T) {
-	t.Parallel()
+// failsWhileStopped: what cannot be once the application is stopped has an end.
+func (d *dumpTest) failsWhileStopped(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "x", nil)
-	tests := map[string]struct {
-		change func(*stage)
+	for name, tt := range map[string]struct {
+		change func(*testing.T)
 		reason string
 	}{
-		"no Jobs":    {func(s *stage) { s.refuses["v1.Job"] = forbidden }, v1.ReasonForbidden},
-		"no Secrets": {func(s *stage) { s.refuses["v1.Secret"] = forbidden }, v1.ReasonForbidden},
-		"another bucket by now": {func(s *stage) {
-			s.until(t, v1.ReasonStoppingApplication)
-			s.bucket.name = "others"
+		"no Jobs":    {func(*testing.T) { d.process.Refuse(createJob, forbidden) }, v1.ReasonForbidden},
+		"no Secrets": {func(*testing.T) { d.process.Refuse("create *v1.Secret", forbidden) }, v1.ReasonForbidden},
+		"another bucket by now": {func(t *testing.T) {
+			t.Helper()
+			d.until(t, v1.ReasonStoppingApplication)
+			d.renameBucket()
 		}, v1.ReasonDumpMissing},
-		"a Job of the name": {func(s *stage) {
-			s.put(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: s.shop().jobName(0)}})
+		"a Job of the name": {func(t *testing.T) {
+			t.Helper()
+			ending := "-restore-" + manifest.Hash(string(d.restore(t).UID)) + "-0"
+			d.MustCreate(t, &batchv1.Job{
+				ObjectMeta: metav1.ObjectMeta{Namespace: backupenv.Namespace, Name: manifest.Name(backupenv.Shop, ending, manifest.MaxName)},
+				Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+				}}},
+			})
 		}, v1.ReasonLoadFailed},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t)
-			s.cluster = "us-1"
-			s.backup.Status.Dump.Object = &v1.DumpObject{Bucket: "dumps", Prefix: dumpPrefix, State: v1.DumpSent}
-			tt.change(s)
-			for range 4 {
-				v, err := s.shop().advance(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if v.Fatal {
-					if v.Reason != tt.reason || strings.Contains(v.Message, "signature") {
-						t.Errorf("%+v", v)
-					}
-					return
-				}
+			d.reset(t, elsewhere)
+			tt.change(t)
+			d.until(t, tt.reason)
+			if s := d.restore(t).Status; s.Phase != v1.RestoreCleaningUp || strings.Contains(s.Message, "signature") {
+				t.Errorf("status %+v", s)
 			}
-			t.Errorf("it goes on: %s", s.did)
 		})
 	}
 }
 
-// TestAJobThatCannotStart does not keep the application stopped for as long as it may load.
-func TestAJobThatCannotStart(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.until(t, v1.ReasonLoading)
-	job := s.job(t)
-	job.CreationTimestamp = metav1.NewTime(stageTime().Add(-startLimit))
-	p := pod(job.Name+"-x", job.Spec.Template.Labels)
-	p.Labels["job-name"] = job.Name
-	p.OwnerReferences = []metav1.OwnerReference{{UID: job.UID, Controller: new(true)}}
-	p.Status = corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
-		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}},
-	}}}
-	s.pods = append(s.pods, p)
-	advance := func() (string, bool) {
-		v, err := s.shop().advance(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v.Message, v.Fatal
+// jobCannotStart: the application is not stopped for as long as a dump may load.
+func (d *dumpTest) jobCannotStart(t *testing.T) {
+	d.reset(t)
+	d.until(t, v1.ReasonLoading)
+	d.HoldJob(t, "ImagePullBackOff")
+	d.Clock.SetTime(d.job(t).CreationTimestamp.Add(startLimit))
+	d.passes(t, 1)
+	if ready := d.ready(t); ready.Reason != v1.ReasonLoading || !strings.Contains(ready.Message, "ImagePullBackOff") {
+		t.Errorf("in time: %+v", ready)
 	}
-	if said, fatal := advance(); fatal || !strings.Contains(said, "ImagePullBackOff") {
-		t.Errorf("in time it says %q", said)
-	}
-	job.CreationTimestamp = metav1.NewTime(stageTime().Add(-startLimit - time.Second))
-	if said, fatal := advance(); !fatal || !strings.Contains(said, "could not start within 15m0s: ImagePullBackOff") {
-		t.Errorf("in the end it says %q", said)
+	d.Clock.Step(time.Second)
+	d.passes(t, 1)
+	if ready := d.ready(t); ready.Reason != v1.ReasonLoadFailed || !strings.Contains(ready.Message, "could not start within 15m0s: ImagePullBackOff") {
+		t.Errorf("in the end: %+v", ready)
 	}
 }
 
-// TestADumpIsWaitedFor before anything is stopped.
-func TestADumpIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.pods = append(s.pods, pod("nightly-x", map[string]string{v1.ComponentLabel: "database-backup"}))
-	s.until(t, v1.ReasonInUse)
-	if s.did != nil || s.copied().Annotations[v1.LoadingAnnotation] != "" {
-		t.Errorf("it did %s", s.did)
-	}
-	s.pods[1].Status.Phase = corev1.PodSucceeded
-	s.until(t, v1.ReasonLoading)
+// whileDumping: a dump that is being made is waited for before anything is stopped.
+func (d *dumpTest) whileDumping(t *testing.T) {
+	d.reset(t)
+	d.createPod(t, "nightly-x", map[string]string{v1.ComponentLabel: "database-backup"})
+	d.until(t, v1.ReasonInUse)
+	d.expectChanges(t)
+	d.endPod(t, "nightly-x")
+	d.until(t, v1.ReasonLoading)
 }

@@ -1,288 +1,258 @@
 package restore
 
 import (
-	"context"
 	"fmt"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
-	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
+	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
+	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
-const (
-	checksum   = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	dumpPrefix = "shopfleet/hub-1/app-1/nightly-0123abcd"
-	dumpFile   = "backup-20260302T020000Z.dump"
-)
-
-func stageTime() time.Time { return time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC) }
-
-// stage is a member with a shop whose database is ready, and the Restore of a dump.
-type stage struct {
-	client.Writer
-	objects map[string]client.Object
-	pods    []corev1.Pod
-	did     []string
-	// refuses answers what is created of a type.
-	refuses map[string]error
-	// saved is the status as it was written down last, conflict what the hub says to a write.
-	saved    v1.RestoreStatus
-	conflict error
-	image    string
-	restore  *v1.Restore
-	backup   *v1.Backup
-	cluster  string
-	bucket   stageBucket
+// dumpTest is a placed shop with a dump on a claim, and a Restore of it.
+type dumpTest struct {
+	*backupenv.Env
+	process  *backupenv.Process
+	options  Options
+	recorder *events.FakeRecorder
+	key      client.ObjectKey
+	// start is the time at which each case starts.
+	start time.Time
+	// restores is how many were created.
+	restores int
 }
 
-func newStage(t *testing.T) *stage {
+// TestDumps restores dumps pass by pass. Each case has a Backup and a Restore of its own.
+func TestDumps(t *testing.T) {
+	d := &dumpTest{Env: backupenv.Start(t)}
+	d.start = d.Clock.Now()
+	d.CreateShop(t)
+	t.Run("failure is final", d.failureIsFinal)
+	t.Run("note", d.notes)
+	t.Run("from the claim", d.fromClaim)
+	t.Run("from the bucket", d.fromBucket)
+	t.Run("pruned", d.pruned)
+	t.Run("one Job", d.oneJob)
+	t.Run("deleted while it loads", d.deletedWhileItLoads)
+	t.Run("deleted before it begins", d.deletedBeforeItBegins)
+	t.Run("refusals", d.refusals)
+	t.Run("failures while the shop is stopped", d.failsWhileStopped)
+	t.Run("a Job that cannot start", d.jobCannotStart)
+	t.Run("while a dump is made", d.whileDumping)
+}
+
+// reset returns to a shop whose database is ready, a Backup with changes, and a Restore that
+// has not begun.
+func (d *dumpTest) reset(t *testing.T, changes ...func(*v1.Backup)) {
 	t.Helper()
-	s := &stage{
-		objects: map[string]client.Object{}, refuses: map[string]error{}, image: "spoke:1", cluster: "eu-1", bucket: stageBucket{name: "dumps"},
-		restore: &v1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "monday", UID: "r-1"}},
-		backup: &v1.Backup{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "nightly", UID: "b-1"},
-			Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump},
-			Status: v1.BackupStatus{
-				Phase: v1.BackupCompleted, AppUID: "app-1", Account: "prod", Engine: v1.EnginePostgreSQL, Version: "15.4",
-				SnapshotTime: &metav1.Time{Time: stageTime()},
-				Dump:         &v1.DumpFile{Claim: "shop-database-backup", File: dumpFile, Bytes: 1 << 20, SHA256: checksum},
-			},
-		},
+	d.Clock.SetTime(d.start)
+	d.Buckets, d.process, d.recorder = bucket.NewStore(d.Clock), d.NewProcess(backupenv.Crash{}), events.NewFakeRecorder(10)
+	d.options = Options{
+		HubUID: backupenv.HubUID, Accounts: d.process.Accounts, Member: d.process.Member, Recorder: d.recorder, Clock: d.Clock, SpokeImage: "spoke:1",
 	}
-	s.put(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-database-backup"}})
-	s.place()
-	m := logicalbackup.ManifestOf("hub-1", s.backup)
-	m.CompletionTime = stageTime()
-	text, err := m.Write()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.bucket.manifest = text
-	return s
-}
-
-// place places the shop in the member.
-func (s *stage) place() {
-	s.put(&v1.EcommerceApp{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop", UID: "copy-1"},
-		Spec: v1.EcommerceAppSpec{
-			Image:    "shop:1",
-			Database: &v1.Database{Engine: v1.EnginePostgreSQL, Version: "15.6", Storage: "10Gi"},
+	d.DeleteAll(t, &v1.EcommerceApp{}, &batchv1.Job{}, &corev1.Pod{}, &corev1.Secret{}, &corev1.PersistentVolumeClaim{})
+	d.RunMember(t)
+	d.MustCreate(t, &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: backupenv.Namespace, Name: render.DatabaseDumps(backupenv.Shop)},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 		},
 	})
-	s.pods = []corev1.Pod{pod("shop-database-0", map[string]string{v1.ComponentLabel: "database"})}
+	d.place(t)
+	d.restores++
+	backup := d.createBackup(t, changes)
+	r := apitest.Restore(fmt.Sprintf("restore-%d", d.restores)).Namespace(backupenv.Namespace).From(backup).To(backupenv.Member).Obj()
+	r.Finalizers = []string{v1.RestoreFinalizer}
+	d.MustCreate(t, r)
+	d.key = client.ObjectKeyFromObject(r)
 }
 
-// pod is one of the shop that runs and is ready.
-func pod(name string, with map[string]string) corev1.Pod {
-	p := corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: name, Labels: map[string]string{v1.InstanceLabel: "shop", v1.PartOfLabel: "ecommerceapp"}},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{
-			Type: corev1.PodReady, Status: corev1.ConditionTrue,
-		}}},
-	}
-	maps.Copy(p.Labels, with)
-	return p
-}
-
-func stageKey(o client.Object, name string) string {
-	return strings.TrimPrefix(fmt.Sprintf("%T ", o), "*") + name
-}
-
-func (s *stage) put(o client.Object) { s.objects[stageKey(o, o.GetName())] = o }
-
-// annotate says that another Restore works on the database.
-func (s *stage) annotate(annotation string) {
-	s.objects["v1.EcommerceApp shop"].SetAnnotations(map[string]string{annotation: "tuesday"})
-}
-
-// copied is the shop's copy, nil if there is none.
-func (s *stage) copied() *v1.EcommerceApp {
-	app, _ := s.objects["v1.EcommerceApp shop"].(*v1.EcommerceApp)
-	return app.DeepCopy()
-}
-
-// job is the only Job.
-func (s *stage) job(t *testing.T) *batchv1.Job {
+// place places the shop, with a database that is ready.
+func (d *dumpTest) place(t *testing.T) {
 	t.Helper()
-	var found *batchv1.Job
-	for _, o := range s.objects {
-		if job, is := o.(*batchv1.Job); is && len(job.Status.Conditions) == 0 {
-			if found != nil {
-				t.Fatalf("there are two Jobs: %s and %s", found.Name, job.Name)
-			}
-			found = job
+	d.MustCreate(t, apitest.App(backupenv.Shop).Namespace(backupenv.Namespace).Database(v1.EnginePostgreSQL, "15.4", "1Gi").Obj())
+	d.RunMember(t)
+}
+
+// createBackup creates a Backup whose dump is on its claim, and in the bucket if the
+// changes say so.
+func (d *dumpTest) createBackup(t *testing.T, changes []func(*v1.Backup)) string {
+	t.Helper()
+	b := apitest.Backup(fmt.Sprintf("dump-%d", d.restores)).Namespace(backupenv.Namespace).With(func(b *v1.Backup) { b.Spec.Method = v1.BackupDump }).Obj()
+	b.Status = v1.BackupStatus{
+		Phase: v1.BackupCompleted, AppUID: "app-1", Account: backupenv.Account, Engine: v1.EnginePostgreSQL, Version: "15.4",
+		SnapshotTime: &metav1.Time{Time: d.Clock.Now().Truncate(time.Second)},
+		Dump: &v1.DumpFile{
+			Claim: render.DatabaseDumps(backupenv.Shop), Job: "j", File: "backup-20260302T020000Z.dump", Bytes: 7, SHA256: strings.Repeat("0", 64),
+		},
+	}
+	for _, change := range changes {
+		change(b)
+	}
+	status := b.Status
+	d.MustCreate(t, b)
+	b.Status = status
+	if o := b.Status.Dump.Object; o != nil {
+		d.Buckets.Put(logicalbackup.PartKey(o.Prefix, 0), []byte("content"))
+		if sealed, err := logicalbackup.Seal(t.Context(), bucket.Connect(d.Buckets, bucket.Options{}), backupenv.HubUID, b); err != nil || !sealed {
+			t.Fatalf("sealed %t: %v", sealed, err)
 		}
 	}
-	if found == nil {
-		t.Fatalf("there is no Job that runs: %s", s.did)
+	if err := d.Status().Update(t.Context(), b); err != nil {
+		t.Fatal(err)
 	}
-	return found
+	return b.Name
 }
 
-// ends lets the Job end by what a container of its pod does.
-func (s *stage) ends(t *testing.T, container string, code int32) {
+// sentDump changes a Backup to one whose dump is also in the bucket, elsewhere to one whose
+// dump is only there.
+func sentDump(b *v1.Backup) {
+	b.Status.Dump.Object = &v1.DumpObject{
+		Bucket: "dumps", Prefix: logicalbackup.Prefix(cloud.Owner{Hub: backupenv.HubUID, App: b.Status.AppUID}, b), State: v1.DumpSent,
+	}
+}
+
+func elsewhere(b *v1.Backup) {
+	sentDump(b)
+	b.Spec.ClusterRef.Name = backupenv.Other
+}
+
+func (d *dumpTest) restore(t *testing.T) *v1.Restore {
 	t.Helper()
-	job := s.job(t)
-	condition := batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: batchv1.JobReasonBackoffLimitExceeded, Message: "no more"}
-	if code == 0 {
-		condition.Type = batchv1.JobComplete
+	r := &v1.Restore{}
+	if !d.Exists(t, d.key.Name, r) {
+		t.Fatal("there is no Restore")
 	}
-	job.Status.Conditions = []batchv1.JobCondition{condition}
-	p := pod(job.Name+"-x", job.Spec.Template.Labels)
-	p.Labels["job-name"] = job.Name
-	p.OwnerReferences = []metav1.OwnerReference{{UID: job.UID, Controller: new(true)}}
-	p.Status = corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{
-		Name: container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: "said", FinishedAt: metav1.NewTime(stageTime())}},
-	}}}
-	s.pods = append(s.pods, p)
+	return r
 }
 
-// shop returns the shopLoad that one reconciliation of the hub works with.
-func (s *stage) shop() shopLoad {
-	shop := shopLoad{dumpLoad: dumpLoad{
-		restore: s.restore, backup: s.backup, clusterName: s.cluster, here: s.cluster == s.backup.Spec.ClusterRef.Name, overwrite: s.restore.Spec.Overwrite,
-		reader: s, writer: s, image: s.image, now: stageTime(),
-		bucket: func(context.Context, string) (accounts.Bucket, error) {
-			return accounts.Bucket{Objects: s.bucket, Name: s.bucket.name, CABundle: []byte("ca")}, nil
-		},
-		save: func(context.Context) error {
-			if s.conflict == nil {
-				s.restore.Status.DeepCopyInto(&s.saved)
-				s.did = append(s.did, "save")
-			}
-			return s.conflict
-		},
-	}, copied: s.copied()}
-	shop.into.Owner.Name, shop.into.Owner.Namespace = "shop", "shops"
-	if shop.copied != nil {
-		shop.owners = []metav1.OwnerReference{{Kind: "EcommerceApp", Name: "shop", UID: shop.copied.UID}}
-	}
-	return shop
-}
-
-// until advances until it waits for a reason; empty is the end.
-func (s *stage) until(t *testing.T, reason string) {
+// ready returns the condition of the Restore.
+func (d *dumpTest) ready(t *testing.T) metav1.Condition {
 	t.Helper()
-	last := ""
-	for range 12 {
-		v, err := s.shop().advance(t.Context())
-		if err != nil {
+	if c := meta.FindStatusCondition(d.restore(t).Status.Conditions, v1.ConditionReady); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+func (d *dumpTest) passes(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		if _, err := NewReconciler(d.process.Client, d.options).Reconcile(t.Context(), reconcile.Request{NamespacedName: d.key}); err != nil {
 			t.Fatal(err)
 		}
-		if v.Reason == reason {
-			return
+	}
+}
+
+// until does passes until the Restore waits for a reason, or has failed or completed.
+func (d *dumpTest) until(t *testing.T, reason string) {
+	t.Helper()
+	d.process.Run(t, NewReconciler(d.process.Client, d.options), d.key, func() bool {
+		ready := d.ready(t)
+		if ready.Reason != reason && done(d.restore(t)) {
+			t.Fatalf("want %s, and the Restore ended: %+v", reason, ready)
 		}
-		last = v.Reason + ": " + v.Message
-	}
-	t.Fatalf("it says %q, want %q; it did %s", last, reason, s.did)
+		return ready.Reason == reason
+	})
 }
 
-func (s *stage) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	if p, is := into.(*corev1.Pod); is {
-		for i := range s.pods {
-			if s.pods[i].Name == key.Name {
-				s.pods[i].DeepCopyInto(p)
-				return nil
-			}
+// stale does a pass that has read an old Restore, and checks that it changes nothing.
+func (d *dumpTest) stale(t *testing.T, old *v1.Restore) error {
+	t.Helper()
+	before := d.changes()
+	w := &work{Reconciler: NewReconciler(d.process.Client, d.options), stored: old, now: d.Clock.Now()}
+	_, err := w.pass(t.Context())
+	d.expectChanges(t, before...)
+	return err
+}
+
+// end ends the Job that runs.
+func (d *dumpTest) end(t *testing.T, container string, code int32) {
+	t.Helper()
+	d.EndJob(t, backupenv.Exit{Container: container, Code: code, Message: "message"})
+}
+
+func (d *dumpTest) endLoad(t *testing.T, code int32) {
+	t.Helper()
+	d.end(t, jobs.LoadContainer, code)
+}
+
+// job returns the Job of the Restore.
+func (d *dumpTest) job(t *testing.T) *batchv1.Job {
+	t.Helper()
+	job := &batchv1.Job{}
+	if name := d.restore(t).Status.Dump.Job; !d.Exists(t, name, job) {
+		t.Fatalf("there is no Job %q", name)
+	}
+	return job
+}
+
+// createPod creates a pod that runs.
+func (d *dumpTest) createPod(t *testing.T, name string, labels map[string]string) {
+	t.Helper()
+	labels[v1.InstanceLabel], labels[v1.PartOfLabel] = backupenv.Shop, "ecommerceapp"
+	d.MustCreate(t, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: backupenv.Namespace, Name: name, Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	})
+}
+
+// endPod ends a pod.
+func (d *dumpTest) endPod(t *testing.T, name string) {
+	t.Helper()
+	backupenv.Change(t, d.Env, name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+}
+
+// changes returns what was done to the copy, to Jobs and to claims, without repetitions.
+func (d *dumpTest) changes() []string {
+	sent := slices.DeleteFunc(d.process.Sent(), func(s string) bool {
+		return strings.HasSuffix(s, "v1.Restore") || strings.HasSuffix(s, "v1.Secret")
+	})
+	return slices.Compact(sent)
+}
+
+func (d *dumpTest) expectChanges(t *testing.T, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, d.changes(), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+// expectNothingLeft checks that the copy is released, and that nothing is left in the
+// member of what the dump was loaded with.
+func (d *dumpTest) expectNothingLeft(t *testing.T) {
+	t.Helper()
+	d.RunMember(t)
+	app := &v1.EcommerceApp{}
+	if d.Exists(t, backupenv.Shop, app) && lockHolder(app) != "" {
+		t.Errorf("the copy is annotated with %q", lockHolder(app))
+	}
+	for list, want := range map[client.ObjectList]int{&batchv1.JobList{}: 0, &corev1.SecretList{}: 0, &corev1.PersistentVolumeClaimList{}: 1} {
+		if err := d.List(t.Context(), list, client.InNamespace(backupenv.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		if got := meta.LenList(list); got != want {
+			t.Errorf("%d of %d are left in a %T", got, want, list)
 		}
 	}
-	switch found := s.objects[stageKey(into, key.Name)].(type) {
-	case *batchv1.Job:
-		found.DeepCopyInto(into.(*batchv1.Job))
-	case *corev1.PersistentVolumeClaim:
-		found.DeepCopyInto(into.(*corev1.PersistentVolumeClaim))
-	default:
-		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
-	}
-	return nil
-}
-
-func (s *stage) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
-	asked := (&client.ListOptions{}).ApplyOptions(options)
-	pods, ok := list.(*corev1.PodList)
-	if !ok || asked.Namespace != "shops" {
-		return fmt.Errorf("listing %T in %q", list, asked.Namespace)
-	}
-	for i := range s.pods {
-		if asked.LabelSelector.Matches(labels.Set(s.pods[i].Labels)) {
-			pods.Items = append(pods.Items, s.pods[i])
-		}
-	}
-	return nil
-}
-
-func (s *stage) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
-	key := stageKey(o, o.GetName())
-	kind, _, _ := strings.Cut(key, " ")
-	if err := s.refuses[kind]; err != nil {
-		return err
-	}
-	if _, there := s.objects[key]; there {
-		return apierrors.NewAlreadyExists(schema.GroupResource{}, o.GetName())
-	}
-	made := o.DeepCopyObject().(client.Object)
-	made.SetUID(types.UID("uid-of-" + made.GetName()))
-	s.objects[key] = made
-	s.did = append(s.did, "create "+key)
-	return nil
-}
-
-func (s *stage) Delete(_ context.Context, o client.Object, _ ...client.DeleteOption) error {
-	key := stageKey(o, o.GetName())
-	if _, there := s.objects[key]; !there {
-		return apierrors.NewNotFound(schema.GroupResource{}, o.GetName())
-	}
-	delete(s.objects, key)
-	s.did = append(s.did, "delete "+key)
-	return nil
-}
-
-func (s *stage) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
-	s.put(o)
-	s.did = append(s.did, "loading is "+o.GetAnnotations()[v1.LoadingAnnotation])
-	return nil
-}
-
-// stageBucket has one dump.
-type stageBucket struct {
-	cloud.Objects
-	name     string
-	manifest []byte
-}
-
-func (b stageBucket) GetObject(_ context.Context, key string, _ int64) ([]byte, error) {
-	if key != logicalbackup.ManifestKey(dumpPrefix) {
-		return nil, &cloud.Error{Class: cloud.ClassNotFound}
-	}
-	return slices.Clone(b.manifest), nil
-}
-
-func (b stageBucket) SignRequests(_ context.Context, wanted []cloud.ObjectRequest, life time.Duration) ([]cloud.SignedRequest, error) {
-	out := make([]cloud.SignedRequest, 0, len(wanted))
-	for _, w := range wanted {
-		out = append(out, cloud.SignedRequest{Method: w.Method, URL: "https://bucket.example.com/" + w.Key + "?signature=secret", ExpiresAt: stageTime().Add(life)})
-	}
-	return out, nil
-}
-
-func (b stageBucket) ListObjects(context.Context, string) iter.Seq2[cloud.Object, error] {
-	return func(func(cloud.Object, error) bool) {}
 }
