@@ -270,7 +270,11 @@ func (s *suite) testDumpVerification(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		before, had := s.unclaimed(t, p), s.kubelets[p.member].books()
+		before, err := s.unclaimed(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		had := s.kubelets[p.member].books()
 		r := s.restore(t, "dump-proven-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-" + p.account()}, Verify: true})
 		s.awaitVerified(t, r)
 		if s.kubelets[p.member].books() != had {

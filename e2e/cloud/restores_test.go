@@ -134,7 +134,10 @@ func (s *suite) testVerification(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		before := s.unclaimed(t, p)
+		before, err := s.unclaimed(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
 		r := s.restore(t, "proven-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "plain-" + p.account()}, Verify: true})
 		s.awaitVerified(t, r)
 		s.nothingInDrills(t, p.member)
@@ -164,13 +167,12 @@ func (s *suite) awaitVerified(t *testing.T, r *v1.Restore) {
 
 // unclaimed returns the volumes of a cloud that no application's claim has: those of
 // verifications, and those that nothing in a member refers to.
-func (s *suite) unclaimed(t *testing.T, p *provider) []string {
-	t.Helper()
+func (s *suite) unclaimed(ctx context.Context, p *provider) ([]string, error) {
 	claimed := map[string]bool{}
 	for _, member := range s.Members {
 		list := &corev1.PersistentVolumeList{}
-		if err := member.List(t.Context(), list); err != nil {
-			t.Fatal(err)
+		if err := member.List(ctx, list); err != nil {
+			return nil, err
 		}
 		for _, pv := range list.Items {
 			if claim := pv.Spec.ClaimRef; pv.Spec.CSI != nil && claim != nil && claim.Namespace != restore.VerificationNamespace {
@@ -184,16 +186,19 @@ func (s *suite) unclaimed(t *testing.T, p *provider) []string {
 			ids = append(ids, v.ID)
 		}
 	}
-	return ids
+	return ids, nil
 }
 
 // awaitUnclaimed waits until there are no unclaimed volumes but those before. The driver
 // deletes a volume after its claim, and creates one before it has a PersistentVolume.
 func (s *suite) awaitUnclaimed(t *testing.T, p *provider, before []string) {
 	t.Helper()
-	framework.Eventually(t, "the volume of the verification to be deleted", func(context.Context) error {
-		left := slices.DeleteFunc(s.unclaimed(t, p), func(id string) bool { return slices.Contains(before, id) })
-		if len(left) > 0 {
+	framework.Eventually(t, "the volume of the verification to be deleted", func(ctx context.Context) error {
+		left, err := s.unclaimed(ctx, p)
+		if err != nil {
+			return err
+		}
+		if left = slices.DeleteFunc(left, func(id string) bool { return slices.Contains(before, id) }); len(left) > 0 {
 			return fmt.Errorf("unclaimed are %q", left)
 		}
 		return nil
