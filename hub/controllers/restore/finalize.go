@@ -91,7 +91,7 @@ func (w *work) letDatabaseGo(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	_, err := releaseLock(ctx, w.targetFacts.cluster.GetClient(), w.targetFacts.copy, w.restore.Name)
+	_, err := releaseLock(ctx, w.writer(), w.targetFacts.copy, w.restore.Name)
 	return err
 }
 
@@ -103,7 +103,7 @@ func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
 		short, cancel := context.WithTimeout(ctx, memberTimeout)
-		err := w.targetFacts.cluster.GetAPIReader().Get(short, client.ObjectKey{Name: v.PersistentVolume}, &corev1.PersistentVolume{})
+		err := w.reader().Get(short, client.ObjectKey{Name: v.PersistentVolume}, &corev1.PersistentVolume{})
 		cancel()
 		if err == nil {
 			continue // A claim may have it by now: it is left to people.

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
@@ -29,7 +28,7 @@ func (w *work) loading() bool {
 func (w *work) loadDump(ctx context.Context) (stepresult.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
 	defer cancel()
-	return w.shop().advance(ctx)
+	return w.shop().proceed(ctx)
 }
 
 // chooseDump chooses where a dump is read from that is verified, and stores it, once.
@@ -39,7 +38,7 @@ func (w *work) chooseDump(ctx context.Context) (stepresult.Result, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
 	defer cancel()
-	if v := w.verificationRun().choose(ctx); v.Stops() {
+	if v := w.verificationLoad().chooseSource(ctx); v.Stops() {
 		return v, nil
 	}
 	return stepresult.Result{}, w.save(ctx)
@@ -49,43 +48,25 @@ func (w *work) chooseDump(ctx context.Context) (stepresult.Result, error) {
 func (w *work) loadVerification(ctx context.Context) (stepresult.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
 	defer cancel()
-	return w.verificationRun().load(ctx)
+	return w.verificationLoad().load(ctx)
 }
 
-func (w *work) verificationRun() dumpLoad {
-	run := w.run()
-	run.into, run.isReady = w.verification().spec(), w.startVerification
-	return run
+// verificationLoad returns the way of a dump into the database that it is verified with, and
+// shop that into the application's.
+func (w *work) verificationLoad() dumpLoad {
+	return dumpLoad{work: w, into: w.verification().spec(), isReady: w.startVerification}
 }
 
-// run returns a dumpLoad with the fields that are the same for the application's database and
-// for a database that verifies a backup.
-func (w *work) run() dumpLoad {
-	return dumpLoad{
-		restore: w.restore, backup: w.backup, clusterName: w.member.Name,
-		reader: w.targetFacts.cluster.GetAPIReader(), writer: w.targetFacts.cluster.GetClient(),
-		bucket: w.options.Accounts.Bucket, image: w.options.SpokeImage, save: w.save, now: w.now,
-	}
-}
-
-// shop is the way into the application's database.
 func (w *work) shop() shopLoad {
-	s := shopLoad{dumpLoad: w.run(), copied: w.targetFacts.copy}
-	s.overwrite, s.here = w.restore.Spec.Overwrite, w.member.Name == w.backup.Spec.ClusterRef.Name
-	s.into.Owner = manifest.Owner{Name: w.backup.Spec.AppRef.Name, Namespace: w.restore.Namespace}
-	if s.copied != nil {
-		s.owners = []metav1.OwnerReference{{
-			APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: s.copied.Name, UID: s.copied.UID,
-		}}
-	}
-	return s
+	owner := manifest.Owner{Name: w.backup.Spec.AppRef.Name, Namespace: w.restore.Namespace}
+	return shopLoad{dumpLoad{work: w, into: database.Spec{Owner: owner}}}
 }
 
 // unload ends a Restore of a dump, and lets go what uses the database.
 func (w *work) unload(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
 	defer cancel()
-	return w.shop().undo(ctx)
+	return w.shop().cancel(ctx)
 }
 
 // unloadVerification ends the Job that loads a dump to verify it, and takes away what it was
@@ -94,9 +75,7 @@ func (w *work) unloadVerification(ctx context.Context) stepresult.Result {
 	if !w.isDump() {
 		return stepresult.Result{}
 	}
-	run := w.run()
-	run.into, run.note = w.verification().spec(), w.note
-	return run.tidy(ctx)
+	return w.verificationLoad().tidy(ctx)
 }
 
 // note writes down the volume of a claim that is about to be deleted, so that it is seen

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -38,9 +39,9 @@ func (r dumpLoad) begin(ctx context.Context) (stepresult.Result, error) {
 		return r.trouble(err), nil
 	}
 	if running {
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", r.clusterName), nil
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", r.member.Name), nil
 	}
-	if v := r.choose(ctx); v.Stops() {
+	if v := r.chooseSource(ctx); v.Stops() {
 		return v, nil
 	}
 	wanted, v := r.make(ctx)
@@ -58,7 +59,7 @@ func (r dumpLoad) begin(ctx context.Context) (stepresult.Result, error) {
 	if err := r.deliver(ctx, wanted); err != nil {
 		return r.undelivered(err), nil
 	}
-	return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, r.clusterName), nil
+	return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, r.member.Name), nil
 }
 
 // undelivered returns the result for a Job that could not be created. A permanent error
@@ -68,9 +69,9 @@ func (r dumpLoad) undelivered(err error) stepresult.Result {
 	switch apierror.Classify(err) {
 	case apierror.Forbidden, apierror.NamespaceTerminating:
 		return stepresult.Fail(v1.ReasonForbidden, "%s refuses the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
-			r.clusterName, r.into.Owner.Namespace)
+			r.member.Name, r.into.Owner.Namespace)
 	case apierror.Invalid:
-		return stepresult.Fail(v1.ReasonApplyFailed, "%s does not take the Job, the claim or the Secret as it is", r.clusterName)
+		return stepresult.Fail(v1.ReasonApplyFailed, "%s does not take the Job, the claim or the Secret as it is", r.member.Name)
 	default:
 		return r.trouble(err)
 	}
@@ -78,20 +79,20 @@ func (r dumpLoad) undelivered(err error) stepresult.Result {
 
 func (r dumpLoad) deliver(ctx context.Context, wanted made) error {
 	if wanted.claim != nil {
-		err := r.writer.Create(ctx, wanted.claim, client.FieldOwner(v1.HubFieldManager))
+		err := r.writer().Create(ctx, wanted.claim, client.FieldOwner(v1.HubFieldManager))
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("making the claim %s: %w", wanted.claim.Name, err)
 		}
 	}
-	return logicalbackup.Deliver(ctx, r.writer, wanted.job, wanted.secret)
+	return logicalbackup.Deliver(ctx, r.writer(), wanted.job, wanted.secret)
 }
 
 // make returns what the next attempt takes.
 func (r dumpLoad) make(ctx context.Context) (made, stepresult.Result) {
 	d, dump := r.restore.Status.Dump, r.backup.Status.Dump
 	spec := jobs.LoadSpec{
-		Job:      jobs.Job{Namespace: r.into.Owner.Namespace, Name: r.jobName(d.Attempt), Labels: r.labels(), Owners: r.owners},
-		Database: r.into, File: dump.File, SHA256: dump.SHA256, Bytes: dump.Bytes, Claim: dump.Claim, Overwrite: r.overwrite,
+		Job:      jobs.Job{Namespace: r.into.Owner.Namespace, Name: r.jobName(d.Attempt), Labels: r.labels(), Owners: r.owners()},
+		Database: r.into, File: dump.File, SHA256: dump.SHA256, Bytes: dump.Bytes, Claim: dump.Claim, Overwrite: r.restore.Spec.Overwrite && !r.restore.Spec.Verify,
 	}
 	wanted := made{}
 	if d.From == v1.DumpFromBucket {
@@ -102,7 +103,7 @@ func (r dumpLoad) make(ctx context.Context) (made, stepresult.Result) {
 		holder := spec.Job
 		holder.Name = r.name("")
 		wanted.claim = jobs.Claim(jobs.ClaimSpec{Job: holder, Bytes: dump.Bytes, StorageClass: r.into.StorageClass})
-		spec.Claim, spec.Fetch = wanted.claim.Name, &jobs.Fetch{Image: r.image, Order: text}
+		spec.Claim, spec.Fetch = wanted.claim.Name, &jobs.Fetch{Image: r.options.SpokeImage, Order: text}
 	}
 	var err error
 	if wanted.job, wanted.secret, err = jobs.Load(spec); err != nil {
@@ -110,6 +111,16 @@ func (r dumpLoad) make(ctx context.Context) (made, stepresult.Result) {
 	}
 	wanted.job.Spec.TTLSecondsAfterFinished = new(int32(keepSeconds))
 	return wanted, stepresult.Result{}
+}
+
+// owners returns the owner references of what is created: the copy, which a verification has
+// not.
+func (r dumpLoad) owners() []metav1.OwnerReference {
+	copied := r.targetFacts.copy
+	if copied == nil {
+		return nil
+	}
+	return []metav1.OwnerReference{{APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: copied.Name, UID: copied.UID}}
 }
 
 // order returns the order that brings the dump from its bucket. It is a secret.
@@ -132,7 +143,7 @@ func (r dumpLoad) order(ctx context.Context) ([]byte, stepresult.Result) {
 // open returns the bucket that the dump is in.
 func (r dumpLoad) open(ctx context.Context) (accounts.Bucket, stepresult.Result) {
 	account, dump := r.backup.Status.Account, r.backup.Status.Dump
-	bucket, err := r.bucket(ctx, account)
+	bucket, err := r.options.Accounts.Bucket(ctx, account)
 	switch {
 	case cloud.ClassOf(err) == cloud.ClassUnsupported:
 		return bucket, stepresult.Fail(v1.ReasonDumpMissing, "the dump is in the bucket %s, and CloudAccount %q has no spec.objectStorage any more", dump.Object.Bucket, account)

@@ -9,11 +9,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
@@ -24,49 +22,31 @@ import (
 // away, which would otherwise not learn that the dump is loaded.
 const keepSeconds = 7 * 24 * 60 * 60
 
-// dumpLoad is one look at the way of a dump into a database. What is not said to be optional
-// is required.
+// dumpLoad is the way of a dump into a database, in one pass over a Restore whose target is
+// known.
 type dumpLoad struct {
-	// restore is whose status.dump is brought up to date, backup is what is restored.
-	restore *v1.Restore
-	backup  *v1.Backup
-	// into is the database. Owner.Name and Owner.Namespace are enough for tidy.
+	*work
+
+	// into is the database. Its owner is enough for tidy.
 	into database.Spec
-	// owners holds the owner references of the Job and of the objects that belong to it;
-	// optional.
-	owners []metav1.OwnerReference
-	// overwrite allows to replace what the database has.
-	overwrite bool
-	// clusterName is the name of the member, for messages. here reports whether the dump was made in
-	// the namespace of the database.
-	clusterName string
-	here        bool
-	// reader asks the member's API server, and writer writes there.
-	reader client.Reader
-	writer client.Writer
-	// bucket returns the bucket of an account.
-	bucket func(ctx context.Context, account string) (accounts.Bucket, error)
-	// image is that of the spoke. Empty: nothing can be brought from a bucket.
-	image string
-	// isReady reports whether the database can be loaded now.
+	// isReady reports whether the database can be loaded now. load needs it.
 	isReady func(ctx context.Context) stepresult.Result
-	// save writes the status down. It fails when the Restore was not read as it is by now.
-	save func(ctx context.Context) error
-	// note is that of cleaner; optional.
-	note func(ctx context.Context, claim, volume string) error
-	// now is the time.
-	now time.Time
 }
 
-// choose decides where the dump is read, and begins status.dump. Nothing is changed yet.
-func (r dumpLoad) choose(ctx context.Context) stepresult.Result {
-	at := dumpTarget{here: r.here}
+// here reports whether the dump was made in the cluster and namespace of the database.
+func (r dumpLoad) here() bool {
+	return !r.restore.Spec.Verify && r.member.Name == r.backup.Spec.ClusterRef.Name
+}
+
+// chooseSource decides where the dump is read, and begins status.dump. Nothing is changed yet.
+func (r dumpLoad) chooseSource(ctx context.Context) stepresult.Result {
+	at := dumpTarget{here: r.here()}
 	if d := r.restore.Status.Dump; d != nil {
 		at.last = d.From
 	}
-	if dump := r.backup.Status.Dump; r.here && dump != nil {
+	if dump := r.backup.Status.Dump; r.here() && dump != nil {
 		key := client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: dump.Claim}
-		err := r.reader.Get(ctx, key, &corev1.PersistentVolumeClaim{})
+		err := r.reader().Get(ctx, key, &corev1.PersistentVolumeClaim{})
 		if client.IgnoreNotFound(err) != nil {
 			return r.trouble(err)
 		}
@@ -76,7 +56,7 @@ func (r dumpLoad) choose(ctx context.Context) stepresult.Result {
 	if v.Stops() {
 		return v
 	}
-	if from == v1.DumpFromBucket && r.image == "" {
+	if from == v1.DumpFromBucket && r.options.SpokeImage == "" {
 		return stepresult.Fail(v1.ReasonDumpMissing, "the dump is in a bucket, and this hub does not know the image that brings it: start it with --spoke-image")
 	}
 	if r.restore.Status.Dump == nil {
@@ -95,7 +75,7 @@ func (r dumpLoad) choose(ctx context.Context) stepresult.Result {
 const startLimit = 15 * time.Minute
 
 // load has the dump loaded, and looks how far that is. The zero Result means that it is.
-// An error is one of the hub's API server. choose comes first.
+// An error is one of the hub's API server. chooseSource comes first.
 func (r dumpLoad) load(ctx context.Context) (stepresult.Result, error) {
 	d := r.restore.Status.Dump
 	if d.Loaded {
@@ -105,7 +85,7 @@ func (r dumpLoad) load(ctx context.Context) (stepresult.Result, error) {
 		return r.begin(ctx)
 	}
 	job := &batchv1.Job{}
-	err := r.reader.Get(ctx, client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: d.Job}, job)
+	err := r.reader().Get(ctx, client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: d.Job}, job)
 	switch {
 	case apierrors.IsNotFound(err):
 		d.Job = "" // There is none: it is not waited for without end.
@@ -113,30 +93,30 @@ func (r dumpLoad) load(ctx context.Context) (stepresult.Result, error) {
 	case err != nil:
 		return r.trouble(err), nil
 	case job.Labels[v1.RestoreLabel] != r.labels()[v1.RestoreLabel]:
-		return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s is not that of this Restore", d.Job, r.clusterName), nil
+		return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s is not that of this Restore", d.Job, r.member.Name), nil
 	}
 	return r.observe(ctx, job), nil
 }
 
 // observe looks how far a Job is, and decides what follows when it has ended.
 func (r dumpLoad) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
-	outcome, err := logicalbackup.Look(ctx, r.reader, job)
+	outcome, err := logicalbackup.Look(ctx, r.reader(), job)
 	if err != nil {
 		return r.trouble(err)
 	}
 	if !outcome.Ended {
-		v := stepresult.Hold(stepresult.Poll(r.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, r.clusterName)
+		v := stepresult.Hold(stepresult.Poll(r.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, r.member.Name)
 		switch {
 		case outcome.Why == "":
 		case outcome.Container == "" && r.now.Sub(job.CreationTimestamp.Time) > startLimit:
 			// What uses the database is stopped meanwhile.
-			return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, r.clusterName, startLimit, outcome.Why)
+			return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not start within %s: %s", job.Name, r.member.Name, startLimit, outcome.Why)
 		default:
 			v.Message += ": " + outcome.Why
 		}
 		return v
 	}
-	if err := logicalbackup.Withdraw(ctx, r.writer, client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
+	if err := logicalbackup.Withdraw(ctx, r.writer(), client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
 		return r.trouble(err)
 	}
 	d := r.restore.Status.Dump
@@ -173,14 +153,17 @@ func expired(job *batchv1.Job) bool {
 func (r dumpLoad) tidy(ctx context.Context) stepresult.Result {
 	gone, err := r.stop(ctx)
 	if d := r.restore.Status.Dump; err == nil && gone && d != nil && d.Claim != "" {
-		member := cleaner{reader: r.reader, writer: r.writer, now: r.now, note: r.note}
+		member := cleaner{reader: r.reader(), writer: r.writer(), now: r.now}
+		if r.restore.Spec.Verify {
+			member.note = r.note
+		}
 		gone, err = member.claim(ctx, client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: d.Claim})
 	}
 	switch {
 	case err != nil:
 		return r.trouble(err)
 	case !gone:
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "taking away in %s what the dump was loaded with", r.clusterName)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "taking away in %s what the dump was loaded with", r.member.Name)
 	default:
 		return stepresult.Result{}
 	}
@@ -208,17 +191,17 @@ func (r dumpLoad) stop(ctx context.Context) (stopped bool, err error) {
 // ended, or expires, and may not be deleted, is left: it goes by itself.
 func (r dumpLoad) stopJob(ctx context.Context, key client.ObjectKey) (gone bool, err error) {
 	job := &batchv1.Job{}
-	err = r.reader.Get(ctx, key, job)
+	err = r.reader().Get(ctx, key, job)
 	gone = apierrors.IsNotFound(err)
 	if err == nil {
-		if err = logicalbackup.Stop(ctx, r.writer, key); apierrors.IsForbidden(err) && ended(job) {
+		if err = logicalbackup.Stop(ctx, r.writer(), key); apierrors.IsForbidden(err) && ended(job) {
 			gone, err = true, nil
 		}
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("ending the Job %s: %w", key.Name, err)
 	}
-	if err := logicalbackup.Withdraw(ctx, r.writer, key); err != nil && !apierrors.IsForbidden(err) {
+	if err := logicalbackup.Withdraw(ctx, r.writer(), key); err != nil && !apierrors.IsForbidden(err) {
 		return false, err
 	}
 	return gone, nil
@@ -238,7 +221,7 @@ func ended(job *batchv1.Job) bool {
 func (r dumpLoad) running(ctx context.Context) (bool, error) {
 	pods := &corev1.PodList{}
 	ours := client.MatchingLabels{v1.RestoreLabel: r.labels()[v1.RestoreLabel], v1.InstanceLabel: manifest.LabelValue(r.into.Owner.Name)}
-	if err := r.reader.List(ctx, pods, client.InNamespace(r.into.Owner.Namespace), ours); err != nil {
+	if err := r.reader().List(ctx, pods, client.InNamespace(r.into.Owner.Namespace), ours); err != nil {
 		return false, fmt.Errorf("listing the pods that load: %w", err)
 	}
 	return anyAlive(pods.Items), nil
@@ -267,5 +250,5 @@ func (r dumpLoad) labels() map[string]string {
 
 // trouble returns the result for an error of the member.
 func (r dumpLoad) trouble(err error) stepresult.Result {
-	return stepresult.FromMember(err, r.clusterName, "make and read Jobs, claims and pods")
+	return stepresult.FromMember(err, r.member.Name, "make and read Jobs, claims and pods")
 }

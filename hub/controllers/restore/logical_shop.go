@@ -18,28 +18,24 @@ import (
 )
 
 // shopLoad is the way of a dump into the database of an application.
-type shopLoad struct {
-	dumpLoad
-	// copied is the application in the member, nil if there is none.
-	copied *v1.EcommerceApp
-}
+type shopLoad struct{ dumpLoad }
 
-// advance does what can be done now. The zero Result means that the dump is loaded, what
+// proceed does what can be done now. The zero Result means that the dump is loaded, what
 // uses the database was let go, and what was made for it is gone. An error is one of the
 // hub's API server.
-func (s shopLoad) advance(ctx context.Context) (stepresult.Result, error) {
+func (s shopLoad) proceed(ctx context.Context) (stepresult.Result, error) {
 	if d := s.restore.Status.Dump; d != nil && d.Loaded {
 		return s.finish(ctx), nil
 	}
-	if s.copied == nil && s.restore.Status.Dump != nil && s.restore.Status.Dump.Started {
-		return stepresult.Fail(v1.ReasonLoadFailed, "the application is not in %s any more", s.clusterName), nil
+	if s.targetFacts.copy == nil && s.restore.Status.Dump != nil && s.restore.Status.Dump.Started {
+		return stepresult.Fail(v1.ReasonLoadFailed, "the application is not in %s any more", s.member.Name), nil
 	}
-	if s.copied == nil || s.copied.Spec.Database == nil || !s.copied.DeletionTimestamp.IsZero() {
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.clusterName), nil
+	if s.targetFacts.copy == nil || s.targetFacts.copy.Spec.Database == nil || !s.targetFacts.copy.DeletionTimestamp.IsZero() {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.member.Name), nil
 	}
-	into, err := render.Database(s.copied, render.Cluster{Name: s.clusterName})
+	into, err := render.Database(s.targetFacts.copy, render.Cluster{Name: s.member.Name})
 	if err != nil {
-		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.clusterName, err), nil
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.member.Name, err), nil
 	}
 	s.into = into
 	if v, err := s.announce(ctx); v.Stops() || err != nil {
@@ -53,40 +49,40 @@ func (s shopLoad) advance(ctx context.Context) (stepresult.Result, error) {
 // hub's API server.
 func (s shopLoad) announce(ctx context.Context) (stepresult.Result, error) {
 	if d := s.restore.Status.Dump; d == nil || !d.Started {
-		if v := s.possible(ctx); v.Stops() {
+		if v := s.mayLoad(ctx); v.Stops() {
 			return v, nil
 		}
 	}
-	if s.copied.Annotations[v1.LoadingAnnotation] != s.restore.Name {
+	if s.targetFacts.copy.Annotations[v1.LoadingAnnotation] != s.restore.Name {
 		// Save comes first: the status records every change in the member, and a hub that
 		// has read an old status stops nothing.
 		if err := s.save(ctx); err != nil {
 			return stepresult.Result{}, err
 		}
 	}
-	taken, err := takeLock(ctx, s.writer, s.copied, v1.LoadingAnnotation, s.restore.Name)
+	taken, err := takeLock(ctx, s.writer(), s.targetFacts.copy, v1.LoadingAnnotation, s.restore.Name)
 	switch {
 	case err != nil:
 		return s.copyTrouble(err), nil
 	case taken:
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "stopping what uses the database in %s", s.clusterName), nil
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "stopping what uses the database in %s", s.member.Name), nil
 	default:
 		return stepresult.Result{}, nil
 	}
 }
 
-// possible reports whether the dump may be loaded, and chooses its source.
-func (s shopLoad) possible(ctx context.Context) stepresult.Result {
-	if why := dumpMismatch(s.copied.Spec.Database, &s.backup.Status); why != "" {
+// mayLoad reports whether the dump may be loaded, and chooses its source.
+func (s shopLoad) mayLoad(ctx context.Context) stepresult.Result {
+	if why := dumpMismatch(s.targetFacts.copy.Spec.Database, &s.backup.Status); why != "" {
 		return stepresult.Fail(v1.ReasonEngineMismatch, "%s", why)
 	}
-	if holder := lockHolder(s.copied); holder != "" && holder != s.restore.Name {
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.clusterName)
+	if holder := lockHolder(s.targetFacts.copy); holder != "" && holder != s.restore.Name {
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "Restore %q works on the database in %s", holder, s.member.Name)
 	}
 	if v := s.dumping(ctx); v.Stops() {
 		return v
 	}
-	return s.choose(ctx)
+	return s.chooseSource(ctx)
 }
 
 // dumping reports whether the database is being dumped: who is at it would be waited for
@@ -94,39 +90,39 @@ func (s shopLoad) possible(ctx context.Context) stepresult.Result {
 func (s shopLoad) dumping(ctx context.Context) stepresult.Result {
 	of, err := s.into.Client()
 	if err != nil {
-		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.clusterName, err)
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.member.Name, err)
 	}
 	pods := &corev1.PodList{}
-	err = s.reader.List(ctx, pods, client.InNamespace(s.copied.Namespace), client.MatchingLabels{
+	err = s.reader().List(ctx, pods, client.InNamespace(s.targetFacts.copy.Namespace), client.MatchingLabels{
 		v1.InstanceLabel: of.Labels[v1.InstanceLabel], v1.ComponentLabel: of.Labels[v1.ComponentLabel],
 	})
 	if err != nil {
 		return s.trouble(err)
 	}
 	if anyAlive(pods.Items) {
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "waiting in %s for a dump of the database to end", s.clusterName)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "waiting in %s for a dump of the database to end", s.member.Name)
 	}
 	return stepresult.Result{}
 }
 
 // ready reports whether the database runs, and nothing that uses it.
 func (s shopLoad) ready(ctx context.Context) stepresult.Result {
-	for _, c := range s.copied.Status.Components {
+	for _, c := range s.targetFacts.copy.Status.Components {
 		if slices.Contains(clients(), c.Name) && c.Replicas > 0 {
-			return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "%s in %s is to be stopped", c.Name, s.clusterName)
+			return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "%s in %s is to be stopped", c.Name, s.member.Name)
 		}
 	}
 	users, err := s.users()
 	if err != nil {
-		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.clusterName, err)
+		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.member.Name, err)
 	}
 	pods := &corev1.PodList{}
-	err = s.reader.List(ctx, pods, client.InNamespace(s.copied.Namespace), client.MatchingLabelsSelector{Selector: users})
+	err = s.reader().List(ctx, pods, client.InNamespace(s.targetFacts.copy.Namespace), client.MatchingLabelsSelector{Selector: users})
 	if err != nil {
 		return s.trouble(err)
 	}
 	if anyAlive(pods.Items) {
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "waiting in %s for what uses the database to stop", s.clusterName)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "waiting in %s for what uses the database to stop", s.member.Name)
 	}
 	return s.serves(ctx)
 }
@@ -151,9 +147,9 @@ func (s shopLoad) users() (labels.Selector, error) {
 
 // serves reports whether the database is ready.
 func (s shopLoad) serves(ctx context.Context) stepresult.Result {
-	waiting := stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", s.clusterName)
+	waiting := stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", s.member.Name)
 	pod := &corev1.Pod{}
-	err := s.reader.Get(ctx, client.ObjectKey{Namespace: s.copied.Namespace, Name: render.DatabasePod(s.copied.Name)}, pod)
+	err := s.reader().Get(ctx, client.ObjectKey{Namespace: s.targetFacts.copy.Namespace, Name: render.DatabasePod(s.targetFacts.copy.Name)}, pod)
 	switch {
 	case apierrors.IsNotFound(err):
 		return waiting
@@ -174,21 +170,21 @@ func (s shopLoad) finish(ctx context.Context) stepresult.Result {
 	if v := s.tidy(ctx); v.Stops() {
 		return v
 	}
-	if s.copied == nil {
+	if s.targetFacts.copy == nil {
 		return stepresult.Result{} // Taken from the member in between.
 	}
 	return s.serves(ctx)
 }
 
-// undo ends a Restore that is under way or has failed: no Job is at work when it lets go
+// cancel ends a Restore that is under way or has failed: no Job is at work when it lets go
 // what uses the database. The zero Result means that nothing is left of it.
-func (s shopLoad) undo(ctx context.Context) stepresult.Result {
+func (s shopLoad) cancel(ctx context.Context) stepresult.Result {
 	stopped, err := s.stop(ctx)
 	if err != nil {
 		return s.trouble(err)
 	}
 	if !stopped {
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.clusterName)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.member.Name)
 	}
 	if v := s.letGo(ctx); v.Stops() {
 		return v
@@ -197,15 +193,15 @@ func (s shopLoad) undo(ctx context.Context) stepresult.Result {
 }
 
 func (s shopLoad) letGo(ctx context.Context) stepresult.Result {
-	if s.copied == nil {
+	if s.targetFacts.copy == nil {
 		return stepresult.Result{}
 	}
-	given, err := releaseLock(ctx, s.writer, s.copied, s.restore.Name)
+	given, err := releaseLock(ctx, s.writer(), s.targetFacts.copy, s.restore.Name)
 	switch {
 	case err != nil:
 		return s.copyTrouble(err)
 	case given:
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "what uses the database in %s starts again", s.clusterName)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "what uses the database in %s starts again", s.member.Name)
 	default:
 		return stepresult.Result{}
 	}
@@ -215,9 +211,9 @@ func (s shopLoad) letGo(ctx context.Context) stepresult.Result {
 func (s shopLoad) copyTrouble(err error) stepresult.Result {
 	switch {
 	case errors.Is(err, errBusy):
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.clusterName)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.member.Name)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "somebody else changed the application in %s at the same time", s.clusterName)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "somebody else changed the application in %s at the same time", s.member.Name)
 	default:
 		return s.trouble(err)
 	}

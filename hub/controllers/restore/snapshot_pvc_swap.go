@@ -24,12 +24,12 @@ func (w *work) stopDatabase(ctx context.Context) stepresult.Result {
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	if _, err := takeLock(ctx, w.targetFacts.cluster.GetClient(), w.targetFacts.copy, v1.RestoringAnnotation, w.restore.Name); err != nil {
+	if _, err := takeLock(ctx, w.writer(), w.targetFacts.copy, v1.RestoringAnnotation, w.restore.Name); err != nil {
 		return w.memberTrouble(err)
 	}
 	pod := &corev1.Pod{}
 	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
-	err := w.targetFacts.cluster.GetAPIReader().Get(ctx, key, pod)
+	err := w.reader().Get(ctx, key, pod)
 	switch {
 	case apierrors.IsNotFound(err):
 		return stepresult.Result{}
@@ -85,7 +85,7 @@ func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, err
 // retire takes a claim away, after its volume was told to stay, and after it was written
 // down that there is no way back: without the claim the database must not start.
 func (w *work) retire(ctx context.Context, v *v1.RestoredVolume, live *claim) error {
-	c := w.targetFacts.cluster.GetClient()
+	c := w.writer()
 	if live.pv != nil {
 		if live.pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 			before := live.pv.DeepCopy()
@@ -115,7 +115,7 @@ func (w *work) retire(ctx context.Context, v *v1.RestoredVolume, live *claim) er
 
 // ensurePV makes the PersistentVolume of a restored volume.
 func (w *work) ensurePV(ctx context.Context, v *v1.RestoredVolume) error {
-	reader := w.targetFacts.cluster.GetAPIReader()
+	reader := w.reader()
 	err := reader.Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, &corev1.PersistentVolume{})
 	if !apierrors.IsNotFound(err) {
 		return err
@@ -139,7 +139,7 @@ func (w *work) ensurePV(ctx context.Context, v *v1.RestoredVolume) error {
 		// The volume goes with the claim.
 		pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 	}
-	if err := w.targetFacts.cluster.GetClient().Create(ctx, pv, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := w.writer().Create(ctx, pv, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making the PersistentVolume %s: %w", pv.Name, err)
 	}
 	return nil
@@ -147,9 +147,9 @@ func (w *work) ensurePV(ctx context.Context, v *v1.RestoredVolume) error {
 
 // makeClaim makes the claim that the database looks for, on the restored volume.
 func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
-	c := w.targetFacts.cluster.GetClient()
+	c := w.writer()
 	pv := &corev1.PersistentVolume{}
-	if err := w.targetFacts.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, pv); err != nil {
+	if err := w.reader().Get(ctx, client.ObjectKey{Name: v.PersistentVolume}, pv); err != nil {
 		return fmt.Errorf("getting the PersistentVolume %s: %w", v.PersistentVolume, err)
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -184,13 +184,13 @@ func (w *work) startDatabase(ctx context.Context) stepresult.Result {
 	if taken := w.superseded(); taken != "" {
 		return stepresult.Fail(v1.ReasonConflict, "the claim %s in %s was given another volume meanwhile", taken, w.member.Name)
 	}
-	given, err := releaseLock(ctx, w.targetFacts.cluster.GetClient(), w.targetFacts.copy, w.restore.Name)
+	given, err := releaseLock(ctx, w.writer(), w.targetFacts.copy, w.restore.Name)
 	if err != nil {
 		return w.memberTrouble(err)
 	}
 	pod := &corev1.Pod{}
 	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
-	err = w.targetFacts.cluster.GetAPIReader().Get(ctx, key, pod)
+	err = w.reader().Get(ctx, key, pod)
 	if client.IgnoreNotFound(err) != nil {
 		return w.memberTrouble(err)
 	}

@@ -41,6 +41,10 @@ type claim struct {
 	ref cloud.VolumeRef
 }
 
+// reader reads from the API server of the member, and writer writes there.
+func (w *work) reader() client.Reader { return w.targetFacts.cluster.GetAPIReader() }
+func (w *work) writer() client.Writer { return w.targetFacts.cluster.GetClient() }
+
 // zone returns the zone of the claim's volume; empty if it is unknown.
 func (c *claim) zone() string {
 	if c == nil {

@@ -174,7 +174,7 @@ func (w *work) takeAway(ctx context.Context) (stepresult.Result, error) {
 	if v := w.unloadVerification(short); v.Stops() {
 		return v, nil
 	}
-	member := cleaner{reader: w.targetFacts.cluster.GetAPIReader(), writer: w.targetFacts.cluster.GetClient(), now: w.now, note: w.note}
+	member := cleaner{reader: w.reader(), writer: w.writer(), now: w.now, note: w.note}
 	gone, err := w.verification().remove(short, w.targetFacts.cluster, member)
 	if err != nil {
 		return w.memberTrouble(err), nil
