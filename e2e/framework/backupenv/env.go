@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +57,8 @@ type Env struct {
 	Clock   *testclock.FakeClock
 	Cloud   *fake.Cloud
 	Buckets *bucket.Store
+	// JobExit returns how a Job ends that RunMember runs; without it, Jobs do not run.
+	JobExit func(t *testing.T, job *batchv1.Job) Exit
 }
 
 // Start starts an environment with the CRDs installed, no shop, and nothing that acts on

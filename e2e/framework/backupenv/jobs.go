@@ -1,18 +1,29 @@
 package backupenv
 
 import (
+	"slices"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/render"
 )
+
+// DumpContainer is the container of the CronJob.
+const DumpContainer = "backup"
 
 // RunJob runs the pod of the only Job that has not ended, and returns it.
 func (e *Env) RunJob(t *testing.T) *corev1.Pod {
 	t.Helper()
-	job := e.job(t)
+	return e.runJob(t, e.job(t))
+}
+
+func (e *Env) runJob(t *testing.T, job *batchv1.Job) *corev1.Pod {
+	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: job.Namespace, Name: job.Name + "-0", Labels: job.Spec.Template.Labels,
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
@@ -47,7 +58,12 @@ type Exit struct {
 // the other. The last one decides whether the Job succeeded.
 func (e *Env) EndJob(t *testing.T, exits ...Exit) {
 	t.Helper()
-	job, pod := e.job(t), e.RunJob(t)
+	e.endJob(t, e.job(t), exits...)
+}
+
+func (e *Env) endJob(t *testing.T, job *batchv1.Job, exits ...Exit) {
+	t.Helper()
+	pod := e.runJob(t, job)
 	now, last := metav1.Now(), exits[len(exits)-1]
 	pod.Status.Phase = corev1.PodFailed
 	if last.Code == 0 {
@@ -78,23 +94,48 @@ func (e *Env) EndJob(t *testing.T, exits ...Exit) {
 // job returns the only Job that has not ended.
 func (e *Env) job(t *testing.T) *batchv1.Job {
 	t.Helper()
+	all := e.jobs(t)
+	if len(all) != 1 {
+		t.Fatalf("%d Jobs run, not 1", len(all))
+	}
+	return &all[0]
+}
+
+// jobs returns the Jobs that have not ended.
+func (e *Env) jobs(t *testing.T) []batchv1.Job {
+	t.Helper()
 	list := &batchv1.JobList{}
 	if err := e.List(t.Context(), list, client.InNamespace(Namespace)); err != nil {
 		t.Fatal(err)
 	}
-	var found *batchv1.Job
-	for i := range list.Items {
-		if job := &list.Items[i]; len(job.Status.Conditions) == 0 {
-			if found != nil {
-				t.Fatalf("the Jobs %s and %s run at the same time", found.Name, job.Name)
-			}
-			found = job
-		}
+	return slices.DeleteFunc(list.Items, func(job batchv1.Job) bool { return len(job.Status.Conditions) > 0 })
+}
+
+// CreateCronJob creates the CronJob that dumps the shop's database, and returns it.
+func (e *Env) CreateCronJob(t *testing.T) *batchv1.CronJob {
+	t.Helper()
+	app := &v1.EcommerceApp{}
+	if !e.Exists(t, Shop, app) {
+		t.Fatal("there is no shop")
 	}
-	if found == nil {
-		t.Fatal("no Job runs")
+	c := &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: Namespace, Name: render.DatabaseCronJob(Shop), Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: Shop},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(app, v1.GroupVersion.WithKind("EcommerceApp"))},
+		},
+		Spec: batchv1.CronJobSpec{Schedule: "0 2 * * *", JobTemplate: batchv1.JobTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1.ComponentLabel: "database-backup"}},
+			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever,
+				Containers:    []corev1.Container{{Name: DumpContainer, Image: "postgres:15.4"}},
+				Volumes: []corev1.Volume{{Name: "tmp"}, {Name: "backups", VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: render.DatabaseDumps(Shop)},
+				}}},
+			}}},
+		}},
 	}
-	return found
+	e.MustCreate(t, c)
+	return c
 }
 
 func (e *Env) mustUpdateStatus(t *testing.T, o client.Object) {

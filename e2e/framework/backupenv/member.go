@@ -19,7 +19,8 @@ import (
 
 // RunMember does once what the controllers, kubelets and the storage driver of each member
 // would do: it binds claims, lets go of what is deleted, deletes released volumes, runs the
-// database's pod while no Restore has stopped it, and the pods of StatefulSets.
+// database's pod while no Restore has stopped it, the pods of StatefulSets, and Jobs if
+// JobExit says how they end.
 func (e *Env) RunMember(t *testing.T) {
 	t.Helper()
 	for _, c := range []client.WithWatch{e.WithWatch, e.Other} {
@@ -32,6 +33,12 @@ func (e *Env) RunMember(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+	if e.JobExit == nil {
+		return
+	}
+	for _, job := range e.jobs(t) {
+		e.endJob(t, &job, e.JobExit(t, &job))
 	}
 }
 

@@ -26,13 +26,14 @@ const lag = cloud.VisibilityWindow - 5*time.Second
 // crashes is an environment whose cloud shows late what it has made, as EC2 may.
 type crashes struct {
 	*backupenv.Env
+	method v1.BackupMethod
 	// backups is how many were created.
 	backups int
 }
 
 // TestCrashes ends the hub at each request that changes something.
 func TestCrashes(t *testing.T) {
-	e := &crashes{Env: backupenv.Start(t)}
+	e := &crashes{Env: backupenv.Start(t), method: v1.BackupSnapshot}
 	e.CreateShop(t)
 	e.Cloud.SetPace(fake.Pace{Lag: lag, Ready: lag})
 	e.Clock.Step(time.Hour) // The volume is visible.
@@ -41,6 +42,7 @@ func TestCrashes(t *testing.T) {
 	t.Run("while a backup is deleted", e.whileDeleted)
 	t.Run("lost answers", e.lostAnswers)
 	t.Run("used by a Restore", e.used)
+	t.Run("dumps", e.dumps)
 }
 
 // whileMade: one snapshot and one copy are made, whenever the hub ends.
@@ -201,7 +203,7 @@ func (e *crashes) finish(t *testing.T, key client.ObjectKey, done goal) []string
 func (e *crashes) run(t *testing.T, p *backupenv.Process, key client.ObjectKey, done goal) bool {
 	t.Helper()
 	r := backup.NewReconciler(p.Client, backup.Options{
-		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: e.Clock, Recorder: events.NewFakeRecorder(100),
+		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: e.Clock, Recorder: events.NewFakeRecorder(100), SpokeImage: "spoke:1",
 	})
 	return p.Run(t, r, key, func() bool { return done(t, key) })
 }
@@ -209,9 +211,10 @@ func (e *crashes) run(t *testing.T, p *backupenv.Process, key client.ObjectKey, 
 func (e *crashes) create(t *testing.T) client.ObjectKey {
 	t.Helper()
 	e.backups++
-	b := apitest.Backup(fmt.Sprintf("backup-%d", e.backups)).Namespace(backupenv.Namespace).With(func(b *v1.Backup) {
+	b := apitest.Backup(fmt.Sprintf("%s-%d", strings.ToLower(string(e.method)), e.backups)).Namespace(backupenv.Namespace).Obj()
+	if b.Spec.Method = e.method; e.method == v1.BackupSnapshot {
 		b.Spec.CopyToRegions = []string{backupenv.CopyRegion}
-	}).Obj()
+	}
 	e.MustCreate(t, b)
 	return client.ObjectKeyFromObject(b)
 }

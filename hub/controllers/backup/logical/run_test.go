@@ -53,7 +53,7 @@ func (e *testenv) dump(t *testing.T) {
 	if diff := cmp.Diff([]string{"create *v1.Job"}, e.process.Sent()); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	e.EndJob(t, backupenv.Exit{Container: dumper, Code: 1, Message: strings.NewReplacer("1048576", "1", "02:01", "02:00").Replace(line)}, backupenv.Exit{Container: dumper, Message: line})
+	e.EndJob(t, backupenv.Exit{Container: backupenv.DumpContainer, Code: 1, Message: strings.NewReplacer("1048576", "1", "02:01", "02:00").Replace(line)}, backupenv.Exit{Container: backupenv.DumpContainer, Message: line})
 	if v := e.run(t); v.Stops() {
 		t.Fatalf("a Job that is complete: %+v", v)
 	}
@@ -149,7 +149,7 @@ func (e *testenv) createJob(t *testing.T, name, kind, owner string, labels map[s
 func (e *testenv) dumpEnds(t *testing.T) {
 	const failed, silent = "failed: PodEnded: the pod ended", "succeeded, but no pod of it says which file the dump is"
 	exit := func(code int32, message string) backupenv.Exit {
-		return backupenv.Exit{Container: dumper, Code: code, Message: message}
+		return backupenv.Exit{Container: backupenv.DumpContainer, Code: code, Message: message}
 	}
 	for name, tt := range map[string]struct {
 		exits []backupenv.Exit
@@ -236,7 +236,7 @@ func (e *testenv) jobOfCronJob(t *testing.T) {
 	e.reset(t)
 	e.backup = scheduledBackup()
 	e.createJob(t, scheduledJob, "CronJob", cronJobName, nil)
-	e.EndJob(t, backupenv.Exit{Container: dumper, Message: line})
+	e.EndJob(t, backupenv.Exit{Container: backupenv.DumpContainer, Message: line})
 	if v := e.run(t); v.Stops() {
 		t.Fatalf("result %+v", v)
 	}

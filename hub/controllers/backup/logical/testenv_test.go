@@ -30,7 +30,6 @@ const (
 	scheduledJob = cronJobName + "-29540280"
 	sendJob      = scheduledJob + "-send-0"
 	cronJobName  = "shop-database-backup"
-	dumper       = "backup"
 	dumpPrefix   = "shopfleet/hub-1/app-1/shop-eu-1-20260302-0200-fee858c0"
 )
 
@@ -79,26 +78,9 @@ func TestOnAPIServer(t *testing.T) {
 func (e *testenv) reset(t *testing.T) {
 	t.Helper()
 	e.DeleteAll(t, &v1.EcommerceApp{}, &batchv1.CronJob{}, &batchv1.Job{}, &corev1.Pod{}, &corev1.Secret{})
-	app := apitest.App(backupenv.Shop).Namespace(backupenv.Namespace).Database(v1.EnginePostgreSQL, "15.4", "1Gi").Obj()
-	e.MustCreate(t, app)
+	e.MustCreate(t, apitest.App(backupenv.Shop).Namespace(backupenv.Namespace).Database(v1.EnginePostgreSQL, "15.4", "1Gi").Obj())
 	e.RunMember(t)
-	e.cronJob = &batchv1.CronJob{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: backupenv.Namespace, Name: cronJobName, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.InstanceLabel: backupenv.Shop},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(app, v1.GroupVersion.WithKind("EcommerceApp"))},
-		},
-		Spec: batchv1.CronJobSpec{Schedule: "0 2 * * *", JobTemplate: batchv1.JobTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1.ComponentLabel: "database-backup"}},
-			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				RestartPolicy: corev1.RestartPolicyNever,
-				Containers:    []corev1.Container{{Name: dumper, Image: "postgres:15.4"}},
-				Volumes: []corev1.Volume{{Name: "tmp"}, {Name: "backups", VolumeSource: corev1.VolumeSource{
-					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: cronJobName},
-				}}},
-			}}},
-		}},
-	}
-	e.MustCreate(t, e.cronJob)
+	e.cronJob = e.CreateCronJob(t)
 	e.Clock.SetTime(now())
 	e.Buckets, e.bucket, e.options = bucket.NewStore(e.Clock), "dumps", bucket.Options{URL: "https://b.example.com"}
 	e.process, e.backup = e.NewProcess(backupenv.Crash{}), manualBackup()
