@@ -17,5 +17,5 @@
 //
 // Nothing runs in a member, so that a test does not wait for it.
 // Env.RunMember does once what its controllers, kubelets and storage driver would do about
-// claims, volumes, StatefulSets and the database's pod.
+// claims, volumes, StatefulSets and the database's pod. How Jobs end, the test decides.
 package backupenv

@@ -105,7 +105,7 @@ func (e *Env) job(t *testing.T) *batchv1.Job {
 func (e *Env) jobs(t *testing.T) []batchv1.Job {
 	t.Helper()
 	list := &batchv1.JobList{}
-	if err := e.List(t.Context(), list, client.InNamespace(Namespace)); err != nil {
+	if err := e.List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
 	return slices.DeleteFunc(list.Items, func(job batchv1.Job) bool { return len(job.Status.Conditions) > 0 })

@@ -148,7 +148,7 @@ func (d *dumpTest) renameBucket() {
 // manifestKey returns the key of the dump's manifest in the bucket.
 func (d *dumpTest) manifestKey(t *testing.T) string {
 	t.Helper()
-	return logicalbackup.ManifestKey(d.Backup(t, d.restore(t).Spec.BackupRef.Name).Status.Dump.Object.Prefix)
+	return logicalbackup.ManifestKey(d.Backup(t, d.backup).Status.Dump.Object.Prefix)
 }
 
 // oneJob: a hub that ends, or that has read an old Restore, creates no second Job.

@@ -34,6 +34,7 @@ type dumpTest struct {
 	process  *backupenv.Process
 	options  Options
 	recorder *events.FakeRecorder
+	backup   string
 	key      client.ObjectKey
 	// start is the time at which each case starts.
 	start time.Time
@@ -51,6 +52,7 @@ func TestDumps(t *testing.T) {
 	t.Run("from the claim", d.fromClaim)
 	t.Run("from the bucket", d.fromBucket)
 	t.Run("pruned", d.pruned)
+	t.Run("verified", d.verified)
 	t.Run("one Job", d.oneJob)
 	t.Run("deleted while it loads", d.deletedWhileItLoads)
 	t.Run("deleted before it begins", d.deletedBeforeItBegins)
@@ -79,10 +81,16 @@ func (d *dumpTest) reset(t *testing.T, changes ...func(*v1.Backup)) {
 		},
 	})
 	d.place(t)
+	d.backup = d.createBackup(t, changes)
+	d.createRestore(t, func(*v1.RestoreSpec) {})
+}
+
+func (d *dumpTest) createRestore(t *testing.T, change func(*v1.RestoreSpec)) {
+	t.Helper()
 	d.restores++
-	backup := d.createBackup(t, changes)
-	r := apitest.Restore(fmt.Sprintf("restore-%d", d.restores)).Namespace(backupenv.Namespace).From(backup).To(backupenv.Member).Obj()
+	r := apitest.Restore(fmt.Sprintf("restore-%d", d.restores)).Namespace(backupenv.Namespace).From(d.backup).To(backupenv.Member).Obj()
 	r.Finalizers = []string{v1.RestoreFinalizer}
+	change(&r.Spec)
 	d.MustCreate(t, r)
 	d.key = client.ObjectKeyFromObject(r)
 }
@@ -223,12 +231,11 @@ func (d *dumpTest) endPod(t *testing.T, name string) {
 	backupenv.Change(t, d.Env, name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 }
 
-// changes returns what was done to the copy, to Jobs and to claims, without repetitions.
+// changes returns what was done to the copy, to Jobs and to claims.
 func (d *dumpTest) changes() []string {
-	sent := slices.DeleteFunc(d.process.Sent(), func(s string) bool {
+	return slices.DeleteFunc(d.process.Sent(), func(s string) bool {
 		return strings.HasSuffix(s, "v1.Restore") || strings.HasSuffix(s, "v1.Secret")
 	})
-	return slices.Compact(sent)
 }
 
 func (d *dumpTest) expectChanges(t *testing.T, want ...string) {

@@ -1,12 +1,17 @@
 package restore
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -105,5 +110,57 @@ func (d *dumpTest) notes(t *testing.T) {
 	old := &work{Reconciler: r, stored: stored, restore: stored.DeepCopy()}
 	if err := old.note(t.Context(), "data-1", "pvc-2"); !apierrors.IsConflict(err) {
 		t.Errorf("an old one: %v", err)
+	}
+}
+
+// verified: a dump that is on its claim as well is brought from the bucket into a database of
+// its own. Nothing is left of that, nor of the volume that the dump was brought to.
+func (d *dumpTest) verified(t *testing.T) {
+	d.reset(t)
+	d.createRestore(t, func(s *v1.RestoreSpec) { s.Verify = true })
+	d.passes(t, 1)
+	if got := d.ready(t).Message; !strings.HasPrefix(got, "the dump is only in eu-1") {
+		t.Errorf("in no bucket: %s", got)
+	}
+	d.reset(t, sentDump)
+	d.createRestore(t, func(s *v1.RestoreSpec) { s.Verify, s.Overwrite = true, true })
+	d.until(t, v1.ReasonLoading)
+	s, claim, job := d.restore(t).Status.Dump, &corev1.PersistentVolumeClaim{}, &batchv1.Job{}
+	if err := errors.Join(
+		d.Get(t.Context(), client.ObjectKey{Namespace: VerificationNamespace, Name: s.Claim}, claim),
+		d.Get(t.Context(), client.ObjectKey{Namespace: VerificationNamespace, Name: s.Job}, job),
+	); err != nil {
+		t.Fatal(err)
+	}
+	overwrite := corev1.EnvVar{Name: "OVERWRITE", Value: "true"}
+	if s.From != v1.DumpFromBucket || len(job.OwnerReferences) != 0 || slices.Contains(job.Spec.Template.Spec.Containers[0].Env, overwrite) {
+		t.Errorf("status %+v, and the Job is %+v", s, job)
+	}
+	d.MustCreate(t, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "fetched"}, Spec: corev1.PersistentVolumeSpec{
+		AccessModes: claim.Spec.AccessModes, Capacity: claim.Spec.Resources.Requests,
+		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+		PersistentVolumeSource: corev1.PersistentVolumeSource{
+			CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: "vol-fetched"},
+		},
+	}})
+	claim.Spec.VolumeName = "fetched"
+	if err := d.Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	d.RunMember(t)
+	d.endLoad(t, 0)
+	d.process.Run(t, NewReconciler(d.process.Client, d.options), d.key, func() bool { return done(d.restore(t)) })
+	r := d.restore(t)
+	want := []v1.RestoredVolume{{Claim: claim.Name, PersistentVolume: "fetched"}}
+	if diff := cmp.Diff(want, r.Status.Volumes); diff != "" || r.Status.Phase != v1.RestoreCompleted || d.Backup(t, d.backup).Status.LastVerifiedTime == nil {
+		t.Errorf("%s: %s, volumes (-want +got):\n%s", r.Status.Phase, r.Status.Message, diff)
+	}
+	for _, list := range []client.ObjectList{&batchv1.JobList{}, &corev1.SecretList{}, &corev1.PersistentVolumeClaimList{}} {
+		if err := d.List(t.Context(), list, client.InNamespace(VerificationNamespace)); err != nil {
+			t.Fatal(err)
+		}
+		if n := meta.LenList(list); n != 0 {
+			t.Errorf("%d are left in a %T", n, list)
+		}
 	}
 }
