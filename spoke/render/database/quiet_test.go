@@ -196,7 +196,8 @@ func newMariaDB(t *testing.T) *pod {
 		"GRANT ALL ON `shop\\_db`.* TO 'sh\"op'@'%';", "",
 	}, "\n"), 0o644)
 	data := filepath.Join(p.dir, "mysql", "data")
-	p.must(t, "mariadb-install-db --no-defaults --datadir="+data+" --auth-root-authentication-method=normal --skip-name-resolve --skip-test-db")
+	// MariaDB deletes what others have left in the folder for temporary files.
+	p.must(t, "TMPDIR="+p.dir+"/tmp mariadb-install-db --no-defaults --datadir="+data+" --auth-root-authentication-method=normal --skip-name-resolve --skip-test-db")
 	server := p.command(t, "exec mariadbd --no-defaults --skip-name-resolve --datadir="+data+" --port="+p.port+" --bind-address=127.0.0.1 --socket="+
 		p.dir+"/run/socket --pid-file="+p.dir+"/run/pid --tmpdir="+p.dir+"/tmp --init-file="+setup)
 	var log bytes.Buffer

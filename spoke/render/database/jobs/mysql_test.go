@@ -26,7 +26,8 @@ func newMySQL(t *testing.T) *machine {
 		t.Fatal(err)
 	}
 	data := filepath.Join(m.dir, "data")
-	m.must(t, "mariadb-install-db --no-defaults --datadir="+data+" --auth-root-authentication-method=normal --skip-name-resolve --skip-test-db")
+	// MariaDB deletes what others have left in the folder for temporary files.
+	m.must(t, "TMPDIR="+m.dir+"/servertmp mariadb-install-db --no-defaults --datadir="+data+" --auth-root-authentication-method=normal --skip-name-resolve --skip-test-db")
 	m.serve(t, "mariadbd --no-defaults --skip-name-resolve --datadir="+data+" --port="+m.port+" --bind-address=127.0.0.1 --socket="+
 		m.dir+"/run/socket --pid-file="+m.dir+"/run/pid --tmpdir="+m.dir+"/servertmp --init-file="+setup,
 		`mysql --protocol=tcp --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --database="$DB_NAME" --execute="SELECT 1"`)
