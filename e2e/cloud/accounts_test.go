@@ -28,7 +28,7 @@ func (s *suite) secret(t *testing.T, name string, data map[string][]byte) *corev
 func (s *suite) account(t *testing.T, name string, spec v1.CloudAccountSpec) *v1.CloudAccount {
 	t.Helper()
 	account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *spec.DeepCopy()}
-	account.Spec.Credentials = credentials(name)
+	account.Spec.Credentials = secretNamed(name)
 	s.Create(t, account)
 	return account
 }

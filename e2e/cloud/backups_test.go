@@ -54,7 +54,7 @@ func (s *suite) testBackups(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		p.world.SetPace(fake.Pace{})
+		p.cloud.SetPace(fake.Pace{})
 		plain, copied := s.backup(t, p, "plain"), s.backup(t, p, "copied", p.other)
 		found := s.awaitBackup(t, p, plain)
 		if len(found) != 1 {
@@ -220,7 +220,7 @@ func (s *suite) testNamespaceDeletion(t *testing.T) {
 func (s *suite) stored() []string {
 	var all []string
 	for _, p := range s.providers {
-		for _, snapshot := range p.world.Snapshots() {
+		for _, snapshot := range p.cloud.Snapshots() {
 			all = append(all, p.account()+" "+snapshot.Region+" "+snapshot.ID)
 		}
 		for _, key := range p.bucket.Keys() {

@@ -43,17 +43,17 @@ type provider struct {
 	// region that copies go to.
 	member, region, other string
 
-	world *fake.Cloud
-	// bucket holds the dumps in the account of the door.
+	cloud *fake.Cloud
+	// bucket holds the dumps in the account.
 	bucket *bucket.Store
 	script *faults.Script
 	driver csi.Driver
 
-	// door is the CloudAccount's; wrong are keys that are refused there.
-	door
+	// access is the CloudAccount's; wrong are keys that are refused there.
+	access
 	wrong map[string][]byte
 	// poor is a way to the same cloud on which a permission is missing.
-	poor       door
+	poor       access
 	permission string
 	// identity holds the hub's identity as the provider reports it.
 	identity string
@@ -61,14 +61,14 @@ type provider struct {
 	throttled faults.Answer
 }
 
-// door is a way into a cloud: the spec of a CloudAccount, and the Secret of the same name.
-type door struct {
+// access is the spec of a CloudAccount, and the Secret of the same name.
+type access struct {
 	spec   v1.CloudAccountSpec
 	secret map[string][]byte
 }
 
-// credentials are those of the Secret of a name.
-func credentials(name string) v1.CloudCredentials {
+// secretNamed returns the credentials in the Secret of a name.
+func secretNamed(name string) v1.CloudCredentials {
 	return v1.CloudCredentials{Type: v1.CredentialsSecret, SecretRef: &v1.LocalSecretReference{Name: name}}
 }
 
@@ -86,30 +86,30 @@ func (p *provider) account() string { return string(p.name) }
 func newAWS(t *testing.T) *provider {
 	t.Helper()
 	const id, key = "shopfleet-test", "not-a-secret"
-	world := fake.NewCloud(clock.RealClock{})
+	inMemory := fake.NewCloud(clock.RealClock{})
 	newServer := func() *ec2.Server {
-		return ec2.New(world, ec2.Options{
+		return ec2.New(inMemory, ec2.Options{
 			Clock: clock.RealClock{}, Keys: []ec2.Key{{ID: id, Secret: key, Account: awsAccount, Name: "shopfleet"}},
 		})
 	}
 	rich, poor := newServer(), newServer()
 	poor.Deny("DescribeSnapshots")
 	p := &provider{
-		name: v1.ProviderAWS, member: "aws-eu", region: "eu-west-1", other: "us-east-1", world: world, script: &faults.Script{},
-		bucket: bucket.NewStore(clock.RealClock{}), driver: csi.EBS(world, rich, awsAccount),
+		name: v1.ProviderAWS, member: "aws-eu", region: "eu-west-1", other: "us-east-1", cloud: inMemory, script: &faults.Script{},
+		bucket: bucket.NewStore(clock.RealClock{}), driver: csi.EBS(inMemory, rich, awsAccount),
 		wrong:    map[string][]byte{"accessKeyID": []byte(id), "secretAccessKey": []byte("wrong/" + key)},
 		identity: "arn:aws:iam::" + awsAccount + ":user/shopfleet", permission: "ec2:DescribeSnapshots",
 		throttled: faults.Answer{Status: http.StatusServiceUnavailable, Body: ec2.ErrorBody("RequestLimitExceeded", "Request limit exceeded.")},
 	}
-	open := func(server *ec2.Server) door {
-		return door{
+	open := func(server *ec2.Server) access {
+		return access{
 			spec: v1.CloudAccountSpec{
 				Provider: p.name, AWS: &v1.AWSAccount{AccountID: awsAccount}, Endpoint: p.serve(t, server, classifyEC2),
 			},
 			secret: map[string][]byte{"accessKeyID": []byte(id), "secretAccessKey": []byte(key)},
 		}
 	}
-	p.door, p.poor = open(rich), open(poor)
+	p.access, p.poor = open(rich), open(poor)
 	p.spec.ObjectStorage = &v1.ObjectStorage{
 		Bucket: bucketName, Prefix: "shops", Region: p.region,
 		Endpoint: p.serve(t, s3.New(p.bucket, s3.Options{
@@ -121,17 +121,17 @@ func newAWS(t *testing.T) *provider {
 
 func newGCP(t *testing.T) *provider {
 	t.Helper()
-	world := fake.NewCloud(clock.RealClock{})
+	inMemory := fake.NewCloud(clock.RealClock{})
 	newServer := func() *gce.Server {
-		return gce.New(world, gce.Options{Clock: clock.RealClock{}, Regions: map[string][]string{
+		return gce.New(inMemory, gce.Options{Clock: clock.RealClock{}, Regions: map[string][]string{
 			"europe-west1": {"europe-west1-a", "europe-west1-b", "europe-west1-c"},
 			"us-central1":  {"us-central1-a", "us-central1-b", "us-central1-c"},
 		}})
 	}
 	rich, poor := newServer(), newServer()
 	p := &provider{
-		name: v1.ProviderGCP, member: "gcp-eu", region: "europe-west1", other: "us-central1", world: world, script: &faults.Script{},
-		bucket: bucket.NewStore(clock.RealClock{}), driver: csi.PD(world, rich, gcpProject), identity: gcpEmail, permission: "compute.snapshots.create",
+		name: v1.ProviderGCP, member: "gcp-eu", region: "europe-west1", other: "us-central1", cloud: inMemory, script: &faults.Script{},
+		bucket: bucket.NewStore(clock.RealClock{}), driver: csi.PD(inMemory, rich, gcpProject), identity: gcpEmail, permission: "compute.snapshots.create",
 		throttled: faults.Answer{
 			Status: http.StatusTooManyRequests, Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}},
 			Body: gce.ErrorBody(http.StatusTooManyRequests, "rateLimitExceeded", "Rate Limit Exceeded"),
@@ -148,14 +148,14 @@ func newGCP(t *testing.T) *provider {
 		}
 		return map[string][]byte{"serviceAccountKey": file}
 	}
-	open := func(server *gce.Server) door {
+	open := func(server *gce.Server) access {
 		url := p.serve(t, server, classifyREST)
-		return door{
+		return access{
 			spec:   v1.CloudAccountSpec{Provider: p.name, GCP: &v1.GCPAccount{Project: gcpProject}, Endpoint: url},
 			secret: keyFile(url, server),
 		}
 	}
-	p.door, p.poor = open(rich), open(poor)
+	p.access, p.poor = open(rich), open(poor)
 	p.wrong = keyFile(p.spec.Endpoint, nil)
 	p.spec.ObjectStorage = &v1.ObjectStorage{
 		Bucket: bucketName, Prefix: "shops",
@@ -167,17 +167,17 @@ func newGCP(t *testing.T) *provider {
 func newAzure(t *testing.T) *provider {
 	t.Helper()
 	const phrase = "s3cr~et.VALUE"
-	world := fake.NewCloud(clock.RealClock{})
+	inMemory := fake.NewCloud(clock.RealClock{})
 	newServer := func() *arm.Server {
-		return arm.New(world, arm.Options{Clock: clock.RealClock{}, Accounts: []arm.Account{{
+		return arm.New(inMemory, arm.Options{Clock: clock.RealClock{}, Accounts: []arm.Account{{
 			Subscription: subscription, Tenant: tenant, ClientID: application, ClientSecret: phrase, Groups: []string{hubGroup, nodeGroup},
 		}}})
 	}
 	rich, poor := newServer(), newServer()
 	p := &provider{
-		name: v1.ProviderAzure, member: "az-eu", region: "westeurope", other: "northeurope", world: world, script: &faults.Script{},
+		name: v1.ProviderAzure, member: "az-eu", region: "westeurope", other: "northeurope", cloud: inMemory, script: &faults.Script{},
 		bucket: bucket.NewStore(clock.RealClock{}),
-		driver: csi.AzureDisk(world, rich, arm.Disk{Subscription: subscription, Group: nodeGroup, Region: "westeurope"}),
+		driver: csi.AzureDisk(inMemory, rich, arm.Disk{Subscription: subscription, Group: nodeGroup, Region: "westeurope"}),
 		wrong:  map[string][]byte{"clientSecret": []byte("wr0ng~VALUE")}, identity: application, permission: "Microsoft.Compute/snapshots/write",
 		throttled: faults.Answer{
 			Status: http.StatusTooManyRequests, Header: http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}},
@@ -189,15 +189,15 @@ func newAzure(t *testing.T) *provider {
 		Name: storageAccount, Tenant: tenant, ClientID: application, ClientSecret: phrase,
 		Containers: map[string]*bucket.Store{bucketName: p.bucket},
 	}}})
-	open := func(server http.Handler) door {
-		return door{
+	open := func(server http.Handler) access {
+		return access{
 			spec: v1.CloudAccountSpec{Provider: p.name, Endpoint: p.serve(t, server, classifyREST), Azure: &v1.AzureAccount{
 				SubscriptionID: subscription, ResourceGroup: hubGroup, TenantID: tenant, ClientID: application,
 			}},
 			secret: map[string][]byte{"clientSecret": []byte(phrase)},
 		}
 	}
-	p.door, p.poor = open(signingIn{rich, blobs}), open(poor)
+	p.access, p.poor = open(signingIn{rich, blobs}), open(poor)
 	p.spec.ObjectStorage = &v1.ObjectStorage{
 		Bucket: bucketName, Prefix: "shops", StorageAccount: storageAccount,
 		Endpoint: p.serve(t, blobs, classifyObjects) + "/" + storageAccount,
@@ -226,7 +226,7 @@ func (s signingIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // truth are the snapshots in the cloud that a Backup made, copies too.
 func (p *provider) truth(backup string) []fake.Snapshot {
 	var found []fake.Snapshot
-	for _, s := range p.world.Snapshots() {
+	for _, s := range p.cloud.Snapshots() {
 		if tagOf(s, "shopfleet-backup") == backup {
 			found = append(found, s)
 		}

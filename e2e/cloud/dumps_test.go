@@ -63,7 +63,7 @@ func (s *suite) testDump(t *testing.T) {
 
 	// The Job controller waits half a minute until it gives up; see testFailedDump.
 	failure := ending{1, "pg_dump: error:\n\tno route to host"}
-	s.kubelets[local].goWrong(dumpContainer, failure, failure, failure)
+	s.kubelets[local].failWith(dumpContainer, failure, failure, failure)
 	s.failing = s.dump(t, shop, local, "not-dumped")
 }
 
@@ -158,7 +158,7 @@ func (s *suite) testSend(t *testing.T) {
 		t.Helper()
 		attempts := int32(0)
 		if p.name == v1.ProviderAzure { // Where nothing else is sent.
-			s.kubelets[p.member].goWrong(jobs.SendContainer, ending{1, "connection reset by peer"})
+			s.kubelets[p.member].failWith(jobs.SendContainer, ending{1, "connection reset by peer"})
 			attempts = 1
 		}
 		b := s.dump(t, books, p.member, "sent-"+p.account())
@@ -206,7 +206,7 @@ func (s *suite) testLoad(t *testing.T) {
 		}
 		here := s.restore(t, "loaded-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: b.Name}})
 		s.awaitCondition(t, here, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
-		if here.Status.Dump.From != v1.DumpFromClaim || s.kubelets[p.member].books() != b.Status.Dump.SHA256 {
+		if here.Status.Dump.From != v1.DumpFromClaim || s.kubelets[p.member].loaded() != b.Status.Dump.SHA256 {
 			t.Errorf("loaded from the %s, and the database has another dump", here.Status.Dump.From)
 		}
 		again := s.restore(t, "refused-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: b.Name}})
@@ -218,7 +218,7 @@ func (s *suite) testLoad(t *testing.T) {
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
 		if p.name == v1.ProviderGCP {
-			s.kubelets[next[p.name]].goWrong(jobs.FetchContainer, ending{4, "the requests have expired"})
+			s.kubelets[next[p.name]].failWith(jobs.FetchContainer, ending{4, "the requests have expired"})
 		}
 		r := s.restore(t, "brought-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-" + p.account()}, ClusterRef: v1.ObjectReference{Name: next[p.name]}, Overwrite: true})
 		s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
@@ -226,7 +226,7 @@ func (s *suite) testLoad(t *testing.T) {
 		if err := s.Hub.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: r.Spec.BackupRef.Name}, b); err != nil {
 			t.Fatal(err)
 		}
-		if r.Status.Dump.From != v1.DumpFromBucket || s.kubelets[next[p.name]].books() != b.Status.Dump.SHA256 {
+		if r.Status.Dump.From != v1.DumpFromBucket || s.kubelets[next[p.name]].loaded() != b.Status.Dump.SHA256 {
 			t.Errorf("loaded from the %s, and the database has another dump", r.Status.Dump.From)
 		}
 		s.nothingOf(t, next[p.name], v1.RestoreLabel)
@@ -259,7 +259,7 @@ func (s *suite) testLoadBeforePlacement(t *testing.T) {
 		app.Spec.Placement.ClusterNames = append(app.Spec.Placement.ClusterNames, second)
 	})
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
-	if s.kubelets[second].books() == "" {
+	if s.kubelets[second].loaded() == "" {
 		t.Error("the database was not loaded")
 	}
 	s.AwaitRunning(t, s.books, "eu-west-1", "europe-west1", "us-east-1", "westeurope")
@@ -274,13 +274,13 @@ func (s *suite) testDumpVerification(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		had := s.kubelets[p.member].books()
+		had := s.kubelets[p.member].loaded()
 		r := s.restore(t, "dump-proven-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "sent-" + p.account()}, Verify: true})
 		s.awaitVerified(t, r)
-		if s.kubelets[p.member].books() != had {
+		if s.kubelets[p.member].loaded() != had {
 			t.Error("the application's database was touched")
 		}
-		s.nothingInDrills(t, p.member)
+		s.checkVerificationNamespace(t, p.member)
 		s.awaitUnclaimed(t, p, before)
 	})
 }
@@ -290,7 +290,7 @@ func (s *suite) testDumpRediscovery(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		lost, found := s.loseAndFind(t, p, "sent-"+p.account(), "dumps")
+		lost, found := s.loseAndRediscover(t, p, "sent-"+p.account(), "dumps")
 		if found.Status.Phase != v1.BackupCompleted || found.Status.Dump == nil || found.Status.Dump.Object == nil || found.Spec.Method != v1.BackupDump {
 			t.Fatalf("found as %+v", found.Status)
 		}

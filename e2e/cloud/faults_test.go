@@ -59,7 +59,7 @@ func (s *suite) testFailedSnapshot(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		p.world.FailNext("an internal error has occurred")
+		p.cloud.FailNext("an internal error has occurred")
 		b := s.backup(t, p, "failing")
 		s.awaitBackup(t, p, b)
 		if got := b.Status.Snapshots[0].Attempt; got != 1 {
@@ -73,7 +73,7 @@ func (s *suite) testRestart(t *testing.T) {
 	t.Helper()
 	backups, before := map[string]*v1.Backup{}, map[string]int{}
 	for _, p := range s.providers {
-		p.world.SetPace(fake.Pace{Taken: time.Hour, Ready: 2 * time.Hour})
+		p.cloud.SetPace(fake.Pace{Taken: time.Hour, Ready: 2 * time.Hour})
 		before[p.account()] = p.script.Count(faults.OpCreateSnapshot)
 		b := s.backup(t, p, "interrupted")
 		backups[p.account()] = b
@@ -87,7 +87,7 @@ func (s *suite) testRestart(t *testing.T) {
 	s.StopHub()
 	s.StartHub(t)
 	for _, p := range s.providers {
-		p.world.SetPace(fake.Pace{})
+		p.cloud.SetPace(fake.Pace{})
 	}
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
@@ -117,13 +117,13 @@ func (s *suite) testDeletion(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := p.truth(stripped.Name)[0].ID
-		p.world.EditSnapshot(id, func(snapshot *fake.Snapshot) {
+		p.cloud.EditSnapshot(id, func(snapshot *fake.Snapshot) {
 			delete(snapshot.Tags, cloud.TagHub)
 			delete(snapshot.Tags, cloud.TagApp)
 		})
 		s.discard(t, stripped)
 		s.awaitEvent(t, stripped, v1.ReasonSnapshotForeign)
-		if _, there := p.world.Snapshot(id); !there {
+		if _, there := p.cloud.Snapshot(id); !there {
 			t.Error("a snapshot that is nobody's was deleted")
 		}
 	})

@@ -77,15 +77,15 @@ func playJobs(t *testing.T, c *fleet.Cluster) *kubelet {
 	return k
 }
 
-// goWrong has the next containers of a name end like this.
-func (k *kubelet) goWrong(container string, with ...ending) {
+// failWith has the next containers of a name end like this.
+func (k *kubelet) failWith(container string, with ...ending) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.wrong[container] = append(k.wrong[container], with...)
 }
 
-// books returns what the books' database was loaded from.
-func (k *kubelet) books() string {
+// loaded returns the checksum of the dump that the database of books was loaded from.
+func (k *kubelet) loaded() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.databases[booksHost]

@@ -70,12 +70,12 @@ func (s *suite) testRestore(t *testing.T) {
 		if claim.UID == old.UID || claim.Status.Phase != corev1.ClaimBound || pv.Name == old.Spec.VolumeName {
 			t.Fatalf("the claim is %s of %s, want a new one bound to another volume than %s", claim.Status.Phase, pv.Name, old.Spec.VolumeName)
 		}
-		made, ok := p.world.Volume(pv.Spec.CSI.VolumeHandle)
+		made, ok := p.cloud.Volume(pv.Spec.CSI.VolumeHandle)
 		if !ok || made.From != backup.Status.Snapshots[0].ID {
 			t.Errorf("the volume is made from %q, want %q", made.From, backup.Status.Snapshots[0].ID)
 		}
 		before := s.volume(t, p.member, old.Spec.VolumeName)
-		if _, there := p.world.Volume(before.Spec.CSI.VolumeHandle); !there || before.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		if _, there := p.cloud.Volume(before.Spec.CSI.VolumeHandle); !there || before.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 			t.Errorf("the volume that was replaced is there: %t, and to be: %s", there, before.Spec.PersistentVolumeReclaimPolicy)
 		}
 		s.checkPod(t, p.member)
@@ -106,7 +106,7 @@ func (s *suite) testRestoreElsewhere(t *testing.T) {
 	s.awaitCondition(t, r, v1.ConditionReady, metav1.ConditionTrue, v1.ReasonCompleted)
 	claim := s.claim(t, second)
 	pv := s.volume(t, second, claim.Spec.VolumeName)
-	made, ok := p.world.Volume(pv.Spec.CSI.VolumeHandle)
+	made, ok := p.cloud.Volume(pv.Spec.CSI.VolumeHandle)
 	if claim.Status.Phase != corev1.ClaimBound || !ok || made.Region != p.other {
 		t.Fatalf("the claim is %s, its volume in %s", claim.Status.Phase, made.Region)
 	}
@@ -121,7 +121,7 @@ func (s *suite) testRestoreElsewhere(t *testing.T) {
 		t.Errorf("the shop uses the claim %s on %s, want the one that was restored, on %s", after.UID, after.Spec.VolumeName, pv.Name)
 	}
 	framework.Eventually(t, "the restored volume to be attached", func(context.Context) error {
-		if made, _ := p.world.Volume(pv.Spec.CSI.VolumeHandle); !made.Attached {
+		if made, _ := p.cloud.Volume(pv.Spec.CSI.VolumeHandle); !made.Attached {
 			return fmt.Errorf("volume %s: %w", made.ID, errors.New("not attached"))
 		}
 		return nil
@@ -140,7 +140,7 @@ func (s *suite) testVerification(t *testing.T) {
 		}
 		r := s.restore(t, "proven-"+p.account(), v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: "plain-" + p.account()}, Verify: true})
 		s.awaitVerified(t, r)
-		s.nothingInDrills(t, p.member)
+		s.checkVerificationNamespace(t, p.member)
 		s.awaitUnclaimed(t, p, before)
 		s.checkPod(t, p.member)
 	})
@@ -181,7 +181,7 @@ func (s *suite) unclaimed(ctx context.Context, p *provider) ([]string, error) {
 		}
 	}
 	var ids []string
-	for _, v := range p.world.Volumes() {
+	for _, v := range p.cloud.Volumes() {
 		if !claimed[v.ID] {
 			ids = append(ids, v.ID)
 		}
@@ -205,8 +205,8 @@ func (s *suite) awaitUnclaimed(t *testing.T, p *provider, before []string) {
 	})
 }
 
-// nothingInDrills checks that nothing is left of databases that were started to prove backups.
-func (s *suite) nothingInDrills(t *testing.T, member string) {
+// checkVerificationNamespace checks that nothing is left of databases that were started to prove backups.
+func (s *suite) checkVerificationNamespace(t *testing.T, member string) {
 	t.Helper()
 	for _, list := range append(movers(), &appsv1.StatefulSetList{}) {
 		if err := s.Members[member].List(t.Context(), list, client.InNamespace(restore.VerificationNamespace)); err != nil {
@@ -235,8 +235,8 @@ func namesOf(list client.ObjectList) []string {
 	return names
 }
 
-// loseAndFind deletes a Backup on the hub alone and has it rediscovered at a time.
-func (s *suite) loseAndFind(t *testing.T, p *provider, name, at string) (lost, found *v1.Backup) {
+// loseAndRediscover deletes a Backup on the hub alone and has the hub look for it.
+func (s *suite) loseAndRediscover(t *testing.T, p *provider, name, at string) (lost, found *v1.Backup) {
 	t.Helper()
 	lost, found = &v1.Backup{}, &v1.Backup{}
 	key := client.ObjectKey{Namespace: namespace, Name: name}
@@ -256,7 +256,7 @@ func (s *suite) testRediscovery(t *testing.T) {
 	t.Helper()
 	s.each(t, func(t *testing.T, p *provider) {
 		t.Helper()
-		lost, found := s.loseAndFind(t, p, "plain-"+p.account(), "now")
+		lost, found := s.loseAndRediscover(t, p, "plain-"+p.account(), "now")
 		ids := func(b *v1.Backup) []string {
 			var out []string
 			for _, snapshot := range b.Status.Snapshots {
@@ -265,7 +265,7 @@ func (s *suite) testRediscovery(t *testing.T) {
 			return out
 		}
 		if found.Spec.Deletion != v1.DeletionRetain {
-			t.Error("what was kept is found again to be deleted")
+			t.Error("a rediscovered Backup is to be deleted with its data")
 		}
 		if diff := cmp.Diff(ids(lost), ids(found)); diff != "" || found.Status.Phase != v1.BackupCompleted || found.UID == lost.UID {
 			t.Errorf("found as %s (-lost +found):\n%s", found.Status.Phase, diff)

@@ -161,7 +161,7 @@ func (s *suite) grown(t *testing.T) {
 	for _, p := range s.providers {
 		handle := s.volume(t, p.member, s.claim(t, p.member).Spec.VolumeName).Spec.CSI.VolumeHandle
 		framework.Eventually(t, "the volume in "+p.member+" to grow", func(context.Context) error {
-			if made, _ := p.world.Volume(handle); made.SizeBytes != want.Value() {
+			if made, _ := p.cloud.Volume(handle); made.SizeBytes != want.Value() {
 				return fmt.Errorf("it has %d bytes, want %d", made.SizeBytes, want.Value())
 			}
 			return nil
@@ -189,13 +189,13 @@ func (s *suite) testClaims(t *testing.T) {
 			t.Errorf("%s: the claim has the class %s and its volume is %s, want %s and Retain",
 				p.member, *claim.Spec.StorageClassName, pv.Spec.PersistentVolumeReclaimPolicy, want)
 		}
-		made, ok := p.world.Volume(pv.Spec.CSI.VolumeHandle)
+		made, ok := p.cloud.Volume(pv.Spec.CSI.VolumeHandle)
 		got := fake.Volume{Type: made.Type, IOPS: made.IOPS, Throughput: made.Throughput}
 		if diff := cmp.Diff(kinds[p.name], got, cmp.AllowUnexported(fake.Volume{})); !ok || diff != "" {
 			t.Errorf("%s: the volume in the cloud is there: %t (-want +got):\n%s", p.member, ok, diff)
 		}
 		framework.Eventually(t, "the volume in "+p.member+" to be attached", func(context.Context) error {
-			if made, _ := p.world.Volume(pv.Spec.CSI.VolumeHandle); !made.Attached {
+			if made, _ := p.cloud.Volume(pv.Spec.CSI.VolumeHandle); !made.Attached {
 				return fmt.Errorf("volume %s is not", made.ID)
 			}
 			return nil

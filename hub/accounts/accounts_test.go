@@ -17,8 +17,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/fake"
 )
 
-// stage is accounts whose clouds are a world of their own.
-type stage struct {
+// environment has accounts in a cloud in memory.
+type environment struct {
 	*Accounts
 	clock     *testclock.FakeClock
 	connected []cloud.Config
@@ -26,16 +26,16 @@ type stage struct {
 	requests  *faults.Script
 }
 
-func newStage() *stage {
-	s := &stage{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), requests: &faults.Script{}}
-	world := fake.NewCloud(s.clock)
+func newEnvironment() *environment {
+	s := &environment{clock: testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)), requests: &faults.Script{}}
+	provider := fake.NewCloud(s.clock)
 	s.Accounts = New(Options{Clock: s.clock, Buckets: cloud.Buckets{v1.ProviderAWS: s.open}, Registry: cloud.Registry{
 		v1.ProviderAWS: func(_ context.Context, c cloud.Config) (cloud.Session, error) {
 			s.connected = append(s.connected, c)
 			if string(c.Secret["accessKeyID"]) == "bad" {
 				return cloud.Session{}, &cloud.Error{Class: cloud.ClassInvalid, Code: "BadKey"}
 			}
-			return fake.Connect(world, s.requests, fake.Options{Region: c.Region, Account: c.Account}), nil
+			return fake.Connect(provider, s.requests, fake.Options{Region: c.Region, Account: c.Account}), nil
 		},
 	}})
 	return s
@@ -47,7 +47,7 @@ func spec(regions ...string) v1.CloudAccountSpec {
 
 func TestSessionsAreKeptUntilTheAccountChanges(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newEnvironment()
 	key := map[string][]byte{"accessKeyID": []byte("k")}
 	if !s.Set("a", spec(), key) || s.Set("a", spec(), key) {
 		t.Error("only the first Set changed anything")
@@ -77,7 +77,7 @@ func TestSessionsAreKeptUntilTheAccountChanges(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newEnvironment()
 	s.Set("narrow", spec("eu-west-1"), nil)
 	s.Set("bad", spec(), map[string][]byte{"accessKeyID": []byte("bad")})
 	gcp := v1.CloudAccountSpec{Provider: v1.ProviderGCP, GCP: &v1.GCPAccount{Project: "shops-prod"}}
@@ -108,7 +108,7 @@ func TestRefusals(t *testing.T) {
 // time to wait; another account has a budget of its own.
 func TestABusyAccountIsPaced(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newEnvironment()
 	s.Set("a", spec(), nil)
 	s.Set("b", spec(), nil)
 	describe := func(account string) error {
@@ -173,14 +173,14 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // TestAnAccountThatHangsHoldsUpNoOther, although all ask the same host.
 func TestAnAccountThatHangsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	session := func(t *testing.T, s *stage, account string) cloud.Config {
+	session := func(t *testing.T, s *environment, account string) cloud.Config {
 		t.Helper()
 		if _, err := s.Session(t.Context(), account, "eu-west-1"); err != nil {
 			t.Fatal(err)
 		}
 		return s.connected[len(s.connected)-1]
 	}
-	bucket := func(t *testing.T, s *stage, account string) cloud.Config {
+	bucket := func(t *testing.T, s *environment, account string) cloud.Config {
 		t.Helper()
 		if _, err := s.Bucket(t.Context(), account); err != nil {
 			t.Fatal(err)
@@ -188,7 +188,7 @@ func TestAnAccountThatHangsHoldsUpNoOther(t *testing.T) {
 		return s.opened[len(s.opened)-1]
 	}
 	tests := map[string]struct {
-		hangs, goesOn func(*testing.T, *stage, string) cloud.Config
+		hangs, goesOn func(*testing.T, *environment, string) cloud.Config
 		account       string
 	}{
 		"in a session: another session":       {session, session, "b"},
@@ -200,7 +200,7 @@ func TestAnAccountThatHangsHoldsUpNoOther(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage()
+			s := newEnvironment()
 			s.Set("a", withBucket(), nil)
 			s.Set("b", withBucket(), nil)
 			hangAll(t, tt.hangs(t, s, "a"), tt.goesOn(t, s, tt.account))

@@ -19,7 +19,7 @@ import (
 )
 
 // open remembers what a bucket was opened with.
-func (s *stage) open(_ context.Context, c cloud.Config) (cloud.Objects, error) {
+func (s *environment) open(_ context.Context, c cloud.Config) (cloud.Objects, error) {
 	s.opened = append(s.opened, c)
 	if string(c.Secret["accessKeyID"]) == "bad" {
 		return nil, &cloud.Error{Class: cloud.ClassInvalid, Code: "BadKey", Message: "no such key"}
@@ -51,7 +51,7 @@ func withBucket(change ...func(*v1.ObjectStorage)) v1.CloudAccountSpec {
 
 func TestABucketIsKeptUntilTheAccountChanges(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newEnvironment()
 	s.Set("a", withBucket(), map[string][]byte{"accessKeyID": []byte("k")})
 	bucket := func() Bucket {
 		t.Helper()
@@ -76,7 +76,7 @@ func TestABucketIsKeptUntilTheAccountChanges(t *testing.T) {
 
 func TestRefusedBuckets(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newEnvironment()
 	s.Set("none", spec(), nil)
 	s.Set("bad", withBucket(), map[string][]byte{"accessKeyID": []byte("bad")})
 	gcp := v1.CloudAccountSpec{
@@ -138,7 +138,7 @@ func TestABucketIsPacedByItself(t *testing.T) {
 	for name, tt := range calls {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage()
+			s := newEnvironment()
 			s.Set("a", withBucket(), nil)
 			call := func() error { return tt.call(t.Context(), s.bucket(t)) }
 			for range tt.atOnce {
@@ -162,7 +162,7 @@ func TestABucketIsPacedByItself(t *testing.T) {
 }
 
 // bucket is that of account a.
-func (s *stage) bucket(t *testing.T) Bucket {
+func (s *environment) bucket(t *testing.T) Bucket {
 	t.Helper()
 	b, err := s.Bucket(t.Context(), "a")
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *stage) bucket(t *testing.T) Bucket {
 }
 
 // expectSession expects that a session of account a may call.
-func (s *stage) expectSession(t *testing.T) {
+func (s *environment) expectSession(t *testing.T) {
 	t.Helper()
 	session, err := s.Session(t.Context(), "a", "eu-west-1")
 	if err != nil {
@@ -201,7 +201,7 @@ func TestACABundleIsForItsEndpoint(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage()
+			s := newEnvironment()
 			s.Set("a", withBucket(func(o *v1.ObjectStorage) { o.Endpoint, o.CABundle = tt.endpoint, tt.bundle }), nil)
 			b, err := s.Bucket(t.Context(), "a")
 			if err != nil {
@@ -248,7 +248,7 @@ func TestWhatIsBelowTheEndpointIsTheEndpoint(t *testing.T) {
 // TestABucketsRequestsAreCounted by the counter of the account.
 func TestABucketsRequestsAreCounted(t *testing.T) {
 	t.Parallel()
-	s, counter := newStage(), NewRequests()
+	s, counter := newEnvironment(), NewRequests()
 	a := New(Options{
 		Clock: s.clock, Buckets: cloud.Buckets{v1.ProviderAWS: s.open}, Requests: counter,
 		HTTP: roundTripper(func(*http.Request) (*http.Response, error) {

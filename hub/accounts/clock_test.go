@@ -13,7 +13,7 @@ import (
 // TestSkew asks a provider for the time, whose clock is a day ahead, and lets it be forgotten.
 func TestSkew(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newEnvironment()
 	ahead := 24 * time.Hour
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Date", s.clock.Now().Add(ahead).UTC().Format(http.TimeFormat))
@@ -64,7 +64,7 @@ func send(t *testing.T, by cloud.Config, to string) {
 // metadata service and of answers without a time none.
 func TestWhoseClock(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newEnvironment()
 	c := newProviderClock(s.clock)
 	record := func(from, date string) {
 		t.Helper()

@@ -48,8 +48,8 @@ func (s *site) step() {
 	}
 }
 
-// world is an application's life in a toy fleet.
-type world struct {
+// simulation is an application's life in a toy fleet.
+type simulation struct {
 	t      *testing.T
 	r      *rand.Rand
 	log    strings.Builder
@@ -63,9 +63,9 @@ type world struct {
 	writes     int
 }
 
-func newSimulation(t *testing.T, seed uint64) *world {
+func newSimulation(t *testing.T, seed uint64) *simulation {
 	t.Helper()
-	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 7)), generation: 1}
+	w := &simulation{t: t, r: rand.New(rand.NewPCG(seed, 7)), generation: 1}
 	w.status.Phase = v1.PhasePending
 	for _, s := range [][2]string{{"asia-1", "southeastasia"}, {"eu-1", "eu-west-1"}, {"us-1", "us-central1"}} {
 		w.sites = append(w.sites, &site{name: s[0], region: s[1], reachable: true})
@@ -73,16 +73,16 @@ func newSimulation(t *testing.T, seed uint64) *world {
 	return w
 }
 
-func (w *world) site(name string) *site {
+func (w *simulation) site(name string) *site {
 	return w.sites[slices.IndexFunc(w.sites, func(s *site) bool { return s.name == name })]
 }
 
-func (w *world) say(format string, args ...any) {
+func (w *simulation) say(format string, args ...any) {
 	fmt.Fprintf(&w.log, format+"\n", args...)
 }
 
 // turn is one second: hub and members work in random order.
-func (w *world) turn() {
+func (w *simulation) turn() {
 	w.second++
 	actors := []func(){w.reconcile}
 	for _, s := range w.sites {
@@ -96,7 +96,7 @@ func (w *world) turn() {
 }
 
 // settle lets turns pass until nothing changes any more.
-func (w *world) settle() {
+func (w *simulation) settle() {
 	w.t.Helper()
 	quiet := 0
 	for range 60 {
@@ -114,7 +114,7 @@ func (w *world) settle() {
 }
 
 // distribute is the hub's writer of one member.
-func (w *world) distribute(s *site) {
+func (w *simulation) distribute(s *site) {
 	if !s.reachable {
 		return
 	}
@@ -135,7 +135,7 @@ func (w *world) distribute(s *site) {
 	}
 }
 
-func (w *world) reconcile() {
+func (w *simulation) reconcile() {
 	in := Input{Generation: w.generation, Deleting: w.deleting, Previous: *w.status.DeepCopy(), Now: at(w.second)}
 	var clusters []placement.Cluster
 	for _, s := range w.sites {
@@ -176,7 +176,7 @@ func (w *world) reconcile() {
 }
 
 // check holds at every moment.
-func (w *world) check(next v1.EcommerceAppStatus) {
+func (w *simulation) check(next v1.EcommerceAppStatus) {
 	w.t.Helper()
 	if w.deleting && next.Phase != v1.PhaseDeleting {
 		w.t.Fatalf("phase %s of an application that is being deleted", next.Phase)
@@ -196,7 +196,7 @@ func (w *world) check(next v1.EcommerceAppStatus) {
 }
 
 // checkInventory holds at every moment: no copy without an entry.
-func (w *world) checkInventory() {
+func (w *simulation) checkInventory() {
 	w.t.Helper()
 	for _, s := range w.sites {
 		listed := slices.ContainsFunc(w.status.Clusters, func(c v1.ClusterStatus) bool { return c.Name == s.name })
@@ -219,7 +219,7 @@ func brief(s v1.EcommerceAppStatus) string {
 }
 
 // live takes an application through its whole life.
-func (w *world) live() {
+func (w *simulation) live() {
 	w.t.Helper()
 	acts := []struct {
 		what string

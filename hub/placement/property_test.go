@@ -12,15 +12,15 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// world is a random placement problem.
-type world struct {
+// problem is a random placement problem.
+type problem struct {
 	spec     v1.Placement
 	clusters []Cluster
 	current  []string
 }
 
-func newWorld(r *rand.Rand) world {
-	var w world
+func newProblem(r *rand.Rand) problem {
+	var w problem
 	regions := []string{"", "r1", "r2", "r3"}
 	providers := []v1.Provider{"", v1.ProviderAWS, v1.ProviderGCP}
 	for i := range r.IntN(12) {
@@ -59,19 +59,19 @@ func TestDecideHoldsForRandomFleets(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		w := newWorld(r)
+		w := newProblem(r)
 		got, err := Decide(w.spec, w.clusters, w.current)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if problem := w.check(r, got); problem != "" {
-			t.Fatalf("seed %d: %s\nworld: %+v\ndecision: %+v", seed, problem, w, got)
+			t.Fatalf("seed %d: %s\nproblem: %+v\ndecision: %+v", seed, problem, w, got)
 		}
 	}
 }
 
 // check returns what is wrong with a decision, or nothing.
-func (w world) check(r *rand.Rand, d Decision) string {
+func (w problem) check(r *rand.Rand, d Decision) string {
 	for _, f := range []func(*rand.Rand, Decision) string{
 		w.deterministic, w.complete, w.bounded, w.sticky, w.stable, w.onlyWhereAllowed,
 	} {
@@ -83,7 +83,7 @@ func (w world) check(r *rand.Rand, d Decision) string {
 }
 
 // deterministic: neither the order of the input nor a second call changes anything.
-func (w world) deterministic(r *rand.Rand, d Decision) string {
+func (w problem) deterministic(r *rand.Rand, d Decision) string {
 	clusters, current := slices.Clone(w.clusters), slices.Clone(w.current)
 	r.Shuffle(len(clusters), func(i, j int) { clusters[i], clusters[j] = clusters[j], clusters[i] })
 	r.Shuffle(len(current), func(i, j int) { current[i], current[j] = current[j], current[i] })
@@ -98,7 +98,7 @@ func (w world) deterministic(r *rand.Rand, d Decision) string {
 }
 
 // complete: chosen and rejected name each cluster once, and listed strangers.
-func (w world) complete(_ *rand.Rand, d Decision) string {
+func (w problem) complete(_ *rand.Rand, d Decision) string {
 	var got, want []string
 	got = append(got, d.Chosen...)
 	for _, x := range d.Rejected {
@@ -120,7 +120,7 @@ func (w world) complete(_ *rand.Rand, d Decision) string {
 	return cmp.Diff(want, got)
 }
 
-func (w world) bounded(_ *rand.Rand, d Decision) string {
+func (w problem) bounded(_ *rand.Rand, d Decision) string {
 	if limit := int(w.spec.MaxClusters); d.Unmatched == "" && limit > 0 && len(d.Chosen) > limit {
 		return fmt.Sprintf("%d chosen, %d allowed", len(d.Chosen), limit)
 	}
@@ -128,7 +128,7 @@ func (w world) bounded(_ *rand.Rand, d Decision) string {
 }
 
 // sticky: whoever was placed is given up for the bound only to others that were placed.
-func (w world) sticky(_ *rand.Rand, d Decision) string {
+func (w problem) sticky(_ *rand.Rand, d Decision) string {
 	for _, x := range d.Rejected {
 		if !slices.Contains(w.current, x.Name) {
 			continue
@@ -148,7 +148,7 @@ func (w world) sticky(_ *rand.Rand, d Decision) string {
 }
 
 // stable: deciding again with the outcome as the current state changes nothing.
-func (w world) stable(_ *rand.Rand, d Decision) string {
+func (w problem) stable(_ *rand.Rand, d Decision) string {
 	again, err := Decide(w.spec, w.clusters, d.Chosen)
 	if err != nil {
 		return err.Error()
@@ -157,7 +157,7 @@ func (w world) stable(_ *rand.Rand, d Decision) string {
 }
 
 // onlyWhereAllowed: what is chosen fits the spec, or nothing does and all stays as it is.
-func (w world) onlyWhereAllowed(_ *rand.Rand, d Decision) string {
+func (w problem) onlyWhereAllowed(_ *rand.Rand, d Decision) string {
 	for _, c := range w.clusters {
 		if d.Unmatched != "" {
 			if stays := slices.Contains(w.current, c.Name) && !c.Detached; stays != slices.Contains(d.Chosen, c.Name) {

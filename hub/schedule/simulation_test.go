@@ -62,7 +62,7 @@ func (s *shop) run() {
 	s.most = max(s.most, len(s.backups))
 }
 
-// live simulates the actions of users and drills on backups.
+// live simulates the actions of users and verifications on backups.
 func (s *shop) live() {
 	good := func(b Backup) bool { return b.good() }
 	if b := s.find(func(b Backup) bool { return b.Pinned != "" }); b != nil && s.r.IntN(3) == 0 {

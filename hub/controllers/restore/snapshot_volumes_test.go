@@ -16,10 +16,10 @@ import (
 
 // volumeBench is a cloud with a snapshot, and a Restore of it.
 type volumeBench struct {
-	world  *fake.Cloud
-	script *faults.Script
-	maker  volumeMaker
-	saved  []v1.RestoredVolume
+	provider *fake.Cloud
+	script   *faults.Script
+	maker    volumeMaker
+	saved    []v1.RestoredVolume
 	// refuses holds the error that the hub's API server returns for a write.
 	refuses error
 	all     []v1.RestoredVolume
@@ -27,15 +27,15 @@ type volumeBench struct {
 
 func newVolumeBench() *volumeBench {
 	b := &volumeBench{
-		world:  fake.NewCloud(clocktesting.NewFakePassiveClock(time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC))),
-		script: &faults.Script{}, all: []v1.RestoredVolume{{Claim: "data-0", Zone: "eu-1a"}},
+		provider: fake.NewCloud(clocktesting.NewFakePassiveClock(time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC))),
+		script:   &faults.Script{}, all: []v1.RestoredVolume{{Claim: "data-0", Zone: "eu-1a"}},
 	}
-	b.world.SetPace(fake.Pace{})
+	b.provider.SetPace(fake.Pace{})
 	owner := cloud.Owner{Hub: "hub-1", App: "app-1"}
-	snapshot := b.world.AddSnapshot(fake.Snapshot{ID: "snap-1", Account: "prod", Region: "eu", SizeBytes: 1 << 30, Tags: cloud.Tags{cloud.TagHub: owner.Hub, cloud.TagApp: owner.App}})
+	snapshot := b.provider.AddSnapshot(fake.Snapshot{ID: "snap-1", Account: "prod", Region: "eu", SizeBytes: 1 << 30, Tags: cloud.Tags{cloud.TagHub: owner.Hub, cloud.TagApp: owner.App}})
 	b.maker = volumeMaker{
 		connect: func(context.Context) (cloud.Session, error) {
-			return fake.Connect(b.world, b.script, fake.Options{Account: "prod", Region: "eu"}), nil
+			return fake.Connect(b.provider, b.script, fake.Options{Account: "prod", Region: "eu"}), nil
 		},
 		spec: func(v *v1.RestoredVolume) cloud.VolumeSpec {
 			return cloud.VolumeSpec{
@@ -69,8 +69,8 @@ func TestLostAnswer(t *testing.T) {
 			b := newVolumeBench()
 			b.fails(faults.Fault{Kind: faults.DropAfter})
 			v := b.maker.makeAll(t.Context(), b.all)
-			if v.Reason != v1.ReasonRetrying || v.Fatal || len(b.world.Volumes()) != 1 {
-				t.Fatalf("%+v, and %d volumes", v, len(b.world.Volumes()))
+			if v.Reason != v1.ReasonRetrying || v.Fatal || len(b.provider.Volumes()) != 1 {
+				t.Fatalf("%+v, and %d volumes", v, len(b.provider.Volumes()))
 			}
 			left := whose(b)
 			if left.Volume != "" || left.State != volumeCreating {
@@ -79,7 +79,7 @@ func TestLostAnswer(t *testing.T) {
 			if err := b.maker.delete(t.Context(), left); err != nil {
 				t.Fatal(err)
 			}
-			if n := len(b.world.Volumes()); n != 0 || left.State != "" {
+			if n := len(b.provider.Volumes()); n != 0 || left.State != "" {
 				t.Errorf("%d volumes are left, and %+v", n, left)
 			}
 			asked := b.script.Count(faults.OpAny)
