@@ -14,8 +14,8 @@ LDFLAGS = -s -w -X main.version=$(VERSION)
 
 # Flags of go test, for example make test GOTEST_FLAGS='-race -run Failover'.
 GOTEST_FLAGS ?=
-# How many packages are tested at a time. Suites with control planes wait more than they
-# compute, so few cores run more packages than there are cores; each takes up to 2 GB.
+# How many packages are tested at a time: more than there are cores, because suites with
+# control planes often wait. A control plane takes about 0.6 GB, and the largest suite has six.
 PARALLEL ?= $(shell cores=$$(nproc 2>/dev/null || echo 4); echo $$((cores > 4 ? cores : 4)))
 # The limit for the tests of one package. A test that hangs ends with a stack trace.
 GOTEST_TIMEOUT ?= 20m

@@ -7,12 +7,12 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members"
 )
 
-// Health returns how suites have members probed whose outages they wait for. With Timeouts,
-// a member that does not answer is lost after 9 s, and one that refuses connections after 3.
+// Health returns the probe settings of members in suites that wait for outages. With Timeouts,
+// the hub loses a member after about 9 s without an answer, or 3 s of refused connections.
 func Health() v1.Health { return v1.Health{ProbePeriodSeconds: new(int32(1))} }
 
-// Timeouts returns those that suites start a hub with, so that it notices an outage soon.
-// Three seconds leave room for a busy machine, on which a member works and answers late.
+// Timeouts returns the timeouts that suites start a hub with. They are shorter than the
+// defaults, and long enough for a member that answers slowly because the machine is busy.
 func Timeouts() members.Timeouts {
 	return members.Timeouts{
 		Dial: 3 * time.Second, Probe: 3 * time.Second, AgentTakeover: 4 * time.Second, AgentSilence: 10 * time.Second,
