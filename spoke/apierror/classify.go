@@ -33,6 +33,10 @@ const (
 	Throttled Class = "Throttled"
 	// Forbidden means that permissions, a quota or a policy deny the request.
 	Forbidden Class = "Forbidden"
+	// Unauthorized means that the API server does not accept the credentials.
+	Unauthorized Class = "Unauthorized"
+	// Unreachable means that there is no answer: the network or the API server failed.
+	Unreachable Class = "Unreachable"
 	// Invalid means that a schema, a policy or a webhook rejects the object.
 	Invalid Class = "Invalid"
 	// NotFound means that the object, or one that it needs, does not exist.
@@ -92,12 +96,16 @@ func Classify(err error) Class {
 		return Throttled
 	case apierrors.IsForbidden(err):
 		return Forbidden
+	case apierrors.IsUnauthorized(err):
+		return Unauthorized
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return Invalid
 	case meta.IsNoMatchError(err), apierrors.IsMethodNotSupported(err):
 		return NotServed
 	case apierrors.IsNotFound(err):
 		return NotFound
+	case network(err) != "":
+		return Unreachable
 	default:
 		return Transient
 	}

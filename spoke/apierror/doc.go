@@ -18,7 +18,7 @@
 // final, since the denial can be lifted without a change of the object: all are retried
 // every BlockedWait, besides the events that can end them.
 //
-// A connection that is refused or lost is Transient and not NotConnected. The API server
+// A connection that is refused or lost is Unreachable and not NotConnected. The API server
 // may be back before a probe notices, and then no event of the connection wakes the
-// controller.
+// controller: the error is returned.
 package apierror

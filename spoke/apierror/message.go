@@ -38,8 +38,10 @@ func Message(err error) string {
 		return "the cluster is not connected"
 	case Throttled:
 		return "the cluster throttles requests"
+	case Unreachable:
+		return network(err)
 	default:
-		return transient(err)
+		return answer(err)
 	}
 }
 
@@ -53,17 +55,28 @@ func serverMessage(err error) string {
 	return err.Error()
 }
 
-// transient describes an error by its type.
-func transient(err error) string {
-	network, failed := errors.AsType[net.Error](err)
+// answer describes an error by the code of the API server's answer.
+func answer(err error) string {
 	var status apierrors.APIStatus
 	switch reason := apierrors.ReasonForError(err); {
 	case reason != metav1.StatusReasonUnknown:
 		return fmt.Sprintf("the cluster answers %s", reason)
 	case errors.As(err, &status):
 		return fmt.Sprintf("the cluster answers with code %d", status.Status().Code)
+	default:
+		return "an error of the controller: see its log"
+	}
+}
+
+// network describes an error of the network by its type, and returns nothing for others.
+func network(err error) string {
+	failure, failed := errors.AsType[net.Error](err)
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &status):
+		return ""
 	// Also the deadline of a context.
-	case failed && network.Timeout():
+	case failed && failure.Timeout():
 		return "the cluster does not answer in time"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the cluster refuses connections"
@@ -74,6 +87,6 @@ func transient(err error) string {
 	case failed:
 		return "the cluster cannot be reached"
 	default:
-		return "an error of the controller: see its log"
+		return ""
 	}
 }

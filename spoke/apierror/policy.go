@@ -66,7 +66,7 @@ func Decide(err error) Decision {
 		d.Reason, d.Blocking = specErrorOf(err).Reason, true
 	case NotConnected:
 		d.Reason = v1.ReasonClusterUnreachable
-	default: // Transient, NotFound
+	default: // Transient, Unreachable, Unauthorized, NotFound
 		d.Reason, d.Return = v1.ReasonApplyFailed, true
 	}
 	return d

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // listenPeriod is the time between reads of the Lease of an agent that is to take over.
@@ -120,7 +122,7 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport) (*Connected
 		return nil, conditions.PermissionsMissing(found.Missing)
 	}
 	if found.Definitions, err = a.ensureDefinitions(ctx, l); err != nil {
-		if len(found.Missing) > 0 && apierrors.IsForbidden(err) {
+		if len(found.Missing) > 0 && apierror.Classify(err) == apierror.Forbidden {
 			return nil, conditions.PermissionsMissing(found.Missing)
 		}
 		return nil, a.stepFailed(conditions.StepSetup, err)
@@ -259,17 +261,20 @@ func explainProbe(access *kubeconfig.Access, now time.Time, err error) *conditio
 // answering, or the step failed.
 func (a *Attempt) stepFailed(at conditions.Step, err error) *conditions.Failure {
 	var late *syncError
-	var definition *preflight.DefinitionError
 	var status apierrors.APIStatus
+	class := apierror.Classify(err)
 	switch {
 	case errors.As(err, &late):
 		return a.fail(conditions.StepSetup, v1.ReasonSetupFailed, "the cluster could not be set up: "+late.Error()+" in time", err)
-	case apierrors.IsForbidden(err):
+	case class == apierror.Forbidden:
 		return a.fail(conditions.StepPermissions, v1.ReasonPermissionsMissing, "the credentials do not allow to review permissions or to install definitions", err)
-	case errors.As(err, &definition) && errors.As(err, &status) && !apierrors.IsUnauthorized(err):
-		return a.fail(at, v1.ReasonSetupFailed, "the CustomResourceDefinition "+definition.Name+" could not be installed: the API server returned "+string(apierrors.ReasonForError(err)), err)
-	case errors.As(err, &status) && !apierrors.IsUnauthorized(err):
-		return a.fail(at, v1.ReasonSetupFailed, "the cluster could not be set up: the API server returned "+string(apierrors.ReasonForError(err)), err)
+	case errors.As(err, &status) && class != apierror.Unauthorized:
+		what := "the cluster could not be set up"
+		if definition, ok := errors.AsType[*preflight.DefinitionError](err); ok {
+			what = "the CustomResourceDefinition " + definition.Name + " could not be installed"
+		}
+		reason := cmp.Or(string(apierrors.ReasonForError(err)), "an error")
+		return a.fail(at, v1.ReasonSetupFailed, what+": the API server returned "+reason, err)
 	}
 	f := explainProbe(a.Access, a.Settings.Clock.Now(), err)
 	a.log(f, err)

@@ -27,6 +27,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // Connection is one connection to a member with its informers. It is safe for concurrent
@@ -80,7 +81,7 @@ func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
 	} else {
 		found.Definitions, err = s.settings.Agentless.Prepare.Check(ctx, s.direct)
 	}
-	if apierrors.IsForbidden(err) && len(found.Missing) > 0 {
+	if apierror.Classify(err) == apierror.Forbidden && len(found.Missing) > 0 {
 		return found, nil // The missing permissions explain the error.
 	}
 	return found, err

@@ -1,18 +1,16 @@
 package transport
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"net"
 	"net/http"
-	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // Fault classifies an error of a request to a member.
@@ -28,13 +26,14 @@ func Classify(err error) Fault {
 	if message, ok := certificateMessage(err); ok {
 		return Fault{Reason: v1.ReasonCertificateInvalid, Message: message}
 	}
-	switch {
-	case apierrors.IsUnauthorized(err):
+	switch apierror.Classify(err) {
+	case apierror.Unauthorized:
 		return Fault{Reason: v1.ReasonUnauthorized, Message: "the cluster does not accept the credentials of the kubeconfig"}
-	case apierrors.IsForbidden(err):
+	case apierror.Forbidden:
 		return Fault{Reason: v1.ReasonPermissionsMissing, Message: "the credentials do not allow to get the namespace kube-system"}
+	default:
+		return Fault{Reason: v1.ReasonProbeFailed, Message: probeMessage(err)}
 	}
-	return Fault{Reason: v1.ReasonProbeFailed, Message: unreachable(err)}
 }
 
 // certificateMessage returns a message for errors of TLS verification.
@@ -60,26 +59,20 @@ func certificateMessage(err error) (string, bool) {
 	return "", false
 }
 
-// unreachable returns a message for errors other than of authentication.
-func unreachable(err error) string {
+// probeMessage returns a message for errors other than of TLS and of credentials.
+func probeMessage(err error) string {
 	var name *net.DNSError
-	var timeout net.Error
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(err, &name):
 		return "the host name of the kubeconfig's server cannot be resolved"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the cluster refuses connections"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "there is no route to the cluster"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "the cluster does not answer in time"
 	case errors.Is(err, errNoIdentity):
 		return "the kubeconfig's server is not a Kubernetes API server"
+	case apierror.Classify(err) == apierror.Unreachable:
+		return apierror.Message(err)
 	case errors.As(err, &status):
 		return "the cluster answers with an error"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the cluster closes the connection"
+	default:
+		return "the cluster cannot be reached"
 	}
-	return "the cluster cannot be reached"
 }

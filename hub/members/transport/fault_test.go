@@ -1,20 +1,11 @@
 package transport
 
 import (
-	"context"
 	"encoding/pem"
-	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"os"
-	"syscall"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -22,45 +13,6 @@ import (
 
 func pemOf(s *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-}
-
-func TestClassify(t *testing.T) {
-	dial := func(err error) error {
-		return &url.Error{Op: "Get", URL: "https://10.0.0.1", Err: &net.OpError{Op: "dial", Net: "tcp", Err: err}}
-	}
-	tests := map[string]struct {
-		err  error
-		want Fault
-	}{
-		"401": {
-			apierrors.NewUnauthorized("x"),
-			Fault{v1.ReasonUnauthorized, "the cluster does not accept the credentials of the kubeconfig"},
-		},
-		"403": {
-			apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "kube-system", nil),
-			Fault{v1.ReasonPermissionsMissing, "the credentials do not allow to get the namespace kube-system"},
-		},
-		"500":      {apierrors.NewInternalError(errors.New("x")), Fault{v1.ReasonProbeFailed, "the cluster answers with an error"}},
-		"refused":  {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), Fault{v1.ReasonProbeFailed, "the cluster refuses connections"}},
-		"reset":    {dial(os.NewSyscallError("read", syscall.ECONNRESET)), Fault{v1.ReasonProbeFailed, "the cluster closes the connection"}},
-		"no route": {dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), Fault{v1.ReasonProbeFailed, "there is no route to the cluster"}},
-		"dial timeout": {
-			dial(os.NewSyscallError("connect", syscall.ETIMEDOUT)), Fault{v1.ReasonProbeFailed, "the cluster does not answer in time"},
-		},
-		"deadline": {fmt.Errorf("probing: %w", context.DeadlineExceeded), Fault{v1.ReasonProbeFailed, "the cluster does not answer in time"}},
-		"no name": {
-			dial(&net.DNSError{Name: "x", IsNotFound: true}),
-			Fault{v1.ReasonProbeFailed, "the host name of the kubeconfig's server cannot be resolved"},
-		},
-		"anything": {errors.New("x"), Fault{v1.ReasonProbeFailed, "the cluster cannot be reached"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Classify(test.err); got != test.want {
-				t.Errorf("got %+v, want %+v", got, test.want)
-			}
-		})
-	}
 }
 
 // TestClassifyHandshakes uses real handshakes: how an error is wrapped is the
