@@ -2,17 +2,14 @@ package spoke_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,6 +20,7 @@ import (
 	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
@@ -129,41 +127,14 @@ func testForbidden(w *environment) func(*testing.T) {
 func testDenied(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := w.shop(t)
-		policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "no-services"}}
-		policy.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionregistrationv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: app.Namespace}},
-				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"}},
-				}}},
-			},
-			Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: "no services here"}},
-		}
-		binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policy.Name}}
-		binding.Spec = admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: policy.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		}
-		framework.Create(t, w, policy)
-		framework.Create(t, w, binding)
-		framework.Eventually(t, "the policy to be in force", func(ctx context.Context) error {
-			trial := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "trial"}}
-			trial.Spec.Ports = []corev1.ServicePort{{Port: 80}}
-			if err := w.Create(ctx, trial, client.DryRunAll); !apierrors.IsInvalid(err) {
-				return errors.Join(err, errNotYet)
-			}
-			return nil
-		})
+		trial := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "trial"}}
+		trial.Spec.Ports = []corev1.ServicePort{{Port: 80}}
+		lift := fleettest.Deny(t, w, trial)
 		framework.Create(t, w, app)
-		w.failed(t, app, v1.ReasonInvalidSpec, "no services here")
+		w.failed(t, app, v1.ReasonInvalidSpec, fleettest.Denial)
 		hasEvents(t, w, app, v1.ReasonInvalidSpec)
-		if err := w.Delete(t.Context(), binding); err != nil {
-			t.Fatal(err)
-		}
+		lift()
 		w.running(t, app)
-		if err := w.Delete(t.Context(), policy); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

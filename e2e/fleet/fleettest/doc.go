@@ -2,9 +2,9 @@
 //
 // # Purpose
 //
-// Start ties a fleet to a test, and Eventually waits for conditions. A failed test shows
-// which components are gone and the last warnings in their logs; with SHOPFLEET_KEEP set, it
-// leaves all data and logs and says where.
+// Start ties a fleet to a test, Eventually waits for conditions, and Deny has a policy deny
+// objects of a kind. A failed test shows which components are gone and the last warnings in
+// their logs; with SHOPFLEET_KEEP set, it leaves all data and logs and says where.
 //
 // # Non-goals
 //
