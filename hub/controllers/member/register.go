@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -53,11 +54,11 @@ func (r *Reconciler) register(ctx context.Context, name string) error {
 	if taken, err := r.users(ctx, name); len(taken) > 0 || err != nil {
 		return err
 	}
-	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(newMemberCluster(name)), client.FieldOwner(v1.HubFieldManager))
-	if apierrors.IsInvalid(err) {
+	if len(name) > validation.LabelValueMaxLength {
 		r.recordSecret(key, invalidName())
 		return nil // Only another name can succeed.
 	}
+	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(newMemberCluster(name)), client.FieldOwner(v1.HubFieldManager))
 	if err != nil {
 		return fmt.Errorf("creating member cluster %q: %w", name, err)
 	}

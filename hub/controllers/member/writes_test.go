@@ -2,9 +2,11 @@ package member
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,6 +41,8 @@ func TestWrites(t *testing.T) {
 		"statuses are locked":        testStatusLock,
 		"finalizers of others":       testFinalizerLock,
 		"metrics of a former member": testFormerMetrics,
+		"names that are too long":    testLongName,
+		"creation that is denied":    testDeniedCreation,
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{GenerateName: "member-"}}
@@ -94,6 +98,50 @@ func testFinalizerLock(t *testing.T, r *Reconciler, cluster *v1.MemberCluster) {
 		if !controllerutil.ContainsFinalizer(changed, finalizer) {
 			t.Errorf("finalizers %q, want %s among them", changed.Finalizers, finalizer)
 		}
+	}
+}
+
+// newRegistration creates a Secret that registers a member.
+func newRegistration(t *testing.T, r *Reconciler, name string) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}}
+	if err := r.client.Create(t.Context(), namespace); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: r.namespace, Name: name, Labels: map[string]string{v1.MemberClusterLabel: registered},
+	}}
+	if err := r.client.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testLongName: only another name can succeed, which an event says.
+func testLongName(t *testing.T, r *Reconciler, _ *v1.MemberCluster) {
+	t.Helper()
+	name := strings.Repeat("a", 64)
+	newRegistration(t, r, name)
+	if err := r.register(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if recorded := <-r.recorder.(*events.FakeRecorder).Events; !strings.Contains(recorded, EventInvalidName) {
+		t.Errorf("event %q, want %s", recorded, EventInvalidName)
+	}
+}
+
+// testDeniedCreation: the API server answers as it does to a name that is too long, but the
+// creation is tried again.
+func testDeniedCreation(t *testing.T, r *Reconciler, _ *v1.MemberCluster) {
+	t.Helper()
+	const name = "denied"
+	newRegistration(t, r, name)
+	lift := fleettest.Deny(t, r.client, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "trial"}})
+	if err := r.register(t.Context(), name); !apierrors.IsInvalid(err) {
+		t.Errorf("error %v, want that of the policy", err)
+	}
+	lift()
+	if err := r.register(t.Context(), name); err != nil {
+		t.Error(err)
 	}
 }
 
