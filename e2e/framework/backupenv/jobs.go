@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -143,4 +144,19 @@ func (e *Env) mustUpdateStatus(t *testing.T, o client.Object) {
 	if err := e.Status().Update(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// DenyJobs has a policy of the member deny Jobs in a namespace; see fleettest.Deny.
+func (e *Env) DenyJobs(t *testing.T, namespace string) (lift func()) {
+	t.Helper()
+	err := e.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	if client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	return fleettest.Deny(t, e, &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "trial"},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		}}},
+	})
 }

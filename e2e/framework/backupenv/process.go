@@ -226,7 +226,8 @@ func (p *Process) intercept() interceptor.Funcs {
 			return p.do("list", false, func() error { return c.List(ctx, list, opts...) })
 		},
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			return p.do(fmt.Sprintf("create %T", o), true, func() error { return c.Create(ctx, o, opts...) })
+			creation := (&client.CreateOptions{}).ApplyOptions(opts)
+			return p.do(fmt.Sprintf("create %T", o), len(creation.DryRun) == 0, func() error { return c.Create(ctx, o, opts...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			return p.do(fmt.Sprintf("delete %T", o), true, func() error { return c.Delete(ctx, o, opts...) })

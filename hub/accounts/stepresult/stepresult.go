@@ -110,6 +110,12 @@ func FromMember(err error, member, what string) Result {
 	}
 }
 
+// Rejected reports whether a reason of FromMember needs a user: the member rejects requests
+// of the hub.
+func Rejected(reason string) bool {
+	return reason == v1.ReasonForbidden || reason == v1.ReasonApplyFailed
+}
+
 // maxMessage bounds a message in a status, in bytes.
 const maxMessage = 1024
 

@@ -122,9 +122,12 @@ func without(err error) bool {
 	return of && e.Code == accounts.CodeNoBucket
 }
 
-// intendToSend writes down that a Job is about to be made.
+// intendToSend writes down that a Job is about to be made. That the member rejected the last
+// one stays in the condition, until it accepts one.
 func (w *work) intendToSend(ctx context.Context) error {
-	w.conclude(stepresult.Hold(0, v1.ReasonSending, "the dump is about to be sent"))
+	if !stepresult.Rejected(readyOf(w.backup).Reason) {
+		w.conclude(stepresult.Hold(0, v1.ReasonSending, "the dump is about to be sent"))
+	}
 	return w.writeIntent(ctx)
 }
 

@@ -122,11 +122,11 @@ func (w *work) write(ctx context.Context) error {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	w.stored = w.backup.DeepCopy()
-	if before.Status.Phase != w.backup.Status.Phase && Done(w.backup) {
-		kind, reason := corev1.EventTypeNormal, v1.ReasonCompleted
-		if w.backup.Status.Phase == v1.BackupFailed {
-			kind, reason = corev1.EventTypeWarning, readyOf(w.backup).Reason
-		}
+	kind, reason := corev1.EventTypeWarning, readyOf(w.backup).Reason
+	if w.backup.Status.Phase == v1.BackupCompleted {
+		kind, reason = corev1.EventTypeNormal, v1.ReasonCompleted
+	}
+	if Done(w.backup) != Done(before) || stepresult.Rejected(reason) && readyOf(before).Reason != reason {
 		w.options.Recorder.Eventf(w.backup, nil, kind, reason, "BackUp", "%s", w.backup.Status.Message)
 	}
 	return nil

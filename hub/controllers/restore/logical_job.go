@@ -56,35 +56,60 @@ func (r dumpLoad) begin(ctx context.Context) (stepresult.Result, error) {
 	if err := r.save(ctx); err != nil {
 		return stepresult.Result{}, err
 	}
-	if err := r.deliver(ctx, wanted); err != nil {
+	if err := r.deliver(ctx, r.writer(), wanted); err != nil {
 		return r.undelivered(err), nil
 	}
 	return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, r.member.Name), nil
 }
 
-// undelivered returns the result for a Job that could not be created. A permanent error
-// fails the Restore, because the workloads that use the database must not stay stopped
-// until a user has looked.
+// tryDelivery reports whether the member accepts what an attempt takes, without creating it. A
+// rejection is waited for while nothing is stopped yet.
+func (r dumpLoad) tryDelivery(ctx context.Context) stepresult.Result {
+	wanted, v := r.make(ctx)
+	if v.Stops() {
+		return v
+	}
+	err := r.deliver(ctx, client.NewDryRunClient(r.targetFacts.cluster.GetClient()), wanted)
+	if client.IgnoreAlreadyExists(err) != nil {
+		return r.deliveryTrouble(err)
+	}
+	return stepresult.Result{}
+}
+
+// undelivered returns the result for a Job that could not be created. A rejection fails the
+// Restore of an application, because the workloads that use the database must not stay
+// stopped until a user has looked; tryDelivery asked before they were.
 func (r dumpLoad) undelivered(err error) stepresult.Result {
+	v := r.deliveryTrouble(err)
+	if apierror.Decide(err).Blocking && !r.restore.Spec.Verify {
+		return stepresult.Fail(v.Reason, "%s", v.Message)
+	}
+	return v
+}
+
+// deliveryTrouble returns the result for an error of deliver.
+func (r dumpLoad) deliveryTrouble(err error) stepresult.Result {
+	v := r.trouble(err)
 	switch apierror.Classify(err) {
 	case apierror.Forbidden, apierror.NamespaceTerminating:
-		return stepresult.Fail(v1.ReasonForbidden, "%s refuses the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
+		return stepresult.Hold(v.Wait, v1.ReasonForbidden, "%s refuses the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
 			r.member.Name, r.into.Owner.Namespace)
 	case apierror.Invalid:
-		return stepresult.Fail(v1.ReasonApplyFailed, "%s does not take the Job, the claim or the Secret as it is", r.member.Name)
+		v.Message = r.member.Name + " does not take the Job, the claim or the Secret as it is"
+		return v
 	default:
-		return r.trouble(err)
+		return v
 	}
 }
 
-func (r dumpLoad) deliver(ctx context.Context, wanted made) error {
+func (r dumpLoad) deliver(ctx context.Context, writer client.Writer, wanted made) error {
 	if wanted.claim != nil {
-		err := r.writer().Create(ctx, wanted.claim, client.FieldOwner(v1.HubFieldManager))
+		err := writer.Create(ctx, wanted.claim, client.FieldOwner(v1.HubFieldManager))
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("making the claim %s: %w", wanted.claim.Name, err)
 		}
 	}
-	return logicalbackup.Deliver(ctx, r.writer(), wanted.job, wanted.secret)
+	return logicalbackup.Deliver(ctx, writer, wanted.job, wanted.secret)
 }
 
 // make returns what the next attempt takes.

@@ -71,7 +71,8 @@ func (s shopLoad) announce(ctx context.Context) (stepresult.Result, error) {
 	}
 }
 
-// mayLoad reports whether the dump may be loaded, and chooses its source.
+// mayLoad reports whether the dump may be loaded, chooses its source, and asks the member
+// once before anything is stopped.
 func (s shopLoad) mayLoad(ctx context.Context) stepresult.Result {
 	if why := dumpMismatch(s.targetFacts.copy.Spec.Database, &s.backup.Status); why != "" {
 		return stepresult.Fail(v1.ReasonEngineMismatch, "%s", why)
@@ -82,7 +83,10 @@ func (s shopLoad) mayLoad(ctx context.Context) stepresult.Result {
 	if v := s.dumping(ctx); v.Stops() {
 		return v
 	}
-	return s.chooseSource(ctx)
+	if v := s.chooseSource(ctx); v.Stops() || lockHolder(s.targetFacts.copy) != "" {
+		return v
+	}
+	return s.tryDelivery(ctx)
 }
 
 // dumping reports whether the database is being dumped: who is at it would be waited for

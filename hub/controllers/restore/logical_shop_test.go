@@ -245,13 +245,19 @@ func (d *dumpTest) refusals(t *testing.T) {
 
 // failsWhileStopped: what cannot be once the application is stopped has an end.
 func (d *dumpTest) failsWhileStopped(t *testing.T) {
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "x", nil)
+	forbid := func(request string) func(*testing.T) {
+		return func(t *testing.T) {
+			t.Helper()
+			d.until(t, v1.ReasonStoppingApplication)
+			d.process.Refuse(request, apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "x", nil))
+		}
+	}
 	for name, tt := range map[string]struct {
 		change func(*testing.T)
 		reason string
 	}{
-		"no Jobs":    {func(*testing.T) { d.process.Refuse(createJob, forbidden) }, v1.ReasonForbidden},
-		"no Secrets": {func(*testing.T) { d.process.Refuse("create *v1.Secret", forbidden) }, v1.ReasonForbidden},
+		"no Jobs":    {forbid(createJob), v1.ReasonForbidden},
+		"no Secrets": {forbid("create *v1.Secret"), v1.ReasonForbidden},
 		"another bucket by now": {func(t *testing.T) {
 			t.Helper()
 			d.until(t, v1.ReasonStoppingApplication)

@@ -224,14 +224,23 @@ func (w *work) write(ctx context.Context) error {
 	if err := w.client.Status().Patch(ctx, w.restore, locked(before)); err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
-	if done(w.restore) && !done(before) {
-		kind, reason := corev1.EventTypeNormal, v1.ReasonCompleted
-		if w.restore.Status.Phase == v1.RestoreFailed {
-			kind, reason = corev1.EventTypeWarning, meta.FindStatusCondition(w.restore.Status.Conditions, v1.ConditionReady).Reason
-		}
+	kind, reason := corev1.EventTypeWarning, reasonOf(w.restore)
+	if w.restore.Status.Phase == v1.RestoreCompleted {
+		kind, reason = corev1.EventTypeNormal, v1.ReasonCompleted
+	}
+	rejected := stepresult.Rejected(reason) && reasonOf(before) != reason && w.restore.Status.Phase != v1.RestoreCleaningUp
+	if done(w.restore) != done(before) || rejected {
 		w.options.Recorder.Eventf(w.restore, nil, kind, reason, "Restore", "%s", w.restore.Status.Message)
 	}
 	return nil
+}
+
+// reasonOf returns the reason of the condition Ready.
+func reasonOf(r *v1.Restore) string {
+	if ready := meta.FindStatusCondition(r.Status.Conditions, v1.ConditionReady); ready != nil {
+		return ready.Reason
+	}
+	return ""
 }
 
 // owner is whose volumes these are.

@@ -3,6 +3,7 @@ package logical
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -98,7 +99,9 @@ func (r Run) begin(ctx context.Context) stepresult.Result {
 	err = r.Writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager))
 	switch {
 	case apierror.Classify(err) == apierror.Invalid:
-		return stepresult.Fail(v1.ReasonDumpFailed, "%s does not accept the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, logicalbackup.Said(err.Error()))
+		v := r.trouble(err)
+		v.Message = fmt.Sprintf("%s does not accept the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, logicalbackup.Said(apierror.Message(err)))
+		return v
 	case apierrors.IsAlreadyExists(err):
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
 	case err != nil:

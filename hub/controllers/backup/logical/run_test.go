@@ -104,7 +104,7 @@ func (e *testenv) obstaclesOfDump(t *testing.T) {
 		"no answer": {func(*testing.T) { e.process.Refuse("get", errors.New("connection refused")) },
 			v1.ReasonClusterUnreachable, "eu-1 does not answer", false},
 		"invalid": {func(*testing.T) { e.process.Refuse("create", errInvalid("x")) },
-			v1.ReasonDumpFailed, `eu-1 does not accept the Job ` + jobName + `: "x" is invalid`, true},
+			v1.ReasonApplyFailed, `eu-1 does not accept the Job ` + jobName + `: "x" is invalid`, false},
 		"no image": {func(t *testing.T) { t.Helper(); e.run(t); e.HoldJob(t, "ErrImagePull") },
 			v1.ReasonDumping, "the Job " + jobName + " is to dump the database, and waits: ErrImagePull", false},
 		"the Job is gone": {func(*testing.T) { e.backup.Status.Dump = &v1.DumpFile{Claim: "c"} },

@@ -17,7 +17,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
-	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
@@ -164,11 +163,7 @@ func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	}
 	writing, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	err = logicalbackup.Deliver(writing, s.Writer, job, secret)
-	switch {
-	case apierror.Classify(err) == apierror.Invalid:
-		return stepresult.Fail(v1.ReasonSendFailed, "%s does not accept the Job %s: %s", s.Backup.Spec.ClusterRef.Name, job.Name, apierrors.ReasonForError(err)), nil
-	case err != nil:
+	if err := logicalbackup.Deliver(writing, s.Writer, job, secret); err != nil {
 		return s.trouble(err), nil
 	}
 	return s.sending(job.Name, ""), nil

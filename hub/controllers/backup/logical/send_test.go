@@ -220,7 +220,7 @@ func (e *testenv) obstaclesOfSending(t *testing.T) {
 		"forbidden": {func(*testing.T) { e.process.Refuse("create", errForbidden()) }, v1.ReasonForbidden, forbidden, false},
 		"away":      {func(*testing.T) { e.process.Refuse("get", errors.New("x")) }, v1.ReasonClusterUnreachable, "eu-1 does not answer", false},
 		"not accepted": {func(*testing.T) { e.process.Refuse("create", errInvalid("https://secret")) },
-			v1.ReasonSendFailed, "eu-1 does not accept the Job " + sendJob + ": Invalid", true},
+			v1.ReasonApplyFailed, "eu-1 rejects an object of the hub (Invalid)", false},
 		"too large for buckets": {func(*testing.T) { e.backup.Status.Dump.Bytes = order.MaxParts*order.PartBytes + 1 },
 			v1.ReasonCloudRefused, "preparing to send the dump: a dump of 214748364801 bytes is not sent: 1 to 214748364800 are", true},
 		"another bucket": {func(t *testing.T) { t.Helper(); e.send(t); e.bucket = "else" }, v1.ReasonAccountNotReady,
