@@ -7,18 +7,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
+// Changes reports which members there are, and when their state changes. A Fleet does.
+type Changes interface {
+	// OnChange registers a function that is called with the name of each member whose state
+	// changes, until stop is called.
+	OnChange(call func(name string)) (stop func())
+	// Names returns the names of the members.
+	Names() []string
+}
+
 // Source returns a controller source that adds, for each change of a member's state, the
 // requests that the function returns for the member's name.
-func Source[R comparable](f *Fleet, requests func(ctx context.Context, name string) []R) source.TypedSource[R] {
+func Source[R comparable](c Changes, requests func(ctx context.Context, name string) []R) source.TypedSource[R] {
 	return source.TypedFunc[R](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
 		add := func(name string) {
 			for _, request := range requests(ctx, name) {
 				queue.Add(request)
 			}
 		}
-		context.AfterFunc(ctx, f.OnChange(add))
+		context.AfterFunc(ctx, c.OnChange(add))
 		// Members that changed before the controller started.
-		for _, name := range f.Names() {
+		for _, name := range c.Names() {
 			add(name)
 		}
 		return nil

@@ -124,8 +124,8 @@ func (c *clouds) setup(ctx context.Context) error {
 			})
 		},
 		func(mgr ctrl.Manager) error {
-			return backup.Setup(mgr, backup.Options{
-				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get,
+			return backup.Setup(ctx, mgr, backup.Options{
+				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet,
 				Quiesce:    quiesce.New(quiesce.Options{Logger: logger.WithName("quiesce")}).Quiesce,
 				SpokeImage: c.hub.options.SpokeImage,
 				Recorder:   c.recorder, Logger: logger.WithName("backups"), Waits: waits,
@@ -137,8 +137,8 @@ func (c *clouds) setup(ctx context.Context) error {
 			})
 		},
 		func(mgr ctrl.Manager) error {
-			return restore.Setup(mgr, restore.Options{
-				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get,
+			return restore.Setup(ctx, mgr, restore.Options{
+				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet,
 				SpokeImage: c.hub.options.SpokeImage,
 				Recorder:   c.recorder, Logger: logger.WithName("restores"), Waits: waits,
 			})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -199,4 +200,31 @@ func createServiceAccount(ctx context.Context, c client.Client, namespace string
 		return nil
 	}
 	return err
+}
+
+// Changes reports changes of the member to controllers. It is safe for concurrent use.
+type Changes struct {
+	mu    sync.Mutex
+	calls []func(string)
+}
+
+// OnChange implements members.Changes; stop does nothing, because the manager ends with the
+// test.
+func (c *Changes) OnChange(call func(name string)) (stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls = append(c.calls, call)
+	return func() {}
+}
+
+// Names implements members.Changes. No member changes before the controllers start.
+func (c *Changes) Names() []string { return nil }
+
+// Notify reports a change of the member.
+func (c *Changes) Notify() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range c.calls {
+		call(Member)
+	}
 }

@@ -17,11 +17,14 @@ const (
 	PollFirst = 5 * time.Second
 	pollLast  = time.Minute
 	// Transient is for errors that pass without intervention, Refused for those that need
-	// it, Quota for quotas, Member for a member that does not answer.
+	// it, Quota for quotas, Member for a member that does not answer, NotConnected for one
+	// whose connection wakes the controller.
 	Transient = apierror.ThrottledWait
 	Refused   = apierror.BlockedWait
 	Quota     = 10 * time.Minute
 	Member    = 15 * time.Second
+
+	NotConnected = apierror.BlockedWait
 )
 
 // Result is the outcome of a step. The zero value means that the step may continue.
@@ -46,6 +49,15 @@ func Fail(reason, format string, args ...any) Result {
 // Hold returns a result to retry after wait.
 func Hold(wait time.Duration, reason, format string, args ...any) Result {
 	return Result{Reason: reason, Message: fmt.Sprintf(format, args...), Wait: wait}
+}
+
+// Within returns a result whose wait ends at a limit, of which some time is left, so that what
+// is waited for ends in time.
+func (v Result) Within(left time.Duration) Result {
+	if v.Stops() {
+		v.Wait = min(v.Wait, max(left, 0)+time.Second) // Times in a status are whole seconds.
+	}
+	return v
 }
 
 // FromError returns the result for an error of a cloud provider. It considers the class
@@ -96,7 +108,7 @@ func FromError(err error, what string) Result {
 func FromMember(err error, member, what string) Result {
 	switch d := apierror.Decide(err); d.Class {
 	case apierror.NotConnected:
-		return Hold(Member, d.Reason, "%s is not connected", member)
+		return Hold(NotConnected, d.Reason, "%s is not connected", member)
 	case apierror.Throttled:
 		return Hold(d.Wait, v1.ReasonThrottled, "%s throttles requests", member)
 	case apierror.Conflict:

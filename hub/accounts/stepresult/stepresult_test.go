@@ -67,7 +67,7 @@ func TestFromMember(t *testing.T) {
 		err  error
 		want Result
 	}{
-		"not connected": {apierror.ErrNotConnected, Hold(Member, v1.ReasonClusterUnreachable, "eu-1 is not connected")},
+		"not connected": {apierror.ErrNotConnected, Hold(NotConnected, v1.ReasonClusterUnreachable, "eu-1 is not connected")},
 		"throttled":     {apierrors.NewTooManyRequests("slow down", 30), Hold(30*time.Second, v1.ReasonThrottled, "eu-1 throttles requests")},
 		"conflict":      {apierrors.NewConflict(resource, "x", errors.New("newer")), Hold(PollFirst, v1.ReasonRetrying, "another client changed an object in eu-1 at the same time")},
 		"forbidden":     {apierrors.NewForbidden(resource, "x", errors.New("https://signed")), Hold(Refused, v1.ReasonForbidden, "the hub may not make Jobs in eu-1: run kubectl shopfleet join again")},
@@ -103,6 +103,7 @@ func TestWaits(t *testing.T) {
 		"transient":  {Transient, 10 * time.Second},
 		"member":     {Member, 15 * time.Second},
 		"refused":    {Refused, 5 * time.Minute},
+		"lost":       {NotConnected, 5 * time.Minute},
 		"quota":      {Quota, 10 * time.Minute},
 	} {
 		if tt.got != tt.want {

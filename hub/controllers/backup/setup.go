@@ -19,11 +19,16 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
-const controllerName = "backup"
+const (
+	controllerName = "backup"
+	// activeByMember indexes the Backups that are under way by their member.
+	activeByMember = "active-by-member"
+)
 
 // Member returns the cluster of an engaged member.
 type Member func(ctx context.Context, name multicluster.ClusterName) (cluster.Cluster, error)
@@ -39,8 +44,9 @@ type Options struct {
 	HubUID string
 	// Accounts has the sessions in the clouds. Required.
 	Accounts *accounts.Accounts
-	// Member finds the members. Required.
-	Member Member
+	// Member finds the members, and Members reports their changes. Required.
+	Member  Member
+	Members members.Changes
 	// Quiesce quiesces databases. Nil quiesces none, and backups are crash consistent.
 	Quiesce Quiesce
 	// SpokeImage is the image that sends dumps to buckets; empty sends none.
@@ -71,8 +77,11 @@ func NewReconciler(c client.Client, options Options) *Reconciler {
 
 // Setup adds the controller to the hub's own manager, whose cache holds Backups,
 // Restores, EcommerceApps and MemberClusters.
-func Setup(mgr ctrl.Manager, options Options) error {
+func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	r := NewReconciler(mgr.GetClient(), options)
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1.Backup{}, activeByMember, activeIn); err != nil {
+		return fmt.Errorf("indexing backups: %w", err)
+	}
 	keyed := queues.NewKeyed(queues.Options{Name: controllerName, Reconciler: r, Logger: options.Logger})
 	if err := mgr.Add(keyed); err != nil {
 		return fmt.Errorf("adding the queues of backups: %w", err)
@@ -85,11 +94,35 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		// What we write ourselves is no cause to look again before it is time.
 		For(&v1.Backup{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(r.wakeup.Source()).
+		WatchesRawSource(members.Source(options.Members, r.activeRequests)).
 		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})
 	if err != nil {
 		return fmt.Errorf("adding the controller of backups: %w", err)
 	}
 	return nil
+}
+
+// activeIn returns the member of a Backup that is under way or being deleted.
+func activeIn(o client.Object) []string {
+	b, ok := o.(*v1.Backup)
+	if !ok || Done(b) && b.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return []string{b.Spec.ClusterRef.Name}
+}
+
+// activeRequests returns requests for the Backups that may wait for a member.
+func (r *Reconciler) activeRequests(ctx context.Context, member string) []reconcile.Request {
+	list := &v1.BackupList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{activeByMember: member}, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing backups failed")
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
 }
 
 // clusterOf returns the member of a Backup.

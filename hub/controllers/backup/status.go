@@ -70,7 +70,7 @@ func (w *work) untilReady(v stepresult.Result) stepresult.Result {
 
 func (w *work) within(v stepresult.Result, limit time.Duration, what string) stepresult.Result {
 	if !v.Stops() || v.Fatal || w.age() <= limit {
-		return v
+		return v.Within(limit - w.age())
 	}
 	reason := v1.ReasonSnapshotStuck
 	switch {

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -43,8 +44,10 @@ import (
 type testenv struct {
 	*backupenv.Env
 	accounts *accounts.Accounts
-	// away makes the member unreachable, and brokenDeletes is how many deletions of Backups fail.
+	// away makes the member unreachable, changes reports changes of that, and brokenDeletes
+	// is how many deletions of Backups fail.
 	away          atomic.Bool
+	changes       backupenv.Changes
 	brokenDeletes atomic.Int32
 	// skew is how far the provider's clock is ahead of the hub's.
 	skew atomic.Int64
@@ -58,6 +61,7 @@ func newTestenv(t *testing.T) *testenv {
 	e.accounts = e.Accounts(nil)
 	mgr, err := ctrl.NewManager(e.Config, ctrl.Options{
 		Scheme: e.Scheme(), Logger: logr.Discard(), Metrics: server.Options{BindAddress: "0"}, NewClient: e.newClient,
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)}, // Each test has a manager.
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +90,8 @@ func (e *testenv) run(t *testing.T, mgr ctrl.Manager) {
 				return aggregate.BackupReport{}, false
 			},
 		}),
-		backup.Setup(mgr, backup.Options{
-			HubUID: backupenv.HubUID, Accounts: e.accounts, Recorder: recorder, Clock: e.Clock,
+		backup.Setup(ctx, mgr, backup.Options{
+			HubUID: backupenv.HubUID, Accounts: e.accounts, Recorder: recorder, Clock: e.Clock, Members: &e.changes,
 			Member: func(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {
 				if e.away.Load() {
 					return nil, apierror.ErrNotConnected

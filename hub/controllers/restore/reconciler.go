@@ -86,14 +86,17 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	if w.restore.Spec.Verify {
-		w.concludeVerification(v)
+		v = w.concludeVerification(v)
 		if err := w.write(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
 		return w.options.Waits.Later(max(v.Wait, memberDelay)), nil
 	}
-	if patience := w.patience(); v.Stops() && !v.Fatal && patience > 0 && w.age() > patience {
-		v = stepresult.Fail(v.Reason, "given up after %s: %s", patience, v.Message)
+	if patience := w.patience(); v.Stops() && !v.Fatal && patience > 0 {
+		v = v.Within(patience - w.age())
+		if w.age() > patience {
+			v = stepresult.Fail(v.Reason, "given up after %s: %s", patience, v.Message)
+		}
 	}
 	if v.Fatal && !w.isDump() {
 		if v, err = w.giveUp(ctx, v); err != nil {

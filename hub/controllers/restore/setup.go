@@ -1,8 +1,10 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,10 +21,15 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts"
+	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
-const controllerName = "restore"
+const (
+	controllerName = "restore"
+	// active indexes the Restores by whether they are under way.
+	active = "active"
+)
 
 // Member returns the cluster of an engaged member.
 type Member func(ctx context.Context, name multicluster.ClusterName) (cluster.Cluster, error)
@@ -33,8 +40,9 @@ type Options struct {
 	HubUID string
 	// Accounts has the sessions in the clouds. Required.
 	Accounts *accounts.Accounts
-	// Member finds the members. Required.
-	Member Member
+	// Member finds the members, and Members reports their changes. Required.
+	Member  Member
+	Members members.Changes
 	// SpokeImage is the image that brings dumps from buckets. Empty: none can be.
 	SpokeImage string
 	// Recorder records events. Required.
@@ -57,17 +65,25 @@ func NewReconciler(c client.Client, options Options) *Reconciler {
 
 // Setup adds the controller to the hub's own manager, whose cache holds Restores,
 // Backups, EcommerceApps and MemberClusters.
-func Setup(mgr ctrl.Manager, options Options) error {
+func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	r := NewReconciler(mgr.GetClient(), options)
+	err := mgr.GetFieldIndexer().IndexField(ctx, &v1.Restore{}, active, func(o client.Object) []string {
+		restore, ok := o.(*v1.Restore)
+		return []string{strconv.FormatBool(ok && !done(restore))}
+	})
+	if err != nil {
+		return fmt.Errorf("indexing restores: %w", err)
+	}
 	keyed := queues.NewKeyed(queues.Options{Name: controllerName, Reconciler: r, Logger: options.Logger})
 	if err := mgr.Add(keyed); err != nil {
 		return fmt.Errorf("adding the queues of restores: %w", err)
 	}
-	err := builder.ControllerManagedBy(mgr).
+	err = builder.ControllerManagedBy(mgr).
 		Named(controllerName+"-router").
 		// What we write ourselves is no cause to look again before it is time.
 		For(&v1.Restore{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1.Backup{}, handler.EnqueueRequestsFromMapFunc(r.restoresOf)).
+		WatchesRawSource(members.Source(options.Members, r.activeRequests)).
 		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})
 	if err != nil {
 		return fmt.Errorf("adding the controller of restores: %w", err)
@@ -100,14 +116,40 @@ func (r *Reconciler) clusterOf(ctx context.Context, request reconcile.Request) (
 		}
 		return "", fmt.Errorf("getting the restore: %w", err)
 	}
-	name := restore.Spec.ClusterRef.Name
-	if name == "" {
-		backup := &v1.Backup{}
-		key := client.ObjectKey{Namespace: restore.Namespace, Name: restore.Spec.BackupRef.Name}
-		if err := r.client.Get(ctx, key, backup, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
-			return "", fmt.Errorf("getting the backup: %w", err)
-		}
-		name = backup.Spec.ClusterRef.Name
+	name, _, err := r.membersOf(ctx, restore)
+	if err != nil {
+		return "", err
 	}
 	return queues.OfMember(ctx, r.client, name)
+}
+
+// membersOf returns the names of the member of a Restore, and of the one that was backed up.
+func (r *Reconciler) membersOf(ctx context.Context, restore *v1.Restore) (target, source string, err error) {
+	backup := &v1.Backup{}
+	key := client.ObjectKey{Namespace: restore.Namespace, Name: restore.Spec.BackupRef.Name}
+	if err := r.client.Get(ctx, key, backup, client.UnsafeDisableDeepCopy); client.IgnoreNotFound(err) != nil {
+		return "", "", fmt.Errorf("getting the backup: %w", err)
+	}
+	source = backup.Spec.ClusterRef.Name
+	return cmp.Or(restore.Spec.ClusterRef.Name, source), source, nil
+}
+
+// activeRequests returns requests for the Restores that may wait for a member.
+func (r *Reconciler) activeRequests(ctx context.Context, member string) []reconcile.Request {
+	list := &v1.RestoreList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{active: "true"}, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Listing restores failed")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		target, source, err := r.membersOf(ctx, &list.Items[i])
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Finding the members of a restore failed")
+		}
+		if member == target || member == source {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
 }

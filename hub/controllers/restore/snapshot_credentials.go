@@ -14,7 +14,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
-	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -40,9 +39,8 @@ func (w *work) carrySecrets(ctx context.Context) stepresult.Result {
 	if err == nil {
 		return stepresult.Result{}
 	}
-	wait := max(stepresult.Member, apierror.Decide(err).Wait)
 	from := w.backup.Spec.ClusterRef.Name
-	return stepresult.Hold(wait, v1.ReasonCredentialsMissing,
+	return stepresult.Hold(stepresult.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
 		"the claims are there, but the database's passwords are not: Secret %s of %s could not be brought to %s; make it there by hand if %s is lost",
 		missing, from, w.member.Name, from)
 }
@@ -59,7 +57,7 @@ func (w *work) samePasswords(ctx context.Context) stepresult.Result {
 	}
 	switch {
 	case err != nil:
-		return stepresult.Hold(stepresult.Member, v1.ReasonCredentialsMissing,
+		return stepresult.Hold(stepresult.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
 			"whether the data of %s has the passwords that the database in %s is asked with, is not known while their Secrets cannot be read", from, w.member.Name)
 	case different != "":
 		return stepresult.Fail(v1.ReasonCredentialsMissing, "the data of %s has other passwords than the database in %s is asked with: "+

@@ -109,12 +109,13 @@ func (w *work) startVerification(ctx context.Context) stepresult.Result {
 }
 
 // concludeVerification writes what came of it, and has everything taken away.
-func (w *work) concludeVerification(v stepresult.Result) {
+func (w *work) concludeVerification(v stepresult.Result) stepresult.Result {
 	s := &w.restore.Status
 	most := verifyLimit
 	if w.isDump() {
 		most = limit
 	}
+	v = v.Within(most - w.age())
 	if v.Stops() && !v.Fatal && w.age() > most {
 		v = stepresult.Fail(v1.ReasonVerificationFailed, "not proven within %s: %s", most, v.Message)
 	}
@@ -128,6 +129,7 @@ func (w *work) concludeVerification(v stepresult.Result) {
 		ready.Reason, ready.Message = v1.ReasonVerified, fmt.Sprintf("%s %s has started on the restored data and serves", w.backup.Status.Engine, w.backup.Status.Version)
 		s.Message = ready.Message
 	}
+	return v
 }
 
 // cleanUp takes away what was made to prove a backup, or to load a dump that could not be,
