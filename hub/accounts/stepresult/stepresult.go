@@ -51,8 +51,8 @@ func Hold(wait time.Duration, reason, format string, args ...any) Result {
 	return Result{Reason: reason, Message: fmt.Sprintf(format, args...), Wait: wait}
 }
 
-// Within returns a result whose wait ends at a limit, of which some time is left, so that what
-// is waited for ends in time.
+// Within returns a result whose wait ends with the time that is left of a limit, so that what
+// is waited for ends then, but for the jitter of waits.
 func (v Result) Within(left time.Duration) Result {
 	if v.Stops() {
 		v.Wait = min(v.Wait, max(left, 0)+time.Second) // Times in a status are whole seconds.

@@ -83,6 +83,29 @@ func TestFromMember(t *testing.T) {
 	}
 }
 
+// TestWithin: a wait ends just after the limit, and a step that is complete waits for nothing.
+func TestWithin(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		result Result
+		left   time.Duration
+		want   time.Duration
+	}{
+		"long before the limit": {Hold(time.Minute, "r", "m"), time.Hour, time.Minute},
+		"shortly before":        {Hold(time.Minute, "r", "m"), 20 * time.Second, 21 * time.Second},
+		"after it":              {Hold(time.Minute, "r", "m"), -time.Hour, time.Second},
+		"complete":              {Result{}, 0, 0},
+		"failed":                {Fail("r", "m"), time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := tt.result.Within(tt.left).Wait; got != tt.want {
+				t.Errorf("it waits for %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestPoll(t *testing.T) {
 	t.Parallel()
 	for age, want := range map[time.Duration]time.Duration{

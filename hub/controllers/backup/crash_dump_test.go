@@ -10,7 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
+	"github.com/shopfleet/shopfleet/hub/controllers/backup"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
@@ -27,6 +29,7 @@ func (e *crashes) dumps(t *testing.T) {
 	t.Run("while a dump is made", d.whileDumped)
 	t.Run("before a dump that is being made is deleted", d.beforeDumpDeletion)
 	t.Run("while a dump is deleted", d.whileDumpDeleted)
+	t.Run("a member that denies Jobs", d.deniedUntilDeadline)
 }
 
 // jobExit has a Job dump the database, or send the dump.
@@ -59,6 +62,28 @@ func (e *crashes) whileDumped(t *testing.T) {
 			}
 			e.inBucket(t, key, 2)
 		})
+	}
+}
+
+// deniedUntilDeadline: a Backup whose Job is denied for good ends at its deadline, and says
+// why. Until then it is tried rarely.
+func (e *crashes) deniedUntilDeadline(t *testing.T) {
+	e.DenyJobs(t, backupenv.Namespace)
+	key := e.create(t)
+	sent := e.finish(t, key, func(t *testing.T, key client.ObjectKey) bool {
+		t.Helper()
+		return backup.Done(e.Backup(t, key.Name))
+	})
+	b := e.Backup(t, key.Name)
+	wanted := []string{"the point in time could not be fixed within 6h0m0s: eu-1 does not accept the Job", fleettest.Denial}
+	if s := b.Status; s.Phase != v1.BackupFailed || !strings.HasPrefix(s.Message, wanted[0]) || !strings.Contains(s.Message, wanted[1]) {
+		t.Errorf("it is %s: %q, want %q in it", s.Phase, s.Message, wanted)
+	}
+	if took := b.Status.CompletionTime.Sub(b.Status.StartTime.Time); took > 6*time.Hour+2*time.Minute { // 30 % of the last wait may be added to it.
+		t.Errorf("it ended after %s", took)
+	}
+	if n := count(sent, "create *v1.Job"); n < 50 || n > 75 {
+		t.Errorf("%d attempts in 6 h, want one in 5 to 6.5 min", n)
 	}
 }
 
