@@ -1,15 +1,14 @@
-// Package csi says what a cluster's storage should be in Kubernetes, and which volume
-// of a cloud is behind a PersistentVolume.
+// Package csi computes the storage classes of a cluster, and converts between PersistentVolumes and
+// volumes of a cloud.
 //
 // # Purpose
 //
-//   - Classes makes the StorageClasses and the VolumeSnapshotClass of a cluster,
-//     AppClass the one that an application's cloudConfig asks for, and ClassName tells
-//     which of them the volumes of a copy get. CheckSize finds what a driver would
-//     refuse only when a claim is made.
-//   - ParsePV reads where the volume of a PersistentVolume is; StaticPV writes a
-//     PersistentVolume for a volume that there is already. ProviderOf tells who provides.
-//   - CapabilitiesOf tells what a provider can do, without asking it.
+//   - Classes returns the StorageClasses and the VolumeSnapshotClass of a cluster, AppClass the one
+//     for an application's cloudConfig, and ClassName the name of the class for the volumes of a
+//     copy. CheckSize refuses sizes that a driver would refuse only once a claim exists.
+//   - ParsePV returns the reference to the volume of a PersistentVolume; StaticPV returns a
+//     PersistentVolume for an existing volume. ProviderOf returns the provider of a driver.
+//   - CapabilitiesOf returns the features that a provider supports, without a request.
 //
 // # Profiles
 //
@@ -18,26 +17,24 @@
 //	fast      gp3, 6000 IOPS, 250    pd-ssd        Premium_LRS
 //	archive   st1                    pd-standard   Standard_LRS
 //
-// On clusters of the provider local each stands for the cluster's default class.
+// On clusters of the provider local each profile selects the cluster's default class.
 //
 // # Non-goals
 //
-// No client, context, clock or log. Nothing here asks a cloud or a cluster anything. Disks of
-// in-tree plugins are migrated by k8s.io/csi-translation-lib, as Kubernetes does.
+// The package uses no client, context, clock or logger, and sends no request to a cloud or a cluster.
+// k8s.io/csi-translation-lib migrates the volumes of in-tree plugins, as in Kubernetes.
 //
 // # Trade-offs
 //
-//   - fast on AWS is gp3 and not io2, the dearer of the two: it has twice the operations of
-//     standard. Who needs io2 says so in cloudConfig. On Azure it is Premium_LRS and
-//     not PremiumV2_LRS, which not every region and no machine without a zone has;
-//     standard is StandardSSD_LRS, which every size of machine takes.
-//   - archive on AWS is st1 and not the cheaper sc1: a database that starts reads all
-//     over its volume, for which sc1 takes many minutes. Both are at least 125 GiB, which
-//     CheckSize tells.
-//   - A class cannot be changed, so its name has a hash of all that is fixed in it:
-//     another content is another class, and volumes keep the one that they have.
-//   - Where EKS has both drivers of EBS, it is ebs.csi.aws.com: somebody installed that
-//     one on purpose, and the volumes of the two do not mix.
-//   - A volume handle is left as the driver wrote it, so that it is found again as it
-//     stands in the cluster.
+//   - fast on AWS is gp3 with twice the IOPS of standard, not the more expensive io2, which
+//     cloudConfig can select. On Azure it is Premium_LRS and not PremiumV2_LRS, which some regions
+//     and machines without a zone do not support; standard is StandardSSD_LRS, which every machine
+//     size supports.
+//   - archive on AWS is st1 and not the cheaper sc1: a starting database reads from all over its
+//     volume, which takes many minutes with sc1. Both need at least 125 GiB, which CheckSize checks.
+//   - A class is immutable, so its name contains a hash of its immutable fields: a change creates
+//     another class, and existing volumes keep theirs.
+//   - In an EKS cluster with both EBS drivers, ebs.csi.aws.com is used: it was installed on purpose,
+//     and the two drivers do not share volumes.
+//   - Volume handles keep the driver's spelling, so that they equal those in the cluster.
 package csi

@@ -15,7 +15,7 @@ import (
 )
 
 // failed returns the error of an accepted change, nil if it succeeded or if the result is
-// unknown. The place is the operation's zone or region, empty for a global one.
+// unknown. at is the operation's zone, or empty for a global operation.
 func (s *session) failed(ctx context.Context, op string, at location, started *computepb.Operation) *cloud.Error {
 	if e := operationError(op, started); e != nil {
 		return e

@@ -8,7 +8,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/fixture"
 )
 
-// Cases returns them, in no order.
+// Cases returns the cases of this package, unsorted.
 func Cases() []fixture.Case {
 	return slices.Concat(throttleCases(), lostCases(), accessCases(), answerCases())
 }

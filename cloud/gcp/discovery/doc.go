@@ -1,19 +1,19 @@
-// Package discovery compares requests and answers with Google's own descriptions of its
-// APIs, which come with module google.golang.org/api. It is for tests.
+// Package discovery compares requests and responses with Google's own descriptions of its
+// APIs, which are part of module google.golang.org/api. It is for tests.
 //
 // # Purpose
 //
 //   - Load reads the description of an API from the module cache.
 //   - API.Request compares a request: its path, parameters and body. API.Answer compares
-//     the body of a good answer.
+//     the body of a successful response.
 //
 // # Non-goals
 //
-// No rules that a description tells in prose: only types, formats, patterns, what is
-// required and what is Google's to say.
+// The package does not check rules that a description contains as prose. It checks types, formats,
+// patterns, and required and read-only fields.
 //
 // # Trade-offs
 //
-//   - Requests for tokens are of other APIs, whose forms are not described. They are let
-//     through by their paths.
+//   - Requests for tokens belong to other APIs, which have no description here. They are accepted
+//     by their path.
 package discovery

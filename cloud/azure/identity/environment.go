@@ -17,7 +17,7 @@ type Environment struct {
 	azcloud.Configuration
 
 	service azcloud.ServiceName
-	// named says that an endpoint names the place: the environment has no say then.
+	// named reports whether an endpoint selected the cloud. Environment variables are ignored then.
 	named bool
 }
 
@@ -26,7 +26,7 @@ func (p Environment) Endpoint() string { return p.Services[p.service].Endpoint }
 
 func (p Environment) scope() string { return p.Services[p.service].Audience + "/.default" }
 
-// nation is a cloud of its own, with the domain of its storage.
+// nation is a public or sovereign cloud, with the domain of its storage.
 type nation struct {
 	azcloud.Configuration
 
@@ -41,8 +41,8 @@ func nations() []nation {
 	}
 }
 
-// Locate finds out about an endpoint of Azure Resource Manager; empty is the public
-// cloud's. It must be https, or http on a loopback address.
+// Locate returns the environment of an endpoint of Azure Resource Manager; empty selects
+// the public cloud. The endpoint must be https, or http on a loopback address.
 func Locate(endpoint string) (Environment, error) {
 	if endpoint == "" {
 		return Environment{azcloud.AzurePublic, azcloud.ResourceManager, false}, nil
@@ -71,9 +71,9 @@ func Locate(endpoint string) (Environment, error) {
 	return at, nil
 }
 
-// Blobs finds out where the blobs of a storage account are in the same cloud: at an
-// endpoint, or where the cloud has them when that is empty. It must be https, or http on
-// a loopback address. Where no endpoint names the cloud, that of the blobs does.
+// Blobs returns the environment of a storage account in the same cloud: at an endpoint, or
+// at the cloud's own address if endpoint is empty. The endpoint must be https, or http on a
+// loopback address. It selects the cloud if no endpoint of Resource Manager did.
 func (p Environment) Blobs(storageAccount, endpoint string) (Environment, error) {
 	authority, named, base := p.ActiveDirectoryAuthorityHost, p.named, ""
 	if endpoint == "" {
