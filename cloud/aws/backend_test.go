@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -32,26 +31,6 @@ const (
 	gib                   = int64(1) << 30
 )
 
-// direct calls a handler without a network.
-type direct struct{ handler http.Handler }
-
-func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	in := r.Clone(r.Context())
-	in.Host = r.URL.Host
-	if r.Host != "" {
-		in.Host = r.Host
-	}
-	if in.Body == nil {
-		in.Body = http.NoBody
-	}
-	w := httptest.NewRecorder()
-	d.handler.ServeHTTP(w, in)
-	return w.Result(), nil
-}
-
 // testEnv is a fake EC2 with a client for it.
 type testEnv struct {
 	clock  *testclock.FakeClock
@@ -73,7 +52,7 @@ func newTestEnv(roles ...ec2.Role) *testEnv {
 }
 
 func (e *testEnv) transport() http.RoundTripper {
-	return &faults.Transport{Next: direct{e.server}, Classify: classify, Script: e.script, Clock: e.clock}
+	return &faults.Transport{Next: faults.InProcess(e.server), Classify: classify, Script: e.script, Clock: e.clock}
 }
 
 // config is a session's with the keys of the first account.

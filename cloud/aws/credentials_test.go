@@ -156,7 +156,7 @@ func TestAmbientFromPod(t *testing.T) {
 	config := e.ambient(t, nil)
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.23/v1/credentials")
 	t.Setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", file)
-	config.HTTP.Transport = split{"169.254.170.23", direct{http.HandlerFunc(containerCredentials)}, config.HTTP.Transport}
+	config.HTTP.Transport = split{"169.254.170.23", faults.InProcess(http.HandlerFunc(containerCredentials)), config.HTTP.Transport}
 	wantIdentity(t, connect(t, config), userARN)
 
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://collector.example/v1/credentials")
@@ -198,7 +198,7 @@ func (s split) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAmbientFromMachine(t *testing.T) {
 	e := newTestEnv()
 	config := e.ambient(t, nil)
-	config.HTTP.Transport = split{"169.254.169.254", direct{http.HandlerFunc(metadata)}, config.HTTP.Transport}
+	config.HTTP.Transport = split{"169.254.169.254", faults.InProcess(http.HandlerFunc(metadata)), config.HTTP.Transport}
 	wantIdentity(t, connect(t, config), userARN)
 }
 

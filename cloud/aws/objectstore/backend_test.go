@@ -43,28 +43,6 @@ const (
 	endpoint    = "https://storage.test.example"
 )
 
-// direct asks a handler without a network in between.
-type direct struct{ handler http.Handler }
-
-func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	in := r.Clone(r.Context())
-	in.Host = r.URL.Host
-	if r.Host != "" {
-		in.Host = r.Host
-	}
-	if in.Body == nil {
-		in.Body = http.NoBody
-	}
-	w := httptest.NewRecorder()
-	d.handler.ServeHTTP(w, in)
-	answer := w.Result()
-	answer.Request = r
-	return answer, nil
-}
-
 // testEnv is a fake S3 and STS with a client for them.
 type testEnv struct {
 	clock  *testclock.FakeClock
@@ -112,7 +90,7 @@ func (e *testEnv) client(next http.RoundTripper) *http.Client {
 func (e *testEnv) config() cloud.Config {
 	return cloud.Config{
 		Account: "shop", Region: "does-not-matter", Endpoint: stsEndpoint, Clock: e.clock,
-		HTTP: e.client(direct{e}),
+		HTTP: e.client(faults.InProcess(e)),
 		Spec: v1.CloudAccountSpec{
 			Provider: v1.ProviderAWS, AWS: &v1.AWSAccount{AccountID: account},
 			Credentials:   v1.CloudCredentials{Type: v1.CredentialsSecret},
@@ -180,7 +158,6 @@ func open(t testing.TB, config cloud.Config) cloud.Objects {
 }
 
 func (e *testEnv) backend(m *model) *objectstore.Backend {
-
 	e.oracle.model = m
 	return &objectstore.Backend{
 		Provider: v1.ProviderAWS, Clock: e.clock, Store: e.store, Script: e.script,
@@ -188,7 +165,7 @@ func (e *testEnv) backend(m *model) *objectstore.Backend {
 			t.Helper()
 			return awsobjects.Open(t.Context(), e.configure(t, o))
 		},
-		Send: direct{e.server}.RoundTrip, Refusal: refuse, PageSize: e.server.SetPageSize,
+		Send: faults.InProcess(e.server).RoundTrip, Refusal: refuse, PageSize: e.server.SetPageSize,
 		Secrets:  []string{key, keyID, "X-Amz-Signature", "Signature=", "X-Amz-Credential"},
 		Validate: e.oracle.validate(), NoOracle: noOracle,
 	}

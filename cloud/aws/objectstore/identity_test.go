@@ -24,7 +24,7 @@ func (e *testEnv) send(t *testing.T, signed cloud.SignedRequest, content string)
 	for name, value := range signed.Header {
 		r.Header.Set(name, value)
 	}
-	response, err := direct{e.server}.RoundTrip(r)
+	response, err := faults.InProcess(e.server).RoundTrip(r)
 	if err != nil {
 		t.Fatalf("sending: %v", err)
 	}
