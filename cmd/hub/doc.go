@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// Flags in, one call of package hub/setup, an exit code out: 0 when it was told to
-// end, 1 when it could not start or lost its lease.
+// The command parses flags and calls package hub/setup. It exits with 0 after SIGTERM or
+// an interrupt, and with 1 if it could not start or lost its Lease.
 //
 // # Non-goals
 //
@@ -11,6 +11,6 @@
 //
 // # Trade-offs
 //
-// A lost lease ends the process, so that whatever still runs in it cannot write
-// beside the next leader; whoever runs it starts it again.
+// A lost Lease ends the process, so that nothing in it can write beside the next leader.
+// Its Deployment restarts it.
 package main

@@ -2,18 +2,19 @@
 //
 // # Purpose
 //
-// It installs the hub, joins clusters to the fleet and removes them, shows the
+// The plugin installs the hub, joins clusters to the fleet and removes them, shows the
 // fleet and its EcommerceApps, and backs up and restores their databases. Package
 // commands has the command line, join and manifests what is applied to clusters,
-// printers the tables, watch and tty what changes on the screen, and hint what errors
-// tell the user to do.
+// printers the tables, watch and tty the output that is updated in place, and hint the
+// hints that are printed with errors.
 //
 // # Non-goals
 //
-// Nothing that plain kubectl does as well. EcommerceApps are applied with it.
+// The plugin does nothing that plain kubectl does as well: users apply EcommerceApps with
+// kubectl.
 //
 // # Trade-offs
 //
-// A separate program and not a mode of the hub, so that users do not
-// install what runs in clusters.
+// The plugin is a separate program and not a mode of the hub, so that users do not install
+// what runs in clusters.
 package main

@@ -2,14 +2,15 @@
 //
 // # Purpose
 //
-// Flags in, one call of package spoke/setup; with the subcommand transfer one of
-// package spoke/transfer, which moves a dump to or from a bucket and ends.
+// The command parses flags and calls package spoke/setup. The subcommand transfer calls
+// package spoke/transfer instead, which moves a dump to or from a bucket and exits.
 //
 // # Non-goals
 //
-// No hub is needed, and nothing else happens here.
+// The command needs no hub, and decides and composes nothing.
 //
 // # Trade-offs
 //
-// Flags alone configure it, as a Deployment's arguments show them.
+// The command is configured by flags alone, so that the arguments of its Deployment show
+// the configuration.
 package main

@@ -1,8 +1,12 @@
 // Package samples embeds one complete object of each kind that users create.
 //
-// Purpose: the demo and the tests use the same YAML files that users read.
+// # Purpose
 //
-// Non-goals: the package decodes nothing and sets no defaults.
+// The demo and the tests use the same YAML files that users read.
+//
+// # Non-goals
+//
+// The package decodes nothing and sets no defaults.
 //
 // # Trade-offs
 //

@@ -1,16 +1,16 @@
-// Package commands is the command line of kubectl-shopfleet.
+// Package commands implements the command line of kubectl-shopfleet.
 //
 // # Purpose
 //
-// One file per command, with its flags, its output and the order of its steps;
-// and what they share: connections (cluster.go), progress (progress.go), output
-// formats (output.go), lists (list.go), completion and exit codes. The exit codes are 0
-// done, 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupted.
+// Each command has a file with its flags, its output and the order of its steps. The
+// commands share connections (cluster.go), progress (progress.go), output formats
+// (output.go), lists (list.go), completion and exit codes. The exit codes are 0 done,
+// 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupted.
 //
 // # Non-goals
 //
-// What is written to clusters (packages join and manifests), tables (package
-// printers), and nothing that plain kubectl does as well.
+// Packages join and manifests define what is written to clusters, and package printers
+// the tables. No command does what plain kubectl does as well.
 //
 // # Trade-offs
 //

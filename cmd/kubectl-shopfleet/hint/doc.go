@@ -2,13 +2,13 @@
 //
 // # Purpose
 //
-// An error that carries its hint, and hints for well-known errors that carry
-// none: a server that does not answer, a kind that is not installed, credentials
-// that are rejected.
+// The package has an error that carries a hint, and hints for well-known errors that carry
+// none: a server that does not respond, a kind that is not installed, credentials that are
+// rejected.
 //
 // # Non-goals
 //
-// It does not print, and never looks at the text of an error.
+// The package does not print, and never considers the text of an error.
 //
 // # Trade-offs
 //

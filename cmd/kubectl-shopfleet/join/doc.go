@@ -2,12 +2,12 @@
 //
 // # Purpose
 //
-// On the member, with the user's credentials, a ServiceAccount with the
-// permissions of config/rbac and a token for it; on the hub the registration Secret
-// with that token, and a MemberCluster if the user sets provider, region, labels or
-// mode. Then it waits until the MemberCluster is ready. An agent is installed before the
-// hub relies on it, and the permissions of the other mode are revoked only after the
-// hub has switched.
+// On the member, with the user's credentials, the package creates a ServiceAccount with
+// the permissions of config/rbac and a token for it. On the hub it creates the
+// registration Secret with that token, and a MemberCluster if the user sets provider,
+// region, labels or mode. Then it waits until the MemberCluster is ready. An agent is
+// installed before the hub relies on it, and the permissions of the other mode are revoked
+// only after the hub has switched.
 //
 // # Non-goals
 //

@@ -9,9 +9,10 @@
 //
 // # Non-goals
 //
-// It does not know which objects to install (package config does), and prints nothing.
+// The package does not know which objects to install (package config does), and prints nothing.
 //
-// Trade-offs:
+// # Trade-offs
+//
 //   - A dry run of each apply is compared with the live object, managed fields
 //     included, so that nothing is written to an object that is already as it should
 //     be, and an upgrade is the same command. The price is a second request per object.

@@ -2,17 +2,16 @@
 //
 // # Purpose
 //
-// Pure functions from objects and the time to metav1.Table, which the table
-// printer of cli-runtime aligns as kubectl get does.
+// Its pure functions turn objects and the time into a metav1.Table, which the table printer
+// of cli-runtime aligns as kubectl get does.
 //
 // # Non-goals
 //
-// No machine-readable output, which is the objects themselves, and no
-// redrawing, which is package tty.
+// The package has no machine-readable output, since that is the objects themselves, and
+// redraws nothing: package tty does.
 //
 // # Trade-offs
 //
-// Every row repeats its region and cluster, so that grep works on a
-// line. A stale component is never shown as ready: its phase is Unknown, with the age
-// of the last observation.
+// Every row repeats its region and cluster, so that grep works on a line. A stale component
+// is never shown as ready: its phase is Unknown, with the age of the last observation.
 package printers

@@ -7,11 +7,11 @@
 //
 // # Non-goals
 //
-// No cache to read from and no event handlers. Those are what informers are for.
+// The package has no cache to read from and no event handlers: informers have both.
 //
 // # Trade-offs
 //
-// The first list must succeed, so that a wrong address is an error at
-// once and not an endless wait. Later errors are reported and retried every second
-// without exponential backoff, because one person watches one failover.
+// The first list must succeed, so that a wrong address is an error at once and not an
+// endless wait. Later errors are reported and retried every second without exponential
+// backoff, because a user runs few watches, and for a short time.
 package watch
