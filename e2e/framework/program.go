@@ -39,7 +39,10 @@ func FreeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// TakeLease gives the Lease of a process to somebody else, for ten minutes.
+// OtherHolder is the holder of a Lease after TakeLease.
+const OtherHolder = "another-holder"
+
+// TakeLease gives the Lease of a process to OtherHolder, for ten minutes.
 func TakeLease(t testing.TB, c client.Client, name string) {
 	t.Helper()
 	Eventually(t, "the Lease to be taken", func(ctx context.Context) error {
@@ -47,10 +50,10 @@ func TakeLease(t testing.TB, c client.Client, name string) {
 		if err := c.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: name}, lease); err != nil {
 			return err
 		}
-		lease.Spec.HolderIdentity = new("somebody-else")
+		lease.Spec.HolderIdentity = new(OtherHolder)
 		lease.Spec.LeaseDurationSeconds = new(int32(600))
 		lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
-		// The leader renews all the time, so that it may take a few tries.
+		// The leader renews the Lease, so this may take several attempts.
 		return c.Update(ctx, lease)
 	})
 }

@@ -30,8 +30,8 @@ func TestProcess(t *testing.T) {
 	p.kubeconfig = p.KubeconfigFile(t, p.Fleet.Hub(), config.HubServiceAccount)
 	const ready = "waits for the kinds"
 	var steps framework.Steps
-	steps.Add(ready, p.waitsForKinds)
-	steps.Add("exits with an error when it loses the lease", p.losesLease, ready)
+	steps.Add(ready, p.testMissingDefinitions)
+	steps.Add("exits with an error when it loses the lease", p.testLostLease, ready)
 	steps.Run(t)
 }
 
@@ -72,8 +72,8 @@ func (p *process) awaitProbe(t *testing.T, path string, want int) {
 	})
 }
 
-// waitsForKinds starts the hub before its CRDs exist.
-func (p *process) waitsForKinds(t *testing.T) {
+// testMissingDefinitions starts the hub before its CRDs exist.
+func (p *process) testMissingDefinitions(t *testing.T) {
 	t.Helper()
 	stop, ended := p.run(t)
 	p.awaitProbe(t, "/healthz", http.StatusOK)
@@ -96,7 +96,7 @@ func (p *process) waitsForKinds(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("told to end, it ended with: %v", err)
 	}
-	if err := p.held(t.Context(), false); err != nil {
+	if err := p.checkLease(t.Context(), false); err != nil {
 		t.Error(err)
 	}
 }
@@ -104,8 +104,8 @@ func (p *process) waitsForKinds(t *testing.T) {
 // lease is the name of the hub's Lease.
 const lease = "shopfleet-hub"
 
-// held returns an error unless somebody leads, or nobody.
-func (p *process) held(ctx context.Context, want bool) error {
+// checkLease returns an error unless somebody leads, or nobody.
+func (p *process) checkLease(ctx context.Context, want bool) error {
 	found := &coordinationv1.Lease{}
 	if err := p.Hub.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: lease}, found); err != nil {
 		return err
@@ -116,12 +116,12 @@ func (p *process) held(ctx context.Context, want bool) error {
 	return nil
 }
 
-// losesLease gives the lease to somebody else.
-func (p *process) losesLease(t *testing.T) {
+// testLostLease gives the lease to somebody else.
+func (p *process) testLostLease(t *testing.T) {
 	t.Helper()
 	stop, ended := p.run(t)
 	defer stop()
-	framework.Eventually(t, "the hub to lead", func(ctx context.Context) error { return p.held(ctx, true) })
+	framework.Eventually(t, "the hub to lead", func(ctx context.Context) error { return p.checkLease(ctx, true) })
 	framework.TakeLease(t, p.Hub, lease)
 	select {
 	case err := <-ended:
