@@ -27,22 +27,22 @@ func TestAgent(t *testing.T) {
 	const installed, running = "member without an agent says what is missing", "shop runs the same in both modes"
 	const deleted = "deletion continues when the mode changes"
 	var steps framework.Steps
-	steps.Add(installed, s.missing)
-	steps.Add(running, s.created, installed)
-	steps.Add("hub touches only copies and storage classes", s.reserved, running)
-	steps.Add("restarts write nothing", s.restarted, running)
-	steps.Add("agent corrects drift without a hub", s.alone, running)
-	steps.Add("edit reaches both", s.edited, running)
-	steps.Add("mode changes under a running shop", s.switched, running)
-	steps.Add("mode that is not possible changes nothing", s.refused, running)
-	steps.Add("silent agent is Unknown and recovers", s.silenced, running)
-	steps.Add(deleted, s.deleted, running)
-	steps.Add("join changes the mode and unjoin removes the agent", s.commands, deleted)
+	steps.Add(installed, s.testAgentMissing)
+	steps.Add(running, s.testSameObjects, installed)
+	steps.Add("hub touches only copies and storage classes", s.testHubRequests, running)
+	steps.Add("restarts write nothing", s.testRestarts, running)
+	steps.Add("agent corrects drift without a hub", s.testHubOutage, running)
+	steps.Add("edit reaches both", s.testEdit, running)
+	steps.Add("mode changes under a running shop", s.testModeChange, running)
+	steps.Add("mode that is not possible changes nothing", s.testRefusedModeChange, running)
+	steps.Add("silent agent is Unknown and recovers", s.testSilentAgent, running)
+	steps.Add(deleted, s.testDeletion, running)
+	steps.Add("join changes the mode and unjoin removes the agent", s.testCommands, deleted)
 	steps.Run(t)
 }
 
-// missing installs the agent only after the hub has said that there is none.
-func (s *suite) missing(t *testing.T) {
+// testAgentMissing installs the agent only after the hub has said that there is none.
+func (s *suite) testAgentMissing(t *testing.T) {
 	t.Helper()
 	s.awaitMember(t, us, "to say that the definition is missing", func(ready, agent metav1.Condition) error {
 		if ready.Status != metav1.ConditionFalse || ready.Reason != v1.ReasonAgentMissing || agent.Reason != v1.ReasonAgentMissing ||
@@ -62,8 +62,8 @@ func (s *suite) missing(t *testing.T) {
 	s.awaitReady(t, us, v1.ModeAgent)
 }
 
-// created compares what one shop is made of in both members.
-func (s *suite) created(t *testing.T) {
+// testSameObjects compares what one shop is made of in both members.
+func (s *suite) testSameObjects(t *testing.T) {
 	t.Helper()
 	framework.CreateNamespace(t, s.Hub, s.shop.Namespace)
 	if err := s.Fleet.Hub().Apply(t.Context(), samples.EcommerceApp()); err != nil {
@@ -76,11 +76,11 @@ func (s *suite) created(t *testing.T) {
 			t.Errorf("%s: the copy is at home at %q, want %q, with region and provider: %v", name, copied.ManagedByMode(), home, copied.Annotations)
 		}
 	}
-	compare(t, s.children(t, eu), s.children(t, us))
+	compareObjects(t, s.children(t, eu), s.children(t, us))
 }
 
-// reserved looks at every request that the hub made of a member with an agent.
-func (s *suite) reserved(t *testing.T) {
+// testHubRequests looks at every request that the hub made of a member with an agent.
+func (s *suite) testHubRequests(t *testing.T) {
 	t.Helper()
 	log := s.Since(t, framework.Marks{}, s.Fleet.Member(us))
 	allowed := map[string]string{
@@ -120,8 +120,8 @@ func (s *suite) reserved(t *testing.T) {
 	}
 }
 
-// restarted restarts the hub, the agent, and both.
-func (s *suite) restarted(t *testing.T) {
+// testRestarts restarts the hub, the agent, and both.
+func (s *suite) testRestarts(t *testing.T) {
 	t.Helper()
 	before := framework.MarkSettled(t, s.Fleet, s.shop.Namespace, config.HubServiceAccount, config.SpokeServiceAccount)
 	s.stopAgent[us]()
@@ -130,7 +130,7 @@ func (s *suite) restarted(t *testing.T) {
 	s.StopHub()
 	s.StartHub(t)
 	s.canary(t)
-	s.unwritten(t, before)
+	s.checkUnwritten(t, before)
 	for _, e := range s.Since(t, before, s.Fleet.Hub()).Writes().In(s.shop.Namespace) {
 		t.Errorf("the hub wrote about a shop that did not change: %s", e)
 	}
@@ -146,11 +146,11 @@ func (s *suite) restarted(t *testing.T) {
 	}
 }
 
-// unwritten checks that nobody of ours wrote anything about the shop in a member.
-func (s *suite) unwritten(t *testing.T, before framework.Marks) {
+// checkUnwritten checks that nobody of ours wrote anything about the shop in a member.
+func (s *suite) checkUnwritten(t *testing.T, before framework.Marks) {
 	t.Helper()
 	for _, name := range []string{eu, us} {
-		if writes := s.ours(t, before, name).In(s.shop.Namespace); len(writes) > 0 {
+		if writes := s.writes(t, before, name).In(s.shop.Namespace); len(writes) > 0 {
 			t.Errorf("%s: writes about a shop that did not change:\n%s", name, writes)
 		}
 	}
@@ -163,8 +163,8 @@ func (s *suite) canary(t *testing.T) {
 	framework.Canary(t, s.Hub, euRegion, usRegion)
 }
 
-// alone stops the hub, and breaks something in the member with the agent.
-func (s *suite) alone(t *testing.T) {
+// testHubOutage stops the hub, and breaks something in the member with the agent.
+func (s *suite) testHubOutage(t *testing.T) {
 	t.Helper()
 	s.StopHub()
 	frontend := &appsv1.Deployment{}
@@ -193,11 +193,11 @@ func (s *suite) alone(t *testing.T) {
 	s.StartHub(t)
 	s.canary(t)
 	s.AwaitRunning(t, s.shop, euRegion, usRegion)
-	s.unwritten(t, before)
+	s.checkUnwritten(t, before)
 }
 
-// edited scales the shop on the hub.
-func (s *suite) edited(t *testing.T) {
+// testEdit scales the shop on the hub.
+func (s *suite) testEdit(t *testing.T) {
 	t.Helper()
 	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
 	s.AwaitRunning(t, s.shop, euRegion, usRegion)
@@ -206,8 +206,8 @@ func (s *suite) edited(t *testing.T) {
 	}
 }
 
-// switched moves the shop of the member without an agent to one, and back.
-func (s *suite) switched(t *testing.T) {
+// testModeChange moves the shop of the member without an agent to one, and back.
+func (s *suite) testModeChange(t *testing.T) {
 	t.Helper()
 	c := s.Fleet.Member(eu)
 	framework.Apply(t, c, "config/crd/bases", "config/rbac/agent", "config/rbac/spoke")
@@ -221,28 +221,28 @@ func (s *suite) switched(t *testing.T) {
 		}
 		s.setMode(t, eu, mode)
 		s.awaitReady(t, eu, mode)
-		s.awaitHome(t, mode.ManagedBy(), s.shop)
-		s.awaitHome(t, mode.ManagedBy(), orphan)
+		s.awaitManagedBy(t, mode.ManagedBy(), s.shop)
+		s.awaitManagedBy(t, mode.ManagedBy(), orphan)
 		if mode == v1.ModeAgent {
 			s.revoke(t, eu, config.MemberClusterRole)
 		}
 		s.canary(t)
 		s.AwaitRunning(t, s.shop, euRegion, usRegion)
-		s.handedOver(t, before, mode)
+		s.checkHandover(t, before, mode)
 		if now := s.pods(t, eu); now != pods {
 			t.Errorf("to %s: pods were %s, are %s", mode, pods, now)
 		}
 		if now := s.workloads(t, eu); now != workloads {
 			t.Errorf("to %s: workloads were %s, are %s", mode, workloads, now)
 		}
-		s.owned(t, mode)
+		s.checkOwner(t, mode)
 	}
 	s.revoke(t, eu, config.AgentRole)
 	s.stopAgent[eu]()
 }
 
-// awaitHome waits until a copy in the member that changes its mode is handed over.
-func (s *suite) awaitHome(t *testing.T, home v1.ManagedByMode, app *v1.EcommerceApp) {
+// awaitManagedBy waits until a copy in the member that changes its mode is handed over.
+func (s *suite) awaitManagedBy(t *testing.T, home v1.ManagedByMode, app *v1.EcommerceApp) {
 	t.Helper()
 	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name}}
 	framework.Await(t, s.Members[eu], copied, app.Name+" to be handed over", func(app *v1.EcommerceApp) error {
@@ -253,10 +253,10 @@ func (s *suite) awaitHome(t *testing.T, home v1.ManagedByMode, app *v1.Ecommerce
 	})
 }
 
-// handedOver checks that a switch took one write, of the copy, by the hub.
-func (s *suite) handedOver(t *testing.T, before framework.Marks, mode v1.Mode) {
+// checkHandover checks that a switch took one write, of the copy, by the hub.
+func (s *suite) checkHandover(t *testing.T, before framework.Marks, mode v1.Mode) {
 	t.Helper()
-	writes := s.ours(t, before, eu).In(s.shop.Namespace).Except("events")
+	writes := s.writes(t, before, eu).In(s.shop.Namespace).Except("events")
 	byHub := s.Since(t, before, s.Fleet.Member(eu)).Writes().In(s.shop.Namespace).Of("ecommerceapps")
 	if len(writes) != 1 || len(byHub) != 1 || byHub[0].Subresource != "" {
 		t.Errorf("to %s: want one write, of the copy, by the hub:\n%s", mode, writes)
@@ -284,8 +284,8 @@ func (s *suite) orphan(t *testing.T) *v1.EcommerceApp {
 	return orphan
 }
 
-// owned breaks something in the member that changed its mode: the right one repairs it.
-func (s *suite) owned(t *testing.T, mode v1.Mode) {
+// checkOwner breaks something in the member that changed its mode: the right one repairs it.
+func (s *suite) checkOwner(t *testing.T, mode v1.Mode) {
 	t.Helper()
 	before := s.Mark(t)
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name + "-frontend"}}
@@ -313,8 +313,8 @@ func (s *suite) owned(t *testing.T, mode v1.Mode) {
 	}
 }
 
-// refused asks for an agent that is not there.
-func (s *suite) refused(t *testing.T) {
+// testRefusedModeChange asks for an agent that is not there.
+func (s *suite) testRefusedModeChange(t *testing.T) {
 	t.Helper()
 	before := s.Mark(t)
 	framework.Apply(t, s.Fleet.Member(eu), "config/rbac/agent")
@@ -331,7 +331,7 @@ func (s *suite) refused(t *testing.T) {
 	}
 	s.setMode(t, eu, v1.ModeAgentless)
 	s.awaitReady(t, eu, v1.ModeAgentless)
-	s.unwritten(t, before)
+	s.checkUnwritten(t, before)
 }
 
 // revoke takes a role of the hub away.

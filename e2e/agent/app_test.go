@@ -137,7 +137,7 @@ func essence(o *unstructured.Unstructured) (string, error) {
 	return string(text), err
 }
 
-func compare(t *testing.T, without, with map[string]string) {
+func compareObjects(t *testing.T, without, with map[string]string) {
 	t.Helper()
 	if len(without) < 10 {
 		t.Errorf("the shop is made of %d objects", len(without))

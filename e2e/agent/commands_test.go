@@ -14,9 +14,9 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// commands drives the fleet by kubectl shopfleet alone. The agent's pods are
+// testCommands drives the fleet by kubectl shopfleet alone. The agent's pods are
 // simulated, as all pods are; the agent itself runs in the test's process.
-func (s *suite) commands(t *testing.T) {
+func (s *suite) testCommands(t *testing.T) {
 	t.Helper()
 	s.stopAgent[us]()
 	s.startAgent(t, us)
@@ -32,18 +32,18 @@ func (s *suite) commands(t *testing.T) {
 	run("join", us, "--member-kubeconfig", access, "--mode", "agent", "--labels", "tier=prod",
 		"--spoke-image", "registry.example.com/shopfleet-spoke:v1").
 		Want(t, framework.Done, "us-1 is ready", "with an agent", "deployment.apps/shopfleet-spoke created")
-	s.holds(t, config.AgentRole, config.MemberClusterRole)
+	s.checkRoles(t, config.AgentRole, config.MemberClusterRole)
 	s.Create(t, s.shop)
 	s.AwaitRunning(t, s.shop, usRegion)
 
 	run("join", us, "--member-kubeconfig", access, "--mode", "agentless").Want(t, framework.Done, "us-1 is ready", "without an agent")
-	s.holds(t, config.MemberClusterRole, config.AgentRole)
+	s.checkRoles(t, config.MemberClusterRole, config.AgentRole)
 	if home := s.copyIn(t, us).ManagedByMode(); home != v1.ManagedByHub {
 		t.Errorf("the copy is at home at %q when join says that it is done", home)
 	}
 
 	run("join", us, "--member-kubeconfig", access, "--mode", "agent").Want(t, framework.Done, "us-1 is ready", "with an agent")
-	s.holds(t, config.AgentRole, config.MemberClusterRole)
+	s.checkRoles(t, config.AgentRole, config.MemberClusterRole)
 	run("join", us, "--member-kubeconfig", access).
 		Want(t, framework.Done, "us-1 is ready", "with an agent", "registry.example.com/shopfleet-spoke:v1")
 	run("clusters", us, "-o", "wide").Want(t, framework.Done, "Agent")
@@ -61,11 +61,11 @@ func (s *suite) commands(t *testing.T) {
 	run("unjoin", us, "--remove-agent", "--revoke", "--member-kubeconfig", access).
 		Want(t, framework.Done, "us-1 left the fleet", "deployment.apps/shopfleet-spoke deleted")
 	framework.AwaitGone(t, s.Members[us], &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.SpokeServiceAccount}})
-	s.holds(t, "", config.AgentRole)
+	s.checkRoles(t, "", config.AgentRole)
 }
 
-// holds checks which role the hub has in the member, and which it has not.
-func (s *suite) holds(t *testing.T, role, not string) {
+// checkRoles checks which role the hub has in the member, and which it has not.
+func (s *suite) checkRoles(t *testing.T, role, not string) {
 	t.Helper()
 	has := func(name string) bool {
 		err := s.Members[us].Get(t.Context(), client.ObjectKey{Name: name}, &rbacv1.ClusterRoleBinding{})

@@ -112,9 +112,9 @@ func (s *suite) awaitReady(t *testing.T, name string, mode v1.Mode) {
 	})
 }
 
-// ours returns what hub and agent wrote in a member since a mark, except for the agent's
+// writes returns what hub and agent wrote in a member since a mark, except for the agent's
 // lease.
-func (s *suite) ours(t *testing.T, m framework.Marks, name string) audit.Log {
+func (s *suite) writes(t *testing.T, m framework.Marks, name string) audit.Log {
 	t.Helper()
 	c := s.Fleet.Member(name)
 	all := append(s.Since(t, m, c), m.By(t, c, config.SpokeServiceAccount)...)

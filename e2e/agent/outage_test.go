@@ -15,8 +15,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// silenced stops the agent, and starts it again.
-func (s *suite) silenced(t *testing.T) {
+// testSilentAgent stops the agent, and starts it again.
+func (s *suite) testSilentAgent(t *testing.T) {
 	t.Helper()
 	before := s.Mark(t)
 	s.stopAgent[us]()
@@ -44,12 +44,12 @@ func (s *suite) silenced(t *testing.T) {
 	s.startAgent(t, us)
 	s.awaitReady(t, us, v1.ModeAgent)
 	s.AwaitRunning(t, s.shop, euRegion, usRegion)
-	s.unwritten(t, before)
+	s.checkUnwritten(t, before)
 }
 
-// deleted deletes the shop while one agent is away for good: its member's mode is
+// testDeletion deletes the shop while one agent is away for good: its member's mode is
 // changed, and the hub goes on where the agent stopped.
-func (s *suite) deleted(t *testing.T) {
+func (s *suite) testDeletion(t *testing.T) {
 	t.Helper()
 	s.stopAgent[us]()
 	if err := s.Hub.Delete(t.Context(), s.shop); err != nil {

@@ -43,22 +43,22 @@ func TestCLI(t *testing.T) {
 
 	const installed, joined, running = "hub starts", "join waits until the member is ready", "status waits until the EcommerceApp is ready"
 	var steps framework.Steps
-	steps.Add("clusters explains that the CRDs are not installed", s.beforeInstallation)
-	steps.Add(installed, s.install)
-	steps.Add("join explains that the hub cannot reach the member", s.unreachable, installed)
-	steps.Add("join explains that the user cannot reach the member", s.unreachableForCaller, installed)
-	steps.Add(joined, s.join, installed)
-	steps.Add("join again renews the token", s.joinAgain, joined)
-	steps.Add("join rejects the hub and a member under a second name", s.refused, joined)
-	steps.Add(running, s.status, joined)
-	steps.Add("completion returns names", s.completion, running)
-	steps.Add("unjoin leaves the workloads", s.unjoin, running)
-	steps.Add("unjoin revokes permissions", s.revoke, installed)
+	steps.Add("clusters explains that the CRDs are not installed", s.testBeforeInstallation)
+	steps.Add(installed, s.testInstall)
+	steps.Add("join explains that the hub cannot reach the member", s.testUnreachableForHub, installed)
+	steps.Add("join explains that the user cannot reach the member", s.testUnreachableForUser, installed)
+	steps.Add(joined, s.testJoin, installed)
+	steps.Add("join again renews the token", s.testJoinAgain, joined)
+	steps.Add("join rejects the hub and a member under a second name", s.testRefusedJoin, joined)
+	steps.Add(running, s.testStatus, joined)
+	steps.Add("completion returns names", s.testCompletion, running)
+	steps.Add("unjoin leaves the workloads", s.testUnjoin, running)
+	steps.Add("unjoin revokes permissions", s.testRevoke, installed)
 	steps.Run(t)
 }
 
-// install applies the CRDs and RBAC of the hub, and starts one with these permissions.
-func (s *suite) install(t *testing.T) {
+// testInstall applies the CRDs and RBAC of the hub, and starts one with these permissions.
+func (s *suite) testInstall(t *testing.T) {
 	t.Helper()
 	framework.Apply(t, s.hub, framework.HubManifests()...)
 	s.StartHub(t)
@@ -70,12 +70,12 @@ func (s *suite) run(t *testing.T, args ...string) framework.Outcome {
 	return framework.CLI(t, s.hub, args...)
 }
 
-func (s *suite) beforeInstallation(t *testing.T) {
+func (s *suite) testBeforeInstallation(t *testing.T) {
 	t.Helper()
 	s.run(t, "clusters").Want(t, framework.Failed, "kubectl apply -f config/crd/bases")
 }
 
-func (s *suite) unreachable(t *testing.T) {
+func (s *suite) testUnreachableForHub(t *testing.T) {
 	t.Helper()
 	server := "https://" + framework.FreeAddress(t)
 	s.Create(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "dead"}, Spec: v1.MemberClusterSpec{Health: framework.Health()}})
@@ -89,7 +89,7 @@ func (s *suite) unreachable(t *testing.T) {
 	}
 }
 
-func (s *suite) unreachableForCaller(t *testing.T) {
+func (s *suite) testUnreachableForUser(t *testing.T) {
 	t.Helper()
 	raw, err := os.ReadFile(s.eu.AdminKubeconfig())
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *suite) unreachableForCaller(t *testing.T) {
 	}
 }
 
-func (s *suite) join(t *testing.T) {
+func (s *suite) testJoin(t *testing.T) {
 	t.Helper()
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--labels", "tier=prod").
 		Want(t, framework.Done, "eu-1 is ready: provider aws, region eu-west-1", "2 of 2 nodes ready")
@@ -128,7 +128,7 @@ func (s *suite) secret(t *testing.T, name string) *corev1.Secret {
 	return secret
 }
 
-func (s *suite) joinAgain(t *testing.T) {
+func (s *suite) testJoinAgain(t *testing.T) {
 	t.Helper()
 	before := s.secret(t, "eu-1").Data[v1.KubeconfigKey]
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "-o", "name").
@@ -145,14 +145,14 @@ func (s *suite) joinAgain(t *testing.T) {
 	}
 }
 
-func (s *suite) refused(t *testing.T) {
+func (s *suite) testRefusedJoin(t *testing.T) {
 	t.Helper()
 	s.run(t, "join", "me", "--member-kubeconfig", s.hub.AdminKubeconfig()).Want(t, framework.Failed, "it is the hub itself")
 	s.run(t, "join", "eu-2", "--member-kubeconfig", s.eu.AdminKubeconfig()).
 		Want(t, framework.Failed, `already a member, under the name "eu-1"`, "kubectl shopfleet unjoin eu-1")
 }
 
-func (s *suite) status(t *testing.T) {
+func (s *suite) testStatus(t *testing.T) {
 	t.Helper()
 	s.Create(t, apitest.Seed())
 	s.run(t, "status", appName).Want(t, framework.Failed, "add -n production")
@@ -177,7 +177,7 @@ func (s *suite) status(t *testing.T) {
 	}
 }
 
-func (s *suite) completion(t *testing.T) {
+func (s *suite) testCompletion(t *testing.T) {
 	t.Helper()
 	s.run(t, "__complete", "unjoin", "").Want(t, framework.Done, "eu-1\n:4")
 	s.run(t, "__complete", "status", "-n", "production", "").Want(t, framework.Done, appName+"\n:4")
@@ -206,7 +206,7 @@ func (s *suite) workloads(t *testing.T) []string {
 	return all
 }
 
-func (s *suite) unjoin(t *testing.T) {
+func (s *suite) testUnjoin(t *testing.T) {
 	t.Helper()
 	before := s.workloads(t)
 	if len(before) < 4 {
@@ -220,7 +220,7 @@ func (s *suite) unjoin(t *testing.T) {
 	s.run(t, "unjoin", "eu-1").Want(t, framework.Failed, "not a member of this fleet")
 }
 
-func (s *suite) revoke(t *testing.T) {
+func (s *suite) testRevoke(t *testing.T) {
 	t.Helper()
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--region", "europe").
 		Want(t, framework.Done, "eu-1 is ready: provider aws, region europe")

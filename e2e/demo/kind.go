@@ -73,7 +73,7 @@ End everything: make demo-down KIND=1
 // kindDemo is the demo on kind clusters, with real containers.
 type kindDemo struct {
 	options testenv.Options
-	lab     *testenv.Environment
+	env     *testenv.Environment
 	screen  *steps
 	begin   time.Time
 }
@@ -113,23 +113,23 @@ func (k *kindDemo) steps(ctx context.Context) error {
 
 func (k *kindDemo) start(ctx context.Context, progress io.Writer) (err error) {
 	k.options.Progress = progress
-	k.lab, err = testenv.Up(ctx, k.options)
+	k.env, err = testenv.Up(ctx, k.options)
 	return err
 }
 
 func (k *kindDemo) install(ctx context.Context, _ io.Writer) error {
-	_, err := testenv.Run(k.lab.Command(ctx, "kubectl-shopfleet", "install", "hub", "--image", k.lab.Images.Hub))
+	_, err := testenv.Run(k.env.Command(ctx, "kubectl-shopfleet", "install", "hub", "--image", k.env.Images.Hub))
 	return err
 }
 
 func (k *kindDemo) join(ctx context.Context, progress io.Writer) error {
-	more := [][]string{nil, {"--mode", "agent", "--spoke-image", k.lab.Images.Spoke}}
+	more := [][]string{nil, {"--mode", "agent", "--spoke-image", k.env.Images.Spoke}}
 	var group sync.WaitGroup
 	said, failed := make([]string, len(more)), make([]error, len(more))
-	for i, m := range k.lab.Members {
+	for i, m := range k.env.Members {
 		group.Go(func() {
 			args := append([]string{"join", m.MemberName, "--member-kubeconfig", m.Kubeconfig, "--member-server", m.InternalServer}, more[i]...)
-			said[i], failed[i] = testenv.Run(k.lab.Command(ctx, "kubectl-shopfleet", args...))
+			said[i], failed[i] = testenv.Run(k.env.Command(ctx, "kubectl-shopfleet", args...))
 		})
 	}
 	group.Wait()
@@ -153,10 +153,10 @@ func (k *kindDemo) apply(ctx context.Context, _ io.Writer) error {
 		return fmt.Errorf("writing the sample: %w", err)
 	}
 	space := "{apiVersion: v1, kind: Namespace, metadata: {name: " + namespace + "}}"
-	if err := k.pipe(ctx, k.lab.Hub.Kubeconfig, space+"\n---\n"+string(raw)); err != nil {
+	if err := k.pipe(ctx, k.env.Hub.Kubeconfig, space+"\n---\n"+string(raw)); err != nil {
 		return err
 	}
-	for _, m := range k.lab.Members {
+	for _, m := range k.env.Members {
 		if err := k.pipe(ctx, m.Kubeconfig, space+"\n---\n"+fmt.Sprintf(page, namespace, shop, testenv.PagePort)); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (k *kindDemo) apply(ctx context.Context, _ io.Writer) error {
 
 // pipe applies manifests.
 func (k *kindDemo) pipe(ctx context.Context, kubeconfig, manifests string) error {
-	cmd := k.lab.Command(ctx, "kubectl", "--kubeconfig", kubeconfig, "apply", "--server-side", "--filename", "-")
+	cmd := k.env.Command(ctx, "kubectl", "--kubeconfig", kubeconfig, "apply", "--server-side", "--filename", "-")
 	cmd.Stdin = bytes.NewBufferString(manifests)
 	_, err := testenv.Run(cmd)
 	return err
@@ -174,7 +174,7 @@ func (k *kindDemo) pipe(ctx context.Context, kubeconfig, manifests string) error
 
 func (k *kindDemo) watch(ctx context.Context) error {
 	_, _ = fmt.Fprintln(k.screen.out)
-	status := k.lab.Command(ctx, "kubectl-shopfleet", "status", shop, "-n", namespace, "--until-ready", "--timeout", kindTimeout.String())
+	status := k.env.Command(ctx, "kubectl-shopfleet", "status", shop, "-n", namespace, "--until-ready", "--timeout", kindTimeout.String())
 	status.Stdout, status.Stderr = k.screen.out, os.Stderr
 	if err := status.Run(); err != nil {
 		return fmt.Errorf("the shop does not run in all regions: %w", err)
@@ -184,7 +184,7 @@ func (k *kindDemo) watch(ctx context.Context) error {
 
 func (k *kindDemo) next(ctx context.Context) error {
 	var pages []string
-	for _, m := range k.lab.Members {
+	for _, m := range k.env.Members {
 		address, err := m.Address(ctx, testenv.PagePort)
 		if err != nil {
 			return err

@@ -38,18 +38,18 @@ func TestInstall(t *testing.T) {
 	const there, gone = "install creates all objects and waits for the pods", "uninstall keeps the objects of users"
 	const cleaned = "uninstall rejects deleting CRDs in use"
 	var steps framework.Steps
-	steps.Add("a dry run changes nothing", s.dryRun)
-	steps.Add(there, s.install)
-	steps.Add("install again writes nothing", s.again, there)
-	steps.Add("install with other flags changes one object", s.upgrade, there)
-	steps.Add("install reverts changes by hand", s.repair, there)
-	steps.Add("install explains why the pods are not ready in time", s.late, there)
-	steps.Add("install rejects a spoke beside a hub", s.beside, there)
-	steps.Add(gone, s.uninstall, there)
-	steps.Add(cleaned, s.inUse, gone)
-	steps.Add("a spoke is installed and removed with its CRDs", s.spoke, cleaned)
-	steps.Add("the API server accepts all manifests", s.manifests, there)
-	steps.Add("pods pass restricted Pod Security", s.restricted, there)
+	steps.Add("a dry run changes nothing", s.testDryRun)
+	steps.Add(there, s.testInstall)
+	steps.Add("install again writes nothing", s.testInstallAgain, there)
+	steps.Add("install with other flags changes one object", s.testUpgrade, there)
+	steps.Add("install reverts changes by hand", s.testRepair, there)
+	steps.Add("install explains why the pods are not ready in time", s.testTimeout, there)
+	steps.Add("install rejects a spoke beside a hub", s.testSpokeBesideHub, there)
+	steps.Add(gone, s.testUninstall, there)
+	steps.Add(cleaned, s.testDefinitionsInUse, gone)
+	steps.Add("a spoke is installed and removed with its CRDs", s.testSpoke, cleaned)
+	steps.Add("the API server accepts all manifests", s.testManifests, there)
+	steps.Add("pods pass restricted Pod Security", s.testRestricted, there)
 	steps.Run(t)
 }
 
@@ -112,7 +112,7 @@ func (s *suite) versions(t *testing.T, process config.Set) map[string]string {
 	return found
 }
 
-func (s *suite) dryRun(t *testing.T) {
+func (s *suite) testDryRun(t *testing.T) {
 	t.Helper()
 	mark := s.mark(t)
 	printed := s.run(t, "install", "hub", "--dry-run=client").Want(t, framework.Done)
@@ -141,7 +141,7 @@ func (s *suite) deployment(t *testing.T) *appsv1.Deployment {
 	return deployment
 }
 
-func (s *suite) install(t *testing.T) {
+func (s *suite) testInstall(t *testing.T) {
 	t.Helper()
 	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done,
 		"customresourcedefinition.apiextensions.k8s.io/memberclusters.ecommerce.io created",
@@ -166,7 +166,7 @@ func arguments(deployment *appsv1.Deployment) string {
 	return strings.Join(deployment.Spec.Template.Spec.Containers[0].Args, " ") + " "
 }
 
-func (s *suite) again(t *testing.T) {
+func (s *suite) testInstallAgain(t *testing.T) {
 	t.Helper()
 	// Controllers still write the status of the Deployment.
 	before, mark := s.versions(t, config.Hub), s.mark(t)
@@ -189,8 +189,8 @@ func (s *suite) again(t *testing.T) {
 	}
 }
 
-// changedOne checks that a run changed the Deployment and nothing else.
-func (s *suite) changedOne(t *testing.T, args ...string) {
+// checkOneChange checks that a run changed the Deployment and nothing else.
+func (s *suite) checkOneChange(t *testing.T, args ...string) {
 	t.Helper()
 	mark := s.mark(t)
 	o := s.run(t, append([]string{"install", "hub", "--wait", fleettest.Timeout.String()}, args...)...).
@@ -203,13 +203,13 @@ func (s *suite) changedOne(t *testing.T, args ...string) {
 	}
 }
 
-func (s *suite) upgrade(t *testing.T) {
+func (s *suite) testUpgrade(t *testing.T) {
 	t.Helper()
 	s.run(t, "install", "hub", "--image", "registry.example.com/hub:v2", "--dry-run=server").
 		Want(t, framework.Done, "deployment.apps/shopfleet-hub configured (server dry run)", "service/shopfleet-hub unchanged",
 			"the image of the spoke cannot be derived from registry.example.com/hub:v2", "Name it with --spoke-image")
 	s.run(t, "install", "spoke", "--spoke-image", "spoke:v2", "--dry-run=client").Want(t, framework.Misused, "name the image of the spoke with --image")
-	s.changedOne(t, "--image", "registry.example.com/hub:v2", "--spoke-image", "registry.example.com/spoke:v2", "--replicas", "3")
+	s.checkOneChange(t, "--image", "registry.example.com/hub:v2", "--spoke-image", "registry.example.com/spoke:v2", "--replicas", "3")
 	deployment := s.deployment(t)
 	if got := deployment.Spec.Template.Spec.Containers[0].Image; got != "registry.example.com/hub:v2" {
 		t.Errorf("image %q", got)
@@ -222,7 +222,7 @@ func (s *suite) upgrade(t *testing.T) {
 	}
 }
 
-func (s *suite) repair(t *testing.T) {
+func (s *suite) testRepair(t *testing.T) {
 	t.Helper()
 	deployment := s.deployment(t)
 	patch := client.MergeFrom(deployment.DeepCopy())
@@ -231,7 +231,7 @@ func (s *suite) repair(t *testing.T) {
 	if err := s.client.Patch(t.Context(), deployment, patch); err != nil {
 		t.Fatal(err)
 	}
-	s.changedOne(t)
+	s.checkOneChange(t)
 	deployment = s.deployment(t)
 	if got := deployment.Spec.Template.Spec.Containers[0].Args[0]; got != "--namespace=$(POD_NAMESPACE)" {
 		t.Errorf("argument %q after the repair", got)
@@ -241,7 +241,7 @@ func (s *suite) repair(t *testing.T) {
 	}
 }
 
-func (s *suite) late(t *testing.T) {
+func (s *suite) testTimeout(t *testing.T) {
 	t.Helper()
 	if err := s.cluster.Freeze(t.Context(), fleet.Kwok); err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func (s *suite) late(t *testing.T) {
 	s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done)
 }
 
-func (s *suite) beside(t *testing.T) {
+func (s *suite) testSpokeBesideHub(t *testing.T) {
 	t.Helper()
 	mark := s.mark(t)
 	s.run(t, "install", "spoke").Want(t, framework.Failed, `"shopfleet-system/shopfleet-hub"`, "would reconcile the same objects")
@@ -263,8 +263,8 @@ func (s *suite) beside(t *testing.T) {
 	}
 }
 
-// left returns objects of users, which uninstall keeps.
-func left() []client.Object {
+// userObjects returns objects of users, which uninstall keeps.
+func userObjects() []client.Object {
 	meta := metav1.ObjectMeta{Namespace: config.Namespace, Name: "eu-1"}
 	return []client.Object{
 		&corev1.Secret{ObjectMeta: meta},
@@ -276,9 +276,9 @@ func left() []client.Object {
 	}
 }
 
-func (s *suite) uninstall(t *testing.T) {
+func (s *suite) testUninstall(t *testing.T) {
 	t.Helper()
-	for _, object := range left() {
+	for _, object := range userObjects() {
 		if err := s.client.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +303,7 @@ func (s *suite) uninstall(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(s.versions(t, config.Hub)))); diff != "" {
 		t.Errorf("left of the hub (-want +got):\n%s", diff)
 	}
-	for _, object := range left() {
+	for _, object := range userObjects() {
 		if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			t.Errorf("%T after uninstall: %v", object, err)
 		}
@@ -318,10 +318,10 @@ func (s *suite) uninstall(t *testing.T) {
 	s.run(t, "uninstall", "hub").Want(t, framework.Done, "Left: ")
 }
 
-func (s *suite) inUse(t *testing.T) {
+func (s *suite) testDefinitionsInUse(t *testing.T) {
 	t.Helper()
 	s.run(t, "uninstall", "hub", "--delete-definitions").Want(t, framework.Failed, "ecommerceapps.ecommerce.io", "shopfleet-system/eu-1")
-	for _, object := range left() {
+	for _, object := range userObjects() {
 		if err := s.client.Delete(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
@@ -330,7 +330,7 @@ func (s *suite) inUse(t *testing.T) {
 		"customresourcedefinition.apiextensions.k8s.io/memberclusters.ecommerce.io deleted")
 }
 
-func (s *suite) spoke(t *testing.T) {
+func (s *suite) testSpoke(t *testing.T) {
 	t.Helper()
 	s.run(t, "install", "spoke", "--replicas", "1", "--wait", fleettest.Timeout.String()).Want(t, framework.Done,
 		"customresourcedefinition.apiextensions.k8s.io/webapps.example.com created", "shopfleet-spoke: 1 of 1 pods ready")

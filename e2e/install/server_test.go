@@ -49,8 +49,8 @@ func (s *suite) strictly(t *testing.T, from string, all objects) {
 	}
 }
 
-// manifests shows that a server takes all that can be installed.
-func (s *suite) manifests(t *testing.T) {
+// testManifests shows that a server takes all that can be installed.
+func (s *suite) testManifests(t *testing.T) {
 	t.Helper()
 	for _, kind := range []string{"servicemonitors", "prometheusrules", "alertmanagerconfigs"} {
 		raw, err := os.ReadFile(filepath.Join(operatorDefinitions(t), "monitoring.coreos.com_"+kind+".yaml"))
@@ -75,8 +75,8 @@ func (s *suite) manifests(t *testing.T) {
 	s.strictly(t, "alertmanager", parse(t, example))
 }
 
-// restricted shows that the server would refuse a pod that may do more.
-func (s *suite) restricted(t *testing.T) {
+// testRestricted shows that the server would refuse a pod that may do more.
+func (s *suite) testRestricted(t *testing.T) {
 	t.Helper()
 	for _, process := range processes() {
 		deployment := kustomize(t, string(process))["Deployment/shopfleet-"+string(process)]

@@ -23,9 +23,9 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 )
 
-// repair deletes every child of the copy, and then edits every one: each comes back
+// testRepair deletes every child of the copy, and then edits every one: each comes back
 // as it was, with the same data.
-func (w *environment) repair(t *testing.T) {
+func (w *environment) testRepair(t *testing.T) {
 	t.Helper()
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) {
@@ -128,9 +128,9 @@ func byName(children []child) map[string]child {
 	return all
 }
 
-// scale sets replicas with the hub's scale subresource, and with an autoscaler: each in
+// testScale sets replicas with the hub's scale subresource, and with an autoscaler: each in
 // turn determines the number of pods, and nobody else writes it.
-func (w *environment) scale(t *testing.T) {
+func (w *environment) testScale(t *testing.T) {
 	t.Helper()
 	w.hub.must(t, "scale", "ecommerceapp", shop, "--namespace", namespace, "--replicas=2")
 	for name, r := range w.each() {
@@ -221,9 +221,9 @@ func (w *environment) reconcile(t *testing.T) {
 	})
 }
 
-// storage requests larger volumes, of a class without expansion and of one with it: the
+// testStorage requests larger volumes, of a class without expansion and of one with it: the
 // first request is refused with a reason, the second volume grows.
-func (w *environment) storage(t *testing.T) {
+func (w *environment) testStorage(t *testing.T) {
 	t.Helper()
 	app, err := w.app(t.Context(), shop)
 	if err != nil {

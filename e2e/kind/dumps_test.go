@@ -24,9 +24,9 @@ const bucketAccount = "dumps"
 
 var errNotSo = errors.New("it is not so")
 
-// dumps has databases dumped to a bucket, and loaded from there: in their own cluster,
+// testDumps has databases dumped to a bucket, and loaded from there: in their own cluster,
 // and in the other one. The orders are the same afterwards.
-func (w *environment) dumps(t *testing.T) {
+func (w *environment) testDumps(t *testing.T) {
 	t.Helper()
 	w.openBucket(t)
 	for _, app := range []string{shop, ledger} {
@@ -43,7 +43,7 @@ func (w *environment) dumps(t *testing.T) {
 // openBucket gives the members an account with a bucket.
 func (w *environment) openBucket(t *testing.T) {
 	t.Helper()
-	store, err := w.lab.StartObjects(t.Context())
+	store, err := w.env.StartObjects(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func (w *environment) dumpAndLoad(t *testing.T, app string, from, to *region) {
 // dump requests a backup with the plugin, and waits until it is complete.
 func (w *environment) dump(t *testing.T, app string, r *region) *v1.Backup {
 	t.Helper()
-	out, err := testenv.Run(w.lab.Command(t.Context(), "kubectl", "shopfleet", "backup", app, "--namespace", namespace, "--cluster", r.name))
+	out, err := testenv.Run(w.env.Command(t.Context(), "kubectl", "shopfleet", "backup", app, "--namespace", namespace, "--cluster", r.name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,16 +25,16 @@ import (
 // shortest is the length from which a value in a Secret is taken for a secret.
 const shortest = 12
 
-// secrets searches all logs, events and objects except Secrets for every password, key
+// testSecrets searches all logs, events and objects except Secrets for every password, key
 // and token of every cluster.
-func (w *environment) secrets(t *testing.T) {
+func (w *environment) testSecrets(t *testing.T) {
 	t.Helper()
 	w.remember(t)
 	if len(w.credentials) < 8 {
 		t.Fatalf("%d credentials found, want those of two databases in two regions, and of two members", len(w.credentials))
 	}
 	dir := t.TempDir()
-	if err := w.lab.Collect(t.Context(), dir); err != nil {
+	if err := w.env.Collect(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	files := search(t, dir, w.credentials)
@@ -136,13 +136,13 @@ func public(value string) bool {
 		strings.HasPrefix(value, strings.ReplaceAll(shop, "-", "_"))
 }
 
-// helm replaces the plugin's installation with the chart, upgrades it, and removes it:
+// testHelm replaces the plugin's installation with the chart, upgrades it, and removes it:
 // the shops keep running.
-func (w *environment) helm(t *testing.T) {
+func (w *environment) testHelm(t *testing.T) {
 	t.Helper()
 	before := w.podsOf(t)
 	w.follow(t, "Uninstall")
-	name, tag, _ := strings.Cut(w.lab.Images.Hub, ":")
+	name, tag, _ := strings.Cut(w.env.Images.Hub, ":")
 	upgrade := []string{
 		"upgrade", "--install", "shopfleet-hub", "config/charts/shopfleet-hub", "--namespace", config.Namespace, "--create-namespace",
 		"--take-ownership", "--wait", "--timeout", patience.String(), "--set", "image.repository=" + name + ",image.tag=" + tag,
@@ -163,15 +163,15 @@ func (w *environment) helm(t *testing.T) {
 	}
 }
 
-// kustomize replaces the plugin's installation with an overlay.
-func (w *environment) kustomize(t *testing.T) {
+// testKustomize replaces the plugin's installation with an overlay.
+func (w *environment) testKustomize(t *testing.T) {
 	t.Helper()
 	w.follow(t, "Uninstall")
-	dir := w.lab.Path("overlay")
+	dir := w.env.Path("overlay")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	name, tag, _ := strings.Cut(w.lab.Images.Hub, ":")
+	name, tag, _ := strings.Cut(w.env.Images.Hub, ":")
 	overlay := fmt.Sprintf("resources: [../../../config/hub]\nimages: [{name: shopfleet-hub, newName: %s, newTag: %s}]\n", name, tag)
 	if err := os.WriteFile(dir+"/kustomization.yaml", []byte(overlay), 0o600); err != nil {
 		t.Fatal(err)
@@ -185,19 +185,19 @@ func (w *environment) kustomize(t *testing.T) {
 // runHelm runs the pinned helm on the hub; make builds it once.
 func (w *environment) runHelm(t *testing.T, args ...string) {
 	t.Helper()
-	path, err := testenv.Run(w.lab.Command(t.Context(), "make", "--silent", "--no-print-directory", "helm"))
+	path, err := testenv.Run(w.env.Command(t.Context(), "make", "--silent", "--no-print-directory", "helm"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(path), "\n")
-	if _, err := testenv.Run(w.lab.Command(t.Context(), lines[len(lines)-1], args...)); err != nil {
+	if _, err := testenv.Run(w.env.Command(t.Context(), lines[len(lines)-1], args...)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// uninstall removes the hub: the shops keep running. After a new installation, the hub
+// testUninstall removes the hub: the shops keep running. After a new installation, the hub
 // knows them, and deletes them in order; data is kept.
-func (w *environment) uninstall(t *testing.T) {
+func (w *environment) testUninstall(t *testing.T) {
 	t.Helper()
 	before := w.podsOf(t)
 	w.follow(t, "Uninstall")

@@ -40,7 +40,7 @@ const (
 
 // environment is the test environment of the cases.
 type environment struct {
-	lab     *testenv.Environment
+	env     *testenv.Environment
 	hub     *view
 	regions []*region
 	// credentials are all that were seen, with where they were.
@@ -53,7 +53,7 @@ type environment struct {
 type view struct {
 	*clusters.Cluster
 	client.Client
-	lab *testenv.Environment
+	env *testenv.Environment
 }
 
 // region is a member and the mode that it is in.
@@ -65,7 +65,7 @@ type region struct {
 
 func newEnvironment(t *testing.T, l *testenv.Environment) *environment {
 	t.Helper()
-	w := &environment{lab: l, hub: newView(t, l, l.Hub), credentials: map[string]string{}, followed: map[string]bool{}}
+	w := &environment{env: l, hub: newView(t, l, l.Hub), credentials: map[string]string{}, followed: map[string]bool{}}
 	modes := []v1.Mode{v1.ModeAgentless, v1.ModeAgent}
 	for i, m := range l.Members {
 		w.regions = append(w.regions, &region{view: newView(t, l, m.Cluster), name: m.MemberName, mode: modes[i]})
@@ -89,7 +89,7 @@ func newView(t *testing.T, l *testenv.Environment, c *clusters.Cluster) *view {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &view{Cluster: c, Client: made, lab: l}
+	return &view{Cluster: c, Client: made, env: l}
 }
 
 // each lists the members by a name for a subtest: their own, and their mode.
@@ -145,7 +145,7 @@ func (v *view) release(t *testing.T, kind string) {
 
 // kubectl runs kubectl on the cluster.
 func (v *view) kubectl(ctx context.Context, args ...string) (string, error) {
-	return testenv.Run(v.lab.Command(ctx, "kubectl", append([]string{"--kubeconfig", v.Kubeconfig}, args...)...))
+	return testenv.Run(v.env.Command(ctx, "kubectl", append([]string{"--kubeconfig", v.Kubeconfig}, args...)...))
 }
 
 // must runs kubectl on the cluster, successfully.
@@ -255,7 +255,7 @@ func (w *environment) follow(t *testing.T, section string) string {
 	if len(commands) == 0 {
 		t.Fatalf("hub/README.md has no commands under %q", section)
 	}
-	cmd := w.lab.Command(t.Context(), "bash", "-euo", "pipefail", "-c", strings.Join(commands, "\n"))
+	cmd := w.env.Command(t.Context(), "bash", "-euo", "pipefail", "-c", strings.Join(commands, "\n"))
 	begin := time.Now()
 	var all bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &all, &all

@@ -18,8 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/kind/images"
 )
 
-// install installs the hub: two pods run, and one of them leads.
-func (w *environment) install(t *testing.T) {
+// testInstall installs the hub: two pods run, and one of them leads.
+func (w *environment) testInstall(t *testing.T) {
 	t.Helper()
 	w.reset(t)
 	w.follow(t, "Install")
@@ -34,8 +34,8 @@ func (w *environment) install(t *testing.T) {
 	t.Logf("%s leads", leader)
 }
 
-// join makes both clusters members, one in each mode.
-func (w *environment) join(t *testing.T) {
+// testJoin makes both clusters members, one in each mode.
+func (w *environment) testJoin(t *testing.T) {
 	t.Helper()
 	w.follow(t, "Join")
 	for _, r := range w.regions {
@@ -52,8 +52,8 @@ func (w *environment) join(t *testing.T) {
 	}
 }
 
-// apply applies the sample application and one on MySQL, with small requests.
-func (w *environment) apply(t *testing.T) {
+// testApply applies the sample application and one on MySQL, with small requests.
+func (w *environment) testApply(t *testing.T) {
 	t.Helper()
 	w.hub.must(t, "create", "namespace", namespace)
 	for _, r := range w.regions {

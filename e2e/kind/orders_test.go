@@ -26,9 +26,9 @@ var (
 	errWaiting = errors.New("not yet")
 )
 
-// orders has customers order in each region, on both engines, and looks for the
+// testOrders has customers order in each region, on both engines, and looks for the
 // orders in the region's own database.
-func (w *environment) orders(t *testing.T) {
+func (w *environment) testOrders(t *testing.T) {
 	t.Helper()
 	t.Run(shop, ordersAt(w, shop))
 	t.Run(ledger, ordersAt(w, ledger))
@@ -108,9 +108,9 @@ func (r *region) inDatabase(t *testing.T, app string) []string {
 	return ids
 }
 
-// databaseKilled ends the server's processes and deletes the pod: the orders
+// testDatabaseKilled ends the server's processes and deletes the pod: the orders
 // are there afterwards, and customers can order.
-func (w *environment) databaseKilled(t *testing.T) {
+func (w *environment) testDatabaseKilled(t *testing.T) {
 	t.Helper()
 	for _, app := range []string{shop, ledger} {
 		t.Run(app, func(t *testing.T) {
@@ -187,9 +187,9 @@ func ready(pod *corev1.Pod) bool {
 	return false
 }
 
-// rollingUpdate brings the next version of the storefront to all regions while
+// testRollingUpdate brings the next version of the storefront to all regions while
 // customers order all the time: none of them sees an error, no order is lost.
-func (w *environment) rollingUpdate(t *testing.T) {
+func (w *environment) testRollingUpdate(t *testing.T) {
 	t.Helper()
 	crowds := map[string]*crowd{}
 	for _, r := range w.regions {

@@ -52,10 +52,10 @@ func (w *environment) leader(t *testing.T, former string) (pod, process string) 
 	return pod, process
 }
 
-// memberPaused stops all processes of one member after the other. It turns Unknown
+// testMemberPaused stops all processes of one member after the other. It turns Unknown
 // within the promised time and takes its region with it, the other region goes on,
 // and it is back by itself.
-func (w *environment) memberPaused(t *testing.T) {
+func (w *environment) testMemberPaused(t *testing.T) {
 	t.Helper()
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) {
@@ -123,9 +123,9 @@ func (w *environment) region(ctx context.Context, r *region, want v1.Phase) erro
 	return nil
 }
 
-// leaderKilled kills the leading hub and takes its pod away. The standby takes over,
+// testLeaderKilled kills the leading hub and takes its pod away. The standby takes over,
 // and writes nothing that is written already.
-func (w *environment) leaderKilled(t *testing.T) {
+func (w *environment) testLeaderKilled(t *testing.T) {
 	t.Helper()
 	former, process := w.leader(t, "")
 	pod := &corev1.Pod{}
@@ -161,9 +161,9 @@ func (w *environment) leaderKilled(t *testing.T) {
 	}
 }
 
-// switchModes moves the work between the hub and the agent, in both directions at
+// testModeSwitch moves the work between the hub and the agent, in both directions at
 // once and back: no pod is started again, and nothing of the shop is written.
-func (w *environment) switchModes(t *testing.T) {
+func (w *environment) testModeSwitch(t *testing.T) {
 	t.Helper()
 	before := w.podsOf(t)
 	for _, section := range []string{"Switch", "Switch back"} {
@@ -221,8 +221,8 @@ func (w *environment) podsOf(t *testing.T) []string {
 	return all
 }
 
-// observe reads metrics, changes the log level, and renews a token.
-func (w *environment) observe(t *testing.T) {
+// testObserve reads metrics, changes the log level, and renews a token.
+func (w *environment) testObserve(t *testing.T) {
 	t.Helper()
 	said := w.follow(t, "Observe")
 	for _, want := range []string{"reconcile_total{", "us-1", "\n1\n"} {

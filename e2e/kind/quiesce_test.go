@@ -18,9 +18,9 @@ import (
 	"github.com/shopfleet/shopfleet/hub/quiesce"
 )
 
-// quiesceDatabases quiesces the databases before a volume snapshot, with the hub's
+// testQuiesce quiesces the databases before a volume snapshot, with the hub's
 // permissions in a member.
-func (w *environment) quiesceDatabases(t *testing.T) {
+func (w *environment) testQuiesce(t *testing.T) {
 	t.Helper()
 	for name, r := range w.each() {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,8 @@ func TestCommandsOfASection(t *testing.T) {
 	}
 }
 
-// everyCommand compares hub/README.md with the commands that were run.
-func (w *environment) everyCommand(t *testing.T) {
+// testEveryCommand compares hub/README.md with the commands that were run.
+func (w *environment) testEveryCommand(t *testing.T) {
 	t.Helper()
 	raw, err := os.ReadFile("../../hub/README.md")
 	if err != nil {

@@ -13,17 +13,17 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/kind/testenv"
 )
 
-// upgrade goes back to the previous build of the hub and the agent, and then follows
+// testUpgrade goes back to the previous build of the hub and the agent, and then follows
 // the upgrade to this one: no pod of a shop is started again, and nothing that is
 // unchanged is written to.
-func (w *environment) upgrade(t *testing.T) {
+func (w *environment) testUpgrade(t *testing.T) {
 	t.Helper()
 	previous := w.previous(t)
-	hubImage, spokeImage, err := w.lab.LoadProduct(t.Context(), previous)
+	hubImage, spokeImage, err := w.env.LoadProduct(t.Context(), previous)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hubImage == w.lab.Images.Hub && spokeImage == w.lab.Images.Spoke {
+	if hubImage == w.env.Images.Hub && spokeImage == w.env.Images.Spoke {
 		t.Log("the programs are the same as before: only manifests can differ")
 	}
 	w.hub.installFrom(t, previous, "hub", hubImage)
@@ -78,7 +78,7 @@ func (w *environment) previous(t *testing.T) string {
 	t.Helper()
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = w.lab.Root
+		cmd.Dir = w.env.Root
 		out, err := testenv.Run(cmd)
 		return strings.TrimSpace(out), err
 	}
@@ -101,7 +101,7 @@ func (w *environment) previous(t *testing.T) string {
 		t.Skipf("needs a previous build that can be installed: commit %s has no cmd/Dockerfile", commit)
 	}
 	t.Logf("the previous build is that of commit %s", commit)
-	dir := w.lab.Path("previous")
+	dir := w.env.Path("previous")
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func (v *view) installFrom(t *testing.T, root, what, image string) {
 // runFrom runs the plugin of a tree on the cluster.
 func (v *view) runFrom(t *testing.T, root string, args ...string) {
 	t.Helper()
-	cmd := v.lab.Command(t.Context(), "go", append([]string{"run", "./cmd/kubectl-shopfleet"}, args...)...)
+	cmd := v.env.Command(t.Context(), "go", append([]string{"run", "./cmd/kubectl-shopfleet"}, args...)...)
 	cmd.Dir = root
 	cmd.Env = append(cmd.Env, "KUBECONFIG="+v.Kubeconfig)
 	if _, err := testenv.Run(cmd); err != nil {

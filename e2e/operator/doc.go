@@ -3,19 +3,17 @@
 //
 // # Purpose
 //
-// Several processes of the same kind elect a leader, end when they are told to, are
-// killed, and lose their lease. What they wrote, and how often, is read from the
-// audit logs. Their metrics, their probes, what can be debugged, and what their logs
-// tell and do not tell are looked at from outside.
+// Several processes of the same kind elect a leader, are terminated and killed, and lose
+// their Lease. The audit logs count their writes. The tests check metrics, probes, debug
+// endpoints, and the contents of logs from outside of the processes.
 //
 // # Non-goals
 //
-// What the processes do to shops is tested in e2e/hub and e2e/spoke, in the tests'
-// own process.
+// The reconciliation of shops is tested in e2e/hub and e2e/spoke, in the tests' own
+// process.
 //
 // # Trade-offs
 //
-// The subtests share a fleet and its leader. One that runs alone runs those first that it
-// needs. Leases last as long as in
-// production, so that the times are those that people will see.
+// The subtests share a fleet and its leader. One that runs alone first runs those that it
+// needs. Leases are shorter than by default, because several subtests wait until one expires.
 package operator

@@ -38,7 +38,7 @@ type environment struct {
 	programs        []*program
 	leader, standby *program
 	who             tokens
-	// shop is the sample's, where people would make it.
+	// shop is the sample's EcommerceApp.
 	shop *v1.EcommerceApp
 }
 
@@ -51,10 +51,10 @@ type options struct {
 	// account is the ServiceAccount of the processes.
 	account string
 	lease   string
-	// regions has those in which the shop runs.
+	// regions lists the regions in which the shop runs.
 	regions []string
-	// toFind are some of the secrets that exist, so that a look at none is noticed.
-	toFind []string
+	// knownSecrets names some Secrets, so that a search for no values fails.
+	knownSecrets []string
 }
 
 func newEnvironment(t *testing.T, o options) *environment {
@@ -76,20 +76,20 @@ func newEnvironment(t *testing.T, o options) *environment {
 const elected, running = "one leads and the other is ready", "application runs"
 
 // run runs the steps that hubs and spokes have in common, and between them those of one kind.
-func (s *environment) run(t *testing.T, placed, tells func(*testing.T), add func(*framework.Steps)) {
+func (s *environment) run(t *testing.T, testShop, testLogKeys func(*testing.T), add func(*framework.Steps)) {
 	t.Helper()
 	steps := &framework.Steps{}
-	steps.Add(elected, s.elects)
-	steps.Add(running, placed, elected)
-	steps.Add("metrics and debugging require authentication", s.guards, elected)
-	steps.Add("terminated leader hands over", s.handsOver, running)
+	steps.Add(elected, s.testElection)
+	steps.Add(running, testShop, elected)
+	steps.Add("metrics and debugging require authentication", s.testAuthentication, elected)
+	steps.Add("terminated leader hands over", s.testHandover, running)
 	add(steps)
-	steps.Add("logs name what they are about", tells, running)
-	steps.Add("logs contain no secrets", s.keepsSecrets, running)
+	steps.Add("logs have the keys of each reconciliation", testLogKeys, running)
+	steps.Add("logs contain no secrets", s.testLogSecrets, running)
 	steps.Add("both exit cleanly", func(t *testing.T) {
 		t.Helper()
-		s.standby.endWell(t)
-		s.leader.endWell(t)
+		s.standby.terminate(t)
+		s.leader.terminate(t)
 	}, elected)
 	steps.Run(t)
 }
@@ -103,7 +103,7 @@ func (s *environment) start(t *testing.T, args ...string) *program {
 	return p
 }
 
-// end ends what still runs.
+// end ends the processes that still run.
 func (s *environment) end(t *testing.T) {
 	t.Helper()
 	for i, p := range s.programs {
@@ -114,14 +114,14 @@ func (s *environment) end(t *testing.T) {
 	}
 }
 
-// holder returns who holds the lease, and nothing while nobody does.
+// holder returns the holder of the Lease, empty while there is none.
 func (s *environment) holder(ctx context.Context) (string, error) {
 	lease := &coordinationv1.Lease{}
 	err := s.home.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: s.lease}, lease)
 	return ptr.Deref(lease.Spec.HolderIdentity, ""), err
 }
 
-// awaitHolder waits until somebody else holds the lease, and returns who.
+// awaitHolder waits until the holder of the Lease is another than before, and returns it.
 func (s *environment) awaitHolder(t *testing.T, before string) string {
 	t.Helper()
 	var now string
@@ -138,8 +138,8 @@ func (s *environment) awaitHolder(t *testing.T, before string) string {
 	return now
 }
 
-// elects starts a leader, and then a standby, and returns who holds the lease.
-func (s *environment) elects(t *testing.T) {
+// testElection starts a leader, and then a standby.
+func (s *environment) testElection(t *testing.T) {
 	t.Helper()
 	s.leader = s.start(t)
 	first := s.awaitHolder(t, "")
@@ -159,33 +159,34 @@ func (s *environment) elects(t *testing.T) {
 	}
 }
 
-// guards checks what both serve, and to whom. Only the standby serves profiles.
-func (s *environment) guards(t *testing.T) {
+// testAuthentication checks that both processes require authentication. Only the standby
+// serves profiles.
+func (s *environment) testAuthentication(t *testing.T) {
 	t.Helper()
-	newReader(t, s.leader).checkGuards(t, s.who, false)
-	newReader(t, s.standby).checkGuards(t, s.who, true)
+	newReader(t, s.leader).checkAuthentication(t, s.who, false)
+	newReader(t, s.standby).checkAuthentication(t, s.who, true)
 	newReader(t, s.leader).checkNames(t, s.who.prometheus)
 }
 
-// handsOver tells the leader to end. The Lease must not have to expire: that takes
+// testHandover terminates the leader, which must release the Lease: until it expires takes
 // little less than its duration, because the leader renews it every second.
-func (s *environment) handsOver(t *testing.T) {
+func (s *environment) testHandover(t *testing.T) {
 	t.Helper()
 	var ended time.Time
 	before, began := s.markSettled(t), time.Now()
-	took := s.succeed(t, func(p *program) {
-		p.endWell(t)
+	took := s.replaceLeader(t, func(p *program) {
+		p.terminate(t)
 		ended = time.Now()
 	})
 	if since := took - ended.Sub(began); since > leaseDuration-3*time.Second {
 		t.Errorf("the standby led %s after the end of the leader, as if the lease had not been released", since)
 	}
 	t.Logf("the standby led %s after the signal", took.Round(time.Millisecond))
-	s.unchanged(t, before)
+	s.checkUnchanged(t, before)
 }
 
-// unchanged checks that the new leader has written nothing about what had not changed.
-func (s *environment) unchanged(t *testing.T, before framework.Marks) {
+// checkUnchanged checks that the new leader has written no object that had not changed.
+func (s *environment) checkUnchanged(t *testing.T, before framework.Marks) {
 	t.Helper()
 	s.canary(t)
 	for _, c := range s.Fleet.Clusters() {
@@ -203,9 +204,9 @@ func (s *environment) unchanged(t *testing.T, before framework.Marks) {
 	}
 }
 
-// tells looks for the keys of reconciliations in the logs, of which some were turned
-// up. It returns the clusters that they name, by controller.
-func (s *environment) tells(t *testing.T) map[string][]string {
+// loggedClusters checks the keys of reconciliations in all logs, and returns the clusters
+// in them, by controller.
+func (s *environment) loggedClusters(t *testing.T) map[string][]string {
 	t.Helper()
 	clusters := map[string][]string{}
 	for _, p := range s.programs {
@@ -220,9 +221,9 @@ func (s *environment) tells(t *testing.T) map[string][]string {
 	return clusters
 }
 
-// keepsSecrets looks for what is in the Secrets of all clusters, and for the tokens
-// that were shown.
-func (s *environment) keepsSecrets(t *testing.T) {
+// testLogSecrets searches the logs for the values of the Secrets of all clusters, and for
+// the tokens in requests.
+func (s *environment) testLogSecrets(t *testing.T) {
 	t.Helper()
 	secrets := map[string][]string{"the tokens of readers": {s.who.nobody, s.who.prometheus, s.who.debugger, wrongToken}}
 	for _, c := range s.Fleet.Clusters() {
@@ -232,10 +233,10 @@ func (s *environment) keepsSecrets(t *testing.T) {
 	}
 	own := readFile(t, s.args[slices.Index(s.args, "--kubeconfig")+1])
 	secrets["the kubeconfig of the process"] = inKubeconfig(t, own)
-	if len(s.toFind) == 0 {
-		t.Error("nothing must be found")
+	if len(s.knownSecrets) == 0 {
+		t.Error("no known secrets")
 	}
-	for _, name := range s.toFind {
+	for _, name := range s.knownSecrets {
 		if len(secrets[name]) == 0 {
 			t.Errorf("nothing to look for in %q, of: %v", name, slices.Sorted(maps.Keys(secrets)))
 		}
@@ -243,9 +244,9 @@ func (s *environment) keepsSecrets(t *testing.T) {
 	checkSecrecy(t, s.programs, secrets)
 }
 
-// succeed has the leader end, and returns how long it took until the standby led.
-// Another standby is started, which logs all that it can.
-func (s *environment) succeed(t *testing.T, end func(*program)) time.Duration {
+// replaceLeader ends the leader, and returns how long it took until the standby led. It
+// starts another standby with the highest log verbosity.
+func (s *environment) replaceLeader(t *testing.T, end func(*program)) time.Duration {
 	t.Helper()
 	before, err := s.holder(t.Context())
 	if err != nil {
@@ -272,8 +273,9 @@ func (s *environment) writes(t *testing.T, m framework.Marks, c *fleet.Cluster) 
 	return m.By(t, c, s.account).Writes()
 }
 
-// checkOnce wants each object to be written once at most, status aside, and returns
-// how many were. A write that a killed process was cut off from may have to be repeated.
+// checkOnce checks that each object was written at most once, status aside, and returns
+// the number of objects. It ignores failed writes: the next leader repeats a write whose
+// response a killed process did not get.
 func checkOnce(t *testing.T, cluster string, log audit.Log) int {
 	t.Helper()
 	counts := map[string]int{}
@@ -290,8 +292,8 @@ func checkOnce(t *testing.T, cluster string, log audit.Log) int {
 	return len(counts)
 }
 
-// canary has a small shop run and go, which shows that the leader is at work and has been
-// through what was there before.
+// canary creates and deletes a small shop, which shows that the leader works and has
+// reconciled the existing objects.
 func (s *environment) canary(t *testing.T) {
 	t.Helper()
 	framework.Canary(t, s.home, s.regions...)

@@ -35,12 +35,12 @@ type hubSuite struct {
 
 func TestHub(t *testing.T) {
 	s := newHubSuite(t)
-	s.run(t, s.placed, s.tells, func(steps *framework.Steps) {
-		steps.Add("failures are counted", s.fails, running)
-		steps.Add("log level changes at run time", s.switches, running)
-		steps.Add("killed leader is replaced", s.isKilled, running)
-		steps.Add("rollout continues after its leader was killed", s.isKilledAtWork, running)
-		steps.Add("leader exits when it loses the lease", s.losesLease, elected)
+	s.run(t, s.testShop, s.testLogKeys, func(steps *framework.Steps) {
+		steps.Add("failures are counted", s.testFailureMetric, running)
+		steps.Add("log level changes at run time", s.testLogLevel, running)
+		steps.Add("killed leader is replaced", s.testLeaderKilled, running)
+		steps.Add("rollout continues after its leader was killed", s.testLeaderKilledDuringRollout, running)
+		steps.Add("leader exits when it loses the lease", s.testLostLease, elected)
 	})
 }
 
@@ -55,7 +55,7 @@ func newHubSuite(t *testing.T) *hubSuite {
 				{Name: "us-1", Provider: fleet.GCP, Region: "us-central1", Nodes: 3},
 			},
 		}},
-		toFind: []string{
+		knownSecrets: []string{
 			"hub " + config.Namespace + "/eu-1 " + v1.KubeconfigKey,
 			"eu-1 production/my-ecommerce-app-database-credentials password",
 		},
@@ -64,17 +64,17 @@ func newHubSuite(t *testing.T) *hubSuite {
 	return s
 }
 
-// placed creates the shop, with everything that the seed's has.
-func (s *hubSuite) placed(t *testing.T) {
+// testShop creates the sample's shop, and waits until it runs.
+func (s *hubSuite) testShop(t *testing.T) {
 	t.Helper()
 	s.AwaitMembers(t, "eu-1", "us-1")
 	s.Create(t, s.shop)
 	s.awaitRunning(t, s.shop)
 }
 
-// fails has a member refuse Deployments, by a webhook that nobody serves, until the
-// failures are counted.
-func (s *hubSuite) fails(t *testing.T) {
+// testFailureMetric makes a member refuse Deployments, with a webhook without a server,
+// until the failures are counted.
+func (s *hubSuite) testFailureMetric(t *testing.T) {
 	t.Helper()
 	r := newReader(t, s.leader)
 	before, err := r.sum(t.Context(), s.who.prometheus, "reconcile_errors_total")
@@ -115,18 +115,18 @@ func brokenWebhook() *admissionv1.ValidatingWebhookConfiguration {
 	}
 }
 
-// switches turns the log of the leader down, and then up as far as it goes, where it
-// stays: what comes later must not tell more than it may.
-func (s *hubSuite) switches(t *testing.T) {
+// testLogLevel sets the lowest log verbosity of the leader, and then the highest, which
+// stays: testLogSecrets searches that log, too.
+func (s *hubSuite) testLogLevel(t *testing.T) {
 	t.Helper()
 	r := newReader(t, s.leader)
 	set := func(verbosity string) int {
 		t.Helper()
 		if got := r.want(t, 200, "PUT", "/debug/log-level", s.who.debugger, verbosity); got != verbosity+"\n" {
-			t.Errorf("%s was set, and %q is answered", verbosity, got)
+			t.Errorf("%s was set, and the response is %q", verbosity, got)
 		}
 		if got := r.want(t, 200, "GET", "/debug/log-level", s.who.debugger, ""); got != verbosity+"\n" {
-			t.Errorf("%s was set, and %q is told", verbosity, got)
+			t.Errorf("%s was set, and %q is reported", verbosity, got)
 		}
 		return len(s.leader.log(t, 0))
 	}
@@ -135,9 +135,9 @@ func (s *hubSuite) switches(t *testing.T) {
 		framework.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) {
 			metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ReconcileAtAnnotation, token)
 		})
-		framework.Await(t, s.home, s.shop, "the reconciliation to be answered", func(app *v1.EcommerceApp) error {
+		framework.Await(t, s.home, s.shop, "the requested reconciliation", func(app *v1.EcommerceApp) error {
 			if app.Status.LastHandledReconcileAt != token {
-				return fmt.Errorf("answered is %q", app.Status.LastHandledReconcileAt)
+				return fmt.Errorf("lastHandledReconcileAt is %q", app.Status.LastHandledReconcileAt)
 			}
 			return nil
 		})
@@ -154,12 +154,12 @@ func (s *hubSuite) switches(t *testing.T) {
 	after := set("0")
 	reconcile("quietly")
 	if n := details(after); n > 0 {
-		t.Errorf("turned down, it logged %d details:\n%s", n, tail(s.leader.log(t, after)))
+		t.Errorf("with verbosity 0, it logged %d details:\n%s", n, tail(s.leader.log(t, after)))
 	}
 	after = set("10")
 	reconcile("loudly")
 	if n := details(after); n == 0 {
-		t.Error("turned up, it logged no details")
+		t.Error("with verbosity 10, it logged no details")
 	}
 	for _, bad := range []string{"", "loud", "11", "-1"} {
 		r.want(t, 400, "PUT", "/debug/log-level", s.who.debugger, bad)
@@ -169,12 +169,12 @@ func (s *hubSuite) switches(t *testing.T) {
 	}
 }
 
-// isKilled kills the leader, and changes the shop at once.
-func (s *hubSuite) isKilled(t *testing.T) {
+// testLeaderKilled kills the leader, and changes the shop at once.
+func (s *hubSuite) testLeaderKilled(t *testing.T) {
 	t.Helper()
 	before := s.Mark(t)
 	began := time.Now()
-	took := s.succeed(t, func(p *program) {
+	took := s.replaceLeader(t, func(p *program) {
 		p.signal(t, syscall.SIGKILL)
 		framework.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
 	})
@@ -207,12 +207,12 @@ func (s *hubSuite) isKilled(t *testing.T) {
 			}
 		}
 	}
-	// Nothing of it is written again.
-	s.unchanged(t, s.markSettled(t))
+	// Nothing is written again.
+	s.checkUnchanged(t, s.markSettled(t))
 }
 
-// isKilledAtWork kills the leader when another shop is half there.
-func (s *hubSuite) isKilledAtWork(t *testing.T) {
+// testLeaderKilledDuringRollout kills the leader while it rolls out another shop.
+func (s *hubSuite) testLeaderKilledDuringRollout(t *testing.T) {
 	t.Helper()
 	before := s.Mark(t)
 	second := apitest.Seed()
@@ -220,7 +220,7 @@ func (s *hubSuite) isKilledAtWork(t *testing.T) {
 	s.Create(t, second)
 	s.awaitHalf(t, second)
 	var midway framework.Marks
-	took := s.succeed(t, func(p *program) {
+	took := s.replaceLeader(t, func(p *program) {
 		p.signal(t, syscall.SIGKILL)
 		<-p.ended
 		midway = s.Mark(t)
@@ -232,7 +232,7 @@ func (s *hubSuite) isKilledAtWork(t *testing.T) {
 		objects := checkOnce(t, c.Name(), all)
 		t.Logf("%s: %d objects, %d of %d writes by the second leader", c.Name(), objects, len(late), len(all))
 		if len(late) == 0 {
-			t.Errorf("%s: the first leader was through before it was killed", c.Name())
+			t.Errorf("%s: the first leader had finished before it was killed", c.Name())
 		}
 		for _, e := range all {
 			// What was under way at the kill may be answered with 5xx.
@@ -241,7 +241,7 @@ func (s *hubSuite) isKilledAtWork(t *testing.T) {
 			}
 		}
 	}
-	s.unchanged(t, s.markSettled(t))
+	s.checkUnchanged(t, s.markSettled(t))
 }
 
 // awaitHalf waits until a shop has its database in a member, and no backend yet.
@@ -258,13 +258,13 @@ func (s *hubSuite) awaitHalf(t *testing.T, app *v1.EcommerceApp) {
 	})
 }
 
-// losesLease gives the lease to somebody else, and then to nobody.
-func (s *hubSuite) losesLease(t *testing.T) {
+// testLostLease gives the Lease to another holder, and then deletes it.
+func (s *hubSuite) testLostLease(t *testing.T) {
 	t.Helper()
 	framework.TakeLease(t, s.home, s.lease)
 	began := time.Now()
 	if code := s.leader.awaitEnd(t, bound); code == 0 {
-		t.Error("a hub that lost its lease ended as if it had been told to")
+		t.Error("a hub that lost its Lease exited with code 0")
 	}
 	t.Logf("it ended %s after it lost the lease", time.Since(began).Round(time.Millisecond))
 	if code, err := s.standby.probe(t.Context(), "/readyz"); err != nil || code != 200 {
@@ -273,16 +273,16 @@ func (s *hubSuite) losesLease(t *testing.T) {
 	if err := s.home.Delete(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: s.lease}}); err != nil {
 		t.Fatal(err)
 	}
-	s.awaitHolder(t, "somebody-else")
+	s.awaitHolder(t, framework.OtherHolder)
 	s.leader = s.standby
 	s.standby = s.start(t)
 	s.canary(t)
 }
 
-// tells wants the members to be named.
-func (s *hubSuite) tells(t *testing.T) {
+// testLogKeys checks that the logs name the members.
+func (s *hubSuite) testLogKeys(t *testing.T) {
 	t.Helper()
-	clusters := s.environment.tells(t)
+	clusters := s.loggedClusters(t)
 	t.Logf("reconciliations, with clusters: %v", clusters)
 	both := []string{"eu-1", "us-1"}
 	for controller, want := range map[string][]string{

@@ -69,7 +69,7 @@ func checkSecrecy(t *testing.T, programs []*program, secrets map[string][]string
 			kinds++
 			for _, p := range programs {
 				if strings.Contains(p.log(t, 0), value) {
-					t.Errorf("the log of a process tells %s", name)
+					t.Errorf("the log of a process contains %s", name)
 				}
 			}
 		}
@@ -102,8 +102,8 @@ func lines(t *testing.T, log string) []line {
 	return parsed
 }
 
-// checkKeys wants each reconciliation in a log to say of what it is. It returns the
-// clusters that the controllers named, by controller.
+// checkKeys checks that each line about a reconciliation has the keys of controller-runtime.
+// It returns the clusters in the lines, by controller.
 func checkKeys(t *testing.T, log string) map[string][]string {
 	t.Helper()
 	clusters := map[string][]string{}

@@ -25,7 +25,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// wrongToken is no token of any cluster.
+// wrongToken is not a token of any cluster.
 const wrongToken = "no-token-of-any-cluster"
 
 // reader reads what a process serves beside its metrics.
@@ -34,8 +34,8 @@ type reader struct {
 	client  *http.Client
 }
 
-// newReader trusts the certificate that the process shows first, as it was made for
-// the occasion. Its server may still be starting.
+// newReader returns a reader that trusts the certificate that the process presents now, which
+// is self-signed. Its server may still be starting.
 func newReader(t *testing.T, p *program) reader {
 	t.Helper()
 	var shown []*x509.Certificate
@@ -52,12 +52,12 @@ func newReader(t *testing.T, p *program) reader {
 	return reader{program: p, client: &http.Client{Transport: transport, Timeout: 30 * time.Second}}
 }
 
-// certificates returns what a process shows to somebody who trusts nobody.
+// certificates returns the certificates that a process presents, without verifying them.
 func certificates(ctx context.Context, p *program) ([]*x509.Certificate, error) {
 	dialer := tls.Dialer{Config: &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "localhost"}}
 	conn, err := dialer.DialContext(ctx, "tcp", p.metrics)
 	if err == nil {
-		return nil, errors.Join(errors.New("the certificate is trusted by nobody's authority"), conn.Close())
+		return nil, errors.Join(errors.New("the certificate was accepted without a trusted authority"), conn.Close())
 	}
 	var refused *tls.CertificateVerificationError
 	if !errors.As(err, &refused) {
@@ -83,7 +83,7 @@ func (r reader) ask(ctx context.Context, method, path, token, body string) (int,
 	return response.StatusCode, string(raw), errors.Join(err, response.Body.Close())
 }
 
-// want asks, and checks the code.
+// want sends a request, and checks the code of the response.
 func (r reader) want(t *testing.T, code int, method, path, token, body string) string {
 	t.Helper()
 	got, answer, err := r.ask(t.Context(), method, path, token, body)
@@ -118,13 +118,13 @@ func (r reader) sum(ctx context.Context, token, name string) (float64, error) {
 	return sum, nil
 }
 
-// tokens are those of people who ask for metrics.
+// tokens are the tokens of clients with different roles.
 type tokens struct {
 	nobody, prometheus, debugger string
 }
 
-// newTokens makes ServiceAccounts: one that may nothing, and two with the roles that
-// config ships.
+// newTokens creates ServiceAccounts: one without permissions, and two with the roles in
+// config.
 func newTokens(t *testing.T, c client.Client) tokens {
 	t.Helper()
 	return tokens{
@@ -156,8 +156,9 @@ func newToken(t *testing.T, c client.Client, name, role string) string {
 	return request.Status.Token
 }
 
-// checkGuards wants what is served to be guarded, and debugging as the flags say.
-func (r reader) checkGuards(t *testing.T, who tokens, profiling bool) {
+// checkAuthentication checks that each path requires authentication and its role, and that
+// profiles are served only if enabled.
+func (r reader) checkAuthentication(t *testing.T, who tokens, profiling bool) {
 	t.Helper()
 	for path, allowed := range map[string]string{"/metrics": who.prometheus, "/debug/log-level": who.debugger} {
 		r.want(t, http.StatusUnauthorized, http.MethodGet, path, "", "")
@@ -167,7 +168,7 @@ func (r reader) checkGuards(t *testing.T, who tokens, profiling bool) {
 			t.Errorf("with a wrong token, %s answers %d %q (%v)", path, code, answer, err)
 		}
 	}
-	// To read metrics is not to debug, and neither is to change.
+	// The roles do not include each other.
 	r.want(t, http.StatusForbidden, http.MethodGet, "/metrics", who.debugger, "")
 	r.want(t, http.StatusForbidden, http.MethodPut, "/debug/log-level", who.prometheus, "9")
 
@@ -184,7 +185,7 @@ func (r reader) checkGuards(t *testing.T, who tokens, profiling bool) {
 	}
 }
 
-// checkNames wants the second names of metrics to be beside the first.
+// checkNames checks that metrics are served under their aliases, too.
 func (r reader) checkNames(t *testing.T, token string) {
 	t.Helper()
 	for alias, name := range map[string]string{

@@ -20,7 +20,7 @@ import (
 const (
 	// bound is for anything that a healthy fleet does.
 	bound = 2 * time.Minute
-	// endBound is for the end of a process that was told to end.
+	// endBound is for the end of a process after SIGTERM.
 	endBound = 20 * time.Second
 )
 
@@ -35,7 +35,7 @@ type program struct {
 	err   error
 }
 
-// launch starts a binary, on addresses of its own, with its log beside the binary.
+// launch starts a binary, on free addresses, with its log beside the binary.
 func launch(t *testing.T, binary string, args ...string) *program {
 	t.Helper()
 	p := &program{metrics: framework.FreeAddress(t), health: framework.FreeAddress(t), ended: make(chan struct{})}
@@ -60,7 +60,7 @@ func launch(t *testing.T, binary string, args ...string) *program {
 
 // stop kills what is left of a process when its test ends.
 func (p *program) stop() {
-	// One that has ended already is no trouble.
+	// The error means that it has ended already.
 	_ = p.cmd.Process.Kill()
 	<-p.ended
 }
@@ -80,14 +80,14 @@ func (p *program) awaitEnd(t *testing.T, within time.Duration) int {
 	case <-p.ended:
 		return p.cmd.ProcessState.ExitCode()
 	case <-time.After(within):
-		t.Fatalf("after %s, the process goes on; its log ends with:\n%s", within, tail(p.log(t, 0)))
+		t.Fatalf("after %s, the process still runs; its log ends with:\n%s", within, tail(p.log(t, 0)))
 		return -1
 	}
 }
 
-// endWell tells a process to end, watches its readiness meanwhile, and wants it to
-// end without an error.
-func (p *program) endWell(t *testing.T) {
+// terminate sends SIGTERM, polls the readiness of the process until it has ended, and checks
+// that it exits with code 0.
+func (p *program) terminate(t *testing.T) {
 	t.Helper()
 	began := time.Now()
 	p.signal(t, syscall.SIGTERM)
@@ -104,9 +104,9 @@ func (p *program) endWell(t *testing.T) {
 		}
 	}
 	if code := p.awaitEnd(t, time.Millisecond); code != 0 {
-		t.Errorf("told to end, it ended with %d: %v; its log ends with:\n%s", code, p.err, tail(p.log(t, 0)))
+		t.Errorf("after SIGTERM, it exited with %d: %v; its log ends with:\n%s", code, p.err, tail(p.log(t, 0)))
 	}
-	t.Logf("told to end, it ended after %s; /readyz answered %v", time.Since(began).Round(time.Millisecond), answers)
+	t.Logf("after SIGTERM, it ended after %s; /readyz answered %v", time.Since(began).Round(time.Millisecond), answers)
 	// It may have been ready until the signal arrived, and never again.
 	if first := slices.Index(answers, http.StatusInternalServerError); first >= 0 && slices.Contains(answers[first:], http.StatusOK) {
 		t.Errorf("while it ended, /readyz answered %v", answers)

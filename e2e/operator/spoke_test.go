@@ -17,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// spokeSuite is two spokes in one cluster, without any hub.
+// spokeSuite is two spokes in one cluster, without a hub.
 type spokeSuite struct {
 	*environment
 }
@@ -29,33 +29,34 @@ func TestSpoke(t *testing.T) {
 			Fleet:     fleet.Options{Members: []fleet.ClusterSpec{{Name: "solo", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 3}}},
 			Manifests: map[string][]string{"solo": {"config/crd/bases", "config/rbac/spoke"}},
 		},
-		toFind: []string{"solo production/my-ecommerce-app-database-credentials password"},
+		knownSecrets: []string{"solo production/my-ecommerce-app-database-credentials password"},
 	})}
-	s.run(t, s.placed, s.tells, func(steps *framework.Steps) {
-		steps.Add("killed leader is replaced", s.isKilled, running)
-		steps.Add("certificate is renewed without a restart", s.renews, elected)
+	s.run(t, s.testShop, s.testLogKeys, func(steps *framework.Steps) {
+		steps.Add("killed leader is replaced", s.testLeaderKilled, running)
+		steps.Add("certificate is renewed without a restart", s.testCertificateRenewal, elected)
 	})
 }
 
-func (s *spokeSuite) placed(t *testing.T) {
+func (s *spokeSuite) testShop(t *testing.T) {
 	t.Helper()
 	framework.Create(t, s.home, s.shop)
 	s.awaitRunning(t, s.shop)
 }
 
-func (s *spokeSuite) isKilled(t *testing.T) {
+func (s *spokeSuite) testLeaderKilled(t *testing.T) {
 	t.Helper()
 	before := s.markSettled(t)
-	took := s.succeed(t, func(p *program) { p.signal(t, syscall.SIGKILL) })
+	took := s.replaceLeader(t, func(p *program) { p.signal(t, syscall.SIGKILL) })
 	if took > takeover {
 		t.Errorf("the standby led after %s, want %s at most", took, takeover)
 	}
 	t.Logf("the standby led %s after the kill", took.Round(time.Millisecond))
-	s.unchanged(t, before)
+	s.checkUnchanged(t, before)
 }
 
-// renews serves with a certificate of its own, and replaces it as a mounted Secret is.
-func (s *spokeSuite) renews(t *testing.T) {
+// testCertificateRenewal serves with a certificate from files, and replaces them as the
+// kubelet does for a mounted Secret.
+func (s *spokeSuite) testCertificateRenewal(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
 	first := putCertificate(t, dir)
@@ -66,18 +67,18 @@ func (s *spokeSuite) renews(t *testing.T) {
 			return err
 		}
 		if shown, err := certutil.EncodeCertificates(found...); err != nil || !slices.Equal(shown, want) {
-			return fmt.Errorf("it shows another certificate (%w)", err)
+			return fmt.Errorf("it presents another certificate (%w)", err)
 		}
 		return nil
 	}
-	newReader(t, p).checkGuards(t, s.who, false)
+	newReader(t, p).checkAuthentication(t, s.who, false)
 	if err := shows(t.Context(), first); err != nil {
 		t.Error(err)
 	}
 	second := putCertificate(t, dir)
 	framework.Eventually(t, "the new certificate", func(ctx context.Context) error { return shows(ctx, second) })
-	newReader(t, p).checkGuards(t, s.who, false)
-	p.endWell(t)
+	newReader(t, p).checkAuthentication(t, s.who, false)
+	p.terminate(t)
 }
 
 // putCertificate makes a certificate, and puts it into a folder.
@@ -98,9 +99,9 @@ func putCertificate(t *testing.T, dir string) []byte {
 	return certificate
 }
 
-func (s *spokeSuite) tells(t *testing.T) {
+func (s *spokeSuite) testLogKeys(t *testing.T) {
 	t.Helper()
-	clusters := s.environment.tells(t)
+	clusters := s.loggedClusters(t)
 	t.Logf("reconciliations, with clusters: %v", clusters)
 	if named, ok := clusters["ecommerceapp"]; !ok || len(named) != 1 {
 		t.Errorf("the controller of shops logged: %t, with clusters %q, want one", ok, named)

@@ -53,9 +53,9 @@ func phases(t *testing.T, w *environment, namespace string) func() []v1.Phase {
 	}
 }
 
-// walked waits until an app has gone through phases, in order, and checks that
+// awaitPhases waits until an app has gone through phases, in order, and checks that
 // each step is one of the table.
-func walked(t *testing.T, seen func() []v1.Phase, want ...v1.Phase) {
+func awaitPhases(t *testing.T, seen func() []v1.Phase, want ...v1.Phase) {
 	t.Helper()
 	framework.Eventually(t, fmt.Sprint("the phases ", want), func(context.Context) error {
 		got := seen()
@@ -78,19 +78,19 @@ func testChanges(w *environment) func(*testing.T) {
 		app := w.shop(t)
 		seen := phases(t, w, app.Namespace)
 		framework.Create(t, w, app)
-		walked(t, seen, v1.PhasePending, v1.PhaseCreating, v1.PhaseRunning)
+		awaitPhases(t, seen, v1.PhasePending, v1.PhaseCreating, v1.PhaseRunning)
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0" })
-		walked(t, seen, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
+		awaitPhases(t, seen, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(5)) })
-		walked(t, seen, v1.PhaseRunning, v1.PhaseScaling, v1.PhaseRunning)
+		awaitPhases(t, seen, v1.PhaseRunning, v1.PhaseScaling, v1.PhaseRunning)
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Spec.Backend.Env = []corev1.EnvVar{{Name: "LOG", Value: "debug"}}
 		})
-		walked(t, seen, v1.PhaseScaling, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
-		hasEvents(t, w, app, "ImageUpdated", "Scaled", "ConfigurationUpdated")
+		awaitPhases(t, seen, v1.PhaseScaling, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseRunning)
+		awaitEvents(t, w, app, "ImageUpdated", "Scaled", "ConfigurationUpdated")
 
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Monitoring = v1.Monitoring{} })
-		w.running(t, app)
+		w.awaitRunning(t, app)
 		if c := part(app, "monitoring"); c.Phase != v1.PhaseDisabled || !c.Ready {
 			t.Errorf("monitoring is %s", c.Phase)
 		}
@@ -105,7 +105,7 @@ func testChanges(w *environment) func(*testing.T) {
 		if err := w.Delete(t.Context(), app); err != nil {
 			t.Fatal(err)
 		}
-		walked(t, seen, v1.PhaseRunning, v1.PhaseDeleting)
+		awaitPhases(t, seen, v1.PhaseRunning, v1.PhaseDeleting)
 	}
 }
 
@@ -120,9 +120,9 @@ func testVersionGating(w *environment) func(*testing.T) {
 			app.Spec.Backend.Image = "ecommerce-backend:v3.0.0"
 			app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0"
 		})
-		w.running(t, app)
+		w.awaitRunning(t, app)
 		log := mark.Since(t, w.cluster).In(app.Namespace).Writes()
-		inOrder(t, log.ByServiceAccount(config.Namespace, config.SpokeServiceAccount),
+		checkOrder(t, log.ByServiceAccount(config.Namespace, config.SpokeServiceAccount),
 			"statefulsets/"+app.Name+"-database", "deployments/"+app.Name+"-backend", "deployments/"+app.Name+"-frontend")
 		// The database's pod was replaced before the backend was touched.
 		pod := slices.IndexFunc(log, func(e audit.Event) bool { return e.Resource == "pods" && e.Verb == "delete" })
@@ -135,9 +135,9 @@ func testVersionGating(w *environment) func(*testing.T) {
 	}
 }
 
-// frozen stops the kubelets until its result is called, at the latest when the
+// freeze stops the kubelets until its result is called, at the latest when the
 // test ends.
-func (w *environment) frozen(t *testing.T) (thaw func()) {
+func (w *environment) freeze(t *testing.T) (thaw func()) {
 	t.Helper()
 	if err := w.cluster.Freeze(t.Context(), fleet.Kwok); err != nil {
 		t.Fatal(err)
@@ -156,21 +156,21 @@ func (w *environment) frozen(t *testing.T) (thaw func()) {
 // the status says why.
 func testFrozen(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		thaw := w.frozen(t)
+		thaw := w.freeze(t)
 		app := w.shop(t)
 		framework.Create(t, w, app)
 		framework.Await(t, w, app, "the backend to wait", func(app *v1.EcommerceApp) error {
 			if app.Status.Phase != v1.PhaseCreating {
 				return fmt.Errorf("phase %s", app.Status.Phase)
 			}
-			return says(app, "backend", "waiting for database")
+			return messageContains(app, "backend", "waiting for database")
 		})
-		w.answered(t, app, "while frozen")
+		w.reconcile(t, app, "while frozen")
 		if err := w.Get(t.Context(), client.ObjectKey{Namespace: app.Namespace, Name: app.Name + "-backend"}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
 			t.Errorf("the backend exists before the database is ready: %v", err)
 		}
 		thaw()
-		w.running(t, app)
+		w.awaitRunning(t, app)
 	}
 }
 
@@ -179,7 +179,7 @@ func testFrozen(w *environment) func(*testing.T) {
 func testRepairWhileDown(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := w.runningShop(t)
-		thaw := w.frozen(t)
+		thaw := w.freeze(t)
 		pod := &corev1.Pod{}
 		pod.Namespace, pod.Name = app.Namespace, app.Name+"-database-0"
 		if err := w.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
@@ -193,12 +193,12 @@ func testRepairWhileDown(w *environment) func(*testing.T) {
 		})
 		deployment := &appsv1.Deployment{}
 		deployment.Namespace, deployment.Name = app.Namespace, app.Name+"-frontend"
-		w.madeAgain(t, deployment)
+		w.checkRecreated(t, deployment)
 		if part(app, "database").Ready {
 			t.Error("the database was ready in the meantime: nothing was proved")
 		}
 		thaw()
-		w.running(t, app)
+		w.awaitRunning(t, app)
 	}
 }
 
@@ -210,9 +210,9 @@ func testImageUpdated(w *environment) func(*testing.T) {
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Annotations = map[string]string{v1.ImageUpdatedAnnotation: "true"}
 		})
-		w.running(t, app)
-		w.answered(t, app, "after the restart")
-		w.running(t, app)
+		w.awaitRunning(t, app)
+		w.reconcile(t, app, "after the restart")
+		w.awaitRunning(t, app)
 		if app.Annotations[v1.RestartedAtAnnotation] == "" {
 			t.Error("no time of the restart")
 		}
@@ -222,7 +222,7 @@ func testImageUpdated(w *environment) func(*testing.T) {
 				t.Errorf("%s went from generation %d to %d, want one rollout", name, before[name], after[name])
 			}
 		}
-		hasEvents(t, w, app, "ImageUpdated")
+		awaitEvents(t, w, app, "ImageUpdated")
 	}
 }
 
@@ -264,7 +264,7 @@ func testStorage(w *environment) func(*testing.T) {
 			}
 			return nil
 		})
-		w.running(t, app)
+		w.awaitRunning(t, app)
 		if w.podUID(t, app) != pod {
 			t.Error("the database's pod was replaced")
 		}

@@ -40,7 +40,7 @@ func testRepair(w *environment) func(*testing.T) {
 		t.Run("label removed", testRelabelled(w, app))
 		t.Run("status written by hand", testStatusByHand(w, app))
 		t.Run("foreign fields stay", testForeignFields(w, app))
-		hasEvents(t, w, app, "Created", "Updated")
+		awaitEvents(t, w, app, "Created", "Updated")
 	}
 }
 
@@ -48,15 +48,15 @@ func testMadeAgain(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		for _, child := range w.children(t.Context(), t, app) {
 			if controlled(child) {
-				w.madeAgain(t, child)
+				w.checkRecreated(t, child)
 			}
 		}
-		w.running(t, app)
+		w.awaitRunning(t, app)
 	}
 }
 
-// madeAgain deletes an object and waits until there is another.
-func (w *environment) madeAgain(t *testing.T, object client.Object) {
+// checkRecreated deletes an object and waits until there is another.
+func (w *environment) checkRecreated(t *testing.T, object client.Object) {
 	t.Helper()
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func testStatusByHand(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 			t.Fatal(err)
 		}
 		// Long before the next resync.
-		w.running(t, app)
+		w.awaitRunning(t, app)
 	}
 }
 
@@ -109,7 +109,7 @@ func testForeignFields(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 		deployment := &appsv1.Deployment{}
 		deployment.Namespace, deployment.Name = app.Namespace, app.Name+"-backend"
 		framework.Edit(t, w, deployment, func(d *appsv1.Deployment) { d.Labels["team"] = "checkout" })
-		w.answered(t, app, "after the label")
+		w.reconcile(t, app, "after the label")
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment); err != nil {
 			t.Fatal(err)
 		}
@@ -158,12 +158,12 @@ func testReverted(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 			}
 			return nil
 		})
-		w.running(t, app)
+		w.awaitRunning(t, app)
 	}
 }
 
-// answered forces a reconciliation and waits for its answer.
-func (w *environment) answered(t testing.TB, app *v1.EcommerceApp, token string) {
+// reconcile forces a reconciliation and waits for its answer.
+func (w *environment) reconcile(t testing.TB, app *v1.EcommerceApp, token string) {
 	t.Helper()
 	framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
 		if app.Annotations == nil {
@@ -179,18 +179,18 @@ func (w *environment) answered(t testing.TB, app *v1.EcommerceApp, token string)
 	})
 }
 
-// testThrift checks that an unchanged app costs one write per question asked of
+// testUnchanged checks that an unchanged app costs one write per question asked of
 // it, and nothing else: forced, resynced, and after a restart.
-func testThrift(w *environment) func(*testing.T) {
+func testUnchanged(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := w.runningShop(t)
 		versions := w.versions(t, app)
-		w.answered(t, app, "warm")
+		w.reconcile(t, app, "warm")
 		mark := w.mark(t)
 		for i := range 5 {
-			w.answered(t, app, fmt.Sprint("forced ", i))
+			w.reconcile(t, app, fmt.Sprint("forced ", i))
 		}
-		w.cost(t, mark, app, 5)
+		w.checkStatusWrites(t, mark, app, 5)
 		if reads := mark.By(t, w.cluster, config.SpokeServiceAccount).Verb("get", "list"); len(reads) > 0 {
 			t.Errorf("an unchanged app was read for:\n%s", reads)
 		}
@@ -198,13 +198,13 @@ func testThrift(w *environment) func(*testing.T) {
 		w.stop()
 		mark = w.mark(t)
 		w.run(t)
-		w.answered(t, app, "after a restart")
-		w.cost(t, mark, app, 1)
+		w.reconcile(t, app, "after a restart")
+		w.checkStatusWrites(t, mark, app, 1)
 
 		mark = w.mark(t)
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Labels = map[string]string{"applied": "again"} })
-		w.answered(t, app, "after a label")
-		w.cost(t, mark, app, 1)
+		w.reconcile(t, app, "after a label")
+		w.checkStatusWrites(t, mark, app, 1)
 		now := w.versions(t, app)
 		for name, version := range versions {
 			if now[name] != version {
@@ -214,8 +214,8 @@ func testThrift(w *environment) func(*testing.T) {
 	}
 }
 
-// cost checks how many writes there were since a mark: of statuses alone.
-func (w *environment) cost(t testing.TB, mark framework.Marks, app *v1.EcommerceApp, want int) {
+// checkStatusWrites checks how many writes there were since a mark: of statuses alone.
+func (w *environment) checkStatusWrites(t testing.TB, mark framework.Marks, app *v1.EcommerceApp, want int) {
 	t.Helper()
 	log := w.writes(t, mark, app.Namespace)
 	if len(log) != want || slices.ContainsFunc(log, func(e audit.Event) bool { return e.Subresource != "status" }) {
@@ -246,7 +246,7 @@ func testLongName(w *environment) func(*testing.T) {
 			t.Fatalf("the name has %d characters", len(app.Name))
 		}
 		framework.Create(t, w, app)
-		w.running(t, app)
+		w.awaitRunning(t, app)
 		if len(w.children(t.Context(), t, app)) < 15 {
 			t.Errorf("only %d children", len(w.children(t.Context(), t, app)))
 		}
@@ -263,7 +263,7 @@ func testDeletion(w *environment) func(*testing.T) {
 		name, uid := app.Name, app.UID
 		framework.Delete(t, w, app)
 		log := w.writes(t, mark, app.Namespace)
-		inOrder(t, log.Deletes(), "ingresses/"+name+"-ingress", "deployments/"+name+"-frontend",
+		checkOrder(t, log.Deletes(), "ingresses/"+name+"-ingress", "deployments/"+name+"-frontend",
 			"deployments/"+name+"-backend", "statefulsets/"+name+"-database")
 		if lost := log.Deletes().Where(func(e audit.Event) bool { return slices.Contains(kept.names, e.Resource+"/"+e.Name) }); len(lost) > 0 {
 			t.Errorf("data was deleted:\n%s", lost)
@@ -279,7 +279,7 @@ func testDeletion(w *environment) func(*testing.T) {
 		}
 		again := shop(app.Namespace)
 		framework.Create(t, w, again)
-		w.running(t, again)
+		w.awaitRunning(t, again)
 		if diff := cmp.Diff(kept, w.kept(t, again), cmp.AllowUnexported(keeping{})); diff != "" {
 			t.Error("the password or the claims of the database have changed")
 		}
@@ -323,7 +323,7 @@ func testTerminatingNamespace(w *environment) func(*testing.T) {
 		namespace.Name = w.namespace(t)
 		app := shop(namespace.Name)
 		framework.Create(t, w, app)
-		w.running(t, app)
+		w.awaitRunning(t, app)
 		mark := w.mark(t)
 		framework.Delete(t, w, namespace)
 		if refused := w.writes(t, mark, namespace.Name).Code(403); len(refused.Except("events")) > 20 {

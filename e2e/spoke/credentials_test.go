@@ -27,8 +27,8 @@ func testLostCredentials(w *environment) func(*testing.T) {
 		if err := w.Delete(t.Context(), secret); err != nil {
 			t.Fatal(err)
 		}
-		w.failed(t, app, v1.ReasonCredentialsMissing, secret.Name, "data-"+app.Name+"-database-0")
+		w.awaitFailed(t, app, v1.ReasonCredentialsMissing, secret.Name, "data-"+app.Name+"-database-0")
 		framework.Create(t, w, saved)
-		w.running(t, app)
+		w.awaitRunning(t, app)
 	}
 }

@@ -29,9 +29,9 @@ func testBadImage(w *environment) func(*testing.T) {
 			app := w.shop(t)
 			app.Spec.Database.Replicas = new(int32(2))
 			framework.Create(t, w, app)
-			w.running(t, app)
+			w.awaitRunning(t, app)
 			framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = badImage })
-			w.broken(t, app, 1)
+			w.awaitBroken(t, app, 1)
 			w.repair(t, app)
 		})
 		t.Run("of a new one", func(t *testing.T) {
@@ -39,14 +39,14 @@ func testBadImage(w *environment) func(*testing.T) {
 			app.Spec.Database.Replicas = new(int32(2))
 			app.Spec.Database.Image = badImage
 			framework.Create(t, w, app)
-			w.broken(t, app, 0)
+			w.awaitBroken(t, app, 0)
 			w.repair(t, app)
 		})
 		t.Run("of one that was started in order", func(t *testing.T) {
 			app := w.runningShop(t)
 			claimed := w.claimUID(t, app)
 			w.stop()
-			w.startedInOrder(t, app)
+			w.recreateOrdered(t, app)
 			w.run(t)
 			w.repair(t, app)
 			if w.claimUID(t, app) != claimed {
@@ -56,8 +56,8 @@ func testBadImage(w *environment) func(*testing.T) {
 	}
 }
 
-// broken waits until a pod of the database, and the status, show the bad image.
-func (w *environment) broken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
+// awaitBroken waits until a pod of the database, and the status, show the bad image.
+func (w *environment) awaitBroken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
 	t.Helper()
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = app.Namespace, fmt.Sprintf("%s-database-%d", app.Name, ordinal)
@@ -79,8 +79,8 @@ func (w *environment) broken(t *testing.T, app *v1.EcommerceApp, ordinal int) {
 func (w *environment) repair(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Image = "" })
-	w.rolledOut(t, app, "postgres:"+app.Spec.Database.Version)
-	w.running(t, app)
+	w.awaitRolledOut(t, app, "postgres:"+app.Spec.Database.Version)
+	w.awaitRunning(t, app)
 	if c := part(app, "database"); c.ReadyReplicas != *app.Spec.Database.Replicas {
 		t.Errorf("the database is %+v", c)
 	}
@@ -103,9 +103,9 @@ func (w *environment) set(app *v1.EcommerceApp) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name + "-database"}}
 }
 
-// startedInOrder makes a database's StatefulSet one that starts its pods in order,
+// recreateOrdered makes a database's StatefulSet one that starts its pods in order,
 // as earlier releases did, and that waits for a pod with a bad image.
-func (w *environment) startedInOrder(t *testing.T, app *v1.EcommerceApp) {
+func (w *environment) recreateOrdered(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	set := w.set(app)
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
@@ -132,32 +132,32 @@ func (w *environment) startedInOrder(t *testing.T, app *v1.EcommerceApp) {
 	})
 }
 
-// testStorageThatCannotGrow asks for a larger volume of a class that forbids it:
+// testStorageNotExpandable asks for a larger volume of a class that forbids it:
 // the shop goes on with everything else, says so, and grows once it may.
-func testStorageThatCannotGrow(w *environment) func(*testing.T) {
+func testStorageNotExpandable(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fixed"}, Provisioner: "csi.example.com", AllowVolumeExpansion: new(false)}
 		framework.Create(t, w, class)
 		app := w.shop(t)
 		app.Spec.Database.StorageClassName = new(class.Name)
 		framework.Create(t, w, app)
-		w.running(t, app)
+		w.awaitRunning(t, app)
 		set := w.set(app)
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			t.Fatal(err)
 		}
 		uid := set.UID
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
-		w.tooSmall(t, app)
-		hasEvents(t, w, app, "SyncFailed")
-		w.quiet(t, app)
+		w.awaitTooSmall(t, app)
+		awaitEvents(t, w, app, "SyncFailed")
+		w.checkQuiet(t, app)
 
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) {
 			app.Spec.Database.Version = "13.5"
 			app.Spec.Frontend.Image = "ecommerce-frontend:v3.0.0"
 		})
-		w.rolledOut(t, app, "postgres:13.5")
-		w.tooSmall(t, app)
+		w.awaitRolledOut(t, app, "postgres:13.5")
+		w.awaitTooSmall(t, app)
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func testStorageThatCannotGrow(w *environment) func(*testing.T) {
 			}
 			return nil
 		})
-		w.running(t, app)
+		w.awaitRunning(t, app)
 		if c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDegraded); c.Status != metav1.ConditionFalse {
 			t.Errorf("Degraded is %s: %s", c.Status, c.Message)
 		}
@@ -190,8 +190,8 @@ func asksFor(set *appsv1.StatefulSet) string {
 	return size.String()
 }
 
-// tooSmall waits until an app runs, and says that its claim cannot grow.
-func (w *environment) tooSmall(t *testing.T, app *v1.EcommerceApp) {
+// awaitTooSmall waits until an app runs, and says that its claim cannot grow.
+func (w *environment) awaitTooSmall(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	framework.Await(t, w, app, "the app to run with a claim that cannot grow", func(app *v1.EcommerceApp) error {
 		c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDegraded)
@@ -206,16 +206,16 @@ func (w *environment) tooSmall(t *testing.T, app *v1.EcommerceApp) {
 		if !meta.IsStatusConditionTrue(app.Status.Conditions, v1.ConditionReady) || !part(app, "database").Ready {
 			return fmt.Errorf("the database is %+v", part(app, "database"))
 		}
-		return says(app, "database", c.Message[len("database: "):])
+		return messageContains(app, "database", c.Message[len("database: "):])
 	})
 }
 
-// quiet checks that an app whose claim cannot grow costs no writes but the tries.
-func (w *environment) quiet(t *testing.T, app *v1.EcommerceApp) {
+// checkQuiet checks that an app whose claim cannot grow costs no writes but the tries.
+func (w *environment) checkQuiet(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	w.answered(t, app, "while too small")
+	w.reconcile(t, app, "while too small")
 	mark := w.mark(t)
-	w.answered(t, app, "while too small, again")
+	w.reconcile(t, app, "while too small, again")
 	log := w.writes(t, mark, app.Namespace)
 	others := log.Where(func(e audit.Event) bool { return e.Resource != "persistentvolumeclaims" })
 	if len(log) == len(others) || len(others) != 1 || others[0].Subresource != "status" {
@@ -223,9 +223,9 @@ func (w *environment) quiet(t *testing.T, app *v1.EcommerceApp) {
 	}
 }
 
-// rolledOut waits until the pods of the database and of the frontend, as far as
+// awaitRolledOut waits until the pods of the database and of the frontend, as far as
 // there are any, are those of the wanted images.
-func (w *environment) rolledOut(t *testing.T, app *v1.EcommerceApp, database string) {
+func (w *environment) awaitRolledOut(t *testing.T, app *v1.EcommerceApp, database string) {
 	t.Helper()
 	framework.Eventually(t, "the new images to run", func(ctx context.Context) error {
 		var pods corev1.PodList

@@ -94,12 +94,12 @@ func (w *environment) runningShop(t testing.TB) *v1.EcommerceApp {
 	t.Helper()
 	app := w.shop(t)
 	framework.Create(t, w, app)
-	w.running(t, app)
+	w.awaitRunning(t, app)
 	return app
 }
 
-// running waits until an app is as wanted.
-func (w *environment) running(t testing.TB, app *v1.EcommerceApp) {
+// awaitRunning waits until an app is as wanted.
+func (w *environment) awaitRunning(t testing.TB, app *v1.EcommerceApp) {
 	t.Helper()
 	framework.AwaitRunning(t, w, app)
 }
@@ -124,8 +124,8 @@ func part(app *v1.EcommerceApp, name string) v1.ComponentStatus {
 	return app.Status.Components[i]
 }
 
-// says returns an error unless a component's message contains a text.
-func says(app *v1.EcommerceApp, name, text string) error {
+// messageContains returns an error unless a component's message contains a text.
+func messageContains(app *v1.EcommerceApp, name, text string) error {
 	if c := part(app, name); !strings.Contains(c.Message, text) {
 		return fmt.Errorf("%s says %q, want %q", name, c.Message, text)
 	}

@@ -26,14 +26,14 @@ func TestSpoke(t *testing.T) {
 	t.Run("seed", testSeed(w))
 	t.Run("other kinds", testOtherKinds(w))
 	t.Run("repair", testRepair(w))
-	t.Run("thrift", testThrift(w))
+	t.Run("thrift", testUnchanged(w))
 	t.Run("changes", testChanges(w))
 	t.Run("gating of versions", testVersionGating(w))
 	t.Run("frozen kubelets", testFrozen(w))
 	t.Run("repair while down", testRepairWhileDown(w))
 	t.Run("restart annotation", testImageUpdated(w))
 	t.Run("storage", testStorage(w))
-	t.Run("storage that cannot grow", testStorageThatCannotGrow(w))
+	t.Run("storage that cannot grow", testStorageNotExpandable(w))
 	t.Run("bad image of the database", testBadImage(w))
 	t.Run("long name", testLongName(w))
 	t.Run("conflict and adoption", testConflict(w))
@@ -54,23 +54,23 @@ func testSeed(w *environment) func(*testing.T) {
 		mark := w.mark(t)
 		begin := time.Now()
 		framework.Create(t, w, app)
-		w.running(t, app)
+		w.awaitRunning(t, app)
 		took := time.Since(begin)
 		if app.Status.Message != "Application is running" || app.Status.Ready != "5/5" {
 			t.Errorf("message is %q, ready is %q", app.Status.Message, app.Status.Ready)
 		}
-		listsComponents(t, app)
+		checkComponents(t, app)
 		log := w.writes(t, mark, app.Namespace).Except("events")
-		writtenOnce(t, log, app, took)
-		inOrder(t, log,
+		checkWrittenOnce(t, log, app, took)
+		checkOrder(t, log,
 			"statefulsets/my-ecommerce-app-database", "deployments/my-ecommerce-app-backend",
 			"deployments/my-ecommerce-app-frontend", "services/my-ecommerce-app-frontend", "ingresses/my-ecommerce-app-ingress")
-		hasEvents(t, w, app, "Created")
-		hasLabels(t, w, app)
+		awaitEvents(t, w, app, "Created")
+		checkLabels(t, w, app)
 	}
 }
 
-func listsComponents(t *testing.T, app *v1.EcommerceApp) {
+func checkComponents(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	var names []string
 	for _, c := range app.Status.Components {
@@ -87,8 +87,8 @@ func listsComponents(t *testing.T, app *v1.EcommerceApp) {
 	}
 }
 
-// writtenOnce checks that each object was written once, and the status rarely.
-func writtenOnce(t *testing.T, log audit.Log, app *v1.EcommerceApp, took time.Duration) {
+// checkWrittenOnce checks that each object was written once, and the status rarely.
+func checkWrittenOnce(t *testing.T, log audit.Log, app *v1.EcommerceApp, took time.Duration) {
 	t.Helper()
 	counts := make(map[string]int)
 	for _, e := range log {
@@ -109,8 +109,8 @@ func writtenOnce(t *testing.T, log audit.Log, app *v1.EcommerceApp, took time.Du
 	t.Logf("%d objects written once each, %d status writes", len(counts)-1, statuses)
 }
 
-// inOrder checks that objects were first written in an order.
-func inOrder(t *testing.T, log audit.Log, objects ...string) {
+// checkOrder checks that objects were first written in an order.
+func checkOrder(t *testing.T, log audit.Log, objects ...string) {
 	t.Helper()
 	last := -1
 	for _, object := range objects {
@@ -122,9 +122,9 @@ func inOrder(t *testing.T, log audit.Log, objects ...string) {
 	}
 }
 
-// hasEvents checks that there is an event of a reason for the app, and that no
+// awaitEvents checks that there is an event of a reason for the app, and that no
 // component made more than a few.
-func hasEvents(t *testing.T, w *environment, app *v1.EcommerceApp, reasons ...string) {
+func awaitEvents(t *testing.T, w *environment, app *v1.EcommerceApp, reasons ...string) {
 	t.Helper()
 	framework.Await(t, w, app, "events", func(*v1.EcommerceApp) error {
 		var list corev1.EventList
@@ -142,8 +142,8 @@ func hasEvents(t *testing.T, w *environment, app *v1.EcommerceApp, reasons ...st
 	})
 }
 
-// hasLabels checks that each child can be found by its labels and belongs to the app.
-func hasLabels(t *testing.T, w *environment, app *v1.EcommerceApp) {
+// checkLabels checks that each child can be found by its labels and belongs to the app.
+func checkLabels(t *testing.T, w *environment, app *v1.EcommerceApp) {
 	t.Helper()
 	children := w.children(t.Context(), t, app)
 	if len(children) < 15 {

@@ -24,8 +24,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// failed waits until an app is failed for a reason, and its message says something.
-func (w *environment) failed(t testing.TB, app *v1.EcommerceApp, reason string, texts ...string) {
+// awaitFailed waits until an app is failed for a reason, and its message says something.
+func (w *environment) awaitFailed(t testing.TB, app *v1.EcommerceApp, reason string, texts ...string) {
 	t.Helper()
 	framework.Await(t, w, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
 		ready := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionReady)
@@ -55,11 +55,11 @@ func testConflict(w *environment) func(*testing.T) {
 		framework.Create(t, w, stranger)
 		framework.Create(t, w, secret)
 		framework.Create(t, w, app)
-		w.failed(t, app, v1.ReasonConflict, "Secret", app.Name+"-database-credentials", v1.AdoptAnnotation)
-		hasEvents(t, w, app, "Conflict")
+		w.awaitFailed(t, app, v1.ReasonConflict, "Secret", app.Name+"-database-credentials", v1.AdoptAnnotation)
+		awaitEvents(t, w, app, "Conflict")
 		handOver(t, w, secret)
-		w.failed(t, app, v1.ReasonConflict, "Service", app.Name+"-database")
-		w.answered(t, app, "while in conflict")
+		w.awaitFailed(t, app, v1.ReasonConflict, "Service", app.Name+"-database")
+		w.reconcile(t, app, "while in conflict")
 		untouched := &corev1.Service{}
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(stranger), untouched); err != nil {
 			t.Fatal(err)
@@ -68,7 +68,7 @@ func testConflict(w *environment) func(*testing.T) {
 			t.Error("a stranger's Service was written")
 		}
 		handOver(t, w, stranger)
-		w.running(t, app)
+		w.awaitRunning(t, app)
 		if err := w.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func testConflict(w *environment) func(*testing.T) {
 		}}
 		framework.Create(t, w, owned)
 		framework.Create(t, w, other)
-		w.failed(t, other, v1.ReasonConflict, "other-database-config", "Service")
+		w.awaitFailed(t, other, v1.ReasonConflict, "other-database-config", "Service")
 	}
 }
 
@@ -115,10 +115,10 @@ func testForbidden(w *environment) func(*testing.T) {
 		})
 		app := w.shop(t)
 		framework.Create(t, w, app)
-		w.failed(t, app, v1.ReasonForbidden, "database", "cannot patch", "statefulsets")
-		hasEvents(t, w, app, "Forbidden")
+		w.awaitFailed(t, app, v1.ReasonForbidden, "database", "cannot patch", "statefulsets")
+		awaitEvents(t, w, app, "Forbidden")
 		framework.Apply(t, w.cluster, "config/rbac/spoke")
-		w.running(t, app)
+		w.awaitRunning(t, app)
 	}
 }
 
@@ -131,10 +131,10 @@ func testDenied(w *environment) func(*testing.T) {
 		trial.Spec.Ports = []corev1.ServicePort{{Port: 80}}
 		lift := fleettest.Deny(t, w, trial)
 		framework.Create(t, w, app)
-		w.failed(t, app, v1.ReasonInvalidSpec, fleettest.Denial)
-		hasEvents(t, w, app, v1.ReasonInvalidSpec)
+		w.awaitFailed(t, app, v1.ReasonInvalidSpec, fleettest.Denial)
+		awaitEvents(t, w, app, v1.ReasonInvalidSpec)
 		lift()
-		w.running(t, app)
+		w.awaitRunning(t, app)
 	}
 }
 
@@ -221,14 +221,14 @@ func testOptionalKinds(w *environment) func(*testing.T) {
 			}
 			return nil
 		})
-		w.answered(t, app, "with monitors")
-		w.running(t, app)
+		w.reconcile(t, app, "with monitors")
+		w.awaitRunning(t, app)
 		mark := w.mark(t)
-		w.answered(t, app, "with monitors, again")
-		w.cost(t, mark, app, 1)
+		w.reconcile(t, app, "with monitors, again")
+		w.checkStatusWrites(t, mark, app, 1)
 
 		framework.Delete(t, w, definition("servicemonitors.monitoring.coreos.com"))
-		w.running(t, app)
+		w.awaitRunning(t, app)
 		// The app can still be deleted.
 		framework.Delete(t, w, app)
 	}

@@ -65,7 +65,7 @@ type Member struct {
 	MemberName string
 }
 
-// Up brings a lab up, or finds the one that runs. After an error the clusters that
+// Up starts an environment, or finds the one that runs. After an error the clusters that
 // were made stay, for Down.
 func Up(ctx context.Context, o Options) (*Environment, error) {
 	if err := clusters.Usable(ctx); err != nil {
