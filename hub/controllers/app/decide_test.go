@@ -111,7 +111,7 @@ func TestMemberChanged(t *testing.T) {
 		"permissions": {ready(nothing), ready(func(m *v1.MemberCluster) {
 			m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: v1.ConditionAuthorized, Status: metav1.ConditionTrue})
 		}), true},
-		"message of the same trouble": {lost(nothing), lost(func(m *v1.MemberCluster) { m.Status.Conditions[0].Message = "x" }), false},
+		"message of the same problem": {lost(nothing), lost(func(m *v1.MemberCluster) { m.Status.Conditions[0].Message = "x" }), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

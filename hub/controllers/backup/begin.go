@@ -102,7 +102,7 @@ func (w *work) nameSnapshots(ctx context.Context) stepresult.Result {
 	}
 	claims, err := w.claims(ctx)
 	if err != nil {
-		return w.memberTrouble(err)
+		return w.memberError(err)
 	}
 	session, err := w.options.Accounts.Session(ctx, s.Account, s.Region)
 	if err != nil {
@@ -134,12 +134,12 @@ func (w *work) restored(ctx context.Context) stepresult.Result {
 	defer cancel()
 	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
-		return w.memberTrouble(err)
+		return w.memberError(err)
 	}
 	copied := &v1.EcommerceApp{}
 	err = in.GetAPIReader().Get(ctx, client.ObjectKey{Namespace: w.backup.Namespace, Name: w.backup.Spec.AppRef.Name}, copied)
 	if client.IgnoreNotFound(err) != nil {
-		return w.memberTrouble(err)
+		return w.memberError(err)
 	}
 	return logical.Restored(w.backup, copied)
 }
@@ -189,8 +189,8 @@ type unusableError struct {
 func (e *unusableError) Error() string { return fmt.Sprintf("the claim %s: %v", e.claim, e.err) }
 func (e *unusableError) Unwrap() error { return e.err }
 
-// memberTrouble returns the result for an error of the member.
-func (w *work) memberTrouble(err error) stepresult.Result {
+// memberError returns the result for an error of the member.
+func (w *work) memberError(err error) stepresult.Result {
 	var unusable *unusableError
 	switch {
 	case errors.As(err, &unusable):
@@ -204,7 +204,7 @@ func (w *work) memberTrouble(err error) stepresult.Result {
 	}
 }
 
-// nameOf is the name of a snapshot in the cloud: the same from whoever computes it.
+// nameOf returns the name of a snapshot in the cloud, the same in each process that computes it.
 func (w *work) nameOf(claim, copyTo string) string {
 	return cloud.Name(w.options.HubUID, w.backup.Status.AppUID, w.backup.Namespace, w.backup.Name, claim, copyTo)
 }

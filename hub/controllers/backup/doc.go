@@ -40,6 +40,6 @@
 //   - The volumes are those of the primary: the other pods copy it. More than one volume
 //     is a group that is good together or not at all; its snapshots are not taken at
 //     one instant, and the database stays quiesced until all are taken.
-//   - A snapshot whose tags a person took away is nobody's: the backup says so, and
-//     neither uses nor deletes it.
+//   - A snapshot whose tags a user removed no longer belongs to the hub: the backup reports
+//     so, and neither uses nor deletes it.
 package backup

@@ -63,7 +63,7 @@ func (w *work) runDump(ctx context.Context) stepresult.Result {
 	defer cancel()
 	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
-		return w.memberTrouble(err)
+		return w.memberError(err)
 	}
 	return logical.Run{Backup: w.backup, Reader: in.GetAPIReader(), Writer: in.GetClient(), Now: w.now}.Advance(ctx)
 }
@@ -107,7 +107,7 @@ func (w *work) send(ctx context.Context) (stepresult.Result, error) {
 	}
 	in, err := w.options.Member(ctx, multicluster.ClusterName(w.backup.Spec.ClusterRef.Name))
 	if err != nil {
-		return w.memberTrouble(err), nil
+		return w.memberError(err), nil
 	}
 	s.Account = account
 	return logical.Send{

@@ -129,7 +129,7 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 	return patient(stepresult.FromError(err, "deleting the snapshot in "+c.Region))
 }
 
-// find looks for a snapshot that may have been made though nobody heard of it.
+// find looks for a snapshot that may have been created although its response was lost.
 func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, c *v1.CloudSnapshot, isCopy bool) (v stepresult.Result, gone bool) {
 	found, err := w.lookUp(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy})
 	switch class := cloud.ClassOf(err); {

@@ -62,7 +62,7 @@ func checkHold(t *testing.T, end func(*holds, *testclock.FakeClock, context.Canc
 	}
 	fleettest.Eventually(t, "the deadline to be watched", func(context.Context) error {
 		if !clock.HasWaiters() {
-			return errors.New("nobody waits")
+			return errors.New("no timer waits")
 		}
 		return nil
 	})

@@ -146,7 +146,7 @@ func (w *work) age() time.Duration {
 	return w.now.Sub(w.backup.Status.StartTime.Time)
 }
 
-// locked is a merge patch that fails if somebody else wrote in between.
+// locked returns a merge patch that fails with a conflict if the object has changed.
 func locked(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }

@@ -55,7 +55,7 @@ type Options struct {
 	Recorder events.EventRecorder
 	// Logger receives the log messages of the queues. The default discards.
 	Logger logr.Logger
-	// Clock tells the time; the default is the real one.
+	// Clock defaults to the real clock.
 	Clock clock.Clock
 	// Waits changes how long the controller waits; the default leaves it as it is.
 	Waits queues.Waits

@@ -283,7 +283,7 @@ func (w *work) takenAt(c *v1.CloudSnapshot, at *metav1.Time) {
 	}
 }
 
-// recordTaken gives a backup a point in time whose provider tells none.
+// recordTaken sets the time of a backup whose provider reports none.
 func (w *work) recordTaken() {
 	if w.backup.Status.SnapshotTime == nil && w.allTaken() {
 		w.backup.Status.SnapshotTime = seconds(w.now)

@@ -48,7 +48,7 @@ func (m cleaner) claim(ctx context.Context, key client.ObjectKey) (gone bool, er
 		return false, nil
 	}
 	if claim.Spec.VolumeName != "" {
-		if err := m.goesWith(ctx, claim); err != nil {
+		if err := m.deleteVolumeWithClaim(ctx, claim); err != nil {
 			return false, err
 		}
 	}
@@ -73,8 +73,8 @@ func coming(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
 	return claim.Spec.VolumeName == "" && claim.Annotations[provisioner] != "" && now.Sub(claim.CreationTimestamp.Time) < comingFor
 }
 
-// goesWith tells the volume of a claim to go when the claim does.
-func (m cleaner) goesWith(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+// deleteVolumeWithClaim sets the reclaim policy of a claim's volume to Delete.
+func (m cleaner) deleteVolumeWithClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	pv := &corev1.PersistentVolume{}
 	err := m.reader.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, pv)
 	if apierrors.IsNotFound(err) {

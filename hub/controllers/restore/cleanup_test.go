@@ -80,28 +80,28 @@ func newCleanupMember() *cleanupMember {
 func TestCleanUpClaim(t *testing.T) {
 	t.Parallel()
 	const (
-		deletes = "delete data-0 c-1 at 5"
-		tells   = `patch pvc-c-1 {"metadata":{"resourceVersion":"9"},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`
+		deletes  = "delete data-0 c-1 at 5"
+		reclaims = `patch pvc-c-1 {"metadata":{"resourceVersion":"9"},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`
 	)
 	tests := map[string]struct {
 		change func(*cleanupMember)
 		gone   bool
 		did    []string
 	}{
-		"bound":          {func(*cleanupMember) {}, false, []string{tells, deletes}},
-		"told already":   {func(c *cleanupMember) { c.pv.Spec.PersistentVolumeReclaimPolicy = "Delete" }, false, []string{deletes}},
+		"bound":          {func(*cleanupMember) {}, false, []string{reclaims, deletes}},
+		"has its policy": {func(c *cleanupMember) { c.pv.Spec.PersistentVolumeReclaimPolicy = "Delete" }, false, []string{deletes}},
 		"another's":      {func(c *cleanupMember) { c.pv.Spec.ClaimRef.UID = "c-2" }, false, []string{deletes}},
 		"volume is lost": {func(c *cleanupMember) { c.pv = nil }, false, []string{deletes}},
 		"not ours":       {func(c *cleanupMember) { c.claim.Labels = nil }, true, nil},
 		"gone":           {func(c *cleanupMember) { c.claim = nil }, true, nil},
 		"on its way": {func(c *cleanupMember) {
 			c.claim.DeletionTimestamp = &metav1.Time{Time: cleanupTime()}
-		}, false, []string{tells}},
+		}, false, []string{reclaims}},
 		"its volume is coming": {func(c *cleanupMember) { c.claim.Spec.VolumeName = "" }, false, nil},
 		"its volume never comes": {func(c *cleanupMember) {
 			c.claim.Spec.VolumeName, c.claim.CreationTimestamp = "", metav1.NewTime(cleanupTime().Add(-comingFor))
 		}, false, []string{deletes}},
-		"nobody asked for a volume": {func(c *cleanupMember) { c.claim.Spec.VolumeName, c.claim.Annotations = "", nil }, false, []string{deletes}},
+		"no volume was requested": {func(c *cleanupMember) { c.claim.Spec.VolumeName, c.claim.Annotations = "", nil }, false, []string{deletes}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

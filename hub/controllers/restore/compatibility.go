@@ -13,8 +13,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
-// filesMismatch tells why a database could not work with the files of a backup, and what to do;
-// empty if it can, or if there is no database.
+// filesMismatch returns why a database could not work with the files of a backup, and what to
+// do; empty if it can, or if there is no database.
 func filesMismatch(db *v1.Database, b *v1.BackupStatus) string {
 	switch {
 	case db == nil:
@@ -29,7 +29,7 @@ func filesMismatch(db *v1.Database, b *v1.BackupStatus) string {
 	}
 }
 
-// dumpMismatch tells why a dump could not be loaded into a database, and what to do; empty if it
+// dumpMismatch returns why a dump could not be loaded into a database, and what to do; empty if it
 // can, as into one of the same major version or a newer one, or if there is no database.
 func dumpMismatch(db *v1.Database, b *v1.BackupStatus) string {
 	switch {

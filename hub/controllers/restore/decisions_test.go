@@ -126,7 +126,7 @@ func TestPossibleForDumps(t *testing.T) {
 	}
 }
 
-// started tells that a Job may have begun.
+// started records that a Job may have started.
 func (w *work) started() { w.restore.Status.Dump = &v1.RestoredDump{Started: true} }
 
 // TestPatience: a Job has its own limit, and data that was exchanged none.

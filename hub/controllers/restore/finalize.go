@@ -53,8 +53,8 @@ func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 		return v, err
 	}
 	if w.targetFacts == nil && w.restore.Status.Dump != nil && w.restore.DeletionTimestamp.IsZero() {
-		// What uses the database is stopped there, and nobody else lets it go. Who deletes the
-		// Restore knows better.
+		// The workloads that use the database are stopped there, and only this Restore starts
+		// them again. A user who deletes the Restore gives that up.
 		return stepresult.Hold(stepresult.Member, v1.ReasonClusterDetached, "waiting for the cluster and the backup to be there again, to let the application go"), nil
 	}
 	if w.targetFacts == nil {
@@ -70,7 +70,7 @@ func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 		}
 	}
 	if err := w.letDatabaseGo(ctx); err != nil {
-		return w.memberTrouble(err), nil
+		return w.memberError(err), nil
 	}
 	return w.deleteUnused(ctx), nil
 }
@@ -109,7 +109,7 @@ func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
 			continue // A claim may have it by now: it is left to people.
 		}
 		if !apierrors.IsNotFound(err) {
-			return w.memberTrouble(err)
+			return w.memberError(err)
 		}
 		if err := w.maker().delete(ctx, v); err != nil {
 			return stepresult.FromError(err, "deleting the volume of the claim "+v.Claim)
@@ -118,8 +118,8 @@ func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
 	return stepresult.Result{}
 }
 
-// memberTrouble returns the result for an error of the member or of the cloud.
-func (w *work) memberTrouble(err error) stepresult.Result {
+// memberError returns the result for an error of the member or of the cloud.
+func (w *work) memberError(err error) stepresult.Result {
 	switch {
 	case errors.Is(err, errBusy):
 		return stepresult.Hold(stepresult.Member, v1.ReasonInUse, "another Restore works on the database in %s", w.member.Name)

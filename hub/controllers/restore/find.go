@@ -78,7 +78,7 @@ func (w *work) possible() stepresult.Result {
 	case b.Phase != v1.BackupCompleted && b.Phase != v1.BackupFinalizing:
 		return stepresult.Hold(stepresult.Member, v1.ReasonBackupNotReady, "Backup %q is not complete", w.backup.Name)
 	case w.isDump() && !w.restore.Spec.Verify:
-		return stepresult.Result{} // Of any provider. What it is loaded into, the member tells.
+		return stepresult.Result{} // Of any provider: the database to load it into is in the member.
 	case w.isDump():
 		return w.provable()
 	case m.Status.Provider == "" || m.Status.Region == "":

@@ -47,8 +47,8 @@ func TestTakeLock(t *testing.T) {
 		annotation  string
 		taken, busy bool
 	}{
-		"nobody":                         {nil, loading, true, false},
-		"nobody, for volumes":            {map[string]string{"a": "b"}, restoring, true, false},
+		"not locked":                     {nil, loading, true, false},
+		"not locked, for volumes":        {map[string]string{"a": "b"}, restoring, true, false},
 		"taken already":                  {map[string]string{loading: "me"}, loading, false, false},
 		"another loads":                  {map[string]string{loading: "other"}, loading, false, true},
 		"another loads, and we restore":  {map[string]string{loading: "other"}, restoring, false, true},

@@ -36,7 +36,7 @@ func (r dumpLoad) begin(ctx context.Context) (stepresult.Result, error) {
 	// Of a Job that is being deleted, or was.
 	running, err := r.running(ctx)
 	if err != nil {
-		return r.trouble(err), nil
+		return r.memberError(err), nil
 	}
 	if running {
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "waiting in %s for the last attempt to end", r.member.Name), nil
@@ -71,7 +71,7 @@ func (r dumpLoad) tryDelivery(ctx context.Context) stepresult.Result {
 	}
 	err := r.deliver(ctx, client.NewDryRunClient(r.targetFacts.cluster.GetClient()), wanted)
 	if client.IgnoreAlreadyExists(err) != nil {
-		return r.deliveryTrouble(err)
+		return r.deliveryError(err)
 	}
 	return stepresult.Result{}
 }
@@ -80,16 +80,16 @@ func (r dumpLoad) tryDelivery(ctx context.Context) stepresult.Result {
 // Restore of an application, because the workloads that use the database must not stay
 // stopped until a user has looked; tryDelivery asked before they were.
 func (r dumpLoad) undelivered(err error) stepresult.Result {
-	v := r.deliveryTrouble(err)
+	v := r.deliveryError(err)
 	if apierror.Decide(err).Blocking && !r.restore.Spec.Verify {
 		return stepresult.Fail(v.Reason, "%s", v.Message)
 	}
 	return v
 }
 
-// deliveryTrouble returns the result for an error of deliver.
-func (r dumpLoad) deliveryTrouble(err error) stepresult.Result {
-	v := r.trouble(err)
+// deliveryError returns the result for an error of deliver.
+func (r dumpLoad) deliveryError(err error) stepresult.Result {
+	v := r.memberError(err)
 	switch apierror.Classify(err) {
 	case apierror.Forbidden, apierror.NamespaceTerminating:
 		return stepresult.Hold(v.Wait, v1.ReasonForbidden, "%s refuses the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",

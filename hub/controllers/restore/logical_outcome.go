@@ -30,7 +30,7 @@ type ending struct {
 	sent bool
 	// attempt is how many Jobs there were before.
 	attempt int32
-	// expired tells that the Job had no more time.
+	// expired is true if the Job exceeded its deadline.
 	expired bool
 	outcome logicalbackup.Outcome
 }
@@ -40,7 +40,7 @@ type next struct {
 	// loaded means that all is well, again that another Job is made, bucket that it reads
 	// from there. None of them: it has failed.
 	loaded, again, bucket bool
-	// reason and message are for people.
+	// reason and message are those of the condition.
 	reason, message string
 }
 
@@ -123,7 +123,7 @@ func (e ending) words() string {
 	case e.outcome.Why != "":
 		return e.outcome.Why
 	default:
-		return "nobody says why"
+		return "its pod reported no reason"
 	}
 }
 

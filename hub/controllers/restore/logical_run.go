@@ -18,8 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
-// keepSeconds is for how long a Job stays that nobody takes away: longer than a hub may be
-// away, which would otherwise not learn that the dump is loaded.
+// keepSeconds is how long a finished Job stays that the hub does not delete: longer than
+// a hub may be down, which would otherwise not learn that the dump is loaded.
 const keepSeconds = 7 * 24 * 60 * 60
 
 // dumpLoad is the way of a dump into a database, in one pass over a Restore whose target is
@@ -48,7 +48,7 @@ func (r dumpLoad) chooseSource(ctx context.Context) stepresult.Result {
 		key := client.ObjectKey{Namespace: r.into.Owner.Namespace, Name: dump.Claim}
 		err := r.reader().Get(ctx, key, &corev1.PersistentVolumeClaim{})
 		if client.IgnoreNotFound(err) != nil {
-			return r.trouble(err)
+			return r.memberError(err)
 		}
 		at.claim = err == nil
 	}
@@ -91,7 +91,7 @@ func (r dumpLoad) load(ctx context.Context) (stepresult.Result, error) {
 		d.Job = "" // There is none: it is not waited for without end.
 		return r.begin(ctx)
 	case err != nil:
-		return r.trouble(err), nil
+		return r.memberError(err), nil
 	case job.Labels[v1.RestoreLabel] != r.labels()[v1.RestoreLabel]:
 		return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s is not that of this Restore", d.Job, r.member.Name), nil
 	}
@@ -102,7 +102,7 @@ func (r dumpLoad) load(ctx context.Context) (stepresult.Result, error) {
 func (r dumpLoad) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
 	outcome, err := logicalbackup.Look(ctx, r.reader(), job)
 	if err != nil {
-		return r.trouble(err)
+		return r.memberError(err)
 	}
 	if !outcome.Ended {
 		v := stepresult.Hold(stepresult.Poll(r.now.Sub(job.CreationTimestamp.Time)), v1.ReasonLoading, "the Job %s in %s loads the dump", job.Name, r.member.Name)
@@ -117,7 +117,7 @@ func (r dumpLoad) observe(ctx context.Context, job *batchv1.Job) stepresult.Resu
 		return v
 	}
 	if err := logicalbackup.Withdraw(ctx, r.writer(), client.ObjectKeyFromObject(job)); err != nil && !apierrors.IsForbidden(err) {
-		return r.trouble(err)
+		return r.memberError(err)
 	}
 	d := r.restore.Status.Dump
 	n := ending{
@@ -161,7 +161,7 @@ func (r dumpLoad) tidy(ctx context.Context) stepresult.Result {
 	}
 	switch {
 	case err != nil:
-		return r.trouble(err)
+		return r.memberError(err)
 	case !gone:
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "taking away in %s what the dump was loaded with", r.member.Name)
 	default:
@@ -237,7 +237,8 @@ func anyAlive(pods []corev1.Pod) bool {
 	return false
 }
 
-// name is that of what is made for a Restore: the same from whoever makes it.
+// name returns the name of an object that is created for a Restore, the same in each
+// process that computes it.
 func (r dumpLoad) name(suffix string) string {
 	return manifest.Name(r.into.Owner.Name, "-restore-"+manifest.Hash(string(r.restore.UID))+suffix, manifest.MaxName)
 }
@@ -248,7 +249,7 @@ func (r dumpLoad) labels() map[string]string {
 	return map[string]string{v1.RestoreLabel: manifest.LabelValue(r.restore.Name), v1.ManagedByLabel: v1.ManagedBy}
 }
 
-// trouble returns the result for an error of the member.
-func (r dumpLoad) trouble(err error) stepresult.Result {
+// memberError returns the result for an error of the member.
+func (r dumpLoad) memberError(err error) stepresult.Result {
 	return stepresult.FromMember(err, r.member.Name, "make and read Jobs, claims and pods")
 }

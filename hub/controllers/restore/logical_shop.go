@@ -63,7 +63,7 @@ func (s shopLoad) announce(ctx context.Context) (stepresult.Result, error) {
 	taken, err := takeLock(ctx, s.writer(), s.targetFacts.copy, v1.LoadingAnnotation, s.restore.Name)
 	switch {
 	case err != nil:
-		return s.copyTrouble(err), nil
+		return s.copyError(err), nil
 	case taken:
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "stopping what uses the database in %s", s.member.Name), nil
 	default:
@@ -101,7 +101,7 @@ func (s shopLoad) dumping(ctx context.Context) stepresult.Result {
 		v1.InstanceLabel: of.Labels[v1.InstanceLabel], v1.ComponentLabel: of.Labels[v1.ComponentLabel],
 	})
 	if err != nil {
-		return s.trouble(err)
+		return s.memberError(err)
 	}
 	if anyAlive(pods.Items) {
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "waiting in %s for a dump of the database to end", s.member.Name)
@@ -123,7 +123,7 @@ func (s shopLoad) ready(ctx context.Context) stepresult.Result {
 	pods := &corev1.PodList{}
 	err = s.reader().List(ctx, pods, client.InNamespace(s.targetFacts.copy.Namespace), client.MatchingLabelsSelector{Selector: users})
 	if err != nil {
-		return s.trouble(err)
+		return s.memberError(err)
 	}
 	if anyAlive(pods.Items) {
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStoppingApplication, "waiting in %s for what uses the database to stop", s.member.Name)
@@ -158,7 +158,7 @@ func (s shopLoad) serves(ctx context.Context) stepresult.Result {
 	case apierrors.IsNotFound(err):
 		return waiting
 	case err != nil:
-		return s.trouble(err)
+		return s.memberError(err)
 	}
 	if !serves(pod) {
 		return waiting
@@ -185,7 +185,7 @@ func (s shopLoad) finish(ctx context.Context) stepresult.Result {
 func (s shopLoad) cancel(ctx context.Context) stepresult.Result {
 	stopped, err := s.stop(ctx)
 	if err != nil {
-		return s.trouble(err)
+		return s.memberError(err)
 	}
 	if !stopped {
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.member.Name)
@@ -203,7 +203,7 @@ func (s shopLoad) letGo(ctx context.Context) stepresult.Result {
 	given, err := releaseLock(ctx, s.writer(), s.targetFacts.copy, s.restore.Name)
 	switch {
 	case err != nil:
-		return s.copyTrouble(err)
+		return s.copyError(err)
 	case given:
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonStartingDatabase, "what uses the database in %s starts again", s.member.Name)
 	default:
@@ -211,14 +211,14 @@ func (s shopLoad) letGo(ctx context.Context) stepresult.Result {
 	}
 }
 
-// copyTrouble returns the result for an error that concerns the copy.
-func (s shopLoad) copyTrouble(err error) stepresult.Result {
+// copyError returns the result for an error that concerns the copy.
+func (s shopLoad) copyError(err error) stepresult.Result {
 	switch {
 	case errors.Is(err, errBusy):
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonInUse, "another Restore works on the database in %s", s.member.Name)
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "somebody else changed the application in %s at the same time", s.member.Name)
+		return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "the EcommerceApp in %s was changed by another client; the hub retries", s.member.Name)
 	default:
-		return s.trouble(err)
+		return s.memberError(err)
 	}
 }

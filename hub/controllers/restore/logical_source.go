@@ -7,8 +7,8 @@ import (
 
 // dumpTarget describes where a dump is available to a database.
 type dumpTarget struct {
-	// here tells that the database is in the cluster and namespace that the dump was made
-	// in, and claim that the claim with the dump is still there.
+	// here is true if the database is in the cluster and namespace that the dump was made
+	// in, and claim if the claim with the dump still exists.
 	here, claim bool
 	// last records the source that the last attempt read the dump from: a dump that was
 	// not on its claim is not looked for there again.

@@ -27,7 +27,7 @@ func (w *work) carrySecrets(ctx context.Context) stepresult.Result {
 	defer cancel()
 	missing, err := missingSecret(ctx, w.targetFacts.cluster, w.appKey())
 	if err != nil {
-		return w.memberTrouble(err)
+		return w.memberError(err)
 	}
 	if missing == "" {
 		return stepresult.Result{}

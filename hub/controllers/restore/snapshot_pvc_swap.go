@@ -25,7 +25,7 @@ func (w *work) stopDatabase(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	if _, err := takeLock(ctx, w.writer(), w.targetFacts.copy, v1.RestoringAnnotation, w.restore.Name); err != nil {
-		return w.memberTrouble(err)
+		return w.memberError(err)
 	}
 	pod := &corev1.Pod{}
 	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
@@ -34,7 +34,7 @@ func (w *work) stopDatabase(ctx context.Context) stepresult.Result {
 	case apierrors.IsNotFound(err):
 		return stepresult.Result{}
 	case err != nil:
-		return w.memberTrouble(err)
+		return w.memberError(err)
 	default:
 		return stepresult.Hold(memberDelay, v1.ReasonStoppingDatabase, "waiting for the database in %s to stop", w.member.Name)
 	}
@@ -49,7 +49,7 @@ func (w *work) exchange(ctx context.Context) stepresult.Result {
 		v := &w.restore.Status.Volumes[i]
 		bound, err := w.exchangeOne(ctx, v)
 		if err != nil {
-			return w.memberTrouble(err)
+			return w.memberError(err)
 		}
 		if !bound {
 			waiting = stepresult.Hold(memberDelay, v1.ReasonCreatingVolumes, "waiting for the claim %s in %s to be bound", v.Claim, w.member.Name)
@@ -186,13 +186,13 @@ func (w *work) startDatabase(ctx context.Context) stepresult.Result {
 	}
 	given, err := releaseLock(ctx, w.writer(), w.targetFacts.copy, w.restore.Name)
 	if err != nil {
-		return w.memberTrouble(err)
+		return w.memberError(err)
 	}
 	pod := &corev1.Pod{}
 	key := client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabasePod(w.backup.Spec.AppRef.Name)}
 	err = w.reader().Get(ctx, key, pod)
 	if client.IgnoreNotFound(err) != nil {
-		return w.memberTrouble(err)
+		return w.memberError(err)
 	}
 	if given || err != nil || !serves(pod) {
 		return stepresult.Hold(memberDelay, v1.ReasonStartingDatabase, "waiting for the database in %s to be ready", w.member.Name)

@@ -92,7 +92,7 @@ func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.R
 	case cloud.StateReady:
 		return stepresult.Result{}
 	case cloud.StateFailed:
-		// It may be there all the same, and nobody would ask for it again.
+		// It may exist all the same, and would not be requested again.
 		if err := m.deleteVolume(ctx, session, v); err != nil {
 			return stepresult.FromError(err, "deleting the volume of the claim "+v.Claim+" that failed")
 		}

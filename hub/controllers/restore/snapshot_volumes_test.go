@@ -107,7 +107,7 @@ func TestRefused(t *testing.T) {
 			if b.all[0].State != after {
 				t.Errorf("the state is %q, want %q", b.all[0].State, after)
 			}
-			// Once an answer was lost, a refusal tells nothing of what came of that one.
+			// After a lost response, a refusal does not show what the first request did.
 			b.all[0].State = volumeCreating
 			b.fails(faults.Fault{Kind: faults.Refuse, Answer: fake.Refusal(class, faults.OpCreateVolume, 0)})
 			if b.maker.makeAll(t.Context(), b.all); b.all[0].State != volumeCreating {
@@ -121,7 +121,7 @@ func TestRefused(t *testing.T) {
 func TestWrittenDownFirst(t *testing.T) {
 	t.Parallel()
 	b := newVolumeBench()
-	b.refuses = errors.New("somebody else wrote")
+	b.refuses = errors.New("conflict")
 	if v := b.maker.makeAll(t.Context(), b.all); v.Reason != v1.ReasonRetrying || b.script.Count(faults.OpCreateVolume) != 0 || b.all[0].State != "" {
 		t.Errorf("%+v, %+v, and %d requests", v, b.all[0], b.script.Count(faults.OpCreateVolume))
 	}
@@ -131,8 +131,8 @@ func TestWrittenDownFirst(t *testing.T) {
 	}
 }
 
-// TestDeleteWhatIsNotThere: that a volume cannot be made is as good as its deletion, that
-// nobody answers is not.
+// TestDeleteWhatIsNotThere: a volume that cannot be created counts as deleted, one of a
+// provider that does not respond does not.
 func TestDeleteWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for class, gone := range map[cloud.Class]bool{

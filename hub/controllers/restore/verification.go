@@ -45,7 +45,7 @@ func (w *work) verification() verificationDatabase {
 	d := verificationDatabase{
 		name: "v-" + hex.EncodeToString(sum[:8]), engine: w.backup.Status.Engine, version: w.backup.Status.Version,
 		credentials: client.ObjectKey{Namespace: w.restore.Namespace, Name: render.DatabaseCredentials(w.backup.Spec.AppRef.Name)},
-		storage:     resource.MustParse("1Gi"), // The claim is there already, and nobody reads this.
+		storage:     resource.MustParse("1Gi"), // The claim exists already, so that this has no effect.
 	}
 	db := w.database()
 	if db != nil && db.Version == d.version {
@@ -100,7 +100,7 @@ func (w *work) startVerification(ctx context.Context) stepresult.Result {
 	case apierrors.IsNotFound(err):
 		return stepresult.Hold(stepresult.Member, v1.ReasonCredentialsMissing, "%s has not the application's credentials, which the database is asked with", w.member.Name)
 	case err != nil:
-		return w.memberTrouble(err)
+		return w.memberError(err)
 	case !ready:
 		return stepresult.Hold(memberDelay, v1.ReasonVerifying, "waiting for the database that the backup is verified with to start in %s", w.member.Name)
 	default:
@@ -179,7 +179,7 @@ func (w *work) takeAway(ctx context.Context) (stepresult.Result, error) {
 	member := cleaner{reader: w.reader(), writer: w.writer(), now: w.now, note: w.note}
 	gone, err := w.verification().remove(short, w.targetFacts.cluster, member)
 	if err != nil {
-		return w.memberTrouble(err), nil
+		return w.memberError(err), nil
 	}
 	if !gone {
 		return stepresult.Hold(memberDelay, v1.ReasonDeleting, "taking the database away"), nil
@@ -187,7 +187,7 @@ func (w *work) takeAway(ctx context.Context) (stepresult.Result, error) {
 	for i := range w.restore.Status.Volumes {
 		gone, err := member.volume(short, w.restore.Status.Volumes[i].PersistentVolume, w.restore.UID)
 		if err != nil {
-			return w.memberTrouble(err), nil
+			return w.memberError(err), nil
 		}
 		if !gone {
 			return stepresult.Hold(memberDelay, v1.ReasonDeleting, "waiting for the driver to delete the volume"), nil

@@ -145,8 +145,8 @@ func (d verificationDatabase) makeNamespace(ctx context.Context, in cluster.Clus
 	return nil
 }
 
-// objects are those of a database that stands alone: nobody limits how many of its pods
-// may be away, and nothing is dumped.
+// objects returns the objects of a database without an application: it has no
+// PodDisruptionBudget, and is not dumped.
 func (d verificationDatabase) objects() ([]component.Object, error) {
 	rendered, err := database.Render(d.spec())
 	if err != nil {

@@ -54,8 +54,8 @@ type intent struct {
 	extra []*storagev1.StorageClass
 	// snapshots means that the cluster serves VolumeSnapshotClasses.
 	snapshots bool
-	// trouble is the condition if there is no desired state.
-	trouble *metav1.Condition
+	// problem is the condition if there is no desired state.
+	problem *metav1.Condition
 	local   bool
 }
 
@@ -67,12 +67,12 @@ func decide(member *v1.MemberCluster, apps []v1.EcommerceApp) intent {
 		snapshots: slices.Contains(member.Status.Capabilities, csi.CapabilitySnapshots),
 	}
 	if of.Provider == "" {
-		in.trouble = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1.ReasonProviderUnknown, Message: "The provider is not known yet"}
+		in.problem = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1.ReasonProviderUnknown, Message: "The provider is not known yet"}
 		return in
 	}
 	set, err := csi.Classes(of)
 	if err != nil {
-		in.trouble = &metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonDriverMissing, Message: err.Error()}
+		in.problem = &metav1.Condition{Status: metav1.ConditionFalse, Reason: v1.ReasonDriverMissing, Message: err.Error()}
 		return in
 	}
 	in.set = set
@@ -131,8 +131,8 @@ func ours(live component.Resource) bool { return live.GetLabels()[v1.ManagedByLa
 
 // status returns the condition and the classes for the member's status.
 func (in intent) status(failed error) (metav1.Condition, []v1.ProfileClass) {
-	if in.trouble != nil {
-		return *in.trouble, nil
+	if in.problem != nil {
+		return *in.problem, nil
 	}
 	classes := []v1.ProfileClass{{Profile: v1.StorageArchive}, {Profile: v1.StorageFast}, {Profile: v1.StorageStandard}}
 	for i := range classes {

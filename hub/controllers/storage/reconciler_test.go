@@ -77,10 +77,10 @@ func TestStatus(t *testing.T) {
 		status metav1.ConditionStatus
 		reason string
 	}{
-		"all is there":    {nil, metav1.ConditionTrue, v1.ReasonProvisioned},
-		"somebody else's": {fmt.Errorf("writing: %w", &apply.ConflictError{}), metav1.ConditionFalse, v1.ReasonConflict},
-		"forbidden":       {fmt.Errorf("writing: %w", apierrors.NewForbidden(resource, "x", nil)), metav1.ConditionFalse, v1.ReasonForbidden},
-		"anything else":   {errors.New("dial tcp 10.0.0.1:6443"), metav1.ConditionFalse, v1.ReasonApplyFailed},
+		"all is there":  {nil, metav1.ConditionTrue, v1.ReasonProvisioned},
+		"not managed":   {fmt.Errorf("writing: %w", &apply.ConflictError{}), metav1.ConditionFalse, v1.ReasonConflict},
+		"forbidden":     {fmt.Errorf("writing: %w", apierrors.NewForbidden(resource, "x", nil)), metav1.ConditionFalse, v1.ReasonForbidden},
+		"anything else": {errors.New("dial tcp 10.0.0.1:6443"), metav1.ConditionFalse, v1.ReasonApplyFailed},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -37,7 +37,8 @@ type dumped struct {
 	CompletionTime time.Time `json:"completionTime"`
 }
 
-// parse reads what a pod said. Whoever may run pods could say anything.
+// parse parses the termination message of a pod. It is not trusted: every user who may
+// run pods can write one.
 func parse(text string) (dumped, error) {
 	var m dumped
 	if err := json.Unmarshal([]byte(strings.TrimSpace(text)), &m); err != nil {

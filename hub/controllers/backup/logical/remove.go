@@ -33,9 +33,9 @@ type Removal struct {
 	Now time.Time
 }
 
-// Advance deletes what there is. The zero Result means that nothing is left, and that
-// nothing more can come: while a Job may still send, or somebody in its place, what it
-// sends would be left behind.
+// Advance deletes the parts of the dump. The zero Result means that nothing is left, and
+// that nothing more can come: while a Job, or another holder of its requests, may still
+// send, the parts it sends would be left behind.
 func (r Removal) Advance(ctx context.Context) stepresult.Result {
 	o := r.Backup.Status.Dump.Object
 	if !r.Bucket.Has(o) {
@@ -63,7 +63,7 @@ func (r Removal) stillSent(ctx context.Context) time.Duration {
 	o := r.Backup.Status.Dump.Object
 	if o.ExpirationTime == nil || !r.Now.Before(o.ExpirationTime.Time) {
 		if r.Writer != nil && o.State == v1.DumpSending {
-			// What is left of an attempt that nobody followed to its end is worth nothing.
+			// An attempt that was not followed to its end leaves nothing of use.
 			asking, cancel := context.WithTimeout(ctx, memberTimeout)
 			defer cancel()
 			_ = logicalbackup.Withdraw(asking, r.Writer, sendKey(r.Backup))

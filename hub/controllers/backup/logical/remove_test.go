@@ -41,7 +41,7 @@ func (e *testenv) removes(t *testing.T) {
 		"under way, and away":          {almostExpired, false, []stepresult.Result{waiting(time.Second), {}}},
 		"under way, and Jobs are not ours": {func(t *testing.T) { t.Helper(); almostExpired(t); e.process.Refuse("delete", errForbidden()) },
 			true, []stepresult.Result{waiting(time.Second), {}}},
-		"ended, and nobody looked": {func(t *testing.T) { t.Helper(); underWay(t); e.endSend(t, order.ExitRetry, "x") }, true, []stepresult.Result{{}}},
+		"ended, and not read": {func(t *testing.T) { t.Helper(); underWay(t); e.endSend(t, order.ExitRetry, "x") }, true, []stepresult.Result{{}}},
 		"never begun": {func(t *testing.T) {
 			t.Helper()
 			e.process.Refuse("create", errors.New("x"))

@@ -24,7 +24,7 @@ import (
 const (
 	// keepSeconds is for how long a Job stays after its end.
 	keepSeconds = 60 * 60
-	// instantiate tells, on a Job, that it was not the schedule that made it.
+	// instantiate marks a Job that the schedule of the CronJob did not create.
 	instantiate = "cronjob.kubernetes.io/instantiate"
 )
 
@@ -50,7 +50,7 @@ func (r Run) Advance(ctx context.Context) stepresult.Result {
 	case apierrors.IsNotFound(err):
 		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s was gone before it was seen to end", r.jobName())
 	case err != nil:
-		return r.trouble(err)
+		return r.memberError(err)
 	case !r.ours(job):
 		return stepresult.Fail(v1.ReasonDumpFailed, "the Job %s is not that of this Backup", r.jobName())
 	}
@@ -58,8 +58,8 @@ func (r Run) Advance(ctx context.Context) stepresult.Result {
 	return r.observe(ctx, job)
 }
 
-// jobName is the same from whoever asks, and another for each Backup. That of a scheduled time is
-// the name that the CronJob's controller gives to its Job: whoever comes second finds it there.
+// jobName returns a name that is unique to the Backup and the same in each pass. For a scheduled
+// time it is the name that the CronJob's controller gives its Job, so that only one is created.
 func (r Run) jobName() string {
 	cronJob := render.DatabaseCronJob(r.Backup.Spec.AppRef.Name)
 	if scheduledTime := r.Backup.Spec.ScheduledTime; scheduledTime != nil {
@@ -88,7 +88,7 @@ func (r Run) begin(ctx context.Context) stepresult.Result {
 	case apierrors.IsNotFound(err):
 		return stepresult.Hold(stepresult.Member, v1.ReasonCronJobNotFound, "%s does not have the CronJob %s yet", r.Backup.Spec.ClusterRef.Name, name)
 	case err != nil:
-		return r.trouble(err)
+		return r.memberError(err)
 	case from.Labels[v1.ManagedByLabel] != v1.ManagedBy || from.Labels[v1.InstanceLabel] != manifest.LabelValue(r.Backup.Spec.AppRef.Name):
 		return stepresult.Fail(v1.ReasonCronJobNotFound, "the CronJob %s in %s is not the application's", name, r.Backup.Spec.ClusterRef.Name)
 	}
@@ -99,13 +99,13 @@ func (r Run) begin(ctx context.Context) stepresult.Result {
 	err = r.Writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager))
 	switch {
 	case apierror.Classify(err) == apierror.Invalid:
-		v := r.trouble(err)
+		v := r.memberError(err)
 		v.Message = fmt.Sprintf("%s does not accept the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, logicalbackup.Said(apierror.Message(err)))
 		return v
 	case apierrors.IsAlreadyExists(err):
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
 	case err != nil:
-		return r.trouble(err)
+		return r.memberError(err)
 	}
 	r.take(job)
 	return r.dumping(job, "")
@@ -117,7 +117,7 @@ func (r Run) serves(ctx context.Context) stepresult.Result {
 	copied := &v1.EcommerceApp{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.Backup.Spec.AppRef.Name}, copied)
 	if client.IgnoreNotFound(err) != nil {
-		return r.trouble(err)
+		return r.memberError(err)
 	}
 	if v := Restored(r.Backup, copied); v.Stops() {
 		return v
@@ -125,7 +125,7 @@ func (r Run) serves(ctx context.Context) stepresult.Result {
 	pod := &corev1.Pod{}
 	err = r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: render.DatabasePod(r.Backup.Spec.AppRef.Name)}, pod)
 	if client.IgnoreNotFound(err) != nil {
-		return r.trouble(err)
+		return r.memberError(err)
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -221,14 +221,14 @@ func (r Run) dumping(job *batchv1.Job, why string) stepresult.Result {
 func (r Run) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
 	out, err := logicalbackup.Look(ctx, r.Reader, job)
 	if err != nil {
-		return r.trouble(err)
+		return r.memberError(err)
 	}
 	if !out.Ended {
 		return r.dumping(job, out.Why)
 	}
 	ends, err := logicalbackup.Ends(ctx, r.Reader, job)
 	if err != nil {
-		return r.trouble(err)
+		return r.memberError(err)
 	}
 	made := newest(ends)
 	switch {
@@ -244,12 +244,12 @@ func (r Run) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
 	}
 }
 
-func (r Run) trouble(err error) stepresult.Result {
-	return trouble(r.Backup.Spec.ClusterRef.Name, "Jobs", err)
+func (r Run) memberError(err error) stepresult.Result {
+	return memberError(r.Backup.Spec.ClusterRef.Name, "Jobs", err)
 }
 
-// trouble returns the result for an error of a member's API server. The parameter what
+// memberError returns the result for an error of a member's API server. The parameter what
 // names the kind of the requested objects.
-func trouble(member, what string, err error) stepresult.Result {
+func memberError(member, what string, err error) stepresult.Result {
 	return stepresult.FromMember(err, member, "make or read "+what)
 }

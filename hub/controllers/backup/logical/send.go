@@ -73,26 +73,26 @@ func (s Send) Advance(ctx context.Context) (stepresult.Result, error) {
 	err := s.Reader.Get(asking, s.key(), job)
 	switch {
 	case apierrors.IsNotFound(err):
-		// It was not made, or nobody knows what came of it. To send again moves nothing twice.
+		// It was not created, or its result is unknown. Sending again uploads nothing twice.
 		return s.attempt(ctx)
 	case err != nil:
-		return s.trouble(err), nil
+		return s.memberError(err), nil
 	case job.Labels[v1.BackupLabel] != manifest.LabelValue(s.Backup.Name):
 		return stepresult.Fail(v1.ReasonSendFailed, "the Job %s is not that of this Backup", job.Name), nil
 	}
 	out, err := logicalbackup.Look(asking, s.Reader, job)
 	if err != nil {
-		return s.trouble(err), nil
+		return s.memberError(err), nil
 	}
 	if !out.Ended && s.Now.Before(o.ExpirationTime.Add(late)) {
 		return s.sending(job.Name, out.Why), nil
 	}
 	if err := logicalbackup.Withdraw(asking, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
-		return s.trouble(err), nil
+		return s.memberError(err), nil
 	}
 	if !out.Ended {
 		if err := logicalbackup.Stop(asking, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
-			return s.trouble(err), nil
+			return s.memberError(err), nil
 		}
 	}
 	return s.settle(ctx, job.Name, out), nil
@@ -155,7 +155,7 @@ func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	if err != nil {
 		return stepresult.Fail(v1.ReasonSendFailed, "no Job can send the dump: %v", err), nil
 	}
-	// Nobody has the requests yet who could send them.
+	// No pod has the signed requests yet.
 	o.State = v1.DumpSending
 	o.ExpirationTime = &metav1.Time{Time: s.Now.Add(cloud.MaxLife).Truncate(time.Second)}
 	if err := s.Intend(ctx); err != nil {
@@ -164,7 +164,7 @@ func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	writing, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	if err := logicalbackup.Deliver(writing, s.Writer, job, secret); err != nil {
-		return s.trouble(err), nil
+		return s.memberError(err), nil
 	}
 	return s.sending(job.Name, ""), nil
 }
@@ -196,7 +196,7 @@ func (s Send) copyInMember(ctx context.Context) (metav1.OwnerReference, stepresu
 	case apierrors.IsNotFound(err):
 		return metav1.OwnerReference{}, stepresult.Fail(v1.ReasonSendFailed, "the application is not in %s any more", s.Backup.Spec.ClusterRef.Name)
 	case err != nil:
-		return metav1.OwnerReference{}, s.trouble(err)
+		return metav1.OwnerReference{}, s.memberError(err)
 	}
 	return metav1.OwnerReference{APIVersion: v1.GroupVersion.String(), Kind: "EcommerceApp", Name: app.Name, UID: app.UID}, stepresult.Result{}
 }
@@ -222,8 +222,8 @@ func (s Send) sending(job, why string) stepresult.Result {
 	return stepresult.Hold(stepresult.Poll(age), v1.ReasonSending, "the Job %s sends the dump", job)
 }
 
-func (s Send) trouble(err error) stepresult.Result {
-	return trouble(s.Backup.Spec.ClusterRef.Name, "Jobs and Secrets", err)
+func (s Send) memberError(err error) stepresult.Result {
+	return memberError(s.Backup.Spec.ClusterRef.Name, "Jobs and Secrets", err)
 }
 
 // judge returns what an error of the bucket means. That there is no bucket may be put right.

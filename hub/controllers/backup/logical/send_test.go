@@ -191,7 +191,7 @@ func (e *testenv) restart(t *testing.T) {
 	if _, o := e.order(t); !o.ExpiresAt.After(first.ExpiresAt) {
 		t.Error("the order of the first attempt is still there")
 	}
-	// It ends, and is deleted before it is seen: nobody knows that the file was as it should.
+	// It ends, and is deleted before the hub reads it: the result of its check is lost.
 	e.putPart()
 	e.deleteJob(t, sendJob)
 	if v := e.send(t); v.Reason != v1.ReasonSending {

@@ -180,7 +180,7 @@ func TestDumpsAreProven(t *testing.T) {
 			}
 			in.app.Spec.Database.Backup.Verify.Schedule = ""
 			if message := decide(in).Condition.Message; message != good {
-				t.Errorf("nobody asks for proofs, and it says: %s", message)
+				t.Errorf("without a schedule of verifications, the condition says: %s", message)
 			}
 		})
 	}
@@ -215,7 +215,7 @@ func TestAnUpgradeWaitsForADump(t *testing.T) {
 	}
 }
 
-// TestScheduledTimeInTheFuture silences no schedule, whoever made it up.
+// TestScheduledTimeInTheFuture: a forged scheduled time does not stop the schedule.
 func TestScheduledTimeInTheFuture(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-05-20T03:00:00Z")
