@@ -35,7 +35,7 @@ func TestSkew(t *testing.T) {
 	send(t, s.connected[0], server.URL)
 	check("a", ahead, true)
 	check("b", 0, false)
-	check("nobody", 0, false)
+	check("unknown", 0, false)
 	s.Set("a", spec("eu-west-1"), nil)
 	check("a", ahead, true)
 	s.clock.Step(clockMemory + time.Second)

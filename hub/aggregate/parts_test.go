@@ -87,7 +87,7 @@ func TestComputeAnswersForcedReconciliation(t *testing.T) {
 		"one has not":                            {[]Cluster{member("a", running, answered), member("b", running)}, "t0"},
 		"one is not connected yet":               {[]Cluster{member("a", running, answered), member("b", connectingNow)}, "t0"},
 		"a lost one is not waited for":           {[]Cluster{member("a", running, answered), member("b", lost)}, "t1"},
-		"nobody is there to wait for":            {nil, "t1"},
+		"no member to wait for":                  {nil, "t1"},
 		"a copy that is not there has no answer": {[]Cluster{member("a")}, "t0"},
 	}
 	for name, tt := range tests {

@@ -178,7 +178,7 @@ func TestSeal(t *testing.T) {
 	}
 	b.Status.Version = "what is this"
 	if _, err := Seal(t.Context(), newDumpStore(map[int]int64{0: gib, 1: 5}), "hub-1", b); cloud.ClassOf(err) != cloud.ClassInvalid {
-		t.Errorf("a manifest that nobody could read: %v", err)
+		t.Errorf("a manifest that could not be parsed was written: %v", err)
 	}
 }
 

@@ -6,8 +6,8 @@
 //		shopfleet/<hub>/<application>/<backup>-<hash>/part-00000 ...
 //		shopfleet/<hub>/<application>/<backup>-<hash>/manifest.json
 //
-//	  - Prefix, PartKey and ManifestKey: the same names from whoever computes them. The hash
-//	    is of the Backup's UID, so that one made anew under a name has a place of its own.
+//	  - Prefix, PartKey and ManifestKey return names that each process computes alike. The
+//	    hash is of the Backup's UID, so that another Backup of the name has other keys.
 //	  - Manifest: what a Backup can be made of again. It is written by Seal, last, when the
 //	    bucket shows all parts with their sizes; what has no manifest is no dump.
 //	  - ToSend and ToFetch: orders for a Job in a member, with the requests signed that it
@@ -32,6 +32,5 @@
 //   - A manifest says nothing of the pass that wrote it: its time of completion is that of
 //     the newest part in the bucket. So a hub that died after it wrote it writes the same
 //     one again, which the bucket takes for what it is.
-//   - Manifests are read as what a stranger wrote: whoever may write to the bucket could
-//     have.
+//   - Manifests are not trusted: every user who may write to the bucket can write one.
 package logicalbackup

@@ -185,8 +185,8 @@ func TestDeliver(t *testing.T) {
 		"for the first time": {nil, true, []string{"create Secret job", "create Job job"}},
 		"an attempt without a Job": {[]string{"Secret job"}, true,
 			[]string{"create Secret job", "delete Secret job", "create Secret job", "create Job job"}},
-		"somebody was first": {[]string{"Job job"}, true, []string{"create Secret job", "create Job job"}},
-		"without an order":   {nil, false, []string{"create Job job"}},
+		"created meanwhile": {[]string{"Job job"}, true, []string{"create Secret job", "create Job job"}},
+		"without an order":  {nil, false, []string{"create Job job"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -40,9 +40,10 @@ func kubeconfigFor(t *testing.T, server string, authority []byte) []byte {
 	return raw
 }
 
-type nobody struct{}
+// noRunner runs nothing in members.
+type noRunner struct{}
 
-func (nobody) Engage(context.Context, multicluster.ClusterName, cluster.Cluster) error { return nil }
+func (noRunner) Engage(context.Context, multicluster.ClusterName, cluster.Cluster) error { return nil }
 
 // start runs a fleet until the test ends, and checks that it ends.
 func start(t *testing.T, options Options) *Fleet {
@@ -54,7 +55,7 @@ func start(t *testing.T, options Options) *Fleet {
 	f := New(options)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- f.Start(ctx, nobody{}) }()
+	go func() { ended <- f.Start(ctx, noRunner{}) }()
 	t.Cleanup(func() {
 		cancel()
 		select {
@@ -133,7 +134,7 @@ func TestNamesComeAndGo(t *testing.T) {
 			t.Errorf("told about %q", name)
 		}
 	case <-time.After(patience):
-		t.Error("nobody was told")
+		t.Error("no event was sent")
 	}
 	stop()
 	if diff := cmp.Diff([]string{"a", "c"}, f.Names()); diff != "" {
@@ -160,10 +161,10 @@ func TestSetBeforeStart(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- f.Start(ctx, nobody{}) }()
+	go func() { ended <- f.Start(ctx, noRunner{}) }()
 	await(t, f, "a", refusedFor(v1.ReasonKubeconfigMissing))
 	await(t, f, "b", refusedFor(v1.ReasonKubeconfigMissing))
-	if err := f.Start(ctx, nobody{}); !errors.Is(err, ErrStarted) {
+	if err := f.Start(ctx, noRunner{}); !errors.Is(err, ErrStarted) {
 		t.Errorf("a second start: %v", err)
 	}
 	cancel()
@@ -172,7 +173,7 @@ func TestSetBeforeStart(t *testing.T) {
 	}
 }
 
-// TestHungMember: a member that takes connections and says nothing holds up nobody.
+// TestHungMember: a member that accepts connections and never responds delays no other.
 func TestHungMember(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -142,7 +142,7 @@ func TestDecideAfterChanges(t *testing.T) {
 func TestDecideNames(t *testing.T) {
 	t.Parallel()
 	check(t, map[string]decision{
-		"by name, and a name that nobody bears": {
+		"by name, and the name of no member": {
 			spec:     v1.Placement{ClusterNames: []string{"us-1", "mars-1"}},
 			clusters: fleet(),
 			want: Decision{

@@ -38,7 +38,7 @@ func newProblem(r *rand.Rand) problem {
 		}
 	}
 	if r.IntN(3) == 0 {
-		w.spec.ClusterNames = []string{"c00", "c03", "c05", "c07", "nobody"}
+		w.spec.ClusterNames = []string{"c00", "c03", "c05", "c07", "unknown"}
 	}
 	if r.IntN(3) == 0 {
 		w.spec.Regions = []string{"r1", "r3"}
@@ -127,7 +127,7 @@ func (w problem) bounded(_ *rand.Rand, d Decision) string {
 	return ""
 }
 
-// sticky: whoever was placed is given up for the bound only to others that were placed.
+// sticky: a placed member is given up for the bound only to others that were placed.
 func (w problem) sticky(_ *rand.Rand, d Decision) string {
 	for _, x := range d.Rejected {
 		if !slices.Contains(w.current, x.Name) {

@@ -72,19 +72,19 @@ func TestRouter(t *testing.T) {
 		})})
 	go func() { _ = k.Start(ctx) }()
 	r := Router{To: k, KeyOf: func(_ context.Context, r reconcile.Request) (string, error) {
-		if r.Name == "nobody's" {
+		if r.Name == "unknown" {
 			return "", nil
 		}
 		return "key", nil
 	}}
-	for _, name := range []string{"nobody's", "mine"} {
+	for _, name := range []string{"unknown", "known"} {
 		if _, err := r.Reconcile(ctx, request(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	select {
 	case name := <-done:
-		if name != "mine" {
+		if name != "known" {
 			t.Fatalf("%q was handed over, want mine alone", name)
 		}
 	case <-time.After(patience):

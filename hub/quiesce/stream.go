@@ -47,7 +47,7 @@ func open(ctx context.Context, run *executor) *stream {
 		defer close(s.ended)
 		defer cancel()
 		s.failed = run.stream(ctx, remotecommand.StreamOptions{Stdin: input, Stdout: s.output, Stderr: s.errors})
-		_ = writer.Close() // Always nil. Whoever still reads has the end of it.
+		_ = writer.Close() // Always nil. A reader gets io.EOF.
 	}()
 	return s
 }

@@ -133,8 +133,8 @@ func TestPrune(t *testing.T) {
 		"a clock behind":                {inventory: skewed(t, map[string]time.Duration{"prod": -25 * 24 * time.Hour, "old": 0}), keep: "a b c d", blocked: `of the CloudAccount "prod" differ by more than 5m0s`},
 		"clocks that differ a little":   {inventory: skewed(t, map[string]time.Duration{"prod": -MaxClockSkew, "old": MaxClockSkew}), keep: "a b", delete: "d c"},
 		"a clock that is not known":     {inventory: skewed(t, map[string]time.Duration{"prod": 0}), keep: "a b d", delete: "c", held: `the clock skew of the CloudAccount "old" is unknown`},
-		"somebody else's clock":         {inventory: skewed(t, map[string]time.Duration{"prod": 0, "old": 0, "other": time.Hour}), keep: "a b", delete: "d c"},
-		"a cut in the future":           {inventory: complete(old(t, "a", -1), old(t, "b", 2), old(t, "c", 50)), keep: "a b c", blocked: `"a" has a snapshot time in the future`},
+		"the clock of another account":  {inventory: skewed(t, map[string]time.Duration{"prod": 0, "old": 0, "other": time.Hour}), keep: "a b", delete: "d c"},
+		"a snapshot in the future":      {inventory: complete(old(t, "a", -1), old(t, "b", 2), old(t, "c", 50)), keep: "a b c", blocked: `"a" has a snapshot time in the future`},
 		"a stranger's in the future":    {inventory: complete(old(t, "f", -1, foreign), old(t, "a", 1), old(t, "b", 2), old(t, "c", 50)), keep: "a b f", delete: "c"},
 		"a name twice":                  {inventory: complete(old(t, "a", 1), old(t, "b", 2), old(t, "c", 50), old(t, "c", 60)), keep: "a b c c", blocked: `two backups are named "c"`},
 	} {

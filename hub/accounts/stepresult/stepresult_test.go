@@ -47,7 +47,7 @@ func TestFromError(t *testing.T) {
 		"bucket":             {of(cloud.ClassInvalid, accounts.CodeInvalidBucket, 0), v1.ReasonAccountNotReady, "x: said so", false, Refused},
 		"invalid":            {of(cloud.ClassInvalid, "", 0), v1.ReasonCloudRefused, "x: said so", true, 0},
 		"unsupported":        {of(cloud.ClassUnsupported, "", 0), v1.ReasonCloudRefused, "x: said so", true, 0},
-		"of nobody":          {errors.New("dial tcp 10.0.0.1:443"), v1.ReasonCloudUnavailable, "x: the request to the cloud provider failed", false, Transient},
+		"not of a cloud":     {errors.New("dial tcp 10.0.0.1:443"), v1.ReasonCloudUnavailable, "x: the request to the cloud provider failed", false, Transient},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

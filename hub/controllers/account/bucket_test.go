@@ -94,7 +94,7 @@ func TestABucketIsNoFaultOfItsAccount(t *testing.T) {
 }
 
 // TestAnOutageOfABucketIsNoFault: for an hour a bucket stays as it was, and no longer; what
-// nobody wants any more is not told.
+// is no longer configured is not reported.
 func TestAnOutageOfABucketIsNoFault(t *testing.T) {
 	t.Parallel()
 	f := facts{account: account(), now: noon(), identity: cloud.Identity{Name: "me"}}
@@ -169,7 +169,7 @@ func TestKeysOfAnotherService(t *testing.T) {
 	}
 }
 
-// listing is a bucket that holds many objects, and tells how many of them were asked for.
+// listing is a bucket with many objects that counts how many of them were requested.
 type listing struct {
 	cloud.Objects
 	prefix string

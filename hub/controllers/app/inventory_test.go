@@ -22,7 +22,7 @@ func TestUndecided(t *testing.T) {
 		deleting        bool
 		chosen, waiting []string
 	}{
-		"nobody holds a copy":                  {found: map[string]dispatch.Presence{"a": none, "b": none}, maxClusters: 1, chosen: []string{"a"}},
+		"no member has a copy":                 {found: map[string]dispatch.Presence{"a": none, "b": none}, maxClusters: 1, chosen: []string{"a"}},
 		"a copy stays":                         {found: map[string]dispatch.Presence{"a": none, "b": held}, maxClusters: 1, chosen: []string{"b"}},
 		"a copy that ends does not":            {found: map[string]dispatch.Presence{"a": none, "b": ending}, maxClusters: 1, chosen: []string{"a"}},
 		"who may hold one stays":               {found: map[string]dispatch.Presence{"a": none, "b": lost}, maxClusters: 1, chosen: []string{"b"}},

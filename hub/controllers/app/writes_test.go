@@ -79,7 +79,7 @@ func (w *writer) stored(t *testing.T) *v1.EcommerceApp {
 	return app
 }
 
-// change changes the application as somebody else.
+// change changes the application as another client does.
 func (w *writer) change(t *testing.T) {
 	t.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`))
@@ -154,7 +154,7 @@ func testMetadataLock(t *testing.T, w *writer) {
 		t.Errorf("adding the finalizer to an older version: %v, want a conflict", err)
 	}
 	if !controllerutil.ContainsFinalizer(w.stored(t), "example.com/hold") {
-		t.Error("the finalizer of somebody else is gone")
+		t.Error("the finalizer of another controller is gone")
 	}
 }
 

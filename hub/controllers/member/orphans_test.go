@@ -63,7 +63,7 @@ func TestDecideOrphans(t *testing.T) {
 	}{
 		"counted":                 {facts{registered: true, state: connected(), orphans: new(int32(1))}, 1},
 		"counted none":            {facts{registered: true, state: connected(), orphans: new(int32(0))}, 0},
-		"nobody can count":        {facts{registered: true, state: lost()}, 3},
+		"the member is lost":      {facts{registered: true, state: lost()}, 3},
 		"the hub has just begun":  {facts{registered: true, state: connecting()}, 3},
 		"counted before it knows": {facts{registered: true, state: connecting(), orphans: new(int32(2))}, 2},
 		"detached":                {facts{}, 0},

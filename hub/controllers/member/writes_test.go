@@ -58,10 +58,10 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// other is a finalizer of somebody else.
+// other is the finalizer of another controller.
 const other = "example.com/hold"
 
-// changeFinalizers changes a member as somebody else, and returns it.
+// changeFinalizers changes a member as another client does, and returns it.
 func changeFinalizers(t *testing.T, r *Reconciler, cluster *v1.MemberCluster) *v1.MemberCluster {
 	t.Helper()
 	changed := cluster.DeepCopy()

@@ -94,5 +94,5 @@ func (p LeaseMonitor) Condition() Condition {
 	}
 }
 
-// messageInstall tells the user how to install or upgrade an agent.
+// messageInstall explains how to install or upgrade an agent.
 const messageInstall = "run kubectl shopfleet join --mode agent to install it"

@@ -22,7 +22,7 @@ func TestLeaseMonitor(t *testing.T) {
 		looks []look
 		want  LeaseState
 	}{
-		"one look tells nothing":              {[]look{{0, renewed(1)}}, LeaseUnknown},
+		"one observation is not enough":       {[]look{{0, renewed(1)}}, LeaseUnknown},
 		"a change is a sign of life":          {[]look{{0, renewed(1)}, {1, renewed(2)}}, LeaseRenewed},
 		"so is another holder":                {[]look{{0, renewed(1)}, {1, LeaseSample{true, "pod-2", 1}}}, LeaseRenewed},
 		"no Lease is no agent":                {[]look{{0, gone}}, LeaseMissing},
@@ -30,11 +30,11 @@ func TestLeaseMonitor(t *testing.T) {
 		"a clock that stands still, too soon": {[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {39, renewed(1)}}, LeaseUnknown},
 		"a clock that stands still":           {[]look{{0, renewed(1)}, {5, renewed(1)}, {10, renewed(1)}, {40, renewed(1)}}, LeaseExpired},
 		"a clock that goes backwards":         {[]look{{0, renewed(5)}, {40, renewed(4)}}, LeaseRenewed},
-		"given back is not dead yet":          {[]look{{0, renewed(1)}, {1, renewed(2)}, {6, released}, {11, released}, {16, released}}, LeaseRenewed},
-		"given back, and nobody took it": {
+		"released is not expired yet":         {[]look{{0, renewed(1)}, {1, renewed(2)}, {6, released}, {11, released}, {16, released}}, LeaseRenewed},
+		"released, and not acquired": {
 			[]look{{0, renewed(1)}, {1, renewed(2)}, {6, released}, {20, released}, {41, released}}, LeaseExpired,
 		},
-		"a Lease that somebody deleted is made again": {
+		"a deleted Lease is created again": {
 			[]look{{0, renewed(1)}, {1, renewed(2)}, {6, gone}, {11, renewed(1)}}, LeaseRenewed,
 		},
 		"a Lease that is gone for good": {

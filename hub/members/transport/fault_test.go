@@ -43,7 +43,7 @@ func TestClassifyHandshakes(t *testing.T) {
 			edit(func(c *rest.Config) { c.Host = "https" + plain.URL[len("http"):] }),
 			Fault{v1.ReasonCertificateInvalid, "the kubeconfig's server does not speak TLS"},
 		},
-		"nobody listens": {
+		"connection refused": {
 			edit(func(c *rest.Config) { c.Host = "https://127.0.0.1:1" }),
 			Fault{v1.ReasonProbeFailed, "the cluster refuses connections"},
 		},

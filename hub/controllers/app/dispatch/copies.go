@@ -79,7 +79,7 @@ func unlessOlder(intent, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 
 // owned returns a function that reports whether an object in a member is the copy of an
 // application: made from it, from an earlier one of the same name, or stripped of its
-// origin. Any one mark of a copy is enough, since an object that nobody owns is left
+// origin. Any one mark of a copy is enough, since an object without an owner is left
 // behind when the hub's application is deleted.
 func owned(app *v1.EcommerceApp) func(component.Resource) bool {
 	return func(live component.Resource) bool {

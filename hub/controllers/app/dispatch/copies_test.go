@@ -56,12 +56,12 @@ func TestOwned(t *testing.T) {
 		annotations, labels map[string]string
 		want                bool
 	}{
-		"made from it":                    {map[string]string{v1.HubAppUIDAnnotation: "u-1"}, nil, true},
-		"made from an earlier one":        {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, true},
-		"with a UID that somebody copied": {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, nil, false},
-		"somebody's":                      {nil, nil, false},
-		"stripped of both marks":          {map[string]string{v1.HubGenerationAnnotation: "7"}, nil, true},
-		"stripped of its UID":             {nil, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, true},
+		"made from it":                  {map[string]string{v1.HubAppUIDAnnotation: "u-1"}, nil, true},
+		"made from an earlier one":      {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, true},
+		"with a UID that a user copied": {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, nil, false},
+		"created by a user":             {nil, nil, false},
+		"stripped of both marks":        {map[string]string{v1.HubGenerationAnnotation: "7"}, nil, true},
+		"stripped of its UID":           {nil, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@
 // A MemberQueue also records in each copy who turns it into workloads, which follows from
 // the mode in which the member is engaged. A change of the mode engages the member anew,
 // and the first pass over each copy hands it over with one write. Copies that are being
-// deleted, or that have no application on the hub, are handed over too: nobody would
-// remove their finalizer otherwise.
+// deleted, or that have no application on the hub, are handed over too: otherwise
+// no process would remove their finalizer.
 //
 // For an application whose status was wiped, a MemberQueue asks the member's API server
 // for the copy; Find returns the result.

@@ -134,8 +134,8 @@ func (l *MemberQueue) facts(ctx context.Context) (*MemberFacts, error) {
 	return &MemberFacts{cluster: l.name, managedBy: l.managedBy, region: member.Status.Region, provider: member.Status.Provider, member: member}, nil
 }
 
-// keepCopy hands over a copy that has no entry: without a reconciler nobody would repair
-// it, or remove its finalizer when it is deleted.
+// keepCopy hands over a copy that has no entry: without a reconciler it would not be
+// repaired, and would keep its finalizer when it is deleted.
 func (l *MemberQueue) keepCopy(ctx context.Context, key types.NamespacedName) error {
 	live := &v1.EcommerceApp{}
 	err := l.cluster.GetClient().Get(ctx, key, live)

@@ -66,7 +66,7 @@ func TestMemberQueue(t *testing.T) {
 				Recorder: events.NewFakeRecorder(100),
 				FanOut:   prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fanout_seconds", Help: "Fan-out."}, []string{"cluster"}),
 			})
-			// Nobody starts the dispatcher.
+			// The dispatcher is not started.
 			if err := d.Engage(t.Context(), "a", m); err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +95,7 @@ func testStranger(t *testing.T, m *member) {
 	t.Helper()
 	stranger := &v1.EcommerceApp{
 		ObjectMeta: metav1.ObjectMeta{Namespace: m.app.Namespace, Name: m.app.Name},
-		Spec:       v1.EcommerceAppSpec{Image: "somebody:else"},
+		Spec:       v1.EcommerceAppSpec{Image: "other:v1"},
 	}
 	m.namespace(t)
 	if err := m.Create(t.Context(), stranger); err != nil {
@@ -117,7 +117,7 @@ func testStranger(t *testing.T, m *member) {
 		m.reconcile(t)
 		m.app.Status.Clusters = entries
 		if live := m.live(t); live.ResourceVersion != stranger.ResourceVersion {
-			t.Errorf("%s: the application of somebody else was changed: %+v", name, live.ObjectMeta)
+			t.Errorf("%s: an application that is not a copy was changed: %+v", name, live.ObjectMeta)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func testOver(t *testing.T, m *member) {
 		t.Error(err)
 	}
 	if got := m.queue.Find(m.app); got != NotLooked {
-		t.Errorf("found %d, want that nobody looked", got)
+		t.Errorf("found %d, want that no member was read", got)
 	}
 }
 
@@ -234,7 +234,7 @@ func testLookup(t *testing.T, m *member) {
 	if err := m.Patch(t.Context(), live, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	look(Absent) // It is somebody's.
+	look(Absent) // It is not a copy.
 	before.ResourceVersion = live.ResourceVersion
 	if err := m.Patch(t.Context(), before, client.MergeFrom(live)); err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func (m *member) Get(_ context.Context, key client.ObjectKey, into client.Object
 	return nil
 }
 
-// List finds nothing: nobody lists applications while no queue runs.
+// List finds nothing: applications are not listed while no queue runs.
 func (m *member) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 // GetAPIReader returns a client of the API server.

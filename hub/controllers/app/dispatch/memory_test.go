@@ -50,7 +50,7 @@ func TestReportsProveAbsenceOnlyAtRest(t *testing.T) {
 	if found, _ := r.about(key(), "u-1"); found.gone {
 		t.Error("an absence counts although the queue is at work")
 	}
-	// The same again is news: nobody could see it meanwhile.
+	// The same result again is news: no reconciler ran meanwhile.
 	if _, news := r.end(key(), &report{app: "u-1", gone: true}); !news {
 		t.Error("an absence that became visible again is no news")
 	}
