@@ -126,7 +126,7 @@ func TestTheHubKnowsTheImageOfTheSpoke(t *testing.T) {
 		"beside the hub's":  {Installation{Image: "registry.example.com:5000/team/shopfleet-hub:v1"}, "registry.example.com:5000/team/shopfleet-spoke:v1"},
 		"named":             {Installation{Image: "registry.example.com/hub:v1", SpokeImage: "r/s@sha256:0"}, "r/s@sha256:0"},
 		"named alone":       {Installation{SpokeImage: "r/s:v2"}, "r/s:v2"},
-		"nobody can tell":   {Installation{Image: "registry.example.com/hub:v1"}, ""},
+		"unknown":           {Installation{Image: "registry.example.com/hub:v1"}, ""},
 		"another namespace": {Installation{Namespace: "elsewhere"}, "shopfleet-spoke:" + DevelopmentVersion},
 	} {
 		t.Run(name, func(t *testing.T) {

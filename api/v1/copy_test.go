@@ -16,7 +16,7 @@ func TestManagedByMode(t *testing.T) {
 		"a copy from before homes were written": {uid, managed, ManagedByHub},
 		"a copy that is the hub's":              {m{HubAppUIDAnnotation: "u", ManagedByModeAnnotation: "hub"}, managed, ManagedByHub},
 		"a copy that is the agent's":            {m{HubAppUIDAnnotation: "u", ManagedByModeAnnotation: "agent"}, managed, ManagedByAgent},
-		"a copy that somebody mistyped":         {m{HubAppUIDAnnotation: "u", ManagedByModeAnnotation: "Agent"}, managed, ManagedByHub},
+		"a copy with a mistyped mode":           {m{HubAppUIDAnnotation: "u", ManagedByModeAnnotation: "Agent"}, managed, ManagedByHub},
 		"the agent's, stripped of its UID":      {m{ManagedByModeAnnotation: "agent"}, managed, ManagedByAgent},
 		"the hub's, stripped of its UID":        {nil, managed, ManagedByHub},
 		"the hub's, stripped of its label":      {uid, nil, ManagedByHub},

@@ -11,7 +11,7 @@ import (
 )
 
 // OfMember returns the key of a member: its name, and one key for all names that no member
-// has, since who may make objects that name a member may make up names.
+// has, since users can create objects with any name of a member.
 func OfMember(ctx context.Context, hub client.Reader, name string) (string, error) {
 	err := hub.Get(ctx, client.ObjectKey{Name: name}, &v1.MemberCluster{}, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {

@@ -8,7 +8,7 @@
 //   - PostgreSQL writes down what it has in memory: a CHECKPOINT, as the administrator
 //     on the pod's own socket. It holds nothing: a copy of its one volume recovers from
 //     any moment, and does so quickly from one after a checkpoint.
-//   - MySQL keeps those who write to the application's tables waiting, by LOCK TABLES
+//   - MySQL blocks clients that write to the application's tables, by LOCK TABLES
 //     ... READ as the application's user, until the snapshot is taken. A transaction that
 //     had begun has ended by then, and what it wrote is on the disk: InnoDB and the binary
 //     log are written there at each commit.
@@ -21,10 +21,10 @@
 //
 // # Non-goals
 //
-// FLUSH TABLES WITH READ LOCK is what InnoDB does not need: it would hold up all of the
-// server for the longest query, and asks for a privilege that the application's user
+// The package does not run FLUSH TABLES WITH READ LOCK, which InnoDB does not need: it would
+// block the whole server for the longest query, and requires a privilege that the application's user
 // lacks. Tables of engines that do not survive a crash, as MyISAM's, do not become safe.
-// Definitions of tables that are new during a hold are not held up either: those of MySQL 8
+// Definitions of tables that are new during a hold are not blocked either: those of MySQL 8
 // survive a crash.
 //
 // Quiesce does not wait for the pod: one that is missing or not ready is an error.

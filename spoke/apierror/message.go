@@ -14,7 +14,7 @@ import (
 
 // Message describes an error for a condition. It is deterministic: it contains nothing
 // that differs between attempts, such as addresses and ports, and that would cause a
-// status write each time. Where a user has to act, it is what the API server answered,
+// status write each time. Where a user has to act, it is the API server's message
 // without the errors that wrap it.
 func Message(err error) string {
 	switch Classify(err) {

@@ -39,7 +39,7 @@ func portsOf(name string) *corev1.Service {
 	}
 }
 
-// inTheWay creates a Service and changes its port as somebody else.
+// inTheWay creates a Service and changes its port as another client.
 func inTheWay(t *testing.T, s *server, a *apply.Applier, intent *corev1.Service) *corev1.Service {
 	t.Helper()
 	do(t, a, apply.Request{Intent: intent, Owned: labelled}, apply.Created)

@@ -89,7 +89,7 @@ func canBeWritten(t *testing.T, want, set *appsv1.StatefulSet, found component.L
 }
 
 // TestCannotGrow checks that a database with volumes that cannot grow is as ready
-// as it is otherwise, and that the condition Degraded tells.
+// as it is otherwise, and that the condition Degraded reports it.
 func TestCannotGrow(t *testing.T) {
 	growing := component.State{Name: "db", Phase: v1.PhaseUpdating, Reason: v1.ReasonWaitingForStorage, Growing: true, Timed: true}
 	refused := component.Problem{Component: "db", Reason: v1.ReasonStorageNotExpandable, Message: "claim 0 cannot grow"}

@@ -28,7 +28,7 @@ func TestOrder(t *testing.T) {
 		"none":             {nil, []string{}, nil},
 		"as given":         {[]component.Component{{Name: "b"}, {Name: "a"}}, []string{"b", "a"}, nil},
 		"dependency first": {[]component.Component{{Name: "a", DependsOn: []string{"b"}}, {Name: "b"}}, []string{"b", "a"}, nil},
-		"unknown name":     {[]component.Component{{Name: "a", DependsOn: []string{"nobody"}}}, []string{"a"}, nil},
+		"unknown name":     {[]component.Component{{Name: "a", DependsOn: []string{"unknown"}}}, []string{"a"}, nil},
 		"cycle": {
 			[]component.Component{{Name: "c"}, {Name: "b", DependsOn: []string{"a"}}, {Name: "a", DependsOn: []string{"b"}}},
 			nil, &component.OrderError{Names: []string{"a", "b"}},

@@ -117,7 +117,7 @@ func (o *optional) run(ctx context.Context) {
 	}
 	for {
 		var again <-chan time.Time
-		if retry := o.look(ctx); retry > 0 {
+		if retry := o.update(ctx); retry > 0 {
 			again = o.options.Clock.After(retry)
 		}
 		select {
@@ -151,9 +151,9 @@ func waitFor(ctx context.Context, informer cache.Informer, atMost time.Duration)
 	return nil
 }
 
-// look compares the cluster's CRDs with what is cached. It tells in how long to
-// look again although nothing changes; 0 means not at all.
-func (o *optional) look(ctx context.Context) (retry time.Duration) {
+// update compares the cluster's CRDs with the caches. It returns when to do so again
+// although nothing changes; 0 means not at all.
+func (o *optional) update(ctx context.Context) (retry time.Duration) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
 	served := make(map[string]bool)
@@ -271,7 +271,7 @@ func (o *optional) subscribe(ctx context.Context, call func(client.Object)) {
 	})
 }
 
-// news returns a channel that is closed at the next look at the CRDs.
+// news returns a channel that is closed at the next change of the CRDs.
 func (o *optional) news() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()

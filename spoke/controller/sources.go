@@ -33,7 +33,7 @@ func sources(kind Runner, owner schema.GroupKind, c cache.Cache, o *optional) []
 		return ownerOf(object, owner, name)
 	}
 	all := []source.Source{
-		// Status too: what somebody else writes there is put right; our own costs no request.
+		// Status too: another client's write to it is reverted; our own costs no request.
 		source.Kind(c, kind.Object(), &handler.EnqueueRequestForObject{}, predicate.ResourceVersionChangedPredicate{}),
 	}
 	for _, child := range childrenOf([]Runner{kind}) {

@@ -33,7 +33,7 @@ import (
 
 const (
 	clusterName = "a"
-	// other is a finalizer of somebody else.
+	// other is the finalizer of another controller.
 	other = "example.com/hold"
 )
 
@@ -139,7 +139,7 @@ func testFinalizerLock(t *testing.T, w *writer) {
 	w.between = func() { w.patch(t, `{"metadata":{"finalizers":["`+other+`"]}}`) }
 	w.reconcile(t)
 	if app := w.stored(t); !controllerutil.ContainsFinalizer(app, other) || controllerutil.ContainsFinalizer(app, v1.SpokeFinalizer) {
-		t.Errorf("finalizers %q, want that of somebody else alone", app.Finalizers)
+		t.Errorf("finalizers %q, want only that of the other controller", app.Finalizers)
 	}
 	w.between = func() {}
 	w.reconcile(t)
@@ -242,7 +242,7 @@ func (w *writer) stored(t *testing.T) *v1.EcommerceApp {
 	return app
 }
 
-// patch changes the application as somebody else.
+// patch changes the application as another client does.
 func (w *writer) patch(t *testing.T, change string) {
 	t.Helper()
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: w.key.Name}}

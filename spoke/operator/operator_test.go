@@ -103,7 +103,7 @@ func TestLogLevelHandler(t *testing.T) {
 		answer       string
 		verbosity    int
 	}{
-		"tells":                {http.MethodGet, "", 200, "2\n", 2},
+		"reads":                {http.MethodGet, "", 200, "2\n", 2},
 		"changes":              {http.MethodPut, "5", 200, "5\n", 5},
 		"changes by a line":    {http.MethodPut, " 0\n", 200, "0\n", 0},
 		"refuses nothing":      {http.MethodPut, "", 400, "verbosity \"\" is not a number from 0 to 10\n", 2},

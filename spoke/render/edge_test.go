@@ -25,10 +25,10 @@ func TestCertificates(t *testing.T) {
 		kind        string
 		note        string
 	}{
-		"self-signed":               {func(*v1.EcommerceApp) {}, true, "my-ecommerce-app-tls", "Secret", ""},
-		"given":                     {func(a *v1.EcommerceApp) { a.Spec.Security.TLS.SecretRef = &v1.LocalSecretReference{Name: "mine"} }, true, "mine", "", ""},
-		"issued":                    {issuer, true, "my-ecommerce-app-certificate", "Certificate", ""},
-		"issued where nobody could": {issuer, false, "my-ecommerce-app-tls", "Secret", noteSelfSigned},
+		"self-signed":          {func(*v1.EcommerceApp) {}, true, "my-ecommerce-app-tls", "Secret", ""},
+		"given":                {func(a *v1.EcommerceApp) { a.Spec.Security.TLS.SecretRef = &v1.LocalSecretReference{Name: "mine"} }, true, "mine", "", ""},
+		"issued":               {issuer, true, "my-ecommerce-app-certificate", "Certificate", ""},
+		"without cert-manager": {issuer, false, "my-ecommerce-app-tls", "Secret", noteSelfSigned},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

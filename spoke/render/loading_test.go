@@ -18,8 +18,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/transfer/order"
 )
 
-// While a dump is loaded, what uses the database has no pods, whoever scales it, nothing
-// is dumped, and nothing else is different: the return is to what was there.
+// While a dump is loaded, the workloads that use the database have no pods, also with an
+// autoscaler, no dump is made, and nothing else is different.
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	scaled := sampleShop(t)

@@ -33,7 +33,7 @@ type proxy struct {
 	name string
 	// client is the name of the Secret with the OAuth client's credentials.
 	client string
-	// placeholders is true if these are placeholders, so that nobody can log in.
+	// placeholders is true if these are placeholders, so that no user can log in.
 	placeholders bool
 }
 

@@ -248,7 +248,7 @@ func TestWebApp(t *testing.T) {
 	}
 	// Port 80 needs the sysctl; one above does not.
 	if len(d.Spec.Template.Spec.SecurityContext.Sysctls) != 1 {
-		t.Error("nobody may listen on port 80")
+		t.Error("the container may not listen on port 80")
 	}
 	app.Spec.Port = 8080
 	if components, err = WebApp(app, Cluster{}); err != nil {

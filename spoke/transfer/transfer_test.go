@@ -315,7 +315,7 @@ func TestCertificates(t *testing.T) {
 	b.expect(t, stored())
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestConnectionRefused(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
 	m := newMove(t, order.Fetch, b.URL)

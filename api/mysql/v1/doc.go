@@ -8,7 +8,7 @@
 //
 // # Non-goals
 //
-// The hub does not manage a MySQLCluster: it lives in one cluster. No managed database
+// The hub does not manage a MySQLCluster: it exists in one cluster only. No managed database
 // service is called: cloudConfig.aws.rds determines the preferred instance type of the
 // nodes and the retention of dumps.
 //

@@ -8,7 +8,7 @@
 //
 // # Non-goals
 //
-// The hub does not manage a WebApp: it lives in one cluster.
+// The hub does not manage a WebApp: it exists in one cluster only.
 //
 // # Trade-offs
 //

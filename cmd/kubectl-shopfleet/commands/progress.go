@@ -142,7 +142,7 @@ func (a awaiting) only(has func(name string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(a.names), func(name string) bool { return !has(name) })
 }
 
-// hinted returns an error about the named objects that says how to look at them.
+// hinted returns an error about the named objects that says which command shows them.
 func (a awaiting) hinted(names []string, err error) error {
 	command := "kubectl describe " + a.resource + " " + strings.Join(names, " ")
 	if a.namespace != "" {

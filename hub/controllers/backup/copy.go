@@ -10,7 +10,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
-// copy asks for the copies that are missing and looks at the others. Where snapshots
+// copy requests the missing copies and observes the others. Where snapshots
 // have no region there is none to make.
 func (w *work) copy(ctx context.Context) (stepresult.Result, error) {
 	if csi.CapabilitiesOf(w.backup.Status.Provider).Copy != csi.CopyByCopy {

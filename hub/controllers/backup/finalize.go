@@ -179,7 +179,8 @@ func (w *work) deleteEarlier(ctx context.Context, session cloud.Session, s *v1.V
 	return stepresult.Result{}
 }
 
-// absent reports whether who only looked found nothing, or nothing of that volume.
+// absent reports whether an error of an observation means that there is no such object, or
+// none of that volume.
 func absent(err error) bool {
 	switch cloud.ClassOf(err) {
 	case cloud.ClassAmbiguous, cloud.ClassNotFound, cloud.ClassConflict:

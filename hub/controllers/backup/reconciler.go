@@ -74,7 +74,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		return w.finalize(ctx)
 	}
 	if Done(w.stored) || w.stored.Annotations[v1.RediscoveredAnnotation] != "" {
-		// What was found in the cloud gets its status from who found it.
+		// The controller that rediscovered it in the cloud writes its status.
 		return reconcile.Result{}, nil
 	}
 	if err := w.ensureFinalizer(ctx); err != nil {

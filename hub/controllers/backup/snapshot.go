@@ -27,11 +27,11 @@ const (
 	// were several: far longer than EC2 takes to show what it has made.
 	twinWindow = 10 * time.Minute
 	twinDelay  = time.Minute
-	// holdPoll is how often snapshots are looked at while the database is held.
+	// holdPoll is how often snapshots are observed while the database is held.
 	holdPoll = 2 * time.Second
 )
 
-// takeSnapshots requests the snapshots that are missing and looks at the others. The
+// takeSnapshots requests the missing snapshots and observes the others. The
 // database is quiesced before the first request; no pass waits for it.
 func (w *work) takeSnapshots(ctx context.Context) (stepresult.Result, error) {
 	s, wasTaken := &w.backup.Status, w.allTaken()
@@ -135,7 +135,7 @@ func (w *work) followHold(wasTaken bool, first stepresult.Result) bool {
 	return false
 }
 
-// observeSnapshots looks at each snapshot, and asks for those that may be asked for.
+// observeSnapshots observes each snapshot, and requests those that may be requested.
 func (w *work) observeSnapshots(ctx context.Context, session cloud.Session, asking []*v1.CloudSnapshot) stepresult.Result {
 	first := stepresult.Result{}
 	for i := range w.backup.Status.Snapshots {

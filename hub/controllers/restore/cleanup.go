@@ -92,8 +92,8 @@ func (m cleaner) deleteVolumeWithClaim(ctx context.Context, claim *corev1.Persis
 	return m.patch(ctx, pv, before)
 }
 
-// volume has a PersistentVolume of ours deleted that no claim has, and reports whether it
-// is gone. By is the UID of who made it, which no claim has.
+// volume deletes a PersistentVolume of the hub that no claim is bound to, and reports whether
+// it is gone. By is the Restore's UID, which no claim has.
 func (m cleaner) volume(ctx context.Context, name string, by types.UID) (gone bool, err error) {
 	pv := &corev1.PersistentVolume{}
 	err = m.reader.Get(ctx, client.ObjectKey{Name: name}, pv)

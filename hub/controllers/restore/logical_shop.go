@@ -89,8 +89,8 @@ func (s shopLoad) mayLoad(ctx context.Context) stepresult.Result {
 	return s.tryDelivery(ctx)
 }
 
-// dumping reports whether the database is being dumped: who is at it would be waited for
-// with the application stopped.
+// dumping checks whether the database is being dumped: otherwise the load would wait for that
+// dump with the application stopped.
 func (s shopLoad) dumping(ctx context.Context) stepresult.Result {
 	of, err := s.into.Client()
 	if err != nil {

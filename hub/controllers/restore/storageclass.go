@@ -55,8 +55,8 @@ func findClass(ctx context.Context, reader client.Reader, wanted wantedClass) (s
 	return found, nil
 }
 
-// name returns the class that is asked for; empty is the default one. It is said without
-// a look at the member.
+// name returns the requested class; empty means the default one. It sends no requests to the
+// member.
 func (w wantedClass) name() (string, error) {
 	for _, claim := range w.claims {
 		if claim.Spec.StorageClassName != nil && *claim.Spec.StorageClassName != "" {

@@ -193,7 +193,7 @@ func (w *work) takeAway(ctx context.Context) (stepresult.Result, error) {
 			return stepresult.Hold(memberDelay, v1.ReasonDeleting, "waiting for the driver to delete the volume"), nil
 		}
 	}
-	// Those that the driver did not, or never heard of.
+	// Those that the driver did not delete, or does not know.
 	for i := range w.restore.Status.Volumes {
 		if err := w.maker().delete(ctx, &w.restore.Status.Volumes[i]); err != nil {
 			return stepresult.FromError(err, "deleting the volume that was verified"), nil

@@ -10,7 +10,7 @@ import (
 )
 
 // notExpandable returns a message that says which claim cannot be expanded and what to
-// do. The API server's message is included, because only it tells the cause.
+// do. The API server's message is included, because it alone has the cause.
 func notExpandable(step component.Step, err error) string {
 	class := "its StorageClass"
 	if claim, ok := step.Target.(*corev1.PersistentVolumeClaim); ok && claim.Spec.StorageClassName != nil {

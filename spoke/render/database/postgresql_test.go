@@ -86,7 +86,7 @@ func usePostgreSQL(t *testing.T) {
 	}
 }
 
-// What is no database, but not empty either, is left for people to look at.
+// A volume with other files is left as it is, for the user to inspect.
 func TestPrepareLeavesForeignFilesAlone(t *testing.T) {
 	for _, engine := range []v1.Engine{v1.EnginePostgreSQL, v1.EngineMySQL} {
 		t.Run(string(engine), func(t *testing.T) {

@@ -59,14 +59,14 @@ func TestMySQLQuieten(t *testing.T) {
 			t.Errorf("%s: %v: %s", write, err, writer.errors.String())
 		}
 	}
-	// Nobody releases it.
+	// It is not released.
 	h := p.quieten(t, time.Second)
 	h.awaitQuiet(t)
 	p.sql(t, "INSERT INTO orders VALUES (2)")
 	_ = h.wait(t) // Ended by its limit or by the end of its server's session.
 }
 
-// What cannot be told says why, by itself, and holds up nobody.
+// A quiesce command that fails prints why, ends by itself and blocks no client.
 func TestMySQLQuietenFails(t *testing.T) {
 	p := newMariaDB(t)
 	p.sql(t, "CREATE TABLE orders (id INT PRIMARY KEY)")

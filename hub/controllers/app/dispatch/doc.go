@@ -7,7 +7,7 @@
 // describes. The results are kept in memory while the member is engaged; Observe reads
 // them.
 //
-// A MemberQueue also records in each copy who turns it into workloads, which follows from
+// A MemberQueue also records in each copy which process reconciles it, which follows from
 // the mode in which the member is engaged. A change of the mode engages the member anew,
 // and the first pass over each copy hands it over with one write. Copies that are being
 // deleted, or that have no application on the hub, are handed over too: otherwise
@@ -26,9 +26,9 @@
 //   - A denied write is retried every five minutes, and at once when the application, or
 //     readiness, permissions or capabilities of the member change. The member does not
 //     report that a policy or a quota was lifted.
-//   - Who has a copy is written in the copy, and not where the hub and the agent would
-//     have to ask each other: one write, which both see by their watch, and which stays
-//     true while the other is away. For the moment until both have seen it, both may
+//   - The process that reconciles a copy is recorded in the copy, so that the hub and the
+//     agent need not ask each other: one write, which both see by their watch, and which
+//     stays true while the other is down. For the moment until both have seen it, both may
 //     work on one copy. They render the same from the same facts and write with the same
 //     field manager, so that they agree; a status is refused that rests on an older
 //     copy; and of a password that both draw in that moment the later one stays, before

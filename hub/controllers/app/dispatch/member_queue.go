@@ -145,7 +145,7 @@ func (l *MemberQueue) keepCopy(ctx context.Context, key types.NamespacedName) er
 	return l.setManagedByMode(ctx, live)
 }
 
-// setManagedByMode records in a copy who runs it, and changes nothing else. It costs no
+// setManagedByMode records in a copy which process reconciles it, and changes nothing else. It costs no
 // request if that is recorded already.
 func (l *MemberQueue) setManagedByMode(ctx context.Context, live *v1.EcommerceApp) error {
 	if !live.IsCopy() || live.ManagedByMode() == l.managedBy {
@@ -227,7 +227,7 @@ func (l *MemberQueue) deleteCopy(ctx context.Context, app *v1.EcommerceApp) (gon
 	case !owned(app)(live):
 		return true, nil
 	case live.DeletionTimestamp != nil:
-		// The mode may have changed, and with it who cleans up.
+		// The mode may have changed, and with it the process that cleans up.
 		return false, l.setManagedByMode(ctx, live)
 	}
 	if err := l.applier.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {

@@ -46,8 +46,8 @@ type Options struct {
 	// Resync is the period after which a member's queue checks all its copies. The default
 	// is that of package runner.
 	Resync time.Duration
-	// ManagedByMode returns, when a member is engaged, who turns its copies into
-	// workloads. The default is the hub, for all.
+	// ManagedByMode returns, when a member is engaged, which process reconciles its
+	// copies. The default is the hub, for all.
 	ManagedByMode func(cluster string) v1.ManagedByMode
 	// Waits changes how long the controller waits; the default leaves it as it is.
 	Waits queues.Waits

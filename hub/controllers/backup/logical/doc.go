@@ -1,36 +1,37 @@
-// Package logical has the dumps made that Backups of the method Dump ask for, in the member
-// whose database they are of, reads what came of them, and has them sent to a bucket.
+// Package logical makes the dumps of Backups with method Dump by Jobs in the members, and sends
+// them to a bucket.
 //
 // # Purpose
 //
-//   - Run follows the Job that dumps. That of a scheduled time of the schedule is the CronJob's, by
-//     the name that its controller gives it; where there is none it is made under that
-//     name, so that a run that was missed is made up for, and no other one can be made. For
-//     a Backup that a person makes the CronJob is run once, as kubectl create job --from
-//     does, under a name that comes from the Backup's UID. The manifest of the dump is what
-//     the Job's pod said last (package spoke/render/database).
-//   - Send has the file sent, if the account of the member has a bucket: one Job after the
-//     other, each with requests for the parts that are missing (package hub/logicalbackup). The
-//     manifest in the bucket comes last, when all parts are there and a Job has read the
-//     whole file and found it to be what was dumped.
-//   - Removal deletes what is in the bucket, and goes on until nothing more can come.
+//   - Run follows the Job that makes the dump. For a scheduled time this is the Job of the
+//     CronJob, by the name that the CronJob's controller gives it. If there is none, Run creates
+//     it under that name, so that a missed run is made up for and no second one is created. For
+//     a Backup that a user creates, Run instantiates the CronJob, as kubectl create job --from
+//     does, under a name that is derived from the Backup's UID. The manifest of the dump is the
+//     termination message of the Job's pod (package spoke/render/database).
+//   - Send uploads the file, if the account of the member has a bucket: by one Job after the
+//     other, each with signed requests for the missing parts (package hub/logicalbackup). It
+//     writes the manifest last, when all parts are in the bucket and a Job has checked the whole
+//     file against the checksum of the dump.
+//   - Removal deletes the parts in the bucket until no Job can send more.
 //
 // # Non-goals
 //
-// No file is read, and none in the cluster is deleted: the pods prune by the application's
-// retention. Nothing is written in a member but Jobs and the orders of those that send.
+// The package reads no file, and deletes none in the cluster: the pods prune by the
+// application's retention. In a member it writes only Jobs, and Secrets with the orders of those
+// that send.
 //
 // # Trade-offs
 //
-//   - A Job that was made here belongs to the copy and not to the CronJob, whose history
-//     limits would delete it before it was read. It is gone an hour after its end: a hub
-//     that was away for that long says that it does not know, though the dump may be there.
-//     Those of the CronJob are kept by the limits of its history.
-//   - Jobs are not watched. One is looked at every five seconds at first, and every minute
-//     when it takes long.
-//   - A dump that is complete counts although its Job failed after it, in pruning.
-//   - That requests are about to be signed is in the status before they are, with the time
-//     at which they expire; that is what Removal waits for when the member does not answer.
-//   - There is no bound on attempts but the time that a backup may take: each has an hour,
-//     and a large dump on a slow line takes many. Those that fail at once become rare.
+//   - A Job that Run creates belongs to the copy and not to the CronJob, whose history limits
+//     could delete it before the hub reads it. It is deleted an hour after its end: a hub that
+//     was down for longer reports the result as unknown, although there may be a dump. The
+//     history limits of the CronJob apply to its own Jobs.
+//   - Jobs are not watched. The hub reads one every five seconds at first, and every minute when
+//     it takes long.
+//   - A complete dump counts although its Job failed later, while it pruned.
+//   - The status records that requests are about to be signed before they are, with the time at
+//     which they expire. Removal waits for that time while the member does not respond.
+//   - Attempts are bounded only by the time that a backup may take: each has an hour, and a
+//     large dump on a slow connection takes many. Attempts that fail at once become rare.
 package logical

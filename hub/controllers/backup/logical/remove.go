@@ -19,7 +19,7 @@ import (
 // eraseAtOnce bounds how many objects one pass deletes.
 const eraseAtOnce = 100
 
-// Removal is one look at the deletion of a Backup's dump from its bucket.
+// Removal deletes the dump of a Backup from its bucket, for one pass.
 type Removal struct {
 	// Backup is whose dump goes. Its status says where it is. Required.
 	Backup *v1.Backup

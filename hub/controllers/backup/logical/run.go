@@ -28,7 +28,7 @@ const (
 	instantiate = "cronjob.kubernetes.io/instantiate"
 )
 
-// Run is one look at the dump of a Backup.
+// Run follows the Job that makes the dump of a Backup, for one pass.
 type Run struct {
 	// Backup is whose status is brought up to date. Required.
 	Backup *v1.Backup

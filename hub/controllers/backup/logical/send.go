@@ -31,7 +31,7 @@ const (
 	againLast = 30 * time.Minute
 )
 
-// Send is one look at the way of a Backup's dump to a bucket.
+// Send uploads the dump of a Backup to a bucket, for one pass.
 type Send struct {
 	// Backup is whose status is brought up to date. Its dump is complete. Required.
 	Backup *v1.Backup

@@ -201,8 +201,8 @@ func checkJob(t *testing.T, job *batchv1.Job) {
 	}
 }
 
-// The database lets the pods of Load in, and nobody sends requests to those of any Job.
-func TestWhoTalksToWhom(t *testing.T) {
+// The database accepts connections from the pods of Load. No Job accepts connections.
+func TestNetworkAccess(t *testing.T) {
 	t.Parallel()
 	for engine := range engines() {
 		load, _, err := Load(testLoad(engine))

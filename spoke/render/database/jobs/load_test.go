@@ -108,7 +108,7 @@ func TestPostgreSQLLoadFails(t *testing.T) {
 	m := newPostgreSQL(t)
 	m.sql(t, `CREATE TABLE customers (id INT); INSERT INTO customers VALUES (1); CREATE TABLE orders (id INT); INSERT INTO orders VALUES (1)`)
 	dump := m.pgDump(t, "monday.dump")
-	// Of somebody else, whose table no application drops.
+	// A table of another user, which the application's user cannot drop.
 	m.sql(t, `DROP TABLE orders`)
 	m.admin(t, m.env["PGDATABASE"], `CREATE TABLE orders (id INT)`)
 	m.sql(t, `INSERT INTO customers VALUES (2)`)
@@ -136,7 +136,7 @@ func TestPostgreSQLLoadFails(t *testing.T) {
 	m.expect(t, `SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace`, "0")
 }
 
-// A file that is not the dump is never loaded, and nobody waits for a server to say so.
+// A file that is not the dump is never loaded, and is refused without waiting for a server.
 func TestWrongFile(t *testing.T) {
 	for engine := range engines() {
 		t.Run(string(engine), func(t *testing.T) {

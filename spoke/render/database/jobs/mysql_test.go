@@ -80,7 +80,7 @@ func TestMySQLLoad(t *testing.T) {
 	m.expect(t, everythingOfMySQL, allOfMySQL)
 }
 
-// What was half loaded is loaded anew, and is nobody else's to load over.
+// A load that was interrupted starts again, and no other dump may be loaded instead.
 func TestMySQLLoadInterrupted(t *testing.T) {
 	m := newMySQL(t)
 	m.sql(t, "CREATE TABLE tuesday (id INT)")
