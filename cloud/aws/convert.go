@@ -101,7 +101,7 @@ func (c *client) snapshotOf(s types.Snapshot, answer middleware.Metadata) cloud.
 		Encrypted: aws.ToBool(s.Encrypted), SourceHandle: aws.ToString(s.VolumeId), Tags: tags,
 	}
 	if source := tags[cloud.TagCopyOf]; source != "" {
-		out.SourceHandle = source // The volume ID of a copy is nobody's.
+		out.SourceHandle = source // The volume ID of a copy is of no volume.
 	}
 	if out.State == cloud.StateCreating {
 		out.TakenAt = time.Time{}

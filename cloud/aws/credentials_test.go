@@ -86,8 +86,8 @@ func TestSecret(t *testing.T) {
 func TestSecretIgnoresEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": otherKeyID, "AWS_SECRET_ACCESS_KEY": otherKey, "AWS_SESSION_TOKEN": "token", "AWS_REGION": there,
-		"AWS_ENDPOINT_URL": "https://nobody.example", "AWS_ENDPOINT_URL_EC2": "https://nobody.example", "AWS_MAX_ATTEMPTS": "5",
-		"AWS_WEB_IDENTITY_TOKEN_FILE": "/nowhere", "AWS_ROLE_ARN": "arn:aws:iam::210987654321:role/other", "AWS_PROFILE": "nobody",
+		"AWS_ENDPOINT_URL": "https://unknown.example", "AWS_ENDPOINT_URL_EC2": "https://unknown.example", "AWS_MAX_ATTEMPTS": "5",
+		"AWS_WEB_IDENTITY_TOKEN_FILE": "/nowhere", "AWS_ROLE_ARN": "arn:aws:iam::210987654321:role/other", "AWS_PROFILE": "unknown",
 		"AWS_NEW_RETRIES_2026": "true", "AWS_RETRY_MODE": "adaptive",
 	} {
 		t.Setenv(name, value)
@@ -106,8 +106,8 @@ func TestSecretIgnoresEnvironment(t *testing.T) {
 	}
 }
 
-// ambient is a configuration of type Ambient, in an environment in which nothing else
-// tells who we are than what the test sets.
+// ambient returns a configuration of type Ambient, in an environment with no other credentials
+// than those that the test sets.
 func (e *testEnv) ambient(t *testing.T, environment map[string]string) cloud.Config {
 	t.Helper()
 	for _, name := range []string{
@@ -165,7 +165,7 @@ func TestAmbientFromPod(t *testing.T) {
 	}
 }
 
-// metadata is the service that tells a machine of EC2 who it is.
+// metadata is the instance metadata service of EC2.
 func metadata(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPut && r.URL.Path == "/latest/api/token":
@@ -284,7 +284,7 @@ func TestFederatedRefused(t *testing.T) {
 				t.Errorf("%v has lost its cause", err)
 			}
 			if strings.Contains(err.Error(), "eyJ") {
-				t.Error("the error tells the token")
+				t.Error("the error contains the token")
 			}
 		})
 	}
@@ -330,7 +330,7 @@ func TestConnectRefuses(t *testing.T) {
 				t.Errorf("%v, want one of class %q that names %q", err, cloud.ClassInvalid, field)
 			}
 			if err != nil && (strings.Contains(err.Error(), key) || strings.Contains(err.Error(), keyID)) {
-				t.Error("the error tells the keys")
+				t.Error("the error contains the keys")
 			}
 		})
 	}

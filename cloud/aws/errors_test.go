@@ -89,10 +89,10 @@ func TestCodes(t *testing.T) {
 		{"UnsupportedOperation", bad, result{Class: cloud.ClassUnsupported}, result{Class: cloud.ClassUnsupported}},
 		{"IncorrectState", bad, result{Class: cloud.ClassTransient}, result{Class: cloud.ClassTransient}},
 		{"InvalidParameterValue", bad, result{Class: cloud.ClassInvalid}, result{Class: cloud.ClassInvalid}},
-		{"NobodyKnows", bad, result{Class: cloud.ClassInvalid}, result{Class: cloud.ClassInvalid}},
+		{"UnknownCode", bad, result{Class: cloud.ClassInvalid}, result{Class: cloud.ClassInvalid}},
 		{"InternalError", broken, result{Class: cloud.ClassAmbiguous}, result{Class: cloud.ClassTransient}},
 		{"Unavailable", down, result{Class: cloud.ClassAmbiguous}, result{Class: cloud.ClassTransient}},
-		{"NobodyKnows", broken, result{Class: cloud.ClassAmbiguous}, result{Class: cloud.ClassTransient}},
+		{"UnknownCode", broken, result{Class: cloud.ClassAmbiguous}, result{Class: cloud.ClassTransient}},
 	} {
 		t.Run(test.code, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +174,7 @@ func TestMessages(t *testing.T) {
 
 	session, _ = answered(t, refuse(cloud.ClassDenied, faults.OpListSnapshots, 0))
 	if err := firstOfList(t, session); !errors.As(err, &e) || strings.Contains(err.Error(), "c2VjcmV0") {
-		t.Errorf("%v has the coded text that only somebody else can read", err)
+		t.Errorf("%v has the encoded message that only a user with another permission can decode", err)
 	}
 	if e.Code != "ec2:ListSnapshots" {
 		t.Errorf("the permission is %q, want that which the message names", e.Code)

@@ -73,7 +73,7 @@ func startMoto(t *testing.T) string {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		_, _ = io.Copy(io.Discard, output) // It logs each request, and stops when nobody reads.
+		_, _ = io.Copy(io.Discard, output) // It logs each request, and blocks when its output is not read.
 	}()
 	t.Cleanup(func() {
 		_ = server.Process.Kill() // The test's context may have done so.

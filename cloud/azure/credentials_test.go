@@ -186,7 +186,7 @@ func TestTokenRefusals(t *testing.T) {
 				t.Fatalf("error %+v, want class %q, code %q after %s", err, tt.class, tt.code, tt.after)
 			}
 			if strings.Contains(err.Error(), goodPhrase) {
-				t.Error("the error tells the secret")
+				t.Error("the error contains the secret")
 			}
 			if n := len(s.script.Calls()); n != 1 {
 				t.Errorf("%d requests, want one", n)

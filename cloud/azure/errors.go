@@ -94,7 +94,7 @@ func (r request) conflict(code string) cloud.Class {
 	case code == "OperationNotAllowed":
 		return cloud.ClassQuota // How the service calls its bounds: per disk, of copies, of the region.
 	case concurrent(code):
-		return cloud.ClassAmbiguous // Somebody is making what we asked for; maybe it was us.
+		return cloud.ClassAmbiguous // The object is being created, maybe by an earlier request of this hub.
 	case slices.Contains([]string{"PropertyChangeNotAllowed", "InvalidResourceLocation", "ResourceExists", "ResourceAlreadyExists"}, code):
 		return cloud.ClassConflict
 	default:

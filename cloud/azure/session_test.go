@@ -121,9 +121,9 @@ func TestForeignIDs(t *testing.T) {
 	}
 }
 
-// TestSomebodyElseMadeIt answers a request to create as the service does when another
-// leader was faster: what is there by then is taken, or refused.
-func TestSomebodyElseMadeIt(t *testing.T) {
+// TestCreatedMeanwhile answers a request to create as the service does when another leader
+// was faster: the existing object is used, or refused.
+func TestCreatedMeanwhile(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		code, tag string

@@ -115,7 +115,7 @@ func (a *account) adopt(r request, found armcompute.Snapshot, at time.Time, want
 	case want.uid != "" && uid != "" && !strings.EqualFold(uid, want.uid):
 		return zero, r.no(cloud.ClassConflict, "OtherVolume", "the snapshot is of a disk that had the same name before")
 	case !owner(want.tags).Owns(got.Tags):
-		return zero, r.no(cloud.ClassConflict, cloud.CodeForeign, "a snapshot of the name belongs to somebody else")
+		return zero, r.no(cloud.ClassConflict, cloud.CodeForeign, "a snapshot of the name exists that this hub does not own")
 	}
 	return got, nil
 }

@@ -166,7 +166,7 @@ func TestValidate(t *testing.T) {
 		"a list":                     {"GET " + path + "snapshots?api-version=1\n", false},
 		"a body":                     {"PUT " + path + "disks/d?api-version=1\n" + `{"location":"eastus","zones":["1"]}`, false},
 		"no version":                 {"GET " + path + "snapshots/s\n", true},
-		"a member that nobody knows": {"PUT " + path + "disks/d?api-version=1\n" + `{"location":"eastus","zone":"1"}`, true},
+		"an unknown property":        {"PUT " + path + "disks/d?api-version=1\n" + `{"location":"eastus","zone":"1"}`, true},
 		"a number for a text":        {"PUT " + path + "snapshots/s?api-version=1\n" + `{"location":1}`, true},
 		"a method that is not there": {"POST " + path + "snapshots/s?api-version=1\n", true},
 		"a kind that is not there":   {"GET " + path + "vms/s?api-version=1\n", true},

@@ -97,7 +97,7 @@ func (a *account) adoptDisk(r request, found, want armcompute.Disk) (cloud.Volum
 	case !strings.EqualFold(source, deref(want.Properties.CreationData.SourceResourceID)):
 		return zero, r.no(cloud.ClassConflict, codeNameTaken, "a disk of the name was made from something else")
 	case !owner(fromTags(want.Tags)).Owns(got.Tags):
-		return zero, r.no(cloud.ClassConflict, cloud.CodeForeign, "a disk of the name belongs to somebody else")
+		return zero, r.no(cloud.ClassConflict, cloud.CodeForeign, "a disk of the name exists that this hub does not own")
 	}
 	return got, nil
 }

@@ -16,7 +16,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// descriptionAnnotation is for people who look at an object.
+// descriptionAnnotation describes an object to users.
 const descriptionAnnotation = "kubernetes.io/description"
 
 // ProfileClass holds the StorageClass that represents a profile in a cluster.
@@ -73,9 +73,8 @@ func profiled(p v1.Provider, profile v1.StorageProfile) (disk, error) {
 	return d, nil
 }
 
-// AppClass returns the class that an application's cloudConfig asks for; nil when it
-// has no block for the cluster's provider. The same content is the same class, whoever
-// asks. The error names the field that is wrong, or is ErrDriverMissing.
+// AppClass returns the class that an application's cloudConfig requests; nil when it has no
+// block for the cluster's provider. Applications with the same content share a class. The error names the field that is wrong, or is ErrDriverMissing.
 func AppClass(c Cluster, config v1.CloudConfig) (*storagev1.StorageClass, error) {
 	d, ok := configured(c.Provider, config)
 	if !ok {

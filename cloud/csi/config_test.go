@@ -148,7 +148,7 @@ func TestCheckSize(t *testing.T) {
 		says  string
 	}{
 		"no class":             {nil, "1Gi", ""},
-		"somebody else's":      {&storagev1.StorageClass{Provisioner: "rancher.io/local-path"}, "1Gi", ""},
+		"of another driver":    {&storagev1.StorageClass{Provisioner: "rancher.io/local-path"}, "1Gi", ""},
 		"standard":             {profile("aws", 0), "1Gi", ""},
 		"standard, too large":  {profile("aws", 0), "65Ti", "a volume of 65Ti is too large: gp3 takes at most 65536Gi"},
 		"fast, small":          {profile("aws", 1), "11Gi", "a volume of 11Gi is too small: gp3 needs at least 12Gi for 6000 IOPS"},

@@ -88,8 +88,8 @@ func ProviderOf(driver string) (v1.Provider, bool) {
 	}
 }
 
-// TopologyKey returns the label of nodes that tells a driver's zones; that of the
-// empty driver tells nodes apart.
+// TopologyKey returns the label of nodes with a driver's zone; for the empty driver, the
+// label with the name of the node.
 func TopologyKey(driver string) string {
 	switch driver {
 	case DriverEBS:

@@ -18,7 +18,7 @@ import (
 
 const (
 	defaultFSType = "ext4"
-	// provisionedByAnnotation tells controllers which driver a volume is of.
+	// provisionedByAnnotation names the driver of a volume for controllers.
 	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
 )
 

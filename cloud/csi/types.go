@@ -11,7 +11,7 @@ func (b bounds) none() bool { return b == bounds{} }
 type diskType struct {
 	// iops are operations a second, throughput is in MiB (on Azure MB) a second.
 	iops, throughput bounds
-	// needsIOPS tells that there is no default.
+	// needsIOPS is true if there is no default.
 	needsIOPS bool
 	// defaultIOPS is the number of IOPS if none is requested; 0 if it depends on the size.
 	defaultIOPS int32

@@ -30,11 +30,11 @@ func TestTagsRoundTrip(t *testing.T) {
 			if got := decode(nil, description); got[cloud.TagHub] != "" || got[cloud.TagApp] != "" {
 				t.Errorf("without labels it is still owned: %v", got)
 			}
-			labels[cloud.TagHub] = "somebody"
-			if got := decode(labels, description); got[cloud.TagHub] != "somebody" {
+			labels[cloud.TagHub] = "another-hub"
+			if got := decode(labels, description); got[cloud.TagHub] != "another-hub" {
 				t.Errorf("the label does not decide: %v", got)
 			}
-			if got := decode(labels, "by hand"); got[cloud.TagHub] != "somebody" || got[cloud.TagClaim] != "" {
+			if got := decode(labels, "by hand"); got[cloud.TagHub] != "another-hub" || got[cloud.TagClaim] != "" {
 				t.Errorf("with another description: %v", got)
 			}
 		})

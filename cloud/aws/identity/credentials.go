@@ -54,9 +54,9 @@ func Connect(config cloud.Config) (*Credentials, error) {
 // during a request.
 const expiryWindow = time.Minute
 
-// Credentials are kept until they expire. Who asks while there are none gets them with
-// its own context: somebody else's that is cancelled or hangs is no matter of its own, as
-// it would be with the SDK's cache. Methods may be called at the same time.
+// Credentials are kept until they expire. A caller that finds none requests them with
+// its own context. With the SDK's cache it would wait for the request of another caller, whose
+// context may be cancelled. Credentials is safe for concurrent use.
 type Credentials struct {
 	provider aws.CredentialsProvider
 	clock    clock.PassiveClock

@@ -120,7 +120,7 @@ func (e *testEnv) configure(t testing.TB, o objectstore.Options) cloud.Config {
 		config.Secret["secretAccessKey"] = []byte("wrong/" + key)
 	}
 	if o.Missing {
-		storage.Bucket = "nobodys-bucket"
+		storage.Bucket = "foreign-bucket"
 	}
 	if o.Elsewhere {
 		storage.Region = "us-east-1"

@@ -119,7 +119,7 @@ func TestAmbient(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", keyID)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", key)
 	for name, value := range map[string]string{
-		"AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": "https://nobody.example", "AWS_ENDPOINT_URL_S3": "https://nobody.example",
+		"AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": "https://unknown.example", "AWS_ENDPOINT_URL_S3": "https://unknown.example",
 		"AWS_MAX_ATTEMPTS": "5", "AWS_REQUEST_CHECKSUM_CALCULATION": "when_supported", "AWS_S3_DISABLE_MULTIREGION_ACCESS_POINTS": "true",
 	} {
 		t.Setenv(name, value)
@@ -157,7 +157,7 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-// TestSigned checks exactly what is signed: whoever holds a signed URL can leave out
+// TestSigned checks exactly what is signed: a client with a signed URL can leave out
 // anything that the signature does not cover.
 func TestSigned(t *testing.T) {
 	t.Parallel()
@@ -210,7 +210,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Errorf("%v, want one of class %q that names %q", err, cloud.ClassInvalid, field)
 			}
 			if err != nil && strings.Contains(err.Error(), key) {
-				t.Error("the error tells the key")
+				t.Error("the error contains the key")
 			}
 		})
 	}

@@ -80,7 +80,7 @@ func headersOfAll() []string {
 // request checks a request: its operation, its parameters and headers, and their values.
 func (m *model) request(r *http.Request) error {
 	host, path := r.URL.Host, r.URL.EscapedPath()
-	if !strings.HasPrefix(host, bucketName+".") && !strings.HasPrefix(host, "nobodys-bucket.") {
+	if !strings.HasPrefix(host, bucketName+".") && !strings.HasPrefix(host, "foreign-bucket.") {
 		_, path, _ = strings.Cut(strings.TrimPrefix(path, "/"), "/")
 		path = "/" + path
 	}
@@ -159,8 +159,8 @@ func (m *model) value(input shape, location, name string, values []string) error
 	return fmt.Errorf("there is no such %s", location)
 }
 
-// oracle checks requests on their way, with their headers, and tells what was wrong when
-// it is asked about the call.
+// oracle checks requests with their headers as they are sent, and returns the errors of a
+// call later.
 type oracle struct {
 	model *model
 

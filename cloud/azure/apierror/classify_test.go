@@ -20,7 +20,7 @@ func TestMessages(t *testing.T) {
 		"of storage":              {"\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>C</Code><Message>it is late.\nRequestId:1-2\nTime:now</Message></Error>", "it is late."},
 		"with what is not for us": {`<Error><Code>C</Code><Message>no</Message><AuthenticationErrorDetail>sig=abc</AuthenticationErrorDetail></Error>`, "no"},
 		"with a signature":        {`<Error><Message>https://x/y?sig=abc is wrong</Message></Error>`, "… is wrong"},
-		"of somebody else":        {"<html><body>captive portal", "status 403"},
+		"of a proxy":              {"<html><body>captive portal", "status 403"},
 		"nothing":                 {"", "status 403"},
 	}
 	for name, tt := range tests {

@@ -219,7 +219,7 @@ func (e *emulator) backend(t testing.TB) *objectstore.Backend {
 		NoOracle: "azurite looks at the requests itself",
 		Secrets:  []string{goodPhrase, wrongPhrase, "eyJ", "sig="},
 		Spare: map[int]string{
-			68: "azurite tells time by the machine's clock; the case \"time\" is about that",
+			68: "azurite uses the machine's clock; the case \"time\" is about that",
 			79: "there is nothing of azurite's elsewhere",
 		},
 	}

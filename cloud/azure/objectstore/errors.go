@@ -50,7 +50,7 @@ func class(verb string, status int, code string) cloud.Class {
 	case verb == "delete" && held(code):
 		return cloud.ClassLocked
 	case code == "BlobArchived", code == "BlobBeingRehydrated":
-		return cloud.ClassInvalid // Until somebody brings it back from the archive.
+		return cloud.ClassInvalid // Until a user restores it from the archive tier.
 	case verb == "write" && (taken(code) || held(code)):
 		return cloud.ClassConflict
 	}

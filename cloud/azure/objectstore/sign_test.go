@@ -80,7 +80,7 @@ func TestSignaturesAllowOneThing(t *testing.T) {
 	}
 }
 
-// TestSignaturesAreForTLS signs at an endpoint with TLS what somebody sends without.
+// TestSignaturesAreForTLS signs requests for an endpoint with TLS, and sends them without.
 func TestSignaturesAreForTLS(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t)

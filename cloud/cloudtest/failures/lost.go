@@ -217,7 +217,7 @@ func notVisibleYet(s *fixture.Fixture) {
 			s.WantClass(c.Err, cloud.ClassAmbiguous)
 		}
 		s.WantCount(faults.OpCreateSnapshot, 1)
-		c.Next = time.Time{} // Somebody asks every five seconds.
+		c.Next = time.Time{} // As a client that polls every five seconds.
 		s.Clock.Step(5 * time.Second)
 	}
 	c.Settle()

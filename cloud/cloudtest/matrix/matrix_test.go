@@ -24,7 +24,7 @@ const output = `{"Action":"run","Package":"m/cloud/aws","Test":"TestContract"}
 {"Action":"fail","Package":"m/cloud/aws","Test":"TestSomethingElse/01_one"}
 {"Action":"pass","Package":"m/cloud/aws/objectstore","Test":"TestContract/51_what_is_put_is_read"}
 {"Action":"pass","Package":"m/cloud/aws/objectstore","Test":"TestContractEndpoint/51_what_is_put_is_read"}
-{"Action":"output","Package":"m/cloud/fake/bucket","Test":"TestContract/51_what_is_put_is_read","Output":"    run.go:1: spare: nobody reads\n"}
+{"Action":"output","Package":"m/cloud/fake/bucket","Test":"TestContract/51_what_is_put_is_read","Output":"    run.go:1: spare: it has no reader\n"}
 {"Action":"skip","Package":"m/cloud/fake/bucket","Test":"TestContract/51_what_is_put_is_read"}
 `
 
@@ -48,7 +48,7 @@ Buckets:
 |---|:-:|:-:|:-:|
 | 51 what is put is read | ✓ | ✓ | – 1 |
 
-1. nobody reads
+1. it has no reader
 `
 	if diff := cmp.Diff(want, table.Markdown()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)

@@ -121,7 +121,7 @@ func stringToSign(q url.Values, resource string) string {
 	}
 	fields = append(fields, q.Get("sip"), q.Get("spr"), q.Get("sv"), q.Get("sr"), "", q.Get("ses"))
 	if q.Get("sv") >= requestsVersion {
-		fields = append(fields, "", "") // Whoever names some is not understood.
+		fields = append(fields, "", "") // signedRequestHeaders and signedRequestQuery, not supported.
 	}
 	return strings.Join(append(fields, q.Get("rscc"), q.Get("rscd"), q.Get("rsce"), q.Get("rscl"), q.Get("rsct")), "\n")
 }

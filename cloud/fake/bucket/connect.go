@@ -208,7 +208,7 @@ func ask[T any](ctx context.Context, m *objects, r request, do func() (T, error)
 		<-ctx.Done()
 		return none, m.lost(r, ctx.Err())
 	case fault.Kind == faults.DropAfter || fault.Kind == faults.Truncate:
-		_, _ = do() // It happens, and nobody hears of it.
+		_, _ = do() // It takes effect, and its result is lost.
 	}
 	return none, m.lost(r, errLost)
 }

@@ -118,7 +118,7 @@ func (s *Store) put(key string, from io.Reader, over bool) (Object, error) {
 	return made.Object, nil
 }
 
-// Stat tells what there is under a key, or ErrMissing.
+// Stat returns the object with a key, or ErrMissing.
 func (s *Store) Stat(key string) (Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,20 +205,20 @@ func (s *Store) Content(key string) ([]byte, bool) {
 	return content, err == nil
 }
 
-// Put is somebody who writes an object, over what is there, and be it locked.
+// Put writes an object as another client, also over a locked one.
 func (s *Store) Put(key string, content []byte) {
 	s.Remove(key)
 	// Memory takes everything.
 	_, _ = s.put(key, bytes.NewReader(content), true)
 }
 
-// Remove is somebody who takes an object away, and be it locked.
+// Remove deletes an object as another client, also a locked one.
 func (s *Store) Remove(key string) {
 	s.Lock(key, false)
 	_ = s.Delete(key) // Where there is none, nothing is to be done.
 }
 
-// Lock is somebody who holds an object with a policy of the bucket, or lets it go.
+// Lock locks an object by a policy of the bucket, or unlocks it.
 func (s *Store) Lock(key string, locked bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,7 @@ const (
 	strangerVolume = "vol-0fedcba9876543210"
 )
 
-// newServer is a server with a key, a role and a snapshot of somebody else.
+// newServer returns a server with a key, a role and a snapshot of another account.
 func newServer() (*testclock.FakeClock, *fake.Cloud, *ec2.Server) {
 	clock := testclock.NewFakeClock(time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC))
 	fakeCloud := fake.NewCloud(clock)

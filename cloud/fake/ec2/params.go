@@ -18,8 +18,8 @@ type params struct {
 	wrong *fault // The first thing that was wrong.
 }
 
-// done returns what is wrong: a value, a parameter that nobody asked for, or that the
-// request was made to try it out.
+// done returns the error of the request: an invalid value, an unknown parameter, or that it
+// is a dry run.
 func (p *params) done() *fault {
 	dry := p.flag("DryRun")
 	if p.wrong != nil {

@@ -15,7 +15,7 @@ type kind struct {
 	maxThroughput int64
 }
 
-// kinds are the types of volumes, with the bounds that the API's documentation tells.
+// kinds returns the types of volumes, with the documented bounds of the API.
 func kinds() map[string]kind {
 	return map[string]kind{
 		"gp3":      {minSize: 1, maxSize: 65536, minIOPS: 3000, maxIOPS: 80000, ratio: 500, maxThroughput: 2000},

@@ -96,7 +96,7 @@ type snapshotItem struct {
 func describeSnapshot(s fake.Snapshot) snapshotItem {
 	volume := s.Source
 	if s.IsCopy {
-		volume = "vol-ffffffff" // As EC2 does; it is nobody's.
+		volume = "vol-ffffffff" // As EC2 does; there is no such volume.
 	}
 	return snapshotItem{
 		ID: s.ID, Volume: volume, State: snapshotState(s.State), Message: s.Message,

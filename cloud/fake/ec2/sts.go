@@ -21,7 +21,7 @@ type Role struct {
 	ARN string
 	// ExternalID, if set, is required from callers that assume the role with keys.
 	ExternalID string
-	// Issuer and Subject are whose web identity may take it; empty: nobody's.
+	// Issuer and Subject are those of the web identity that may assume it; empty: none may.
 	Issuer, Subject string
 }
 

@@ -71,7 +71,7 @@ func (s *Server) ExpireTokens() {
 	clear(s.tokens)
 }
 
-// Bearer tells whom an access token was issued to, and whether it was and is still good.
+// Bearer returns the identity that an access token was issued to, and whether it is valid.
 func (s *Server) Bearer(token string) (string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Server) grant(who string, projects []string) {
 	s.grants[who] = all
 }
 
-// authenticate tells who sent a request.
+// authenticate returns the identity that sent a request.
 func (s *Server) authenticate(r *http.Request) (string, error) {
 	header := r.Header.Get("Authorization")
 	token, bearer := strings.CutPrefix(header, "Bearer ")

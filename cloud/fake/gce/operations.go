@@ -50,7 +50,7 @@ func (s *Server) begin(r request, op operation, change func(*operation) error) (
 	return s.describe(op, false), nil
 }
 
-// describe returns an operation as it is now; asked tells that somebody asked for it.
+// describe returns an operation as it is now; asked is true if a request reads it.
 func (s *Server) describe(op operation, asked bool) map[string]any {
 	path := "projects/" + op.project + "/" + op.scope
 	out := map[string]any{

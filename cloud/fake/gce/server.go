@@ -25,7 +25,7 @@ type Options struct {
 	// LimitSnapshots enforces one snapshot of a disk in ten minutes and six in an hour.
 	LimitSnapshots bool
 	// ForgetFailed lets snapshots disappear when they fail, so that only the
-	// operation tells.
+	// operation reports it.
 	ForgetFailed bool
 }
 

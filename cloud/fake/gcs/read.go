@@ -78,7 +78,7 @@ func (s *Server) download(w http.ResponseWriter, r request) error {
 	return nil
 }
 
-// describe tells in headers what an object is.
+// describe sets the headers that describe an object.
 func describe(w http.ResponseWriter, o bucket.Object) {
 	w.Header().Set("X-Goog-Generation", generation(o))
 	w.Header().Set("X-Goog-Hash", "crc32c="+crc32c(o)+",md5="+md5sum(o))

@@ -15,7 +15,7 @@ import (
 // /token, /v1/token and /v1/projects/-/serviceAccounts/.
 type Tokens interface {
 	http.Handler
-	// Bearer tells whom a token was issued to, and whether it was and is still good.
+	// Bearer returns the identity that a token was issued to, and whether it is valid.
 	Bearer(token string) (string, bool)
 }
 
@@ -27,7 +27,7 @@ type Options struct {
 	Bucket string
 	// Tokens are those of the identities. Required.
 	Tokens Tokens
-	// Bland tells no reason for what a hold forbids.
+	// Bland omits the reason from responses to requests that a hold forbids.
 	Bland bool
 }
 

@@ -1,7 +1,7 @@
 package gcs
 
 import (
-	"crypto/md5" //nolint:gosec // Google tells this checksum of each object.
+	"crypto/md5" //nolint:gosec // Google returns this checksum of each object.
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"

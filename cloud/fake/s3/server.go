@@ -209,7 +209,7 @@ func notImplemented(what string) *fault {
 	return refuse(http.StatusNotImplemented, "NotImplemented", "A header you provided implies functionality that is not implemented: "+what)
 }
 
-// write answers with a fault; a HEAD has no body, and nobody hears of the code.
+// write responds with a fault; the response to a HEAD has no body, and so no code.
 func (f *fault) write(w http.ResponseWriter, in *request) {
 	f.RequestID, f.HostID = in.id, "host/"+in.id
 	if f.Code == "NoSuchBucket" {

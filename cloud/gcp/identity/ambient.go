@@ -55,8 +55,8 @@ func (a ambient) Token(ctx context.Context) (*auth.Token, error) {
 	return &auth.Token{Value: answer.AccessToken, Expiry: a.clock.Now().Add(time.Duration(answer.ExpiresIn) * time.Second)}, nil
 }
 
-// file reads the file that the environment names. Whoever runs the hub wrote it: its
-// types are not restricted.
+// file reads the file that the environment names. It was written by the
+// administrator of the hub, so that its types are not restricted.
 func (a ambient) file() (*auth.Credentials, error) {
 	file, err := googlecredentials.DetectDefault(&googlecredentials.DetectOptions{
 		Scopes: []string{scope}, Client: a.client, DisableAsyncRefresh: true, Logger: slog.New(slog.DiscardHandler),

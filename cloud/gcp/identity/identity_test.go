@@ -161,7 +161,7 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestUntrustedKeys: whoever writes the Secret must not get at the hub with it.
+// TestUntrustedKeys: a user who can write the Secret must not reach the hub with it.
 func TestUntrustedKeys(t *testing.T) {
 	t.Parallel()
 	g := newGoogle(t)
@@ -214,7 +214,7 @@ func TestUntrustedKeys(t *testing.T) {
 				t.Fatalf("error %v, want none: %t", err, tt.good)
 			}
 			if err != nil && (!strings.Contains(err.Error(), keyField) || strings.Contains(err.Error(), string(g.secret))) {
-				t.Errorf("the error does not name the key of the Secret, or tells it: %v", err)
+				t.Errorf("the error does not name the key of the Secret, or contains its value: %v", err)
 			}
 		})
 	}

@@ -63,7 +63,7 @@ func (e *exchanger) RoundTrip(r *http.Request) (*http.Response, error) {
 type narrowing struct {
 	answers []string
 	status  int
-	// cached tells that the source has a token from before.
+	// cached is true if the source has a token already.
 	cached bool
 	class  cloud.Class
 	code   string
@@ -134,7 +134,7 @@ func (tt narrowing) run(t *testing.T) {
 		t.Fatalf("token %q, error %+v; want class %q and code %q", got.Value, err, tt.class, tt.code)
 	}
 	if text := fmt.Sprintf("%v %+v", err, e); strings.Contains(text, "ya29") {
-		t.Errorf("the error tells a token: %s", text)
+		t.Errorf("the error contains a token: %s", text)
 	}
 }
 

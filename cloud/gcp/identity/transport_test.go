@@ -13,7 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 )
 
-// TestErrors: each answer of a token service has its class, and none tells a secret.
+// TestErrors: each response of a token service has its class, and no error contains a secret.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -55,7 +55,7 @@ func TestErrors(t *testing.T) {
 					t.Fatalf("error %+v, want class %q and code %q", err, tt.class, tt.code)
 				}
 				if text := fmt.Sprintf("%v %+v %v", err, e, errors.Unwrap(err)); strings.Contains(text, "eyJ") || strings.Contains(text, "assertion") || sent == "" {
-					t.Errorf("the error tells what was sent: %s", text)
+					t.Errorf("the error contains what was sent: %s", text)
 				}
 			})
 		}

@@ -97,7 +97,7 @@ func twoTokens(t *testing.T, s *testEnv) {
 	}
 }
 
-// partsAlone: whoever may upload parts makes no manifest, and takes nothing away.
+// partsAlone: signed requests for parts neither create the manifest nor delete objects.
 func partsAlone(t *testing.T, s *testEnv) {
 	t.Helper()
 	objects := open(t, s.config(t))
