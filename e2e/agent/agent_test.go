@@ -70,10 +70,10 @@ func (s *suite) testSameObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.AwaitRunning(t, s.shop, euRegion, usRegion)
-	for name, home := range map[string]v1.ManagedByMode{eu: v1.ManagedByHub, us: v1.ManagedByAgent} {
+	for name, mode := range map[string]v1.ManagedByMode{eu: v1.ManagedByHub, us: v1.ManagedByAgent} {
 		copied := s.copyIn(t, name)
-		if copied.ManagedByMode() != home || copied.Annotations[v1.RegionAnnotation] == "" || copied.Annotations[v1.ProviderAnnotation] == "" {
-			t.Errorf("%s: the copy is at home at %q, want %q, with region and provider: %v", name, copied.ManagedByMode(), home, copied.Annotations)
+		if copied.ManagedByMode() != mode || copied.Annotations[v1.RegionAnnotation] == "" || copied.Annotations[v1.ProviderAnnotation] == "" {
+			t.Errorf("%s: the copy is managed by %q, want %q, with region and provider: %v", name, copied.ManagedByMode(), mode, copied.Annotations)
 		}
 	}
 	compareObjects(t, s.children(t, eu), s.children(t, us))
@@ -146,7 +146,7 @@ func (s *suite) testRestarts(t *testing.T) {
 	}
 }
 
-// checkUnwritten checks that nobody of ours wrote anything about the shop in a member.
+// checkUnwritten checks that neither the hub nor an agent wrote objects of the shop in a member.
 func (s *suite) checkUnwritten(t *testing.T, before framework.Marks) {
 	t.Helper()
 	for _, name := range []string{eu, us} {
@@ -242,12 +242,12 @@ func (s *suite) testModeChange(t *testing.T) {
 }
 
 // awaitManagedBy waits until a copy in the member that changes its mode is handed over.
-func (s *suite) awaitManagedBy(t *testing.T, home v1.ManagedByMode, app *v1.EcommerceApp) {
+func (s *suite) awaitManagedBy(t *testing.T, mode v1.ManagedByMode, app *v1.EcommerceApp) {
 	t.Helper()
 	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name}}
 	framework.Await(t, s.Members[eu], copied, app.Name+" to be handed over", func(app *v1.EcommerceApp) error {
-		if app.ManagedByMode() != home {
-			return fmt.Errorf("is at home at %q", app.ManagedByMode())
+		if app.ManagedByMode() != mode {
+			return fmt.Errorf("it is managed by %q", app.ManagedByMode())
 		}
 		return nil
 	})
@@ -326,8 +326,8 @@ func (s *suite) testRefusedModeChange(t *testing.T) {
 		return nil
 	})
 	s.canary(t)
-	if home := s.copyIn(t, eu).ManagedByMode(); home != v1.ManagedByHub {
-		t.Errorf("the copy is at home at %q", home)
+	if mode := s.copyIn(t, eu).ManagedByMode(); mode != v1.ManagedByHub {
+		t.Errorf("the copy is managed by %q", mode)
 	}
 	s.setMode(t, eu, v1.ModeAgentless)
 	s.awaitReady(t, eu, v1.ModeAgentless)

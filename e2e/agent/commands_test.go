@@ -38,8 +38,8 @@ func (s *suite) testCommands(t *testing.T) {
 
 	run("join", us, "--member-kubeconfig", access, "--mode", "agentless").Want(t, framework.Done, "us-1 is ready", "without an agent")
 	s.checkRoles(t, config.MemberClusterRole, config.AgentRole)
-	if home := s.copyIn(t, us).ManagedByMode(); home != v1.ManagedByHub {
-		t.Errorf("the copy is at home at %q when join says that it is done", home)
+	if mode := s.copyIn(t, us).ManagedByMode(); mode != v1.ManagedByHub {
+		t.Errorf("the copy is managed by %q when join returns", mode)
 	}
 
 	run("join", us, "--member-kubeconfig", access, "--mode", "agent").Want(t, framework.Done, "us-1 is ready", "with an agent")

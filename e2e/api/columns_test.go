@@ -45,7 +45,7 @@ func (s *server) testColumns(t *testing.T) {
 				Name: test.kind.resource.Resource, SingularName: strings.ToLower(test.kind.name), Kind: test.kind.name,
 				Namespaced: !test.kind.clusterScoped, ShortNames: []string{test.short}, Categories: test.categories,
 			}
-			got := s.served(t, test.kind)
+			got := s.discover(t, test.kind)
 			got.StorageVersionHash, got.Verbs = "", nil
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("discovery (-want +got):\n%s", diff)
@@ -90,8 +90,8 @@ func (s *server) table(t *testing.T, k kind, scope ...string) *metav1.Table {
 	return table
 }
 
-// served returns how discovery describes the kind, after checking the subresources.
-func (s *server) served(t *testing.T, k kind) metav1.APIResource {
+// discover returns how discovery describes the kind, after checking the subresources.
+func (s *server) discover(t *testing.T, k kind) metav1.APIResource {
 	t.Helper()
 	resources, err := s.discovery.ServerResourcesForGroupVersion(k.resource.GroupVersion().String())
 	if err != nil {

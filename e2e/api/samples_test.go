@@ -93,7 +93,7 @@ func (s *server) testAccountWithKeys(t *testing.T) {
 }
 
 // settle updates an object without a change and returns it. The first write after the
-// creation stores the default of the status, whoever sends it, and changes the resource
+// creation stores the default of the status for every client, and changes the resource
 // version once. In a cluster with a hub or a spoke that write adds the finalizer.
 func (s *server) settle(t *testing.T, k kind, created *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()

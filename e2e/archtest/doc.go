@@ -9,7 +9,7 @@
 //   - Purity: decisions know no client, no context and no clock, and no cloud's
 //     SDK leaves the adapter of that cloud.
 //   - Sizes and names: files, folders, the top of the tree, a doc.go in each package.
-//   - Hygiene: no path of somebody's machine, no dead link between pages, no error
+//   - Hygiene: no path of one machine, no dead link between pages, no error
 //     matched by its text.
 //
 // # Non-goals

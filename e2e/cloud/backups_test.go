@@ -110,7 +110,7 @@ func (s *suite) testImpossibleBackups(t *testing.T) {
 		spec   v1.BackupSpec
 		reason string
 	}{
-		"no-such-app":     {v1.BackupSpec{AppRef: v1.ObjectReference{Name: "nobody"}, ClusterRef: v1.ObjectReference{Name: p.member}}, v1.ReasonApplicationNotFound},
+		"no-such-app":     {v1.BackupSpec{AppRef: v1.ObjectReference{Name: "unknown"}, ClusterRef: v1.ObjectReference{Name: p.member}}, v1.ReasonApplicationNotFound},
 		"no-such-cluster": {v1.BackupSpec{AppRef: v1.ObjectReference{Name: shop}, ClusterRef: v1.ObjectReference{Name: "nowhere"}}, v1.ReasonClusterDetached},
 		"no-snapshots":    {v1.BackupSpec{AppRef: v1.ObjectReference{Name: shop}, ClusterRef: v1.ObjectReference{Name: "local-1"}}, v1.ReasonCloudRefused},
 		"no-claim":        {v1.BackupSpec{AppRef: v1.ObjectReference{Name: shop}, ClusterRef: v1.ObjectReference{Name: second}}, v1.ReasonClaimNotFound},

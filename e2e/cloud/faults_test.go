@@ -124,7 +124,7 @@ func (s *suite) testDeletion(t *testing.T) {
 		s.discard(t, stripped)
 		s.awaitEvent(t, stripped, v1.ReasonSnapshotForeign)
 		if _, there := p.cloud.Snapshot(id); !there {
-			t.Error("a snapshot that is nobody's was deleted")
+			t.Error("a snapshot without an owner was deleted")
 		}
 	})
 }

@@ -235,8 +235,8 @@ func (k *kubelet) move(ctx context.Context, pod *corev1.Pod, folder string) endi
 	return ending{3, "the pod has no Secret"}
 }
 
-// load puts a dump into a database, which is not empty unless it was never loaded and
-// nobody has used it: here that is one of an application without customers yet.
+// load loads a dump into a database. The database is empty only if it was neither loaded nor
+// used: here that is one of an application without customers yet.
 func (k *kubelet) load(pod *corev1.Pod, c corev1.Container, folder string) ending {
 	content, err := os.ReadFile(filepath.Join(folder, filepath.Base(valueOf(c, "DUMP"))))
 	host := valueOf(c, "PGHOST") + "." + pod.Namespace

@@ -23,7 +23,7 @@ import (
 )
 
 // foreign holds the provisioner of a StorageClass that takes a name before the hub does.
-const foreign = "somebody.example.com"
+const foreign = "other.example.com"
 
 // classes are those that a member should have.
 func (s *suite) classes(t *testing.T, member string) (csi.ClassSet, v1.Provider) {
@@ -140,12 +140,12 @@ func (s *suite) testClassDrift(t *testing.T) {
 			t.Fatal(err)
 		}
 		if taken.Provisioner != foreign || len(taken.Labels) > 0 || !strings.Contains(condition.Message, key.Name) {
-			t.Errorf("the class of somebody else is of %q with labels %v; the condition says %q", taken.Provisioner, taken.Labels, condition.Message)
+			t.Errorf("the foreign class has provisioner %q and labels %v; the condition says %q", taken.Provisioner, taken.Labels, condition.Message)
 		}
 		if err := s.Members[second].Delete(t.Context(), taken); err != nil {
 			t.Fatal(err)
 		}
-		// Nobody watches what is not ours: a change of the member is cause to look.
+		// Foreign classes are not watched: a change of the member causes a reconciliation.
 		framework.Edit(t, s.Hub, member, func(m *v1.MemberCluster) { metav1.SetMetaDataAnnotation(&m.ObjectMeta, "example.com/look", "again") })
 		s.awaitCondition(t, member, v1.ConditionStorageReady, metav1.ConditionTrue, v1.ReasonProvisioned)
 	})

@@ -60,8 +60,8 @@ func (d *demo) build(ctx context.Context, progress io.Writer) error {
 	var group sync.WaitGroup
 	var failed error
 	group.Go(func() { controlPlane, failed = provider.Ensure(ctx) })
-	// Use the compiler settings of go run and go test, to share their build cache; nobody
-	// debugs these programs.
+	// Use the compiler settings of go run and go test, to share their build cache; these
+	// programs are not debugged.
 	_, err := quiet(d.command(ctx, "go", "build", "-ldflags", "-s -w", "-o", d.path("bin")+string(filepath.Separator),
 		"./cmd/hub", "./cmd/kubectl-shopfleet", "./e2e/fleet/cmd/fleet"))
 	if err != nil {

@@ -208,7 +208,7 @@ func testServiceAccount(member *fleet.Cluster) func(*testing.T) {
 		if _, err := client.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 			t.Errorf("what the role does not allow: got %v, want forbidden", err)
 		}
-		if _, err := member.ServiceAccountKubeconfig(t.Context(), namespace, "nobody"); !apierrors.IsNotFound(err) {
+		if _, err := member.ServiceAccountKubeconfig(t.Context(), namespace, "unknown"); !apierrors.IsNotFound(err) {
 			t.Errorf("an account that does not exist: got %v, want not found", err)
 		}
 	}

@@ -24,7 +24,7 @@ func (c *Cluster) logTail(components ...Component) string {
 }
 
 // Diagnosis describes the cluster in a few lines, for the report of a failed test:
-// its health, the components that are gone though nobody killed them, and the last
+// its health, the components that ended without being stopped, and the last
 // warnings and errors of each log, at most 15.
 func (c *Cluster) Diagnosis() string {
 	var text strings.Builder

@@ -81,7 +81,7 @@ func (s *suite) testDrift(t *testing.T) {
 	t.Helper()
 	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name}}
 	framework.Edit(t, s.Members["eu-1"], copied, func(app *v1.EcommerceApp) {
-		app.Spec.Frontend.Image = "somebody:else"
+		app.Spec.Frontend.Image = "other:v1"
 		delete(app.Annotations, v1.HubGenerationAnnotation)
 		delete(app.Annotations, v1.HubAppUIDAnnotation)
 	})
@@ -199,7 +199,7 @@ func (s *suite) testPlacement(t *testing.T) {
 func (s *suite) testConflict(t *testing.T) {
 	t.Helper()
 	foreign := small("contested")
-	foreign.Spec.Image = "somebody:else"
+	foreign.Spec.Image = "other:v1"
 	foreign.Spec.Placement = v1.Placement{}
 	framework.Create(t, s.Members["asia-1"], foreign.DeepCopy())
 	app := small("contested", "asia-1")
@@ -214,7 +214,7 @@ func (s *suite) testConflict(t *testing.T) {
 	if err := s.Members["asia-1"].Get(t.Context(), client.ObjectKeyFromObject(app), live); err != nil {
 		t.Fatal(err)
 	}
-	if live.Spec.Image != "somebody:else" || live.Annotations[v1.HubAppUIDAnnotation] != "" || len(live.Finalizers) > 0 || live.Status.ObservedGeneration != 0 {
+	if live.Spec.Image != "other:v1" || live.Annotations[v1.HubAppUIDAnnotation] != "" || len(live.Finalizers) > 0 || live.Status.ObservedGeneration != 0 {
 		t.Errorf("the foreign object was touched: image %q, annotations %v, finalizers %v, status %v",
 			live.Spec.Image, live.Annotations, live.Finalizers, live.Status)
 	}

@@ -42,7 +42,7 @@ func (s *suite) testDeletionWithoutInventory(t *testing.T) {
 	s.awaitGone(t, app, "us-1")
 }
 
-// testInventoryRecovery wipes the status of an application that runs only where nobody answers, and
+// testInventoryRecovery wipes the status of an application that runs only in a member that does not respond, and
 // lets the hub write another before it is deleted.
 func (s *suite) testInventoryRecovery(t *testing.T) {
 	app := small("recovered", "us-1")

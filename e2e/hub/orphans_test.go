@@ -37,7 +37,7 @@ func (s *suite) orphan(t *testing.T, name string) *v1.EcommerceApp {
 	t.Helper()
 	app := small(name)
 	app.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedBy}
-	app.Annotations = map[string]string{v1.HubAppUIDAnnotation: "that-of-nobody"}
+	app.Annotations = map[string]string{v1.HubAppUIDAnnotation: "that-of-no-application"}
 	framework.Create(t, s.Members["eu-1"], app)
 	return app
 }

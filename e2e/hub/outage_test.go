@@ -49,8 +49,8 @@ func (s *suite) testOutage(t *testing.T) {
 	t.Logf("both outages were known after %s", time.Since(began).Round(time.Second))
 	s.checkLost(t, began)
 
-	// A change that needs nobody in the members but us: their own controllers take
-	// long to recover from such an outage.
+	// A change that only our controllers act on: those of Kubernetes take long to recover
+	// from such an outage.
 	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) {
 		app.Spec.Ingress.Annotations = map[string]string{"example.com/edited": "meanwhile"}
 	})

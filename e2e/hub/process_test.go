@@ -104,7 +104,7 @@ func (p *process) testMissingDefinitions(t *testing.T) {
 // lease is the name of the hub's Lease.
 const lease = "shopfleet-hub"
 
-// checkLease returns an error unless somebody leads, or nobody.
+// checkLease returns an error unless a process leads, or none if want is false.
 func (p *process) checkLease(ctx context.Context, want bool) error {
 	found := &coordinationv1.Lease{}
 	if err := p.Hub.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: lease}, found); err != nil {
@@ -116,7 +116,7 @@ func (p *process) checkLease(ctx context.Context, want bool) error {
 	return nil
 }
 
-// testLostLease gives the lease to somebody else.
+// testLostLease gives the Lease to another holder.
 func (p *process) testLostLease(t *testing.T) {
 	t.Helper()
 	stop, ended := p.run(t)

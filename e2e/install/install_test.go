@@ -237,7 +237,7 @@ func (s *suite) testRepair(t *testing.T) {
 		t.Errorf("argument %q after the repair", got)
 	}
 	if deployment.Annotations["example.com/theirs"] != "stays" {
-		t.Error("somebody else's annotation is gone")
+		t.Error("the annotation of another client is gone")
 	}
 }
 

@@ -129,7 +129,7 @@ func byName(children []child) map[string]child {
 }
 
 // testScale sets replicas with the hub's scale subresource, and with an autoscaler: each in
-// turn determines the number of pods, and nobody else writes it.
+// turn determines the number of pods, and no other client writes it.
 func (w *environment) testScale(t *testing.T) {
 	t.Helper()
 	w.hub.must(t, "scale", "ecommerceapp", shop, "--namespace", namespace, "--replicas=2")
@@ -159,7 +159,7 @@ func (w *environment) testScale(t *testing.T) {
 				t.Errorf("generation %d became %d, replicas are %d", generation, deployment.Generation, *deployment.Spec.Replicas)
 			}
 			if writes := r.since(t, mark).Writes().Of("deployments"); len(writes) > 0 {
-				t.Errorf("somebody writes:\n%s", writes)
+				t.Errorf("Deployments were written:\n%s", writes)
 			}
 		})
 	}
@@ -249,7 +249,7 @@ func (w *environment) testStorage(t *testing.T) {
 			// The class now allows expansion: the refused request succeeds.
 			r.expandable(t, true)
 			t.Cleanup(func() { r.expandable(t, false) })
-			r.resized(t, shop, "200Gi")
+			r.awaitResize(t, shop, "200Gi")
 		})
 	}
 	w.running(t, shop)
@@ -276,9 +276,9 @@ func (r *region) expandable(t *testing.T, yes bool) {
 	}
 }
 
-// resized waits until the claim of a database requests this size, and sets its status:
+// awaitResize waits until the claim of a database requests this size, and sets its status:
 // kind's provisioner has no resizer.
-func (r *region) resized(t *testing.T, app, size string) {
+func (r *region) awaitResize(t *testing.T, app, size string) {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
 	fleettest.Within(t, patience, "the claim to grow", func(ctx context.Context) error {

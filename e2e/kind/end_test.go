@@ -205,7 +205,7 @@ func (w *environment) testUninstall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r.order(t, shop)
 			if r.mode == v1.ModeAgent {
-				r.repairs(t) // The agent goes on alone.
+				r.checkRepair(t) // The agent goes on alone.
 			}
 		})
 	}

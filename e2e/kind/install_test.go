@@ -119,7 +119,7 @@ func (r *region) admitCustomers(t *testing.T) {
 }
 
 var (
-	errNoLeader = errors.New("nobody leads")
+	errNoLeader = errors.New("no process leads")
 	errChildren = errors.New("children differ")
 )
 

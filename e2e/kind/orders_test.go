@@ -191,9 +191,9 @@ func ready(pod *corev1.Pod) bool {
 // customers order all the time: none of them sees an error, no order is lost.
 func (w *environment) testRollingUpdate(t *testing.T) {
 	t.Helper()
-	crowds := map[string]*crowd{}
+	customersOf := map[string]*customers{}
 	for _, r := range w.regions {
-		crowds[r.name] = r.sendCustomers(t)
+		customersOf[r.name] = r.sendCustomers(t)
 	}
 	w.change(t, fmt.Sprintf(`{"spec":{"frontend":{"image":%q},"backend":{"image":%q}}}`, images.FrontendNew, images.BackendNew))
 	w.running(t, shop)
@@ -201,7 +201,7 @@ func (w *environment) testRollingUpdate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r.all(t, "frontend", images.FrontendNew)
 			r.all(t, "backend", images.BackendNew)
-			placed := crowds[r.name].end(t)
+			placed := customersOf[r.name].end(t)
 			stored := r.inDatabase(t, shop)
 			for _, id := range placed {
 				if !slices.Contains(stored, id) {
@@ -226,14 +226,14 @@ func (r *region) all(t *testing.T, component, image string) {
 	}
 }
 
-// crowd is customers that order all the time, in a pod.
-type crowd struct {
+// customers represents a pod that orders from a shop until it ends.
+type customers struct {
 	region *region
 	pod    *corev1.Pod
 }
 
 // sendCustomers starts customers in the region, and returns when they order.
-func (r *region) sendCustomers(t *testing.T) *crowd {
+func (r *region) sendCustomers(t *testing.T) *customers {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "customers-"}}
 	pod.Spec = corev1.PodSpec{
@@ -256,7 +256,7 @@ func (r *region) sendCustomers(t *testing.T) *crowd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Delete(context.WithoutCancel(t.Context()), pod, client.GracePeriodSeconds(0)) })
-	c := &crowd{region: r, pod: pod}
+	c := &customers{region: r, pod: pod}
 	fleettest.Within(t, patience, "customers to order", func(ctx context.Context) error {
 		lines, err := c.lines(ctx)
 		if err == nil && len(lines) < 10 {
@@ -275,7 +275,7 @@ type outcome struct {
 	Placed *int   `json:"placed"`
 }
 
-func (c *crowd) lines(ctx context.Context) ([]outcome, error) {
+func (c *customers) lines(ctx context.Context) ([]outcome, error) {
 	out, err := c.region.kubectl(ctx, "logs", "--namespace", namespace, c.pod.Name)
 	if err != nil {
 		return nil, err
@@ -292,7 +292,7 @@ func (c *crowd) lines(ctx context.Context) ([]outcome, error) {
 }
 
 // end stops the customers after their current orders, and returns all orders.
-func (c *crowd) end(t *testing.T) []string {
+func (c *customers) end(t *testing.T) []string {
 	t.Helper()
 	r := c.region
 	if err := r.get(t.Context(), c.pod.Name, c.pod); err != nil {

@@ -176,8 +176,8 @@ func (w *environment) testModeSwitch(t *testing.T) {
 		w.running(t, shop, ledger)
 		for i, r := range w.regions {
 			r.mode = otherMode(r.mode)
-			r.untouched(t, marks[i])
-			r.repairs(t) // Whoever is responsible now.
+			r.checkUntouched(t, marks[i])
+			r.checkRepair(t) // By the process that is responsible now.
 		}
 	}
 	if after := w.podsOf(t); !slices.Equal(before, after) {
@@ -185,8 +185,8 @@ func (w *environment) testModeSwitch(t *testing.T) {
 	}
 }
 
-// repairs checks that somebody puts a deleted Service of the shop back.
-func (r *region) repairs(t *testing.T) {
+// checkRepair checks that a deleted Service of the shop is recreated.
+func (r *region) checkRepair(t *testing.T) {
 	t.Helper()
 	r.must(t, "delete", "service", shop+"-backend", "--namespace", namespace)
 	fleettest.Within(t, patience, "the service to be back", func(ctx context.Context) error {

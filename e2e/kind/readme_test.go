@@ -26,7 +26,7 @@ func (w *environment) testEveryCommand(t *testing.T) {
 	}
 	for _, section := range sectionsOf(string(raw)) {
 		if len(commandsOf(string(raw), section)) > 0 && !w.followed[section] {
-			t.Errorf("nobody ran the commands of section %q", section)
+			t.Errorf("the commands of section %q were not run", section)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 // unchanged is written to.
 func (w *environment) testUpgrade(t *testing.T) {
 	t.Helper()
-	previous := w.previous(t)
+	previous := w.previousSources(t)
 	hubImage, spokeImage, err := w.env.LoadProduct(t.Context(), previous)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func (w *environment) testUpgrade(t *testing.T) {
 		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)
 	}
 	for i, r := range w.regions {
-		r.untouched(t, marks[i])
+		r.checkUntouched(t, marks[i])
 		// The copies may have new fields, and pass on the request above.
 		copies := r.since(t, marks[i]).ByServiceAccount(config.Namespace, config.HubServiceAccount).Writes().Succeeded().Of("ecommerceapps")
 		applied := slices.DeleteFunc(copies, func(e audit.Event) bool { return e.Subresource != "" })
@@ -56,9 +56,9 @@ func (w *environment) testUpgrade(t *testing.T) {
 	}
 }
 
-// untouched checks that nothing of the shops but the copies was written to by us
-// since a mark.
-func (r *region) untouched(t *testing.T, since audit.Mark) {
+// checkUntouched checks that since a mark the hub and the agents wrote no objects of the shops
+// but copies.
+func (r *region) checkUntouched(t *testing.T, since audit.Mark) {
 	t.Helper()
 	var written audit.Log
 	for _, e := range r.since(t, since).In(namespace).Writes().Succeeded() {
@@ -71,10 +71,10 @@ func (r *region) untouched(t *testing.T, since audit.Mark) {
 	}
 }
 
-// previous returns a folder with the sources of the previous build of the product: the
+// previousSources returns a folder with the sources of the previous build of the product: the
 // commit that changes are made on or, where nothing is changed, the one before the
 // product was changed last.
-func (w *environment) previous(t *testing.T) string {
+func (w *environment) previousSources(t *testing.T) string {
 	t.Helper()
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "git", args...)

@@ -75,7 +75,7 @@ func (e *suite) testDefinition(t *testing.T) {
 	if writes := m.By(t, eu, config.HubServiceAccount).Writes(); len(writes) != 1 || len(writes.Of("customresourcedefinitions").Succeeded()) != 1 {
 		t.Errorf("want one write, of the definition:\n%s", writes)
 	}
-	e.seesApps(t, admin, "after")
+	e.awaitCachedApp(t, admin, "after")
 	// Another connection looks at the definition again, and has nothing to do.
 	m = framework.Mark(t, e.Fleet)
 	e.swap(t, "eu-1")
@@ -84,9 +84,9 @@ func (e *suite) testDefinition(t *testing.T) {
 	}
 }
 
-// seesApps makes an application on the member eu-1 and waits until the hub's cache of
+// awaitCachedApp makes an application on the member eu-1 and waits until the hub's cache of
 // the member has it.
-func (e *suite) seesApps(t *testing.T, admin client.Client, name string) {
+func (e *suite) awaitCachedApp(t *testing.T, admin client.Client, name string) {
 	t.Helper()
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: apitest.Seed().Spec}
 	if err := admin.Create(t.Context(), app); err != nil {

@@ -67,14 +67,14 @@ func badKubeconfigs(t *testing.T, e *environment) map[string]badKubeconfig {
 			v1.ConditionCredentialsValid, v1.ReasonCertificateInvalid, "tls-server-name",
 		},
 		"unauthorized": {
-			edit(func(_ *api.Cluster, user *api.AuthInfo) { user.Token = "nobody" }),
+			edit(func(_ *api.Cluster, user *api.AuthInfo) { user.Token = "unknown" }),
 			v1.ConditionCredentialsValid, v1.ReasonUnauthorized, "does not accept the credentials",
 		},
 		"expired": {
 			edit(func(_ *api.Cluster, user *api.AuthInfo) { user.Token = expired }),
 			v1.ConditionCredentialsValid, v1.ReasonExpired, "have expired",
 		},
-		"nobody listens": {
+		"connection refused": {
 			edit(func(cluster *api.Cluster, _ *api.AuthInfo) { cluster.Server = "https://127.0.0.1:1" }),
 			v1.ConditionConnected, v1.ReasonProbeFailed, "the cluster refuses connections",
 		},
@@ -99,9 +99,9 @@ func (e *suite) testBadKubeconfigs(t *testing.T) {
 	}
 }
 
-// limited makes an account in a cluster with all permissions but one, and returns its
+// newRestrictedAccount makes an account in a cluster with all permissions but one, and returns its
 // kubeconfig and what grants the rest.
-func (e *environment) limited(t *testing.T, account string, without func(resource, verb string) bool) (kubeconfig []byte, grant func()) {
+func (e *environment) newRestrictedAccount(t *testing.T, account string, without func(resource, verb string) bool) (kubeconfig []byte, grant func()) {
 	t.Helper()
 	us := e.Member("us-1")
 	admin := framework.Admin(t, us)
@@ -151,7 +151,7 @@ func (e *environment) limited(t *testing.T, account string, without func(resourc
 
 func (e *suite) testMissingWrite(t *testing.T) {
 	e.awaitGone(t)
-	kubeconfig, grant := e.limited(t, "no-writer", func(resource, verb string) bool {
+	kubeconfig, grant := e.newRestrictedAccount(t, "no-writer", func(resource, verb string) bool {
 		return resource == "statefulsets" && verb == "create"
 	})
 	e.register(t, "us-1", kubeconfig)
@@ -180,7 +180,7 @@ func (e *suite) testMissingWrite(t *testing.T) {
 
 func (e *suite) testMissingRead(t *testing.T) {
 	e.awaitGone(t)
-	kubeconfig, grant := e.limited(t, "no-reader", func(resource, verb string) bool {
+	kubeconfig, grant := e.newRestrictedAccount(t, "no-reader", func(resource, verb string) bool {
 		return resource == "secrets" && (verb == "list" || verb == "watch")
 	})
 	e.register(t, "us-1", kubeconfig)

@@ -29,8 +29,8 @@ const leaseDuration = 10 * time.Second
 type environment struct {
 	*framework.Environment
 	options
-	// home is the cluster that the processes have their lease in, as an administrator sees it.
-	home client.WithWatch
+	// admin is the administrator's client of the cluster with the Lease of the processes.
+	admin client.WithWatch
 
 	binary string
 	args   []string
@@ -63,11 +63,11 @@ func newEnvironment(t *testing.T, o options) *environment {
 		Environment: framework.New(t, o.fleet), options: o, shop: apitest.Seed(), binary: framework.Build(t, o.process),
 	}
 	s.shop.Namespace = "production"
-	home := s.Fleet.Clusters()[0]
-	s.home = framework.Admin(t, home)
-	applyRoles(t, home, o.process)
-	s.who = newTokens(t, s.home)
-	s.args = append([]string{"--kubeconfig", s.KubeconfigFile(t, home, o.account), "-v", "4"}, o.flags...)
+	cluster := s.Fleet.Clusters()[0]
+	s.admin = framework.Admin(t, cluster)
+	applyRoles(t, cluster, o.process)
+	s.who = newTokens(t, s.admin)
+	s.args = append([]string{"--kubeconfig", s.KubeconfigFile(t, cluster, o.account), "-v", "4"}, o.flags...)
 	t.Cleanup(func() { s.end(t) })
 	return s
 }
@@ -117,7 +117,7 @@ func (s *environment) end(t *testing.T) {
 // holder returns the holder of the Lease, empty while there is none.
 func (s *environment) holder(ctx context.Context) (string, error) {
 	lease := &coordinationv1.Lease{}
-	err := s.home.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: s.lease}, lease)
+	err := s.admin.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: s.lease}, lease)
 	return ptr.Deref(lease.Spec.HolderIdentity, ""), err
 }
 
@@ -225,7 +225,7 @@ func (s *environment) loggedClusters(t *testing.T) map[string][]string {
 // the tokens in requests.
 func (s *environment) testLogSecrets(t *testing.T) {
 	t.Helper()
-	secrets := map[string][]string{"the tokens of readers": {s.who.nobody, s.who.prometheus, s.who.debugger, wrongToken}}
+	secrets := map[string][]string{"the tokens of readers": {s.who.unprivileged, s.who.prometheus, s.who.debugger, wrongToken}}
 	for _, c := range s.Fleet.Clusters() {
 		for name, values := range secretsOf(t, framework.Admin(t, c)) {
 			secrets[c.Name()+" "+name] = values
@@ -296,13 +296,13 @@ func checkOnce(t *testing.T, cluster string, log audit.Log) int {
 // reconciled the existing objects.
 func (s *environment) canary(t *testing.T) {
 	t.Helper()
-	framework.Canary(t, s.home, s.regions...)
+	framework.Canary(t, s.admin, s.regions...)
 }
 
 // awaitRunning waits until an application runs everywhere, at its current generation.
 func (s *environment) awaitRunning(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
-	framework.AwaitRunning(t, s.home, app, s.regions...)
+	framework.AwaitRunning(t, s.admin, app, s.regions...)
 }
 
 // applyRoles applies the roles that go with a process.

@@ -85,7 +85,7 @@ func (s *hubSuite) testFailureMetric(t *testing.T) {
 	if err := s.Members["eu-1"].Create(t.Context(), webhook); err != nil {
 		t.Fatal(err)
 	}
-	framework.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(2)) })
+	framework.Edit(t, s.admin, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(2)) })
 	framework.Eventually(t, "the failure to be counted", func(ctx context.Context) error {
 		now, err := r.sum(ctx, s.who.prometheus, "reconcile_errors_total")
 		if err != nil || now <= before {
@@ -132,10 +132,10 @@ func (s *hubSuite) testLogLevel(t *testing.T) {
 	}
 	reconcile := func(token string) {
 		t.Helper()
-		framework.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) {
+		framework.Edit(t, s.admin, s.shop, func(app *v1.EcommerceApp) {
 			metav1.SetMetaDataAnnotation(&app.ObjectMeta, v1.ReconcileAtAnnotation, token)
 		})
-		framework.Await(t, s.home, s.shop, "the requested reconciliation", func(app *v1.EcommerceApp) error {
+		framework.Await(t, s.admin, s.shop, "the requested reconciliation", func(app *v1.EcommerceApp) error {
 			if app.Status.LastHandledReconcileAt != token {
 				return fmt.Errorf("lastHandledReconcileAt is %q", app.Status.LastHandledReconcileAt)
 			}
@@ -176,7 +176,7 @@ func (s *hubSuite) testLeaderKilled(t *testing.T) {
 	began := time.Now()
 	took := s.replaceLeader(t, func(p *program) {
 		p.signal(t, syscall.SIGKILL)
-		framework.Edit(t, s.home, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
+		framework.Edit(t, s.admin, s.shop, func(app *v1.EcommerceApp) { app.Spec.Frontend.Replicas = new(int32(4)) })
 	})
 	if took > takeover {
 		t.Errorf("the standby led after %s, want %s at most", took, takeover)
@@ -261,7 +261,7 @@ func (s *hubSuite) awaitHalf(t *testing.T, app *v1.EcommerceApp) {
 // testLostLease gives the Lease to another holder, and then deletes it.
 func (s *hubSuite) testLostLease(t *testing.T) {
 	t.Helper()
-	framework.TakeLease(t, s.home, s.lease)
+	framework.TakeLease(t, s.admin, s.lease)
 	began := time.Now()
 	if code := s.leader.awaitEnd(t, bound); code == 0 {
 		t.Error("a hub that lost its Lease exited with code 0")
@@ -270,7 +270,7 @@ func (s *hubSuite) testLostLease(t *testing.T) {
 	if code, err := s.standby.probe(t.Context(), "/readyz"); err != nil || code != 200 {
 		t.Errorf("the standby answers %d (%v)", code, err)
 	}
-	if err := s.home.Delete(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: s.lease}}); err != nil {
+	if err := s.admin.Delete(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: s.lease}}); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitHolder(t, framework.OtherHolder)

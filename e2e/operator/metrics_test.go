@@ -120,7 +120,7 @@ func (r reader) sum(ctx context.Context, token, name string) (float64, error) {
 
 // tokens are the tokens of clients with different roles.
 type tokens struct {
-	nobody, prometheus, debugger string
+	unprivileged, prometheus, debugger string
 }
 
 // newTokens creates ServiceAccounts: one without permissions, and two with the roles in
@@ -128,9 +128,9 @@ type tokens struct {
 func newTokens(t *testing.T, c client.Client) tokens {
 	t.Helper()
 	return tokens{
-		nobody:     newToken(t, c, "nobody", ""),
-		prometheus: newToken(t, c, "prometheus", "shopfleet-metrics-reader"),
-		debugger:   newToken(t, c, "debugger", "shopfleet-debugger"),
+		unprivileged: newToken(t, c, "unprivileged", ""),
+		prometheus:   newToken(t, c, "prometheus", "shopfleet-metrics-reader"),
+		debugger:     newToken(t, c, "debugger", "shopfleet-debugger"),
 	}
 }
 
@@ -162,7 +162,7 @@ func (r reader) checkAuthentication(t *testing.T, who tokens, profiling bool) {
 	t.Helper()
 	for path, allowed := range map[string]string{"/metrics": who.prometheus, "/debug/log-level": who.debugger} {
 		r.want(t, http.StatusUnauthorized, http.MethodGet, path, "", "")
-		r.want(t, http.StatusForbidden, http.MethodGet, path, who.nobody, "")
+		r.want(t, http.StatusForbidden, http.MethodGet, path, who.unprivileged, "")
 		r.want(t, http.StatusOK, http.MethodGet, path, allowed, "")
 		if code, answer, err := r.ask(t.Context(), http.MethodGet, path, wrongToken, ""); err != nil || code < http.StatusBadRequest {
 			t.Errorf("with a wrong token, %s answers %d %q (%v)", path, code, answer, err)
@@ -178,7 +178,7 @@ func (r reader) checkAuthentication(t *testing.T, who tokens, profiling bool) {
 		return
 	}
 	r.want(t, http.StatusUnauthorized, http.MethodGet, "/debug/pprof/heap", "", "")
-	r.want(t, http.StatusForbidden, http.MethodGet, "/debug/pprof/heap", who.nobody, "")
+	r.want(t, http.StatusForbidden, http.MethodGet, "/debug/pprof/heap", who.unprivileged, "")
 	r.want(t, http.StatusOK, http.MethodGet, "/debug/pprof/heap", who.debugger, "")
 	if index := r.want(t, http.StatusOK, http.MethodGet, "/debug/pprof/", who.debugger, ""); !strings.Contains(index, "goroutine") {
 		t.Errorf("the profiles are: %s", index)

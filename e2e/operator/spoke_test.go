@@ -39,7 +39,7 @@ func TestSpoke(t *testing.T) {
 
 func (s *spokeSuite) testShop(t *testing.T) {
 	t.Helper()
-	framework.Create(t, s.home, s.shop)
+	framework.Create(t, s.admin, s.shop)
 	s.awaitRunning(t, s.shop)
 }
 

@@ -3,8 +3,8 @@
 //
 // # Purpose
 //
-// Which pods are run in and which are not, what the hub's permissions in a member
-// are enough for, and that whoever waits for an answer stops in time.
+// The tests check in which pods commands run and in which not, that the hub's permissions in
+// a member are enough, and that the hub stops waiting in time.
 //
 // # Non-goals
 //

@@ -26,7 +26,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/quiesce"
 )
 
-// soon bounds attempts whose answer nobody has, usual those that have one.
+// soon bounds attempts that get no response, usual those that get one.
 const (
 	soon  = time.Second
 	usual = fleettest.Timeout
@@ -46,11 +46,11 @@ func TestPrepare(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := newEnvironment(t, f.Member(name))
-			t.Run("permissions", w.permissions)
-			t.Run("a kubelet that is silent", w.silent)
+			t.Run("permissions", w.testPermissions)
+			t.Run("silent kubelet", w.testSilentKubelet)
 			if name == "agentless" {
-				t.Run("pods", w.pods)
-				t.Run("a kubelet that is not there", w.absent)
+				t.Run("pods", w.testPods)
+				t.Run("missing kubelet", w.testMissingKubelet)
 			}
 		})
 	}
@@ -63,10 +63,10 @@ type environment struct {
 	kubelet
 }
 
-// kubelet takes connections and says nothing.
+// kubelet accepts connections and never responds.
 type kubelet struct {
-	listener net.Listener
-	asked    chan struct{}
+	listener  net.Listener
+	connected chan struct{}
 }
 
 func newEnvironment(t *testing.T, member *fleet.Cluster) *environment {
@@ -75,7 +75,7 @@ func newEnvironment(t *testing.T, member *fleet.Cluster) *environment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &environment{Client: admin, member: member, kubelet: kubelet{asked: make(chan struct{}, 100)}}
+	w := &environment{Client: admin, member: member, kubelet: kubelet{connected: make(chan struct{}, 100)}}
 	var config net.ListenConfig
 	if w.listener, err = config.Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func newEnvironment(t *testing.T, member *fleet.Cluster) *environment {
 				return
 			}
 			t.Cleanup(func() { _ = conn.Close() })
-			w.asked <- struct{}{}
+			w.connected <- struct{}{}
 		}
 	}()
 	port := w.listener.Addr().(*net.TCPAddr).Port
@@ -146,7 +146,7 @@ func (w *environment) database(t *testing.T, app *v1.EcommerceApp, node string, 
 	}
 }
 
-// prepare tells the application's database as the hub would with a ServiceAccount.
+// prepare quiesces the application's database as the hub would with a ServiceAccount.
 func (w *environment) prepare(t *testing.T, account client.ObjectKey, app *v1.EcommerceApp, limit time.Duration) error {
 	t.Helper()
 	raw, err := w.member.ServiceAccountKubeconfig(t.Context(), account.Namespace, account.Name)
@@ -183,8 +183,8 @@ func hubKey() client.ObjectKey {
 	return client.ObjectKey{Namespace: config.Namespace, Name: hubAccount}
 }
 
-// permissions are enough for the hub, by whichever protocol, and needed.
-func (w *environment) permissions(t *testing.T) {
+// testPermissions checks that the hub's permissions are enough for each protocol, and needed.
+func (w *environment) testPermissions(t *testing.T) {
 	app := w.shop(t, v1.EnginePostgreSQL)
 	w.database(t, app, "silent")
 	get := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}
@@ -206,7 +206,7 @@ func (w *environment) permissions(t *testing.T) {
 				t.Errorf("forbidden is to be %v: %v", c.forbidden, err)
 			}
 			if !c.forbidden {
-				w.reached(t)
+				w.checkReached(t)
 			}
 		})
 	}
@@ -225,25 +225,25 @@ func (w *environment) account(t *testing.T, namespace, name string, rules ...rba
 	return client.ObjectKey{Namespace: namespace, Name: name}
 }
 
-// reached takes note of the connections to the kubelet, of which there must be one.
-func (w *environment) reached(t *testing.T) {
+// checkReached fails if there was no connection to the kubelet, and forgets those there were.
+func (w *environment) checkReached(t *testing.T) {
 	t.Helper()
 	select {
-	case <-w.asked:
+	case <-w.connected:
 	default:
-		t.Fatal("the kubelet was not asked")
+		t.Fatal("there was no connection to the kubelet")
 	}
 	for {
 		select {
-		case <-w.asked:
+		case <-w.connected:
 		default:
 			return
 		}
 	}
 }
 
-// silent has whoever waits give up in time, for either engine.
-func (w *environment) silent(t *testing.T) {
+// testSilentKubelet checks that the hub stops waiting in time, for either engine.
+func (w *environment) testSilentKubelet(t *testing.T) {
 	for _, engine := range []v1.Engine{v1.EnginePostgreSQL, v1.EngineMySQL} {
 		t.Run(string(engine), func(t *testing.T) {
 			app := w.shop(t, engine)
@@ -251,13 +251,13 @@ func (w *environment) silent(t *testing.T) {
 			if err := w.prepare(t, hubKey(), app, soon); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("error %v, want a deadline's", err)
 			}
-			w.reached(t)
+			w.checkReached(t)
 		})
 	}
 }
 
-// absent has the member's answer told.
-func (w *environment) absent(t *testing.T) {
+// testMissingKubelet checks that the error contains the response of the member's API server.
+func (w *environment) testMissingKubelet(t *testing.T) {
 	var config net.ListenConfig
 	free, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -275,8 +275,8 @@ func (w *environment) absent(t *testing.T) {
 	}
 }
 
-// pods are run in only if they are the application's database, and serve.
-func (w *environment) pods(t *testing.T) {
+// testPods checks that commands run only in ready pods of the application's database.
+func (w *environment) testPods(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		if err := w.prepare(t, hubKey(), w.shop(t, v1.EnginePostgreSQL), usual); !apierrors.IsNotFound(err) {
 			t.Errorf("error %v, want NotFound", err)
@@ -293,7 +293,7 @@ func (w *environment) pods(t *testing.T) {
 		change func(*corev1.Pod)
 		want   error
 	}{
-		"somebody else's":       {func(p *corev1.Pod) { delete(p.Labels, v1.ManagedByLabel) }, quiesce.ErrForeign},
+		"not managed":           {func(p *corev1.Pod) { delete(p.Labels, v1.ManagedByLabel) }, quiesce.ErrForeign},
 		"another application's": {func(p *corev1.Pod) { p.Labels[v1.InstanceLabel] = "other" }, quiesce.ErrForeign},
 		"a dump's":              {func(p *corev1.Pod) { p.Labels[v1.ComponentLabel] = "database-backup" }, quiesce.ErrForeign},
 		"not ready":             {func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Ready = false }, quiesce.ErrNotReady},
@@ -305,8 +305,8 @@ func (w *environment) pods(t *testing.T) {
 			if err := w.prepare(t, hubKey(), app, usual); !errors.Is(err, c.want) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}
-			if len(w.asked) > 0 {
-				t.Error("the kubelet was asked")
+			if len(w.connected) > 0 {
+				t.Error("there was a connection to the kubelet")
 			}
 		})
 	}

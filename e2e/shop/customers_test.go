@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	patience  = time.Minute
-	customers = 3
+	patience      = time.Minute
+	customerCount = 3
 )
 
 // program is a running process of the shop.
@@ -71,7 +71,7 @@ func (p *program) open(t *testing.T) {
 	})
 }
 
-func (p *program) logged(t *testing.T, text string) {
+func (p *program) awaitLog(t *testing.T, text string) {
 	t.Helper()
 	p.until(t, "it logs "+text, func() bool { return strings.Contains(p.process.Output(), text) })
 }
@@ -157,8 +157,8 @@ func orderOnce(ctx context.Context, p *program, failed func(error)) (string, err
 	return persist("/orders", form, `id="order-id">([0-9a-f]{32})<`)
 }
 
-// crowd is customers who order all the time.
-type crowd struct {
+// customers order from a frontend until they leave.
+type customers struct {
 	leaving atomic.Bool
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
@@ -169,11 +169,11 @@ type crowd struct {
 	lost   []error
 }
 
-func newCrowd(t *testing.T, frontend *program) *crowd {
+func newCustomers(t *testing.T, frontend *program) *customers {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-	c := &crowd{cancel: cancel, orders: map[string]bool{}}
-	for range customers {
+	c := &customers{cancel: cancel, orders: map[string]bool{}}
+	for range customerCount {
 		c.done.Go(func() {
 			for !c.leaving.Load() {
 				id, err := orderOnce(ctx, frontend, c.note)
@@ -196,21 +196,21 @@ func newCrowd(t *testing.T, frontend *program) *crowd {
 	return c
 }
 
-func (c *crowd) note(err error) {
+func (c *customers) note(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failed = append(c.failed, err)
 }
 
 // failures returns what customers have seen fail.
-func (c *crowd) failures() []error {
+func (c *customers) failures() []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failed
 }
 
 // goOn waits until there are five more orders than now.
-func (c *crowd) goOn(t *testing.T) {
+func (c *customers) goOn(t *testing.T) {
 	t.Helper()
 	count := func() int {
 		c.mu.Lock()
@@ -227,7 +227,7 @@ func (c *crowd) goOn(t *testing.T) {
 }
 
 // leave lets each customer finish, and returns all orders that were confirmed.
-func (c *crowd) leave(t *testing.T) map[string]bool {
+func (c *customers) leave(t *testing.T) map[string]bool {
 	t.Helper()
 	c.leaving.Store(true)
 	c.done.Wait()

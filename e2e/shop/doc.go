@@ -40,8 +40,8 @@
 //
 // # Non-goals
 //
-// No payment, no stock, no accounts; whoever reaches the shop may read the names on its
-// orders.
+// The shop has no payment, no stock and no accounts. Every client that reaches it can read the
+// names on its orders.
 //
 // # Trade-offs
 //

@@ -15,7 +15,7 @@ func TestDraft(t *testing.T) {
 	}{
 		"plain":                {Draft{Customer: "Ada", Items: []Item{two("a")}}, ""},
 		"longest name":         {Draft{Customer: strings.Repeat("ø", MaxCustomer), Items: []Item{two("a")}}, ""},
-		"nobody":               {Draft{Customer: " \t", Items: []Item{two("a")}}, "invalid: customer: is required"},
+		"no name":              {Draft{Customer: " \t", Items: []Item{two("a")}}, "invalid: customer: is required"},
 		"name too long":        {Draft{Customer: strings.Repeat("ø", MaxCustomer+1), Items: []Item{two("a")}}, "invalid: customer: is longer than 80 characters"},
 		"name not text":        {Draft{Customer: "A\xff", Items: []Item{two("a")}}, "invalid: customer: is not valid UTF-8"},
 		"name with a zero":     {Draft{Customer: "A\x00a", Items: []Item{two("a")}}, "invalid: customer: contains control characters"},

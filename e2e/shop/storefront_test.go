@@ -35,7 +35,7 @@ func storefront(t *testing.T, programs programs, server *dbtest.Server) {
 	// The backend is there first, and waits.
 	server.Stop(t)
 	older := programs.backend(t, "v2.0.0", config)
-	older.logged(t, "database is not ready yet")
+	older.awaitLog(t, "database is not ready yet")
 	server.Start(t)
 	older.open(t)
 	service.switchTo(older.port)
@@ -53,17 +53,17 @@ func storefront(t *testing.T, programs programs, server *dbtest.Server) {
 		t.Fatalf("the order of the form is not in the database: %q, %v", customer, err)
 	}
 
-	crowd := newCrowd(t, frontend)
-	crowd.goOn(t)
+	customers := newCustomers(t, frontend)
+	customers.goOn(t)
 
 	// A rolling update: no request fails.
 	newer := programs.backend(t, "v2.1.0", config)
 	newer.open(t)
-	crowd.goOn(t)
+	customers.goOn(t)
 	service.switchTo(newer.port)
 	older.end(t)
-	crowd.goOn(t)
-	if failures := crowd.failures(); failures != nil {
+	customers.goOn(t)
+	if failures := customers.failures(); failures != nil {
 		t.Errorf("requests failed in the rolling update: %v", failures)
 	}
 
@@ -73,14 +73,14 @@ func storefront(t *testing.T, programs programs, server *dbtest.Server) {
 	again := programs.backend(t, "v2.1.0", config)
 	again.open(t)
 	service.switchTo(again.port)
-	crowd.goOn(t)
+	customers.goOn(t)
 
 	// The database is killed, and comes back.
 	server.Kill(t)
 	server.Start(t)
-	crowd.goOn(t)
+	customers.goOn(t)
 
-	keys := crowd.leave(t)
+	keys := customers.leave(t)
 	keys[first] = true
 	compareOrders(t, db, keys)
 	if !strings.Contains(frontend.page(t, "/orders/"+first), first) {

@@ -87,7 +87,7 @@ func testRelabelled(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	}
 }
 
-// testStatusByHand holds that a status says what is observed, whoever wrote it last.
+// testStatusByHand checks that a status reports what is observed after another client wrote it.
 func testStatusByHand(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
 		written := &v1.EcommerceApp{}
@@ -316,7 +316,7 @@ func (w *environment) kept(t testing.TB, app *v1.EcommerceApp) keeping {
 	return kept
 }
 
-// testTerminatingNamespace deletes a whole namespace: it goes, and nobody fights.
+// testTerminatingNamespace deletes a whole namespace: the spoke does not recreate objects in it.
 func testTerminatingNamespace(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		namespace := &corev1.Namespace{}

@@ -22,7 +22,7 @@ import (
 const badImage = "registry.invalid/database:1"
 
 // testBadImage gives a database an image that cannot be pulled, and a good one
-// after that: nobody has to delete the broken pod.
+// after that: no user has to delete the broken pod.
 func testBadImage(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Run("of one that runs", func(t *testing.T) {

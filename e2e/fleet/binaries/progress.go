@@ -45,7 +45,7 @@ func (t task) report(progress io.Writer) func() {
 	}
 }
 
-// names lists programs for people.
+// names lists programs for a message.
 func names(list []program) string {
 	all := make([]string, len(list))
 	for i, p := range list {

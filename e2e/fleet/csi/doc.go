@@ -10,7 +10,7 @@
 //   - New leaves in the cluster what the installation of the driver does: its CSIDriver,
 //     its label on each node, and CSINodes.
 //
-// The cluster must be Driverless, so that nobody else provides volumes:
+// The cluster must be Driverless, so that no other provisioner provides volumes:
 //
 //	driver := csi.EBS(fakeCloud, server, "123456789012")
 //	standIn, err := csi.New(ctx, member.AdminConfig(), driver)
@@ -25,6 +25,6 @@
 //
 //   - Which volumes were made is identified by the name of the PersistentVolume alone,
 //     and the volume is created before it: a driver that is killed in between leaves one
-//     that nobody knows, as the real drivers do not.
+//     behind, which the real drivers do not.
 //   - Binding, the choice of a node and protection are left to the real controllers.
 package csi

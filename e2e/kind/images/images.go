@@ -125,7 +125,7 @@ func load(ctx context.Context, to *clusters.Cluster, names []string) error {
 	}
 	loaded := to.Load(archive)
 	if loaded != nil {
-		cancel() // Nobody reads what it still writes.
+		cancel() // Its output is not read any more.
 	}
 	if err := save.Wait(); err != nil && loaded == nil {
 		return fmt.Errorf("saving images: %w: %s", err, bytes.TrimSpace(said.Bytes()))

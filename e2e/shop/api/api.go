@@ -163,7 +163,7 @@ type requestError struct {
 	cause error
 }
 
-// Error is for people.
+// Error returns the message of the cause.
 func (e *requestError) Error() string { return e.cause.Error() }
 
 // Unwrap returns the cause.
@@ -231,5 +231,5 @@ func write(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // The client is gone, or nobody can help.
+	_ = json.NewEncoder(w).Encode(body) // The client is gone.
 }

@@ -69,7 +69,7 @@ func TestRefusals(t *testing.T) {
 		"wrong type":      {place(`{"customer": 7}`), 400, "not the JSON of an order"},
 		"two orders":      {place(order + order), 400, "more than one value"},
 		"large":           {place(`{"customer": "` + strings.Repeat("x", 20<<10) + `"}`), 413, "larger than 16384 bytes"},
-		"nobody":          {place(strings.Replace(order, "Ada", " ", 1)), 422, "invalid request"},
+		"no name":         {place(strings.Replace(order, "Ada", " ", 1)), 422, "invalid request"},
 		"no product":      {place(strings.Replace(order, "beans", "tea", 1)), 422, "invalid request"},
 		"too many":        {place(strings.Replace(order, "2", "100", 1)), 422, "invalid request"},
 		"no such order":   {call{method: "GET", path: "/api/orders/17"}, 404, "no such order"},

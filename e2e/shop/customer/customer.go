@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options) error {
 	client := *o.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	o.Client = &client
-	c := &crowd{options: o, encoder: json.NewEncoder(o.Output)}
+	c := &customers{options: o, encoder: json.NewEncoder(o.Output)}
 	var group sync.WaitGroup
 	for range o.Customers {
 		group.Go(func() { c.shop(ctx) })
@@ -63,7 +63,7 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(c.failed, c.encoder.Encode(c.summary))
 }
 
-type crowd struct {
+type customers struct {
 	options Options
 
 	mu      sync.Mutex
@@ -73,7 +73,7 @@ type crowd struct {
 }
 
 // shop is one customer's day.
-func (c *crowd) shop(ctx context.Context) {
+func (c *customers) shop(ctx context.Context) {
 	for n := 0; ctx.Err() == nil && (c.options.Orders == 0 || n < c.options.Orders); n++ {
 		// An order that was begun is finished: its client's timeout bounds it.
 		id, err := c.order(context.WithoutCancel(ctx))
@@ -82,7 +82,7 @@ func (c *crowd) shop(ctx context.Context) {
 	}
 }
 
-func (c *crowd) print(id string, err error) {
+func (c *customers) print(id string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	outcome := Outcome{Time: time.Now().UTC(), Order: id}
@@ -96,7 +96,7 @@ func (c *crowd) print(id string, err error) {
 }
 
 // order opens the form, sends it and reads the confirmation.
-func (c *crowd) order(ctx context.Context) (string, error) {
+func (c *customers) order(ctx context.Context) (string, error) {
 	if _, err := c.visit(ctx, "/order", nil, http.StatusOK); err != nil {
 		return "", err
 	}
@@ -113,7 +113,7 @@ func (c *crowd) order(ctx context.Context) (string, error) {
 }
 
 // visit gets a page or, with a form, sends it, and returns the URL that it ends at.
-func (c *crowd) visit(ctx context.Context, page string, form url.Values, want int) (string, error) {
+func (c *customers) visit(ctx context.Context, page string, form url.Values, want int) (string, error) {
 	method := http.MethodGet
 	if form != nil {
 		method = http.MethodPost

@@ -152,7 +152,7 @@ func Environment(c database.Config) []string {
 	}
 }
 
-// FreePort returns a port of the loopback interface that nobody has now.
+// FreePort returns a port of the loopback interface that is free.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	var config net.ListenConfig

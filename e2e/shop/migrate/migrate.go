@@ -84,8 +84,8 @@ func Pending(ctx context.Context, db *database.DB, plan []Migration) (int, error
 
 // Await runs the plan as soon as the database lets it, at growing intervals of a
 // tenth of a second to five seconds. It gives up when the context ends, with the
-// last error; which of them pass, only time tells: a server that is still being
-// set up refuses its future users.
+// last error. It retries every error, since a server that is still being set up also
+// refuses its future users.
 func Await(ctx context.Context, db *database.DB, plan []Migration, log *slog.Logger) error {
 	for delay := firstDelay; ; delay = min(2*delay, lastDelay) {
 		err := func() error {

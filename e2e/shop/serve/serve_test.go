@@ -149,7 +149,7 @@ func TestStop(t *testing.T) {
 	if got := code(t, url+"/"); got != http.StatusOK {
 		t.Errorf("a request while draining: code %d", got)
 	}
-	await(t, "nobody answers", func() bool { return code(t, url+"/readyz") == 0 })
+	await(t, "the server to stop", func() bool { return code(t, url+"/readyz") == 0 })
 	select {
 	case err := <-ended:
 		t.Fatalf("ended before the request: %v", err)

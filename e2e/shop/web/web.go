@@ -30,7 +30,7 @@ var templates embed.FS
 type Options struct {
 	Backend *Backend
 	Release shop.Release
-	// Region holds the region of this shop, for people to read.
+	// Region is the region of this shop, as customers see it.
 	Region string
 	Log    *slog.Logger
 }

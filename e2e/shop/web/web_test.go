@@ -110,7 +110,7 @@ func fields(page string) url.Values {
 	return form
 }
 
-func (s *site) placed(t *testing.T) []shop.Order {
+func (s *site) orders(t *testing.T) []shop.Order {
 	t.Helper()
 	s.memory.Fail(nil)
 	orders, err := s.memory.Orders(t.Context(), shop.Page{Limit: 100})
@@ -147,7 +147,7 @@ func TestOrder(t *testing.T) {
 	}
 	contains(t, visit(t, s.pages, target), 200, "Thank you, Ada &lt;Lovelace&gt;", "€ 250.50", "Enjoy", "€ 238.00")
 	contains(t, visit(t, s.pages, "/orders"), 200, "Ada &lt;Lovelace&gt;", target)
-	if orders := s.placed(t); len(orders) != 1 {
+	if orders := s.orders(t); len(orders) != 1 {
 		t.Errorf("%d orders", len(orders))
 	}
 }
@@ -169,7 +169,7 @@ func TestWrongForm(t *testing.T) {
 		code         int
 		text         string
 	}{
-		"nobody":       {"customer", "", 422, "customer: is required"},
+		"no name":      {"customer", "", 422, "customer: is required"},
 		"nothing":      {"quantity-beans", "0", 422, "choose at least one product"},
 		"not a number": {"quantity-beans", "many", 422, "quantity of beans: is not a number"},
 		"too many":     {"quantity-beans", "100", 422, "must be between 1 and 99"},
@@ -184,7 +184,7 @@ func TestWrongForm(t *testing.T) {
 			form.Set(c.field, c.value)
 			page := send(t, s.pages, form)
 			contains(t, page, c.code, c.text)
-			if orders := s.placed(t); len(orders) > 0 {
+			if orders := s.orders(t); len(orders) > 0 {
 				t.Errorf("placed %v", orders)
 			}
 			if c.code != 422 {
@@ -222,7 +222,7 @@ func TestBackendAway(t *testing.T) {
 	if w := send(t, s.pages, kept); w.Code != http.StatusSeeOther {
 		t.Errorf("sending it again: %d", w.Code)
 	}
-	if orders := s.placed(t); len(orders) != 1 {
+	if orders := s.orders(t); len(orders) != 1 {
 		t.Errorf("%d orders", len(orders))
 	}
 	contains(t, visit(t, newPages(t, "", "v2.1.0"), "/"), 503, "Back in a moment")
@@ -253,7 +253,7 @@ func TestLostAnswer(t *testing.T) {
 			if w := send(t, s.pages, form); w.Code != http.StatusSeeOther {
 				t.Errorf("placing: %d %s", w.Code, w.Body)
 			}
-			if orders := s.placed(t); len(orders) != 1 || posts.Load() < 2 {
+			if orders := s.orders(t); len(orders) != 1 || posts.Load() < 2 {
 				t.Errorf("%d orders by %d requests", len(orders), posts.Load())
 			}
 		})
@@ -296,7 +296,7 @@ func TestOtherSites(t *testing.T) {
 			if w := send(t, s.pages, fill(t, s.pages), c.header...); w.Code != c.code {
 				t.Errorf("code %d, want %d", w.Code, c.code)
 			}
-			if got, want := len(s.placed(t)), map[bool]int{true: 1}[c.code == 303]; got != want {
+			if got, want := len(s.orders(t)), map[bool]int{true: 1}[c.code == 303]; got != want {
 				t.Errorf("%d orders, want %d", got, want)
 			}
 		})

@@ -8,7 +8,7 @@
 // # Non-goals
 //
 // Certificates are neither renewed nor revoked, and the authority's key is never written
-// down, so that nobody can add an identity later.
+// down, so that no identity can be added later.
 //
 // # Trade-offs
 //

@@ -38,7 +38,7 @@ func Contract(t *testing.T, open Open) {
 	t.Run("what cannot be placed leaves nothing", func(t *testing.T) { refused(t, open(t, newest, Clock())) })
 	t.Run("orders come in pages, newest first", func(t *testing.T) { paged(t, open(t, newest, Clock())) })
 	t.Run("an older release drops notes", func(t *testing.T) { noNotes(t, open(t, shop.NewRelease("v2.0.0"), Clock())) })
-	t.Run("a hundred customers at once", func(t *testing.T) { crowded(t, open(t, newest, Clock())) })
+	t.Run("a hundred customers at once", func(t *testing.T) { testManyCustomers(t, open(t, newest, Clock())) })
 	t.Run("calls that are given up fail", func(t *testing.T) { givenUp(t, open(t, newest, Clock())) })
 }
 
@@ -166,8 +166,8 @@ func noNotes(t *testing.T, s api.Store) {
 	expect(t, read, order)
 }
 
-// crowded places a hundred orders at once with forty keys.
-func crowded(t *testing.T, s api.Store) {
+// testManyCustomers places a hundred orders at once with forty keys.
+func testManyCustomers(t *testing.T, s api.Store) {
 	t.Helper()
 	const calls, keys = 100, 40
 	draft := draftOf(t, s)
