@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,12 +55,18 @@ func (c Crash) Arrived(sent []string) []string {
 	return sent[:c.At-1]
 }
 
-// Crashes returns the crashes at each request that a process sent.
+// Crashes returns the crashes at each request that a process sent. Of a pass, only the first
+// request has one before it: an end before any other leaves what an end after the last one
+// does, because nothing else changes anything in between.
 func (p *Process) Crashes() []Crash {
-	sent := p.Sent()
-	all := make([]Crash, 0, 2*len(sent))
-	for i, request := range sent {
-		all = append(all, Crash{At: i + 1, Request: request}, Crash{At: i + 1, Request: request, Arrives: true})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]Crash, 0, len(p.sent)+len(p.passes))
+	for i, request := range p.sent {
+		if slices.Contains(p.passes, i) {
+			all = append(all, Crash{At: i + 1, Request: request})
+		}
+		all = append(all, Crash{At: i + 1, Request: request, Arrives: true})
 	}
 	return all
 }
@@ -75,8 +82,10 @@ type Process struct {
 	crash Crash
 	other client.Client
 
-	mu      sync.Mutex
-	sent    []string
+	mu   sync.Mutex
+	sent []string
+	// passes is how many requests had been sent before each pass of Run.
+	passes  []int
 	ended   bool
 	refused map[string]error
 }
@@ -170,6 +179,7 @@ func (p *Process) Run(t *testing.T, r reconcile.Reconciler, key client.ObjectKey
 	// What each pass waits for is shown when the test fails.
 	ctx := log.IntoContext(t.Context(), testr.NewWithOptions(t, testr.Options{Verbosity: 1}))
 	for range maxPasses {
+		p.begin()
 		result, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: key})
 		switch {
 		case p.Ended():
@@ -186,6 +196,13 @@ func (p *Process) Run(t *testing.T, r reconcile.Reconciler, key client.ObjectKey
 	}
 	t.Fatalf("%s is not done after %d passes", key, maxPasses)
 	return false
+}
+
+// begin takes note of the begin of a pass.
+func (p *Process) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passes = append(p.passes, len(p.sent))
 }
 
 // send takes note of a request, and reports whether it arrives and whether its answer does.
