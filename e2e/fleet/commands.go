@@ -99,6 +99,7 @@ func (c *Cluster) apiServerArguments() []string {
 		"--audit-log-path=" + c.path(fileAudit),
 		// Never rotated: a test reads the log from its start.
 		"--audit-log-maxsize=" + strconv.Itoa(auditMegabytes),
+		"--watch-cache=" + strconv.FormatBool(!c.spec.NoWatchCache),
 	}
 }
 

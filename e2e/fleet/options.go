@@ -53,6 +53,9 @@ type ClusterSpec struct {
 	// APIServerOnly leaves out everything but etcd and kube-apiserver, for tests of
 	// schemas. Namespaces are then never emptied, and no garbage is collected.
 	APIServerOnly bool `json:"apiServerOnly,omitempty"`
+	// NoWatchCache has etcd answer every list. From the cache, a list waits up to 100 ms
+	// until the cache has caught up with etcd. For tests that list often and watch nothing.
+	NoWatchCache bool `json:"noWatchCache,omitempty"`
 	// Driverless leaves claims and volumes to another storage driver: package csi's.
 	Driverless bool `json:"driverless,omitempty"`
 	// JobsByHand leaves the pods of Jobs running, until a test ends them.

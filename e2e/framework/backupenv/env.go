@@ -65,7 +65,7 @@ type Env struct {
 // objects but RunMember.
 func Start(t *testing.T) *Env {
 	t.Helper()
-	return newEnv(t, fleet.ClusterSpec{Name: Member, APIServerOnly: true})
+	return newEnv(t, fleet.ClusterSpec{Name: Member, APIServerOnly: true, NoWatchCache: true})
 }
 
 // StartWithControllers is Start with kube-controller-manager, which empties namespaces.
@@ -87,7 +87,7 @@ func newEnv(t *testing.T, spec fleet.ClusterSpec) *Env {
 // StartOther starts the other member.
 func (e *Env) StartOther(t *testing.T) {
 	t.Helper()
-	_, e.Other = start(t, fleet.ClusterSpec{Name: Other, APIServerOnly: true})
+	_, e.Other = start(t, fleet.ClusterSpec{Name: Other, APIServerOnly: true, NoWatchCache: true})
 	e.createMember(t, Other, CopyRegion)
 }
 
