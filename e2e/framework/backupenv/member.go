@@ -3,7 +3,6 @@ package backupenv
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 
@@ -29,7 +28,7 @@ func (e *Env) RunMember(t *testing.T) {
 			continue
 		}
 		m := memberControllers{WithWatch: c, env: e}
-		for _, run := range []func(context.Context) error{m.runClaims, m.runVolumes, m.runDatabase, m.runStatefulSets} {
+		for _, run := range []func(context.Context) error{m.runClaims, m.runVolumes, m.runPods} {
 			if err := run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -128,42 +127,35 @@ func (m memberControllers) letGo(ctx context.Context, o client.Object) error {
 	return client.IgnoreNotFound(m.Patch(ctx, o, client.MergeFrom(before)))
 }
 
-// runDatabase runs the pod of the shop's database.
-func (m memberControllers) runDatabase(ctx context.Context) error {
-	app := &v1.EcommerceApp{}
-	if err := m.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: Shop}, app); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	key := client.ObjectKey{Namespace: Namespace, Name: render.DatabasePod(Shop)}
-	if app.Annotations[v1.RestoringAnnotation] != "" {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-		return client.IgnoreNotFound(m.Delete(ctx, pod, client.GracePeriodSeconds(0)))
-	}
-	return m.runPod(ctx, key)
-}
-
-// runStatefulSets runs the first pod of each StatefulSet, and no pod whose StatefulSet is
-// gone.
-func (m memberControllers) runStatefulSets(ctx context.Context) error {
-	sets, pods := &appsv1.StatefulSetList{}, &corev1.PodList{}
-	if err := errors.Join(m.List(ctx, sets), m.List(ctx, pods)); err != nil {
+// runPods runs the pod of the shop's database unless a Restore has stopped it, the first pod
+// of each StatefulSet, and no pod whose StatefulSet is gone.
+func (m memberControllers) runPods(ctx context.Context) error {
+	app, sets, pods := &v1.EcommerceApp{}, &appsv1.StatefulSetList{}, &corev1.PodList{}
+	placed := m.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: Shop}, app)
+	if err := errors.Join(client.IgnoreNotFound(placed), m.List(ctx, sets), m.List(ctx, pods)); err != nil {
 		return err
 	}
+	shop := client.ObjectKey{Namespace: Namespace, Name: render.DatabasePod(Shop)}
+	stopped := app.Annotations[v1.RestoringAnnotation] != ""
+	missing := map[client.ObjectKey]bool{shop: placed == nil && !stopped}
 	for i := range sets.Items {
-		s := &sets.Items[i]
-		if err := m.runPod(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Name + "-0"}); err != nil {
-			return err
-		}
+		missing[client.ObjectKey{Namespace: sets.Items[i].Namespace, Name: sets.Items[i].Name + "-0"}] = true
 	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		runs := slices.ContainsFunc(sets.Items, func(s appsv1.StatefulSet) bool {
-			return s.Namespace == pod.Namespace && s.Name+"-0" == pod.Name
-		})
-		if runs || pod.Namespace == Namespace {
+		key := client.ObjectKeyFromObject(pod)
+		if ends := key.Namespace != Namespace || key == shop && stopped; ends && !missing[key] {
+			if err := m.Delete(ctx, pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+		delete(missing, key)
+	}
+	for key, is := range missing {
+		if !is {
 			continue
 		}
-		if err := m.Delete(ctx, pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+		if err := m.runPod(ctx, key); err != nil {
 			return err
 		}
 	}
@@ -179,13 +171,7 @@ func (m memberControllers) runPod(ctx context.Context, key client.ObjectKey) err
 			Containers:                   []corev1.Container{{Name: database.Container, Image: "database"}},
 		},
 	}
-	if err := createServiceAccount(ctx, m, key.Namespace); err != nil {
-		return err
-	}
-	if err := m.Create(ctx, pod); err != nil {
-		if apierrors.IsAlreadyExists(err) {
-			return nil
-		}
+	if err := errors.Join(createServiceAccount(ctx, m, key.Namespace), m.Create(ctx, pod)); err != nil {
 		return err
 	}
 	pod.Status.Phase = corev1.PodRunning

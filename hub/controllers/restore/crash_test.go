@@ -39,13 +39,13 @@ type crashes struct {
 func TestCrashes(t *testing.T) {
 	e := &crashes{Env: backupenv.Start(t)}
 	e.CreateShop(t)
-	e.StartOther(t)
 	e.createSecrets(t)
 	e.createBackup(t)
 	e.RunMember(t)
 	t.Run("in place", e.inPlace)
-	t.Run("into another cluster", e.elsewhere)
 	t.Run("verification", e.verification)
+	e.StartOther(t) // Last, because RunMember acts on it as well.
+	t.Run("into another cluster", e.elsewhere)
 }
 
 // inPlace: one volume replaces that of the claim, which is kept, and the database starts.
