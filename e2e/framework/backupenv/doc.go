@@ -7,6 +7,7 @@
 // another member, with a cloud in memory and a fake clock. Process is one run of the hub on
 // it, which can be ended at any request that changes something, before the request arrives
 // or before its answer does; the next Process continues with what was stored.
+// Env.TestCrashes does that at each request.
 //
 // # Non-goals
 //

@@ -52,7 +52,7 @@ type Env struct {
 	client.WithWatch
 
 	Config *rest.Config
-	// Other is a member in CopyRegion without a shop, nil until StartOther.
+	// Other is a member in CopyRegion without a shop, nil but for the test of StartOther.
 	Other   client.WithWatch
 	Clock   *testclock.FakeClock
 	Cloud   *fake.Cloud
@@ -87,6 +87,7 @@ func newEnv(t *testing.T, spec fleet.ClusterSpec) *Env {
 // StartOther starts the other member.
 func (e *Env) StartOther(t *testing.T) {
 	t.Helper()
+	t.Cleanup(func() { e.Other = nil })
 	_, e.Other = start(t, fleet.ClusterSpec{Name: Other, APIServerOnly: true, NoWatchCache: true})
 	e.createMember(t, Other, CopyRegion)
 }
@@ -181,26 +182,31 @@ func (e *Env) CreateShop(t *testing.T, changes ...func(*v1.EcommerceApp)) {
 			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 		},
 	}
-	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: Shop}, Spec: corev1.PersistentVolumeSpec{
-		AccessModes: claim.Spec.AccessModes, Capacity: claim.Spec.Resources.Requests,
-		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-		PersistentVolumeSource: corev1.PersistentVolumeSource{
-			CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: Volume},
-		},
-	}}
 	e.MustCreate(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}})
 	if err := createServiceAccount(t.Context(), e, Namespace); err != nil {
 		t.Fatal(err)
 	}
 	e.MustCreate(t, &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: Account}, Spec: AccountSpec()})
 	e.createMember(t, Member, Region)
-	for _, o := range []client.Object{pv, claim, app} {
+	for _, o := range []client.Object{CSIVolume(Shop, Volume), claim, app} {
 		e.MustCreate(t, o)
 	}
 	app.Status.Clusters = []v1.ClusterStatus{{Name: Member}}
 	if err := e.Status().Update(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// CSIVolume returns a PersistentVolume of 1 GiB that outlives its claim.
+func CSIVolume(name, handle string) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+		AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		PersistentVolumeSource: corev1.PersistentVolumeSource{
+			CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: handle},
+		},
+	}}
 }
 
 // MustCreate creates an object.

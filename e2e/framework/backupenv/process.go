@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,49 +26,6 @@ const maxPasses = 200
 
 // errEnded is the error of all that a process does after its end.
 var errEnded = errors.New("the process has ended")
-
-// Crash represents the point at which a process ends: a request that changes something in
-// the API server or in the cloud, counted from 1. The zero value never ends a process.
-type Crash struct {
-	At int
-	// Request is the request, for messages.
-	Request string
-	// Arrives means that the request has its effect, and the process ends before the answer.
-	Arrives bool
-}
-
-// String describes the crash as the name of a subtest.
-func (c Crash) String() string {
-	when := "before"
-	if c.Arrives {
-		when = "after"
-	}
-	return fmt.Sprintf("%d %s %s", c.At, when, c.Request)
-}
-
-// Arrived returns the requests of the process that ended by the crash which had an effect.
-func (c Crash) Arrived(sent []string) []string {
-	if c.Arrives {
-		return sent
-	}
-	return sent[:c.At-1]
-}
-
-// Crashes returns the crashes at each request that a process sent. Of a pass, only the first
-// request has one before it: an end before any other leaves what an end after the last one
-// does, because nothing else changes anything in between.
-func (p *Process) Crashes() []Crash {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := make([]Crash, 0, len(p.sent)+len(p.passes))
-	for i, request := range p.sent {
-		if slices.Contains(p.passes, i) {
-			all = append(all, Crash{At: i + 1, Request: request})
-		}
-		all = append(all, Crash{At: i + 1, Request: request, Arrives: true})
-	}
-	return all
-}
 
 // Process is one run of the hub. Nothing that it does after its end has an effect. Its
 // methods may be called concurrently.

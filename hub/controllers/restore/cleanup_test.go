@@ -8,141 +8,176 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 )
 
-func cleanupTime() time.Time { return time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC) }
+const patchVolume = "patch *v1.PersistentVolume"
 
-// cleanupMember stands for the API server of a member, and remembers what was written.
-type cleanupMember struct {
-	client.Reader
-	client.Writer
+// cleanupTest creates claims with their volumes.
+type cleanupTest struct {
+	*backupenv.Env
+	claims int
+}
+
+func (c *cleanupTest) all(t *testing.T) {
+	t.Run("claim", c.claim)
+	t.Run("claim that changes", c.claimThatChanges)
+	t.Run("volume", c.volume)
+}
+
+// cleanupCase is a claim, what it is bound to, and the time.
+type cleanupCase struct {
 	claim *corev1.PersistentVolumeClaim
 	pv    *corev1.PersistentVolume
-	did   []string
-	noted []string
+	age   time.Duration
+	// deleted means that the claim is on its way.
+	deleted bool
 }
 
-func (c *cleanupMember) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	switch into := into.(type) {
-	case *corev1.PersistentVolumeClaim:
-		if c.claim != nil && c.claim.Name == key.Name {
-			c.claim.DeepCopyInto(into)
-			return nil
+// newCase returns a claim of ours that a driver made a volume for.
+func (c *cleanupTest) newCase() *cleanupCase {
+	c.claims++
+	name := fmt.Sprintf("cleanup-%d", c.claims)
+	pv := backupenv.CSIVolume(name, "vol-"+name)
+	pv.Spec.ClaimRef = &corev1.ObjectReference{Namespace: backupenv.Namespace, Name: name}
+	return &cleanupCase{pv: pv, age: time.Minute, claim: &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: backupenv.Namespace, Name: name,
+			Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}, Annotations: map[string]string{provisioner: "ebs.csi.aws.com"},
+		},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			VolumeName: name, AccessModes: pv.Spec.AccessModes, StorageClassName: new(""),
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	}}
+}
+
+// create creates what there is of a case, and returns a cleaner in a process.
+func (c *cleanupTest) create(t *testing.T, s *cleanupCase) (cleaner, *backupenv.Process) {
+	t.Helper()
+	now := c.Clock.Now()
+	if s.claim != nil {
+		c.MustCreate(t, s.claim)
+		now = s.claim.CreationTimestamp.Add(s.age)
+	}
+	if s.pv != nil {
+		if s.claim != nil && s.pv.Spec.ClaimRef.UID == "" {
+			s.pv.Spec.ClaimRef.UID = s.claim.UID
 		}
-	case *corev1.PersistentVolume:
-		if c.pv != nil && c.pv.Name == key.Name {
-			c.pv.DeepCopyInto(into)
-			return nil
+		c.MustCreate(t, s.pv)
+	}
+	if s.deleted {
+		if err := c.Delete(t.Context(), s.claim.DeepCopy()); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	p := c.NewProcess(backupenv.Crash{})
+	return cleaner{reader: p.Client, writer: p.Client, now: now}, p
 }
 
-func (c *cleanupMember) Delete(_ context.Context, o client.Object, options ...client.DeleteOption) error {
-	given := (&client.DeleteOptions{}).ApplyOptions(options).Preconditions
-	c.did = append(c.did, fmt.Sprintf("delete %s %s at %s", o.GetName(), *given.UID, *given.ResourceVersion))
-	return nil
-}
-
-func (c *cleanupMember) Patch(_ context.Context, o client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	text, err := patch.Data(o)
-	c.did = append(c.did, "patch "+o.GetName()+" "+string(text))
-	return err
-}
-
-func newCleanupMember() *cleanupMember {
-	return &cleanupMember{
-		claim: &corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "verify", Name: "data-0", UID: "c-1", ResourceVersion: "5", CreationTimestamp: metav1.NewTime(cleanupTime().Add(-time.Minute)),
-				Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}, Annotations: map[string]string{provisioner: "ebs.csi.aws.com"},
-			},
-			Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pvc-c-1"},
-		},
-		pv: &corev1.PersistentVolume{
-			ObjectMeta: metav1.ObjectMeta{Name: "pvc-c-1", ResourceVersion: "9"},
-			Spec: corev1.PersistentVolumeSpec{
-				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-				ClaimRef:                      &corev1.ObjectReference{Namespace: "verify", Name: "data-0", UID: "c-1"},
-			},
-		},
-	}
-}
-
-// TestCleanUpClaim: a volume is told to go before its claim does, and no other claim's ever.
-func TestCleanUpClaim(t *testing.T) {
-	t.Parallel()
-	const (
-		deletes  = "delete data-0 c-1 at 5"
-		reclaims = `patch pvc-c-1 {"metadata":{"resourceVersion":"9"},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`
-	)
-	tests := map[string]struct {
-		change func(*cleanupMember)
+// claim: a volume is told to go before its claim does, and no other claim's ever.
+func (c *cleanupTest) claim(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*cleanupCase)
 		gone   bool
-		did    []string
+		sent   []string
 	}{
-		"bound":          {func(*cleanupMember) {}, false, []string{reclaims, deletes}},
-		"has its policy": {func(c *cleanupMember) { c.pv.Spec.PersistentVolumeReclaimPolicy = "Delete" }, false, []string{deletes}},
-		"another's":      {func(c *cleanupMember) { c.pv.Spec.ClaimRef.UID = "c-2" }, false, []string{deletes}},
-		"volume is lost": {func(c *cleanupMember) { c.pv = nil }, false, []string{deletes}},
-		"not ours":       {func(c *cleanupMember) { c.claim.Labels = nil }, true, nil},
-		"gone":           {func(c *cleanupMember) { c.claim = nil }, true, nil},
-		"on its way": {func(c *cleanupMember) {
-			c.claim.DeletionTimestamp = &metav1.Time{Time: cleanupTime()}
-		}, false, []string{reclaims}},
-		"its volume is coming": {func(c *cleanupMember) { c.claim.Spec.VolumeName = "" }, false, nil},
-		"its volume never comes": {func(c *cleanupMember) {
-			c.claim.Spec.VolumeName, c.claim.CreationTimestamp = "", metav1.NewTime(cleanupTime().Add(-comingFor))
-		}, false, []string{deletes}},
-		"no volume was requested": {func(c *cleanupMember) { c.claim.Spec.VolumeName, c.claim.Annotations = "", nil }, false, []string{deletes}},
-	}
-	for name, tt := range tests {
+		"bound": {func(*cleanupCase) {}, false, []string{patchVolume, deleteClaim}},
+		"told already": {func(s *cleanupCase) { s.pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete },
+			false, []string{deleteClaim}},
+		"another's":            {func(s *cleanupCase) { s.pv.Spec.ClaimRef.UID = "c-2" }, false, []string{deleteClaim}},
+		"volume is lost":       {func(s *cleanupCase) { s.pv = nil }, false, []string{deleteClaim}},
+		"not ours":             {func(s *cleanupCase) { s.claim.Labels = nil }, true, nil},
+		"gone":                 {func(s *cleanupCase) { s.claim, s.pv = nil, nil }, true, nil},
+		"on its way":           {func(s *cleanupCase) { s.deleted = true }, false, []string{patchVolume}},
+		"its volume is coming": {func(s *cleanupCase) { s.claim.Spec.VolumeName, s.pv = "", nil }, false, nil},
+		"its volume never comes": {func(s *cleanupCase) { s.claim.Spec.VolumeName, s.pv, s.age = "", nil, comingFor },
+			false, []string{deleteClaim}},
+		"nobody asked for a volume": {func(s *cleanupCase) { s.claim.Spec.VolumeName, s.pv, s.claim.Annotations = "", nil, nil },
+			false, []string{deleteClaim}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := newCleanupMember()
-			tt.change(c)
-			note := func(_ context.Context, claim, volume string) error {
-				c.noted = append(c.noted, fmt.Sprintf("%s %s after %d", claim, volume, len(c.did)))
+			s := c.newCase()
+			key := client.ObjectKeyFromObject(s.claim)
+			tt.change(s)
+			m, p := c.create(t, s)
+			var noted []string
+			m.note = func(_ context.Context, claim, volume string) error {
+				noted = append(noted, fmt.Sprintf("%s %s after %d", claim, volume, len(p.Sent())))
 				return nil
 			}
-			gone, err := cleaner{reader: c, writer: c, now: cleanupTime(), note: note}.claim(t.Context(), client.ObjectKey{Namespace: "verify", Name: "data-0"})
+			gone, err := m.claim(t.Context(), key)
 			if err != nil || gone != tt.gone {
 				t.Errorf("gone %t, %v", gone, err)
 			}
-			if diff := cmp.Diff(tt.did, c.did); diff != "" {
-				t.Errorf("did (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.sent, p.Sent(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("sent (-want +got):\n%s", diff)
 			}
-			var noted []string
-			if slices.Contains(tt.did, deletes) && c.claim.Spec.VolumeName != "" {
-				noted = []string{fmt.Sprintf("data-0 pvc-c-1 after %d", len(tt.did)-1)}
+			var want []string
+			if slices.Contains(tt.sent, deleteClaim) && s.claim.Spec.VolumeName != "" {
+				want = []string{fmt.Sprintf("%[1]s %[1]s after %[2]d", key.Name, len(tt.sent)-1)}
 			}
-			if diff := cmp.Diff(noted, c.noted); diff != "" {
+			if diff := cmp.Diff(want, noted); diff != "" {
 				t.Errorf("noted (-want +got):\n%s", diff)
+			}
+			if slices.Contains(tt.sent, patchVolume) {
+				c.expectPolicy(t, s.pv, corev1.PersistentVolumeReclaimDelete)
 			}
 		})
 	}
 }
 
-// TestCleanUpVolume: one that no claim ever had is made to look released; its driver does the rest.
-func TestCleanUpVolume(t *testing.T) {
-	t.Parallel()
-	c := newCleanupMember()
-	m := cleaner{reader: c, writer: c, now: cleanupTime()}
-	if gone, err := m.volume(t.Context(), "pvc-c-1", "r-1"); gone || err != nil || c.did != nil {
-		t.Errorf("bound: gone %t, %v, %v", gone, err, c.did)
+func (c *cleanupTest) expectPolicy(t *testing.T, pv *corev1.PersistentVolume, want corev1.PersistentVolumeReclaimPolicy) {
+	t.Helper()
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(pv), pv); err != nil || pv.Spec.PersistentVolumeReclaimPolicy != want {
+		t.Errorf("the policy is %s, want %s: %v", pv.Spec.PersistentVolumeReclaimPolicy, want, err)
 	}
-	c.pv.Spec.ClaimRef.UID = ""
-	gone, err := m.volume(t.Context(), "pvc-c-1", "r-1")
-	want := []string{`patch pvc-c-1 {"metadata":{"resourceVersion":"9"},"spec":{"claimRef":{"uid":"r-1"}}}`}
-	if diff := cmp.Diff(want, c.did); gone || err != nil || diff != "" {
+}
+
+// claimThatChanges: one that has changed since it was read is not deleted.
+func (c *cleanupTest) claimThatChanges(t *testing.T) {
+	s := c.newCase()
+	m, _ := c.create(t, s)
+	m.note = func(context.Context, string, string) error {
+		backupenv.Change(t, c.Env, s.claim.Name, func(claim *corev1.PersistentVolumeClaim) { claim.Annotations["a"] = "b" })
+		return nil
+	}
+	if gone, err := m.claim(t.Context(), client.ObjectKeyFromObject(s.claim)); gone || !apierrors.IsConflict(err) {
+		t.Errorf("gone %t, %v", gone, err)
+	}
+}
+
+// volume: one that no claim ever had is made to look released; its driver does the rest.
+func (c *cleanupTest) volume(t *testing.T) {
+	s := c.newCase()
+	m, p := c.create(t, s)
+	if gone, err := m.volume(t.Context(), s.pv.Name, "r-1"); gone || err != nil || len(p.Sent()) != 0 {
+		t.Errorf("bound: gone %t, %v, %v", gone, err, p.Sent())
+	}
+	s = c.newCase()
+	s.claim = nil
+	m, p = c.create(t, s)
+	old := s.pv.DeepCopy()
+	gone, err := m.volume(t.Context(), s.pv.Name, "r-1")
+	if diff := cmp.Diff([]string{patchVolume}, p.Sent()); gone || err != nil || diff != "" {
 		t.Errorf("never bound: gone %t, %v (-want +got):\n%s", gone, err, diff)
+	}
+	c.expectPolicy(t, s.pv, corev1.PersistentVolumeReclaimRetain)
+	if s.pv.Spec.ClaimRef.UID != "r-1" {
+		t.Errorf("it is claimed by %+v", s.pv.Spec.ClaimRef)
+	}
+	changed := old.DeepCopy()
+	changed.Spec.ClaimRef.UID = "r-2"
+	if err := m.patch(t.Context(), changed, old); !apierrors.IsConflict(err) {
+		t.Errorf("by an old volume: %v", err)
 	}
 	if gone, err := m.volume(t.Context(), "another", "r-1"); !gone || err != nil {
 		t.Errorf("none: gone %t, %v", gone, err)

@@ -1,6 +1,7 @@
-package restore_test
+package restore
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -9,18 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/controllers/restore"
 	"github.com/shopfleet/shopfleet/spoke/render"
 	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
@@ -31,20 +31,18 @@ const backupName = "nightly"
 // crashes is an environment with a Backup that is complete in both regions.
 type crashes struct {
 	*backupenv.Env
-	// restores is how many were created.
+	// restores is how many were created, and before the volumes before the last one.
 	restores int
+	before   volumes
 }
 
-// TestCrashes ends the hub at each request that changes something.
-func TestCrashes(t *testing.T) {
-	e := &crashes{Env: backupenv.Start(t)}
-	e.CreateShop(t)
+// all ends the hub at each request that changes something.
+func (e *crashes) all(t *testing.T) {
 	e.createSecrets(t)
 	e.createBackup(t)
 	e.RunMember(t)
 	t.Run("in place", e.inPlace)
 	t.Run("verification", e.verification)
-	e.StartOther(t) // Last, because RunMember acts on it as well.
 	t.Run("into another cluster", e.elsewhere)
 }
 
@@ -72,6 +70,7 @@ func (e *crashes) inPlace(t *testing.T) {
 
 // elsewhere: the claim is created where there is no application, with the passwords.
 func (e *crashes) elsewhere(t *testing.T) {
+	e.StartOther(t)
 	e.eachCrash(t, strategy{
 		target: e.Other, kept: 1, spec: func(s *v1.RestoreSpec) { s.ClusterRef.Name = backupenv.Other },
 		complete: func(t *testing.T, r *v1.Restore) {
@@ -98,7 +97,11 @@ func (e *crashes) verification(t *testing.T) {
 		target: e.Env, spec: func(s *v1.RestoreSpec) { s.Verify = true },
 		prepare: func(t *testing.T) {
 			t.Helper()
-			e.clear(t, e.Env, restore.VerificationNamespace)
+			t.Cleanup(func() {
+				if t.Failed() {
+					e.clear(t, e.Env, VerificationNamespace)
+				}
+			})
 		},
 		complete: func(t *testing.T, r *v1.Restore) {
 			t.Helper()
@@ -109,7 +112,7 @@ func (e *crashes) verification(t *testing.T) {
 		ended: func(t *testing.T) {
 			t.Helper()
 			for _, list := range []client.ObjectList{&appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}, &corev1.SecretList{}, &corev1.ServiceList{}} {
-				if err := e.List(t.Context(), list, client.InNamespace(restore.VerificationNamespace)); err != nil {
+				if err := e.List(t.Context(), list, client.InNamespace(VerificationNamespace)); err != nil {
 					t.Fatal(err)
 				}
 				if n := meta.LenList(list); n != 0 {
@@ -126,7 +129,7 @@ type strategy struct {
 	spec   func(*v1.RestoreSpec)
 	// kept is how many volumes a Restore leaves.
 	kept int
-	// prepare deletes what a case that failed may have left.
+	// prepare deletes what is in the way, or has what a case that fails leaves deleted.
 	prepare func(*testing.T)
 	// complete checks a Restore that is complete, ended what one leaves that is complete or
 	// deleted.
@@ -134,61 +137,43 @@ type strategy struct {
 	ended    func(*testing.T)
 }
 
-// eachCrash runs Restores without a crash and with one at each request. The next hub
-// completes the Restore, or ends it because it was deleted.
+// eachCrash ends a hub at each request for a Restore. The next hub completes the Restore, or
+// ends it because it was deleted.
 func (e *crashes) eachCrash(t *testing.T, s strategy) {
 	t.Helper()
-	key, p := e.create(t, s), e.NewProcess(backupenv.Crash{})
-	before := e.volumes(t, s.target)
-	e.run(t, p, key, e.complete)
-	e.checkComplete(t, s, key, p.Sent(), before)
-	for _, crash := range p.Crashes() {
-		t.Run(crash.String(), func(t *testing.T) {
-			key := e.create(t, s)
-			before := e.volumes(t, s.target)
-			sent := e.crash(t, key, crash)
-			next := e.NewProcess(backupenv.Crash{})
-			e.run(t, next, key, e.complete)
-			e.checkComplete(t, s, key, append(sent, next.Sent()...), before)
-		})
-		t.Run(crash.String()+", and deleted", func(t *testing.T) {
-			key := e.create(t, s)
-			before := e.volumes(t, s.target)
-			sent := e.crash(t, key, crash)
-			if err := e.Delete(t.Context(), &v1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
-				t.Fatal(err)
-			}
-			next := e.NewProcess(backupenv.Crash{})
-			e.run(t, next, key, e.gone)
-			want := 0
-			if slices.Contains(sent, "create *v1.PersistentVolume") {
-				want = s.kept // A claim may have it.
-			}
-			e.checkVolumes(t, s, before, want)
-			s.ended(t)
-		})
+	test := backupenv.CrashTest{
+		Reconciler: e.reconciler, Create: func(t *testing.T) client.ObjectKey { t.Helper(); return e.create(t, s) }, Done: e.complete,
+		Check: func(t *testing.T, key client.ObjectKey, sent []string) { t.Helper(); e.checkComplete(t, s, key, sent) },
 	}
-}
-
-// crash runs a hub that ends, and returns its requests that had an effect.
-func (e *crashes) crash(t *testing.T, key client.ObjectKey, crash backupenv.Crash) []string {
-	t.Helper()
-	p := e.NewProcess(crash)
-	if e.run(t, p, key, e.complete) {
-		t.Fatalf("the hub did not end: %q", p.Sent())
+	t.Run("completed", func(t *testing.T) { e.TestCrashes(t, test) })
+	test.Crashed = func(t *testing.T, key client.ObjectKey) {
+		t.Helper()
+		if err := e.Delete(t.Context(), &v1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return crash.Arrived(p.Sent())
+	test.Recovered = func(t *testing.T, key client.ObjectKey) bool { t.Helper(); return e.Gone(t, key, &v1.Restore{}) }
+	test.Check = func(t *testing.T, _ client.ObjectKey, sent []string) {
+		t.Helper()
+		want := 0
+		if slices.Contains(sent, "create *v1.PersistentVolume") {
+			want = s.kept // A claim may have it.
+		}
+		e.checkVolumes(t, s, want)
+		s.ended(t)
+	}
+	t.Run("deleted", func(t *testing.T) { e.TestCrashes(t, test) })
 }
 
 // checkComplete checks that nothing was done twice for a Restore.
-func (e *crashes) checkComplete(t *testing.T, s strategy, key client.ObjectKey, sent []string, before volumes) {
+func (e *crashes) checkComplete(t *testing.T, s strategy, key client.ObjectKey, sent []string) {
 	t.Helper()
 	for _, request := range []string{"CreateVolume", "create *v1.PersistentVolume", "create *v1.PersistentVolumeClaim"} {
-		if n := count(sent, request); n != 1 {
+		if n := backupenv.Count(sent, request); n != 1 {
 			t.Errorf("%d of 1 %s: %q", n, request, sent)
 		}
 	}
-	e.checkVolumes(t, s, before, s.kept)
+	e.checkVolumes(t, s, s.kept)
 	r := &v1.Restore{}
 	if err := e.Get(t.Context(), key, r); err != nil {
 		t.Fatal(err)
@@ -198,10 +183,10 @@ func (e *crashes) checkComplete(t *testing.T, s strategy, key client.ObjectKey, 
 }
 
 // checkVolumes checks how many volumes a Restore left in the member and in the cloud.
-func (e *crashes) checkVolumes(t *testing.T, s strategy, before volumes, want int) {
+func (e *crashes) checkVolumes(t *testing.T, s strategy, want int) {
 	t.Helper()
 	after := e.volumes(t, s.target)
-	left := volumes{after.persistent - before.persistent, after.cloud - before.cloud}
+	left := volumes{after.persistent - e.before.persistent, after.cloud - e.before.cloud}
 	if want := (volumes{want, want}); left != want {
 		t.Errorf("%+v are left, want %+v", left, want)
 	}
@@ -210,21 +195,12 @@ func (e *crashes) checkVolumes(t *testing.T, s strategy, before volumes, want in
 // clear deletes what Restores create in a namespace.
 func (e *crashes) clear(t *testing.T, in client.Client, namespace string) {
 	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
 	for _, o := range []client.Object{&appsv1.StatefulSet{}, &corev1.Service{}, &corev1.PersistentVolumeClaim{}, &corev1.Secret{}} {
-		if err := in.DeleteAllOf(t.Context(), o, client.InNamespace(namespace)); err != nil {
+		if err := in.DeleteAllOf(ctx, o, client.InNamespace(namespace)); err != nil {
 			t.Fatal(err)
 		}
 	}
-}
-
-func count(sent []string, request string) int {
-	n := 0
-	for _, s := range sent {
-		if s == request {
-			n++
-		}
-	}
-	return n
 }
 
 // create creates a Restore, in members that have come to rest.
@@ -233,19 +209,17 @@ func (e *crashes) create(t *testing.T, s strategy) client.ObjectKey {
 	s.prepare(t)
 	e.RunMember(t)
 	e.restores++
-	r := apitest.Restore(fmt.Sprintf("restore-%d", e.restores)).Namespace(backupenv.Namespace).From(backupName).Obj()
+	e.before = e.volumes(t, s.target)
+	r := apitest.Restore(fmt.Sprintf("crash-%d", e.restores)).Namespace(backupenv.Namespace).From(backupName).Obj()
 	s.spec(&r.Spec)
 	e.MustCreate(t, r)
 	return client.ObjectKeyFromObject(r)
 }
 
-// run runs a hub until the work on a Restore is done, and reports whether it is.
-func (e *crashes) run(t *testing.T, p *backupenv.Process, key client.ObjectKey, done func(*testing.T, client.ObjectKey) bool) bool {
-	t.Helper()
-	r := restore.NewReconciler(p.Client, restore.Options{
+func (e *crashes) reconciler(p *backupenv.Process) reconcile.Reconciler {
+	return NewReconciler(p.Client, Options{
 		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: e.Clock, Recorder: events.NewFakeRecorder(100),
 	})
-	return p.Run(t, r, key, func() bool { return done(t, key) })
 }
 
 func (e *crashes) complete(t *testing.T, key client.ObjectKey) bool {
@@ -258,15 +232,6 @@ func (e *crashes) complete(t *testing.T, key client.ObjectKey) bool {
 		t.Fatalf("the Restore failed: %s", r.Status.Message)
 	}
 	return r.Status.Phase == v1.RestoreCompleted
-}
-
-func (e *crashes) gone(t *testing.T, key client.ObjectKey) bool {
-	t.Helper()
-	err := e.Get(t.Context(), key, &v1.Restore{})
-	if client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
-	return apierrors.IsNotFound(err)
 }
 
 // bound checks that the claim of the database is bound to the volume of a Restore.

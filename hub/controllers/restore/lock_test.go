@@ -1,46 +1,56 @@
 package restore
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 )
 
-// told remembers what was patched.
-type told struct {
-	client.Writer
-	metadata map[string]any
-	manager  string
-	err      error
+// lockTest creates copies, with annotations.
+type lockTest struct {
+	*backupenv.Env
+	copies int
 }
 
-func (w *told) Patch(_ context.Context, o client.Object, patch client.Patch, options ...client.PatchOption) error {
-	text, err := patch.Data(o)
-	if err != nil {
-		return err
+func (l *lockTest) all(t *testing.T) {
+	t.Run("take", l.take)
+	t.Run("release", l.release)
+}
+
+func (l *lockTest) create(t *testing.T, annotations map[string]string) *v1.EcommerceApp {
+	t.Helper()
+	l.copies++
+	app := apitest.App(fmt.Sprintf("locked-%d", l.copies)).Namespace(backupenv.Namespace).Obj()
+	app.Annotations = maps.Clone(annotations)
+	l.MustCreate(t, app)
+	return app
+}
+
+// expect checks the annotations of a copy.
+func (l *lockTest) expect(t *testing.T, app *v1.EcommerceApp, want map[string]string) {
+	t.Helper()
+	if err := l.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
+		t.Fatal(err)
 	}
-	body := map[string]map[string]any{}
-	if err := json.Unmarshal(text, &body); err != nil {
-		return err
+	if diff := cmp.Diff(want, app.Annotations, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
-	w.metadata, w.manager = body["metadata"], (&client.PatchOptions{}).ApplyOptions(options).FieldManager
-	return w.err
 }
 
-func copied(annotations map[string]string) *v1.EcommerceApp {
-	return &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Name: "shop", ResourceVersion: "7", Annotations: annotations}}
-}
-
-// TestTakeLock: of two Restores one waits, of whichever kinds they are.
-func TestTakeLock(t *testing.T) {
-	t.Parallel()
+// take: of two Restores one waits, of whichever kinds they are.
+func (l *lockTest) take(t *testing.T) {
 	const restoring, loading = v1.RestoringAnnotation, v1.LoadingAnnotation
 	for name, tt := range map[string]struct {
 		there       map[string]string
@@ -57,42 +67,48 @@ func TestTakeLock(t *testing.T) {
 		"one of our name, in other ways": {map[string]string{restoring: "me"}, loading, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &told{}
-			taken, err := takeLock(t.Context(), w, copied(tt.there), tt.annotation, "me")
+			app := l.create(t, tt.there)
+			old, want := app.DeepCopy(), map[string]string{}
+			maps.Copy(want, tt.there)
+			taken, err := takeLock(t.Context(), l, app, tt.annotation, "me")
 			if taken != tt.taken || errors.Is(err, errBusy) != tt.busy || err != nil && !tt.busy {
 				t.Fatalf("taken %t, %v", taken, err)
 			}
-			var want map[string]any
-			if tt.taken {
-				want = map[string]any{"resourceVersion": "7", "annotations": map[string]any{tt.annotation: "me"}}
+			if !tt.taken {
+				l.expect(t, app, want)
+				return
 			}
-			if diff := cmp.Diff(want, w.metadata); diff != "" {
-				t.Errorf("patched (-want +got):\n%s", diff)
+			if _, err := takeLock(t.Context(), l, old, restoring, "late"); !apierrors.IsConflict(err) {
+				t.Errorf("by an old copy: %v", err)
 			}
-			if tt.taken && w.manager != lockFieldManager {
-				t.Errorf("by the manager %q, which the member queues take for their own", w.manager)
+			want[tt.annotation] = "me"
+			l.expect(t, app, want)
+			if !slices.ContainsFunc(app.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == lockFieldManager }) {
+				t.Errorf("by %+v, which the member queues may take for their own", app.ManagedFields)
 			}
 		})
 	}
 }
 
-func TestReleaseLock(t *testing.T) {
-	t.Parallel()
-	w := &told{}
-	given, err := releaseLock(t.Context(), w, copied(map[string]string{v1.LoadingAnnotation: "other", v1.RestoringAnnotation: "other"}), "me")
-	if given || err != nil || w.metadata != nil {
-		t.Errorf("what another said: given %t, %v, %v", given, err, w.metadata)
+func (l *lockTest) release(t *testing.T) {
+	others := map[string]string{v1.LoadingAnnotation: "other", v1.RestoringAnnotation: "other"}
+	app := l.create(t, others)
+	if given, err := releaseLock(t.Context(), l, app, "me"); given || err != nil {
+		t.Errorf("what another said: given %t, %v", given, err)
 	}
+	l.expect(t, app, others)
 	for _, annotation := range []string{v1.LoadingAnnotation, v1.RestoringAnnotation} {
-		given, err := releaseLock(t.Context(), w, copied(map[string]string{annotation: "me", "a": "b"}), "me")
-		want := map[string]any{"resourceVersion": "7", "annotations": map[string]any{annotation: nil}}
-		if diff := cmp.Diff(want, w.metadata); !given || err != nil || diff != "" {
-			t.Errorf("given %t, %v, patched (-want +got):\n%s", given, err, diff)
+		app := l.create(t, map[string]string{annotation: "me", "a": "b"})
+		if given, err := releaseLock(t.Context(), l, app, "me"); !given || err != nil {
+			t.Errorf("given %t, %v", given, err)
 		}
+		l.expect(t, app, map[string]string{"a": "b"})
 	}
-	w.err = errors.New("gone")
-	if _, err := releaseLock(t.Context(), w, copied(map[string]string{v1.LoadingAnnotation: "me"}), "me"); !errors.Is(err, w.err) {
+	gone := l.create(t, map[string]string{v1.LoadingAnnotation: "me"})
+	if err := l.Delete(t.Context(), gone.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := releaseLock(t.Context(), l, gone, "me"); !apierrors.IsNotFound(err) {
 		t.Errorf("the error %v is lost", err)
 	}
 }

@@ -42,11 +42,19 @@ type dumpTest struct {
 	restores int
 }
 
-// TestDumps restores dumps pass by pass. Each case has a Backup and a Restore of its own.
-func TestDumps(t *testing.T) {
-	d := &dumpTest{Env: backupenv.Start(t)}
-	d.start = d.Clock.Now()
-	d.CreateShop(t)
+// TestRestores shares one environment, which takes seconds to start. The crashes come first,
+// because they need the shop that it starts with.
+func TestRestores(t *testing.T) {
+	e := backupenv.Start(t)
+	e.CreateShop(t)
+	t.Run("crashes", (&crashes{Env: e}).all)
+	t.Run("dumps", (&dumpTest{Env: e, start: e.Clock.Now()}).all)
+	t.Run("lock", (&lockTest{Env: e}).all)
+	t.Run("cleanup", (&cleanupTest{Env: e}).all)
+}
+
+// all restores dumps pass by pass. Each case has a Backup and a Restore of its own.
+func (d *dumpTest) all(t *testing.T) {
 	t.Run("failure is final", d.failureIsFinal)
 	t.Run("note", d.notes)
 	t.Run("from the claim", d.fromClaim)

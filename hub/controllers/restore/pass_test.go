@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
 )
 
@@ -136,13 +136,9 @@ func (d *dumpTest) verified(t *testing.T) {
 	if s.From != v1.DumpFromBucket || len(job.OwnerReferences) != 0 || slices.Contains(job.Spec.Template.Spec.Containers[0].Env, overwrite) {
 		t.Errorf("status %+v, and the Job is %+v", s, job)
 	}
-	d.MustCreate(t, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "fetched"}, Spec: corev1.PersistentVolumeSpec{
-		AccessModes: claim.Spec.AccessModes, Capacity: claim.Spec.Resources.Requests,
-		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
-		PersistentVolumeSource: corev1.PersistentVolumeSource{
-			CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: "vol-fetched"},
-		},
-	}})
+	pv := backupenv.CSIVolume("fetched", "vol-fetched")
+	pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+	d.MustCreate(t, pv)
 	claim.Spec.VolumeName = "fetched"
 	if err := d.Update(t.Context(), claim); err != nil {
 		t.Fatal(err)
