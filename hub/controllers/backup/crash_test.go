@@ -1,4 +1,4 @@
-package backup_test
+package backup
 
 import (
 	"fmt"
@@ -7,17 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
-	"github.com/shopfleet/shopfleet/hub/controllers/backup"
 )
 
 // lag is after how long the cloud shows what it has made.
@@ -31,10 +29,19 @@ type crashes struct {
 	backups int
 }
 
-// TestCrashes ends the hub at each request that changes something.
-func TestCrashes(t *testing.T) {
-	e := &crashes{Env: backupenv.Start(t), method: v1.BackupSnapshot}
-	e.CreateShop(t)
+// TestBackups shares one environment, which takes seconds to start.
+func TestBackups(t *testing.T) {
+	env := backupenv.Start(t)
+	env.CreateShop(t)
+	t.Run("quiesce", (&shop{Env: env}).quiesces)
+	e := &crashes{Env: env, method: v1.BackupSnapshot}
+	t.Run("whether a dump is sent", e.whetherADumpIsSent)
+	t.Run("crashes", e.snapshotCrashes)
+	t.Run("crashes of dumps", e.dumpCrashes)
+}
+
+// snapshotCrashes ends the hub at each request for a Backup of snapshots.
+func (e *crashes) snapshotCrashes(t *testing.T) {
 	e.Cloud.SetPace(fake.Pace{Lag: lag, Ready: lag})
 	e.Clock.Step(time.Hour) // The volume is visible.
 	t.Run("while a backup is made", e.whileMade)
@@ -42,78 +49,73 @@ func TestCrashes(t *testing.T) {
 	t.Run("while a backup is deleted", e.whileDeleted)
 	t.Run("lost answers", e.lostAnswers)
 	t.Run("used by a Restore", e.used)
-	t.Run("dumps", e.dumps)
+}
+
+// making returns a test of a hub that makes a Backup.
+func (e *crashes) making(check func(t *testing.T, key client.ObjectKey, sent []string)) backupenv.CrashTest {
+	return backupenv.CrashTest{Reconciler: e.reconciler, Create: e.create, Done: e.complete, Check: check}
 }
 
 // whileMade: one snapshot and one copy are made, whenever the hub ends.
 func (e *crashes) whileMade(t *testing.T) {
-	for _, crash := range e.crashesOf(t, e.complete) {
-		t.Run(crash.String(), func(t *testing.T) {
-			key := e.create(t)
-			sent := crash.Arrived(e.crash(t, key, crash, e.complete))
-			sent = append(sent, e.finish(t, key, e.complete)...)
-			for _, request := range []string{"CreateSnapshot", "CopySnapshot"} {
-				if n := count(sent, request); n != 1 {
-					t.Errorf("%d of 1 %s: %q", n, request, sent)
-				}
+	e.TestCrashes(t, e.making(func(t *testing.T, key client.ObjectKey, sent []string) {
+		t.Helper()
+		for _, request := range []string{"CreateSnapshot", "CopySnapshot"} {
+			if n := backupenv.Count(sent, request); n != 1 {
+				t.Errorf("%d of 1 %s: %q", n, request, sent)
 			}
-			e.stored(t, key, backupenv.Region, backupenv.CopyRegion)
-			for _, s := range e.Backup(t, key.Name).Status.Snapshots {
-				e.exists(t, &s.CloudSnapshot)
-				e.exists(t, &s.Copies[0])
-			}
-		})
-	}
+		}
+		e.stored(t, key, true)
+		for _, s := range e.Backup(t, key.Name).Status.Snapshots {
+			e.exists(t, &s.CloudSnapshot)
+			e.exists(t, &s.Copies[0])
+		}
+	}))
 }
 
 // beforeDeletion: nothing that was asked for is left, whether or not the hub heard of it.
 func (e *crashes) beforeDeletion(t *testing.T) {
-	for _, crash := range e.crashesOf(t, e.complete) {
-		t.Run(crash.String(), func(t *testing.T) {
-			key := e.create(t)
-			e.crash(t, key, crash, e.complete)
-			e.delete(t, key, v1.DeletionDelete)
-			e.finish(t, key, e.gone)
-			e.stored(t, key)
-		})
-	}
+	test := e.making(func(t *testing.T, key client.ObjectKey, _ []string) {
+		t.Helper()
+		e.RunMember(t) // No Job may send more.
+		e.stored(t, key, false)
+	})
+	test.Crashed = func(t *testing.T, key client.ObjectKey) { t.Helper(); e.delete(t, key, v1.DeletionDelete) }
+	test.Recovered = e.gone
+	e.TestCrashes(t, test)
 }
 
-// whileDeleted: the snapshots go with the Backup, or stay when they are to be retained.
+// whileDeleted: the data goes with the Backup, or stays when it is to be retained.
 func (e *crashes) whileDeleted(t *testing.T) {
-	for deletion, left := range map[v1.DeletionPolicy][]string{
-		v1.DeletionDelete: nil,
-		v1.DeletionRetain: {backupenv.Region, backupenv.CopyRegion},
-	} {
-		deleted := func(t *testing.T) client.ObjectKey {
+	for deletion, left := range map[v1.DeletionPolicy]bool{v1.DeletionDelete: false, v1.DeletionRetain: true} {
+		test := e.making(func(t *testing.T, key client.ObjectKey, _ []string) { t.Helper(); e.stored(t, key, left) })
+		test.Done = e.gone
+		test.Create = func(t *testing.T) client.ObjectKey {
 			t.Helper()
 			key := e.create(t)
 			e.finish(t, key, e.complete)
 			e.delete(t, key, deletion)
 			return key
 		}
-		for _, crash := range e.crashesAfter(t, deleted, e.gone) {
-			t.Run(string(deletion)+" "+crash.String(), func(t *testing.T) {
-				key := deleted(t)
-				e.crash(t, key, crash, e.gone)
-				e.finish(t, key, e.gone)
-				e.stored(t, key, left...)
-			})
-		}
+		t.Run(string(deletion), func(t *testing.T) { e.TestCrashes(t, test) })
 	}
 }
 
 // lostAnswers: what is made twice, because it was not visible when it was looked for, is
 // deleted.
 func (e *crashes) lostAnswers(t *testing.T) {
-	for _, crash := range e.crashesOf(t, e.complete) {
-		if !crash.Arrives || crash.Request != "CreateSnapshot" && crash.Request != "CopySnapshot" {
-			continue
-		}
-		t.Run(crash.String(), func(t *testing.T) {
-			key := e.create(t)
-			sent := e.crash(t, key, crash, e.complete)
-			// It becomes visible after the hub may ask again, and before what that makes must be.
+	for _, request := range []string{"CreateSnapshot", "CopySnapshot"} {
+		test := e.making(func(t *testing.T, key client.ObjectKey, sent []string) {
+			t.Helper()
+			if n := backupenv.Count(sent, request); n != 2 {
+				t.Errorf("%d of 2 %s: %q", n, request, sent)
+			}
+			e.stored(t, key, true)
+		})
+		test.Lost = request
+		// It becomes visible after the hub may ask again, and before what that makes must be.
+		test.Crashed = func(t *testing.T, key client.ObjectKey) {
+			t.Helper()
 			for _, s := range e.snapshots(key) {
 				e.Cloud.EditSnapshot(s.ID, func(s *fake.Snapshot) {
 					if !s.Created.Before(e.Clock.Now()) {
@@ -121,12 +123,8 @@ func (e *crashes) lostAnswers(t *testing.T) {
 					}
 				})
 			}
-			sent = append(sent, e.finish(t, key, e.complete)...)
-			if n := count(sent, crash.Request); n != 2 {
-				t.Errorf("%d of 2 %s: %q", n, crash.Request, sent)
-			}
-			e.stored(t, key, backupenv.Region, backupenv.CopyRegion)
-		})
+		}
+		e.TestCrashes(t, test)
 	}
 }
 
@@ -141,71 +139,26 @@ func (e *crashes) used(t *testing.T) {
 		t.Helper()
 		return strings.Contains(e.Backup(t, key.Name).Status.Message, "restore")
 	})
-	e.stored(t, key, backupenv.Region, backupenv.CopyRegion)
+	e.stored(t, key, true)
 	restore.Status.Phase = v1.RestoreCompleted
 	if err := e.Status().Update(t.Context(), restore); err != nil {
 		t.Fatal(err)
 	}
 	e.finish(t, key, e.gone)
-	e.stored(t, key)
+	e.stored(t, key, false)
 }
 
-func count(sent []string, request string) int {
-	n := 0
-	for _, s := range sent {
-		if s == request {
-			n++
-		}
-	}
-	return n
-}
-
-// goal reports whether nothing more is to be done for a Backup.
-type goal func(t *testing.T, key client.ObjectKey) bool
-
-// crashesOf returns all crashes of a hub that makes a Backup.
-func (e *crashes) crashesOf(t *testing.T, done goal) []backupenv.Crash {
-	t.Helper()
-	return e.crashesAfter(t, e.create, done)
-}
-
-// crashesAfter returns all crashes of a hub that works on a Backup, by its requests when
-// there is none.
-func (e *crashes) crashesAfter(t *testing.T, prepare func(*testing.T) client.ObjectKey, done goal) []backupenv.Crash {
-	t.Helper()
-	p, key := e.NewProcess(backupenv.Crash{}), prepare(t)
-	e.run(t, p, key, done)
-	all := p.Crashes()
-	if len(all) == 0 {
-		t.Fatal("no request changes anything")
-	}
-	return all
-}
-
-// crash runs a hub that ends, and returns its requests.
-func (e *crashes) crash(t *testing.T, key client.ObjectKey, crash backupenv.Crash, done goal) []string {
-	t.Helper()
-	p := e.NewProcess(crash)
-	if e.run(t, p, key, done) {
-		t.Fatalf("the hub did not end: %q", p.Sent())
-	}
-	return p.Sent()
-}
-
-// finish runs a hub until a Backup is done, and returns its requests.
-func (e *crashes) finish(t *testing.T, key client.ObjectKey, done goal) []string {
+// finish runs a hub until a Backup is done.
+func (e *crashes) finish(t *testing.T, key client.ObjectKey, done func(*testing.T, client.ObjectKey) bool) {
 	t.Helper()
 	p := e.NewProcess(backupenv.Crash{})
-	e.run(t, p, key, done)
-	return p.Sent()
+	p.Run(t, e.reconciler(p), key, func() bool { return done(t, key) })
 }
 
-func (e *crashes) run(t *testing.T, p *backupenv.Process, key client.ObjectKey, done goal) bool {
-	t.Helper()
-	r := backup.NewReconciler(p.Client, backup.Options{
+func (e *crashes) reconciler(p *backupenv.Process) reconcile.Reconciler {
+	return NewReconciler(p.Client, Options{
 		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: e.Clock, Recorder: events.NewFakeRecorder(100), SpokeImage: "spoke:1",
 	})
-	return p.Run(t, r, key, func() bool { return done(t, key) })
 }
 
 func (e *crashes) create(t *testing.T) client.ObjectKey {
@@ -242,23 +195,25 @@ func (e *crashes) complete(t *testing.T, key client.ObjectKey) bool {
 
 func (e *crashes) gone(t *testing.T, key client.ObjectKey) bool {
 	t.Helper()
-	err := e.Get(t.Context(), key, &v1.Backup{})
-	if client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
-	return apierrors.IsNotFound(err)
+	return e.Gone(t, key, &v1.Backup{})
 }
 
-// stored checks in which regions there are snapshots of a Backup, visible or not.
-func (e *crashes) stored(t *testing.T, key client.ObjectKey, want ...string) {
+// stored checks whether all data of a Backup is stored, or none: snapshots in both regions,
+// visible or not, or a part of a dump and its manifest.
+func (e *crashes) stored(t *testing.T, key client.ObjectKey, all bool) {
 	t.Helper()
-	var got []string
-	for _, s := range e.snapshots(key) {
-		got = append(got, s.Region)
+	got, want := e.inBucket(key), 2
+	if e.method == v1.BackupSnapshot {
+		got = nil
+		for _, s := range e.snapshots(key) {
+			got = append(got, s.Region)
+		}
 	}
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("regions of the snapshots (-want +got):\n%s", diff)
+	if !all {
+		want = 0
+	}
+	if unique := slices.Compact(slices.Sorted(slices.Values(got))); len(got) != want || len(unique) != want {
+		t.Errorf("%q are stored, want %d", got, want)
 	}
 }
 

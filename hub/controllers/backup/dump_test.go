@@ -2,20 +2,18 @@ package backup
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/fake/bucket"
@@ -26,27 +24,9 @@ import (
 
 func now() time.Time { return time.Date(2026, 3, 2, 2, 5, 0, 0, time.UTC) }
 
-// hub has one member, or none.
-type hub struct {
-	client.Client
-	member *v1.MemberCluster
-}
-
-func (h hub) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	member, is := into.(*v1.MemberCluster)
-	switch {
-	case !is:
-		return fmt.Errorf("getting %T", into)
-	case h.member == nil || h.member.Name != key.Name:
-		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
-	}
-	h.member.DeepCopyInto(member)
-	return nil
-}
-
 // newWork is a pass over a Backup whose dump is complete, of a member that has an account
 // with a bucket and is not connected.
-func newWork(store *bucket.Store) *work {
+func newWork(c client.Client, store *bucket.Store) *work {
 	spec := v1.CloudAccountSpec{Provider: v1.ProviderAWS, ObjectStorage: &v1.ObjectStorage{Bucket: "dumps"}}
 	all := accounts.New(accounts.Options{Buckets: cloud.Buckets{v1.ProviderAWS: func(context.Context, cloud.Config) (cloud.Objects, error) {
 		return bucket.Connect(store, bucket.Options{}), nil
@@ -57,10 +37,8 @@ func newWork(store *bucket.Store) *work {
 	all.Set("unbuilt", v1.CloudAccountSpec{Provider: v1.ProviderGCP, ObjectStorage: &v1.ObjectStorage{Bucket: "dumps"}}, nil)
 	return &work{
 		Reconciler: &Reconciler{
-			holds: &holds{},
-			client: hub{member: &v1.MemberCluster{
-				ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: v1.MemberClusterSpec{CloudAccountRef: &v1.ObjectReference{Name: "prod"}},
-			}},
+			holds:  &holds{},
+			client: c,
 			options: Options{
 				HubUID: "hub-1", Accounts: all, SpokeImage: "spoke:1", Recorder: events.NewFakeRecorder(10), Clock: testclock.NewFakeClock(now()),
 				Member: func(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {
@@ -70,7 +48,7 @@ func newWork(store *bucket.Store) *work {
 		},
 		backup: &v1.Backup{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shops", Name: "shop-eu-1-20260302-0200", UID: "b-1"},
-			Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "eu-1"}, Method: v1.BackupDump},
+			Spec:       v1.BackupSpec{AppRef: v1.ObjectReference{Name: "shop"}, ClusterRef: v1.ObjectReference{Name: "of-prod"}, Method: v1.BackupDump},
 			Status: v1.BackupStatus{
 				AppUID: "app-1", StartTime: &metav1.Time{Time: now()}, SnapshotTime: &metav1.Time{Time: now()}, Phase: v1.BackupInProgress,
 				Dump: &v1.DumpFile{Claim: "c", Job: "j", File: "backup-20260302T020000Z.dump", Bytes: 5, SHA256: "aa"},
@@ -88,11 +66,16 @@ func (w *work) sending() {
 	}
 }
 
-// TestWhetherADumpIsSent, by what there is to send it with.
-func TestWhetherADumpIsSent(t *testing.T) {
-	t.Parallel()
-	account := func(name string) func(*work) {
-		return func(w *work) { w.client.(hub).member.Spec.CloudAccountRef = &v1.ObjectReference{Name: name} }
+// whetherADumpIsSent, by what there is to send it with.
+func (e *crashes) whetherADumpIsSent(t *testing.T) {
+	for _, account := range []string{"prod", "bare", "nobody", "unbuilt"} {
+		e.MustCreate(t, apitest.MemberCluster("of-"+account).With(func(m *v1.MemberCluster) {
+			m.Spec.CloudAccountRef = &v1.ObjectReference{Name: account}
+		}).Obj())
+	}
+	e.MustCreate(t, apitest.MemberCluster("bare").Obj())
+	in := func(member string) func(*work) {
+		return func(w *work) { w.backup.Spec.ClusterRef.Name = member }
 	}
 	const complete = "The backup can be restored"
 	for name, tt := range map[string]struct {
@@ -101,27 +84,24 @@ func TestWhetherADumpIsSent(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"to a bucket": {func(*work) {}, v1.BackupFinalizing, v1.ReasonClusterUnreachable, "eu-1 is not connected"},
-		"without an account": {func(w *work) { w.client.(hub).member.Spec.CloudAccountRef = nil },
-			v1.BackupCompleted, v1.ReasonCompleted, complete},
-		"without a bucket": {account("bare"), v1.BackupCompleted, v1.ReasonCompleted, complete},
+		"to a bucket":        {in("of-prod"), v1.BackupFinalizing, v1.ReasonClusterUnreachable, "of-prod is not connected"},
+		"without an account": {in("bare"), v1.BackupCompleted, v1.ReasonCompleted, complete},
+		"without a bucket":   {in("of-bare"), v1.BackupCompleted, v1.ReasonCompleted, complete},
 		"without an image": {func(w *work) { w.options.SpokeImage = "" }, v1.BackupCompleted, v1.ReasonCompleted,
 			"The dump can be restored to its cluster. It stays there: the hub has no --spoke-image to send it with"},
-		"an account that is unknown": {account("unknown"), v1.BackupFinalizing, v1.ReasonAccountNotFound, `there is no CloudAccount "unknown"`},
-		"an account that is wrong": {account("unbuilt"), v1.BackupFinalizing, v1.ReasonAccountNotReady,
+		"an account that nobody knows": {in("of-nobody"), v1.BackupFinalizing, v1.ReasonAccountNotFound, `there is no CloudAccount "nobody"`},
+		"an account that is wrong": {in("of-unbuilt"), v1.BackupFinalizing, v1.ReasonAccountNotReady,
 			"connecting to the bucket: this hub was built without the buckets of the provider gcp"},
-		"a member that is gone": {func(w *work) { w.backup.Spec.ClusterRef.Name = "us-1" }, v1.BackupFailed, v1.ReasonClusterDetached,
-			`there is no MemberCluster "us-1" any more`},
-		"the account has changed since": {func(w *work) { w.sending(); w.client.(hub).member.Spec.CloudAccountRef = nil },
-			v1.BackupFinalizing, v1.ReasonClusterUnreachable, "eu-1 is not connected"},
+		"a member that is gone": {in("gone"), v1.BackupFailed, v1.ReasonClusterDetached, `there is no MemberCluster "gone" any more`},
+		"the account has changed since": {func(w *work) { w.sending(); in("bare")(w) },
+			v1.BackupFinalizing, v1.ReasonClusterUnreachable, "bare is not connected"},
 		"the bucket is gone since": {func(w *work) { w.sending(); w.backup.Status.Account = "bare" },
 			v1.BackupFinalizing, v1.ReasonAccountNotReady, `the CloudAccount "bare" has no bucket any more`},
 		"for too long": {func(w *work) { w.sending(); w.now = now().Add(readyTimeout + time.Second) }, v1.BackupFailed, v1.ReasonSendFailed,
-			"not complete within 48h0m0s: eu-1 is not connected"},
+			"not complete within 48h0m0s: of-prod is not connected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWork(bucket.NewStore(testclock.NewFakeClock(now())))
+			w := newWork(e, bucket.NewStore(testclock.NewFakeClock(now())))
 			tt.change(w)
 			v, err := stepresult.Advance(t.Context(), w.steps())
 			if err != nil {
@@ -153,7 +133,7 @@ func TestHowLongADumpMayTake(t *testing.T) {
 		"under way":      {&v1.DumpFile{Claim: "c"}, readyTimeout, v1.ReasonClusterUnreachable},
 		"without an end": {&v1.DumpFile{Claim: "c"}, readyTimeout + time.Second, v1.ReasonDumpFailed},
 	} {
-		w := newWork(nil)
+		w := newWork(nil, nil)
 		w.backup.Status.Dump, w.backup.Status.SnapshotTime, w.now = tt.dump, nil, now().Add(tt.after)
 		if v, err := stepresult.Advance(t.Context(), w.steps()); err != nil || v.Reason != tt.want {
 			t.Errorf("%s: %+v, %v", name, v, err)
@@ -180,8 +160,8 @@ func TestWhatOfADumpIsDeleted(t *testing.T) {
 		"under way, an hour later": {func(w *work) { w.sending(); w.now = now().Add(time.Hour) }, stepresult.Result{}, 0},
 		"of another hub":           {func(w *work) { sent(w); w.options.HubUID = "hub-2" }, stepresult.Result{}, 1},
 		"of another application":   {func(w *work) { sent(w); w.backup.Status.AppUID = "app-2" }, stepresult.Result{}, 1},
-		"the account is gone": {func(w *work) { sent(w); w.backup.Status.Account = "unknown" },
-			stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotFound, `there is no CloudAccount "unknown"`), 1},
+		"the account is gone": {func(w *work) { sent(w); w.backup.Status.Account = "nobody" },
+			stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotFound, `there is no CloudAccount "nobody"`), 1},
 		"the bucket is gone": {func(w *work) { sent(w); w.backup.Status.Account = "bare" }, stepresult.Result{
 			Reason: v1.ReasonCloudRefused, Message: `connecting to the bucket: CloudAccount "bare" has no spec.objectStorage`, Fatal: true, Wait: stepresult.Refused,
 		}, 1},
@@ -190,7 +170,7 @@ func TestWhatOfADumpIsDeleted(t *testing.T) {
 			t.Parallel()
 			store := bucket.NewStore(testclock.NewFakeClock(now()))
 			store.Put("shopfleet/hub-1/app-1/shop-eu-1-20260302-0200-0123/part-00000", []byte("12345"))
-			w := newWork(store)
+			w := newWork(nil, store)
 			tt.change(w)
 			if diff := cmp.Diff(tt.want, w.deleteDump(t.Context())); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)

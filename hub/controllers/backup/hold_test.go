@@ -120,11 +120,9 @@ func (s *shop) reconciler(p *backupenv.Process) *Reconciler {
 	})
 }
 
-// TestQuiesce: a backup is application consistent if its snapshot was taken during one
+// quiesces: a backup is application consistent if its snapshot was taken during one
 // hold, and no pass waits for the database.
-func TestQuiesce(t *testing.T) {
-	s := &shop{Env: backupenv.Start(t)}
-	s.CreateShop(t)
+func (s *shop) quiesces(t *testing.T) {
 	const intent = 2 // The first change is the finalizer; then the status says that the database is waited for.
 	for name, tt := range map[string]struct {
 		taken   time.Duration
@@ -146,7 +144,7 @@ func TestQuiesce(t *testing.T) {
 			s.Clock.Step(time.Hour)
 			s.refuses, s.silent = tt.refuses, make(chan struct{}, 10)
 			s.backups++
-			b := apitest.Backup(fmt.Sprintf("backup-%d", s.backups)).Namespace(backupenv.Namespace).Obj()
+			b := apitest.Backup(fmt.Sprintf("quiesced-%d", s.backups)).Namespace(backupenv.Namespace).Obj()
 			s.MustCreate(t, b)
 			key := client.ObjectKeyFromObject(b)
 			if tt.crash.At > 0 {
