@@ -55,6 +55,11 @@ func Look(ctx context.Context, reader client.Reader, job *batchv1.Job) (Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
+	return outcome(job, pods), nil
+}
+
+func outcome(job *batchv1.Job, pods []corev1.Pod) Outcome {
+	pods = owned(job, pods)
 	out := Outcome{ExitCode: NoExitCode}
 	for _, c := range job.Status.Conditions {
 		switch {
@@ -72,7 +77,7 @@ func Look(ctx context.Context, reader client.Reader, job *batchv1.Job) (Outcome,
 		last := ends[len(ends)-1]
 		out.Container, out.ExitCode, out.Said = last.Container, last.ExitCode, Said(last.Message)
 	}
-	return out, nil
+	return out
 }
 
 // Ends returns the ended containers of a Job's pods, init containers included, the last
@@ -82,16 +87,21 @@ func Ends(ctx context.Context, reader client.Reader, job *batchv1.Job) ([]End, e
 	if err != nil {
 		return nil, err
 	}
-	return endsOf(pods), nil
+	return endsOf(owned(job, pods)), nil
 }
 
-// podsOf returns the pods that a Job owns: others may have its label.
+// podsOf returns the pods with the label of a Job.
 func podsOf(ctx context.Context, reader client.Reader, job *batchv1.Job) ([]corev1.Pod, error) {
 	pods := &corev1.PodList{}
 	if err := reader.List(ctx, pods, client.InNamespace(job.Namespace), client.MatchingLabels{"job-name": job.Name}); err != nil {
 		return nil, fmt.Errorf("listing the pods of the Job %s: %w", job.Name, err)
 	}
-	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !metav1.IsControlledBy(&p, job) }), nil
+	return pods.Items, nil
+}
+
+// owned returns the pods that a Job owns: others may have its label.
+func owned(job *batchv1.Job, pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(pods, func(p corev1.Pod) bool { return !metav1.IsControlledBy(&p, job) })
 }
 
 func endsOf(pods []corev1.Pod) []End {
