@@ -10,8 +10,8 @@
 //
 // # Non-goals
 //
-// What the shop consists of (e2e/spoke), the hub's decisions (e2e/hub), real
-// containers (e2e/kind).
+// Other suites test the objects of an application (e2e/spoke), the hub's decisions (e2e/hub)
+// and real containers (e2e/kind).
 //
 // # Trade-offs
 //

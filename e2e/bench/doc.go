@@ -11,7 +11,7 @@
 //
 // # Non-goals
 //
-// No limits are checked here; a machine that is busy would break them.
+// The package checks no limits: they would fail on a busy machine.
 //
 // # Trade-offs
 //

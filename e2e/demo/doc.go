@@ -13,7 +13,7 @@
 //
 // # Non-goals
 //
-// No images run, and no request is sent to a cloud. The fleet's nodes are simulated; see
+// The demo runs no images, and sends no request to a cloud. The fleet's nodes are simulated; see
 // package fleet. A process of the demo simulates Amazon's API and its storage driver; see
 // package cloud. Volumes hold no data. Members on other clouds have no account.
 //

@@ -8,8 +8,8 @@
 //
 // # Non-goals
 //
-// Whether the processes run, which is e2e/kind's, and whether their permissions suffice,
-// which every fleet shows: its hub runs with the account that is installed.
+// Suite e2e/kind tests whether the processes run. Every fleet shows whether their permissions
+// suffice: its hub runs with the account that is installed.
 //
 // # Trade-offs
 //

@@ -8,8 +8,8 @@
 //
 // # Non-goals
 //
-// Nothing is run in a container; package e2e/kind does that. What the commands do to
-// databases is tested beside them.
+// The suite runs nothing in containers: package e2e/kind does. The effect of the commands on
+// databases is tested in package spoke/render/database.
 //
 // # Trade-offs
 //

@@ -1,14 +1,14 @@
 // Package spoke runs the spoke as cmd/spoke does, against a real control
-// plane, with the permissions that we ship.
+// plane, with the permissions of config/rbac.
 //
 // # Purpose
 //
-// What a person sees of a spoke alone in a cluster: shops come up in order,
-// are repaired, updated, scaled and deleted; an unchanged one costs no write.
+// The tests check what a user sees of a spoke alone in a cluster: applications are created in
+// order, repaired, updated, scaled and deleted; an unchanged one costs no write.
 //
 // # Non-goals
 //
-// No hub, and no tables of decisions: those are tests of the packages.
+// The suite starts no hub. Decisions are tested with tables in their packages.
 //
 // # Trade-offs
 //

@@ -9,7 +9,7 @@
 //
 // # Non-goals
 //
-// No client, no clock, no randomness: the same input gives the same decision. Spread,
+// The package uses no client, no clock and no randomness: the same input gives the same decision. Spread,
 // scores and tolerations are not supported. Placement does not replace a lost cluster:
 // that is failover, which is also a decision about data.
 //

@@ -11,8 +11,8 @@
 //
 // # Non-goals
 //
-// No reconciler, and no knowledge of what is reconciled. Controllers that live as long as
-// a cluster is engaged are those of package runner.
+// The package has no reconciler, and does not know what is reconciled. Package runner runs the
+// controllers that end when a cluster is disengaged.
 //
 // # Trade-offs
 //

@@ -13,7 +13,7 @@
 //
 // # Non-goals
 //
-// No client, no clock, no randomness: the same input gives the same result. The backup
+// The package uses no client, no clock and no randomness: the same input gives the same result. The backup
 // controllers decide how a backup is made and how the database is quiesced.
 //
 // # Time zones

@@ -9,8 +9,8 @@
 //
 // # Non-goals
 //
-// No client, context, clock or logger. Waits are not spread here: package queues adds
-// jitter and shortens them for tests.
+// The package uses no client, context, clock or logger. It does not spread waits: package queues
+// adds jitter and shortens them for tests.
 //
 // # Trade-offs
 //

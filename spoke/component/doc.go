@@ -12,7 +12,7 @@
 //
 // # Non-goals
 //
-// No client, context, clock or logger: every function depends on its arguments only, and
+// The package uses no client, context, clock or logger: every function depends on its arguments only, and
 // is tested with tables.
 //
 // # Trade-offs

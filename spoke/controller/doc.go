@@ -15,10 +15,9 @@
 //
 // # Non-goals
 //
-// No reconciler (package reconciler), no decision about order or phases (package
-// component), about content (package render) or about how an object is written
-// (package apply). No connection is
-// made here: clusters come with caches that are synced, or sync by themselves.
+// Package reconciler reconciles, package component decides about order and phases, package
+// render about contents, and package apply about how an object is written. The package makes
+// no connection: clusters come with caches that are synced, or sync by themselves.
 //
 // # Trade-offs
 //

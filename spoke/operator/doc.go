@@ -29,7 +29,7 @@
 //
 // # Non-goals
 //
-// Nothing about applications or clusters.
+// The package knows neither applications nor clusters.
 //
 // # Trade-offs
 //

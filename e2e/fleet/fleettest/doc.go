@@ -8,7 +8,7 @@
 //
 // # Non-goals
 //
-// No assertions, and no clients: tests make the ones they are about.
+// The package has no assertions, and no clients: tests create the ones that they need.
 //
 // # Trade-offs
 //

@@ -12,6 +12,6 @@
 //
 // # Trade-offs
 //
-// A second try after a lost answer finds the order by its key and counts as a replay,
+// A second try after a lost response finds the order by its key and counts as a replay,
 // although the first try made it.
 package store

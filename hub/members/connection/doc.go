@@ -11,7 +11,8 @@
 //
 // # Non-goals
 //
-// No retries, no schedule, and no state beyond one connection: the fleet has those.
+// The package neither retries nor schedules, which the fleet does, and has no state beyond one
+// connection.
 //
 // # Trade-offs
 //

@@ -13,7 +13,7 @@
 //
 // # Non-goals
 //
-// No schedule and no conditions: the accessor of a member decides when to check and
+// The package has no schedule and sets no conditions: the accessor of a member decides when to check and
 // what follows. The package writes CustomResourceDefinitions only.
 //
 // # Trade-offs

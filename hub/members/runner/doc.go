@@ -12,8 +12,8 @@
 //
 // # Non-goals
 //
-// No reconciler, no connection to a cluster, and no type of the hub: the spoke uses the
-// package for its own cluster.
+// The package has no reconciler, connects to no cluster, and uses no type of the hub: the spoke
+// uses it for its own cluster.
 //
 // # Trade-offs
 //

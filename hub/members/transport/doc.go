@@ -15,7 +15,7 @@
 //
 // # Non-goals
 //
-// No retries and no state: the accessor of a member decides when to retry.
+// The package does not retry and has no state: the accessor of a member decides when to retry.
 //
 // # Trade-offs
 //

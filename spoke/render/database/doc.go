@@ -27,10 +27,10 @@
 //
 // # Non-goals
 //
-// No failover: if the primary's volume is lost, users decide which replica to trust. No
-// upgrade between major versions: PostgreSQL refuses to start on files of another version,
-// and the layout of the volume keeps the files of all versions in one place. No change of
-// the application's password: the Secret is read when the data directory is created.
+// There is no failover: if the primary's volume is lost, users decide which replica to trust.
+// There is no upgrade between major versions: PostgreSQL refuses to start on files of another
+// version, and the layout of the volume keeps the files of all versions in one place. The
+// application's password cannot change: the Secret is read when the data directory is created.
 //
 // # Trade-offs
 //

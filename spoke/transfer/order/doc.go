@@ -10,8 +10,8 @@
 //
 // # Non-goals
 //
-// No network and no files: see package spoke/transfer. No signing: see package
-// hub/logicalbackup.
+// The package uses no network and no files: package spoke/transfer does. It signs nothing:
+// package hub/logicalbackup does.
 //
 // # Trade-offs
 //

@@ -18,8 +18,8 @@
 //
 // # Non-goals
 //
-// No decision about where an application runs, and no status: those are package app's.
-// Only copies and missing namespaces are written in a member.
+// The package does not decide where an application runs, and writes no status: package app
+// does. In a member it writes only copies and missing namespaces.
 //
 // # Trade-offs
 //
