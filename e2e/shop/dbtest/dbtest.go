@@ -50,7 +50,7 @@ func Start(t testing.TB, kind database.Engine) *Server {
 	// Servers refuse to run as root, and a test's own folder is closed to others.
 	folder := t.TempDir()
 	if os.Getuid() == 0 {
-		err := errors.Join(os.Chmod(filepath.Dir(folder), 0o711), os.Chown(folder, nobody, nobody))
+		err := errors.Join(os.Chmod(filepath.Dir(folder), 0o711), os.Chown(folder, unprivileged, unprivileged))
 		if err != nil {
 			t.Fatalf("handing over the folder: %v", err)
 		}

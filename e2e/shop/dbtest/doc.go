@@ -14,5 +14,5 @@
 // # Trade-offs
 //
 // Programs of the machine instead of containers, so that the tests need neither Docker nor a
-// registry. Servers refuse to be root, so they are nobody where the test is.
+// registry. Servers refuse to run as root: if the test does, they run as another user.
 package dbtest

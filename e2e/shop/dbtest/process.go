@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// nobody is the user and group that servers run as when the test is root.
-const nobody = 65534
+// unprivileged is the ID of the user and group that servers run as when the test is root.
+const unprivileged = 65534
 
 // Command is a program to run, with nothing but these variables.
 type Command struct {
@@ -23,7 +23,7 @@ type Command struct {
 	Args        []string
 	Environment []string
 	Folder      string
-	// Unprivileged runs it as nobody when the test is root.
+	// Unprivileged runs it without privileges when the test is root.
 	Unprivileged bool
 }
 
@@ -36,7 +36,7 @@ func (c Command) make(ctx context.Context) *exec.Cmd {
 	})
 	cmd.SysProcAttr = attributes()
 	if c.Unprivileged && os.Getuid() == 0 {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: unprivileged, Gid: unprivileged}
 	}
 	return cmd
 }
