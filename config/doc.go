@@ -23,7 +23,7 @@
 //
 //   - There are no wildcards, and no verb without a call that needs it. Server-side apply
 //     needs patch and create; only leases are updated.
-//   - Shops live in any namespace of a member, so the member's role is a ClusterRole and
+//   - Shops run in any namespace of a member, so the member's role is a ClusterRole and
 //     covers Secrets in all namespaces. To grant less, bind the same rules with a Role in
 //     each namespace.
 //   - These permissions do not allow deleting volumes and namespaces. In members the hub

@@ -34,7 +34,7 @@ func TestManagedByMode(t *testing.T) {
 	}
 	for mode, want := range map[Mode]ManagedByMode{"": ManagedByHub, ModeAgentless: ManagedByHub, ModeAgent: ManagedByAgent} {
 		if got := mode.ManagedBy(); got != want {
-			t.Errorf("mode %q is at home at %q, want %q", mode, got, want)
+			t.Errorf("mode %q is managed by %q, want %q", mode, got, want)
 		}
 	}
 }

@@ -264,7 +264,7 @@ func TestFederatedRefused(t *testing.T) {
 		"no token": {func(_ *testEnv, c *cloud.Config) {
 			c.Token = func(context.Context, string) (string, error) { return "", boom }
 		}, result{Class: cloud.ClassTransient}, boom},
-		"lost answer": {func(e *testEnv, _ *cloud.Config) {
+		"lost response": {func(e *testEnv, _ *cloud.Config) {
 			e.script.Add(faults.Fault{Op: faults.OpOther, Kind: faults.DropAfter})
 		}, result{Class: cloud.ClassTransient}, nil},
 	} {

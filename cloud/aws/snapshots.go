@@ -71,7 +71,7 @@ func (c *client) EnsureCopy(ctx context.Context, spec cloud.CopySpec) (cloud.Sna
 		return cloud.Snapshot{}, err
 	}
 	if spec.Source.Region == "" {
-		return cloud.Snapshot{}, refusal(op, cloud.ClassInvalid, "Region", "the region of the source is not told")
+		return cloud.Snapshot{}, refusal(op, cloud.ClassInvalid, "Region", "the region of the source is missing")
 	}
 	name := attempted(spec.Name, spec.Attempt)
 	found, err := c.named(ctx, op, name, ownerOf(spec.Tags))
@@ -179,7 +179,7 @@ func (c *client) ListSnapshots(ctx context.Context, owner cloud.Owner) iter.Seq2
 	const op = "ListSnapshots"
 	return func(yield func(cloud.Snapshot, error) bool) {
 		if owner.Hub == "" {
-			yield(cloud.Snapshot{}, refusal(op, cloud.ClassInvalid, "Owner", "the hub is not told"))
+			yield(cloud.Snapshot{}, refusal(op, cloud.ClassInvalid, "Owner", "the owner is missing"))
 			return
 		}
 		filters := []types.Filter{tagFilter(cloud.TagHub, owner.Hub)}

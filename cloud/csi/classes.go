@@ -183,7 +183,7 @@ func hashed(what, driver string, parameters map[string]string, fixed ...string) 
 	return "shopfleet-" + what + "-" + hex.EncodeToString(sum[:4])
 }
 
-// describe says in a few words what a disk is.
+// describe returns a short description of a disk.
 func (d disk) describe() string {
 	words := []string{d.kind}
 	if d.iops != nil {

@@ -56,7 +56,7 @@ func configured(p v1.Provider, config v1.CloudConfig) (disk, bool) {
 	}
 }
 
-// check finds what is wrong with a disk; an empty region is not looked at.
+// check returns what is invalid about a disk; an empty region is not checked.
 func (d disk) check(region string) error {
 	t, known := diskTypes(d.provider)[d.kind]
 	if !known {

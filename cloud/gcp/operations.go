@@ -47,7 +47,7 @@ func (s *session) operation(ctx context.Context, op string, at location, name st
 	return now, err
 }
 
-// whyFailed asks the operations of a snapshot why it failed; snapshots do not say.
+// whyFailed returns why a snapshot failed. Only its operations have the reason.
 func (s *session) whyFailed(ctx context.Context, op string, id uint64) string {
 	const unknown = "Google Cloud does not say why; its operations may"
 	message, _, err := do(ctx, s, call[*compute.GlobalOperationsClient, string]{

@@ -27,7 +27,7 @@ func TestCheckLayers(t *testing.T) {
 		"e2e":                  {pkg{ImportPath: "e2e/demo", Imports: []string{module + "/hub/setup", module + "/api/apitest"}}, ""},
 		"no rule":              {pkg{ImportPath: "hub/unknown"}, "has no rule"},
 		"top":                  {pkg{ImportPath: ""}, "has no rule"},
-		"SDK at home":          {pkg{ImportPath: "cloud/aws", Imports: []string{"github.com/aws/aws-sdk-go-v2/aws"}}, ""},
+		"SDK in its adapter":   {pkg{ImportPath: "cloud/aws", Imports: []string{"github.com/aws/aws-sdk-go-v2/aws"}}, ""},
 		"SDK in a neighbour":   {pkg{ImportPath: "cloud/gcp", Imports: []string{"github.com/aws/aws-sdk-go-v2/aws"}}, "only cloud/aws may"},
 		"SDK in a test":        {pkg{ImportPath: "hub/setup", TestImports: []string{"github.com/Azure/azure-sdk-for-go/sdk"}}, "only cloud/azure may"},
 		"SDK in the port":      {pkg{ImportPath: "cloud", Imports: []string{"cloud.google.com/go/compute"}}, "only cloud/gcp may"},

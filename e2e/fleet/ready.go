@@ -83,7 +83,7 @@ func unlessExists(err error) error {
 	return err
 }
 
-// schedulable returns nil once no node is tainted: every node is born with the
+// schedulable returns nil once no node is tainted: every node is created with the
 // taint of not being ready.
 func schedulable(ctx context.Context, client kubernetes.Interface) error {
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

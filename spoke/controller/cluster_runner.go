@@ -150,7 +150,7 @@ func (r *ClusterRunner) runKind(ctx context.Context, kind Runner, cl cluster.Clu
 }
 
 // awaitKind blocks until a cluster serves a kind, and reports false if ctx ends first. It
-// asks whenever the cluster's CRDs change, and periodically, since listing them may be
+// checks whenever the cluster's CRDs change, and periodically, since listing them may be
 // forbidden.
 func (r *ClusterRunner) awaitKind(ctx context.Context, gvk schema.GroupVersionKind, cl cluster.Cluster, m *member) bool {
 	for said := false; ; said = true {

@@ -61,7 +61,7 @@ func ownerOf(child client.Object, owner schema.GroupKind, partOf string) []recon
 	return []reconcile.Request{request}
 }
 
-// specChanged lets pass what someone asks of an object, and not its status.
+// specChanged reports whether an update changed more than the status.
 func specChanged(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || metadataChanged(e)
 }
@@ -128,7 +128,7 @@ func (s *optionalSource) Start(ctx context.Context, queue workqueue.TypedRateLim
 	return nil
 }
 
-// WaitForSync blocks until the cluster's CRDs have been looked at.
+// WaitForSync blocks until the cluster's CRDs have been read.
 func (s *optionalSource) WaitForSync(ctx context.Context) error {
 	select {
 	case <-s.optional.looked:

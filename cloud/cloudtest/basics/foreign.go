@@ -39,7 +39,7 @@ func deleteTwice(s *fixture.Fixture) {
 	s.WantClass(session.Snapshots.DeleteSnapshot(s.Context(), lost.Ref, s.Owner), cloud.ClassAmbiguous)
 	s.Clock.Step(time.Minute)
 	if err := session.Snapshots.DeleteSnapshot(s.Context(), lost.Ref, s.Owner); err != nil {
-		s.Errorf("deleting again after a lost answer: %v", err)
+		s.Errorf("deleting again after a lost response: %v", err)
 	}
 	if left := s.Owned(s.Owner, lost.Name); len(left) > 0 {
 		s.Errorf("still there: %v", left)

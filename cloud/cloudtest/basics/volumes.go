@@ -42,7 +42,7 @@ func volumeTwice(s *fixture.Fixture) {
 	s.Clock.Step(20 * time.Second)
 	first, err := s.Session(fixture.Options{}).Volumes.EnsureVolume(s.Context(), spec)
 	if err != nil {
-		s.Fatalf("ensuring after a lost answer: %v", err)
+		s.Fatalf("ensuring after a lost response: %v", err)
 	}
 	s.Clock.Step(time.Minute)
 	got, err := session.Volumes.EnsureVolume(s.Context(), spec)

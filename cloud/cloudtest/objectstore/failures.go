@@ -145,7 +145,7 @@ func errorsAfter(s *Fixture) {
 		}
 		s.Script.Clear()
 		if err := objects.DeleteObject(s.Context(), key); err != nil {
-			s.Errorf("deleting again after a lost answer: %v", err)
+			s.Errorf("deleting again after a lost response: %v", err)
 		}
 	}
 	s.WantKeys()

@@ -100,7 +100,7 @@ func (s *Server) grant(account Account) string {
 	return token
 }
 
-// authenticate finds out who asks, and for which account.
+// authenticate returns the identity of the client, and its account.
 func (s *Server) authenticate(r *http.Request, to target) (account Account, client string, a answer, ok bool) {
 	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer {
@@ -142,7 +142,7 @@ func refuseToken(status int, reason string, number int, format string, args ...a
 	}}
 }
 
-// discovery says where tokens are given out, for clients that ask first.
+// discovery returns the address of the token service, for clients that discover it.
 func discovery(r *http.Request, tenant string) answer {
 	base := origin(r) + "/" + tenant
 	return answer{status: http.StatusOK, body: map[string]any{

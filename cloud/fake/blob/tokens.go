@@ -46,7 +46,7 @@ func (s *Server) issue(w http.ResponseWriter, r *http.Request, path string) {
 	_, _ = w.Write(recorded.Body.Bytes()) // The client is gone when this fails.
 }
 
-// authorize finds out who asks, and what they may: the letters of a signature, or all
+// authorize returns the identity of the client, and its permissions: the letters of a signature, or all
 // there are.
 func (s *Server) authorize(r *http.Request, to target) (string, *refusal) {
 	if r.URL.Query().Has("sig") {

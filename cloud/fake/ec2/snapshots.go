@@ -73,7 +73,7 @@ func (s *Server) createSnapshot(who caller, p *params) (answer, *fault) {
 	return &snapshotAnswer{snapshotItem: describeSnapshot(made)}, nil
 }
 
-// exceeds says which limit forbids another snapshot of a volume.
+// exceeds returns which limit forbids another snapshot of a volume.
 func (s *Server) exceeds(who caller, volume fake.Volume) *fault {
 	pending, all := 0, 0
 	for _, other := range s.cloud.Snapshots() {

@@ -230,8 +230,8 @@ func TestBackendAway(t *testing.T) {
 	contains(t, visit(t, s.pages, "/"), 500, "It is our fault")
 }
 
-// TestLostAnswer is an order that is placed, but whose response is lost.
-func TestLostAnswer(t *testing.T) {
+// TestLostResponse is an order that is placed, but whose response is lost.
+func TestLostResponse(t *testing.T) {
 	cases := map[string]func(w http.ResponseWriter, r *http.Request){
 		"connection cut": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"no answer":      func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },

@@ -1,6 +1,6 @@
-// Package backup is the controller of Backups: it asks the clouds for snapshots of the
-// databases' volumes, follows them, copies them to other regions and deletes them. Where
-// databases are dumped, it has the dumps made and sent to a bucket (package
+// Package backup is the controller of Backups. It requests snapshots of the databases' volumes
+// from the clouds, observes them, copies them to other regions and deletes them. Databases
+// without snapshots are dumped, and the dumps sent to a bucket (package
 // hub/controllers/backup/logical).
 //
 // # Purpose
@@ -13,8 +13,8 @@
 //	Failed       one failed for good, or time is up: a backup is good whole or not at all
 //	Deleting     a Restore is waited for; with spec.deletion: Delete, the data goes, and then the object
 //
-// What was asked of a cloud is in the status before it is asked (cloud.Intent), so that
-// a hub that dies in between, or a second one, neither asks twice nor forgets.
+// Each request to a cloud is recorded in the status before it is sent (cloud.Intent), so that a
+// hub that dies in between, or a second one, neither repeats nor forgets it.
 // Snapshots are named after the Backup, and the Backup after its scheduled time.
 //
 // A Backup is worked on in the queue of its member: neither a member nor an account that
@@ -22,17 +22,17 @@
 //
 // # Non-goals
 //
-// When a backup is due, and when it has been kept for long enough: package
-// hub/controllers/backup/scheduler makes and deletes Backups. Nothing is written in a member, but
-// the Jobs of dumps and what they are told. What a Backup has in the cloud is deleted with it
-// only where spec.deletion is Delete, and the file of a dump in the cluster never.
+// The package has no schedule and no retention: package hub/controllers/backup/scheduler creates
+// and deletes Backups. In a member it writes only the Jobs of dumps, with their orders. The data
+// of a Backup in the cloud is deleted with it only if spec.deletion is Delete, and the file of a
+// dump in the cluster never.
 //
 // # Trade-offs
 //
-//   - Snapshots have no watch. A Backup that is under way is looked at every five
+//   - Snapshots have no watch. A Backup that is under way is reconciled every five
 //     seconds at first, and every minute when it takes long.
-//   - A pass that asks for snapshots writes the status twice: the intent before, the
-//     answer after. All other passes write at most once.
+//   - A pass that requests snapshots writes the status twice: the intent before, the
+//     response after. All other passes write at most once.
 //   - No pass waits for a database. Its hold is in memory, with a deadline, between a pass
 //     that begins to quiesce and the one that sees all snapshots taken. A hub that ends
 //     releases the database, and the next one cannot tell what was taken during the hold:

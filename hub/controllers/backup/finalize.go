@@ -52,7 +52,7 @@ func (w *work) letGo(ctx context.Context) error {
 	return nil
 }
 
-// inUse reports whether a Restore needs the Backup, and what it says of where it is.
+// inUse returns a Result that waits while a Restore needs the Backup.
 func (w *work) inUse(ctx context.Context) (stepresult.Result, error) {
 	restoring, err := w.restoring(ctx)
 	if err != nil || restoring == "" {
@@ -137,7 +137,7 @@ func (w *work) find(ctx context.Context, session cloud.Session, s *v1.VolumeSnap
 		c.ID = found.Ref.ID
 		return stepresult.Result{}, false
 	case class == cloud.ClassAmbiguous && !intentOf(c).MaySend(w.now):
-		return stepresult.Hold(intentOf(c).Wait(w.now), v1.ReasonRetrying, "looking for a snapshot in %s whose answer was lost", c.Region), false
+		return stepresult.Hold(intentOf(c).Wait(w.now), v1.ReasonRetrying, "looking for a snapshot in %s whose response was lost", c.Region), false
 	case class == cloud.ClassAmbiguous, class == cloud.ClassNotFound, class == cloud.ClassConflict:
 		c.SentTime = nil
 		return stepresult.Result{}, true
@@ -153,7 +153,7 @@ type attempt struct {
 	isCopy bool
 }
 
-// lookUp finds what an attempt made, by its name. It asks for nothing.
+// lookUp finds the snapshot of an attempt, by its name. It requests no new one.
 func (w *work) lookUp(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, a attempt) (cloud.Snapshot, error) {
 	if a.isCopy {
 		return session.Snapshots.EnsureCopy(ctx, cloud.CopySpec{
@@ -190,7 +190,7 @@ func absent(err error) bool {
 	}
 }
 
-// deleteTwins deletes what lost answers left behind beside a snapshot, and waits until no
+// deleteTwins deletes what lost responses left behind beside a snapshot, and waits until no
 // more can turn up.
 func (w *work) deleteTwins(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, a attempt) stepresult.Result {
 	if a.c.Requests < 2 {
@@ -201,10 +201,10 @@ func (w *work) deleteTwins(ctx context.Context, session cloud.Session, s *v1.Vol
 		err = w.removeDuplicates(ctx, session, found)
 	}
 	if err != nil && !absent(err) {
-		return patient(stepresult.FromError(err, "deleting what lost answers left behind in "+a.c.Region))
+		return patient(stepresult.FromError(err, "deleting what lost responses left behind in "+a.c.Region))
 	}
 	if w.mayHaveTwins(a.c) {
-		return stepresult.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose answers were lost", a.c.Region)
+		return stepresult.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", a.c.Region)
 	}
 	return stepresult.Result{}
 }

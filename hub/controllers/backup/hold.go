@@ -54,7 +54,7 @@ type hold struct {
 // but for Start.
 type holds struct {
 	clock clock.Clock
-	// wake asks for a pass.
+	// wake enqueues the Backup.
 	wake func(types.NamespacedName)
 
 	running sync.WaitGroup

@@ -34,7 +34,7 @@ type Reconciler struct {
 	client  client.Client
 	options Options
 	holds   *holds
-	// wakeup asks for a pass when a database has confirmed that it is quiesced.
+	// wakeup enqueues a Backup when its database has confirmed that it is quiesced.
 	wakeup *runner.Queue
 }
 

@@ -181,7 +181,7 @@ func (w *work) writeIntent(ctx context.Context) error {
 	return nil
 }
 
-// ensure returns what asks for a snapshot, or looks for it.
+// ensure returns a function that requests a snapshot, or only finds it.
 func (w *work) ensure(session cloud.Session, s *v1.VolumeSnapshot, may bool) func(context.Context) (cloud.Snapshot, error) {
 	return func(ctx context.Context) (cloud.Snapshot, error) {
 		spec := cloud.SnapshotSpec{
@@ -199,7 +199,7 @@ func (w *work) ensure(session cloud.Session, s *v1.VolumeSnapshot, may bool) fun
 }
 
 // follow brings what is known of one snapshot up to date. It goes by the name until it
-// is ready, not by the ID: requests whose answers were lost may have made others.
+// is ready, not by the ID: requests whose responses were lost may have made others.
 func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot, ensure func(context.Context) (cloud.Snapshot, error)) stepresult.Result {
 	if c.State == string(cloud.StateReady) && !w.mayHaveTwins(c) {
 		return stepresult.Result{}
@@ -221,10 +221,10 @@ func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1
 		return v
 	}
 	if duplicates != nil {
-		return stepresult.FromError(duplicates, "deleting what a lost answer left behind")
+		return stepresult.FromError(duplicates, "deleting what a lost response left behind")
 	}
 	if c.State == string(cloud.StateReady) && w.mayHaveTwins(c) {
-		return stepresult.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose answers were lost", c.Region)
+		return stepresult.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", c.Region)
 	}
 	return stepresult.Result{}
 }
@@ -290,7 +290,7 @@ func (w *work) recordTaken() {
 	}
 }
 
-// removeDuplicates deletes what lost answers left behind, each after it was read again.
+// removeDuplicates deletes what lost responses left behind, each after it was read again.
 // The error is of the first that is left.
 func (w *work) removeDuplicates(ctx context.Context, session cloud.Session, kept cloud.Snapshot) error {
 	var left error

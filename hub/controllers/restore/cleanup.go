@@ -22,7 +22,7 @@ const (
 
 // cleaner deletes claims and volumes in one member.
 type cleaner struct {
-	// reader asks the member's API server, and writer writes there. Required.
+	// reader reads from the member's API server, and writer writes to it. Required.
 	reader client.Reader
 	writer client.Writer
 	// now is the time.
@@ -32,8 +32,8 @@ type cleaner struct {
 	note func(ctx context.Context, claim, volume string) error
 }
 
-// claim deletes a claim of ours and its volume, and reports whether the claim is gone. One
-// that is not ours counts as gone.
+// claim deletes a claim of the hub and its volume, and reports whether the claim is gone. A
+// claim of another owner counts as gone.
 func (m cleaner) claim(ctx context.Context, key client.ObjectKey) (gone bool, err error) {
 	claim := &corev1.PersistentVolumeClaim{}
 	err = m.reader.Get(ctx, key, claim)
@@ -104,7 +104,7 @@ func (m cleaner) volume(ctx context.Context, name string, by types.UID) (gone bo
 		return false, fmt.Errorf("getting the volume %s: %w", name, err)
 	}
 	if pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != "" {
-		return false, nil // It was bound, and its driver has been told.
+		return false, nil // It was bound: its driver deletes it.
 	}
 	before := pv.DeepCopy()
 	pv.Spec.ClaimRef.UID = by

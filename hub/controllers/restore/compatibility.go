@@ -113,8 +113,8 @@ func verificationSize(db *v1.Database, b *v1.BackupStatus) int64 {
 	return bytes
 }
 
-// volumeSize is how large the volume of a claim is to be, in bytes: as the database asks for by
-// now, if that is more than the snapshot needs. 0 is the snapshot's size.
+// volumeSize returns the size of a claim's volume in bytes: that of the database's spec, if it
+// is more than the snapshot needs. 0 means the snapshot's size.
 func volumeSize(db *v1.Database, b *v1.BackupStatus, claim string) int64 {
 	var least, wanted int64
 	for i := range b.Snapshots {

@@ -46,7 +46,7 @@
 //     price is a permission to create volumes in the cloud.
 //   - A replaced claim is deleted after its PersistentVolume was set to be retained. A
 //     StatefulSet finds its claims by name alone, so that there is no other way.
-//   - A volume whose answer was lost is found by asking for it once more, because the port
+//   - A volume whose response was lost is found by requesting it once more, because the port
 //     has no other way: one that was never created is created then, and deleted.
 //   - The classes that the hub creates retain the volumes of deleted claims. So each volume
 //     of a verification is set to be deleted with its claim. A claim whose volume is being

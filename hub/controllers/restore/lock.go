@@ -10,7 +10,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// lockFieldManager is the manager of what a Restore says on a copy.
+// lockFieldManager is the field manager of the locks.
 const lockFieldManager = "shopfleet-restore"
 
 // errBusy means that another Restore works on the same database.
@@ -24,7 +24,7 @@ func lockHolder(copied *v1.EcommerceApp) string {
 	return copied.Annotations[v1.LoadingAnnotation]
 }
 
-// takeLock says on a copy, by one of the two annotations, that a Restore works on its
+// takeLock records on a copy, in one of the two annotations, that a Restore works on its
 // database. It reports whether that is new. The error wraps errBusy when another Restore
 // does, else it is the member's.
 func takeLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, annotation, restore string) (taken bool, err error) {

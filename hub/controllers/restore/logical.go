@@ -11,7 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
-// dumpTimeout bounds what one step does about a dump: it asks member, bucket and hub.
+// dumpTimeout bounds one step of a load: its requests to the member, the bucket and the hub.
 const dumpTimeout = time.Minute
 
 // isDump reports whether a dump is restored, and no snapshot.

@@ -138,7 +138,7 @@ func withoutRows(said string) string {
 	return regexp.MustCompile(`(Duplicate entry|value:) '.*'`).ReplaceAllString(said, "$1 …")
 }
 
-// left says what the database is like after it.
+// left describes the state of the database after it.
 func (e ending) left() string {
 	switch {
 	case e.engine == v1.EnginePostgreSQL:

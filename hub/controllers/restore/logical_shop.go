@@ -45,8 +45,8 @@ func (s shopLoad) proceed(ctx context.Context) (stepresult.Result, error) {
 	return s.load(ctx)
 }
 
-// announce says on the copy that a dump is loaded, when it may be. An error is one of the
-// hub's API server.
+// announce sets the annotation on the copy with which the spoke stops the workloads, once the
+// dump may be loaded. An error is one of the hub's API server.
 func (s shopLoad) announce(ctx context.Context) (stepresult.Result, error) {
 	if d := s.restore.Status.Dump; d == nil || !d.Started {
 		if v := s.mayLoad(ctx); v.Stops() {

@@ -86,7 +86,7 @@ func (w *work) maker() volumeMaker {
 	}
 }
 
-// volumeSpec says what a volume is to be.
+// volumeSpec returns the specification of a volume.
 func (w *work) volumeSpec(v *v1.RestoredVolume) cloud.VolumeSpec {
 	wanted := w.database()
 	if w.restore.Spec.Verify {

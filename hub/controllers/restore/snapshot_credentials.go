@@ -89,7 +89,7 @@ func missingSecret(ctx context.Context, in cluster.Cluster, app client.ObjectKey
 }
 
 // copySecrets copies the Secrets of an application's database that a member lacks. One that
-// the other lacks as well is none of ours.
+// the other lacks as well is skipped.
 func copySecrets(ctx context.Context, from, to cluster.Cluster, app client.ObjectKey) error {
 	for _, name := range render.DatabaseSecrets(app.Name) {
 		key := client.ObjectKey{Namespace: app.Namespace, Name: name}

@@ -62,10 +62,10 @@ func (w *work) exchange(ctx context.Context) stepresult.Result {
 // bound to it. Each step is safe to repeat.
 func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
 	if v.State == volumeBound {
-		return true, nil // What becomes of the claim from here on is others' matter.
+		return true, nil // From now on the database's StatefulSet owns the claim.
 	}
 	live := w.targetFacts.claims[v.Claim]
-	// Before anything is taken away: all that the cloud has to say to it comes first.
+	// Before anything is deleted, so that errors of the cloud come first.
 	if err := w.ensurePV(ctx, v); err != nil {
 		return false, err
 	}
@@ -82,8 +82,8 @@ func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, err
 	return true, nil
 }
 
-// retire takes a claim away, after its volume was told to stay, and after it was written
-// down that there is no way back: without the claim the database must not start.
+// retire deletes a claim, after it set the reclaim policy of its volume to Retain and recorded
+// that the Restore cannot be undone: without the claim the database must not start.
 func (w *work) retire(ctx context.Context, v *v1.RestoredVolume, live *claim) error {
 	c := w.writer()
 	if live.pv != nil {
@@ -200,7 +200,7 @@ func (w *work) startDatabase(ctx context.Context) stepresult.Result {
 	return stepresult.Result{}
 }
 
-// superseded returns a claim of ours that has another volume by now; empty if none has.
+// superseded returns a restored claim that has another volume by now; empty if none has.
 func (w *work) superseded() string {
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]

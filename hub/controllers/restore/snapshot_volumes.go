@@ -28,7 +28,7 @@ const volumeCreating = string(cloud.StateCreating)
 type volumeMaker struct {
 	// connect opens the session of the account, in the region of the member.
 	connect func(ctx context.Context) (cloud.Session, error)
-	// spec says what a volume is to be: the same each time, but for its attempt.
+	// spec returns the specification of a volume, the same each time except for its attempt.
 	spec func(v *v1.RestoredVolume) cloud.VolumeSpec
 	// save writes the status down that the volumes are in.
 	save func(ctx context.Context) error
@@ -43,8 +43,8 @@ func volumeReady(v *v1.RestoredVolume) bool {
 	return v.State == string(cloud.StateReady) || v.State == volumeExchanging || v.State == volumeBound
 }
 
-// makeAll asks for the volumes that are not there, and brings their states up to date. The
-// zero Result means that all are there.
+// makeAll requests the missing volumes, and updates their states. The zero Result means that
+// all exist.
 func (m volumeMaker) makeAll(ctx context.Context, all []v1.RestoredVolume) stepresult.Result {
 	var missing []*v1.RestoredVolume
 	for i := range all {

@@ -56,9 +56,9 @@ func newVolumeBench() *volumeBench {
 
 func (b *volumeBench) fails(f faults.Fault) { f.Op = faults.OpCreateVolume; b.script.Add(f) }
 
-// TestLostAnswer: a volume whose answer was lost is deleted, also by a hub that only knows
+// TestLostResponse: a volume whose response was lost is deleted, also by a hub that only knows
 // the status that was saved before the request.
-func TestLostAnswer(t *testing.T) {
+func TestLostResponse(t *testing.T) {
 	t.Parallel()
 	for name, whose := range map[string]func(*volumeBench) *v1.RestoredVolume{
 		"by who asked":                 func(b *volumeBench) *v1.RestoredVolume { return &b.all[0] },
@@ -111,7 +111,7 @@ func TestRefused(t *testing.T) {
 			b.all[0].State = volumeCreating
 			b.fails(faults.Fault{Kind: faults.Refuse, Answer: fake.Refusal(class, faults.OpCreateVolume, 0)})
 			if b.maker.makeAll(t.Context(), b.all); b.all[0].State != volumeCreating {
-				t.Errorf("after a lost answer the state is %q", b.all[0].State)
+				t.Errorf("after a lost response the state is %q", b.all[0].State)
 			}
 		})
 	}

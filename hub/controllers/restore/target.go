@@ -20,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
-// memberTimeout bounds what is asked of a member in one step.
+// memberTimeout bounds the requests of one step to a member.
 const memberTimeout = 20 * time.Second
 
 // targetFacts holds the observed state of the member.

@@ -78,7 +78,7 @@ func (w *work) provable() stepresult.Result {
 	}
 }
 
-// prove starts the database and, when it serves, says so on the Backup.
+// prove starts the database and, when it serves, marks the Backup as verified.
 func (w *work) prove(ctx context.Context) stepresult.Result {
 	if v := w.startVerification(ctx); v.Stops() {
 		return v
@@ -132,8 +132,8 @@ func (w *work) concludeVerification(v stepresult.Result) stepresult.Result {
 	return v
 }
 
-// cleanUp takes away what was made to prove a backup, or to load a dump that could not be,
-// and then says what came of it.
+// cleanUp deletes the objects of a verification, or of a load that failed, and then reports
+// the result.
 func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
 	v, err := w.undo(ctx)
 	if err != nil {

@@ -25,8 +25,8 @@ type Removal struct {
 	Backup *v1.Backup
 	// Bucket is that of the status's account. Required.
 	Bucket accounts.Bucket
-	// Reader asks the member's API server, and Writer writes there; nil while the member
-	// does not answer.
+	// Reader reads from the member's API server, and Writer writes to it; nil while the
+	// member does not respond.
 	Reader client.Reader
 	Writer client.Writer
 	// Now is the time.

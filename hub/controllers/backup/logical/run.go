@@ -32,15 +32,15 @@ const (
 type Run struct {
 	// Backup is whose status is brought up to date. Required.
 	Backup *v1.Backup
-	// Reader asks the member's API server, and Writer writes there. Required.
+	// Reader reads from the member's API server, and Writer writes to it. Required.
 	Reader client.Reader
 	Writer client.Writer
 	// Now is the time.
 	Now time.Time
 }
 
-// Advance asks for the dump if that has not been done, and looks how far it is. The zero
-// Result means that the dump is complete, and the status says what it is.
+// Advance creates the Job if there is none, and observes it. The zero Result means that the
+// dump is complete and described in the status.
 func (r Run) Advance(ctx context.Context) stepresult.Result {
 	job := &batchv1.Job{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Backup.Namespace, Name: r.jobName()}, job)

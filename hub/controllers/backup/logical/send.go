@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// memberTimeout bounds what is asked of a member in one go.
+	// memberTimeout bounds the requests of one pass to a member.
 	memberTimeout = 20 * time.Second
-	// late is for how long a Job is waited for whose requests have expired.
+	// late is how long the hub waits for a Job whose signed requests have expired.
 	late = 10 * time.Minute
 	// againLast is the longest wait for another attempt, which grows from stepresult.Transient.
 	againLast = 30 * time.Minute
@@ -41,7 +41,7 @@ type Send struct {
 	Owner cloud.Owner
 	// Image is that of the spoke. Required.
 	Image string
-	// Reader asks the member's API server, and Writer writes there. Required.
+	// Reader reads from the member's API server, and Writer writes to it. Required.
 	Reader client.Reader
 	Writer client.Writer
 	// Intend writes the Backup's status down. Required.
