@@ -74,7 +74,8 @@ func profiled(p v1.Provider, profile v1.StorageProfile) (disk, error) {
 }
 
 // AppClass returns the class that an application's cloudConfig requests; nil when it has no
-// block for the cluster's provider. Applications with the same content share a class. The error names the field that is wrong, or is ErrDriverMissing.
+// block for the cluster's provider. Applications with the same content share a class. The
+// error names the field that is wrong, or is ErrDriverMissing.
 func AppClass(c Cluster, config v1.CloudConfig) (*storagev1.StorageClass, error) {
 	d, ok := configured(c.Provider, config)
 	if !ok {

@@ -119,7 +119,7 @@ func apply(ctx context.Context, c *fleet.Cluster, folders []string) error {
 	return nil
 }
 
-// Kubeconfig returns a kubeconfig of a ServiceAccount of ours in a cluster.
+// Kubeconfig returns a kubeconfig of a ServiceAccount of Shopfleet in a cluster.
 func Kubeconfig(t testing.TB, c *fleet.Cluster, account string) []byte {
 	t.Helper()
 	kubeconfig, err := c.ServiceAccountKubeconfig(t.Context(), config.Namespace, account)
@@ -129,7 +129,7 @@ func Kubeconfig(t testing.TB, c *fleet.Cluster, account string) []byte {
 	return kubeconfig
 }
 
-// KubeconfigFile writes a kubeconfig of a ServiceAccount of ours in a cluster, and returns
+// KubeconfigFile writes a kubeconfig of a ServiceAccount in a cluster, and returns
 // its path.
 func (e *Environment) KubeconfigFile(t testing.TB, c *fleet.Cluster, account string) string {
 	t.Helper()
@@ -218,7 +218,7 @@ func (e *Environment) Mark(t testing.TB) Marks {
 	return Mark(t, e.Fleet)
 }
 
-// Since returns what the hub asked of a cluster since a mark.
+// Since returns the requests of the hub to a cluster since a mark.
 func (e *Environment) Since(t testing.TB, m Marks, c *fleet.Cluster) audit.Log {
 	t.Helper()
 	return m.By(t, c, config.HubServiceAccount)

@@ -23,7 +23,7 @@ import (
 // LogVariable is the environment variable with the file that Log writes to.
 const LogVariable = "SHOPFLEET_HUB_LOG"
 
-// Admin returns a client of a cluster that may do everything, with all kinds of ours.
+// Admin returns an administrator's client of a cluster, with all kinds of Shopfleet.
 func Admin(t testing.TB, c *fleet.Cluster) client.WithWatch {
 	t.Helper()
 	scheme, err := setup.Scheme()
@@ -69,7 +69,7 @@ func Mark(t testing.TB, f *fleet.Fleet) Marks {
 	return m
 }
 
-// Since returns what was asked of a cluster since the mark.
+// Since returns the requests to a cluster since the mark.
 func (m Marks) Since(t testing.TB, c *fleet.Cluster) audit.Log {
 	t.Helper()
 	log, _, err := c.AuditSince(t.Context(), m[c.Name()])
@@ -79,7 +79,7 @@ func (m Marks) Since(t testing.TB, c *fleet.Cluster) audit.Log {
 	return log
 }
 
-// By returns what a ServiceAccount of ours asked of a cluster since the mark.
+// By returns the requests of a ServiceAccount of Shopfleet to a cluster since the mark.
 func (m Marks) By(t testing.TB, c *fleet.Cluster, account string) audit.Log {
 	t.Helper()
 	return m.Since(t, c).ByServiceAccount(config.Namespace, account)

@@ -100,7 +100,7 @@ func Delete(t testing.TB, c client.Client, o client.Object) {
 	AwaitGone(t, c, o)
 }
 
-// AwaitCondition blocks until a condition of an object of ours has the status and, if given,
+// AwaitCondition blocks until a condition of an object has the status and, if given,
 // the reason that are wanted. It leaves the object in o and returns the condition.
 func AwaitCondition(t testing.TB, c client.Reader, o client.Object, want metav1.Condition) metav1.Condition {
 	t.Helper()
@@ -116,7 +116,7 @@ func AwaitCondition(t testing.TB, c client.Reader, o client.Object, want metav1.
 	return found
 }
 
-// conditionsOf returns the conditions of an object of ours.
+// conditionsOf returns the conditions of an object of Shopfleet.
 func conditionsOf(o client.Object) []metav1.Condition {
 	switch o := o.(type) {
 	case *v1.CloudAccount:

@@ -179,7 +179,7 @@ func (w *environment) reconcile(t testing.TB, app *v1.EcommerceApp, token string
 	})
 }
 
-// testUnchanged checks that an unchanged app costs one write per question asked of
+// testUnchanged checks that an unchanged app costs one write per reconciliation requested of
 // it, and nothing else: forced, resynced, and after a restart.
 func testUnchanged(w *environment) func(*testing.T) {
 	return func(t *testing.T) {

@@ -26,7 +26,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("seed", testSeed(w))
 	t.Run("other kinds", testOtherKinds(w))
 	t.Run("repair", testRepair(w))
-	t.Run("thrift", testUnchanged(w))
+	t.Run("unchanged", testUnchanged(w))
 	t.Run("changes", testChanges(w))
 	t.Run("gating of versions", testVersionGating(w))
 	t.Run("frozen kubelets", testFrozen(w))
