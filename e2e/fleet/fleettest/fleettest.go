@@ -17,8 +17,11 @@ const KeepVariable = "SHOPFLEET_KEEP"
 const Timeout = time.Minute
 
 const (
-	pollInterval = 25 * time.Millisecond
-	stopTimeout  = 30 * time.Second
+	// The time between two checks grows from the first to the last: what happens soon is
+	// seen soon, and a long wait does not keep an API server busy.
+	firstPoll   = 10 * time.Millisecond
+	lastPoll    = 100 * time.Millisecond
+	stopTimeout = 30 * time.Second
 )
 
 // Start starts a fleet that ends with the test. Without Options.Dir and
@@ -96,10 +99,8 @@ func Within(t testing.TB, timeout time.Duration, what string, check func(context
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
 	var last error
-	for {
+	for interval := firstPoll; ; interval = min(interval*5/4, lastPoll) {
 		err := check(ctx)
 		if err == nil {
 			return
@@ -111,7 +112,7 @@ func Within(t testing.TB, timeout time.Duration, what string, check func(context
 		select {
 		case <-ctx.Done():
 			t.Fatalf("waited %s for %s: %v", timeout, what, last)
-		case <-ticker.C:
+		case <-time.After(interval):
 		}
 	}
 }
