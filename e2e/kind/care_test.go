@@ -27,29 +27,28 @@ import (
 // as it was, with the same data.
 func (w *environment) testRepair(t *testing.T) {
 	t.Helper()
-	for name, r := range w.each() {
-		t.Run(name, func(t *testing.T) {
-			id := r.order(t, shop)
-			before := r.children(t)
-			if len(before) < 20 {
-				t.Fatalf("%d children, want those of a whole shop: %v", len(before), before)
+	w.inEach(t, "objects", func(t *testing.T, r *region) {
+		t.Helper()
+		id := r.order(t, shop)
+		before := r.children(t)
+		if len(before) < 20 {
+			t.Fatalf("%d children, want those of a whole shop: %v", len(before), before)
+		}
+		for _, c := range before {
+			if keptByPeople(c) {
+				continue
 			}
-			for _, c := range before {
-				if keptByPeople(c) {
-					continue
-				}
-				r.must(t, "delete", c.kind, c.name, "--namespace", namespace, "--wait=false")
-			}
-			r.whole(t, before)
-			for _, c := range before {
-				r.must(t, "label", c.kind, c.name, "--namespace", namespace, "--overwrite", v1.ComponentLabel+"=edited-by-hand")
-			}
-			r.whole(t, before)
-			if !slices.Contains(r.inDatabase(t, shop), id) {
-				t.Errorf("order %s is lost", id)
-			}
-		})
-	}
+			r.must(t, "delete", c.kind, c.name, "--namespace", namespace, "--wait=false")
+		}
+		r.whole(t, before)
+		for _, c := range before {
+			r.must(t, "label", c.kind, c.name, "--namespace", namespace, "--overwrite", v1.ComponentLabel+"=edited-by-hand")
+		}
+		r.whole(t, before)
+		if !slices.Contains(r.inDatabase(t, shop), id) {
+			t.Errorf("order %s is lost", id)
+		}
+	})
 	w.running(t, shop)
 }
 

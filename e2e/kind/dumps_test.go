@@ -34,9 +34,19 @@ func (w *environment) testDumps(t *testing.T) {
 			`{"spec":{"database":{"backup":{"enabled":true,"schedule":"0 2 1 1 *"}}}}`)
 	}
 	w.running(t, shop, ledger)
-	// One engine from each mode into the other.
-	t.Run(shop, func(t *testing.T) { w.dumpAndLoad(t, shop, w.regions[0], w.regions[1]) })
-	t.Run(ledger, func(t *testing.T) { w.dumpAndLoad(t, ledger, w.regions[1], w.regions[0]) })
+	// One engine from each mode into the other, at the same time.
+	t.Run("applications", func(t *testing.T) {
+		for i, app := range []string{shop, ledger} {
+			t.Run(app, func(t *testing.T) {
+				t.Parallel()
+				w.dumpAndLoad(t, app, w.regions[i], w.regions[1-i])
+			})
+		}
+	})
+	for _, r := range w.regions {
+		r.awaitCleanup(t)
+	}
+	w.hub.must(t, "delete", "restores", "--all", "--namespace", namespace, "--timeout=3m")
 	w.running(t, shop, ledger)
 }
 
@@ -104,20 +114,20 @@ func (w *environment) dumpAndLoad(t *testing.T, app string, from, to *region) {
 	}
 	lost := from.order(t, app)
 
-	refused := w.load(t, "refused", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}})
+	refused := w.load(t, app+"-refused", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}})
 	w.awaitRestore(t, refused, v1.RestoreFailed, v1.ReasonDatabaseNotEmpty)
 	if ids := from.inDatabase(t, app); !slices.Contains(ids, lost) || !slices.Contains(ids, kept) {
 		t.Errorf("a restore that was refused has changed the orders: %v", ids)
 	}
 
-	here := w.load(t, "here", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, Overwrite: true})
+	here := w.load(t, app+"-here", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, Overwrite: true})
 	w.awaitRestore(t, here, v1.RestoreCompleted, v1.ReasonCompleted)
 	if here.Status.Dump.From != v1.DumpFromClaim {
 		t.Errorf("it was loaded from the %s, and the claim is nearer", here.Status.Dump.From)
 	}
 	from.same(t, app, before)
 
-	there := w.load(t, "there", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, ClusterRef: v1.ObjectReference{Name: to.name}, Overwrite: true})
+	there := w.load(t, app+"-there", v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backup.Name}, ClusterRef: v1.ObjectReference{Name: to.name}, Overwrite: true})
 	w.awaitRestore(t, there, v1.RestoreCompleted, v1.ReasonCompleted)
 	if there.Status.Dump.From != v1.DumpFromBucket {
 		t.Errorf("it was loaded from the %s", there.Status.Dump.From)
@@ -126,9 +136,7 @@ func (w *environment) dumpAndLoad(t *testing.T, app string, from, to *region) {
 
 	for _, r := range []*region{from, to} {
 		r.order(t, app) // Customers are served again, on what was restored.
-		r.awaitCleanup(t)
 	}
-	w.hub.must(t, "delete", "restores", "--all", "--namespace", namespace, "--timeout=3m")
 }
 
 // dump requests a backup with the plugin, and waits until it is complete.

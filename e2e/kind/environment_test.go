@@ -103,6 +103,19 @@ func (w *environment) each() iter.Seq2[string, *region] {
 	}
 }
 
+// inEach runs a test in all members at the same time, and returns when it has ended in each.
+func (w *environment) inEach(t *testing.T, name string, test func(*testing.T, *region)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		for name, r := range w.each() {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, r)
+			})
+		}
+	})
+}
+
 // others returns the members but the named one.
 func (w *environment) others(name string) []*region {
 	return slices.DeleteFunc(slices.Clone(w.regions), func(r *region) bool { return r.name == name })

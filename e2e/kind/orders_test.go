@@ -113,21 +113,18 @@ func (r *region) inDatabase(t *testing.T, app string) []string {
 func (w *environment) testDatabaseKilled(t *testing.T) {
 	t.Helper()
 	for _, app := range []string{shop, ledger} {
-		t.Run(app, func(t *testing.T) {
-			for name, r := range w.each() {
-				t.Run(name, func(t *testing.T) {
-					before := []string{r.order(t, app)}
-					r.killDatabase(t, app)
-					before = append(before, r.order(t, app))
-					r.must(t, "delete", "pod", app+"-database-0", "--namespace", namespace)
-					before = append(before, r.order(t, app))
-					after := r.inDatabase(t, app)
-					for _, id := range before {
-						if !slices.Contains(after, id) {
-							t.Errorf("order %s is lost", id)
-						}
-					}
-				})
+		w.inEach(t, app, func(t *testing.T, r *region) {
+			t.Helper()
+			before := []string{r.order(t, app)}
+			r.killDatabase(t, app)
+			before = append(before, r.order(t, app))
+			r.must(t, "delete", "pod", app+"-database-0", "--namespace", namespace)
+			before = append(before, r.order(t, app))
+			after := r.inDatabase(t, app)
+			for _, id := range before {
+				if !slices.Contains(after, id) {
+					t.Errorf("order %s is lost", id)
+				}
 			}
 		})
 	}
