@@ -47,7 +47,7 @@ func (e *crashes) snapshotCrashes(t *testing.T) {
 	t.Run("while a backup is made", e.whileMade)
 	t.Run("before a backup that is being made is deleted", e.beforeDeletion)
 	t.Run("while a backup is deleted", e.whileDeleted)
-	t.Run("lost answers", e.lostAnswers)
+	t.Run("lost responses", e.testLostResponses)
 	t.Run("used by a Restore", e.used)
 }
 
@@ -101,9 +101,9 @@ func (e *crashes) whileDeleted(t *testing.T) {
 	}
 }
 
-// lostAnswers: what is made twice, because it was not visible when it was looked for, is
+// testLostResponses: what is made twice, because it was not visible when it was looked for, is
 // deleted.
-func (e *crashes) lostAnswers(t *testing.T) {
+func (e *crashes) testLostResponses(t *testing.T) {
 	for _, request := range []string{"CreateSnapshot", "CopySnapshot"} {
 		test := e.making(func(t *testing.T, key client.ObjectKey, sent []string) {
 			t.Helper()

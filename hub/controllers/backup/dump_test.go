@@ -68,7 +68,7 @@ func (w *work) sending() {
 
 // whetherADumpIsSent, by what there is to send it with.
 func (e *crashes) whetherADumpIsSent(t *testing.T) {
-	for _, account := range []string{"prod", "bare", "nobody", "unbuilt"} {
+	for _, account := range []string{"prod", "bare", "missing", "unbuilt"} {
 		e.MustCreate(t, apitest.MemberCluster("of-"+account).With(func(m *v1.MemberCluster) {
 			m.Spec.CloudAccountRef = &v1.ObjectReference{Name: account}
 		}).Obj())
@@ -89,7 +89,7 @@ func (e *crashes) whetherADumpIsSent(t *testing.T) {
 		"without a bucket":   {in("of-bare"), v1.BackupCompleted, v1.ReasonCompleted, complete},
 		"without an image": {func(w *work) { w.options.SpokeImage = "" }, v1.BackupCompleted, v1.ReasonCompleted,
 			"The dump can be restored to its cluster. It stays there: the hub has no --spoke-image to send it with"},
-		"an account that nobody knows": {in("of-nobody"), v1.BackupFinalizing, v1.ReasonAccountNotFound, `there is no CloudAccount "nobody"`},
+		"an account that does not exist": {in("of-missing"), v1.BackupFinalizing, v1.ReasonAccountNotFound, `there is no CloudAccount "missing"`},
 		"an account that is wrong": {in("of-unbuilt"), v1.BackupFinalizing, v1.ReasonAccountNotReady,
 			"connecting to the bucket: this hub was built without the buckets of the provider gcp"},
 		"a member that is gone": {in("gone"), v1.BackupFailed, v1.ReasonClusterDetached, `there is no MemberCluster "gone" any more`},
@@ -160,8 +160,8 @@ func TestWhatOfADumpIsDeleted(t *testing.T) {
 		"under way, an hour later": {func(w *work) { w.sending(); w.now = now().Add(time.Hour) }, stepresult.Result{}, 0},
 		"of another hub":           {func(w *work) { sent(w); w.options.HubUID = "hub-2" }, stepresult.Result{}, 1},
 		"of another application":   {func(w *work) { sent(w); w.backup.Status.AppUID = "app-2" }, stepresult.Result{}, 1},
-		"the account is gone": {func(w *work) { sent(w); w.backup.Status.Account = "nobody" },
-			stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotFound, `there is no CloudAccount "nobody"`), 1},
+		"the account is gone": {func(w *work) { sent(w); w.backup.Status.Account = "missing" },
+			stepresult.Hold(stepresult.Refused, v1.ReasonAccountNotFound, `there is no CloudAccount "missing"`), 1},
 		"the bucket is gone": {func(w *work) { sent(w); w.backup.Status.Account = "bare" }, stepresult.Result{
 			Reason: v1.ReasonCloudRefused, Message: `connecting to the bucket: CloudAccount "bare" has no spec.objectStorage`, Fatal: true, Wait: stepresult.Refused,
 		}, 1},

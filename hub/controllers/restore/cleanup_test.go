@@ -101,7 +101,7 @@ func (c *cleanupTest) claim(t *testing.T) {
 		"its volume is coming": {func(s *cleanupCase) { s.claim.Spec.VolumeName, s.pv = "", nil }, false, nil},
 		"its volume never comes": {func(s *cleanupCase) { s.claim.Spec.VolumeName, s.pv, s.age = "", nil, comingFor },
 			false, []string{deleteClaim}},
-		"nobody asked for a volume": {func(s *cleanupCase) { s.claim.Spec.VolumeName, s.pv, s.claim.Annotations = "", nil, nil },
+		"no volume was requested": {func(s *cleanupCase) { s.claim.Spec.VolumeName, s.pv, s.claim.Annotations = "", nil, nil },
 			false, []string{deleteClaim}},
 	} {
 		t.Run(name, func(t *testing.T) {
