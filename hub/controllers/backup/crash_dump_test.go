@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework/backupenv"
 	"github.com/shopfleet/shopfleet/hub/logicalbackup"
 	"github.com/shopfleet/shopfleet/spoke/render/database/jobs"
@@ -28,6 +29,7 @@ func (e *crashes) dumpCrashes(t *testing.T) {
 	t.Run("while a dump is made", d.whileDumped)
 	t.Run("before a dump that is being made is deleted", d.beforeDeletion)
 	t.Run("while a dump is deleted", d.whileDeleted)
+	t.Run("a member that denies Jobs", d.deniedUntilDeadline)
 }
 
 // jobExit has a Job dump the database, or send the dump.
@@ -57,6 +59,25 @@ func (e *crashes) whileDumped(t *testing.T) {
 		}
 		e.stored(t, key, true)
 	}))
+}
+
+// deniedUntilDeadline: a Backup whose Job is denied for good ends at its deadline, and says
+// why. Until then it is tried rarely.
+func (e *crashes) deniedUntilDeadline(t *testing.T) {
+	e.DenyJobs(t, backupenv.Namespace)
+	key, p := e.create(t), e.NewProcess(backupenv.Crash{})
+	p.Run(t, e.reconciler(p), key, func() bool { return Done(e.Backup(t, key.Name)) })
+	s := e.Backup(t, key.Name).Status
+	wanted := []string{"the point in time could not be fixed within 6h0m0s: eu-1 does not accept the Job", fleettest.Denial}
+	if s.Phase != v1.BackupFailed || !strings.HasPrefix(s.Message, wanted[0]) || !strings.Contains(s.Message, wanted[1]) {
+		t.Errorf("it is %s: %q, want %q in it", s.Phase, s.Message, wanted)
+	}
+	if took := s.CompletionTime.Sub(s.StartTime.Time); took > 6*time.Hour+2*time.Minute { // 30 % of the last wait may be added to it.
+		t.Errorf("it ended after %s", took)
+	}
+	if n := backupenv.Count(p.Sent(), "create *v1.Job"); n < 50 || n > 75 {
+		t.Errorf("%d attempts in 6 h, want one in 5 to 6.5 min", n)
+	}
 }
 
 // inBucket returns the objects of a Backup in the bucket.

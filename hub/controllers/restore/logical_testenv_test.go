@@ -68,6 +68,9 @@ func (d *dumpTest) all(t *testing.T) {
 	t.Run("failures while the shop is stopped", d.failsWhileStopped)
 	t.Run("a Job that cannot start", d.jobCannotStart)
 	t.Run("while a dump is made", d.whileDumping)
+	t.Run("denied by a policy", d.denied)
+	t.Run("denied while the shop is stopped", d.deniedWhileStopped)
+	t.Run("verification is denied by a policy", d.deniedVerification)
 	t.Run("delivered twice", d.deliveredTwice)
 	t.Run("crashes", d.crashes)
 }
