@@ -125,7 +125,7 @@ func (c *clouds) setup(ctx context.Context) error {
 		},
 		func(mgr ctrl.Manager) error {
 			return backup.Setup(ctx, mgr, backup.Options{
-				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet,
+				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet.Connections(),
 				Quiesce:    quiesce.New(quiesce.Options{Logger: logger.WithName("quiesce")}).Quiesce,
 				SpokeImage: c.hub.options.SpokeImage,
 				Recorder:   c.recorder, Logger: logger.WithName("backups"), Waits: waits,
@@ -138,7 +138,7 @@ func (c *clouds) setup(ctx context.Context) error {
 		},
 		func(mgr ctrl.Manager) error {
 			return restore.Setup(ctx, mgr, restore.Options{
-				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet,
+				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet.Connections(),
 				SpokeImage: c.hub.options.SpokeImage,
 				Recorder:   c.recorder, Logger: logger.WithName("restores"), Waits: waits,
 			})
