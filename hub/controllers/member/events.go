@@ -1,12 +1,15 @@
 package member
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // Reasons of events.
@@ -27,6 +30,8 @@ const (
 	// EventInvalidName means that a Secret cannot become a MemberCluster because of its
 	// name.
 	EventInvalidName = "InvalidName"
+	// EventDenied means that the hub's cluster rejects the MemberCluster of a Secret.
+	EventDenied = "Denied"
 )
 
 // Actions of events: what the hub was doing.
@@ -77,6 +82,12 @@ func detachedEvent() transition {
 func invalidName() transition {
 	return transition{corev1.EventTypeWarning, EventInvalidName, actionRegister,
 		"the name of the Secret is not valid for a MemberCluster: use at most 63 characters"}
+}
+
+// deniedEvent names the cause. A note is limited to 1 kB.
+func deniedEvent(err error) transition {
+	return transition{corev1.EventTypeWarning, EventDenied, actionRegister,
+		fmt.Sprintf("The MemberCluster could not be created: %.900s", apierror.Message(err))}
 }
 
 func (r *Reconciler) record(object client.Object, t transition) {

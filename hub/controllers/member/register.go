@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // registered is the label value that registers a Secret, unregistered the one that
@@ -60,6 +61,9 @@ func (r *Reconciler) register(ctx context.Context, name string) error {
 	}
 	err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(newMemberCluster(name)), client.FieldOwner(v1.HubFieldManager))
 	if err != nil {
+		if apierror.Decide(err).Blocking {
+			r.recordSecret(key, deniedEvent(err))
+		}
 		return fmt.Errorf("creating member cluster %q: %w", name, err)
 	}
 	return nil

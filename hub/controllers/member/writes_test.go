@@ -139,6 +139,9 @@ func testDeniedCreation(t *testing.T, r *Reconciler, _ *v1.MemberCluster) {
 	if err := r.register(t.Context(), name); !apierrors.IsInvalid(err) {
 		t.Errorf("error %v, want that of the policy", err)
 	}
+	if recorded := <-r.recorder.(*events.FakeRecorder).Events; !strings.Contains(recorded, EventDenied) || !strings.Contains(recorded, fleettest.Denial) {
+		t.Errorf("event %q, want %s: %s", recorded, EventDenied, fleettest.Denial)
+	}
 	lift()
 	if err := r.register(t.Context(), name); err != nil {
 		t.Error(err)
