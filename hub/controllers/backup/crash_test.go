@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -27,6 +28,8 @@ type crashes struct {
 	method v1.BackupMethod
 	// backups is how many were created.
 	backups int
+	// recorder has the events of the last process.
+	recorder *events.FakeRecorder
 }
 
 // TestBackups shares one environment, which takes seconds to start.
@@ -139,6 +142,11 @@ func (e *crashes) used(t *testing.T) {
 		t.Helper()
 		return strings.Contains(e.Backup(t, key.Name).Status.Message, "restore")
 	})
+	for range len(e.recorder.Events) {
+		if event := <-e.recorder.Events; strings.HasPrefix(event, corev1.EventTypeWarning) {
+			t.Errorf("an event about a Backup that waits for a Restore: %s", event)
+		}
+	}
 	e.stored(t, key, true)
 	restore.Status.Phase = v1.RestoreCompleted
 	if err := e.Status().Update(t.Context(), restore); err != nil {
@@ -156,8 +164,9 @@ func (e *crashes) finish(t *testing.T, key client.ObjectKey, done func(*testing.
 }
 
 func (e *crashes) reconciler(p *backupenv.Process) reconcile.Reconciler {
+	e.recorder = events.NewFakeRecorder(100)
 	return NewReconciler(p.Client, Options{
-		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: e.Clock, Recorder: events.NewFakeRecorder(100), SpokeImage: "spoke:1",
+		HubUID: backupenv.HubUID, Accounts: p.Accounts, Member: p.Member, Clock: e.Clock, Recorder: e.recorder, SpokeImage: "spoke:1",
 	})
 }
 

@@ -126,7 +126,7 @@ func (w *work) write(ctx context.Context) error {
 	if w.backup.Status.Phase == v1.BackupCompleted {
 		kind, reason = corev1.EventTypeNormal, v1.ReasonCompleted
 	}
-	if Done(w.backup) != Done(before) || stepresult.Rejected(reason) && readyOf(before).Reason != reason {
+	if Done(w.backup) && !Done(before) || stepresult.Rejected(reason) && readyOf(before).Reason != reason {
 		w.options.Recorder.Eventf(w.backup, nil, kind, reason, "BackUp", "%s", w.backup.Status.Message)
 	}
 	return nil

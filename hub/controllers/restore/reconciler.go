@@ -232,7 +232,7 @@ func (w *work) write(ctx context.Context) error {
 		kind, reason = corev1.EventTypeNormal, v1.ReasonCompleted
 	}
 	rejected := stepresult.Rejected(reason) && reasonOf(before) != reason && w.restore.Status.Phase != v1.RestoreCleaningUp
-	if done(w.restore) != done(before) || rejected {
+	if done(w.restore) && !done(before) || rejected {
 		w.options.Recorder.Eventf(w.restore, nil, kind, reason, "Restore", "%s", w.restore.Status.Message)
 	}
 	return nil
