@@ -76,12 +76,12 @@ func condition(status *v1.MemberClusterStatus, kind string) metav1.Condition {
 
 func detachedEvent() transition {
 	return transition{corev1.EventTypeNormal, EventDetached, actionDetach,
-		"the cluster was detached; its workloads keep running"}
+		"The cluster was detached; its workloads keep running"}
 }
 
 func invalidName() transition {
 	return transition{corev1.EventTypeWarning, EventInvalidName, actionRegister,
-		"the name of the Secret is not valid for a MemberCluster: use at most 63 characters"}
+		"The name of the Secret is not valid for a MemberCluster: use at most 63 characters"}
 }
 
 // deniedEvent names the cause. A note is limited to 1 kB.

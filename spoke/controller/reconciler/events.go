@@ -36,11 +36,11 @@ func (r *reconciler[T]) recordChanges(p *pass[T]) {
 		related := mainObject(c)
 		switch change {
 		case component.New:
-			r.event(p.object, related, corev1.EventTypeNormal, eventCreated, "created the "+c.Name)
+			r.event(p.object, related, corev1.EventTypeNormal, eventCreated, "Created the "+c.Name)
 		case component.Unchanged:
-			r.event(p.object, related, corev1.EventTypeNormal, eventUpdated, "repaired the "+c.Name)
+			r.event(p.object, related, corev1.EventTypeNormal, eventUpdated, "Repaired the "+c.Name)
 		default:
-			r.event(p.object, related, corev1.EventTypeNormal, eventUpdated, "updated the "+c.Name)
+			r.event(p.object, related, corev1.EventTypeNormal, eventUpdated, "Updated the "+c.Name)
 			r.event(p.object, related, corev1.EventTypeNormal, string(change), fmt.Sprintf("%s of the %s", describeChange(change), c.Name))
 		}
 	}
@@ -49,11 +49,11 @@ func (r *reconciler[T]) recordChanges(p *pass[T]) {
 func describeChange(change component.Change) string {
 	switch change {
 	case component.ImageUpdated:
-		return "rolling out the images"
+		return "Rolling out the images"
 	case component.Scaled:
-		return "changing the number of replicas"
+		return "Changing the number of replicas"
 	default:
-		return "rolling out the configuration"
+		return "Rolling out the configuration"
 	}
 }
 
