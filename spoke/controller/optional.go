@@ -109,11 +109,11 @@ func (o *optional) run(ctx context.Context) {
 	}
 	go func() {
 		if err := o.cache.Start(ctx); err != nil {
-			o.log.Error(err, "the cache of optional kinds ended")
+			o.log.Error(err, "The cache of optional kinds ended")
 		}
 	}()
 	if err := o.followDefinitions(ctx, wake); err != nil {
-		o.log.Error(err, "cannot list CustomResourceDefinitions, so optional kinds are not used")
+		o.log.Error(err, "Cannot list CustomResourceDefinitions, so optional kinds are not used")
 	}
 	for {
 		var again <-chan time.Time
@@ -170,7 +170,7 @@ func (o *optional) update(ctx context.Context) (retry time.Duration) {
 		switch is := o.has(kind.crd); {
 		case served[kind.crd] && !is:
 			if err := o.start(ctx, kind); err != nil {
-				o.log.Info("cannot use an optional kind yet", "kind", kind.gvk.Kind, "error", err.Error())
+				o.log.Info("Cannot use an optional kind yet", "kind", kind.gvk.Kind, "error", err.Error())
 				if retry = o.options.Waits.Scaled(optionalRetry); meta.IsNoMatchError(err) {
 					retry = servedRetry
 				}
@@ -209,7 +209,7 @@ func (o *optional) start(ctx context.Context, kind optionalKind) error {
 
 func (o *optional) stop(ctx context.Context, kind optionalKind) {
 	if err := o.cache.RemoveInformer(ctx, sample(kind)); err != nil {
-		o.log.Error(err, "removing an informer", "kind", kind.gvk.Kind)
+		o.log.Error(err, "Cannot remove an informer", "kind", kind.gvk.Kind)
 	}
 }
 

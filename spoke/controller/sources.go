@@ -111,7 +111,7 @@ func (s *optionalSource) Start(ctx context.Context, queue workqueue.TypedRateLim
 		}
 		list := s.kind.List()
 		if err := s.reader.List(ctx, list); err != nil {
-			s.optional.log.Error(err, "listing what to reconcile", "kind", name)
+			s.optional.log.Error(err, "Cannot list what to reconcile", "kind", name)
 			return
 		}
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
@@ -122,7 +122,7 @@ func (s *optionalSource) Start(ctx context.Context, queue workqueue.TypedRateLim
 			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}})
 			return nil
 		}); err != nil {
-			s.optional.log.Error(err, "listing what to reconcile", "kind", name)
+			s.optional.log.Error(err, "Cannot list what to reconcile", "kind", name)
 		}
 	})
 	return nil
