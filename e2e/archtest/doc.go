@@ -8,7 +8,10 @@
 //     import graph of the go command.
 //   - Purity: decisions know no client, no context and no clock, and no cloud's
 //     SDK leaves the adapter of that cloud.
-//   - Sizes and names: files, folders, the top of the tree, a doc.go in each package.
+//   - Sizes and names: files, folders, the top of the tree, a doc.go in each package
+//     with the sections Purpose, Non-goals and Trade-offs.
+//   - Vocabulary: banned phrases in comments and Markdown, and banned words in the
+//     names of packages, files and identifiers.
 //   - Hygiene: no path of one machine, no dead link between pages, no error
 //     matched by its text.
 //

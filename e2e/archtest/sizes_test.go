@@ -41,16 +41,25 @@ func checkFileSizes(files []file) []string {
 	return problems
 }
 
-// checkDocs wants a doc.go wherever there is a package.
+// checkDocs requires a doc.go in each package, with three sections.
 func checkDocs(files []file) []string {
 	hasDoc := map[string]bool{}
+	var problems []string
 	for _, f := range files {
-		if strings.HasSuffix(f.path, ".go") && !strings.Contains(f.path, "testdata/") {
-			dir, name := path.Split(f.path)
-			hasDoc[dir] = hasDoc[dir] || name == "doc.go"
+		if !strings.HasSuffix(f.path, ".go") || strings.Contains(f.path, "testdata/") {
+			continue
+		}
+		dir, name := path.Split(f.path)
+		hasDoc[dir] = hasDoc[dir] || name == "doc.go"
+		if name != "doc.go" {
+			continue
+		}
+		for _, section := range []string{"Purpose", "Non-goals", "Trade-offs"} {
+			if !strings.Contains(f.text, "\n// # "+section+"\n") {
+				problems = append(problems, fmt.Sprintf("%s has no section %q", f.path, section))
+			}
 		}
 	}
-	var problems []string
 	for _, dir := range slices.Sorted(maps.Keys(hasDoc)) {
 		if !hasDoc[dir] {
 			problems = append(problems, fmt.Sprintf("%s has no doc.go that says what the package is for", dir))

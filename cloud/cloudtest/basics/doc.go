@@ -1,5 +1,18 @@
 // Package basics contains the cases of the contract without faults: snapshots, lists, ownership,
-// copies and volumes. Package failures contains the others.
+// copies and volumes.
+//
+// # Purpose
+//
+// Cases returns the cases with their numbers, for package cloudtest to run against a provider.
+//
+// # Non-goals
+//
+// Requests that fail are the subject of package failures, and buckets that of package objectstore.
+//
+// # Trade-offs
+//
+// The cases are a package of their own for the size of the suite alone: no other package than
+// cloudtest imports it.
 package basics
 
 import (

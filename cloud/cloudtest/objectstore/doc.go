@@ -10,6 +10,11 @@
 // After every case the suite checks that every error is a well-formed *cloud.Error, that no error
 // contains a secret or a signed URL, and that the vendor's API description allows every request.
 //
+// # Non-goals
+//
+// The suite does not test uploads from a member: package spoke/transfer has its own tests. Snapshots
+// and volumes are the subject of package cloudtest.
+//
 // # Trade-offs
 //
 //   - Cases read the bucket directly, so that an adapter that overwrites objects unnoticed fails.

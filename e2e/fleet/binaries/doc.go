@@ -1,14 +1,18 @@
 // Package binaries provides the programs that a fleet runs: etcd, the Kubernetes
 // control plane, kubectl and KWOK.
 //
-// Purpose: Ensure returns a folder with all of them. It uses the programs in the
-// folder that KUBEBUILDER_ASSETS names, downloads the released ones of the pinned
-// versions and compares them with their published checksums, and builds the others
-// from source. This happens once per machine and set of pins, and reports progress.
+// # Purpose
 //
-// Non-goals: old versions stay in the cache. Releases are downloaded for Linux only,
-// because there are none of the control plane for other systems. Signatures are not
-// verified, only checksums from the same publisher.
+// Ensure returns a folder with all of them. It uses the programs in the folder that
+// KUBEBUILDER_ASSETS names, downloads the released ones of the pinned versions and compares
+// them with their published checksums, and builds the others from source. This happens once
+// per machine and set of pins, and reports progress.
+//
+// # Non-goals
+//
+// Old versions stay in the cache. Releases are downloaded for Linux only, because there are
+// none of the control plane for other systems. Signatures are not verified, only checksums
+// from the same publisher.
 //
 // # Trade-offs
 //
