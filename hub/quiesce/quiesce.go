@@ -74,7 +74,7 @@ func (q *Quiescer) Quiesce(ctx context.Context, in cluster.Cluster, app *v1.Ecom
 		return nil, ErrNoDatabase
 	}
 	key := client.ObjectKey{Namespace: app.Namespace, Name: render.DatabasePod(app.Name)}
-	command, err := database.Quieten(app.Spec.Database.Engine, hold)
+	command, err := database.QuiesceCommand(app.Spec.Database.Engine, hold)
 	if err != nil {
 		return nil, fmt.Errorf("quiescing the database in pod %q: %w", key, err)
 	}

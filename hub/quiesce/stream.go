@@ -120,7 +120,7 @@ func (o *output) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	o.read = append(o.read, p[:min(len(p), outputBytes-len(o.read))]...)
-	if bytes.Contains(append([]byte("\n"), o.read...), []byte("\n"+database.Quiet+"\n")) {
+	if bytes.Contains(append([]byte("\n"), o.read...), []byte("\n"+database.Quiesced+"\n")) {
 		o.over = true
 		close(o.confirmed)
 	}

@@ -21,9 +21,9 @@
 // never initialized again. The entrypoint of the image is not used, and no password is on a
 // command line.
 //
-// Quieten returns the command that quiesces a running server before a volume snapshot. The
-// caller passes it to the container, so that it works in pods that were created by an
-// earlier release.
+// QuiesceCommand returns the command that quiesces a running server before a volume
+// snapshot. The caller passes it to the container, so that it works in pods that were
+// created by an earlier release.
 //
 // # Non-goals
 //

@@ -13,8 +13,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestPostgreSQLQuieten has a real server, configured as rendered, write a checkpoint.
-func TestPostgreSQLQuieten(t *testing.T) {
+// TestPostgreSQLQuiesce has a real server, configured as rendered, write a checkpoint.
+func TestPostgreSQLQuiesce(t *testing.T) {
 	usePostgreSQL(t)
 	p := newPod(t, testSpec(v1.EnginePostgreSQL, "15.4"), "shop-database-0")
 	p.must(t, "sh "+p.etc+"/prepare.sh")
@@ -24,8 +24,8 @@ func TestPostgreSQLQuieten(t *testing.T) {
 	p.must(t, asked+`"CREATE TABLE t AS SELECT generate_series(1, 1000)"`)
 	before := checkpoint()
 
-	h := p.quieten(t, time.Minute)
-	h.awaitQuiet(t)
+	h := p.quiesce(t, time.Minute)
+	h.awaitQuiesced(t)
 	if err := h.wait(t); err != nil { // Its input is still open.
 		t.Errorf("the command failed: %v: %s", err, h.errors.String())
 	}
@@ -33,8 +33,8 @@ func TestPostgreSQLQuieten(t *testing.T) {
 		t.Errorf("the last checkpoint is still the one at %s", before)
 	}
 	p.stop(t)
-	h = p.quieten(t, time.Minute)
-	if h.isQuiet() {
+	h = p.quiesce(t, time.Minute)
+	if h.isQuiesced() {
 		t.Error("a server that is stopped was told")
 	}
 	if err := h.wait(t); err == nil {
@@ -42,13 +42,13 @@ func TestPostgreSQLQuieten(t *testing.T) {
 	}
 }
 
-// TestMySQLQuieten runs the command against a real server, as the application's user.
-func TestMySQLQuieten(t *testing.T) {
+// TestMySQLQuiesce runs the command against a real server, as the application's user.
+func TestMySQLQuiesce(t *testing.T) {
 	p := newMariaDB(t)
 	p.sql(t, "CREATE TABLE orders (id INT PRIMARY KEY); CREATE TABLE `we``ird\\ $x'y` (id INT); CREATE VIEW few AS SELECT * FROM orders")
 	for _, write := range []string{"INSERT INTO orders VALUES (1)", "INSERT INTO `we``ird\\ $x'y` VALUES (1)"} {
-		h := p.quieten(t, time.Minute)
-		h.awaitQuiet(t)
+		h := p.quiesce(t, time.Minute)
+		h.awaitQuiesced(t)
 		writer := p.client(t, write)
 		p.awaitBlocked(t)
 		p.sql(t, "SELECT * FROM few") // Who reads does not wait.
@@ -60,20 +60,20 @@ func TestMySQLQuieten(t *testing.T) {
 		}
 	}
 	// It is not released.
-	h := p.quieten(t, time.Second)
-	h.awaitQuiet(t)
+	h := p.quiesce(t, time.Second)
+	h.awaitQuiesced(t)
 	p.sql(t, "INSERT INTO orders VALUES (2)")
 	_ = h.wait(t) // Ended by its limit or by the end of its server's session.
 }
 
 // A quiesce command that fails prints why, ends by itself and blocks no client.
-func TestMySQLQuietenFails(t *testing.T) {
+func TestMySQLQuiesceFails(t *testing.T) {
 	p := newMariaDB(t)
 	p.sql(t, "CREATE TABLE orders (id INT PRIMARY KEY)")
 	refused := func(t *testing.T, want string) {
 		t.Helper()
-		h := p.quieten(t, time.Minute)
-		if h.isQuiet() {
+		h := p.quiesce(t, time.Minute)
+		if h.isQuiesced() {
 			t.Error("it says that the server was told")
 		}
 		if err := h.wait(t); err == nil || !strings.Contains(h.errors.String(), want) {
@@ -96,16 +96,16 @@ func TestMySQLQuietenFails(t *testing.T) {
 }
 
 // An empty database has nothing to hold.
-func TestMySQLQuietenOfNothing(t *testing.T) {
-	h := newMariaDB(t).quieten(t, time.Minute)
-	h.awaitQuiet(t)
+func TestMySQLQuiesceOfNothing(t *testing.T) {
+	h := newMariaDB(t).quiesce(t, time.Minute)
+	h.awaitQuiesced(t)
 	if err := h.release(t); err != nil {
 		t.Errorf("the command failed: %v: %s", err, h.errors.String())
 	}
 }
 
-func TestQuietenOfAnotherEngine(t *testing.T) {
-	if got, err := Quieten("oracle", time.Minute); err == nil {
+func TestQuiesceCommandOfAnotherEngine(t *testing.T) {
+	if got, err := QuiesceCommand("oracle", time.Minute); err == nil {
 		t.Errorf("there is a command: %q", got)
 	}
 }
@@ -137,10 +137,10 @@ func (p *pod) start(t *testing.T, cmd *exec.Cmd) *running {
 	return r
 }
 
-// quieten starts the command of Quieten, as the pod's container would run it.
-func (p *pod) quieten(t *testing.T, limit time.Duration) *running {
+// quiesce starts the quiesce command, as the pod's container would run it.
+func (p *pod) quiesce(t *testing.T, limit time.Duration) *running {
 	t.Helper()
-	command, err := Quieten(p.spec.Engine, limit)
+	command, err := QuiesceCommand(p.spec.Engine, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,14 +149,14 @@ func (p *pod) quieten(t *testing.T, limit time.Duration) *running {
 	return p.start(t, cmd)
 }
 
-func (r *running) isQuiet() bool {
+func (r *running) isQuiesced() bool {
 	line, _ := r.output.ReadString('\n')
-	return line == Quiet+"\n"
+	return line == Quiesced+"\n"
 }
 
-func (r *running) awaitQuiet(t *testing.T) {
+func (r *running) awaitQuiesced(t *testing.T) {
 	t.Helper()
-	if !r.isQuiet() {
+	if !r.isQuiesced() {
 		t.Fatalf("the server was not told: %v: %s", r.wait(t), r.errors.String())
 	}
 }

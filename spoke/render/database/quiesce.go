@@ -8,24 +8,24 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// Quiet is the line that the command of Quieten prints when the database is quiesced.
-const Quiet = "shopfleet: the database is quiet"
+// Quiesced is the line that the quiesce command prints when the database is quiesced.
+const Quiesced = "shopfleet: the database is quiesced"
 
-// Quieten returns the command that quiesces the server in the primary's container before
-// a volume snapshot. The command prints Quiet, and, if it holds a lock, runs until its
-// input ends, at most for limit, in whole seconds, at least one. If it fails, it does not
-// print that line, and writes the reason to standard error.
+// QuiesceCommand returns the command that quiesces the server in the primary's container
+// before a volume snapshot. The command prints Quiesced, and, if it holds a lock, runs
+// until its input ends, at most for limit, in whole seconds, at least one. If it fails, it
+// does not print that line, and writes the reason to standard error.
 //
 // It requires nothing but what containers of all releases have: no additional file or
 // privilege, and no restart. It reads the database's configuration from the environment
 // of the container.
-func Quieten(engine v1.Engine, limit time.Duration) ([]string, error) {
+func QuiesceCommand(engine v1.Engine, limit time.Duration) ([]string, error) {
 	script := ""
 	switch engine {
 	case v1.EnginePostgreSQL:
-		script = postgreSQLQuieten
+		script = postgreSQLQuiesce
 	case v1.EngineMySQL:
-		script = mySQLQuieten
+		script = mySQLQuiesce
 	default:
 		return nil, fmt.Errorf("engine %q: give postgresql or mysql", engine)
 	}
@@ -35,17 +35,17 @@ func Quieten(engine v1.Engine, limit time.Duration) ([]string, error) {
 
 const (
 	// A checkpoint holds no lock: the server keeps writing.
-	postgreSQLQuieten = `# Has the server write down what it has in memory; $1 are seconds.
+	postgreSQLQuiesce = `# Has the server write down what it has in memory; $1 are seconds.
 set -eu
 timeout "$1" psql --no-psqlrc --no-password --quiet --set=ON_ERROR_STOP=1 \
   --host=/var/run/postgresql --port=5432 --username=postgres --dbname=postgres --command=CHECKPOINT
-echo '` + Quiet + `'
+echo '` + Quiesced + `'
 `
 
 	// FLUSH TABLES WITH READ LOCK requires a privilege that the application's user lacks,
 	// and the root password is not in the container. LOCK TABLES requires none and, unlike
 	// FLUSH TABLES, leaves no table blocked when it gives up.
-	mySQLQuieten = `# Keeps those who write to the application's tables waiting, until the input ends or for
+	mySQLQuiesce = `# Keeps those who write to the application's tables waiting, until the input ends or for
 # $1 seconds. Those who read do not wait.
 set -eu
 
@@ -68,7 +68,7 @@ SQL
 {
   exec 3<&0
   timeout "$1" cat <&3 >/dev/null &
-  printf '%s\n' "$!" 'SET SESSION lock_wait_timeout = 5;' "$lock" "SELECT '` + Quiet + `';"
+  printf '%s\n' "$!" 'SET SESSION lock_wait_timeout = 5;' "$lock" "SELECT '` + Quiesced + `';"
   wait "$!" || true
 } | {
   read -r holder
