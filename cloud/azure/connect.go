@@ -63,11 +63,11 @@ func Connect(_ context.Context, config cloud.Config) (cloud.Session, error) {
 	// The credential is nil because the policy above authorizes.
 	factory, err := armcompute.NewClientFactory(a.subscription, nil, options)
 	if err != nil {
-		return cloud.Session{}, invalid(config, "making the client: %s", err)
+		return cloud.Session{}, invalid(config, "creating the client: %s", err)
 	}
 	a.snapshots, a.disks = factory.NewSnapshotsClient(), factory.NewDisksClient()
 	if a.arm, err = arm.NewClient("shopfleet", "v1.0.0", nil, options); err != nil {
-		return cloud.Session{}, invalid(config, "making the client: %s", err)
+		return cloud.Session{}, invalid(config, "creating the client: %s", err)
 	}
 	return cloud.Session{Snapshots: a, Volumes: a, Access: a}, nil
 }

@@ -68,7 +68,7 @@ func badKubeconfigs(t *testing.T, e *environment) map[string]badKubeconfig {
 		},
 		"unauthorized": {
 			edit(func(_ *api.Cluster, user *api.AuthInfo) { user.Token = "unknown" }),
-			v1.ConditionCredentialsValid, v1.ReasonUnauthorized, "does not accept the credentials",
+			v1.ConditionCredentialsValid, v1.ReasonUnauthorized, "rejects the credentials",
 		},
 		"expired": {
 			edit(func(_ *api.Cluster, user *api.AuthInfo) { user.Token = expired }),

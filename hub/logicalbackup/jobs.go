@@ -156,11 +156,11 @@ func Deliver(ctx context.Context, writer client.Writer, job *batchv1.Job, secret
 			err = writer.Create(ctx, secret, client.FieldOwner(v1.HubFieldManager))
 		}
 		if err != nil {
-			return fmt.Errorf("making the Secret %s: %w", secret.Name, err)
+			return fmt.Errorf("creating the Secret %s: %w", secret.Name, err)
 		}
 	}
 	if err := writer.Create(ctx, job, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making the Job %s: %w", job.Name, err)
+		return fmt.Errorf("creating the Job %s: %w", job.Name, err)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func newExecutor(in cluster.Cluster, pod client.ObjectKey, command []string) (*e
 	config := rest.CopyConfig(in.GetConfig())
 	core, err := corev1client.NewForConfigAndClient(config, in.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	target := core.RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{
@@ -68,7 +68,7 @@ func newExecutor(in cluster.Cluster, pod client.ObjectKey, command []string) (*e
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making an executor: %w", err)
+		return nil, fmt.Errorf("creating an executor: %w", err)
 	}
 	return e, nil
 }
@@ -102,7 +102,7 @@ func overWebSocket(config *rest.Config, secured *tls.Config, target *url.URL) (r
 	}, config.WrapTransport)
 	made, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, target.String())
 	if err != nil {
-		return nil, fmt.Errorf("making a WebSocket executor: %w", err)
+		return nil, fmt.Errorf("creating a WebSocket executor: %w", err)
 	}
 	return made, nil
 }
@@ -112,7 +112,7 @@ func (e *executor) overSPDY(config *rest.Config, secured *tls.Config, target *ur
 		TLS: secured, Proxier: config.Proxy, PingPeriod: pingPeriod,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making a SPDY transport: %w", err)
+		return nil, fmt.Errorf("creating a SPDY transport: %w", err)
 	}
 	wrapped, err := rest.HTTPWrappersForConfig(config, dialer)
 	if err != nil {
@@ -128,7 +128,7 @@ func (e *executor) overSPDY(config *rest.Config, secured *tls.Config, target *ur
 	// A redirect would send the credentials to another server.
 	made, err := remotecommand.NewSPDYExecutorRejectRedirects(listening, spdy.NewUpgraderForStreaming(dialer), http.MethodPost, target)
 	if err != nil {
-		return nil, fmt.Errorf("making a SPDY executor: %w", err)
+		return nil, fmt.Errorf("creating a SPDY executor: %w", err)
 	}
 	return made, nil
 }

@@ -80,7 +80,7 @@ func newOptional(cl cluster.Cluster, o Options) (*optional, error) {
 		ByObject:             map[client.Object]cache.ByObject{definition: {Label: labels.Everything()}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the cache of optional kinds: %w", err)
+		return nil, fmt.Errorf("creating the cache of optional kinds: %w", err)
 	}
 	return &optional{
 		cache: c, options: o, log: o.Logger,

@@ -160,7 +160,7 @@ func (m *mover) fetch(ctx context.Context, root *os.Root) error {
 	}
 	file, err := root.OpenFile(partial, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return retry("making the file: %w", err)
+		return retry("creating the file: %w", err)
 	}
 	resumed, err := m.fill(ctx, file)
 	if resumed && Status(err) == order.ExitFinal {

@@ -63,7 +63,7 @@ func newPeer(t testing.TB, url, bucket string) *peer {
 		Bucket: &bucket, CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: region},
 	})
 	if err != nil {
-		t.Fatalf("making a bucket in gofakes3: %v", err)
+		t.Fatalf("creating a bucket in gofakes3: %v", err)
 	}
 	m.began, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
 	return m

@@ -248,7 +248,7 @@ func newEmulatorStore(t testing.TB, e *emulator, name string) emulatorStore {
 		_, err = c.Create(t.Context(), nil)
 	}
 	if err != nil {
-		t.Fatalf("making a container in azurite: %v", err)
+		t.Fatalf("creating a container in azurite: %v", err)
 	}
 	return emulatorStore{t, c}
 }
@@ -365,7 +365,7 @@ func emulatorSnapshots(t *testing.T, e *emulator) {
 		t.Fatalf("the store is a %T", b.Store)
 	}
 	if _, err := store.container.NewBlobClient("a").CreateSnapshot(t.Context(), nil); err != nil {
-		t.Fatalf("making a snapshot: %v", err)
+		t.Fatalf("creating a snapshot: %v", err)
 	}
 	if err := opened.DeleteObject(t.Context(), "a"); err != nil || len(store.Keys()) > 0 {
 		t.Errorf("deleting what has a snapshot: %v, left %q", err, store.Keys())

@@ -70,11 +70,11 @@ func Open(_ context.Context, config cloud.Config) (cloud.Objects, error) {
 		ClientOptions: options, ExpectContinueBehavior: container.ExpectContinueOptions{Mode: container.ExpectContinueModeOff},
 	})
 	if err != nil {
-		return nil, invalid(config, "making the client: %s", err)
+		return nil, invalid(config, "creating the client: %s", err)
 	}
 	plain, err := azcore.NewClient(application, "v1.0.0", runtime.PipelineOptions{}, &options)
 	if err != nil {
-		return nil, invalid(config, "making the client: %s", err)
+		return nil, invalid(config, "creating the client: %s", err)
 	}
 	b.keys = &keys{pipeline: plain.Pipeline(), clock: config.Clock, url: at.Endpoint() + "/?restype=service&comp=userdelegationkey", turn: make(chan struct{}, 1)}
 	return b, nil

@@ -26,7 +26,7 @@ const tokenLife = time.Hour
 func NewKey(email, project, tokenURI string) ([]byte, *rsa.PublicKey, error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a key: %w", err)
+		return nil, nil, fmt.Errorf("creating a key: %w", err)
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {

@@ -215,7 +215,7 @@ type exchanged struct{ options *externalaccount.Options }
 func (e exchanged) Token(ctx context.Context) (*auth.Token, error) {
 	source, err := externalaccount.NewCredentials(e.options)
 	if err != nil {
-		return nil, fmt.Errorf("making credentials: %w", err)
+		return nil, fmt.Errorf("creating credentials: %w", err)
 	}
 	return source.Token(ctx)
 }

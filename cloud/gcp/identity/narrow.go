@@ -119,7 +119,7 @@ func (c *Credentials) sendExchange(ctx context.Context, source string, b Boundar
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.exchangeURL, strings.NewReader(form.Encode()))
 	if err != nil {
-		return fmt.Errorf("making a request for a token: %w", err)
+		return fmt.Errorf("creating a request for a token: %w", err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	response, err := c.client.Do(r)

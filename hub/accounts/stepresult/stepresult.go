@@ -78,7 +78,7 @@ func FromError(err error, what string) Result {
 	case cloud.ClassQuota:
 		return Hold(max(wait, Quota), v1.ReasonQuotaExceeded, "%s: a quota of the account is exhausted%s", what, code(e))
 	case cloud.ClassAuthExpired:
-		return Hold(Refused, v1.ReasonAccountNotReady, "%s: the provider does not accept the credentials%s", what, code(e))
+		return Hold(Refused, v1.ReasonAccountNotReady, "%s: the provider rejects the credentials%s", what, code(e))
 	case cloud.ClassDenied:
 		return Hold(Refused, v1.ReasonCloudRefused, "%s: the provider denies permission%s", what, code(e))
 	case cloud.ClassInUse, cloud.ClassLocked:

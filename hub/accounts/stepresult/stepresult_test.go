@@ -37,7 +37,7 @@ func TestFromError(t *testing.T) {
 		"ambiguous":          {of(cloud.ClassAmbiguous, "", 0), v1.ReasonRetrying, "x: the response was lost; checking the result", false, Transient},
 		"quota":              {of(cloud.ClassQuota, "SnapshotLimitExceeded", 0), v1.ReasonQuotaExceeded, "x: a quota of the account is exhausted (SnapshotLimitExceeded)", false, Quota},
 		"denied":             {of(cloud.ClassDenied, "ec2:DeleteSnapshot", 0), v1.ReasonCloudRefused, "x: the provider denies permission (ec2:DeleteSnapshot)", false, Refused},
-		"expired":            {of(cloud.ClassAuthExpired, "ExpiredToken", 0), v1.ReasonAccountNotReady, "x: the provider does not accept the credentials (ExpiredToken)", false, Refused},
+		"expired":            {of(cloud.ClassAuthExpired, "ExpiredToken", 0), v1.ReasonAccountNotReady, "x: the provider rejects the credentials (ExpiredToken)", false, Refused},
 		"in use":             {of(cloud.ClassInUse, "", 0), v1.ReasonInUse, "x: the resource is in use or locked", false, Quota},
 		"locked":             {of(cloud.ClassLocked, "", 0), v1.ReasonInUse, "x: the resource is in use or locked", false, Quota},
 		"no account":         {of(cloud.ClassNotFound, accounts.CodeUnknownAccount, 0), v1.ReasonAccountNotFound, "said so", false, PollFirst},
@@ -70,13 +70,13 @@ func TestFromMember(t *testing.T) {
 		"not connected": {apierror.ErrNotConnected, Hold(NotConnected, v1.ReasonClusterUnreachable, "eu-1 is not connected")},
 		"throttled":     {apierrors.NewTooManyRequests("slow down", 30), Hold(30*time.Second, v1.ReasonThrottled, "eu-1 throttles requests")},
 		"conflict":      {apierrors.NewConflict(resource, "x", errors.New("newer")), Hold(PollFirst, v1.ReasonRetrying, "another client changed an object in eu-1 at the same time")},
-		"forbidden":     {apierrors.NewForbidden(resource, "x", errors.New("https://signed")), Hold(Refused, v1.ReasonForbidden, "the hub may not make Jobs in eu-1: run kubectl shopfleet join again")},
+		"forbidden":     {apierrors.NewForbidden(resource, "x", errors.New("https://signed")), Hold(Refused, v1.ReasonForbidden, "the hub may not create Jobs in eu-1: run kubectl shopfleet join again")},
 		"denied":        {apierrors.NewBadRequest("https://signed"), Hold(Refused, v1.ReasonApplyFailed, "eu-1 rejects an object of the hub (Invalid)")},
 		"broken":        {apierrors.NewInternalError(errors.New("broken")), Hold(Member, v1.ReasonClusterUnreachable, "eu-1 does not answer")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := FromMember(fmt.Errorf("writing: %w", tt.err), "eu-1", "make Jobs"); got != tt.want {
+			if got := FromMember(fmt.Errorf("writing: %w", tt.err), "eu-1", "create Jobs"); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})

@@ -62,7 +62,7 @@ func (f *facts) refusedBucket(name string, e *cloud.Error) metav1.Condition {
 	case cloud.ClassNotFound:
 		return no(v1.ReasonBucketNotFound, fmt.Sprintf("bucket %q does not exist%s: create it, or correct spec.objectStorage", name, codeSuffix(e)))
 	case cloud.ClassAuthExpired:
-		return no(v1.ReasonUnauthorized, fmt.Sprintf("bucket %q does not accept the credentials%s", name, codeSuffix(e)))
+		return no(v1.ReasonUnauthorized, fmt.Sprintf("bucket %q rejects the credentials%s", name, codeSuffix(e)))
 	case cloud.ClassDenied:
 		return no(v1.ReasonForbidden, fmt.Sprintf("the identity is not allowed to list bucket %q%s: grant it %s",
 			name, codeSuffix(e), permissions(f.account.Spec.Provider)))

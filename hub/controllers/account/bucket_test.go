@@ -43,7 +43,7 @@ func bucketTests() map[string]bucketTest {
 		"refused by Azure": {v1.ProviderAzure, of(cloud.ClassDenied, ""), metav1.ConditionFalse, v1.ReasonForbidden,
 			`the identity is not allowed to list bucket "dumps": grant it the roles Storage Blob Data Contributor there and Storage Blob Delegator in the storage account`},
 		"another key": {v1.ProviderAWS, of(cloud.ClassAuthExpired, "InvalidAccessKeyId"), metav1.ConditionFalse, v1.ReasonUnauthorized,
-			`bucket "dumps" does not accept the credentials: InvalidAccessKeyId`},
+			`bucket "dumps" rejects the credentials: InvalidAccessKeyId`},
 		"spec":      {v1.ProviderAWS, of(cloud.ClassInvalid, ""), metav1.ConditionFalse, v1.ReasonInvalidSpec, "said so"},
 		"not built": {v1.ProviderAWS, of(cloud.ClassUnsupported, ""), metav1.ConditionFalse, v1.ReasonInvalidSpec, "said so"},
 		"held":      {v1.ProviderAWS, of(cloud.ClassLocked, "Held"), metav1.ConditionFalse, v1.ReasonCloudRefused, `the provider denies listing bucket "dumps": Held`},
@@ -138,14 +138,14 @@ func TestAnOutageOfABucketIsNoFault(t *testing.T) {
 // TestKeysOfAnotherService are good for its bucket, and for nothing of the provider.
 func TestKeysOfAnotherService(t *testing.T) {
 	t.Parallel()
-	const refused = "the provider does not accept the credentials: InvalidClientTokenId"
+	const refused = "the provider rejects the credentials: InvalidClientTokenId"
 	tests := map[string]struct {
 		endpoint         string
 		bucket           error
 		message          string
 		nextVerification time.Duration
 	}{
-		"a bucket elsewhere":              {"https://s3.example.com", nil, refused + "; the bucket does, so dumps can be uploaded but no snapshots can be taken", verifyPeriod},
+		"a bucket elsewhere":              {"https://s3.example.com", nil, refused + "; the bucket accepts them, so dumps can be uploaded but no snapshots can be taken", verifyPeriod},
 		"a bucket elsewhere that refuses": {"https://s3.example.com", of(cloud.ClassAuthExpired, ""), refused, retryPeriod},
 		"the provider's bucket":           {"", nil, refused, retryPeriod},
 	}

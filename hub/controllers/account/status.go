@@ -129,9 +129,9 @@ func (f *facts) credentials() metav1.Condition {
 	case cloud.ClassInvalid, cloud.ClassUnsupported:
 		return no(v1.ReasonInvalidSpec, e.Message)
 	case cloud.ClassAuthExpired:
-		message := "the provider does not accept the credentials" + codeSuffix(e)
+		message := "the provider rejects the credentials" + codeSuffix(e)
 		if f.bucketAlone() {
-			message += "; the bucket does, so dumps can be uploaded but no snapshots can be taken"
+			message += "; the bucket accepts them, so dumps can be uploaded but no snapshots can be taken"
 		}
 		return no(v1.ReasonUnauthorized, message)
 	case cloud.ClassDenied, cloud.ClassNotFound:

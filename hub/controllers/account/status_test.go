@@ -40,7 +40,7 @@ func TestDecide(t *testing.T) {
 	}{
 		"verified":         {facts{identity: me, checks: granted}, metav1.ConditionTrue, v1.ReasonVerified, "The hub is authenticated as " + me.Name},
 		"no Secret":        {facts{secretMissing: true}, metav1.ConditionFalse, v1.ReasonSecretNotFound, `Secret "keys" is not in the hub's namespace, or lacks the label ecommerce.io/cloud-account: "true"`},
-		"wrong key":        {facts{err: of(cloud.ClassAuthExpired, "InvalidClientTokenId")}, metav1.ConditionFalse, v1.ReasonUnauthorized, "the provider does not accept the credentials: InvalidClientTokenId"},
+		"wrong key":        {facts{err: of(cloud.ClassAuthExpired, "InvalidClientTokenId")}, metav1.ConditionFalse, v1.ReasonUnauthorized, "the provider rejects the credentials: InvalidClientTokenId"},
 		"another account":  {facts{err: of(cloud.ClassDenied, "WrongAccount")}, metav1.ConditionFalse, v1.ReasonWrongAccount, "said so"},
 		"may not even ask": {facts{err: of(cloud.ClassDenied, "AccessDenied")}, metav1.ConditionFalse, v1.ReasonForbidden, "the provider denies reading the identity of the credentials: AccessDenied"},
 		"spec":             {facts{err: of(cloud.ClassInvalid, "")}, metav1.ConditionFalse, v1.ReasonInvalidSpec, "said so"},

@@ -68,7 +68,7 @@ func (e *crashes) deniedUntilDeadline(t *testing.T) {
 	key, p := e.create(t), e.NewProcess(backupenv.Crash{})
 	p.Run(t, e.reconciler(p), key, func() bool { return Done(e.Backup(t, key.Name)) })
 	s := e.Backup(t, key.Name).Status
-	wanted := []string{"the point in time could not be fixed within 6h0m0s: eu-1 does not accept the Job", fleettest.Denial}
+	wanted := []string{"the point in time could not be fixed within 6h0m0s: eu-1 rejects the Job", fleettest.Denial}
 	if s.Phase != v1.BackupFailed || !strings.HasPrefix(s.Message, wanted[0]) || !strings.Contains(s.Message, wanted[1]) {
 		t.Errorf("it is %s: %q, want %q in it", s.Phase, s.Message, wanted)
 	}

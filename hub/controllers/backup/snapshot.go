@@ -210,7 +210,7 @@ func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1
 	}
 	w.settle(c, found.State, err)
 	if err != nil {
-		v := stepresult.FromError(err, "making the snapshot")
+		v := stepresult.FromError(err, "creating the snapshot")
 		if cloud.ClassOf(err) == cloud.ClassAmbiguous {
 			v.Wait = max(min(intentOf(c).Wait(w.now), v.Wait), stepresult.PollFirst)
 		}

@@ -57,7 +57,7 @@ func (m cleaner) claim(ctx context.Context, key client.ObjectKey) (gone bool, er
 	}
 	if claim.Spec.VolumeName != "" && m.note != nil {
 		if err := m.note(ctx, claim.Name, claim.Spec.VolumeName); err != nil {
-			return false, fmt.Errorf("noting the volume of the claim %s: %w", key.Name, err)
+			return false, fmt.Errorf("recording the volume of the claim %s: %w", key.Name, err)
 		}
 	}
 	// Unchanged: it must not have been bound in between.
@@ -114,7 +114,7 @@ func (m cleaner) volume(ctx context.Context, name string, by types.UID) (gone bo
 func (m cleaner) patch(ctx context.Context, pv, before *corev1.PersistentVolume) error {
 	locked := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := m.writer.Patch(ctx, pv, locked, client.FieldOwner(v1.HubFieldManager)); err != nil {
-		return fmt.Errorf("having the volume %s deleted: %w", pv.Name, err)
+		return fmt.Errorf("patching the volume %s to have it deleted: %w", pv.Name, err)
 	}
 	return nil
 }

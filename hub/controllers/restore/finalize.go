@@ -55,7 +55,7 @@ func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 	if w.targetFacts == nil && w.restore.Status.Dump != nil && w.restore.DeletionTimestamp.IsZero() {
 		// The workloads that use the database are stopped there, and only this Restore starts
 		// them again. A user who deletes the Restore gives that up.
-		return stepresult.Hold(stepresult.Member, v1.ReasonClusterDetached, "waiting for the cluster and the backup to be there again, to let the application go"), nil
+		return stepresult.Hold(stepresult.Member, v1.ReasonClusterDetached, "waiting for the cluster and the backup to be there again, to start the application again"), nil
 	}
 	if w.targetFacts == nil {
 		return stepresult.Result{}, nil

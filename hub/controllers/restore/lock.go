@@ -60,7 +60,7 @@ func releaseLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, 
 func write(ctx context.Context, w client.Writer, copied, before *v1.EcommerceApp) error {
 	locked := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := w.Patch(ctx, copied, locked, client.FieldOwner(lockFieldManager)); err != nil {
-		return fmt.Errorf("telling the copy: %w", err)
+		return fmt.Errorf("patching EcommerceApp %q in %q: %w", copied.Name, copied.Namespace, err)
 	}
 	return nil
 }

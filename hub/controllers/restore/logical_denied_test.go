@@ -35,7 +35,7 @@ func (d *dumpTest) denied(t *testing.T) {
 	d.Clock.Step(limit)
 	d.until(t, v1.ReasonApplyFailed)
 	d.passes(t, 3)
-	if s := d.restore(t).Status; s.Phase != v1.RestoreFailed || !strings.HasPrefix(s.Message, "given up after 6h0m0s: eu-1 does not take the Job") {
+	if s := d.restore(t).Status; s.Phase != v1.RestoreFailed || !strings.HasPrefix(s.Message, "given up after 6h0m0s: eu-1 rejects the Job") {
 		t.Errorf("at the limit: %s: %s", s.Phase, s.Message)
 	}
 	d.expectChanges(t)

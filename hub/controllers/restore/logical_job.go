@@ -92,10 +92,10 @@ func (r dumpLoad) deliveryError(err error) stepresult.Result {
 	v := r.memberError(err)
 	switch apierror.Classify(err) {
 	case apierror.Forbidden, apierror.NamespaceTerminating:
-		return stepresult.Hold(v.Wait, v1.ReasonForbidden, "%s refuses the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
+		return stepresult.Hold(v.Wait, v1.ReasonForbidden, "%s rejects the Job, its claim or its Secret: run kubectl shopfleet join again, or look at the quotas of the namespace %s",
 			r.member.Name, r.into.Owner.Namespace)
 	case apierror.Invalid:
-		v.Message = r.member.Name + " does not take the Job, the claim or the Secret as it is"
+		v.Message = r.member.Name + " rejects the Job, the claim or the Secret"
 		return v
 	default:
 		return v
@@ -106,7 +106,7 @@ func (r dumpLoad) deliver(ctx context.Context, writer client.Writer, wanted made
 	if wanted.claim != nil {
 		err := writer.Create(ctx, wanted.claim, client.FieldOwner(v1.HubFieldManager))
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("making the claim %s: %w", wanted.claim.Name, err)
+			return fmt.Errorf("creating the claim %s: %w", wanted.claim.Name, err)
 		}
 	}
 	return logicalbackup.Deliver(ctx, writer, wanted.job, wanted.secret)
@@ -156,11 +156,11 @@ func (r dumpLoad) order(ctx context.Context) ([]byte, stepresult.Result) {
 	}
 	o, err := logicalbackup.ToFetch(ctx, bucket, r.backup.Status.Dump, bucket.CABundle, r.now)
 	if err != nil {
-		return nil, logicalbackup.FromError(err, "bringing the dump from the bucket")
+		return nil, logicalbackup.FromError(err, "downloading the dump from the bucket")
 	}
 	text, err := o.Write()
 	if err != nil {
-		return nil, stepresult.Fail(v1.ReasonLoadFailed, "the dump cannot be brought from the bucket: %v", err)
+		return nil, stepresult.Fail(v1.ReasonLoadFailed, "the dump cannot be downloaded from the bucket: %v", err)
 	}
 	return text, stepresult.Result{}
 }

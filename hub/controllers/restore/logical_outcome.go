@@ -63,9 +63,9 @@ func (e ending) next() next {
 func (e ending) notFetched() next {
 	switch {
 	case e.outcome.ExitCode == order.ExitFinal, e.outcome.ExitCode == order.ExitGone:
-		return e.failed("the dump could not be brought from the bucket")
+		return e.failed("the dump could not be downloaded from the bucket")
 	case e.expired:
-		return e.failed("bringing the dump from the bucket took too long")
+		return e.failed("downloading the dump from the bucket took too long")
 	default:
 		return e.tryAgain(maxFetches)
 	}

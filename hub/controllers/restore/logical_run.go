@@ -57,7 +57,7 @@ func (r dumpLoad) chooseSource(ctx context.Context) stepresult.Result {
 		return v
 	}
 	if from == v1.DumpFromBucket && r.options.SpokeImage == "" {
-		return stepresult.Fail(v1.ReasonDumpMissing, "the dump is in a bucket, and this hub does not know the image that brings it: start it with --spoke-image")
+		return stepresult.Fail(v1.ReasonDumpMissing, "the dump is in a bucket, and this hub has no --spoke-image to download it with")
 	}
 	if r.restore.Status.Dump == nil {
 		if from == v1.DumpFromBucket {
@@ -251,5 +251,5 @@ func (r dumpLoad) labels() map[string]string {
 
 // memberError returns the result for an error of the member.
 func (r dumpLoad) memberError(err error) stepresult.Result {
-	return stepresult.FromMember(err, r.member.Name, "make and read Jobs, claims and pods")
+	return stepresult.FromMember(err, r.member.Name, "create and read Jobs, claims and pods")
 }

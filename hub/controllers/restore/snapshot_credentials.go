@@ -41,7 +41,7 @@ func (w *work) carrySecrets(ctx context.Context) stepresult.Result {
 	}
 	from := w.backup.Spec.ClusterRef.Name
 	return stepresult.Hold(stepresult.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
-		"the claims are there, but the database's passwords are not: Secret %s of %s could not be brought to %s; make it there by hand if %s is lost",
+		"the claims are there, but the database's passwords are not: Secret %s of %s could not be copied to %s; create it there by hand if %s is lost",
 		missing, from, w.member.Name, from)
 }
 
@@ -58,9 +58,9 @@ func (w *work) samePasswords(ctx context.Context) stepresult.Result {
 	switch {
 	case err != nil:
 		return stepresult.Hold(stepresult.FromMember(err, from, "read Secrets").Wait, v1.ReasonCredentialsMissing,
-			"whether the data of %s has the passwords that the database in %s is asked with, is not known while their Secrets cannot be read", from, w.member.Name)
+			"the passwords in the data of %s cannot be compared with those of the database in %s until the hub can read both Secrets", from, w.member.Name)
 	case different != "":
-		return stepresult.Fail(v1.ReasonCredentialsMissing, "the data of %s has other passwords than the database in %s is asked with: "+
+		return stepresult.Fail(v1.ReasonCredentialsMissing, "the data of %s has other passwords than the database in %s: "+
 			"give both one Secret by spec.database.credentialsSecretRef, or make Secret %s the same", from, w.member.Name, different)
 	default:
 		return stepresult.Result{}

@@ -108,7 +108,7 @@ func (w *work) retire(ctx context.Context, v *v1.RestoredVolume, live *claim) er
 	}
 	same := client.Preconditions{UID: new(live.pvc.UID), ResourceVersion: new(live.pvc.ResourceVersion)}
 	if err := c.Delete(ctx, live.pvc, same); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("taking the claim %s away: %w", live.pvc.Name, err)
+		return fmt.Errorf("deleting the claim %s: %w", live.pvc.Name, err)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (w *work) ensurePV(ctx context.Context, v *v1.RestoredVolume) error {
 		pv.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 	}
 	if err := w.writer().Create(ctx, pv, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making the PersistentVolume %s: %w", pv.Name, err)
+		return fmt.Errorf("creating the PersistentVolume %s: %w", pv.Name, err)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
 	}}
 	if w.targetFacts.copy == nil {
 		if err := c.Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("making the namespace: %w", err)
+			return fmt.Errorf("creating the namespace: %w", err)
 		}
 	}
 	claim := render.DatabaseClaim(w.backup.Spec.AppRef.Name, w.namespace(), w.backup.Status.Engine)
@@ -169,7 +169,7 @@ func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
 		}},
 	}
 	if err := c.Create(ctx, claim, client.FieldOwner(v1.HubFieldManager)); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making the claim %s: %w", claim.Name, err)
+		return fmt.Errorf("creating the claim %s: %w", claim.Name, err)
 	}
 	return nil
 }

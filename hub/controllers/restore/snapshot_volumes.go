@@ -77,7 +77,7 @@ func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.R
 		v.State = volumeCreating
 		if err := m.save(ctx); err != nil {
 			v.State = ""
-			return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "noting that the volume of the claim %s is asked for", v.Claim)
+			return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "recording the request for the volume of the claim %s", v.Claim)
 		}
 	}
 	made, err := session.Volumes.EnsureVolume(ctx, m.spec(v))
@@ -85,7 +85,7 @@ func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.R
 		if fresh && !perhaps(err) {
 			v.State = ""
 		}
-		return stepresult.FromError(err, "making the volume of the claim "+v.Claim)
+		return stepresult.FromError(err, "creating the volume of the claim "+v.Claim)
 	}
 	v.Volume, v.State = made.Ref.Handle, string(made.State)
 	switch made.State {
@@ -97,9 +97,9 @@ func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.R
 			return stepresult.FromError(err, "deleting the volume of the claim "+v.Claim+" that failed")
 		}
 		if v.Attempt++; v.Attempt >= maxVolumeAttempts {
-			return stepresult.Fail(v1.ReasonSnapshotFailed, "the provider could not make the volume of the claim %s: %s", v.Claim, stepresult.Clip(made.Message))
+			return stepresult.Fail(v1.ReasonSnapshotFailed, "the provider could not create the volume of the claim %s: %s", v.Claim, stepresult.Clip(made.Message))
 		}
-		return stepresult.Hold(stepresult.Transient, v1.ReasonRetrying, "the provider could not make the volume of the claim %s; asking again", v.Claim)
+		return stepresult.Hold(stepresult.Transient, v1.ReasonRetrying, "the provider could not create the volume of the claim %s; asking again", v.Claim)
 	default:
 		return stepresult.Hold(stepresult.Poll(m.age), v1.ReasonCreatingVolumes, "the provider makes the volumes")
 	}

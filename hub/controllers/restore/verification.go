@@ -98,7 +98,7 @@ func (w *work) startVerification(ctx context.Context) stepresult.Result {
 	ready, err := w.verification().start(ctx, w.targetFacts.cluster)
 	switch {
 	case apierrors.IsNotFound(err):
-		return stepresult.Hold(stepresult.Member, v1.ReasonCredentialsMissing, "%s has not the application's credentials, which the database is asked with", w.member.Name)
+		return stepresult.Hold(stepresult.Member, v1.ReasonCredentialsMissing, "%s does not have the Secret with the credentials of the application's database", w.member.Name)
 	case err != nil:
 		return w.memberError(err)
 	case !ready:
@@ -117,7 +117,7 @@ func (w *work) concludeVerification(v stepresult.Result) stepresult.Result {
 	}
 	v = v.Within(most - w.age())
 	if v.Stops() && !v.Fatal && w.age() > most {
-		v = stepresult.Fail(v1.ReasonVerificationFailed, "not proven within %s: %s", most, v.Message)
+		v = stepresult.Fail(v1.ReasonVerificationFailed, "not verified within %s: %s", most, v.Message)
 	}
 	w.conclude(v)
 	switch {
@@ -182,7 +182,7 @@ func (w *work) takeAway(ctx context.Context) (stepresult.Result, error) {
 		return w.memberError(err), nil
 	}
 	if !gone {
-		return stepresult.Hold(memberDelay, v1.ReasonDeleting, "taking the database away"), nil
+		return stepresult.Hold(memberDelay, v1.ReasonDeleting, "deleting the database"), nil
 	}
 	for i := range w.restore.Status.Volumes {
 		gone, err := member.volume(short, w.restore.Status.Volumes[i].PersistentVolume, w.restore.UID)

@@ -140,7 +140,7 @@ func (d verificationDatabase) makeNamespace(ctx context.Context, in cluster.Clus
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: VerificationNamespace, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy}}}
 	err := in.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making the namespace %s: %w", VerificationNamespace, err)
+		return fmt.Errorf("creating the namespace %s: %w", VerificationNamespace, err)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	unauthorized = "the cluster does not accept the credentials of the kubeconfig"
+	unauthorized = "the cluster rejects the credentials of the kubeconfig"
 	notGet       = "the credentials do not allow to get the namespace kube-system"
 	notReview    = "the credentials do not allow to review permissions or to install definitions"
 	notSetUp     = "the cluster could not be set up: the API server returned "

@@ -28,7 +28,7 @@ func Classify(err error) Fault {
 	}
 	switch apierror.Classify(err) {
 	case apierror.Unauthorized:
-		return Fault{Reason: v1.ReasonUnauthorized, Message: "the cluster does not accept the credentials of the kubeconfig"}
+		return Fault{Reason: v1.ReasonUnauthorized, Message: "the cluster rejects the credentials of the kubeconfig"}
 	case apierror.Forbidden:
 		return Fault{Reason: v1.ReasonPermissionsMissing, Message: "the credentials do not allow to get the namespace kube-system"}
 	default:

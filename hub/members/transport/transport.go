@@ -89,7 +89,7 @@ func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
 	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
+		return nil, fmt.Errorf("creating a client: %w", err)
 	}
 	// Probes bypass the rate limiter: a busy member is not a lost one.
 	unlimited := rest.CopyConfig(config)
@@ -97,7 +97,7 @@ func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
 	unlimited.QPS = -1
 	core, err := corev1client.NewForConfigAndClient(unlimited, client)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for probes: %w", err)
+		return nil, fmt.Errorf("creating a client for probes: %w", err)
 	}
 	return &Transport{config: config, client: client, probe: core.Namespaces(), limit: timeouts.Probe, base: base, dialer: dialer}, nil
 }

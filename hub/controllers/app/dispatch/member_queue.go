@@ -173,7 +173,7 @@ func (l *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
 	err := l.cluster.GetAPIReader().Get(ctx, client.ObjectKey{Name: name}, namespace)
 	switch {
 	case err == nil && namespace.DeletionTimestamp != nil:
-		return fmt.Errorf("making the namespace: %w", apierror.ErrNamespaceTerminating)
+		return fmt.Errorf("creating the namespace: %w", apierror.ErrNamespaceTerminating)
 	case err == nil:
 		return nil
 	case !apierrors.IsNotFound(err):
@@ -186,7 +186,7 @@ func (l *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
 	}}
 	err = l.cluster.GetClient().Create(ctx, namespace, client.FieldOwner(v1.HubFieldManager))
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making the namespace: %w", err)
+		return fmt.Errorf("creating the namespace: %w", err)
 	}
 	return nil
 }

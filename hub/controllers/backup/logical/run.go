@@ -100,7 +100,7 @@ func (r Run) begin(ctx context.Context) stepresult.Result {
 	switch {
 	case apierror.Classify(err) == apierror.Invalid:
 		v := r.memberError(err)
-		v.Message = fmt.Sprintf("%s does not accept the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, logicalbackup.Said(apierror.Message(err)))
+		v.Message = fmt.Sprintf("%s rejects the Job %s: %s", r.Backup.Spec.ClusterRef.Name, job.Name, logicalbackup.Said(apierror.Message(err)))
 		return v
 	case apierrors.IsAlreadyExists(err):
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDumping, "the Job %s is about to begin", job.Name)
@@ -251,5 +251,5 @@ func (r Run) memberError(err error) stepresult.Result {
 // memberError returns the result for an error of a member's API server. The parameter what
 // names the kind of the requested objects.
 func memberError(member, what string, err error) stepresult.Result {
-	return stepresult.FromMember(err, member, "make or read "+what)
+	return stepresult.FromMember(err, member, "create or read "+what)
 }

@@ -78,7 +78,7 @@ func (e *testenv) job(t *testing.T, name string) *batchv1.Job {
 
 // obstaclesOfDump: what is said of each.
 func (e *testenv) obstaclesOfDump(t *testing.T) {
-	const forbidden = "the hub may not make or read Jobs in eu-1: run kubectl shopfleet join again"
+	const forbidden = "the hub may not create or read Jobs in eu-1: run kubectl shopfleet join again"
 	for name, tt := range map[string]struct {
 		change  func(*testing.T)
 		reason  string
@@ -104,7 +104,7 @@ func (e *testenv) obstaclesOfDump(t *testing.T) {
 		"no answer": {func(*testing.T) { e.process.Refuse("get", errors.New("connection refused")) },
 			v1.ReasonClusterUnreachable, "eu-1 does not answer", false},
 		"invalid": {func(*testing.T) { e.process.Refuse("create", errInvalid("x")) },
-			v1.ReasonApplyFailed, `eu-1 does not accept the Job ` + jobName + `: "x" is invalid`, false},
+			v1.ReasonApplyFailed, `eu-1 rejects the Job ` + jobName + `: "x" is invalid`, false},
 		"no image": {func(t *testing.T) { t.Helper(); e.run(t); e.HoldJob(t, "ErrImagePull") },
 			v1.ReasonDumping, "the Job " + jobName + " is to dump the database, and waits: ErrImagePull", false},
 		"the Job is gone": {func(*testing.T) { e.backup.Status.Dump = &v1.DumpFile{Claim: "c"} },

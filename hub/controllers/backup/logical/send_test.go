@@ -208,7 +208,7 @@ func (e *testenv) restart(t *testing.T) {
 
 // obstaclesOfSending: what is said of each.
 func (e *testenv) obstaclesOfSending(t *testing.T) {
-	const forbidden = "the hub may not make or read Jobs and Secrets in eu-1: run kubectl shopfleet join again"
+	const forbidden = "the hub may not create or read Jobs and Secrets in eu-1: run kubectl shopfleet join again"
 	for name, tt := range map[string]struct {
 		change  func(*testing.T)
 		reason  string

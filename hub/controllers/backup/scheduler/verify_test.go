@@ -39,9 +39,9 @@ func TestBackupsAreProven(t *testing.T) {
 	if plan := pass("2026-03-04T04:10:00Z"); len(plan.Verify) != 0 {
 		t.Error("a second one while the first is under way")
 	}
-	in.restores[0].Status = v1.RestoreStatus{Phase: v1.RestoreFailed, Message: "not proven"}
+	in.restores[0].Status = v1.RestoreStatus{Phase: v1.RestoreFailed, Message: "not verified"}
 	plan = pass("2026-03-04T04:20:00Z")
-	if plan.Condition.Reason != v1.ReasonVerificationFailed || plan.Condition.Message != "eu-1: backup shop-eu-1-20260303-0200 could not be verified: not proven" {
+	if plan.Condition.Reason != v1.ReasonVerificationFailed || plan.Condition.Message != "eu-1: backup shop-eu-1-20260303-0200 could not be verified: not verified" {
 		t.Errorf("condition %+v", plan.Condition)
 	}
 	if len(plan.Verify) != 1 {
