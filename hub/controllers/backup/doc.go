@@ -18,7 +18,9 @@
 // Snapshots are named after the Backup, and the Backup after its scheduled time.
 //
 // A Backup is worked on in the queue of its member: neither a member nor an account that
-// does not answer holds up those of another.
+// does not answer holds up those of another. A Backup whose member rejects a request of the
+// hub is retried every five minutes, and one whose member is not connected continues when
+// the connection wakes it.
 //
 // # Non-goals
 //

@@ -30,6 +30,11 @@
 // it does it, so that a hub that starts anew repeats nothing. Restores into one database wait
 // for each other by an annotation on the copy (lock.go).
 //
+// Before a Restore of a dump stops an application, it creates the Job, its claim and its Secret
+// in a dry run. What the member rejects then is retried every five minutes; a rejection
+// after that fails the Restore, so that the application starts again. A Restore whose
+// member is not connected continues when the connection wakes it.
+//
 // # Non-goals
 //
 // In a cloud the controller deletes only volumes that this Restore created and no claim is
