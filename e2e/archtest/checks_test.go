@@ -162,6 +162,23 @@ func TestCheckLinks(t *testing.T) {
 	}
 }
 
+func TestCheckTestNames(t *testing.T) {
+	cases := map[string]struct {
+		file file
+		want string
+	}{
+		"there":        {file{"a.md", "| `TestA` | `TestA/case` |"}, ""},
+		"not there":    {file{"a.md", "| `TestB/case` |"}, "names TestB"},
+		"not a test":   {file{"a.md", "`Testing`"}, ""},
+		"not Markdown": {file{"a.go", "// `TestB`"}, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			expectProblem(t, checkTestNames(c.file, map[string]bool{"TestA": true}), c.want)
+		})
+	}
+}
+
 func TestCheckSource(t *testing.T) {
 	cases := map[string]struct {
 		layer      int
@@ -178,6 +195,8 @@ func TestCheckSource(t *testing.T) {
 		"equal text":             {layerControllers, `err.Error() == "x"`, "text of an error"},
 		"text shown":             {layerControllers, `fmt.Sprint(err.Error())`, ""},
 		"other text":             {layerControllers, `strings.Contains(name, "x")`, ""},
+		"docstring":              {layerControllers, "1\n\n// a does it.\nfunc a() {}", ""},
+		"former name":            {layerControllers, "1\n\n// b does it.\nfunc a() {}", "names another"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

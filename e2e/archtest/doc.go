@@ -12,8 +12,9 @@
 //     with the sections Purpose, Non-goals and Trade-offs.
 //   - Vocabulary: banned phrases in comments and Markdown, and banned words in the
 //     names of packages, files and identifiers.
-//   - Hygiene: no path of one machine, no dead link between pages, no error
-//     matched by its text.
+//   - Hygiene: no path of one machine, no dead link between pages, no page
+//     with a test that does not exist, no error matched by its text, no docstring with
+//     another function's name.
 //
 // # Non-goals
 //

@@ -34,11 +34,16 @@ func TestSource(t *testing.T) {
 // nor a linter sees.
 func checkSource(f file, layer int) ([]string, error) {
 	set := token.NewFileSet()
-	tree, err := parser.ParseFile(set, f.path, f.text, parser.SkipObjectResolution)
+	tree, err := parser.ParseFile(set, f.path, f.text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, fmt.Errorf("parsing %s: %w", f.path, err)
 	}
 	var problems []string
+	for _, d := range tree.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && namesAnother(fn) {
+			problems = append(problems, fmt.Sprintf("%s: the docstring of %s names another function", set.Position(fn.Pos()), fn.Name.Name))
+		}
+	}
 	ast.Inspect(tree, func(n ast.Node) bool {
 		if layer <= layerDecisions && readsClock(n) {
 			problems = append(problems, fmt.Sprintf("%s reads the clock: time is an argument in layer %d", set.Position(n.Pos()), layer))
@@ -49,6 +54,13 @@ func checkSource(f file, layer int) ([]string, error) {
 		return true
 	})
 	return problems, nil
+}
+
+// namesAnother recognises a docstring that does not start with the name of its function,
+// as after a renaming. The linter sees to exported ones.
+func namesAnother(fn *ast.FuncDecl) bool {
+	words := strings.Fields(fn.Doc.Text())
+	return len(words) > 0 && words[0] != fn.Name.Name
 }
 
 // readsClock recognises the functions of package time that know what time it is.

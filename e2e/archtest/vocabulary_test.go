@@ -25,7 +25,7 @@ func phrases() []rule {
 		{`\bis noted what\b`, `"records"`},
 		{`\btold of\b`, `"notified of", "passed"`},
 		{`\bis none that\b`, `"is not"`},
-		{`(?i)\b(somebody|nobody|whoever)\b`, "the client, the user or the process that is meant"},
+		{`(?i)\b(somebody|anybody|nobody|whoever)\b`, "the client, the user or the process that is meant"},
 		{`\bof its own accord\b`, `"automatically"`},
 		{`\bkeeps? (\w+ )+company\b`, `"blocks until"`},
 		{`\bmend(s|ed|ing)?\b`, `"fix", "repair"`},

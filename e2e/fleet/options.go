@@ -54,7 +54,8 @@ type ClusterSpec struct {
 	// schemas. Namespaces are then never emptied, and no garbage is collected.
 	APIServerOnly bool `json:"apiServerOnly,omitempty"`
 	// NoWatchCache has etcd answer every list. From the cache, a list waits up to 100 ms
-	// until the cache has caught up with etcd. For tests that list often and watch nothing.
+	// until the cache has caught up with etcd. For tests that list often and watch little: a
+	// watch without the cache is one of etcd.
 	NoWatchCache bool `json:"noWatchCache,omitempty"`
 	// Driverless leaves claims and volumes to another storage driver: package csi's.
 	Driverless bool `json:"driverless,omitempty"`

@@ -143,7 +143,7 @@ func (s *slowServer) serve(t *testing.T, config *rest.Config, kubeconfig string)
 func (s *slowServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	fields := query.Get("fieldSelector")
-	// The simulator first asks for one node, to see whether anybody answers.
+	// The simulator first asks for one node, to see whether the server answers.
 	first := query.Get("limit") == "1"
 	if r.Method == http.MethodGet && !first && strings.HasSuffix(r.URL.Path, s.held) && strings.HasPrefix(fields, s.heldFields) {
 		select {

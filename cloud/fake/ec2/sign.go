@@ -14,7 +14,7 @@ import (
 
 const algorithm = "AWS4-HMAC-SHA256"
 
-// principal is whose an access key is.
+// principal is the owner of an access key.
 type principal struct {
 	secret, account, arn string
 	// token goes with keys that expire.

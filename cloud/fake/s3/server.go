@@ -32,7 +32,7 @@ type Key struct {
 	// Token goes with keys that expire.
 	Token   string
 	Expires time.Time
-	// ARN is whose it is, for messages.
+	// ARN names the owner, for messages.
 	ARN string
 }
 

@@ -198,7 +198,7 @@ func (w *work) ensure(session cloud.Session, s *v1.VolumeSnapshot, may bool) fun
 	}
 }
 
-// follow brings what is known of one snapshot up to date. It goes by the name until it
+// observeSnapshot updates what is known of one snapshot. It goes by the name until it
 // is ready, not by the ID: requests whose responses were lost may have made others.
 func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot, ensure func(context.Context) (cloud.Snapshot, error)) stepresult.Result {
 	if c.State == string(cloud.StateReady) && !w.mayHaveTwins(c) {

@@ -75,8 +75,8 @@ func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 	return w.deleteUnused(ctx), nil
 }
 
-// look reads what a Restore works on. A member or a backup that is no more needs nothing
-// any more, and leaves the place nil.
+// look reads what a Restore works on. A member or a backup that no longer exists needs
+// nothing any more, and leaves targetFacts nil.
 func (w *work) look(ctx context.Context) (stepresult.Result, error) {
 	if missing, err := w.get(ctx); missing.Stops() || err != nil {
 		return stepresult.Result{}, err

@@ -246,7 +246,7 @@ func reasonOf(r *v1.Restore) string {
 	return ""
 }
 
-// owner is whose volumes these are.
+// owner returns the hub and the application that own the volumes.
 func (w *work) owner() cloud.Owner {
 	return cloud.Owner{Hub: w.options.HubUID, App: w.backup.Status.AppUID}
 }

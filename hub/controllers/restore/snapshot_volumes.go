@@ -32,7 +32,7 @@ type volumeMaker struct {
 	spec func(v *v1.RestoredVolume) cloud.VolumeSpec
 	// save writes the status down that the volumes are in.
 	save func(ctx context.Context) error
-	// owner is whose volumes these are.
+	// owner is the hub and the application that own the volumes.
 	owner cloud.Owner
 	// age is for how long the Restore has been at it.
 	age time.Duration

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// TestOverBeforeItsControllers: a cluster that is not engaged any more is not there for
-// anybody, even while its controllers have yet to end.
+// TestOverBeforeItsControllers: a cluster that is not engaged any more is neither found nor
+// listed, even while its controllers have yet to end.
 func TestOverBeforeItsControllers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,7 @@ const eraseAtOnce = 100
 
 // Removal deletes the dump of a Backup from its bucket, for one pass.
 type Removal struct {
-	// Backup is whose dump goes. Its status says where it is. Required.
+	// Backup has the dump to delete. Its status says where it is. Required.
 	Backup *v1.Backup
 	// Bucket is that of the status's account. Required.
 	Bucket accounts.Bucket

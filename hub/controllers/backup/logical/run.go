@@ -30,7 +30,7 @@ const (
 
 // Run follows the Job that makes the dump of a Backup, for one pass.
 type Run struct {
-	// Backup is whose status is brought up to date. Required.
+	// Backup is dumped, and its status updated. Required.
 	Backup *v1.Backup
 	// Reader reads from the member's API server, and Writer writes to it. Required.
 	Reader client.Reader
@@ -217,7 +217,7 @@ func (r Run) dumping(job *batchv1.Job, why string) stepresult.Result {
 	return stepresult.Hold(stepresult.Poll(age), v1.ReasonDumping, "the Job %s dumps the database", job.Name)
 }
 
-// follow looks how far a Job is.
+// observe returns the result of a Job, or waits for its end.
 func (r Run) observe(ctx context.Context, job *batchv1.Job) stepresult.Result {
 	out, err := logicalbackup.Look(ctx, r.Reader, job)
 	if err != nil {

@@ -33,11 +33,11 @@ const (
 
 // Send uploads the dump of a Backup to a bucket, for one pass.
 type Send struct {
-	// Backup is whose status is brought up to date. Its dump is complete. Required.
+	// Backup has a complete dump. Its status is updated. Required.
 	Backup *v1.Backup
 	// Bucket is that of the status's account. Required.
 	Bucket accounts.Bucket
-	// Owner is whose application and hub it is. Required.
+	// Owner is the hub and the application that the dump belongs to. Required.
 	Owner cloud.Owner
 	// Image is that of the spoke. Required.
 	Image string
@@ -139,7 +139,7 @@ func (s Send) again(format string, args ...any) stepresult.Result {
 }
 
 // attempt makes the Job that sends what is missing. When its requests expire is written
-// down before anybody has them.
+// down before any pod has them.
 func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	o := s.Backup.Status.Dump.Object
 	owner, v := s.copyInMember(ctx)
@@ -226,7 +226,7 @@ func (s Send) memberError(err error) stepresult.Result {
 	return memberError(s.Backup.Spec.ClusterRef.Name, "Jobs and Secrets", err)
 }
 
-// judge returns what an error of the bucket means. That there is no bucket may be put right.
+// classify returns the result for an error of the bucket. A missing bucket is waited for.
 func (s Send) classify(err error, what string) stepresult.Result {
 	v := logicalbackup.FromError(err, what)
 	if cloud.ClassOf(err) == cloud.ClassNotFound && v.Fatal {
