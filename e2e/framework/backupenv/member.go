@@ -59,7 +59,7 @@ func (m memberControllers) runClaims(ctx context.Context) error {
 		var err error
 		switch {
 		case !c.DeletionTimestamp.IsZero():
-			err = m.letGo(ctx, c)
+			err = m.removeFinalizers(ctx, c)
 		case c.Status.Phase != corev1.ClaimBound && c.Spec.VolumeName != "":
 			err = m.bind(ctx, c)
 		}
@@ -113,15 +113,15 @@ func (m memberControllers) runVolumes(ctx context.Context) error {
 			continue
 		}
 		m.env.Cloud.RemoveVolume(pv.Spec.CSI.VolumeHandle)
-		if err := errors.Join(m.Delete(ctx, pv), m.letGo(ctx, pv)); err != nil {
+		if err := errors.Join(m.Delete(ctx, pv), m.removeFinalizers(ctx, pv)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// letGo removes the finalizers of an object that is deleted.
-func (m memberControllers) letGo(ctx context.Context, o client.Object) error {
+// removeFinalizers removes the finalizers of an object that is deleted.
+func (m memberControllers) removeFinalizers(ctx context.Context, o client.Object) error {
 	before := o.DeepCopyObject().(client.Object)
 	o.SetFinalizers(nil)
 	return client.IgnoreNotFound(m.Patch(ctx, o, client.MergeFrom(before)))

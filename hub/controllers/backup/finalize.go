@@ -33,7 +33,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	if !v.Stops() {
-		return reconcile.Result{}, w.letGo(ctx)
+		return reconcile.Result{}, w.removeFinalizer(ctx)
 	}
 	w.backup.Status.Phase, w.backup.Status.Message = v1.BackupDeleting, stepresult.Clip(v.Message)
 	w.backup.Status.ObservedGeneration = w.backup.Generation
@@ -43,7 +43,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 	return w.options.Waits.Later(v.Wait), nil
 }
 
-func (w *work) letGo(ctx context.Context) error {
+func (w *work) removeFinalizer(ctx context.Context) error {
 	before := w.stored.DeepCopy()
 	controllerutil.RemoveFinalizer(w.stored, v1.BackupFinalizer)
 	if err := w.client.Patch(ctx, w.stored, locked(before)); err != nil {
@@ -100,7 +100,7 @@ func (w *work) delete(ctx context.Context, s *v1.VolumeSnapshot, c *v1.CloudSnap
 	if c.ID == "" && c.SentTime == nil {
 		return stepresult.Result{}
 	}
-	if v := w.deleteTwins(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy}); v.Stops() {
+	if v := w.deleteAllDuplicates(ctx, session, s, attempt{c: c, number: c.Attempt, isCopy: isCopy}); v.Stops() {
 		return v
 	}
 	if c.ID == "" {
@@ -190,9 +190,9 @@ func absent(err error) bool {
 	}
 }
 
-// deleteTwins deletes what lost responses left behind beside a snapshot, and waits until no
+// deleteAllDuplicates deletes what lost responses left behind beside a snapshot, and waits until no
 // more can turn up.
-func (w *work) deleteTwins(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, a attempt) stepresult.Result {
+func (w *work) deleteAllDuplicates(ctx context.Context, session cloud.Session, s *v1.VolumeSnapshot, a attempt) stepresult.Result {
 	if a.c.Requests < 2 {
 		return stepresult.Result{}
 	}
@@ -203,8 +203,8 @@ func (w *work) deleteTwins(ctx context.Context, session cloud.Session, s *v1.Vol
 	if err != nil && !absent(err) {
 		return patient(stepresult.FromError(err, "deleting what lost responses left behind in "+a.c.Region))
 	}
-	if w.mayHaveTwins(a.c) {
-		return stepresult.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", a.c.Region)
+	if w.mayHaveDuplicates(a.c) {
+		return stepresult.Hold(duplicateDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", a.c.Region)
 	}
 	return stepresult.Result{}
 }

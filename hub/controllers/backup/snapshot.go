@@ -23,10 +23,10 @@ import (
 const maxAttempts = 3
 
 const (
-	// twinWindow is for how long after the last request a name is looked up, if there
+	// duplicateWindow is for how long after the last request a name is looked up, if there
 	// were several: far longer than EC2 takes to show what it has made.
-	twinWindow = 10 * time.Minute
-	twinDelay  = time.Minute
+	duplicateWindow = 10 * time.Minute
+	duplicateDelay  = time.Minute
 	// holdPoll is how often snapshots are observed while the database is held.
 	holdPoll = 2 * time.Second
 )
@@ -201,7 +201,7 @@ func (w *work) ensure(session cloud.Session, s *v1.VolumeSnapshot, may bool) fun
 // observeSnapshot updates what is known of one snapshot. It goes by the name until it
 // is ready, not by the ID: requests whose responses were lost may have made others.
 func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1.CloudSnapshot, ensure func(context.Context) (cloud.Snapshot, error)) stepresult.Result {
-	if c.State == string(cloud.StateReady) && !w.mayHaveTwins(c) {
+	if c.State == string(cloud.StateReady) && !w.mayHaveDuplicates(c) {
 		return stepresult.Result{}
 	}
 	found, err := ensure(ctx)
@@ -223,16 +223,16 @@ func (w *work) observeSnapshot(ctx context.Context, session cloud.Session, c *v1
 	if duplicates != nil {
 		return stepresult.FromError(duplicates, "deleting what a lost response left behind")
 	}
-	if c.State == string(cloud.StateReady) && w.mayHaveTwins(c) {
-		return stepresult.Hold(twinDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", c.Region)
+	if c.State == string(cloud.StateReady) && w.mayHaveDuplicates(c) {
+		return stepresult.Hold(duplicateDelay, v1.ReasonRetrying, "waiting until nothing more can come of the requests in %s whose responses were lost", c.Region)
 	}
 	return stepresult.Result{}
 }
 
-// mayHaveTwins reports whether another snapshot of the name may still turn up: after more
+// mayHaveDuplicates reports whether another snapshot of the name may still turn up: after more
 // than one request, and until what they made must be visible for sure.
-func (w *work) mayHaveTwins(c *v1.CloudSnapshot) bool {
-	return c.Requests > 1 && c.SentTime != nil && w.now.Sub(c.SentTime.Time) < twinWindow
+func (w *work) mayHaveDuplicates(c *v1.CloudSnapshot) bool {
+	return c.Requests > 1 && c.SentTime != nil && w.now.Sub(c.SentTime.Time) < duplicateWindow
 }
 
 // look reads a snapshot that is known and was not found by its name.

@@ -77,7 +77,7 @@ func TestPossible(t *testing.T) {
 	}
 }
 
-// TestNoWayBack: after its claim was taken away a database is not let go by a failure, but
+// TestNoWayBack: after its claim was deleted a database is not started by a failure, but
 // for one whose place another Restore has taken.
 func TestNoWayBack(t *testing.T) {
 	t.Parallel()

@@ -16,8 +16,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 )
 
-// finalize lets the database go, deletes volumes that no claim got, and lets the
-// Restore go.
+// finalize releases the lock of the database, deletes volumes that no claim got, and removes
+// the finalizer of the Restore.
 func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(w.stored, v1.RestoreFinalizer) {
 		return reconcile.Result{}, nil
@@ -47,7 +47,7 @@ func (w *work) finalize(ctx context.Context) (reconcile.Result, error) {
 // undo ends a Restore that is under way.
 func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 	if w.restore.Spec.Verify {
-		return w.takeAway(ctx)
+		return w.deleteVerification(ctx)
 	}
 	if v, err := w.look(ctx); v.Stops() || err != nil {
 		return v, err
@@ -61,7 +61,7 @@ func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 		return stepresult.Result{}, nil
 	}
 	if w.isDump() {
-		return w.unload(ctx), nil
+		return w.cancelLoad(ctx), nil
 	}
 	if w.exchanged() && !w.bound() {
 		// The database must not start without its claim: this is seen through.
@@ -69,7 +69,7 @@ func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 			return v, nil
 		}
 	}
-	if err := w.letDatabaseGo(ctx); err != nil {
+	if err := w.releaseDatabaseLock(ctx); err != nil {
 		return w.memberError(err), nil
 	}
 	return w.deleteUnused(ctx), nil
@@ -84,8 +84,8 @@ func (w *work) look(ctx context.Context) (stepresult.Result, error) {
 	return w.lookAround(ctx), nil
 }
 
-// letDatabaseGo lets the database start on whatever claims it has.
-func (w *work) letDatabaseGo(ctx context.Context) error {
+// releaseDatabaseLock releases the lock, so that the database starts on whatever claims it has.
+func (w *work) releaseDatabaseLock(ctx context.Context) error {
 	if w.targetFacts == nil || w.targetFacts.copy == nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (w *work) letDatabaseGo(ctx context.Context) error {
 	return err
 }
 
-// deleteUnused deletes the volumes that were made and put in no place.
+// deleteUnused deletes the volumes that were created and that no claim got.
 func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
 	if w.exchanged() {
 		return stepresult.Result{}

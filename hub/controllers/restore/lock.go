@@ -42,8 +42,8 @@ func takeLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, ann
 	return true, write(ctx, w, copied, before)
 }
 
-// releaseLock takes back what a Restore said on a copy, and leaves what another one did. It
-// reports whether there was anything to take back.
+// releaseLock removes the annotations of a Restore from a copy, and leaves those of another
+// one. It reports whether there were any.
 func releaseLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, restore string) (given bool, err error) {
 	before := copied.DeepCopy()
 	for _, annotation := range []string{v1.RestoringAnnotation, v1.LoadingAnnotation} {

@@ -62,16 +62,16 @@ func (w *work) shop() shopLoad {
 	return shopLoad{dumpLoad{work: w, into: database.Spec{Owner: owner}}}
 }
 
-// unload ends a Restore of a dump, and lets go what uses the database.
-func (w *work) unload(ctx context.Context) stepresult.Result {
+// cancelLoad ends a Restore of a dump, and starts what uses the database again.
+func (w *work) cancelLoad(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, dumpTimeout)
 	defer cancel()
 	return w.shop().cancel(ctx)
 }
 
-// unloadVerification ends the Job that loads a dump to verify it, and takes away what it was
+// cancelVerificationLoad ends the Job that loads a dump to verify it, and deletes what it was
 // loaded with.
-func (w *work) unloadVerification(ctx context.Context) stepresult.Result {
+func (w *work) cancelVerificationLoad(ctx context.Context) stepresult.Result {
 	if !w.isDump() {
 		return stepresult.Result{}
 	}

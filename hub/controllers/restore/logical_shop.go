@@ -21,7 +21,7 @@ import (
 type shopLoad struct{ dumpLoad }
 
 // proceed does what can be done now. The zero Result means that the dump is loaded, what
-// uses the database was let go, and what was made for it is gone. An error is one of the
+// uses the database is started, and what was created for it is gone. An error is one of the
 // hub's API server.
 func (s shopLoad) proceed(ctx context.Context) (stepresult.Result, error) {
 	if d := s.restore.Status.Dump; d != nil && d.Loaded {
@@ -166,9 +166,9 @@ func (s shopLoad) serves(ctx context.Context) stepresult.Result {
 	return stepresult.Result{}
 }
 
-// finish lets go what uses the database, and takes away what was made to load it.
+// finish starts what uses the database again, and deletes what was created to load it.
 func (s shopLoad) finish(ctx context.Context) stepresult.Result {
-	if v := s.letGo(ctx); v.Stops() {
+	if v := s.startApplication(ctx); v.Stops() {
 		return v
 	}
 	if v := s.tidy(ctx); v.Stops() {
@@ -180,8 +180,8 @@ func (s shopLoad) finish(ctx context.Context) stepresult.Result {
 	return s.serves(ctx)
 }
 
-// cancel ends a Restore that is under way or has failed: no Job is at work when it lets go
-// what uses the database. The zero Result means that nothing is left of it.
+// cancel ends a Restore that is under way or has failed: no Job is at work when it
+// starts what uses the database again. The zero Result means that nothing is left of it.
 func (s shopLoad) cancel(ctx context.Context) stepresult.Result {
 	stopped, err := s.stop(ctx)
 	if err != nil {
@@ -190,13 +190,14 @@ func (s shopLoad) cancel(ctx context.Context) stepresult.Result {
 	if !stopped {
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonDeleting, "waiting in %s for the Job to end", s.member.Name)
 	}
-	if v := s.letGo(ctx); v.Stops() {
+	if v := s.startApplication(ctx); v.Stops() {
 		return v
 	}
 	return s.tidy(ctx)
 }
 
-func (s shopLoad) letGo(ctx context.Context) stepresult.Result {
+// startApplication releases the lock, so that what uses the database starts again.
+func (s shopLoad) startApplication(ctx context.Context) stepresult.Result {
 	if s.targetFacts.copy == nil {
 		return stepresult.Result{}
 	}

@@ -145,7 +145,7 @@ func (w *work) giveUp(ctx context.Context, v stepresult.Result) (stepresult.Resu
 	if w.targetFacts == nil {
 		return v, nil // The member or the backup is no more.
 	}
-	if !w.databaseGoes(ctx) {
+	if !w.databaseReleased(ctx) {
 		return stepresult.Hold(stepresult.Member, v.Reason, "%s (starting the database again)", v.Message), nil
 	}
 	if held := w.deleteUnused(ctx); held.Stops() {
@@ -154,8 +154,8 @@ func (w *work) giveUp(ctx context.Context, v stepresult.Result) (stepresult.Resu
 	return v, nil
 }
 
-// databaseGoes reports whether the database was let go.
-func (w *work) databaseGoes(ctx context.Context) bool { return w.letDatabaseGo(ctx) == nil }
+// databaseReleased releases the lock of the database, and reports whether that succeeded.
+func (w *work) databaseReleased(ctx context.Context) bool { return w.releaseDatabaseLock(ctx) == nil }
 
 // done reports whether nothing more is done for a Restore.
 func done(r *v1.Restore) bool {

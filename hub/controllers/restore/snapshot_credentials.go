@@ -17,9 +17,9 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
-// carrySecrets brings the passwords that are in the data to a cluster that has never had
+// ensureSecrets copies the passwords that are in the data to a cluster that has never had
 // the database.
-func (w *work) carrySecrets(ctx context.Context) stepresult.Result {
+func (w *work) ensureSecrets(ctx context.Context) stepresult.Result {
 	if w.targetFacts.copy != nil || w.member.Name == w.backup.Spec.ClusterRef.Name {
 		return stepresult.Result{}
 	}

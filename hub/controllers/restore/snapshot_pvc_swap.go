@@ -174,7 +174,7 @@ func (w *work) makeClaim(ctx context.Context, v *v1.RestoredVolume) error {
 	return nil
 }
 
-// startDatabase lets the database go, and waits until it is ready.
+// startDatabase releases the lock of the database, and waits until it is ready.
 func (w *work) startDatabase(ctx context.Context) stepresult.Result {
 	if w.targetFacts.copy == nil {
 		return stepresult.Result{}
@@ -217,7 +217,7 @@ func (w *work) bound() bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(v v1.RestoredVolume) bool { return v.State != volumeBound })
 }
 
-// exchanged reports whether a claim was taken away or bound: from there on there is no way
+// exchanged reports whether a claim was deleted or bound: from there on there is no way
 // back.
 func (w *work) exchanged() bool {
 	return slices.ContainsFunc(w.restore.Status.Volumes, func(v v1.RestoredVolume) bool {

@@ -15,7 +15,7 @@ const maxVolumeAttempts = 3
 
 // States of a restored volume that the cloud does not have.
 const (
-	// volumeExchanging means that the claim in its place is being taken away.
+	// volumeExchanging means that the claim in its place is being deleted.
 	volumeExchanging = "Exchanging"
 	// volumeBound means that its claim is bound to it.
 	volumeBound = "Bound"

@@ -26,7 +26,7 @@ func (w *work) steps() []stepresult.Step {
 		return []stepresult.Step{
 			inMember("ChooseSnapshots", w.choose), inMember("CreateVolumes", w.makeVolumes),
 			inMember("StopDatabase", w.stopDatabase), inMember("ReplaceClaims", w.exchange),
-			inMember("CopySecrets", w.carrySecrets), inMember("StartDatabase", w.startDatabase),
+			inMember("CopySecrets", w.ensureSecrets), inMember("StartDatabase", w.startDatabase),
 		}
 	}
 }

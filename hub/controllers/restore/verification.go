@@ -108,7 +108,7 @@ func (w *work) startVerification(ctx context.Context) stepresult.Result {
 	}
 }
 
-// concludeVerification writes what came of it, and has everything taken away.
+// concludeVerification writes what came of it, and has everything deleted.
 func (w *work) concludeVerification(v stepresult.Result) stepresult.Result {
 	s := &w.restore.Status
 	most := verifyLimit
@@ -159,9 +159,9 @@ func (w *work) cleanUp(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{}, w.write(ctx)
 }
 
-// takeAway deletes the database, its claim and its volume. What is not reached is tried
+// deleteVerification deletes the database, its claim and its volume. What is not reached is tried
 // again for as long as the member is one.
-func (w *work) takeAway(ctx context.Context) (stepresult.Result, error) {
+func (w *work) deleteVerification(ctx context.Context) (stepresult.Result, error) {
 	if len(w.restore.Status.Volumes) == 0 && w.restore.Status.Dump == nil {
 		return stepresult.Result{}, nil // Nothing was made.
 	}
@@ -173,7 +173,7 @@ func (w *work) takeAway(ctx context.Context) (stepresult.Result, error) {
 	}
 	short, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	if v := w.unloadVerification(short); v.Stops() {
+	if v := w.cancelVerificationLoad(short); v.Stops() {
 		return v, nil
 	}
 	member := cleaner{reader: w.reader(), writer: w.writer(), now: w.now, note: w.note}
