@@ -2,6 +2,7 @@ package setup
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -37,9 +38,11 @@ type Options struct {
 	// reports. It is not a flag: the default is right for every fleet, and tests in
 	// process shorten it.
 	Waits queues.Waits
-	// Timeouts bound the requests to members. They are no flags either; zero values have
-	// defaults.
-	Timeouts members.Timeouts
+	// ProgressPeriod is the minimum time between writes of mere progress to the status of an
+	// application, and Timeouts bound the requests to members. They are no flags either; zero
+	// values have defaults.
+	ProgressPeriod time.Duration
+	Timeouts       members.Timeouts
 }
 
 // Bind adds the hub's flags.

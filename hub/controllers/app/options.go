@@ -27,7 +27,8 @@ const (
 	// controllerName is the name of the controller in logs and metrics.
 	controllerName = "ecommerceapp-fleet"
 
-	defaultWorkers = 4
+	defaultWorkers        = 4
+	defaultProgressPeriod = 5 * time.Second
 )
 
 // Options configure a Controller.
@@ -51,6 +52,8 @@ type Options struct {
 	// ManagedByMode returns whether the hub or an agent reconciles the copies of an
 	// engaged member. By default the hub does.
 	ManagedByMode func(cluster string) v1.ManagedByMode
+	// ProgressPeriod is the minimum time between writes of mere progress. The default is 5 s.
+	ProgressPeriod time.Duration
 	// Waits overrides delays, for tests. By default the constants of this package apply.
 	Waits queues.Waits
 }
@@ -67,6 +70,9 @@ func (o *Options) applyDefaults() {
 	}
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
+	}
+	if o.ProgressPeriod <= 0 {
+		o.ProgressPeriod = defaultProgressPeriod
 	}
 }
 
@@ -105,6 +111,8 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		metrics:    c.options.Metrics,
 		unplaced:   newUnplaced(),
 		waits:      c.options.Waits,
+
+		progressPeriod: c.options.ProgressPeriod,
 	}
 	err := builder.ControllerManagedBy(local).
 		Named(controllerName).

@@ -18,9 +18,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
-// progressPeriod is the minimum time between writes of mere progress.
-const progressPeriod = 5 * time.Second
-
 // Reconciler decides about applications. It sends requests to the hub only.
 type Reconciler struct {
 	client     client.Client
@@ -31,6 +28,8 @@ type Reconciler struct {
 	backups    *backupReports
 	unplaced   *unplaced
 	waits      queues.Waits
+	// progressPeriod is Options.ProgressPeriod.
+	progressPeriod time.Duration
 }
 
 // Reconcile updates the status of one application.

@@ -24,8 +24,8 @@ func (r *Reconciler) report(ctx context.Context, app *v1.EcommerceApp, in aggreg
 		return reconcile.Result{}, nil
 	}
 	if last.LastUpdated != nil && !aggregate.Urgent(last, next) {
-		if rest := progressPeriod - r.clock.Since(last.LastUpdated.Time); rest > 0 {
-			return reconcile.Result{RequeueAfter: min(rest, progressPeriod)}, nil
+		if rest := r.progressPeriod - r.clock.Since(last.LastUpdated.Time); rest > 0 {
+			return reconcile.Result{RequeueAfter: min(rest, r.progressPeriod)}, nil
 		}
 	}
 	before := app.DeepCopy()

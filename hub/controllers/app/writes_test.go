@@ -47,7 +47,7 @@ func TestWrites(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			w := &writer{clock: clock, Reconciler: &Reconciler{
 				client: c, dispatcher: dispatch.New(c, dispatch.Options{}), clock: clock, recorder: events.NewFakeRecorder(100),
-				metrics: newMetrics(), backups: newBackupReports(), unplaced: newUnplaced(),
+				metrics: newMetrics(), backups: newBackupReports(), unplaced: newUnplaced(), progressPeriod: progressPeriod,
 			}}
 			app := &v1.EcommerceApp{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "shop-"},
@@ -61,6 +61,9 @@ func TestWrites(t *testing.T) {
 		})
 	}
 }
+
+// progressPeriod is that of the reconcilers under test.
+const progressPeriod = 5 * time.Second
 
 // writer is a reconciler and its application.
 type writer struct {
