@@ -149,6 +149,11 @@ type RestoredDump struct {
 	// +kubebuilder:validation:MaxLength=63
 	Job string `json:"job,omitempty"`
 
+	// requestTime is the time at which the hub first requested the Job; empty once the Job
+	// exists.
+	// +optional
+	RequestTime *metav1.Time `json:"requestTime,omitempty"`
+
 	// claim is the name of the PersistentVolumeClaim that was created to download the dump
 	// to; empty when none was. At most 253 characters.
 	// +optional

@@ -139,6 +139,10 @@ func TestPatience(t *testing.T) {
 		"nothing is done":  {func(*work) {}, limit},
 		"chosen":           {func(w *work) { w.restore.Status.Dump = &v1.RestoredDump{} }, limit},
 		"between attempts": {(*work).started, loadLimit},
+		"a Job is requested": {func(w *work) {
+			w.started()
+			w.restore.Status.Dump.Job, w.restore.Status.Dump.RequestTime = "j", seconds(w.now)
+		}, loadLimit},
 		"a Job is at work": {func(w *work) { w.started(); w.restore.Status.Dump.Job = "j" }, 0},
 		"loaded":           {func(w *work) { w.started(); w.restore.Status.Dump.Loaded = true }, 0},
 		"exchanged":        {func(w *work) { w.restore.Status.Volumes = []v1.RestoredVolume{{State: volumeBound}} }, 0},

@@ -50,6 +50,9 @@ func (r dumpLoad) begin(ctx context.Context) (stepresult.Result, error) {
 	}
 	d := r.restore.Status.Dump
 	d.Job, d.Started = wanted.job.Name, true
+	if d.RequestTime == nil {
+		d.RequestTime = seconds(r.now)
+	}
 	if wanted.claim != nil {
 		d.Claim = wanted.claim.Name
 	}
@@ -59,6 +62,7 @@ func (r dumpLoad) begin(ctx context.Context) (stepresult.Result, error) {
 	if err := r.deliver(ctx, r.writer(), wanted); err != nil {
 		return r.undelivered(err), nil
 	}
+	d.RequestTime = nil
 	return stepresult.Hold(stepresult.PollFirst, v1.ReasonLoading, "the Job %s in %s is about to load the dump", d.Job, r.member.Name), nil
 }
 
@@ -77,14 +81,22 @@ func (r dumpLoad) tryDelivery(ctx context.Context) stepresult.Result {
 }
 
 // undelivered returns the result for a Job that could not be created. A rejection fails the
-// Restore of an application, because the workloads that use the database must not stay
-// stopped until a user has looked; tryDelivery asked before they were.
+// Restore of an application, and so does any other error after startLimit, because the
+// workloads that use the database must not stay stopped until a user has looked; tryDelivery
+// asked before they were.
 func (r dumpLoad) undelivered(err error) stepresult.Result {
-	v := r.deliveryError(err)
-	if apierror.Decide(err).Blocking && !r.restore.Spec.Verify {
+	v, d := r.deliveryError(err), r.restore.Status.Dump
+	left := startLimit - r.now.Sub(d.RequestTime.Time)
+	switch {
+	case r.restore.Spec.Verify:
+		return v
+	case apierror.Decide(err).Blocking:
 		return stepresult.Fail(v.Reason, "%s", v.Message)
+	case left < 0:
+		return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s could not be created within %s: %s", d.Job, r.member.Name, startLimit, v.Message)
+	default:
+		return v.Within(left)
 	}
-	return v
 }
 
 // deliveryError returns the result for an error of deliver.

@@ -71,7 +71,8 @@ func (r dumpLoad) chooseSource(ctx context.Context) stepresult.Result {
 	return stepresult.Result{}
 }
 
-// startLimit is how long a Job may wait for a node, a volume or an image.
+// startLimit is how long a Job may wait for its creation, and then for a node, a volume or an
+// image.
 const startLimit = 15 * time.Minute
 
 // load has the dump loaded, and looks how far that is. The zero Result means that it is.
@@ -95,6 +96,7 @@ func (r dumpLoad) load(ctx context.Context) (stepresult.Result, error) {
 	case job.Labels[v1.RestoreLabel] != r.labels()[v1.RestoreLabel]:
 		return stepresult.Fail(v1.ReasonLoadFailed, "the Job %s in %s is not that of this Restore", d.Job, r.member.Name), nil
 	}
+	d.RequestTime = nil
 	return r.observe(ctx, job), nil
 }
 

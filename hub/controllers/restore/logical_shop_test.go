@@ -166,7 +166,9 @@ func (d *dumpTest) oneJob(t *testing.T) {
 	d.process.Refuse(createJob, nil)
 	d.until(t, v1.ReasonLoading)
 	job := d.job(t)
-	if diff := cmp.Diff(before.Status.Dump, d.restore(t).Status.Dump); diff != "" {
+	requested := before.Status.Dump.DeepCopy()
+	requested.RequestTime = nil
+	if diff := cmp.Diff(requested, d.restore(t).Status.Dump); diff != "" {
 		t.Errorf("another attempt (-before +after):\n%s", diff)
 	}
 	d.endLoad(t, 1)
@@ -300,6 +302,24 @@ func (d *dumpTest) jobCannotStart(t *testing.T) {
 	if ready := d.ready(t); ready.Reason != v1.ReasonLoadFailed || !strings.Contains(ready.Message, "could not start within 15m0s: ImagePullBackOff") {
 		t.Errorf("in the end: %+v", ready)
 	}
+}
+
+// jobIsNotCreated: the application starts again when the member answers with errors for longer
+// than a Job may take to start.
+func (d *dumpTest) jobIsNotCreated(t *testing.T) {
+	d.reset(t)
+	d.until(t, v1.ReasonStoppingApplication)
+	stopped := d.Clock.Now()
+	d.process.Refuse(createJob, apierrors.NewInternalError(errors.New("failed calling webhook")))
+	d.process.Run(t, NewReconciler(d.process.Client, d.options), d.key, func() bool { return done(d.restore(t)) })
+	if ready := d.ready(t); ready.Reason != v1.ReasonLoadFailed || !strings.Contains(ready.Message, "could not be created within 15m0s: eu-1 does not answer") {
+		t.Errorf("%+v", ready)
+	}
+	if took := d.Clock.Since(stopped); took < startLimit || took > startLimit+2*time.Minute {
+		t.Errorf("it ended after %s", took)
+	}
+	d.expectChanges(t, patchCopy, patchCopy)
+	d.expectNothingLeft(t)
 }
 
 // whileDumping: a dump that is being made is waited for before anything is stopped.

@@ -67,6 +67,7 @@ func (d *dumpTest) all(t *testing.T) {
 	t.Run("refusals", d.refusals)
 	t.Run("failures while the shop is stopped", d.failsWhileStopped)
 	t.Run("a Job that cannot start", d.jobCannotStart)
+	t.Run("a Job that is not created", d.jobIsNotCreated)
 	t.Run("while a dump is made", d.whileDumping)
 	t.Run("denied by a policy", d.denied)
 	t.Run("denied while the shop is stopped", d.deniedWhileStopped)

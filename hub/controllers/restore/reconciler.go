@@ -121,7 +121,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 func (w *work) patience() time.Duration {
 	d := w.restore.Status.Dump
 	switch {
-	case w.exchanged(), d != nil && (d.Loaded || d.Job != ""):
+	case w.exchanged(), d != nil && (d.Loaded || d.Job != "" && d.RequestTime == nil):
 		return 0
 	case w.loading():
 		return loadLimit
