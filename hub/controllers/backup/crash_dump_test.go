@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -29,6 +31,7 @@ func (e *crashes) dumpCrashes(t *testing.T) {
 	t.Run("while a dump is made", d.whileDumped)
 	t.Run("before a dump that is being made is deleted", d.beforeDeletion)
 	t.Run("while a dump is deleted", d.whileDeleted)
+	t.Run("a Job that is not created", d.notCreated)
 	t.Run("a member that denies Jobs", d.deniedUntilDeadline)
 }
 
@@ -59,6 +62,27 @@ func (e *crashes) whileDumped(t *testing.T) {
 		}
 		e.stored(t, key, true)
 	}))
+}
+
+// notCreated: passes that cannot create the Job that sends rarely write the status, and
+// become rare.
+func (e *crashes) notCreated(t *testing.T) {
+	key, p := e.create(t), e.NewProcess(backupenv.Crash{})
+	p.Run(t, e.reconciler(p), key, func() bool { return e.Backup(t, key.Name).Status.Dump != nil })
+	p.Refuse("create *v1.Job", apierrors.NewInternalError(errors.New("failed calling webhook")))
+	const write = "patch status of *v1.Backup"
+	begin, before, passes := e.Clock.Now(), backupenv.Count(p.Sent(), write), 0
+	p.Run(t, e.reconciler(p), key, func() bool { passes++; return passes == 30 })
+	took := e.Clock.Since(begin)
+	if n := backupenv.Count(p.Sent(), write) - before; n > 2+int(took/(2*time.Minute)) {
+		t.Errorf("%d writes of the status in %d passes and %s, want 2 and one in 2 min", n, passes, took)
+	}
+	if took < 15*time.Minute {
+		t.Errorf("%d passes in %s", passes, took)
+	}
+	p.Refuse("create *v1.Job", nil)
+	p.Run(t, e.reconciler(p), key, func() bool { return e.complete(t, key) })
+	e.stored(t, key, true)
 }
 
 // deniedUntilDeadline: a Backup whose Job is denied for good ends at its deadline, and says

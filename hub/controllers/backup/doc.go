@@ -33,8 +33,8 @@
 //
 //   - Snapshots have no watch. A Backup that is under way is reconciled every five
 //     seconds at first, and every minute when it takes long.
-//   - A pass that requests snapshots writes the status twice: the intent before, the
-//     response after. All other passes write at most once.
+//   - A pass that requests snapshots, or the Job that sends a dump, writes the status at most
+//     twice: the intent before, the response after. All other passes write at most once.
 //   - No pass waits for a database. Its hold is in memory, with a deadline, between a pass
 //     that begins to quiesce and the one that sees all snapshots taken. A hub that ends
 //     releases the database, and the next one cannot tell what was taken during the hold:

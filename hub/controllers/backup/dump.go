@@ -112,7 +112,7 @@ func (w *work) send(ctx context.Context) (stepresult.Result, error) {
 	s.Account = account
 	return logical.Send{
 		Backup: w.backup, Bucket: bucket, Owner: w.owner(), Image: w.options.SpokeImage,
-		Reader: in.GetAPIReader(), Writer: in.GetClient(), Intend: w.intendToSend, Now: w.now,
+		Reader: in.GetAPIReader(), Writer: in.GetClient(), Intend: w.writeIntent, Now: w.now,
 	}.Advance(ctx)
 }
 
@@ -120,15 +120,6 @@ func (w *work) send(ctx context.Context) (stepresult.Result, error) {
 func without(err error) bool {
 	e, of := errors.AsType[*cloud.Error](err)
 	return of && e.Code == accounts.CodeNoBucket
-}
-
-// intendToSend writes down that a Job is about to be made. That the member rejected the last
-// one stays in the condition, until it accepts one.
-func (w *work) intendToSend(ctx context.Context) error {
-	if !stepresult.Rejected(readyOf(w.backup).Reason) {
-		w.conclude(stepresult.Hold(0, v1.ReasonSending, "the dump is about to be sent"))
-	}
-	return w.writeIntent(ctx)
 }
 
 // deleteDump deletes the dump from its bucket. Its file in the cluster is pruned there.

@@ -168,8 +168,8 @@ func (w *work) intend(ctx context.Context, asking []*v1.CloudSnapshot) error {
 	return w.writeIntent(ctx)
 }
 
-// writeIntent writes the status and goes on with the same objects, which the answer
-// would otherwise replace.
+// writeIntent writes the status if it changed, and goes on with the same objects, which the
+// answer would otherwise replace. The conditions remain those of the last pass.
 func (w *work) writeIntent(ctx context.Context) error {
 	wanted := w.backup
 	w.backup = wanted.DeepCopy()

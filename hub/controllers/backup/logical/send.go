@@ -27,6 +27,11 @@ const (
 	memberTimeout = 20 * time.Second
 	// late is how long the hub waits for a Job whose signed requests have expired.
 	late = 10 * time.Minute
+	// signLimit is how long a pass may take until the requests are signed.
+	signLimit = 3 * time.Minute
+	// createLast is the longest wait after the Job could not be created, which grows with the
+	// age of the dump: each time, the bucket is listed and what is missing is signed.
+	createLast = stepresult.Refused
 	// againLast is the longest wait for another attempt, which grows from stepresult.Transient.
 	againLast = 30 * time.Minute
 )
@@ -146,7 +151,6 @@ func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	if v.Stops() {
 		return v, nil
 	}
-	o.ExpirationTime = nil
 	what, _, err := logicalbackup.ToSend(ctx, s.Bucket, s.Backup.Status.Dump, s.Bucket.CABundle, s.Now)
 	if err != nil {
 		return s.classify(err, "preparing to send the dump"), nil
@@ -155,16 +159,21 @@ func (s Send) attempt(ctx context.Context) (stepresult.Result, error) {
 	if err != nil {
 		return stepresult.Fail(v1.ReasonSendFailed, "no Job can send the dump: %v", err), nil
 	}
-	// No pod has the signed requests yet.
+	// No pod has the signed requests yet. A recorded time that is late enough for them remains,
+	// so that a pass soon after one that could not create the Job writes nothing.
 	o.State = v1.DumpSending
-	o.ExpirationTime = &metav1.Time{Time: s.Now.Add(cloud.MaxLife).Truncate(time.Second)}
+	if o.ExpirationTime == nil || o.ExpirationTime.Time.Before(s.Now.Add(logicalbackup.Life+signLimit)) {
+		o.ExpirationTime = &metav1.Time{Time: s.Now.Add(cloud.MaxLife).Truncate(time.Second)}
+	}
 	if err := s.Intend(ctx); err != nil {
 		return stepresult.Result{}, err
 	}
 	writing, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	if err := logicalbackup.Deliver(writing, s.Writer, job, secret); err != nil {
-		return s.memberError(err), nil
+		v := s.memberError(err)
+		v.Wait = max(v.Wait, min(s.Now.Sub(s.Backup.Status.SnapshotTime.Time)/10, createLast))
+		return v, nil
 	}
 	return s.sending(job.Name, ""), nil
 }

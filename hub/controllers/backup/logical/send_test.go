@@ -184,8 +184,8 @@ func (e *testenv) restart(t *testing.T) {
 	_, first := e.order(t)
 	e.backup.Status = e.stored
 	e.process.Refuse("create *v1.Job", nil)
-	e.Clock.Step(time.Minute)
-	if v := e.send(t); v.Reason != v1.ReasonSending || e.object().Attempt != 0 || !e.object().ExpirationTime.Time.Equal(now().Add(61*time.Minute)) {
+	e.Clock.Step(10 * time.Minute)
+	if v := e.send(t); v.Reason != v1.ReasonSending || e.object().Attempt != 0 || !e.object().ExpirationTime.Time.Equal(now().Add(70*time.Minute)) {
 		t.Fatalf("result %+v, object %+v", v, e.object())
 	}
 	if _, o := e.order(t); !o.ExpiresAt.After(first.ExpiresAt) {
@@ -203,6 +203,27 @@ func (e *testenv) restart(t *testing.T) {
 	e.endSend(t, order.ExitDone, "sent")
 	if v := e.send(t); v.Stops() {
 		t.Errorf("result %+v", v)
+	}
+}
+
+// notCreated: passes that cannot create the Job change the status rarely, and become rare.
+func (e *testenv) notCreated(t *testing.T) {
+	e.resetToSend(t)
+	e.process.Refuse("create *v1.Job", errors.New("timeout"))
+	for _, tt := range []struct{ after, expires, wait time.Duration }{
+		{0, time.Hour, stepresult.Member},
+		{2 * time.Minute, time.Hour, stepresult.Member},
+		{3 * time.Minute, 63 * time.Minute, 21 * time.Second},
+		{5 * time.Hour, 6 * time.Hour, stepresult.Refused},
+	} {
+		e.Clock.SetTime(now().Add(tt.after))
+		if v := e.send(t); v.Reason != v1.ReasonClusterUnreachable || v.Wait != tt.wait {
+			t.Errorf("after %s: result %+v, want a wait of %s", tt.after, v, tt.wait)
+		}
+		_, o := e.order(t)
+		if expires := e.object().ExpirationTime.Time; !expires.Equal(now().Add(tt.expires)) || o.ExpiresAt.After(expires) {
+			t.Errorf("after %s: expires %s, and the order %s", tt.after, expires, o.ExpiresAt)
+		}
 	}
 }
 

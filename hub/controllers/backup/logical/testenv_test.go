@@ -68,6 +68,7 @@ func TestOnAPIServer(t *testing.T) {
 	t.Run("ends of Jobs that send", e.sendEnds)
 	t.Run("attempts become rare", e.attemptsBecomeRare)
 	t.Run("restart of the hub", e.restart)
+	t.Run("a Job that is not created", e.notCreated)
 	t.Run("obstacles of sending", e.obstaclesOfSending)
 	t.Run("sending is denied by a policy", e.deniedToSend)
 	t.Run("no bucket", e.noBucket)
