@@ -12,7 +12,7 @@
 //
 // Neither this package nor the SDK retries: EC2 creates another snapshot for each request, and the
 // SDK repeats a request when the response is lost. Each method sends each of its requests once,
-// and the class of its error says whether to call it again.
+// and the class of its error determines if it may be called again.
 //
 // # Trade-offs
 //

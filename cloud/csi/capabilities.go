@@ -6,12 +6,12 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// CopyMode is how a provider's snapshots get to another region.
+// CopyMode is a provider's way to copy snapshots to another region.
 type CopyMode string
 
-// The ways to another region.
+// The modes of copying.
 const (
-	// CopyNone means that they do not.
+	// CopyNone means that snapshots cannot be copied.
 	CopyNone CopyMode = "None"
 	// CopyByCopy means that Snapshots.EnsureCopy makes a second snapshot there.
 	CopyByCopy CopyMode = "ByCopy"

@@ -64,11 +64,11 @@ type Snapshot struct {
 	stuck   bool
 }
 
-// Pace is how long changes take.
+// Pace holds the durations of changes.
 type Pace struct {
 	// Taken is the time from creation to StateTaken, Ready that to StateReady.
 	Taken, Ready time.Duration
-	// Lag is how long a new snapshot or volume is not visible.
+	// Lag is the time until a new snapshot or volume is visible.
 	Lag time.Duration
 }
 

@@ -21,12 +21,12 @@ type file struct {
 	text string
 }
 
-// isGo says whether the rules for Go code apply: not to code that a tool wrote.
+// isGo reports whether the rules for Go code apply: not to code that a tool wrote.
 func (f file) isGo() bool {
 	return strings.HasSuffix(f.path, ".go") && !f.isGenerated()
 }
 
-// isTest says whether only tests are built from the file.
+// isTest reports whether only tests are built from the file.
 func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
 // isGenerated recognises generated code by its name, or by the header that the

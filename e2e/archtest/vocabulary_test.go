@@ -17,7 +17,7 @@ type rule struct{ pattern, instead string }
 func phrases() []rule {
 	return []rule{
 		{`^\w+ (is|are) (what|where|who)\b`, `a verb: "X returns", "X holds", "X represents"`},
-		{`\btells? whether\b`, `"reports whether"`},
+		{`\b(tell|say)s? whether\b`, `"reports whether"`},
 		{`\bis what of\b`, "a noun"},
 		{`\bwho (is|are) (asked|allowed|told)\b`, "a subject: the user, the controller, the API server"},
 		{`\b(to|for|by) who\b`, "a subject: the user, the controller, the API server"},
@@ -71,6 +71,7 @@ func TestCheckVocabulary(t *testing.T) {
 	}{
 		"comment":            {file{"a.go", "package a\n\n// Done tells whether it is done.\nfunc Done() bool\n"}, "a.go:3"},
 		"over two lines":     {file{"a.go", "package a\n\n// Done tells\n// whether it is done.\nfunc Done() bool\n"}, "tells whether"},
+		"another verb":       {file{"a.go", "package a\n\n// Done says whether it is done.\nfunc Done() bool\n"}, "says whether"},
 		"start of a comment": {file{"a.go", "package a\n\n// Place is where it is.\ntype Place int\n"}, "Place is where"},
 		"not in the middle":  {file{"a.go", "package a\n\n// Place returns a value. That is what it does.\ntype Place int\n"}, ""},
 		"string":             {file{"a.go", "package a\n\nconst text = \"tells whether\"\n"}, ""},

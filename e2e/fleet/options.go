@@ -22,7 +22,7 @@ const (
 	Local = nodes.Local
 )
 
-// Options says which fleet to start.
+// Options describes the fleet to start.
 type Options struct {
 	// Dir is the folder for data, logs and kubeconfigs. Empty means a temporary
 	// one, which goes when the fleet stops or its process ends.
@@ -35,7 +35,7 @@ type Options struct {
 	Progress io.Writer
 }
 
-// ClusterSpec says how one cluster looks.
+// ClusterSpec describes one cluster.
 type ClusterSpec struct {
 	// Name is unique in the fleet: lower case letters, digits and dashes.
 	Name string `json:"name"`

@@ -86,7 +86,7 @@ func Runs(app *v1.EcommerceApp, regions ...string) error {
 	return nil
 }
 
-// Brief says in a line how an application is.
+// Brief returns the status of an application in one line.
 func Brief(app *v1.EcommerceApp) string {
 	parts := make([]string, 0, 1+len(app.Status.Clusters))
 	parts = append(parts, fmt.Sprintf("%s %s gen %d/%d %q", app.Status.Phase, app.Status.Ready,

@@ -41,7 +41,7 @@ type Manifest struct {
 	App       string `json:"app"`
 	Cluster   string `json:"cluster"`
 	Backup    string `json:"backup"`
-	// Slot is the scheduled time; nil for a manual backup.
+	// ScheduledTime is the time by the schedule; nil for a manual backup.
 	ScheduledTime *time.Time `json:"scheduledTime,omitempty"`
 	// Provider and Region are those of the cluster, if they were known.
 	Provider v1.Provider `json:"provider,omitempty"`

@@ -22,8 +22,7 @@ const (
 	namespaceWait = 30 * time.Second
 )
 
-// Decision says what a controller does about an error. The zero value is that of no
-// error.
+// Decision describes how a controller reacts to an error. The zero value is that of no error.
 type Decision struct {
 	Class Class
 	// Reason and Message are for the condition that reports the error. They are empty for a

@@ -11,7 +11,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// ProgressDeadline is how long a component may take to become ready before it fails.
+// ProgressDeadline is the time in which a component must become ready, or it fails.
 // Kubernetes enforces it for Deployments; for StatefulSets it counts from the transition
 // of the condition Progressing.
 const ProgressDeadline = 10 * time.Minute

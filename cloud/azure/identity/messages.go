@@ -8,13 +8,13 @@ import (
 	"unicode"
 )
 
-// DefaultRetryAfter is when to ask again if the service throttles without saying.
+// DefaultRetryAfter is the wait before a retry if the service throttles without a Retry-After.
 const DefaultRetryAfter = 5 * time.Second
 
 // longestLine is in bytes, of which no text has fewer than characters.
 const longestLine = 1024
 
-// RetryAfter is when the service wants to be asked again; 0 when it does not say.
+// RetryAfter returns the wait that the header Retry-After demands, or 0 if there is none.
 func RetryAfter(header http.Header, now time.Time) time.Duration {
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.Atoi(value); err == nil {

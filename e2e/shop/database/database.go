@@ -39,7 +39,7 @@ const (
 	lastDelay  = 500 * time.Millisecond
 )
 
-// Config says where the database is. It never prints its password.
+// Config holds the address of the database and its credentials. It never prints its password.
 type Config struct {
 	Engine   Engine
 	Host     string

@@ -29,7 +29,7 @@ const (
 	readyTimeout    = 48 * time.Hour
 )
 
-// Reconciler makes what Backups ask for.
+// Reconciler carries out Backups.
 type Reconciler struct {
 	client  client.Client
 	options Options

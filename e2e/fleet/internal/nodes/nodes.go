@@ -29,7 +29,7 @@ const (
 	reclaimDelete = corev1.PersistentVolumeReclaimDelete
 )
 
-// Spec says which nodes a cluster has.
+// Spec describes the nodes of a cluster.
 type Spec struct {
 	Cluster  string
 	Provider Provider
