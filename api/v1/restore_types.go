@@ -141,6 +141,27 @@ type RestoreStatus struct {
 	Dump *RestoredDump `json:"dump,omitempty"`
 }
 
+// RestoredVolumeState is the progress of a restored volume.
+//
+// +kubebuilder:validation:Enum=Creating;Ready;Failed;Replacing;Bound
+type RestoredVolumeState string
+
+// States of a restored volume.
+const (
+	// RestoredVolumeCreating means that the volume was requested, or is about to be.
+	RestoredVolumeCreating RestoredVolumeState = "Creating"
+	// RestoredVolumeReady means that the volume can be used.
+	RestoredVolumeReady RestoredVolumeState = "Ready"
+	// RestoredVolumeFailed means that the provider could not create the volume. It is deleted
+	// and requested again.
+	RestoredVolumeFailed RestoredVolumeState = "Failed"
+	// RestoredVolumeReplacing means that the existing claim is being deleted, to be created
+	// again on the volume. From then on the restore cannot be undone.
+	RestoredVolumeReplacing RestoredVolumeState = "Replacing"
+	// RestoredVolumeBound means that the claim is bound to the volume.
+	RestoredVolumeBound RestoredVolumeState = "Bound"
+)
+
 // RestoredVolume is a volume created from a snapshot.
 type RestoredVolume struct {
 	// claim is the name of the PersistentVolumeClaim. At most 253 characters.
@@ -176,11 +197,10 @@ type RestoredVolume struct {
 	// +kubebuilder:validation:MaxLength=253
 	Replaced string `json:"replaced,omitempty"`
 
-	// state is the progress of the volume: Creating, Ready, Bound or Failed. At most 16
-	// characters.
+	// state is the progress of the volume: Creating, Ready, Failed, Replacing or Bound. Empty
+	// means that the volume was not requested, or was deleted.
 	// +optional
-	// +kubebuilder:validation:MaxLength=16
-	State string `json:"state,omitempty"`
+	State RestoredVolumeState `json:"state,omitempty"`
 
 	// attempt is the number of attempts that failed after the cloud had accepted them.
 	// +optional

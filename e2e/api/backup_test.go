@@ -170,6 +170,7 @@ func (s *server) testBackupStatus(t *testing.T) {
 		{restores(), append(restoreStatuses(), restoredDumps()...), append(refusedRestoredDumps(), []refusal{
 			{"status.phase", unsupported, m{"phase": "Finalizing"}},
 			{"status.volumes", tooMany + "17: must have at most 16 items", v1.RestoreStatus{Volumes: restoredVolumes(17)}},
+			{"status.volumes[0].state", unsupported, m{"volumes": []any{m{"claim": "data", "state": "Taken"}}}},
 			{"status.volumes[1]", twice, v1.RestoreStatus{Volumes: append(restoredVolumes(1), restoredVolumes(1)...)}},
 		}...)},
 		{cloudAccounts(), []any{m{"identity": letters(2048)}}, []refusal{
@@ -223,6 +224,11 @@ func restoreStatuses() []any {
 		v1.RestorePending, v1.RestoreInProgress, v1.RestoreStarting, v1.RestoreCompleted, v1.RestoreFailed,
 	} {
 		all = append(all, v1.RestoreStatus{Phase: phase})
+	}
+	for _, state := range []v1.RestoredVolumeState{
+		v1.RestoredVolumeCreating, v1.RestoredVolumeReady, v1.RestoredVolumeFailed, v1.RestoredVolumeReplacing, v1.RestoredVolumeBound,
+	} {
+		all = append(all, v1.RestoreStatus{Volumes: []v1.RestoredVolume{{Claim: "data", State: state}}})
 	}
 	return all
 }

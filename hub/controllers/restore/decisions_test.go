@@ -60,7 +60,7 @@ func TestPossible(t *testing.T) {
 		"no application":   {func(w *work) { w.app = nil }, "", false},
 		"too late to refuse": {func(w *work) {
 			w.backup.Status.Phase = v1.BackupFailed
-			w.restore.Status.Volumes = []v1.RestoredVolume{{State: volumeExchanging}}
+			w.restore.Status.Volumes = []v1.RestoredVolume{{State: v1.RestoredVolumeReplacing}}
 		}, "", false},
 		"verify with an agent": {func(w *work) { w.restore.Spec.Verify = true; w.member.Spec.Mode = v1.ModeAgent }, v1.ReasonForbidden, true},
 		"verify another major": {func(w *work) { w.restore.Spec.Verify = true; w.app.Spec.Database.Version = "14.1" }, "", false},
@@ -82,7 +82,7 @@ func TestPossible(t *testing.T) {
 func TestNoWayBack(t *testing.T) {
 	t.Parallel()
 	w := situation()
-	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", State: volumeExchanging}}
+	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", State: v1.RestoredVolumeReplacing}}
 	v, err := w.giveUp(t.Context(), stepresult.Fail(v1.ReasonRegionNotAllowed, "not any more"))
 	if err != nil || v.Fatal || v.Reason != v1.ReasonRegionNotAllowed || v.Wait == 0 {
 		t.Errorf("%+v, %v: want to wait with the reason", v, err)
@@ -129,7 +129,7 @@ func TestPossibleForDumps(t *testing.T) {
 // started records that a Job may have started.
 func (w *work) started() { w.restore.Status.Dump = &v1.RestoredDump{Started: true} }
 
-// TestPatience: a Job has its own limit, and data that was exchanged none.
+// TestPatience: a Job has its own limit, and data that was replaced none.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -145,7 +145,7 @@ func TestPatience(t *testing.T) {
 		}, loadLimit},
 		"a Job is at work": {func(w *work) { w.started(); w.restore.Status.Dump.Job = "j" }, 0},
 		"loaded":           {func(w *work) { w.started(); w.restore.Status.Dump.Loaded = true }, 0},
-		"exchanged":        {func(w *work) { w.restore.Status.Volumes = []v1.RestoredVolume{{State: volumeBound}} }, 0},
+		"replaced":         {func(w *work) { w.restore.Status.Volumes = []v1.RestoredVolume{{State: v1.RestoredVolumeBound}} }, 0},
 	} {
 		w := ofDump()
 		tt.change(w)
@@ -200,7 +200,7 @@ func TestWhatADumpIsProvenWith(t *testing.T) {
 func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	w := situation()
-	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", PersistentVolume: "ours", State: volumeBound}}
+	w.restore.Status.Volumes = []v1.RestoredVolume{{Claim: "data-0", PersistentVolume: "ours", State: v1.RestoredVolumeBound}}
 	pvc := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "ours"}}
 	w.targetFacts = &targetFacts{claims: map[string]*claim{"data-0": {pvc: pvc}}}
 	if got := w.superseded(); got != "" {
@@ -211,7 +211,7 @@ func TestSuperseded(t *testing.T) {
 		t.Errorf("%q is another's, want data-0", got)
 	}
 	// What another put there is left alone.
-	if bound, err := w.exchangeOne(t.Context(), &w.restore.Status.Volumes[0]); !bound || err != nil {
+	if bound, err := w.replaceClaim(t.Context(), &w.restore.Status.Volumes[0]); !bound || err != nil {
 		t.Errorf("bound %t, %v", bound, err)
 	}
 }

@@ -63,9 +63,9 @@ func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 	if w.isDump() {
 		return w.cancelLoad(ctx), nil
 	}
-	if w.exchanged() && !w.bound() {
+	if w.replaced() && !w.bound() {
 		// The database must not start without its claim: this is seen through.
-		if v := w.exchange(ctx); v.Stops() {
+		if v := w.replaceClaims(ctx); v.Stops() {
 			return v, nil
 		}
 	}
@@ -97,7 +97,7 @@ func (w *work) releaseDatabaseLock(ctx context.Context) error {
 
 // deleteUnused deletes the volumes that were created and that no claim got.
 func (w *work) deleteUnused(ctx context.Context) stepresult.Result {
-	if w.exchanged() {
+	if w.replaced() {
 		return stepresult.Result{}
 	}
 	for i := range w.restore.Status.Volumes {
@@ -126,6 +126,6 @@ func (w *work) memberError(err error) stepresult.Result {
 	case cloud.ClassOf(err) != "":
 		return stepresult.FromError(err, "restoring")
 	default:
-		return stepresult.FromMember(err, w.member.Name, "exchange volumes")
+		return stepresult.FromMember(err, w.member.Name, "replace volumes")
 	}
 }

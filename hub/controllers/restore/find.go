@@ -67,7 +67,7 @@ func (w *work) clusterName() string {
 func (w *work) possible() stepresult.Result {
 	b, m := &w.backup.Status, w.member
 	switch {
-	case w.exchanged(), w.loading():
+	case w.replaced(), w.loading():
 		return stepresult.Result{} // Too late to refuse.
 	case !w.backup.DeletionTimestamp.IsZero():
 		return stepresult.Fail(v1.ReasonBackupNotFound, "Backup %q is being deleted", w.backup.Name)

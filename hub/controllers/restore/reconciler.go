@@ -24,14 +24,14 @@ const (
 	passTimeout = 2 * time.Minute
 	// memberDelay is how long to wait for what goes on in the member.
 	memberDelay = 2 * time.Second
-	// limit is how long all that goes by itself is waited for before anything was exchanged,
+	// limit is how long all that goes by itself is waited for before anything was replaced,
 	// or a Job had a dump to load.
 	limit = 6 * time.Hour
 	// loadLimit is how long there are attempts to load a dump, each with a limit of its own.
 	loadLimit = 24 * time.Hour
 )
 
-// Reconciler makes what Restores ask for.
+// Reconciler carries out Restores.
 type Reconciler struct {
 	client  client.Client
 	options Options
@@ -121,7 +121,7 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 func (w *work) patience() time.Duration {
 	d := w.restore.Status.Dump
 	switch {
-	case w.exchanged(), d != nil && (d.Loaded || d.Job != "" && d.RequestTime == nil):
+	case w.replaced(), d != nil && (d.Loaded || d.Job != "" && d.RequestTime == nil):
 		return 0
 	case w.loading():
 		return loadLimit
@@ -134,7 +134,7 @@ func (w *work) patience() time.Duration {
 // was made in the cloud goes. Without its claim it must not start: there is no giving
 // up then, but for one whose place another has taken.
 func (w *work) giveUp(ctx context.Context, v stepresult.Result) (stepresult.Result, error) {
-	if w.exchanged() && v.Reason != v1.ReasonConflict {
+	if w.replaced() && v.Reason != v1.ReasonConflict {
 		return stepresult.Hold(stepresult.Refused, v.Reason, "%s", v.Message), nil
 	}
 	if w.targetFacts == nil {

@@ -40,14 +40,14 @@ func (w *work) stopDatabase(ctx context.Context) stepresult.Result {
 	}
 }
 
-// exchange puts the restored volumes in their place.
-func (w *work) exchange(ctx context.Context) stepresult.Result {
+// replaceClaims puts the restored volumes in their place.
+func (w *work) replaceClaims(ctx context.Context) stepresult.Result {
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	waiting := stepresult.Result{}
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
-		bound, err := w.exchangeOne(ctx, v)
+		bound, err := w.replaceClaim(ctx, v)
 		if err != nil {
 			return w.memberError(err)
 		}
@@ -58,10 +58,10 @@ func (w *work) exchange(ctx context.Context) stepresult.Result {
 	return waiting
 }
 
-// exchangeOne brings one claim closer to its restored volume, and reports whether it is
+// replaceClaim brings one claim closer to its restored volume, and reports whether it is
 // bound to it. Each step is safe to repeat.
-func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
-	if v.State == volumeBound {
+func (w *work) replaceClaim(ctx context.Context, v *v1.RestoredVolume) (bool, error) {
+	if v.State == v1.RestoredVolumeBound {
 		return true, nil // From now on the database's StatefulSet owns the claim.
 	}
 	live := w.targetFacts.claims[v.Claim]
@@ -78,7 +78,7 @@ func (w *work) exchangeOne(ctx context.Context, v *v1.RestoredVolume) (bool, err
 	if live.pvc.Status.Phase != corev1.ClaimBound {
 		return false, nil
 	}
-	v.State = volumeBound
+	v.State = v1.RestoredVolumeBound
 	return true, nil
 }
 
@@ -96,8 +96,8 @@ func (w *work) retire(ctx context.Context, v *v1.RestoredVolume, live *claim) er
 			}
 		}
 	}
-	if v.State != volumeExchanging {
-		v.State = volumeExchanging
+	if v.State != v1.RestoredVolumeReplacing {
+		v.State = v1.RestoredVolumeReplacing
 		if live.pv != nil {
 			v.Replaced = live.pv.Name
 		}
@@ -204,7 +204,7 @@ func (w *work) startDatabase(ctx context.Context) stepresult.Result {
 func (w *work) superseded() string {
 	for i := range w.restore.Status.Volumes {
 		v := &w.restore.Status.Volumes[i]
-		if live := w.targetFacts.claims[v.Claim]; live != nil && v.State == volumeBound && live.pvc.Spec.VolumeName != v.PersistentVolume {
+		if live := w.targetFacts.claims[v.Claim]; live != nil && v.State == v1.RestoredVolumeBound && live.pvc.Spec.VolumeName != v.PersistentVolume {
 			return v.Claim
 		}
 	}
@@ -214,13 +214,13 @@ func (w *work) superseded() string {
 // bound reports whether all claims are bound to restored volumes, and there are such.
 func (w *work) bound() bool {
 	all := w.restore.Status.Volumes
-	return len(all) > 0 && !slices.ContainsFunc(all, func(v v1.RestoredVolume) bool { return v.State != volumeBound })
+	return len(all) > 0 && !slices.ContainsFunc(all, func(v v1.RestoredVolume) bool { return v.State != v1.RestoredVolumeBound })
 }
 
-// exchanged reports whether a claim was deleted or bound: from there on there is no way
+// replaced reports whether a claim was deleted or bound: from there on there is no way
 // back.
-func (w *work) exchanged() bool {
+func (w *work) replaced() bool {
 	return slices.ContainsFunc(w.restore.Status.Volumes, func(v v1.RestoredVolume) bool {
-		return v.State == volumeBound || v.State == volumeExchanging
+		return v.State == v1.RestoredVolumeBound || v.State == v1.RestoredVolumeReplacing
 	})
 }

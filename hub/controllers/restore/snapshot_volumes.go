@@ -13,17 +13,6 @@ import (
 // maxVolumeAttempts is how often a volume is asked for that fails after it was accepted.
 const maxVolumeAttempts = 3
 
-// States of a restored volume that the cloud does not have.
-const (
-	// volumeExchanging means that the claim in its place is being deleted.
-	volumeExchanging = "Exchanging"
-	// volumeBound means that its claim is bound to it.
-	volumeBound = "Bound"
-)
-
-// volumeCreating is the state of a volume that was asked for, or is about to be.
-const volumeCreating = string(cloud.StateCreating)
-
 // volumeMaker makes and deletes the volumes of one Restore. All fields are required.
 type volumeMaker struct {
 	// connect opens the session of the account, in the region of the member.
@@ -40,7 +29,7 @@ type volumeMaker struct {
 
 // volumeReady reports whether a volume is there.
 func volumeReady(v *v1.RestoredVolume) bool {
-	return v.State == string(cloud.StateReady) || v.State == volumeExchanging || v.State == volumeBound
+	return v.State == v1.RestoredVolumeReady || v.State == v1.RestoredVolumeReplacing || v.State == v1.RestoredVolumeBound
 }
 
 // makeAll requests the missing volumes, and updates their states. The zero Result means that
@@ -74,7 +63,7 @@ func (m volumeMaker) makeAll(ctx context.Context, all []v1.RestoredVolume) stepr
 func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.RestoredVolume) stepresult.Result {
 	fresh := v.State == ""
 	if fresh {
-		v.State = volumeCreating
+		v.State = v1.RestoredVolumeCreating
 		if err := m.save(ctx); err != nil {
 			v.State = ""
 			return stepresult.Hold(stepresult.PollFirst, v1.ReasonRetrying, "recording the request for the volume of the claim %s", v.Claim)
@@ -87,11 +76,13 @@ func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.R
 		}
 		return stepresult.FromError(err, "creating the volume of the claim "+v.Claim)
 	}
-	v.Volume, v.State = made.Ref.Handle, string(made.State)
+	v.Volume, v.State = made.Ref.Handle, v1.RestoredVolumeCreating
 	switch made.State {
 	case cloud.StateReady:
+		v.State = v1.RestoredVolumeReady
 		return stepresult.Result{}
 	case cloud.StateFailed:
+		v.State = v1.RestoredVolumeFailed
 		// It may exist all the same, and would not be requested again.
 		if err := m.deleteVolume(ctx, session, v); err != nil {
 			return stepresult.FromError(err, "deleting the volume of the claim "+v.Claim+" that failed")
@@ -108,7 +99,7 @@ func (m volumeMaker) makeOne(ctx context.Context, session cloud.Session, v *v1.R
 // delete deletes a volume that was made, or may have been, unless it is gone or not ours.
 // Errors are the cloud's.
 func (m volumeMaker) delete(ctx context.Context, v *v1.RestoredVolume) error {
-	if v.Volume == "" && v.State != volumeCreating {
+	if v.Volume == "" && v.State != v1.RestoredVolumeCreating {
 		return nil // Never asked for, or refused.
 	}
 	session, err := m.connect(ctx)

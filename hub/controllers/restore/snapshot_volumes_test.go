@@ -73,7 +73,7 @@ func TestLostResponse(t *testing.T) {
 				t.Fatalf("%+v, and %d volumes", v, len(b.provider.Volumes()))
 			}
 			left := whose(b)
-			if left.Volume != "" || left.State != volumeCreating {
+			if left.Volume != "" || left.State != v1.RestoredVolumeCreating {
 				t.Fatalf("it is written down as %+v", left)
 			}
 			if err := b.maker.delete(t.Context(), left); err != nil {
@@ -93,9 +93,9 @@ func TestLostResponse(t *testing.T) {
 // TestRefused: what the cloud refused for certain is not looked for.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	for class, after := range map[cloud.Class]string{
+	for class, after := range map[cloud.Class]v1.RestoredVolumeState{
 		cloud.ClassQuota: "", cloud.ClassDenied: "", cloud.ClassThrottled: "", cloud.ClassInvalid: "", cloud.ClassAuthExpired: "",
-		cloud.ClassAmbiguous: volumeCreating,
+		cloud.ClassAmbiguous: v1.RestoredVolumeCreating,
 	} {
 		t.Run(string(class), func(t *testing.T) {
 			t.Parallel()
@@ -108,9 +108,9 @@ func TestRefused(t *testing.T) {
 				t.Errorf("the state is %q, want %q", b.all[0].State, after)
 			}
 			// After a lost response, a refusal does not show what the first request did.
-			b.all[0].State = volumeCreating
+			b.all[0].State = v1.RestoredVolumeCreating
 			b.fails(faults.Fault{Kind: faults.Refuse, Answer: fake.Refusal(class, faults.OpCreateVolume, 0)})
-			if b.maker.makeAll(t.Context(), b.all); b.all[0].State != volumeCreating {
+			if b.maker.makeAll(t.Context(), b.all); b.all[0].State != v1.RestoredVolumeCreating {
 				t.Errorf("after a lost response the state is %q", b.all[0].State)
 			}
 		})
@@ -126,7 +126,7 @@ func TestWrittenDownFirst(t *testing.T) {
 		t.Errorf("%+v, %+v, and %d requests", v, b.all[0], b.script.Count(faults.OpCreateVolume))
 	}
 	b.refuses = nil
-	if v := b.maker.makeAll(t.Context(), b.all); v.Stops() || !volumeReady(&b.all[0]) || b.saved[0].State != volumeCreating {
+	if v := b.maker.makeAll(t.Context(), b.all); v.Stops() || !volumeReady(&b.all[0]) || b.saved[0].State != v1.RestoredVolumeCreating {
 		t.Errorf("%+v, %+v; saved was %+v", v, b.all[0], b.saved)
 	}
 }
@@ -140,7 +140,7 @@ func TestDeleteWhatIsNotThere(t *testing.T) {
 		cloud.ClassAuthExpired: false, cloud.ClassThrottled: false, cloud.ClassAmbiguous: false, cloud.ClassDenied: false,
 	} {
 		b := newVolumeBench()
-		b.all[0].State = volumeCreating
+		b.all[0].State = v1.RestoredVolumeCreating
 		b.fails(faults.Fault{Kind: faults.Refuse, Answer: fake.Refusal(class, faults.OpCreateVolume, 0)})
 		err := b.maker.delete(t.Context(), &b.all[0])
 		if (err == nil) != gone || (b.all[0].State == "") != gone {

@@ -20,12 +20,12 @@ func (w *work) steps() []stepresult.Step {
 	case verify:
 		return []stepresult.Step{
 			inMember("ChooseSnapshots", w.choose), inMember("CreateVolumes", w.makeVolumes),
-			inMember("ReplaceClaims", w.exchange), inMember("Verify", w.prove),
+			inMember("ReplaceClaims", w.replaceClaims), inMember("Verify", w.prove),
 		}
 	default:
 		return []stepresult.Step{
 			inMember("ChooseSnapshots", w.choose), inMember("CreateVolumes", w.makeVolumes),
-			inMember("StopDatabase", w.stopDatabase), inMember("ReplaceClaims", w.exchange),
+			inMember("StopDatabase", w.stopDatabase), inMember("ReplaceClaims", w.replaceClaims),
 			inMember("CopySecrets", w.ensureSecrets), inMember("StartDatabase", w.startDatabase),
 		}
 	}
