@@ -86,7 +86,7 @@ func (w *work) prove(ctx context.Context) stepresult.Result {
 	before := w.backup.DeepCopy()
 	w.backup.Status.LastVerifiedTime = seconds(w.now)
 	if err := w.client.Status().Patch(ctx, w.backup, locked(before)); err != nil {
-		return stepresult.Hold(memberDelay, v1.ReasonVerifying, "the database has started; noting it on the Backup")
+		return stepresult.Hold(memberDelay, v1.ReasonVerifying, "the database has started; recording that on the Backup")
 	}
 	return stepresult.Result{}
 }
