@@ -185,7 +185,8 @@ func (s *environment) testHandover(t *testing.T) {
 	s.checkUnchanged(t, before)
 }
 
-// checkUnchanged checks that the new leader has written no object that had not changed.
+// checkUnchanged checks that the new leader has written no object that had not changed. It
+// sees no resync, for which real processes wait ten minutes: e2e/hub and e2e/spoke do.
 func (s *environment) checkUnchanged(t *testing.T, before framework.Marks) {
 	t.Helper()
 	s.canary(t)

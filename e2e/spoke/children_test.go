@@ -204,6 +204,7 @@ func testUnchanged(w *environment) func(*testing.T) {
 		mark = w.mark(t)
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Labels = map[string]string{"applied": "again"} })
 		w.reconcile(t, app, "after a label")
+		framework.Pause(t, 2*longestWait) // A resync.
 		w.checkStatusWrites(t, mark, app, 1)
 		now := w.versions(t, app)
 		for name, version := range versions {
