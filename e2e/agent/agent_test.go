@@ -130,6 +130,7 @@ func (s *suite) testRestarts(t *testing.T) {
 	s.StopHub()
 	s.StartHub(t)
 	s.canary(t)
+	framework.Pause(t, 2*longestWait) // A resync of each.
 	s.checkUnwritten(t, before)
 	for _, e := range s.Since(t, before, s.Fleet.Hub()).Writes().In(s.shop.Namespace) {
 		t.Errorf("the hub wrote about a shop that did not change: %s", e)

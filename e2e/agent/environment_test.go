@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,10 @@ const (
 	eu, euRegion = "eu-1", "eu-west-1"
 	us, usRegion = "us-1", "us-central1"
 )
+
+// longestWait bounds all waits of the hub and the agents, resyncs included. They add up to
+// 30 % by chance.
+const longestWait = 3 * time.Second
 
 func TestMain(m *testing.M) {
 	framework.Silence()
@@ -53,7 +58,7 @@ func newSuite(t *testing.T) *suite {
 		},
 		Manifests: map[string][]string{us: {"config/rbac/agent"}},
 		Hub: func(o *hubsetup.Options) {
-			o.Waits, o.Timeouts = queues.Waits{Scale: 0.1}, framework.Timeouts()
+			o.Waits, o.Timeouts = queues.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
 		},
 	})}
 }
@@ -64,7 +69,7 @@ func (s *suite) startAgent(t *testing.T, name string) {
 	options := setup.Options{
 		Kubeconfig: s.KubeconfigFile(t, s.Fleet.Member(name), config.SpokeServiceAccount),
 		Namespace:  config.Namespace, Version: "test", Options: framework.ProcessOptions(t),
-		Registry: prometheus.NewRegistry(),
+		Registry: prometheus.NewRegistry(), Waits: queues.Waits{Longest: longestWait},
 	}
 	options.LeaderElect = true
 	s.stopAgent[name] = s.Run("the agent of "+name, func(ctx context.Context) error { return setup.Run(ctx, options) })
