@@ -13,8 +13,8 @@ func TestWaits(t *testing.T) {
 		"completion":              {readyTimeout, 48 * time.Hour},
 		"hold":                    {holdLimit, 50 * time.Second},
 		"release by the database": {selfReleaseTimeout, 58 * time.Second},
-		"duplicates":              {twinWindow, 10 * time.Minute},
-		"search for duplicates":   {twinDelay, time.Minute},
+		"duplicates":              {duplicateWindow, 10 * time.Minute},
+		"search for duplicates":   {duplicateDelay, time.Minute},
 		"observation of a hold":   {holdPoll, 2 * time.Second},
 	} {
 		if tt.got != tt.want {
