@@ -248,6 +248,7 @@ func (w *environment) testStorage(t *testing.T) {
 			// The class now allows expansion: the refused request succeeds.
 			r.expandable(t, true)
 			t.Cleanup(func() { r.expandable(t, false) })
+			w.reconcile(t) // Otherwise it is retried within five minutes.
 			r.awaitResize(t, shop, "200Gi")
 		})
 	}
