@@ -49,8 +49,9 @@ SHOP := e2e/shop
 # each failure as it happens, and ends with the skipped tests and their reasons. The
 # outcome of every test is in a JSON file under RESULTS, where .ci/run reads the skips.
 #
-# With GOGC=400, control planes, tests and the linker use a quarter less CPU time for some
-# 15 % more memory. make verify runs vet.
+# GOGC=400 trades memory for CPU time, which limits make test on few cores: a kube-apiserver
+# that starts and gets the CRDs took 2.7 s instead of 3.7 s of it, and 370 MB instead of 320 MB.
+# Vet is left out because make verify runs it.
 RESULTS := $(CURDIR)/.results
 runTests = mkdir -p $(RESULTS) && GOGC=400 SHOPFLEET_NO_DOWNLOAD=1 $(GOTESTSUM) --format $(2) --format-hide-empty-pkg --format-icons text --jsonfile-timing-events $(RESULTS)/$(1).json -- -vet=off
 
