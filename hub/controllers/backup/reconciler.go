@@ -134,7 +134,7 @@ func (w *work) write(ctx context.Context) error {
 
 func (w *work) key() types.NamespacedName { return client.ObjectKeyFromObject(w.stored) }
 
-// owner is whose snapshots these are.
+// owner returns the hub and the application that own the snapshots.
 func (w *work) owner() cloud.Owner {
 	return cloud.Owner{Hub: w.options.HubUID, App: w.backup.Status.AppUID}
 }
