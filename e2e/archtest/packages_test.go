@@ -57,6 +57,8 @@ func archPackages() []archPackage {
 		{path: "spoke/render", layer: layerDecisions, also: []string{"spoke/component", "spoke/transfer/order"}},
 
 		{path: "cloud", layer: layerPorts},
+		// Wraps the transports of hub, members and spoke.
+		{path: "spoke/watchtimeout", layer: layerPorts},
 		{path: "config", layer: layerPorts},
 
 		{path: "cloud/aws", layer: layerAdapters, sdk: "github.com/aws/"},

@@ -13,7 +13,7 @@ func TestDefaults(t *testing.T) {
 	f := New(Options{})
 	for name, tt := range map[string]struct{ got, want any }{
 		"timeouts": {f.settings.Timeouts, Timeouts{
-			Dial: 5 * time.Second, Request: 10 * time.Second, Probe: 5 * time.Second, Review: 30 * time.Second,
+			Dial: 5 * time.Second, Request: 10 * time.Second, Probe: 5 * time.Second, Watch: 75 * time.Second, Review: 30 * time.Second,
 			Prepare: 30 * time.Second, Sync: 30 * time.Second, AgentTakeover: 8 * time.Second, AgentSilence: 40 * time.Second,
 		}},
 		"periods":     {f.periods, Periods{Retry: 10 * time.Second, Inspect: 15 * time.Second}},

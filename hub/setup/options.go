@@ -13,6 +13,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
 )
 
 // Options configure a hub.
@@ -65,6 +66,7 @@ func (o *Options) restConfig() (*rest.Config, error) {
 	}
 	c.QPS = -1
 	c.UserAgent = "shopfleet-hub/" + o.Version
+	c.Wrap(watchtimeout.Wrap(watchtimeout.Silence))
 	return c, nil
 }
 

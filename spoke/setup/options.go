@@ -11,6 +11,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
 )
 
 // The rate limit of requests to the cluster, per second, and its burst.
@@ -64,5 +65,6 @@ func configOf(o Options) (*rest.Config, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst = qps, burst
 	cfg.UserAgent = "shopfleet-spoke/" + o.Version
+	cfg.Wrap(watchtimeout.Wrap(watchtimeout.Silence))
 	return cfg, nil
 }

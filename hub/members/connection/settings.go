@@ -13,6 +13,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
+	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
 )
 
 // Settings are shared by all connections of a fleet. All fields but Lease are required;
@@ -61,6 +62,9 @@ type Timeouts struct {
 	Request time.Duration
 	// Probe bounds one probe. The default is 5 s.
 	Probe time.Duration
+	// Watch is the time without data after which a watch ends. The default is
+	// watchtimeout.Silence.
+	Watch time.Duration
 	// Review bounds the review of all permissions and capabilities together. The default
 	// is 30 s.
 	Review time.Duration
@@ -89,6 +93,7 @@ func (t Timeouts) WithDefaults() Timeouts {
 		{&t.Dial, 5 * time.Second},
 		{&t.Request, 10 * time.Second},
 		{&t.Probe, 5 * time.Second},
+		{&t.Watch, watchtimeout.Silence},
 		{&t.Review, 30 * time.Second},
 		{&t.Prepare, 30 * time.Second},
 		{&t.Sync, 30 * time.Second},
@@ -103,5 +108,5 @@ func (t Timeouts) WithDefaults() Timeouts {
 }
 
 func (t Timeouts) transport() transport.Timeouts {
-	return transport.Timeouts{Dial: t.Dial, Request: t.Request, Probe: t.Probe}
+	return transport.Timeouts{Dial: t.Dial, Request: t.Request, Probe: t.Probe, Watch: t.Watch}
 }

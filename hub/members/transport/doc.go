@@ -6,7 +6,8 @@
 //   - Open returns a Transport for a client configuration. All clients of a member use
 //     its Config and Client, and so share connections and one rate limiter.
 //   - Every request has a deadline that covers headers and body. For a watch it covers
-//     the headers; after that, HTTP/2 pings detect dead connections.
+//     the headers; after that, HTTP/2 pings detect dead connections, and package
+//     watchtimeout silent ones.
 //   - Probe reads the namespace kube-system, bypassing the rate limiter and all caches:
 //     success means that the cluster responds, accepts the credentials and has the
 //     returned identity.

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
 )
 
 // QPS and Burst limit the requests of all clients of one member together.
@@ -46,9 +48,10 @@ type Timeouts struct {
 	// Request bounds a request including its response body; for a watch, until the headers
 	// have arrived.
 	Request time.Duration
-	// Probe reads the namespace kube-system and returns its UID, the identity of the
-	// cluster. It takes at most Timeouts.Probe. Classify explains the error.
+	// Probe bounds one probe.
 	Probe time.Duration
+	// Watch is the time without data after which a watch ends; see package watchtimeout.
+	Watch time.Duration
 }
 
 // Transport is the connection to the API server of one member. It is safe for concurrent
@@ -80,7 +83,7 @@ func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
 		Host:        access.Host,
 		BearerToken: access.BearerToken,
 		UserAgent:   access.UserAgent,
-		Transport:   &deadlines{next: base, host: server.Host, limit: timeouts.Request},
+		Transport:   &deadlines{next: watchtimeout.Wrap(timeouts.Watch)(base), host: server.Host, limit: timeouts.Request},
 		QPS:         QPS,
 		Burst:       Burst,
 		RateLimiter: flowcontrol.NewTokenBucketRateLimiter(QPS, Burst),

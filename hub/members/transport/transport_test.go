@@ -38,7 +38,7 @@ func server(t *testing.T, handler http.HandlerFunc) (*httptest.Server, *rest.Con
 
 func open(t *testing.T, config *rest.Config) *Transport {
 	t.Helper()
-	l, err := Open(config, Timeouts{Dial: patience, Request: limit, Probe: limit})
+	l, err := Open(config, Timeouts{Dial: patience, Request: limit, Probe: limit, Watch: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestProbe(t *testing.T) {
 		asked = r.Clone(context.WithoutCancel(r.Context()))
 		answer(w, "u1")
 	})
-	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience})
+	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestRedirectsAreRefused(t *testing.T) {
 		w.Header().Set("Location", elsewhere.URL)
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	})
-	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience})
+	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience, Watch: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
