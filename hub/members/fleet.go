@@ -91,29 +91,33 @@ func (f *Fleet) Set(name string, target Target) {
 	f.wake()
 }
 
-// Remove disengages a member and forgets it, without changing anything in the member. It
-// returns before the member's reconcilers have stopped.
+// Remove disengages a member and forgets it, also one that was pinned and never set,
+// without changing anything in the member. It returns before the member's reconcilers have
+// stopped.
 func (f *Fleet) Remove(name string) {
 	f.mu.Lock()
 	a := f.accessors[name]
-	if a == nil || a.removed {
-		f.mu.Unlock()
-		return
-	}
-	a.removed = true
-	if a.cancel != nil {
+	exists := a != nil && !a.removed
+	switch {
+	case !exists:
+	case a.cancel != nil:
+		a.removed = true
 		a.cancel() // Its goroutine removes it from the map when it ends.
-	} else {
+	default:
+		a.removed = true
 		delete(f.accessors, name)
 		close(a.done)
 	}
-	f.claims.Forget(name) // After its context has ended; see Claims.Admit.
-	// Another name for the same cluster may be admitted now.
-	for _, other := range f.accessors {
-		other.signal()
+	if f.claims.Forget(name) { // After its context has ended; see Claims.Admit.
+		// Another name for the same cluster may be admitted now.
+		for _, other := range f.accessors {
+			other.signal()
+		}
 	}
 	f.mu.Unlock()
-	f.notify(name)
+	if exists {
+		f.notify(name)
+	}
 }
 
 // State returns the state of a member, and false if there is no such member.

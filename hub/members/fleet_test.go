@@ -251,3 +251,20 @@ func TestRefusedByTheCluster(t *testing.T) {
 	f.Set("c", Target{Kubeconfig: apiServer(t, "3", status)})
 	await(t, f, "c", refusedFor(v1.ReasonDuplicateCluster))
 }
+
+// TestRemoveForgetsPins removes a member that is pinned but was never set, as when its
+// Secret was deleted while no hub ran: its cluster can be registered under another name.
+func TestRemoveForgetsPins(t *testing.T) {
+	t.Parallel()
+	const uid = "the cluster"
+	f := New(Options{})
+	f.Pin("former", uid, time.Unix(1, 0))
+	f.Pin("present", "", time.Unix(2, 0))
+	if failure := f.claims.Admit(t.Context(), "present", uid); failure == nil || failure.Reason != v1.ReasonDuplicateCluster {
+		t.Fatalf("while the former name is registered: %v, want the reason %s", failure, v1.ReasonDuplicateCluster)
+	}
+	f.Remove("former")
+	if failure := f.claims.Admit(t.Context(), "present", uid); failure != nil {
+		t.Errorf("after the former name was removed: %v", failure)
+	}
+}

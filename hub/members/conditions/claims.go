@@ -46,11 +46,13 @@ func (c *Claims) Pin(name, uid string, since time.Time) {
 	c.members[name] = mine
 }
 
-// Forget removes the registration of a name.
-func (c *Claims) Forget(name string) {
+// Forget removes the registration of a name, and reports whether there was one.
+func (c *Claims) Forget(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	_, registered := c.members[name]
 	delete(c.members, name)
+	return registered
 }
 
 // Admit returns nil if the cluster with the given UID may be connected under the name,
