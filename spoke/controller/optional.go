@@ -24,15 +24,17 @@ import (
 
 // Deadlines of looking for optional kinds.
 const (
-	// definitionsSync is how long the list of CRDs may take. Without it no
-	// optional kind is used.
-	definitionsSync = 15 * time.Second
+	// unknownLimit is how long the reconcilers wait until the CRDs and the optional kinds
+	// among them are listed. After it, what could not be listed counts as absent: a
+	// permission that is missing must not stop a cluster.
+	unknownLimit = 5 * time.Minute
 	// optionalSync is how long the list of an optional kind may take.
 	optionalSync = 10 * time.Second
 	// optionalRetry is when a kind that is defined but cannot be listed is tried
-	// again, servedRetry when it is not served yet, as just after its definition.
+	// again, soonRetry when it is not served yet, as just after its definition, or when the
+	// reconcilers wait for it.
 	optionalRetry = 30 * time.Second
-	servedRetry   = time.Second
+	soonRetry     = time.Second
 )
 
 // optionalKind is a kind of children that a cluster need not have.
@@ -62,7 +64,8 @@ type optional struct {
 	mu sync.Mutex
 	// synced are the kinds whose objects are cached.
 	synced map[string]bool
-	// looked is closed after the first look, changed at each look, and made anew.
+	// looked is closed once all kinds are known, or unknownLimit is over. changed is closed
+	// at each look, and replaced.
 	looked, changed chan struct{}
 	subscribers     map[int]func(client.Object)
 	next            int
@@ -112,33 +115,59 @@ func (o *optional) run(ctx context.Context) {
 			o.log.Error(err, "The cache of optional kinds ended")
 		}
 	}()
-	if err := o.followDefinitions(ctx, wake); err != nil {
-		o.log.Error(err, "Cannot list CustomResourceDefinitions, so optional kinds are not used")
+	limit := o.options.Clock.After(o.options.Waits.Scaled(unknownLimit))
+	listed, err := o.followDefinitions(ctx, wake)
+	if err != nil {
+		o.log.Error(err, "Cannot watch CustomResourceDefinitions, so optional kinds are not used")
+		o.settle(nil, true)
+		return
 	}
 	for {
 		var again <-chan time.Time
-		if retry := o.update(ctx); retry > 0 {
-			again = o.options.Clock.After(retry)
+		if listed() {
+			if retry := o.update(ctx); retry > 0 {
+				again = o.options.Clock.After(retry)
+			}
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-poke:
 		case <-again:
+		case <-limit:
+			o.giveUp()
 		}
 	}
 }
 
-// followDefinitions calls wake at each change of the CRDs, and returns when they are listed.
-func (o *optional) followDefinitions(ctx context.Context, wake func(any)) error {
+// followDefinitions calls wake when the CRDs are listed, and at each change of them. It
+// returns a function that reports whether they are listed.
+func (o *optional) followDefinitions(ctx context.Context, wake func(any)) (listed func() bool, err error) {
 	informer, err := o.cache.GetInformer(ctx, definitions(), cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("watching CRDs: %w", err)
+		return nil, fmt.Errorf("watching CRDs: %w", err)
 	}
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: wake, DeleteFunc: wake}); err != nil {
-		return fmt.Errorf("watching CRDs: %w", err)
+		return nil, fmt.Errorf("watching CRDs: %w", err)
 	}
-	return waitFor(ctx, informer, definitionsSync)
+	go func() {
+		if toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			wake(nil)
+		}
+	}()
+	return informer.HasSynced, nil
+}
+
+// giveUp lets the reconcilers start with the kinds that are known.
+func (o *optional) giveUp() {
+	o.mu.Lock()
+	known := maps.Clone(o.synced)
+	waiting := !isClosed(o.looked)
+	o.mu.Unlock()
+	if waiting {
+		o.log.Info("Starting without the optional kinds that could not be listed", "waited", unknownLimit.String())
+		o.settle(known, true)
+	}
 }
 
 // waitFor waits until an informer is in sync, for at most a time.
@@ -151,28 +180,29 @@ func waitFor(ctx context.Context, informer cache.Informer, atMost time.Duration)
 	return nil
 }
 
-// update compares the cluster's CRDs with the caches. It returns when to do so again
-// although nothing changes; 0 means not at all.
+// update compares the cluster's CRDs, which must be listed, with the caches. It returns
+// when to do so again although nothing changes; 0 means not at all.
 func (o *optional) update(ctx context.Context) (retry time.Duration) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
-	served := make(map[string]bool)
-	// Nothing is served as far as is known while the list is not in sync.
-	listCtx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	if err := o.cache.List(listCtx, list); err == nil {
-		for _, item := range list.Items {
-			served[item.Name] = true
-		}
+	if err := o.cache.List(ctx, list); err != nil {
+		o.log.Error(err, "Cannot read the list of CustomResourceDefinitions")
+		return o.options.Waits.Scaled(soonRetry)
 	}
-	now := make(map[string]bool)
+	served := make(map[string]bool)
+	for _, item := range list.Items {
+		served[item.Name] = true
+	}
+	now, complete := make(map[string]bool), true
 	for _, kind := range optionalKinds() {
 		switch is := o.has(kind.crd); {
 		case served[kind.crd] && !is:
 			if err := o.start(ctx, kind); err != nil {
 				o.log.Info("Cannot use an optional kind yet", "kind", kind.gvk.Kind, "error", err.Error())
-				if retry = o.options.Waits.Scaled(optionalRetry); meta.IsNoMatchError(err) {
-					retry = servedRetry
+				unserved := meta.IsNoMatchError(err)
+				complete = complete && unserved
+				if retry = o.options.Waits.Scaled(optionalRetry); unserved || !isClosed(o.looked) {
+					retry = o.options.Waits.Scaled(soonRetry)
 				}
 				continue
 			}
@@ -183,7 +213,7 @@ func (o *optional) update(ctx context.Context) (retry time.Duration) {
 			now[kind.crd] = true
 		}
 	}
-	o.settle(now)
+	o.settle(now, complete)
 	return retry
 }
 
@@ -200,7 +230,7 @@ func (o *optional) start(ctx context.Context, kind optionalKind) error {
 	}); err != nil {
 		return err
 	}
-	if err := waitFor(ctx, informer, optionalSync); err != nil {
+	if err := waitFor(ctx, informer, o.options.Waits.Scaled(optionalSync)); err != nil {
 		o.stop(ctx, kind)
 		return err
 	}
@@ -219,14 +249,13 @@ func sample(kind optionalKind) *unstructured.Unstructured {
 	return object
 }
 
-// settle takes over what was found, and wakes everybody if it is news.
-func (o *optional) settle(synced map[string]bool) {
+// settle stores the kinds that were found, and wakes all reconcilers if they changed. The
+// reconcilers start once complete is true.
+func (o *optional) settle(synced map[string]bool, complete bool) {
 	o.mu.Lock()
 	news := !maps.Equal(o.synced, synced)
 	o.synced = synced
-	select {
-	case <-o.looked:
-	default:
+	if complete && !isClosed(o.looked) {
 		close(o.looked)
 	}
 	close(o.changed)
@@ -293,4 +322,13 @@ func (o *optional) present() []optionalKind {
 		}
 	}
 	return kinds
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
