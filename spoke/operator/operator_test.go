@@ -204,14 +204,18 @@ func TestAnUnreadableCertificateIsRefused(t *testing.T) {
 // TestLeadership pins the times of leader election: suites run with a shorter Lease.
 func TestLeadership(t *testing.T) {
 	t.Parallel()
-	for lease, want := range map[time.Duration]time.Duration{0: 15 * time.Second, 6 * time.Second: 6 * time.Second} {
+	for lease, want := range map[time.Duration]struct{ lease, retry time.Duration }{
+		0:               {15 * time.Second, time.Second},
+		6 * time.Second: {6 * time.Second, time.Second},
+		time.Second:     {time.Second, 200 * time.Millisecond},
+	} {
 		o := Options{LeaderElect: true, LeaseDuration: lease}
 		m := manager.Options{LeaderElectionID: "lease"}
 		if err := o.Configure(&m); err != nil {
 			t.Fatal(err)
 		}
 		if !m.LeaderElection || !m.LeaderElectionReleaseOnCancel || m.LeaderElectionID != "lease" ||
-			*m.LeaseDuration != want || *m.RenewDeadline != want*2/3 || *m.RetryPeriod != time.Second {
+			*m.LeaseDuration != want.lease || *m.RenewDeadline != want.lease*2/3 || *m.RetryPeriod != want.retry {
 			t.Errorf("leadership with a Lease of %s is %+v", lease, m)
 		}
 		if *m.GracefulShutdownTimeout >= 20*time.Second {

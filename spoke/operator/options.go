@@ -19,10 +19,12 @@ const grace = 15 * time.Second
 const (
 	// leaseDuration is the default of Options.LeaseDuration, and that of client-go.
 	leaseDuration = 15 * time.Second
-	// retryPeriod is the period of attempts to acquire the Lease. client-go adds jitter of
-	// up to 1.2 times the period, and a released Lease should have a new holder within 3
-	// seconds.
+	// retryPeriod is the period of renewals and of attempts to acquire the Lease. client-go
+	// adds jitter of up to 1.2 times the period, and a released Lease should have a new holder
+	// within 3 seconds.
 	retryPeriod = time.Second
+	// renewals is how often a leader renews a Lease that is too short for retryPeriod.
+	renewals = 5
 )
 
 // nowhere is the address that disables a server.
@@ -43,7 +45,9 @@ type Options struct {
 	// LeaderElect enables leader election.
 	LeaderElect bool
 	// LeaseDuration is how long the Lease is valid after its last renewal. The leader gives
-	// up after two thirds of that time without a renewal. The default is 15 s.
+	// up after two thirds of that time without a renewal. The leader renews the Lease every
+	// second, or five times within a duration of less than 5 s. The default is 15 s, and API
+	// servers round down to seconds, so the least is 1 s.
 	LeaseDuration time.Duration
 	// Verbosity is the initial log verbosity, 0 to 10. See UseLogger.
 	Verbosity int
@@ -86,7 +90,7 @@ func (o *Options) Configure(m *manager.Options) error {
 	m.LeaderElection = o.LeaderElect
 	m.LeaderElectionReleaseOnCancel = true
 	lease := cmp.Or(o.LeaseDuration, leaseDuration)
-	m.LeaseDuration, m.RenewDeadline, m.RetryPeriod = &lease, new(lease*2/3), new(retryPeriod)
+	m.LeaseDuration, m.RenewDeadline, m.RetryPeriod = &lease, new(lease*2/3), new(min(retryPeriod, lease/renewals))
 	m.GracefulShutdownTimeout = new(grace)
 	return nil
 }
