@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,6 +38,10 @@ type Options struct {
 	Timeouts Timeouts
 	// Periods are the times between attempts. Zero values have defaults.
 	Periods Periods
+	// Wrap wraps the transport of each connection, within the clients' rate limit and outside
+	// of the deadline of a request. It sees every request to a member, retries included. By
+	// default nothing is wrapped.
+	Wrap transport.WrapperFunc
 }
 
 // Profile represents the objects that the hub watches, and the checks and permissions that
@@ -104,6 +109,7 @@ func (o Options) settings() *connection.Settings {
 		Agentless: o.Profile.settings(),
 		Agent:     o.Agent.settings(),
 		Lease:     o.Lease,
+		Wrap:      o.Wrap,
 	}
 }
 

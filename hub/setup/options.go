@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/config"
@@ -44,6 +45,11 @@ type Options struct {
 	// values have defaults.
 	ProgressPeriod time.Duration
 	Timeouts       members.Timeouts
+	// Wrap wraps the transports of all clients of the hub: to its own API server, including the
+	// client of its Lease, and to members. It sees each request as it is sent, retries included.
+	// It is no flag: tests inject faults with it, for example a crash, after which not even the
+	// Lease is renewed or released. By default nothing is wrapped.
+	Wrap transport.WrapperFunc
 }
 
 // Bind adds the hub's flags.
@@ -67,6 +73,7 @@ func (o *Options) restConfig() (*rest.Config, error) {
 	c.QPS = -1
 	c.UserAgent = "shopfleet-hub/" + o.Version
 	c.Wrap(watchtimeout.Wrap(watchtimeout.Silence))
+	c.Wrap(o.Wrap)
 	return c, nil
 }
 

@@ -1,6 +1,9 @@
 package setup
 
 import (
+	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -38,6 +41,37 @@ func TestFlags(t *testing.T) {
 		"--health-probe-bind-address=0", "--leader-elect=false", "-v", "4")
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
+	}
+}
+
+// TestWrap checks which clients are wrapped: a crash that spared the client of the Lease would
+// be none.
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, []byte(`{"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wrapped := 0
+	o := &Options{Kubeconfig: path, Namespace: "n", Wrap: func(next http.RoundTripper) http.RoundTripper {
+		wrapped++
+		return next
+	}}
+	o.MetricsBindAddress = "0"
+	cfg, err := o.restConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := o.managerOptions(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wrapped == 0 {
+		t.Error("the hub's own client is not wrapped")
+	}
+	if options.LeaderElectionConfig.WrapTransport == nil {
+		t.Error("the client of the Lease is not wrapped")
 	}
 }
 

@@ -140,6 +140,7 @@ func (o *Options) newFleet(hubUID string) (*members.Fleet, error) {
 		Agent:    agent,
 		Lease:    client.ObjectKey{Namespace: config.Namespace, Name: config.SpokeLease},
 		Timeouts: o.Timeouts,
+		Wrap:     o.Wrap,
 		Periods: members.Periods{
 			Retry: o.Waits.Scaled(members.DefaultRetry), Inspect: o.Waits.Scaled(members.DefaultInspect),
 		},

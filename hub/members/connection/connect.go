@@ -13,6 +13,7 @@ import (
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	networkingv1client "k8s.io/client-go/kubernetes/typed/networking/v1"
 	storagev1client "k8s.io/client-go/kubernetes/typed/storage/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -83,7 +84,9 @@ func (i *Inspection) Blocked() bool { return slices.ContainsFunc(i.Missing, pref
 // member, not with ctx. If Connect returns no failure, the caller must engage or close
 // the connection.
 func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *conditions.Failure) {
-	l, err := transport.Open(a.Access.Config, a.Settings.Timeouts.transport())
+	access := rest.CopyConfig(a.Access.Config)
+	access.Wrap(a.Settings.Wrap)
+	l, err := transport.Open(access, a.Settings.Timeouts.transport())
 	if err != nil {
 		return nil, a.fail(conditions.StepKubeconfig, v1.ReasonKubeconfigInvalid, "the kubeconfig cannot be used to connect", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,7 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
 )
 
-// Settings are shared by all connections of a fleet. All fields but Lease are required;
+// Settings are shared by all connections of a fleet. All fields but Lease and Wrap are required;
 // see members.Options.
 type Settings struct {
 	Scheme   *runtime.Scheme
@@ -27,6 +28,8 @@ type Settings struct {
 	Agentless, Agent Profile
 	// Lease is the name of the agents' Lease.
 	Lease client.ObjectKey
+	// Wrap wraps the transport of each connection; see members.Options. May be nil.
+	Wrap clienttransport.WrapperFunc
 }
 
 // Profile represents the objects that the hub watches, and the checks and permissions that

@@ -66,7 +66,8 @@ type Transport struct {
 }
 
 // Open returns a transport without sending requests. The host of the configuration must
-// have a scheme, and its credentials must be inline.
+// have a scheme, and its credentials must be inline. Its WrapTransport sees each request
+// before the deadline of the request begins.
 func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
 	server, err := url.Parse(access.Host)
 	if err != nil {
@@ -80,13 +81,14 @@ func Open(access *rest.Config, timeouts Timeouts) (*Transport, error) {
 	base := newTransport(tlsConfig, dialer, timeouts.Dial)
 	base.DisableCompression = access.DisableCompression
 	config := &rest.Config{
-		Host:        access.Host,
-		BearerToken: access.BearerToken,
-		UserAgent:   access.UserAgent,
-		Transport:   &deadlines{next: watchtimeout.Wrap(timeouts.Watch)(base), host: server.Host, limit: timeouts.Request},
-		QPS:         QPS,
-		Burst:       Burst,
-		RateLimiter: flowcontrol.NewTokenBucketRateLimiter(QPS, Burst),
+		Host:          access.Host,
+		BearerToken:   access.BearerToken,
+		UserAgent:     access.UserAgent,
+		Transport:     &deadlines{next: watchtimeout.Wrap(timeouts.Watch)(base), host: server.Host, limit: timeouts.Request},
+		WrapTransport: access.WrapTransport,
+		QPS:           QPS,
+		Burst:         Burst,
+		RateLimiter:   flowcontrol.NewTokenBucketRateLimiter(QPS, Burst),
 		// Warnings of members would clutter the hub's log.
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -50,6 +51,36 @@ func answer(w http.ResponseWriter, uid string) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":%q}}`, uid)
 }
+
+// TestWrap wraps the transport, as a test that injects faults does: the wrapper sees what is
+// sent, with credentials.
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	_, config := server(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, "u1") })
+	var seen []string
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			seen = append(seen, request.Method+" "+request.URL.Path+" "+request.Header.Get("Authorization"))
+			return next.RoundTrip(request)
+		})
+	})
+	l, err := Open(config, Timeouts{Dial: patience, Request: patience, Probe: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := l.Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"GET /api/v1/namespaces/kube-system Bearer t"}, seen); diff != "" {
+		t.Errorf("requests through the wrapper (-want +got):\n%s", diff)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 func TestProbe(t *testing.T) {
 	var asked *http.Request
