@@ -76,7 +76,7 @@ func observeObject(object Object, exists Resource, live Live) []fact {
 		return []fact{{rankChanging, v1.PhaseUpdating, v1.ReasonProgressing, name + " is being deleted"}}
 	}
 	small := claimsToGrow(want, live)
-	if w, ok := viewOf(whileGrowing(want, exists, small), exists); ok {
+	if w, ok := viewOf(keepTemplates(want, exists, small), exists); ok {
 		facts := observeWorkload(w, unboundClaims(want, live))
 		if len(small) > 0 {
 			facts = append(facts, fact{rankGrowing, v1.PhaseUpdating, v1.ReasonWaitingForStorage,

@@ -144,7 +144,7 @@ func (p *planner) object(component string, object Object) {
 		p.add(Step{Action: Apply, Component: component, Object: object})
 		return
 	}
-	object.Resource = whileGrowing(want, live, small)
+	object.Resource = keepTemplates(want, live, small)
 	want, _ = object.Resource.(*appsv1.StatefulSet)
 	field := Immutable(want, live)
 	if field == "" {

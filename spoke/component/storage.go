@@ -71,20 +71,21 @@ func claimsToGrow(r Resource, live Live) []Step {
 	return steps
 }
 
-// whileGrowing returns the desired object for the time in which claims are being
-// expanded: a StatefulSet keeps its live claim templates if only their size differs. It
-// is recreated after the expansion, so that claims that cannot be expanded block no other
-// change.
-func whileGrowing(want, exists Resource, small []Step) Resource {
+// keepTemplates returns the desired object with the live claim templates of a StatefulSet,
+// if these contain the desired ones: policies add labels and defaults, and the API server
+// rejects a change. While claims are being expanded, the size may differ as well. The
+// StatefulSet is recreated after the expansion, so that claims that cannot be expanded
+// block no other change.
+func keepTemplates(want, exists Resource, small []Step) Resource {
 	set, ok := want.(*appsv1.StatefulSet)
 	live, exist := exists.(*appsv1.StatefulSet)
-	if !ok || !exist || len(small) == 0 {
+	if !ok || !exist {
 		return want
 	}
 	sized := slices.Clone(live.Spec.VolumeClaimTemplates)
 	for i, template := range sized {
 		for _, wanted := range set.Spec.VolumeClaimTemplates {
-			if wanted.Name == template.Name {
+			if wanted.Name == template.Name && len(small) > 0 {
 				sized[i].Spec.Resources = wanted.Spec.Resources
 			}
 		}
@@ -130,17 +131,38 @@ func Immutable(want, live *appsv1.StatefulSet) string {
 	}
 }
 
+// sameClaimTemplates reports whether live claim templates have everything that is wanted.
+// What else they have was added by policies.
 func sameClaimTemplates(want, live []corev1.PersistentVolumeClaim) bool {
 	return slices.EqualFunc(want, live, func(w, l corev1.PersistentVolumeClaim) bool {
 		return w.Name == l.Name &&
-			equality.Semantic.DeepEqual(w.Labels, l.Labels) &&
-			equality.Semantic.DeepEqual(w.Annotations, l.Annotations) &&
+			containsAll(l.Labels, w.Labels) &&
+			containsAll(l.Annotations, w.Annotations) &&
 			slices.Equal(w.Spec.AccessModes, l.Spec.AccessModes) &&
-			equality.Semantic.DeepEqual(w.Spec.Resources, l.Spec.Resources) &&
-			equality.Semantic.DeepEqual(w.Spec.Selector, l.Spec.Selector) &&
+			containsAmounts(l.Spec.Resources.Requests, w.Spec.Resources.Requests) &&
+			containsAmounts(l.Spec.Resources.Limits, w.Spec.Resources.Limits) &&
+			(w.Spec.Selector == nil || equality.Semantic.DeepEqual(w.Spec.Selector, l.Spec.Selector)) &&
 			sameWhereWanted(w.Spec.StorageClassName, l.Spec.StorageClassName) &&
 			sameWhereWanted(w.Spec.VolumeMode, l.Spec.VolumeMode)
 	})
+}
+
+func containsAll(live, want map[string]string) bool {
+	for key, value := range want {
+		if has, ok := live[key]; !ok || has != value {
+			return false
+		}
+	}
+	return true
+}
+
+func containsAmounts(live, want corev1.ResourceList) bool {
+	for name, amount := range want {
+		if has, ok := live[name]; !ok || has.Cmp(amount) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // sameWhereWanted compares two optional values. A nil desired value matches anything,

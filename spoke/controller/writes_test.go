@@ -70,6 +70,7 @@ func TestWrites(t *testing.T) {
 		"statuses are locked":  testStatusLock,
 		"finalizers of others": testFinalizerLock,
 		"metrics":              testMetrics,
+		"policy":               testPolicy,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &writer{WithWatch: admin, config: c.AdminConfig(), clock: clocktesting.NewFakeClock(time.Unix(1000, 0)), between: func() {}}
