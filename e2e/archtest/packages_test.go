@@ -73,8 +73,9 @@ func archPackages() []archPackage {
 		{path: "hub/queues", layer: layerAdapters, also: []string{"hub/members"}},
 		{path: "spoke/apply", layer: layerAdapters},
 		{path: "spoke/transfer", layer: layerAdapters},
-		// Shared by both processes; imports no other package.
-		{path: "spoke/operator", layer: layerAdapters},
+		{path: "spoke/fencing", layer: layerAdapters},
+		// Shared by both processes.
+		{path: "spoke/operator", layer: layerAdapters, also: []string{"spoke/fencing"}},
 
 		{path: "hub/controllers/app", layer: layerControllers},
 		{path: "hub/controllers/member", layer: layerControllers},

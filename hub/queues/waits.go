@@ -37,11 +37,11 @@ func (w Waits) Later(d time.Duration) reconcile.Result {
 	return reconcile.Result{RequeueAfter: wait.Jitter(w.Scaled(d), jitterFactor)}
 }
 
-// Retry returns what Reconcile returns for an error that no condition reports. Conflicts
-// and throttling are quiet; the queue logs, counts and retries everything else.
+// Retry returns what Reconcile returns for an error that no condition reports. Conflicts,
+// throttling and fenced writes are quiet; the queue logs, counts and retries everything else.
 func (w Waits) Retry(err error) (reconcile.Result, error) {
 	switch d := apierror.Decide(err); d.Class {
-	case apierror.Conflict, apierror.Throttled:
+	case apierror.Conflict, apierror.Throttled, apierror.Fenced:
 		return w.Later(d.Wait), nil
 	default:
 		return reconcile.Result{}, err

@@ -24,7 +24,8 @@
 //     process is alive and not ready: a hub that is installed before its
 //     CustomResourceDefinitions waits for them instead of crashing repeatedly.
 //   - Losing the Lease ends the process with an error, because the running controllers
-//     must not write concurrently with the next leader. A signal ends it without error,
+//     must not write concurrently with the next leader. Until it has ended, a fence keeps
+//     its requests from the hub's API server and from members. A signal ends it without error,
 //     and releases the Lease.
 //   - The reconcilers of copies are engaged only with members in mode Agentless. In mode
 //     Agent the hub lacks the permissions to read the objects of a copy.

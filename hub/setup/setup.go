@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -27,6 +28,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/members"
 	spoke "github.com/shopfleet/shopfleet/spoke/controller"
+	"github.com/shopfleet/shopfleet/spoke/fencing"
 	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
@@ -52,6 +54,8 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	fence := o.Fence()
+	cfg.Wrap(fence.Wrap)
 	uid, err := o.hubUID(ctx, cfg)
 	if ctx.Err() != nil {
 		return nil // Stopped before the start.
@@ -59,7 +63,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	fleet, err := o.newFleet(uid)
+	fleet, err := o.newFleet(uid, fence)
 	if err != nil {
 		return err
 	}
@@ -108,8 +112,8 @@ func (o *Options) hubUID(ctx context.Context, cfg *rest.Config) (string, error) 
 	return uid, nil
 }
 
-// newFleet returns a fleet without members.
-func (o *Options) newFleet(hubUID string) (*members.Fleet, error) {
+// newFleet returns a fleet without members, whose requests the fence blocks.
+func (o *Options) newFleet(hubUID string, fence *fencing.Fence) (*members.Fleet, error) {
 	definition, err := config.Definition("ecommerce.io", "ecommerceapps")
 	if err != nil {
 		return nil, fmt.Errorf("loading the definition for members: %w", err)
@@ -140,7 +144,7 @@ func (o *Options) newFleet(hubUID string) (*members.Fleet, error) {
 		Agent:    agent,
 		Lease:    client.ObjectKey{Namespace: config.Namespace, Name: config.SpokeLease},
 		Timeouts: o.Timeouts,
-		Wrap:     o.Wrap,
+		Wrap:     transport.Wrappers(o.Wrap, fence.Wrap),
 		Periods: members.Periods{
 			Retry: o.Waits.Scaled(members.DefaultRetry), Inspect: o.Waits.Scaled(members.DefaultInspect),
 		},

@@ -123,6 +123,7 @@ func TestDecide(t *testing.T) {
 			&SpecError{Reason: v1.ReasonDriverMissing, Err: errors.New("install the driver")},
 			Decision{Class: InvalidSpec, Reason: v1.ReasonDriverMissing, Message: "install the driver", Blocking: true},
 		},
+		"lease not renewed":      {request(ErrFenced), Decision{Class: Fenced, Wait: 2 * time.Second}},
 		"no connection":          {ErrNotConnected, Decision{Class: NotConnected, Reason: v1.ReasonClusterUnreachable, Message: "the cluster is not connected"}},
 		"deadline":               {context.DeadlineExceeded, returned(Unreachable, "the cluster does not answer in time")},
 		"deadline of a request":  {request(context.DeadlineExceeded), returned(Unreachable, "the cluster does not answer in time")},

@@ -15,6 +15,9 @@ var (
 	// ErrNamespaceTerminating means that a controller found a namespace being deleted
 	// before the API server rejected a write to it.
 	ErrNamespaceTerminating = errors.New("namespace is being deleted")
+	// ErrFenced means that a request was not sent, because the process did not renew its
+	// Lease in time and another one may have taken it.
+	ErrFenced = errors.New("the Lease was not renewed in time")
 )
 
 // Class groups errors that controllers handle alike.
@@ -47,6 +50,8 @@ const (
 	NamespaceTerminating Class = "NamespaceTerminating"
 	// NotConnected means that there is no connection to the member.
 	NotConnected Class = "NotConnected"
+	// Fenced means that the process may not write at the moment, and perhaps never again.
+	Fenced Class = "Fenced"
 	// Blocked means that a controller refused to write what a user has to resolve first.
 	Blocked Class = "Blocked"
 	// InvalidSpec means that a controller rejects a spec. Nothing but a change of an object
@@ -85,6 +90,8 @@ func Classify(err error) Class {
 		return Blocked
 	case specErrorOf(err) != nil:
 		return InvalidSpec
+	case errors.Is(err, ErrFenced):
+		return Fenced
 	case errors.Is(err, ErrNotConnected):
 		return NotConnected
 	// The API server reports it as forbidden.

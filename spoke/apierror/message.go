@@ -36,6 +36,8 @@ func Message(err error) string {
 		return "the namespace is being deleted"
 	case NotConnected:
 		return "the cluster is not connected"
+	case Fenced:
+		return ErrFenced.Error()
 	case Throttled:
 		return "the cluster throttles requests"
 	case Unreachable:

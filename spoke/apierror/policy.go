@@ -13,6 +13,8 @@ const (
 	// ConflictWait is how long a cache needs to receive the object that a conflict is
 	// about.
 	ConflictWait = 200 * time.Millisecond
+	// fencedWait is the wait for a renewal of the Lease, or for the end of the process.
+	fencedWait = 2 * time.Second
 	// ThrottledWait is the wait if the API server does not ask for one.
 	ThrottledWait = 10 * time.Second
 	// BlockedWait is the wait for what a user has to resolve. It also bounds what an API
@@ -25,8 +27,8 @@ const (
 // Decision describes how a controller reacts to an error. The zero value is that of no error.
 type Decision struct {
 	Class Class
-	// Reason and Message are for the condition that reports the error. They are empty for a
-	// conflict, which no condition mentions: it keeps what it says.
+	// Reason and Message are for the condition that reports the error. They are empty for
+	// conflicts and fenced writes, which no condition mentions: it keeps what it says.
 	Reason, Message string
 	// Blocking means that the error lasts until something other than the object changes,
 	// or a user changes the object.
@@ -46,6 +48,8 @@ func Decide(err error) Decision {
 	case None:
 	case Conflict:
 		d.Wait, d.Message = ConflictWait, ""
+	case Fenced:
+		d.Wait, d.Message = fencedWait, ""
 	case Throttled:
 		d.Reason, d.Wait = v1.ReasonApplyFailed, ThrottledWait
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {

@@ -10,6 +10,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/shopfleet/shopfleet/spoke/fencing"
 )
 
 // grace is the time limit for running reconciliations on shutdown. With what precedes and
@@ -90,9 +92,21 @@ func (o *Options) Configure(m *manager.Options) error {
 	m.LeaderElection = o.LeaderElect
 	m.LeaderElectionReleaseOnCancel = true
 	lease := cmp.Or(o.LeaseDuration, leaseDuration)
-	m.LeaseDuration, m.RenewDeadline, m.RetryPeriod = &lease, new(lease*2/3), new(min(retryPeriod, lease/renewals))
+	m.LeaseDuration, m.RenewDeadline, m.RetryPeriod = &lease, new(renewDeadline(lease)), new(min(retryPeriod, lease/renewals))
 	m.GracefulShutdownTimeout = new(grace)
 	return nil
+}
+
+// renewDeadline returns the time without a renewal after which a leader gives up.
+func renewDeadline(lease time.Duration) time.Duration { return lease * 2 / 3 }
+
+// Fence returns the fence for all clients of a process that is configured with the options:
+// nil, which blocks nothing, without leader election.
+func (o *Options) Fence() *fencing.Fence {
+	if !o.LeaderElect {
+		return nil
+	}
+	return fencing.New(renewDeadline(cmp.Or(o.LeaseDuration, leaseDuration)))
 }
 
 // checkCertificate loads the configured certificate, because the server falls back to a

@@ -49,6 +49,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	cfg.Wrap(o.Fence().Wrap)
 	kinds := []controller.Runner{controller.EcommerceApp(), controller.WebApp(), controller.MySQLCluster()}
 	mgr, err := newManager(ctx, cfg, o, kinds)
 	if err != nil {

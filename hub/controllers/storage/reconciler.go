@@ -38,7 +38,7 @@ func (m *member) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		return reconcile.Result{}, nil // Disengaged: failures are due to that.
 	default:
 	}
-	if apierror.Classify(failed) != apierror.Conflict {
+	if class := apierror.Classify(failed); class != apierror.Conflict && class != apierror.Fenced {
 		condition, classes := wanted.status(failed)
 		if err := m.say(ctx, cluster, condition, classes); client.IgnoreNotFound(err) != nil {
 			return m.options.Waits.Retry(err)

@@ -35,7 +35,7 @@ type pass[T client.Object] struct {
 	// others; 0 if there is none.
 	errs    []error
 	retryIn time.Duration
-	// conflicted means that a write conflicted, rejected that the spec must change.
+	// conflicted means that a write conflicted or was fenced, rejected that the spec must change.
 	conflicted, rejected bool
 	// statusDue is the time until a delayed status is to be written.
 	statusDue time.Duration
@@ -52,7 +52,7 @@ func (p *pass[T]) fail(name string, err error) bool {
 	}
 	p.retryIn = sooner(p.retryIn, d.Wait)
 	switch d.Class {
-	case apierror.Conflict:
+	case apierror.Conflict, apierror.Fenced:
 		p.conflicted = true
 		return true
 	case apierror.InvalidSpec:

@@ -65,7 +65,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		return reconcile.Result{}, nil
 	default:
 	}
-	if last, known := l.reports.about(key, app.UID); known && apierror.Classify(err) == apierror.Conflict {
+	if last, known := l.reports.about(key, app.UID); known && err != nil && next.failure == nil {
 		next.failure = last.failure
 	}
 	if last, news := l.reports.end(key, &next); news {

@@ -1,0 +1,122 @@
+package fencing
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+)
+
+// Fence blocks writes unless a Lease was renewed recently. It is safe for concurrent use.
+// A nil Fence blocks nothing: it is that of a process without leader election.
+type Fence struct {
+	limit   time.Duration
+	renewed atomic.Pointer[time.Time]
+}
+
+// New returns a Fence that blocks until the first renewal, and from limit after the last
+// one. The limit must be positive and shorter than the duration of the Lease.
+func New(limit time.Duration) *Fence { return &Fence{limit: limit} }
+
+// Wrap returns a transport to an API server that sends a request only if the fence does not
+// block, or if the request changes nothing or is for a Lease. Otherwise it returns
+// apierror.ErrFenced. A Lease that was written is a renewal: the process must write no Lease
+// but its own.
+func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
+	if f == nil {
+		return next
+	}
+	return &fenced{next: next, fence: f}
+}
+
+// check returns apierror.ErrFenced while the fence blocks.
+func (f *Fence) check() error {
+	renewed := f.renewed.Load()
+	if renewed == nil {
+		return apierror.ErrFenced
+	}
+	now := time.Now()
+	// Round strips the reading of the monotonic clock.
+	if age := max(now.Sub(*renewed), now.Round(0).Sub(renewed.Round(0))); age >= f.limit {
+		return apierror.ErrFenced
+	}
+	return nil
+}
+
+type fenced struct {
+	next  http.RoundTripper
+	fence *Fence
+}
+
+// RoundTrip sends a request, or returns apierror.ErrFenced.
+func (f *fenced) RoundTrip(request *http.Request) (*http.Response, error) {
+	switch {
+	case reads(request):
+		return f.next.RoundTrip(request)
+	case strings.HasPrefix(request.URL.Path, "/apis/coordination.k8s.io/"):
+		return f.renew(request)
+	}
+	if err := f.fence.check(); err != nil {
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return nil, err
+	}
+	if request.Body == nil || request.Body == http.NoBody {
+		return f.next.RoundTrip(request)
+	}
+	guarded := request.WithContext(request.Context()) // A transport must not change the request itself.
+	guarded.Body = &body{ReadCloser: request.Body, fence: f.fence}
+	if again := request.GetBody; again != nil {
+		guarded.GetBody = func() (io.ReadCloser, error) {
+			content, err := again()
+			if err != nil {
+				return nil, err
+			}
+			return &body{ReadCloser: content, fence: f.fence}, nil
+		}
+	}
+	return f.next.RoundTrip(guarded)
+}
+
+// renew writes the Lease. It counts as renewed when the request began: the API server may
+// have stored it at any time since.
+func (f *fenced) renew(request *http.Request) (*http.Response, error) {
+	began := time.Now()
+	response, err := f.next.RoundTrip(request)
+	if err == nil && response.StatusCode < http.StatusMultipleChoices {
+		f.fence.renewed.Store(&began)
+	}
+	return response, err
+}
+
+// WrappedRoundTripper returns the wrapped transport, for apimachinery.
+func (f *fenced) WrappedRoundTripper() http.RoundTripper { return f.next }
+
+// body is the body of a request that changes something.
+type body struct {
+	io.ReadCloser
+	fence *Fence
+}
+
+// Read returns what is sent next, or apierror.ErrFenced.
+func (b *body) Read(p []byte) (int, error) {
+	if err := b.fence.check(); err != nil {
+		return 0, err
+	}
+	return b.ReadCloser.Read(p)
+}
+
+// reads reports whether a request to an API server changes nothing that is stored. Reviews
+// of tokens and of access are created, but not stored.
+func reads(request *http.Request) bool {
+	switch request.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return true
+	}
+	return strings.HasPrefix(request.URL.Path, "/apis/authentication.k8s.io/") ||
+		strings.HasPrefix(request.URL.Path, "/apis/authorization.k8s.io/")
+}
