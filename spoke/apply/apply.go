@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -113,7 +112,8 @@ type Result struct {
 }
 
 // Apply creates or updates an object to match the intent, and sends no request if it
-// does. If the object is missing in the cache, it is first read from the API server. An
+// does. If the object is missing in the cache, it is first read from the API server. A
+// write conflicts if anything but the status changed since the object was read. An
 // existing object that is not owned is a *ConflictError, unless it is annotated to be
 // handed over and has no controller. Other errors are those of the API server.
 func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
@@ -197,13 +197,14 @@ func (a *Applier) get(ctx context.Context, intent *unstructured.Unstructured) (c
 	return live, nil
 }
 
-// create applies a missing object without force: if it was created concurrently,
-// conflicting fields fail.
+// create applies a missing object. If it was created concurrently, it has another version
+// than noVersion, and the API server returns a conflict.
 func (a *Applier) create(ctx context.Context, intent *unstructured.Unstructured) (Result, error) {
 	sum, err := hashOf(intent.Object)
 	if err != nil {
 		return Result{}, err
 	}
+	intent.SetResourceVersion(noVersion)
 	if err := a.send(ctx, intent); err != nil {
 		return Result{}, err
 	}
@@ -213,8 +214,7 @@ func (a *Applier) create(ctx context.Context, intent *unstructured.Unstructured)
 // update applies an owned object if it differs.
 func (a *Applier) update(ctx context.Context, intent *unstructured.Unstructured, live component.Resource, content map[string]any) (Result, error) {
 	key := component.KeyOf(intent)
-	if live.GetAnnotations()[v1.SpecHashAnnotation] == intent.GetAnnotations()[v1.SpecHashAnnotation] &&
-		Contains(content, intent.Object) {
+	if matches(content, intent) {
 		a.forget(key)
 		return Result{Outcome: Unchanged}, nil
 	}
@@ -229,19 +229,24 @@ func (a *Applier) update(ctx context.Context, intent *unstructured.Unstructured,
 	if done {
 		return Result{Outcome: Unchanged}, nil
 	}
-	if err := a.handOverReplicas(ctx, intent, content); err != nil {
-		return Result{}, err
-	}
-	over := live.GetResourceVersion()
-	rejected := intent.DeepCopy()
-	err = a.send(ctx, intent, client.ForceOwnership)
-	if apierrors.IsInvalid(err) {
-		intent, err = a.replace(ctx, rejected, over, err)
-	}
+	over, err := a.basisOf(key, live)
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Outcome: Updated, Object: intent}, a.remember(intent, writeRecord{intent: sum, over: over})
+	if over.version, err = a.handOverReplicas(ctx, intent, content, over.version); err != nil {
+		return Result{}, err
+	}
+	written, err := a.overwrite(ctx, intent, over)
+	if apierrors.IsConflict(err) {
+		written, err = a.overwriteNewer(ctx, intent, over, err)
+	}
+	switch {
+	case err != nil:
+		return Result{}, err
+	case written == nil:
+		return Result{Outcome: Unchanged}, nil
+	}
+	return Result{Outcome: Updated, Object: written}, a.remember(written, writeRecord{intent: sum, over: live.GetResourceVersion()})
 }
 
 // send applies an intent, which then holds the response.
@@ -254,32 +259,6 @@ func (a *Applier) send(ctx context.Context, intent *unstructured.Unstructured, o
 		return fmt.Errorf("applying %s %q: %w", kind, name, err)
 	}
 	return nil
-}
-
-// replace writes an intent that the API server rejected as an apply. Items that others
-// added to a list may conflict with the intent, for example a port of the same name. An
-// apply keeps them, while a merge patch replaces the list. The patch requires the given
-// resource version. If it is rejected too, the first error is returned.
-func (a *Applier) replace(ctx context.Context, intent *unstructured.Unstructured, version string, rejection error) (*unstructured.Unstructured, error) {
-	body := intent.DeepCopy()
-	// Owner references and finalizers of others must stay.
-	body.SetOwnerReferences(nil)
-	body.SetFinalizers(nil)
-	body.SetResourceVersion(version)
-	raw, err := body.MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("encoding %s %q: %w", intent.GetKind(), intent.GetName(), err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, a.timeout)
-	defer cancel()
-	err = a.client.Patch(ctx, body, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(a.manager))
-	if apierrors.IsInvalid(err) {
-		return nil, rejection
-	}
-	if err != nil {
-		return nil, fmt.Errorf("replacing %s %q: %w", intent.GetKind(), intent.GetName(), err)
-	}
-	return body, nil
 }
 
 // Delete deletes an object with the UID and resource version of live; if the object was

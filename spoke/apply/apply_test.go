@@ -44,9 +44,9 @@ func newServer(t *testing.T) *server {
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			s.writes++
-			if s.before != nil {
-				s.before()
+			if before := s.before; before != nil {
 				s.before = nil
+				before()
 			}
 			return c.Apply(ctx, object, opts...)
 		},
@@ -72,6 +72,7 @@ func TestApplier(t *testing.T) {
 	t.Run("rewritten by the server", testRewritten(s))
 	t.Run("stranger", testStranger(s))
 	t.Run("lost race", testRace(s))
+	t.Run("newer version", testVersions(s))
 	t.Run("once", testOnce(s))
 	t.Run("once and lost", testLost(s))
 	t.Run("once and stripped", testOnceStripped(s))
@@ -249,7 +250,8 @@ func testStranger(s *server) func(*testing.T) {
 	}
 }
 
-// testRace has someone else create the object between our read and our write.
+// testRace has someone else create the object between our read and our write: an apply must
+// not merge into what was not read, even if nothing in it differs.
 func testRace(s *server) func(*testing.T) {
 	return func(t *testing.T) {
 		intent := configMap()
@@ -267,6 +269,16 @@ func testRace(s *server) func(*testing.T) {
 		}
 		if got := get(t, s, intent).Data["x"]; got != "theirs" {
 			t.Errorf("x is %q: the race was won with force", got)
+		}
+		same := configMap()
+		same.Name = "race-of-equals"
+		s.before = func() {
+			if err := s.Create(t.Context(), same.DeepCopy()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.applier().Apply(t.Context(), apply.Request{Intent: same, Owned: labelled}); !apierrors.IsConflict(err) {
+			t.Errorf("got %v, want a conflict", err)
 		}
 	}
 }

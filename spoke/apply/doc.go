@@ -24,5 +24,9 @@
 //     when an admission webhook rewrites an image. The applier remembers the result of
 //     its own write, so that it does not write repeatedly; after a restart it writes such
 //     an object once more.
+//   - A write names the UID and the resource version that it was decided on, although an
+//     apply does not need them: a process that was stopped must not overwrite what its
+//     successor wrote. The price is a conflict when a cache is behind. One read tells whether
+//     only the status changed, and then the write is sent once more.
 //   - Lists of built-in kinds are compared by their merge keys; all others by position.
 package apply

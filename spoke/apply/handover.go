@@ -14,28 +14,31 @@ import (
 // them because an autoscaler takes over. Without an owner the field would be reset to its
 // default, one replica, until the autoscaler runs, so another field manager owns it until
 // then. Zero is not preserved: an autoscaler does not scale a stopped workload, so it
-// starts with the default.
-func (a *Applier) handOverReplicas(ctx context.Context, intent *unstructured.Unstructured, content map[string]any) error {
+// starts with the default. It returns the resource version that the given one became.
+func (a *Applier) handOverReplicas(ctx context.Context, intent *unstructured.Unstructured, content map[string]any, version string) (string, error) {
 	_, wanted, _ := unstructured.NestedFieldNoCopy(intent.Object, "spec", "replicas")
 	_, counted, _ := unstructured.NestedFieldNoCopy(content, "spec", "replicas")
 	if intent.GetKind() != "Deployment" || wanted || !counted {
-		return nil
+		return version, nil
 	}
 	// Cached objects lack managedFields.
 	live, err := a.get(ctx, intent)
 	if err != nil || live == nil || !a.ownsReplicas(live.GetManagedFields()) {
-		return err
+		return version, err
 	}
 	replicas, _, _ := unstructured.NestedInt64(live.(*unstructured.Unstructured).Object, "spec", "replicas")
 	if replicas == 0 {
-		return nil
+		return version, nil
 	}
 	keep := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": replicas}}}
 	keep.SetGroupVersionKind(intent.GroupVersionKind())
 	keep.SetNamespace(live.GetNamespace())
 	keep.SetName(live.GetName())
 	keep.SetUID(live.GetUID())
-	return a.send(ctx, keep, client.FieldOwner(a.manager+"-replicas"))
+	if err := a.send(ctx, keep, client.FieldOwner(a.manager+"-replicas")); err != nil || live.GetResourceVersion() != version {
+		return version, err
+	}
+	return keep.GetResourceVersion(), nil
 }
 
 func (a *Applier) ownsReplicas(managers []metav1.ManagedFieldsEntry) bool {

@@ -16,8 +16,8 @@ type writeRecord struct {
 	// over is the resource version that was replaced; empty if the object did not exist. A
 	// cache that still has it does not contain the write yet.
 	over string
-	// result is the hash of what the API server stored.
-	result string
+	// version is the resource version that the API server stored, result the hash of it.
+	version, result string
 }
 
 // done reports whether an intent was written already, and the cache does not contain the
@@ -42,7 +42,7 @@ func (a *Applier) remember(answer *unstructured.Unstructured, w writeRecord) err
 	if err != nil {
 		return err
 	}
-	w.result = result
+	w.version, w.result = answer.GetResourceVersion(), result
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.written[component.KeyOf(answer)] = w
