@@ -21,19 +21,26 @@ import (
 	shared "github.com/shopfleet/shopfleet/spoke/operator"
 )
 
-// TestProcess is about the hub as a process, on a hub without members.
+// TestProcess is about the hub as a process, with one member.
 func TestProcess(t *testing.T) {
 	p := &process{address: framework.FreeAddress(t), Environment: framework.New(t, framework.Options{
-		Fleet:     fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true}},
+		Fleet: fleet.Options{
+			Hub:     fleet.ClusterSpec{Name: "hub", APIServerOnly: true},
+			Members: []fleet.ClusterSpec{{Name: "eu-1", APIServerOnly: true}},
+		},
 		Manifests: map[string][]string{"hub": {"config/rbac/hub"}},
 	})}
 	p.kubeconfig = p.KubeconfigFile(t, p.Fleet.Hub(), config.HubServiceAccount)
 	const ready = "waits for the kinds"
 	var steps framework.Steps
 	steps.Add(ready, p.testMissingDefinitions)
+	steps.Add("a former leader writes nothing", p.testFormerLeader, ready)
 	steps.Add("exits with an error when it loses the lease", p.testLostLease, ready)
 	steps.Run(t)
 }
+
+// leaseDuration is that of the hubs.
+const leaseDuration = 6 * time.Second
 
 type process struct {
 	*framework.Environment
@@ -46,15 +53,21 @@ func (p *process) run(t *testing.T) (stop context.CancelFunc, ended <-chan error
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- setup.Run(ctx, setup.Options{
-			Kubeconfig: p.kubeconfig, Namespace: config.Namespace, Version: "test",
-			Options: shared.Options{
-				MetricsBindAddress: "0", HealthProbeBindAddress: p.address, LeaderElect: true, LeaseDuration: 6 * time.Second,
-				Logger: framework.Log(t),
-			},
-		})
+		done <- setup.Run(ctx, p.options(t))
 	}()
 	return cancel, done
+}
+
+// options returns those of a hub that wants to lead.
+func (p *process) options(t *testing.T) setup.Options {
+	t.Helper()
+	return setup.Options{
+		Kubeconfig: p.kubeconfig, Namespace: config.Namespace, Version: "test",
+		Options: shared.Options{
+			MetricsBindAddress: "0", HealthProbeBindAddress: p.address, LeaderElect: true, LeaseDuration: leaseDuration,
+			Logger: framework.Log(t),
+		},
+	}
 }
 
 // probe asks for /healthz or /readyz.

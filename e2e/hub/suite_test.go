@@ -19,6 +19,9 @@ import (
 
 func TestMain(m *testing.M) {
 	framework.Silence()
+	if kubeconfig := os.Getenv(formerVariable); kubeconfig != "" {
+		os.Exit(runFormer(kubeconfig))
+	}
 	os.Exit(m.Run())
 }
 
