@@ -54,8 +54,8 @@ func (a *EcommerceApp) ManagedByMode() ManagedByMode {
 
 // InventoryLost reports whether the status of an application on the hub does not list the
 // clusters of its copies. The hub observes a generation with the first inventory that it
-// writes, and counts the clusters in it: a status without either was wiped, or never
-// written.
+// writes, and counts the clusters in it: a status without a generation, or with fewer
+// clusters than it counts, was wiped, edited or never written.
 func (a *EcommerceApp) InventoryLost() bool {
-	return a.Status.ObservedGeneration == 0 || len(a.Status.Clusters) == 0 && a.Status.ClusterCount > 0
+	return a.Status.ObservedGeneration == 0 || len(a.Status.Clusters) < int(a.Status.ClusterCount)
 }

@@ -49,6 +49,7 @@ func TestInventoryLost(t *testing.T) {
 		"wiped but for a phase":      {EcommerceAppStatus{Phase: PhaseFailed}, true},
 		"wiped but for the clusters": {EcommerceAppStatus{Clusters: []ClusterStatus{{Name: "eu"}}, ClusterCount: 1}, true},
 		"only the clusters wiped":    {EcommerceAppStatus{ObservedGeneration: 2, ClusterCount: 1}, true},
+		"one of two clusters wiped":  {EcommerceAppStatus{ObservedGeneration: 2, ClusterCount: 2, Clusters: []ClusterStatus{{Name: "eu"}}}, true},
 		"placed":                     {EcommerceAppStatus{ObservedGeneration: 2, ClusterCount: 1, Clusters: []ClusterStatus{{Name: "eu"}}}, false},
 		"placed nowhere":             {EcommerceAppStatus{ObservedGeneration: 2}, false},
 	} {
