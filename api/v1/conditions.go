@@ -44,6 +44,9 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionDegraded is True while something has failed or cannot be observed.
 	ConditionDegraded = "Degraded"
+	// ConditionDeleting is True while an application is being deleted, and names what the
+	// deletion waits for (hub only).
+	ConditionDeleting = "Deleting"
 	// ConditionInitialized becomes True when the object is ready for the first time, and
 	// stays True. It distinguishes Creating from Updating.
 	ConditionInitialized = "Initialized"

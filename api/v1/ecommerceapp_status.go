@@ -57,8 +57,8 @@ type EcommerceAppStatus struct {
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
 
 	// conditions are the latest observations, which the phase is derived from. Known types
-	// are Ready, Placed, Applied, Progressing, Degraded, BackupReady and Initialized. At
-	// most 16.
+	// are Ready, Placed, Applied, Progressing, Degraded, BackupReady, Initialized and, while
+	// it is being deleted, Deleting. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

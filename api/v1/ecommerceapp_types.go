@@ -101,6 +101,24 @@ type EcommerceAppSpec struct {
 	// effect on a copy.
 	// +optional
 	Placement Placement `json:"placement,omitempty,omitzero"`
+
+	// deletion defines how the application is deleted. It has no effect on a copy.
+	// +optional
+	Deletion Deletion `json:"deletion,omitempty,omitzero"`
+}
+
+// Deletion defines how an application is deleted.
+type Deletion struct {
+	// unreachableTimeout is the time after which a deletion no longer waits for a cluster
+	// that does not respond, in hours, minutes and seconds, for example 24h. It is counted
+	// from the deletion or, if that is later, from the last response of the cluster. The
+	// copy that stays behind is recorded on the hub, and deleted when the cluster returns.
+	// 0s to 87600h; the default, 0s, waits for ever.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self != '' && self.matches('^([0-9]{1,6}h)?([0-9]{1,7}m)?([0-9]{1,9}s)?$') && duration(self) <= duration('87600h')",message="unreachableTimeout must be a duration of at most 87600h, for example 24h"
+	UnreachableTimeout *metav1.Duration `json:"unreachableTimeout,omitempty"`
 }
 
 // Placement chooses clusters. A cluster must match every field that is set; an empty

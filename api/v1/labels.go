@@ -40,6 +40,14 @@ const (
 	// the copy, and the spoke from there to the pod templates.
 	RestartedAtAnnotation = "ecommerce.io/restarted-at"
 
+	// OrphanAnnotation, with the value "true" on an application on the hub, makes its
+	// deletion not wait for clusters that do not respond. What stays behind is recorded on
+	// the hub, and deleted when the cluster returns.
+	OrphanAnnotation = "ecommerce.io/orphan"
+	// MemberRecordLabel, on a ConfigMap in the hub's namespace, is the name of the member that
+	// it is a record about.
+	MemberRecordLabel = "ecommerce.io/member-record"
+
 	// AdoptAnnotation, with the value "true" on an object without a manager, allows an
 	// application to take it over as its child.
 	AdoptAnnotation = "ecommerce.io/adopt"

@@ -227,6 +227,12 @@ type MemberClusterStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	OrphanCount int32 `json:"orphanCount,omitempty"`
+
+	// residueCount is the number of copies that deleted applications left behind in the
+	// cluster while it did not respond. The hub deletes them when the cluster returns.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ResidueCount int32 `json:"residueCount,omitempty"`
 }
 
 // ProfileClass is the StorageClass of a storage profile in a cluster.

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -115,9 +116,9 @@ func textCases(path string, row text) []testCase {
 			says: fmt.Sprintf("should be at least %d chars long", row.Min), also: also,
 		})
 	}
-	// A string of digits that fills the maximum length is not a valid size of a disk or age
-	// of a backup.
-	if !strings.HasSuffix(path, ".storage") && !strings.HasSuffix(path, ".size") && !strings.HasSuffix(path, ".maxRPO") {
+	// A string of digits that fills the maximum length is not a valid size of a disk, age of
+	// a backup or time to wait.
+	if !slices.Contains([]string{"storage", "size", "maxRPO", "unreachableTimeout"}, path[strings.LastIndex(path, ".")+1:]) {
 		cases = append(cases, testCase{name: path + " longest", edits: at(row.Max)})
 	}
 	return cases

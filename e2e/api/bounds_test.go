@@ -96,8 +96,7 @@ func numbers() map[string]map[string]limits {
 }
 
 func texts() map[string]map[string]text {
-	name := text{limits: limits{1, 253}, make: letters}
-	short := text{limits: limits{1, 63}, make: letters}
+	name, short := text{limits: limits{1, 253}, make: letters}, text{limits: limits{1, 63}, make: letters}
 	image := text{limits: limits{1, 512}, make: letters}
 	host := edits{"spec.ingress.host": "shop.example.com"}
 	return map[string]map[string]text{
@@ -112,6 +111,7 @@ func texts() map[string]map[string]text {
 			"spec.database.backup.timeZone":               {limits: limits{0, 64}, make: letters},
 			"spec.database.backup.verify.schedule":        {limits: limits{0, 128}, make: schedule},
 			"spec.database.backup.maxRPO":                 {limits: limits{0, 32}, make: hours},
+			"spec.deletion.unreachableTimeout":            {limits: limits{0, 32}, make: hours},
 			"spec.database.backup.copyToRegions[]":        short,
 			"spec.ingress.host":                           {limits: limits{0, 253}, make: letters},
 			"spec.ingress.className":                      name,

@@ -11,7 +11,7 @@ func (s *server) testEcommerceApp(t *testing.T) {
 		appCases(), databaseCases(), backupCases(), resourceCases(),
 		workloadCases("frontend"), workloadCases("backend"),
 		envCases("frontend"), envCases("backend"), envFromCases(),
-		ingressCases(), securityCases(),
+		ingressCases(), securityCases(), deletionCases(),
 	))
 }
 
@@ -180,4 +180,19 @@ func securityCases() []testCase {
 		referenceCases("spec.security.tls.issuerRef.name", host),
 		referenceCases("spec.security.authentication.secretRef.name", nil),
 	)
+}
+
+func deletionCases() []testCase {
+	const timeout = "spec.deletion.unreachableTimeout"
+	var cases []testCase
+	for _, value := range []string{"0s", "1s", "24h", "1h30m", "87600h"} {
+		cases = append(cases, testCase{name: "timeout " + value, edits: edits{timeout: value}})
+	}
+	for _, value := range []string{"", "87600h1s", "1d", "1.5h", "-1h", "24", "99999999999999999999h"} {
+		cases = append(cases, testCase{
+			name: "timeout " + value, edits: edits{timeout: value}, field: timeout,
+			says: "unreachableTimeout must be a duration of at most 87600h, for example 24h",
+		})
+	}
+	return cases
 }

@@ -128,6 +128,8 @@ func (s *server) testStatusBounds(t *testing.T) {
 		s.patchStatus(t, members, member, map[string]any{"allocatable": resources(17)}))
 	s.checkAnswer(t, members, testCase{field: "status.orphanCount", says: "should be greater than or equal to 0"},
 		s.patchStatus(t, members, member, map[string]any{"orphanCount": -1}))
+	s.checkAnswer(t, members, testCase{field: "status.residueCount", says: "should be greater than or equal to 0"},
+		s.patchStatus(t, members, member, map[string]any{"residueCount": -1}))
 }
 
 // writeStatus patches the status.

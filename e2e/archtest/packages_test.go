@@ -48,6 +48,7 @@ func archPackages() []archPackage {
 		{path: "hub/rollout", layer: layerDecisions},
 		{path: "hub/aggregate", layer: layerDecisions},
 		{path: "hub/schedule", layer: layerDecisions},
+		{path: "hub/residue", layer: layerDecisions},
 		{path: "spoke/component", layer: layerDecisions},
 		// Classifies the errors of every controller.
 		{path: "spoke/apierror", layer: layerDecisions},

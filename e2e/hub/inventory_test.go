@@ -29,7 +29,7 @@ func (s *suite) testDeletionWithoutInventory(t *testing.T) {
 	app := small("deleted")
 	s.Create(t, app)
 	s.awaitCopies(t, app, "eu-1", "us-1")
-	s.freeze(t, "us-1")
+	s.freeze(t)
 	s.wipe(t, app)
 	if err := s.Hub.Delete(t.Context(), app); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func (s *suite) testDeletionWithoutInventory(t *testing.T) {
 	if err := framework.Gone(t.Context(), s.Members["eu-1"], app.DeepCopy()); err != nil {
 		t.Errorf("eu-1: %v", err)
 	}
-	s.thaw(t, "us-1")
+	s.thaw(t)
 	s.awaitGone(t, app, "us-1")
 }
 
@@ -48,7 +48,7 @@ func (s *suite) testInventoryRecovery(t *testing.T) {
 	app := small("recovered", "us-1")
 	s.Create(t, app)
 	s.awaitCopies(t, app, "us-1")
-	s.freeze(t, "us-1")
+	s.freeze(t)
 	s.AwaitApp(t, app, "us-1 to be stale", func(status *v1.EcommerceAppStatus) error {
 		if !framework.Cluster(status, "us-1").Stale {
 			return errors.New("not yet")
@@ -66,14 +66,14 @@ func (s *suite) testInventoryRecovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitHeld(t, app, "us-1")
-	s.thaw(t, "us-1")
+	s.thaw(t)
 	s.awaitGone(t, app, "us-1")
 }
 
 // testCreationDuringOutage makes and deletes an application while a member is known to be
 // out of reach.
 func (s *suite) testCreationDuringOutage(t *testing.T) {
-	s.freeze(t, "us-1")
+	s.freeze(t)
 	framework.Eventually(t, "us-1 to be lost", func(ctx context.Context) error {
 		m := &v1.MemberCluster{}
 		if err := s.Hub.Get(ctx, client.ObjectKey{Name: "us-1"}, m); err != nil {
@@ -88,20 +88,22 @@ func (s *suite) testCreationDuringOutage(t *testing.T) {
 	s.Create(t, app)
 	s.awaitCopies(t, app, "eu-1")
 	s.Delete(t, app)
-	s.thaw(t, "us-1")
+	s.thaw(t)
 	s.AwaitMembers(t, "us-1")
 }
 
-func (s *suite) freeze(t *testing.T, member string) {
+// freeze makes us-1 unreachable.
+func (s *suite) freeze(t *testing.T) {
 	t.Helper()
-	if err := s.Fleet.Member(member).Freeze(t.Context(), fleet.APIServer); err != nil {
+	if err := s.Fleet.Member("us-1").Freeze(t.Context(), fleet.APIServer); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *suite) thaw(t *testing.T, member string) {
+// thaw makes us-1 reachable again.
+func (s *suite) thaw(t *testing.T) {
 	t.Helper()
-	if err := s.Fleet.Member(member).Thaw(t.Context(), fleet.APIServer); err != nil {
+	if err := s.Fleet.Member("us-1").Thaw(t.Context(), fleet.APIServer); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -97,6 +97,7 @@ func TestHub(t *testing.T) {
 		})
 	}
 	t.Run("inventory", s.testInventory)
+	t.Run("residue", s.testResidue)
 }
 
 // ensureShop creates the shop where it is missing, and blocks until it runs everywhere.

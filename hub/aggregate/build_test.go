@@ -32,6 +32,7 @@ func lost(c *Cluster) {
 func connectingNow(c *Cluster) { c.Connection, c.Copy = Connecting, nil }
 func detached(c *Cluster)      { c.Connection, c.Copy = Detached, nil }
 func gone(c *Cluster)          { c.Gone = true }
+func abandoned(c *Cluster)     { c.Abandoned = true }
 func failing(reason string) func(*Cluster) {
 	return func(c *Cluster) { c.Failure = &Failure{Reason: reason, Message: "because"} }
 }

@@ -64,7 +64,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 	}
 	if !wanted {
 		leaving(&e, c)
-		return e, !c.Gone
+		return e, !c.Gone && !c.Abandoned
 	}
 	switch c.Connection {
 	case Connected:

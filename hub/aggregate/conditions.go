@@ -18,12 +18,15 @@ type fact struct {
 	message string
 }
 
+// messageDeleting is the message of the conditions about a spec that no longer applies.
+const messageDeleting = "the application is being deleted"
+
 // setConditions sets the conditions. The transition time of a condition changes only with
 // its status.
 func setConditions(conditions *[]metav1.Condition, s summary) {
-	facts := []fact{s.readyFact(), s.progressingFact(), s.degradedFact()}
-	if !s.in.Deleting {
-		facts = append(facts, s.placedFact(), s.appliedFact())
+	facts := []fact{s.readyFact(), s.progressingFact(), s.degradedFact(), s.placedFact(), s.appliedFact()}
+	if s.in.Deleting {
+		facts = append(facts, s.deletingFact())
 	}
 	if s.initialized {
 		facts = append(facts, fact{v1.ConditionInitialized, true, v1.ReasonRunning, "all clusters have been ready"})
@@ -47,6 +50,8 @@ func (s summary) readyFact() fact {
 func (s summary) placedFact() fact {
 	f := fact{kind: v1.ConditionPlaced}
 	switch {
+	case s.in.Deleting:
+		f.reason, f.message = v1.ReasonDeleting, messageDeleting
 	case s.in.Invalid != "":
 		f.reason, f.message = v1.ReasonInvalidSpec, s.in.Invalid
 	case s.total == 0:
@@ -61,6 +66,8 @@ func (s summary) placedFact() fact {
 func (s summary) appliedFact() fact {
 	f := fact{kind: v1.ConditionApplied}
 	switch {
+	case s.in.Deleting:
+		f.reason, f.message = v1.ReasonDeleting, messageDeleting
 	case s.total == 0:
 		f.reason, f.message = s.unplacedReason(), s.unplacedMessage()
 	case s.applied == s.total:
@@ -77,13 +84,27 @@ func (s summary) appliedFact() fact {
 func (s summary) progressingFact() fact {
 	f := fact{kind: v1.ConditionProgressing}
 	switch {
-	case len(s.waiting) > 0 && s.in.Deleting:
-		f.status, f.reason, f.message = true, v1.ReasonDeleting, "waiting for "+names(s.waiting)
+	case s.in.Deleting:
+		f.status, f.reason, f.message = true, v1.ReasonDeleting, s.deletingFact().message
 	case len(s.waiting) > 0:
 		f.status, f.reason = true, v1.ReasonProgressing
 		f.message = fmt.Sprintf("%d of %s up to date; waiting for %s", s.applied, areClusters(s.total), names(s.waiting))
 	default:
 		f.reason, f.message = v1.ReasonReconciled, "no change is in progress"
+	}
+	return f
+}
+
+// deletingFact returns the condition of an application that is being deleted.
+func (s summary) deletingFact() fact {
+	f := fact{v1.ConditionDeleting, true, v1.ReasonDeleting, "the application is deleted in all clusters"}
+	switch {
+	case len(s.lost) > 0:
+		f.reason = v1.ReasonClusterUnreachable
+		f.message = fmt.Sprintf("waiting for %s to respond; to leave behind what cannot be reached, set the annotation %s to true",
+			names(s.lost), v1.OrphanAnnotation)
+	case len(s.left) > 0:
+		f.message = s.leftMessage()
 	}
 	return f
 }

@@ -87,6 +87,9 @@ type Cluster struct {
 	Failure *Failure
 	// Gone is true if the copy was confirmed not to exist.
 	Gone bool
+	// Abandoned is true if the deletion of the application no longer waits for a cluster
+	// that is lost.
+	Abandoned bool
 }
 
 // Copy is the application's copy in a member.

@@ -17,7 +17,7 @@ func Urgent(before, after v1.EcommerceAppStatus) bool {
 		!equality.Semantic.DeepEqual(before.Placement, after.Placement) {
 		return true
 	}
-	for _, kind := range []string{v1.ConditionReady, v1.ConditionDegraded, v1.ConditionPlaced} {
+	for _, kind := range []string{v1.ConditionReady, v1.ConditionDegraded, v1.ConditionPlaced, v1.ConditionDeleting} {
 		b, a := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
 		if (b == nil) != (a == nil) {
 			return true

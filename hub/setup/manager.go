@@ -79,11 +79,16 @@ func (o *Options) managerOptions(cfg *rest.Config) (manager.Options, error) {
 	return options, nil
 }
 
-// cacheOptions restricts the cached Secrets to registrations.
+// cacheOptions restricts the cached Secrets to registrations, and the cached ConfigMaps to
+// the records about members.
 func (o *Options) cacheOptions() (cache.Options, error) {
 	registered, err := labels.NewRequirement(v1.MemberClusterLabel, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("selecting registrations: %w", err)
+	}
+	recorded, err := labels.NewRequirement(v1.MemberRecordLabel, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("selecting records about members: %w", err)
 	}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
@@ -91,6 +96,10 @@ func (o *Options) cacheOptions() (cache.Options, error) {
 			&corev1.Secret{}: {
 				Namespaces: map[string]cache.Config{o.Namespace: {}},
 				Label:      labels.NewSelector().Add(*registered),
+			},
+			&corev1.ConfigMap{}: {
+				Namespaces: map[string]cache.Config{o.Namespace: {}},
+				Label:      labels.NewSelector().Add(*recorded),
 			},
 		},
 	}, nil

@@ -24,6 +24,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/controllers/app"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/members"
@@ -203,6 +204,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		Logger: h.options.Logger.WithName("apps"), Recorder: recorder, Metrics: appMetrics,
 		ManagedByMode: func(name string) v1.ManagedByMode { return h.fleet.Mode(name).ManagedBy() },
 		Waits:         h.options.Waits, ProgressPeriod: h.options.ProgressPeriod,
+		Residue: dispatch.NewResidueStore(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
 	})
 	clouds, err := h.newClouds(cfg, recorder, apps)
 	if err != nil {

@@ -48,8 +48,13 @@
 //     and deleted. Their status is outdated, so the entries are stale and Unknown, like
 //     those of an unreachable member.
 //   - The entry of a cluster that left the fleet is removed at once, with a Warning
-//     event. Its workloads keep running, and the entry returns with the cluster. If it
+//     event, unless the application is being deleted. Its workloads keep running, and the entry returns with the cluster. If it
 //     does not return, the copy is an orphan, which package member counts.
+//   - A deletion that no longer waits for a member records the copy there before its entry
+//     goes (package residue), also if the member left the fleet meanwhile. The member's
+//     queue deletes what is recorded, and then the record, each step as often as needed. The
+//     time of the last response bounds the wait, so a member that comes and goes is waited
+//     for longer.
 //   - A status that was lost says nothing about copies. Before anything else is decided,
 //     the dispatcher of each connected member reads the copy from the API server. A
 //     member that does not answer is assumed to hold a copy: it gets an entry, and a

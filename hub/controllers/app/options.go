@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -54,6 +55,9 @@ type Options struct {
 	ManagedByMode func(cluster string) v1.ManagedByMode
 	// ProgressPeriod is the minimum time between writes of mere progress. The default is 5 s.
 	ProgressPeriod time.Duration
+	// Residue records what deleted applications leave behind in members. Without one, a
+	// deletion waits for each member for ever.
+	Residue *dispatch.ResidueStore
 	// Waits overrides delays, for tests. By default the constants of this package apply.
 	Waits queues.Waits
 }
@@ -91,6 +95,7 @@ func New(hub client.Reader, o Options) *Controller {
 	return &Controller{options: o, backups: newBackupReports(), dispatcher: dispatch.New(hub, dispatch.Options{
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync, Waits: o.Waits,
+		Residue: o.Residue,
 	})}
 }
 
@@ -121,6 +126,7 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 			RateLimiter:             runner.NewRateLimiter[reconcile.Request](time.Second, 5*time.Minute),
 		}).
 		Watches(&v1.EcommerceApp{}, c.onApp()).
+		Watches(&corev1.ConfigMap{}, c.onResidue()).
 		Watches(&v1.MemberCluster{}, c.onMember(r), builder.WithPredicates(memberChanged())).
 		WatchesRawSource(c.dispatcher.News()).
 		WatchesRawSource(c.backups.changed.Source()).
@@ -164,6 +170,15 @@ func (c *Controller) onMember(r *Reconciler) handler.EventHandler {
 		}
 		c.dispatcher.Revisit(ctx, member.GetName())
 		return r.allApps(ctx)
+	})
+}
+
+// onResidue enqueues what stayed behind in a member, for the member's queue. The hub's
+// cache holds no other ConfigMaps.
+func (c *Controller) onResidue() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, record client.Object) []reconcile.Request {
+		c.dispatcher.CleanUp(ctx, record.GetLabels()[v1.MemberRecordLabel])
+		return nil
 	})
 }
 

@@ -67,10 +67,14 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	if err != nil || !known {
 		return reconcile.Result{}, err
 	}
+	wait := abandon(app, in.Clusters, in.Now.Time)
 	next := aggregate.Compute(in)
 	r.metrics.setPhase(keyOf(app), next.Phase)
+	if err := r.recordResidue(ctx, app, leftBehind(in, next)); err != nil {
+		return reconcile.Result{}, err
+	}
 	if deleting && len(next.Clusters) == 0 {
-		return reconcile.Result{}, r.release(ctx, app, in)
+		return reconcile.Result{}, r.release(ctx, app)
 	}
 	lost := app.InventoryLost()
 	result, err := r.report(ctx, app, in, next)
@@ -81,6 +85,9 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 		// What is stored, and not what is yet to be written: no copy is applied before the
 		// inventory has it.
 		r.dispatcher.Dispatch(app)
+		if wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
+			result.RequeueAfter = wait
+		}
 	}
 	return result, err
 }
@@ -108,14 +115,14 @@ func (r *Reconciler) allApps(ctx context.Context) []reconcile.Request {
 	return requests
 }
 
-// release removes the finalizer of an application whose copies are all deleted.
-func (r *Reconciler) release(ctx context.Context, app *v1.EcommerceApp, in aggregate.Input) error {
+// release removes the finalizer of an application whose copies are all deleted, or
+// recorded.
+func (r *Reconciler) release(ctx context.Context, app *v1.EcommerceApp) error {
 	before := app.DeepCopy()
 	controllerutil.RemoveFinalizer(app, v1.HubFinalizer)
 	if err := r.patch(ctx, before, app); err != nil {
 		return fmt.Errorf("removing the finalizer: %w", err)
 	}
-	r.recordDetached(app, in, v1.EcommerceAppStatus{})
 	return nil
 }
 

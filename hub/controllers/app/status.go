@@ -75,7 +75,7 @@ func (r *Reconciler) recordDetached(app *v1.EcommerceApp, in aggregate.Input, ne
 	}
 	for _, entry := range in.Previous.Clusters {
 		left := !slices.ContainsFunc(next.Clusters, func(c v1.ClusterStatus) bool { return c.Name == entry.Name })
-		if left && !attached[entry.Name] {
+		if left && !in.Deleting && !attached[entry.Name] {
 			r.recorder.Eventf(app, dispatch.Subject(entry.Name), corev1.EventTypeWarning, v1.ReasonClusterDetached, "Place",
 				"%s has left the fleet; its workloads keep running unmanaged", entry.Name)
 		}

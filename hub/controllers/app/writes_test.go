@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,7 +31,7 @@ import (
 func TestWrites(t *testing.T) {
 	hub := fleettest.Start(t, fleet.Options{Hub: fleet.ClusterSpec{Name: "hub", APIServerOnly: true}}).Hub()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(hub.ApplyFolder(t.Context(), "../../../config/crd/bases"), v1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(hub.ApplyFolder(t.Context(), "../../../config/crd/bases"), v1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(hub.AdminConfig(), client.Options{Scheme: scheme})
@@ -42,6 +43,7 @@ func TestWrites(t *testing.T) {
 		"statuses are locked":     testStatusLock,
 		"finalizers of others":    testMetadataLock,
 		"conflicts are no errors": testConflict,
+		"residue is recorded":     testResidue,
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))

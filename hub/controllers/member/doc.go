@@ -12,6 +12,8 @@
 //     only when it changes; events record the transitions.
 //   - Orphans counts the copies in a connected member that no application on the hub
 //     owns, from the caches of both, whenever a copy or an application is added or removed.
+//   - The number of copies that deleted applications left behind is that of the records of
+//     package residue.
 //   - If the Secret is deleted or no longer labelled, the member is detached: Ready is
 //     False with reason SecretNotFound. Deleting a MemberCluster detaches the member too,
 //     and sets the label of its Secret to "false", so that it is not created again.

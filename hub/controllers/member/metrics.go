@@ -25,15 +25,17 @@ const (
 	StateDetached = "detached"
 )
 
-// Metrics counts members by state, shopfleet_members{state}, and orphaned copies by
-// member, shopfleet_member_orphans{cluster}. Series of deleted members are removed. It is
-// safe for concurrent use.
+// Metrics counts members by state, shopfleet_members{state}, and by member orphaned
+// copies, shopfleet_member_orphans{cluster}, and recorded copies that stayed behind,
+// shopfleet_member_residue{cluster}. Series of deleted members are removed. It is safe for
+// concurrent use.
 type Metrics struct {
-	members, orphaned *prometheus.Desc
+	members, orphaned, left *prometheus.Desc
 
 	mu      sync.Mutex
 	states  map[string]string // by member
 	orphans map[string]int32  // by member, of those that are registered
+	residue map[string]int32  // by member
 }
 
 // NewMetrics creates the metrics and registers them.
@@ -50,8 +52,11 @@ func newMetrics() *Metrics {
 		members: prometheus.NewDesc("shopfleet_members", "Number of member clusters by state.", []string{"state"}, nil),
 		orphaned: prometheus.NewDesc("shopfleet_member_orphans",
 			"Number of copies in a member cluster that no application on the hub owns.", []string{"cluster"}, nil),
+		left: prometheus.NewDesc("shopfleet_member_residue",
+			"Number of copies that deleted applications left behind in a member cluster that did not respond.", []string{"cluster"}, nil),
 		states:  map[string]string{},
 		orphans: map[string]int32{},
+		residue: map[string]int32{},
 	}
 }
 
@@ -59,6 +64,7 @@ func newMetrics() *Metrics {
 func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- m.members
 	descriptions <- m.orphaned
+	descriptions <- m.left
 }
 
 // Collect implements prometheus.Collector. It reports all states, including those with no
@@ -69,7 +75,7 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	for _, state := range m.states {
 		counts[state]++
 	}
-	orphans := maps.Clone(m.orphans)
+	orphans, residue := maps.Clone(m.orphans), maps.Clone(m.residue)
 	m.mu.Unlock()
 	for _, state := range []string{StateConnected, StateDegraded, StateConnecting, StateDisconnected, StateDetached} {
 		metrics <- prometheus.MustNewConstMetric(m.members, prometheus.GaugeValue, float64(counts[state]), state)
@@ -77,13 +83,16 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	for member, n := range orphans {
 		metrics <- prometheus.MustNewConstMetric(m.orphaned, prometheus.GaugeValue, float64(n), member)
 	}
+	for member, n := range residue {
+		metrics <- prometheus.MustNewConstMetric(m.left, prometheus.GaugeValue, float64(n), member)
+	}
 }
 
 func (m *Metrics) set(name string, status *v1.MemberClusterStatus) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.states[name] = stateOf(status)
-	m.orphans[name] = status.OrphanCount
+	m.orphans[name], m.residue[name] = status.OrphanCount, status.ResidueCount
 	if detached(status) {
 		delete(m.orphans, name)
 	}
@@ -94,6 +103,7 @@ func (m *Metrics) forget(name string) {
 	defer m.mu.Unlock()
 	delete(m.states, name)
 	delete(m.orphans, name)
+	delete(m.residue, name)
 }
 
 // stateOf returns the state that a status represents.

@@ -123,6 +123,9 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1.MemberCluster) (fa
 	for range apps.Items {
 		f.apps++
 	}
+	if f.residue, err = r.countResidue(ctx, cluster.Name); err != nil {
+		return facts{}, err
+	}
 	f.orphans, err = r.orphans.in(ctx, r.client, cluster.Name)
 	return f, err
 }

@@ -85,6 +85,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		For(&v1.MemberCluster{}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.requestsForSecret),
 			builder.WithPredicates(registration(options.Namespace))).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(requestsForResidue)).
 		Watches(&v1.EcommerceApp{}, placementChanges(r.orphans)).
 		WatchesRawSource(r.orphans.wake.Source()).
 		WatchesRawSource(members.Source(options.Fleet, requestsForMember)).

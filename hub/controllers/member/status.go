@@ -23,6 +23,8 @@ type facts struct {
 	state members.State
 	// apps is the number of shops placed on the cluster.
 	apps int32
+	// residue is the number of recorded copies that stayed behind.
+	residue int32
 	// orphans is the number of copies without an application; nil if unknown.
 	orphans *int32
 	now     time.Time
@@ -32,7 +34,7 @@ type facts struct {
 func decide(f facts) v1.MemberClusterStatus {
 	last := &f.cluster.Status
 	next := *last.DeepCopy()
-	next.Apps = f.apps
+	next.Apps, next.ResidueCount = f.apps, f.residue
 	if f.orphans != nil {
 		next.OrphanCount = *f.orphans
 	}

@@ -297,7 +297,7 @@ func TestMetrics(t *testing.T) {
 		"a": after(connected()), "b": after(connected()), "c": after(degraded), "d": after(lost()), "e": after(connecting()), "f": gone,
 		"g": after(lost()),
 	} {
-		status.OrphanCount = int32(len(name))
+		status.OrphanCount, status.ResidueCount = int32(len(name)), 2
 		m.set(name, &status)
 	}
 	m.set("a", new(after(lost())))
@@ -317,6 +317,8 @@ func TestMetrics(t *testing.T) {
 		"shopfleet_members detached": 1, "shopfleet_members disconnected": 2,
 		"shopfleet_member_orphans a": 0, "shopfleet_member_orphans b": 1, "shopfleet_member_orphans c": 1,
 		"shopfleet_member_orphans d": 1, "shopfleet_member_orphans e": 1,
+		"shopfleet_member_residue a": 0, "shopfleet_member_residue b": 2, "shopfleet_member_residue c": 2,
+		"shopfleet_member_residue d": 2, "shopfleet_member_residue e": 2, "shopfleet_member_residue f": 2,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)

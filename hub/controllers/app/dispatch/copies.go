@@ -51,7 +51,7 @@ func copyFor(app *v1.EcommerceApp, p MemberFacts, live *v1.EcommerceApp) (*v1.Ec
 		},
 		Spec: *app.Spec.DeepCopy(),
 	}
-	out.Spec.Placement = v1.Placement{}
+	out.Spec.Placement, out.Spec.Deletion = v1.Placement{}, v1.Deletion{}
 	return out, localize(app, &out.Spec, p, live)
 }
 

@@ -114,13 +114,18 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 	return true, nil
 }
 
-// requests returns requests for the applications that a member's queue is concerned with.
+// requests returns requests for the applications that a member's queue is concerned with,
+// and for the copies that deleted ones left behind in the member.
 func (d *Dispatcher) requests(ctx context.Context, member string) ([]reconcile.Request, error) {
 	apps := &v1.EcommerceAppList{}
 	if err := d.hub.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing applications: %w", err)
 	}
-	var requests []reconcile.Request
+	records, err := d.options.Residue.list(ctx, member)
+	if err != nil {
+		return nil, err
+	}
+	requests := requestsFor(records)
 	for i := range apps.Items {
 		if EntryOf(&apps.Items[i], member) != nil || apps.Items[i].InventoryLost() {
 			requests = append(requests, requestFor(&apps.Items[i]))

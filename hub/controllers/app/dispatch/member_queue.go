@@ -19,6 +19,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
 // MemberQueue reconciles the copies in one member with the applications on the hub. It is
@@ -53,9 +54,9 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 	entry := EntryOf(app, l.name)
 	if entry == nil {
 		// A missing entry or application never causes a deletion: such a copy keeps
-		// running.
+		// running, unless the application left a record of it when it was deleted.
 		l.reports.end(key, nil)
-		return l.options.Waits.RetryReported(errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key)))
+		return l.options.Waits.RetryReported(errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key), l.cleanUp(ctx, key, app)))
 	}
 	l.lookups.forget(key)
 	next, err := l.sync(ctx, app, entry)
@@ -79,7 +80,7 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (next report, err error) {
 	next.app = app.UID
 	if deletes(app, entry) {
-		next.gone, err = l.deleteCopy(ctx, app)
+		next.gone, err = l.deleteCopy(ctx, keyOf(app), owned(app))
 	} else {
 		err = l.applyCopy(ctx, app)
 	}
@@ -208,23 +209,23 @@ func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, out
 	l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, reason, "Apply", note, l.name)
 }
 
-// deleteCopy deletes the copy, and reports whether it is confirmed gone. The copy's
-// finalizer holds it until the member is clean; the watch reports its end.
-func (l *MemberQueue) deleteCopy(ctx context.Context, app *v1.EcommerceApp) (gone bool, err error) {
+// deleteCopy deletes the copy of a key if it is owned, and reports whether it is confirmed
+// gone. The copy's finalizer holds it until the member is clean; the watch reports its end.
+func (l *MemberQueue) deleteCopy(ctx context.Context, key types.NamespacedName, owned func(component.Resource) bool) (gone bool, err error) {
 	live := &v1.EcommerceApp{}
-	err = l.cluster.GetClient().Get(ctx, keyOf(app), live)
+	err = l.cluster.GetClient().Get(ctx, key, live)
 	if apierrors.IsNotFound(err) {
 		// A cache may be behind. Only the API server can confirm an absence.
 		call, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
 		defer cancel()
-		err = l.cluster.GetAPIReader().Get(call, keyOf(app), live)
+		err = l.cluster.GetAPIReader().Get(call, key, live)
 	}
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("reading the copy: %w", err)
-	case !owned(app)(live):
+	case !owned(live):
 		return true, nil
 	case live.DeletionTimestamp != nil:
 		// The mode may have changed, and with it the process that cleans up.

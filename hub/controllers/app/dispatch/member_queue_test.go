@@ -57,6 +57,7 @@ func TestMemberQueue(t *testing.T) {
 		"lookup":   testLookup,
 		"quiet":    testQuiet,
 		"over":     testOver,
+		"residue":  testResidue,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &member{WithWatch: admin, app: shop(1, 1, "a")}

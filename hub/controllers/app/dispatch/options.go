@@ -49,6 +49,9 @@ type Options struct {
 	// ManagedByMode returns, when a member is engaged, which process reconciles its
 	// copies. The default is the hub, for all.
 	ManagedByMode func(cluster string) v1.ManagedByMode
+	// Residue records what stays behind in members. Without one, a deletion waits for each
+	// member for ever.
+	Residue *ResidueStore
 	// Waits changes how long the controller waits; the default leaves it as it is.
 	Waits queues.Waits
 }

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+)
+
+// orphan is the value of v1.OrphanAnnotation that has an effect.
+const orphan = "true"
+
+// abandon marks the lost clusters that the deletion of an application no longer waits for.
+// It returns the time until it has to be called again; 0 if time does not matter.
+func abandon(app *v1.EcommerceApp, clusters []aggregate.Cluster, now time.Time) time.Duration {
+	if app.DeletionTimestamp == nil {
+		return 0
+	}
+	atOnce := app.Annotations[v1.OrphanAnnotation] == orphan
+	var timeout, next time.Duration
+	if limit := app.Spec.Deletion.UnreachableTimeout; limit != nil {
+		timeout = limit.Duration
+	}
+	for i := range clusters {
+		c := &clusters[i]
+		if c.Connection != aggregate.Lost || !atOnce && timeout <= 0 {
+			continue
+		}
+		since := app.DeletionTimestamp.Time
+		if c.LastObserved != nil && c.LastObserved.After(since) {
+			since = c.LastObserved.Time
+		}
+		rest := since.Add(timeout).Sub(now)
+		if atOnce || rest <= 0 {
+			c.Abandoned = true
+		} else if next == 0 || rest < next {
+			next = rest
+		}
+	}
+	return next
+}
+
+// leftBehind returns the clusters whose entries leave the inventory of an application
+// that is being deleted, without a confirmation that the copy is gone: those that are
+// abandoned, and those that left the fleet.
+func leftBehind(in aggregate.Input, next v1.EcommerceAppStatus) []string {
+	if !in.Deleting {
+		return nil
+	}
+	kept := map[string]bool{}
+	for _, entry := range next.Clusters {
+		kept[entry.Name] = true
+	}
+	for _, c := range in.Clusters {
+		kept[c.Name] = kept[c.Name] || c.Gone
+	}
+	var names []string
+	for _, entry := range in.Previous.Clusters {
+		if !kept[entry.Name] {
+			names = append(names, entry.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// recordResidue records what a deletion leaves behind in clusters, before their entries
+// leave the inventory or the application is released. A crash at any point repeats a step
+// at most.
+func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, clusters []string) error {
+	var problems []error
+	for _, name := range clusters {
+		recorded, err := r.dispatcher.RecordResidue(ctx, app, name, r.clock.Now())
+		if err != nil {
+			problems = append(problems, err)
+		}
+		if recorded {
+			r.recorder.Eventf(app, dispatch.Subject(name), corev1.EventTypeWarning, "CopyLeftBehind", "Delete",
+				"%s cannot be reached; the copy there is deleted when it returns", name)
+		}
+	}
+	return errors.Join(problems...)
+}

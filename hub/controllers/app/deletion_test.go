@@ -1,0 +1,161 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/residue"
+)
+
+func TestAbandon(t *testing.T) {
+	t.Parallel()
+	deleted := time.Unix(1000, 0)
+	lost := func(name string, seconds int64) aggregate.Cluster {
+		observed := metav1.Unix(seconds, 0)
+		return aggregate.Cluster{Name: name, Connection: aggregate.Lost, LastObserved: &observed}
+	}
+	clusters := []aggregate.Cluster{
+		lost("before", 900), lost("during", 1030), {Name: "never", Connection: aggregate.Lost},
+		{Name: "connected"}, {Name: "connecting", Connection: aggregate.Connecting},
+	}
+	for name, tt := range map[string]struct {
+		alive   bool
+		timeout *metav1.Duration
+		orphan  string
+		after   time.Duration
+		want    []string
+		wait    time.Duration
+	}{
+		"by default it waits for ever":                {after: 24 * time.Hour},
+		"so it does with a timeout of zero":           {timeout: &metav1.Duration{}, after: 24 * time.Hour},
+		"before the timeout":                          {timeout: &metav1.Duration{Duration: time.Minute}, after: 59 * time.Second, wait: time.Second},
+		"at the timeout, counted from the deletion":   {timeout: &metav1.Duration{Duration: time.Minute}, after: time.Minute, want: []string{"before", "never"}, wait: 30 * time.Second},
+		"at the timeout, counted from the last probe": {timeout: &metav1.Duration{Duration: time.Minute}, after: 90 * time.Second, want: []string{"before", "during", "never"}},
+		"at once by annotation":                       {orphan: "true", want: []string{"before", "during", "never"}},
+		"another value has no effect":                 {orphan: "yes", after: 24 * time.Hour},
+		"only what is being deleted":                  {alive: true, orphan: "true", timeout: &metav1.Duration{Duration: time.Second}, after: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app := &v1.EcommerceApp{}
+			app.Spec.Deletion.UnreachableTimeout = tt.timeout
+			app.Annotations = map[string]string{v1.OrphanAnnotation: tt.orphan}
+			if !tt.alive {
+				app.DeletionTimestamp = new(metav1.NewTime(deleted))
+			}
+			observed := append([]aggregate.Cluster(nil), clusters...)
+			wait := abandon(app, observed, deleted.Add(tt.after))
+			var got []string
+			for _, c := range observed {
+				if c.Abandoned {
+					got = append(got, c.Name)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" || wait != tt.wait {
+				t.Errorf("wait %s, want %s; abandoned (-want +got):\n%s", wait, tt.wait, diff)
+			}
+		})
+	}
+}
+
+func TestLeftBehind(t *testing.T) {
+	t.Parallel()
+	in := aggregate.Input{Deleting: true, Clusters: []aggregate.Cluster{
+		{Name: "gone", Gone: true}, {Name: "deleting"},
+		{Name: "lost", Connection: aggregate.Lost}, {Name: "abandoned", Connection: aggregate.Lost, Abandoned: true},
+		{Name: "detached", Connection: aggregate.Detached}, {Name: "never held a copy", Connection: aggregate.Detached},
+	}}
+	for _, name := range []string{"gone", "deleting", "lost", "unregistered", "detached", "abandoned"} {
+		in.Previous.Clusters = append(in.Previous.Clusters, v1.ClusterStatus{Name: name})
+	}
+	next := aggregate.Compute(in)
+	if diff := cmp.Diff([]string{"abandoned", "detached", "unregistered"}, leftBehind(in, next)); diff != "" {
+		t.Errorf("left behind (-want +got):\n%s", diff)
+	}
+	in.Deleting = false
+	if got := leftBehind(in, aggregate.Compute(in)); got != nil {
+		t.Errorf("an application that is not deleted leaves %v behind", got)
+	}
+}
+
+// testResidue deletes an application that a cluster holds a copy of which left the fleet,
+// and fails each write in turn, as a crash does.
+func testResidue(t *testing.T, w *writer) {
+	t.Helper()
+	direct := w.client
+	app := w.stored(t)
+	app.Finalizers = []string{v1.HubFinalizer}
+	if err := direct.Update(t.Context(), app); err != nil {
+		t.Fatal(err)
+	}
+	app.Status = v1.EcommerceAppStatus{ObservedGeneration: 1, ClusterCount: 1, Clusters: []v1.ClusterStatus{{Name: "away"}}}
+	if err := errors.Join(direct.Status().Update(t.Context(), app), direct.Delete(t.Context(), app)); err != nil {
+		t.Fatal(err)
+	}
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: residue.Name("away")}}
+	for _, step := range []struct {
+		name             string
+		refuses          client.Object
+		released, stored bool
+	}{
+		{"the record cannot be written", &corev1.ConfigMap{}, false, false},
+		{"the finalizer cannot be removed", &v1.EcommerceApp{}, false, true},
+		{"every write succeeds", nil, true, true},
+	} {
+		faulty := &refusing{Client: direct, kind: step.refuses}
+		w.client, w.dispatcher = faulty, dispatch.New(faulty, dispatch.Options{Residue: dispatch.NewResidueStore(faulty, "default")})
+		_, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: w.key})
+		if (err == nil) != step.released {
+			t.Errorf("%s: error %v", step.name, err)
+		}
+		if err := direct.Get(t.Context(), w.key, &v1.EcommerceApp{}); apierrors.IsNotFound(err) != step.released {
+			t.Errorf("%s: reading the application: %v", step.name, err)
+		}
+		if err := direct.Get(t.Context(), client.ObjectKeyFromObject(record), record); (err == nil) != step.stored {
+			t.Errorf("%s: reading the record: %v", step.name, err)
+		}
+	}
+	records, invalid := residue.Decode(record.Data)
+	if len(records) != 1 || invalid != nil || records[0].Key() != w.key || records[0].App != app.UID {
+		t.Errorf("recorded %+v and %v, want %s of %s once", records, invalid, w.key, app.UID)
+	}
+}
+
+// refusing refuses to write one kind.
+type refusing struct {
+	client.Client
+	kind client.Object
+}
+
+var errRefused = errors.New("refused")
+
+func (r *refusing) refuses(o client.Object) bool { return reflect.TypeOf(o) == reflect.TypeOf(r.kind) }
+
+// Create fails for the kind.
+func (r *refusing) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	if r.refuses(o) {
+		return errRefused
+	}
+	return r.Client.Create(ctx, o, opts...)
+}
+
+// Patch fails for the kind.
+func (r *refusing) Patch(ctx context.Context, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if r.refuses(o) {
+		return errRefused
+	}
+	return r.Client.Patch(ctx, o, patch, opts...)
+}

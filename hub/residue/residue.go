@@ -1,0 +1,115 @@
+package residue
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// MaxBytes bounds the records of one member, in bytes. A ConfigMap holds 1 MiB.
+const MaxBytes = 900 << 10
+
+// ErrFull means that a member has no room for another record.
+var ErrFull = errors.New("the record of what stayed behind is full")
+
+// prefix is that of the names of the ConfigMaps.
+const prefix = "shopfleet-residue-"
+
+// Name returns the name of the ConfigMap with the records of a member.
+func Name(member string) string { return prefix + member }
+
+// Record identifies a copy that stayed behind in a member.
+type Record struct {
+	// Namespace and Name are those of the copy and of its application.
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// App is the UID of the deleted application.
+	App types.UID `json:"-"`
+	// ClusterUID is the UID of the member's cluster; empty if unknown.
+	ClusterUID string `json:"clusterUID,omitempty"`
+	// Recorded is the time at which the record was made.
+	Recorded metav1.Time `json:"recorded"`
+}
+
+// Key returns the key of the copy.
+func (r Record) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+}
+
+// In reports whether a record is about a cluster, given by its UID. A record without a
+// cluster is about any.
+func (r Record) In(clusterUID string) bool {
+	return r.ClusterUID == "" || r.ClusterUID == clusterUID
+}
+
+// Decode returns the records in the data of a ConfigMap, sorted by namespace, name and
+// UID. It leaves out values that are not records, which only an edit by hand makes, and
+// returns their keys, sorted.
+func Decode(data map[string]string) (records []Record, invalid []string) {
+	for key, value := range data {
+		var r Record
+		if err := json.Unmarshal([]byte(value), &r); err != nil || r.Namespace == "" || r.Name == "" {
+			invalid = append(invalid, key)
+			continue
+		}
+		r.App = types.UID(key)
+		records = append(records, r)
+	}
+	slices.SortFunc(records, func(a, b Record) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.App, b.App))
+	})
+	slices.Sort(invalid)
+	return records, invalid
+}
+
+// Data returns the data of a new ConfigMap with one record.
+func Data(r Record) (map[string]string, error) {
+	value, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the record of %s: %w", r.Key(), err)
+	}
+	return map[string]string{string(r.App): string(value)}, nil
+}
+
+// AddPatch returns a merge patch that adds a record to a ConfigMap with the given data, or
+// nil if the application is recorded there already. The error is ErrFull if there is no
+// room.
+func AddPatch(data map[string]string, r Record) ([]byte, error) {
+	if _, recorded := data[string(r.App)]; recorded {
+		return nil, nil
+	}
+	added, err := Data(r)
+	if err != nil {
+		return nil, err
+	}
+	if size(data)+size(added) > MaxBytes {
+		return nil, fmt.Errorf("recording %s: %w", r.Key(), ErrFull)
+	}
+	return patch(added)
+}
+
+// RemovePatch returns a merge patch that removes the record of an application.
+func RemovePatch(app types.UID) ([]byte, error) {
+	return patch(map[string]*string{string(app): nil})
+}
+
+func patch(data any) ([]byte, error) {
+	encoded, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch of records: %w", err)
+	}
+	return encoded, nil
+}
+
+func size(data map[string]string) int {
+	n := 0
+	for key, value := range data {
+		n += len(key) + len(value)
+	}
+	return n
+}
