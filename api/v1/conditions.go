@@ -65,6 +65,10 @@ const (
 	// ConditionCredentialsValid is True when the kubeconfig is safe and complete and the
 	// cluster accepts it.
 	ConditionCredentialsValid = "CredentialsValid"
+	// ConditionCredentialsRenewed is False when the credentials expire soon or have expired,
+	// and when the cluster denies the hub a new token. Credentials without an expiry do not
+	// have it, and Ready does not depend on it.
+	ConditionCredentialsRenewed = "CredentialsRenewed"
 	// ConditionStorageReady is True when the cluster has the StorageClasses of the storage
 	// profiles.
 	ConditionStorageReady = "StorageReady"
@@ -199,6 +203,12 @@ const (
 	ReasonNotChecked             = "NotChecked"
 	ReasonValid                  = "Valid"
 	ReasonExpired                = "Expired"
+
+	// Reasons of CredentialsRenewed, which also has Expired.
+	ReasonNotDue        = "NotDue"
+	ReasonExpiring      = "Expiring"
+	ReasonRenewalDenied = "RenewalDenied"
+	ReasonRenewalFailed = "RenewalFailed"
 
 	// Reasons of AgentReady.
 	ReasonAgentAlive   = "AgentAlive"

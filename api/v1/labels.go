@@ -28,6 +28,14 @@ const (
 	// KubeconfigKey is the key of the kubeconfig in a registration Secret.
 	KubeconfigKey = "kubeconfig"
 
+	// RenewedAccountAnnotation, on a registration Secret, names the ServiceAccount in the
+	// member whose token the Secret holds, as namespace/name, and allows the hub to renew
+	// that token and to store it in the Secret. kubectl shopfleet join sets it.
+	RenewedAccountAnnotation = "ecommerce.io/renewed-account"
+	// RenewAtAnnotation, on a MemberCluster, makes the hub renew the token now whenever the
+	// value changes. status.lastHandledRenewAt is the last value that was handled.
+	RenewAtAnnotation = "ecommerce.io/renew-at"
+
 	// ReconcileAtAnnotation forces a reconciliation whenever its value changes.
 	// status.lastHandledReconcileAt is the last value that was handled.
 	ReconcileAtAnnotation = "ecommerce.io/reconcile-at"

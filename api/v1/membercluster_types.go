@@ -130,8 +130,8 @@ type Health struct {
 // MemberClusterStatus is the observed state of a cluster.
 type MemberClusterStatus struct {
 	// conditions are the latest observations of the cluster. Known types are Ready,
-	// Connected, Authorized, IdentityVerified, CredentialsValid, StorageReady and, in mode
-	// Agent, AgentReady. At most 16.
+	// Connected, Authorized, IdentityVerified, CredentialsValid, CredentialsRenewed,
+	// StorageReady and, in mode Agent, AgentReady. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -208,6 +208,12 @@ type MemberClusterStatus struct {
 	// expire, if they have one.
 	// +optional
 	CredentialsExpirationTime *metav1.Time `json:"credentialsExpirationTime,omitempty"`
+
+	// lastHandledRenewAt is the value of the annotation ecommerce.io/renew-at for which the
+	// hub last renewed its token. The hub uses the renewed token. At most 256 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	LastHandledRenewAt string `json:"lastHandledRenewAt,omitempty"`
 
 	// lastObservedTime is the time at which this status was observed. While the cluster is
 	// connected it changes only with another field. Otherwise it is the time of the last
