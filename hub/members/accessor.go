@@ -31,6 +31,7 @@ type accessor struct {
 	state   State
 	cluster cluster.Cluster
 	mode    v1.Mode
+	renewed *Renewed // nil if there is nothing to store
 }
 
 func newAccessor(name string, target Target) *accessor {

@@ -15,6 +15,8 @@
 //	probe    uncached, once per period; a number of consecutive failures means lost
 //	lose     end the context, which stops the member's informers and reconcilers; keep
 //	         the last state and reconnect from scratch
+//	renew    when half of the life of a token has passed: request another one with the
+//	         current one, connect with it once, and offer it; see Renewed
 //	inspect  each minute: permissions, version, capabilities, definitions; immediately
 //	         when an informer reports that its kind is no longer served
 //
@@ -30,6 +32,10 @@
 // An invalid one is reported in a condition while the old connection continues. Modes
 // work alike: the hub leaves a member to its agent only once the agent's Lease is being
 // renewed. An empty kubeconfig withdraws access and ends the connection.
+//
+// The hub renews the tokens of the account that the Target names. A renewed kubeconfig
+// takes effect when the MemberCluster controller has stored it and sets it, like any
+// other changed kubeconfig: the connection with the old token serves until then.
 //
 // A member whose credentials cannot read a required kind is not engaged, because its
 // informers would never sync. A member whose credentials cannot write is engaged, so
@@ -66,6 +72,9 @@
 //   - A definition is outdated if it lacks a field that the hub may write, because the
 //     API server prunes such fields silently. Other differences do not matter, so that
 //     hub and agents can be upgraded in any order if no field was added.
+//   - A renewed token is connected twice, once before and once after it is stored: a
+//     token that is in use but not stored would be lost with the process. The connection
+//     with it lists everything again, twice in the life of a token.
 //   - Reconnecting lists everything again. Keeping informers during an outage would
 //     avoid that, but would keep goroutines and connections for members that may never
 //     return.

@@ -49,10 +49,11 @@ const (
 	taskInspect
 	taskNodes
 	taskListen
+	taskRenew
 )
 
 // tasks is the number of tasks.
-const tasks = int(taskListen) + 1
+const tasks = int(taskRenew) + 1
 
 // loop is the state of a member's goroutine. Only that goroutine uses it.
 type loop struct {
@@ -77,6 +78,7 @@ type loop struct {
 	failures    int // consecutive failed attempts to connect
 	failedSince time.Time
 	backoff     wait.Backoff
+	renewal     renewal
 
 	// Scheduled and running tasks.
 	due     [tasks]time.Time
@@ -102,6 +104,7 @@ type result struct {
 	connected *connection.Connected
 	found     *connection.Inspection
 	sample    conditions.LeaseSample
+	renewed   *Renewed
 }
 
 func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
@@ -112,6 +115,7 @@ func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
 		log:      f.settings.Logger.WithValues("cluster", a.name),
 		state:    a.current(),
 		backoff:  f.newBackoff(),
+		renewal:  renewal{backoff: f.newRenewBackoff()},
 		results:  make(chan result),
 		nodes:    make(chan struct{}, 1),
 		unserved: make(chan struct{}, 1),
@@ -213,6 +217,8 @@ func (l *loop) startDue(ctx context.Context) {
 				r.sample, r.err = listen(ctx)
 				return r
 			})
+		case taskRenew:
+			l.startRenew(ctx)
 		}
 	}
 }
@@ -283,6 +289,9 @@ func (l *loop) startConnect(ctx context.Context) {
 func (l *loop) retarget() {
 	last := l.target
 	l.target = l.wanted()
+	if last.RenewedAccount != l.target.RenewedAccount || last.RenewRequest != l.target.RenewRequest {
+		defer l.scheduleRenewal()
+	}
 	if l.parsed && bytes.Equal(last.Kubeconfig, l.target.Kubeconfig) && last.Mode == l.target.Mode {
 		if l.connection == nil && !l.due[taskConnect].IsZero() {
 			l.schedule(taskConnect, 0)
@@ -300,6 +309,7 @@ func (l *loop) retarget() {
 		l.reject(rejected)
 	case l.connection != nil && l.connection.Access.Fingerprint == access.Fingerprint && l.connection.Mode == l.target.Mode:
 		l.failure = nil
+		l.settleRenewal()
 	default:
 		if l.connection == nil && l.failure != nil && l.failure.Step == conditions.StepKubeconfig {
 			l.state.Conditions = conditions.NotObserved()

@@ -78,6 +78,7 @@ type Timeouts = connection.Timeouts
 const (
 	DefaultRetry   = 10 * time.Second
 	DefaultInspect = 15 * time.Second
+	DefaultRenew   = time.Minute
 )
 
 // Periods are the times after which a fleet looks again at what is not as it should be.
@@ -87,10 +88,15 @@ type Periods struct {
 	// Inspect is the period of inspections of a member that lacks a permission or a
 	// definition. The default is 15 s.
 	Inspect time.Duration
+	// Renew is the delay after the first failed renewal of credentials. It doubles with each
+	// failure up to 64 times this. The default is 1 min.
+	Renew time.Duration
 }
 
 func (p Periods) withDefaults() Periods {
-	return Periods{Retry: cmp.Or(p.Retry, DefaultRetry), Inspect: cmp.Or(p.Inspect, DefaultInspect)}
+	return Periods{
+		Retry: cmp.Or(p.Retry, DefaultRetry), Inspect: cmp.Or(p.Inspect, DefaultInspect), Renew: cmp.Or(p.Renew, DefaultRenew),
+	}
 }
 
 // settings fills in defaults and returns the settings of the connections.

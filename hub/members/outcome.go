@@ -31,6 +31,8 @@ func (l *loop) finish(ctx context.Context, r result) {
 		l.inspectedAgain(r)
 	case taskListen:
 		l.listened(r)
+	case taskRenew:
+		l.renewalEnded(r)
 	case taskNodes:
 		// Reads the cache only, so that it runs within the loop.
 	}
@@ -42,7 +44,7 @@ func (l *loop) failed(f *conditions.Failure) {
 		l.failedSince = l.now()
 	}
 	l.failures++
-	l.failure = f
+	l.failure = l.credentials().Rejected(f)
 	l.state.Settled = l.state.Settled || l.conclusive(f)
 	l.schedule(taskConnect, l.backoff.Step())
 }
@@ -83,6 +85,7 @@ func (l *loop) adopt(c *connection.Connected) {
 	l.state.setNodes(c.Nodes)
 	l.schedule(taskProbe, wait.Jitter(l.target.Health.Period, spread))
 	l.scheduleInspection()
+	l.settleRenewal()
 	if c.Session.Mode == v1.ModeAgent {
 		l.schedule(taskListen, listenSoon)
 	}
@@ -182,6 +185,7 @@ func (l *loop) countNodes(ctx context.Context) {
 
 // lose closes the connection and schedules a new attempt to connect.
 func (l *loop) lose(f *conditions.Failure) {
+	f = l.credentials().Rejected(f)
 	l.log.Info("Member lost", "reason", f.Reason, "message", f.Message)
 	l.disengage()
 	l.state.Settled = true
@@ -201,6 +205,7 @@ func (l *loop) disengage() {
 	l.stop(taskInspect)
 	l.stop(taskNodes)
 	l.stop(taskListen)
+	l.stop(taskRenew)
 	if l.connection == nil {
 		return
 	}
@@ -226,6 +231,7 @@ func (l *loop) publish() {
 		observation.Mode = l.connection.Mode
 	}
 	l.state.Conditions = conditions.Compute(l.state.Conditions, observation)
+	l.state.CredentialsRenewed = l.credentials().Condition(l.now())
 	if l.report(l.state) {
 		l.fleet.notify(l.name)
 	}

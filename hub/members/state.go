@@ -25,6 +25,12 @@ type Target struct {
 	// PinnedUID is the UID of the namespace kube-system that was first observed under this
 	// name, or empty. A cluster with another UID is rejected.
 	PinnedUID string
+	// RenewedAccount is the ServiceAccount, as namespace/name, whose token the hub renews if
+	// the kubeconfig has it; empty if the hub must not renew the credentials.
+	RenewedAccount string
+	// RenewRequest makes the hub renew the token now whenever it changes to a value that is
+	// not empty.
+	RenewRequest string
 	// RegisteredAt is the time of the registration. Of two members that are the same
 	// cluster, the one with a pinned UID wins, then the earlier one, then the first by
 	// name.
@@ -45,7 +51,8 @@ type Health struct {
 
 func (t Target) equal(o Target) bool {
 	return bytes.Equal(t.Kubeconfig, o.Kubeconfig) && t.Mode == o.Mode && t.Health == o.Health &&
-		t.PinnedUID == o.PinnedUID && t.RegisteredAt.Equal(o.RegisteredAt)
+		t.PinnedUID == o.PinnedUID && t.RenewedAccount == o.RenewedAccount && t.RenewRequest == o.RenewRequest &&
+		t.RegisteredAt.Equal(o.RegisteredAt)
 }
 
 const (
@@ -80,6 +87,9 @@ type State struct {
 	// AgentLastSeen is when the hub last observed a renewal of the agent's Lease since it
 	// started; zero without one, and in mode Agentless.
 	AgentLastSeen time.Time
+	// HandledRenewRequest is the Target.RenewRequest whose token is in use; empty without one
+	// since the hub started.
+	HandledRenewRequest string
 	// Engaged is true if Get returns the cluster and its reconcilers are running.
 	Engaged bool
 	// Settled is false after a start of the hub until the state is known: the member is
@@ -116,7 +126,8 @@ type Info struct {
 
 // equal reports whether two states are the same apart from timestamps.
 func (s State) equal(o State) bool {
-	return s.Conditions == o.Conditions && s.Engaged == o.Engaged && s.Settled == o.Settled && s.Info.equal(o.Info)
+	return s.Conditions == o.Conditions && s.Engaged == o.Engaged && s.Settled == o.Settled &&
+		s.HandledRenewRequest == o.HandledRenewRequest && s.Info.equal(o.Info)
 }
 
 func (i Info) equal(o Info) bool {

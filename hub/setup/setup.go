@@ -148,6 +148,7 @@ func (o *Options) newFleet(hubUID string, fence *fencing.Fence) (*members.Fleet,
 		Wrap:     transport.Wrappers(o.Wrap, fence.Wrap),
 		Periods: members.Periods{
 			Retry: o.Waits.Scaled(members.DefaultRetry), Inspect: o.Waits.Scaled(members.DefaultInspect),
+			Renew: o.Waits.Scaled(members.DefaultRenew),
 		},
 	}), nil
 }

@@ -62,6 +62,8 @@ type Conditions struct {
 	Authorized       Condition
 	IdentityVerified Condition
 	CredentialsValid Condition
+	// CredentialsRenewed describes the expiry of the credentials; see Credentials.
+	CredentialsRenewed Condition
 	// AgentReady describes the agent of a cluster in mode Agent. Its Status is empty in
 	// mode Agentless.
 	AgentReady Condition

@@ -255,7 +255,7 @@ func (o *Settings) inspect(ctx context.Context, l *transport.Transport, mode v1.
 func explainProbe(access *kubeconfig.Access, now time.Time, err error) *conditions.Failure {
 	fault := transport.Classify(err)
 	if fault.Reason == v1.ReasonUnauthorized && !access.ExpiresAt.IsZero() && now.After(access.ExpiresAt) {
-		return &conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonExpired, Message: "the credentials of the kubeconfig have expired: renew them in the registration Secret"}
+		return &conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonExpired, Message: "the credentials of the kubeconfig have expired"}
 	}
 	return &conditions.Failure{Step: conditions.StepReach, Reason: fault.Reason, Message: fault.Message}
 }

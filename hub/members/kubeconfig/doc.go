@@ -10,7 +10,8 @@
 //     otherwise a user who can write such a Secret could run code in the hub, or make
 //     it send its own credentials to a server of their choice.
 //   - Access.Fingerprint identifies the content of a kubeconfig; Access.ExpiresAt is the
-//     expiry of its credentials.
+//     expiry of its credentials, and Access.Account the ServiceAccount of its token.
+//   - WithToken replaces the token of a kubeconfig.
 //
 // # Non-goals
 //

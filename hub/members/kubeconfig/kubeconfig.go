@@ -47,8 +47,12 @@ type Access struct {
 	// Config has the server, its certificate authority and the credentials inline, and the
 	// hub's user agent. Limits and timeouts are set by package transport.
 	Config *rest.Config
-	// ExpiresAt is when the first credential expires; zero if unknown.
-	ExpiresAt time.Time
+	// ExpiresAt is when the first credential expires, and IssuedAt when that credential
+	// was issued; zero if unknown.
+	IssuedAt, ExpiresAt time.Time
+	// Account is the ServiceAccount that the token was issued for, as namespace/name; empty
+	// if unknown, and if there is a certificate as well.
+	Account string
 	// Fingerprint is a hash that is equal for equivalent kubeconfigs. It reveals no
 	// credentials.
 	Fingerprint string
@@ -78,6 +82,34 @@ func Parse(raw []byte) (*Access, error) {
 		return nil, err
 	}
 	return newAccess(cluster, user)
+}
+
+// WithToken returns a copy of a kubeconfig in which the user of the current context has
+// another token. Any error is an *Error: the kubeconfig must be valid and have a token.
+func WithToken(raw []byte, token string) ([]byte, error) {
+	if _, err := Parse(raw); err != nil {
+		return nil, err
+	}
+	file, err := clientcmd.Load(raw)
+	if err != nil {
+		return nil, invalid("the kubeconfig cannot be parsed")
+	}
+	_, user, err := current(file)
+	if err != nil {
+		return nil, err
+	}
+	if user.Token == "" {
+		return nil, invalid("the user of the current context has no token")
+	}
+	user.Token = token
+	renewed, err := clientcmd.Write(*file)
+	if err != nil {
+		return nil, invalid("the kubeconfig with another token cannot be encoded")
+	}
+	if _, err := Parse(renewed); err != nil {
+		return nil, err
+	}
+	return renewed, nil
 }
 
 // current returns the cluster and the user of the current context.
@@ -123,10 +155,15 @@ func newAccess(cluster *api.Cluster, user *api.AuthInfo) (*Access, error) {
 		if err != nil {
 			return nil, invalid("client-certificate-data and client-key-data are not a matching PEM pair")
 		}
-		access.ExpiresAt = pair.Leaf.NotAfter
+		access.IssuedAt, access.ExpiresAt = pair.Leaf.NotBefore, pair.Leaf.NotAfter
 	}
-	if expiry, ok := tokenExpiry(user.Token); ok && (access.ExpiresAt.IsZero() || expiry.Before(access.ExpiresAt)) {
+	claims := claimsOf(user.Token)
+	if len(user.ClientCertificateData) == 0 {
+		access.Account = claims.account()
+	}
+	if expiry, ok := timeOf(claims.Expiry); ok && (access.ExpiresAt.IsZero() || expiry.Before(access.ExpiresAt)) {
 		access.ExpiresAt = expiry
+		access.IssuedAt, _ = timeOf(claims.IssuedAt)
 	}
 	access.Fingerprint = fingerprint(access.Config)
 	return access, nil

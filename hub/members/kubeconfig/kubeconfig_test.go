@@ -278,45 +278,6 @@ func TestParseCopiesWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestExpiry(t *testing.T) {
-	certificate, key := pair(t, expiry())
-	earlier, later := expiry().Add(-time.Hour), expiry().Add(time.Hour)
-	tests := map[string]struct {
-		token       string
-		certificate bool
-		want        time.Time
-	}{
-		"opaque token":               {token: secret},
-		"token":                      {token: token(fmt.Sprintf(`{"exp": %d}`, later.Unix())), want: later},
-		"token with a fraction":      {token: token(fmt.Sprintf(`{"exp": %d.9}`, later.Unix())), want: later},
-		"token without expiry":       {token: token(`{"sub": "x"}`)},
-		"token with a text":          {token: token(`{"exp": "soon"}`)},
-		"token of the far future":    {token: token(`{"exp": 1e300}`)},
-		"token of the past, negated": {token: token(`{"exp": -5}`)},
-		"token that is no JSON":      {token: token("x")},
-		"token that is no base64":    {token: "a.%.c"},
-		"certificate":                {certificate: true, want: expiry()},
-		"token first":                {token: token(fmt.Sprintf(`{"exp": %d}`, earlier.Unix())), certificate: true, want: earlier},
-		"certificate first":          {token: token(fmt.Sprintf(`{"exp": %d}`, later.Unix())), certificate: true, want: expiry()},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			access, err := Parse(file(t, func(_ *api.Config, _ *api.Cluster, u *api.AuthInfo) {
-				u.Token = test.token
-				if test.certificate {
-					u.ClientCertificateData, u.ClientKeyData = certificate, key
-				}
-			}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !access.ExpiresAt.Equal(test.want) {
-				t.Errorf("expires %s, want %s", access.ExpiresAt, test.want)
-			}
-		})
-	}
-}
-
 func TestFingerprint(t *testing.T) {
 	certificate, key := pair(t, expiry())
 	otherAuthority, _ := pair(t, expiry())

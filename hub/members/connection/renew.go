@@ -1,0 +1,92 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/conditions"
+	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
+	"github.com/shopfleet/shopfleet/hub/members/transport"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+)
+
+// minTokenLife is the minimum of the TokenRequest API, and defaultTokenLife applies to a
+// token of unknown life.
+const (
+	minTokenLife     = 10 * time.Minute
+	defaultTokenLife = 365 * 24 * time.Hour
+)
+
+var errOtherCluster = errors.New("the server belongs to another cluster")
+
+// Renew requests a token for the ServiceAccount of the connection's token, that lives as
+// long as that one did, and connects with it. It returns the kubeconfig, which must be the
+// one of the connection, with the new token, once the cluster with the UID has accepted
+// that. It takes at most Timeouts.Review.
+func (s *Connection) Renew(ctx context.Context, raw []byte, uid string) ([]byte, *conditions.Failure) {
+	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeouts.Review)
+	defer cancel()
+	renewed, err := s.renew(ctx, raw, uid)
+	if err == nil {
+		return renewed, nil
+	}
+	s.settings.Logger.V(1).Info("Renewing credentials failed", "host", s.Access.Config.Host, "error", err.Error())
+	if apierror.Classify(err) == apierror.Forbidden {
+		return nil, &conditions.Failure{
+			Step: conditions.StepPermissions, Reason: v1.ReasonRenewalDenied,
+			Message: "the cluster denies the hub a token for ServiceAccount " + s.Access.Account,
+		}
+	}
+	return nil, &conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonRenewalFailed, Message: transport.Classify(err).Message}
+}
+
+func (s *Connection) renew(ctx context.Context, raw []byte, uid string) ([]byte, error) {
+	core, err := corev1client.NewForConfigAndClient(s.transport.Config(), s.transport.Client())
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for tokens: %w", err)
+	}
+	life := defaultTokenLife
+	if !s.Access.IssuedAt.IsZero() {
+		life = max(s.Access.ExpiresAt.Sub(s.Access.IssuedAt), minTokenLife)
+	}
+	namespace, name, _ := strings.Cut(s.Access.Account, "/")
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(life / time.Second))}}
+	token, err := core.ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("requesting a token for ServiceAccount %q: %w", s.Access.Account, err)
+	}
+	renewed, err := kubeconfig.WithToken(raw, token.Status.Token)
+	if err != nil {
+		return nil, fmt.Errorf("replacing the token: %w", err)
+	}
+	access, err := kubeconfig.Parse(renewed)
+	if err != nil {
+		return nil, fmt.Errorf("checking the renewed kubeconfig: %w", err)
+	}
+	return renewed, s.settings.accepts(ctx, access, uid)
+}
+
+// accepts returns nil if the cluster with the UID accepts the credentials.
+func (o *Settings) accepts(ctx context.Context, access *kubeconfig.Access, uid string) error {
+	l, err := transport.Open(access.Config, o.Timeouts.transport())
+	if err != nil {
+		return fmt.Errorf("opening a connection with the new token: %w", err)
+	}
+	defer l.Close()
+	found, err := l.Probe(ctx)
+	if err != nil {
+		return fmt.Errorf("connecting with the new token: %w", err)
+	}
+	if found != uid {
+		return fmt.Errorf("connecting with the new token: %w", errOtherCluster)
+	}
+	return nil
+}
