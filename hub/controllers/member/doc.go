@@ -10,6 +10,9 @@
 //     triggers a reconciliation.
 //   - decide is a pure function from what is known to the status. The status is written
 //     only when it changes; events record the transitions.
+//   - A kubeconfig whose token the fleet has renewed is stored in the registration Secret,
+//     unless that has changed meanwhile. The fleet renews tokens of the account that the
+//     Secret's annotation ecommerce.io/renewed-account names.
 //   - Orphans counts the copies in a connected member that no application on the hub
 //     owns, from the caches of both, whenever a copy or an application is added or removed.
 //   - The number of copies that deleted applications left behind is that of the records of

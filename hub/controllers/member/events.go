@@ -23,6 +23,11 @@ const (
 	// EventCredentialsRefused means that a new kubeconfig was rejected and the previous
 	// one is still in use.
 	EventCredentialsRefused = "CredentialsRefused"
+	// EventCredentialsExpiring reports that the credentials expire soon or have expired.
+	EventCredentialsExpiring = "CredentialsExpiring"
+	// EventRenewalDenied reports that a member denies the hub a new token, or that the hub's
+	// cluster denies storing it.
+	EventRenewalDenied = "RenewalDenied"
 	// EventAgentNotReady reports why a member that is Ready cannot switch to its agent.
 	EventAgentNotReady = "AgentNotReady"
 	// EventDetached means that a member was detached.
@@ -39,6 +44,7 @@ const (
 	actionConnect  = "Connect"
 	actionDetach   = "Detach"
 	actionRegister = "Register"
+	actionRenew    = "Renew"
 )
 
 type transition struct {
@@ -47,6 +53,24 @@ type transition struct {
 
 // transitions returns the events for a change of status.
 func transitions(before, after *v1.MemberClusterStatus) []transition {
+	return append(connectionTransitions(before, after), renewalTransitions(before, after)...)
+}
+
+// renewalTransitions returns an event when CredentialsRenewed becomes False, or its reason
+// changes.
+func renewalTransitions(before, after *v1.MemberClusterStatus) []transition {
+	was, is := condition(before, v1.ConditionCredentialsRenewed), condition(after, v1.ConditionCredentialsRenewed)
+	if is.Status != metav1.ConditionFalse || was.Reason == is.Reason {
+		return nil
+	}
+	reason := EventCredentialsExpiring
+	if is.Reason == v1.ReasonRenewalDenied {
+		reason = EventRenewalDenied
+	}
+	return []transition{{corev1.EventTypeWarning, reason, actionRenew, is.Message}}
+}
+
+func connectionTransitions(before, after *v1.MemberClusterStatus) []transition {
 	was, is := condition(before, v1.ConditionReady), condition(after, v1.ConditionReady)
 	switch {
 	case is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue:
@@ -88,6 +112,12 @@ func invalidName() transition {
 func deniedEvent(err error) transition {
 	return transition{corev1.EventTypeWarning, EventDenied, actionRegister,
 		fmt.Sprintf("The MemberCluster could not be created: %.900s", apierror.Message(err))}
+}
+
+// notStoredEvent names the cause. A note is limited to 1 kB.
+func notStoredEvent(err error) transition {
+	return transition{corev1.EventTypeWarning, EventRenewalDenied, actionRenew,
+		fmt.Sprintf("The renewed credentials could not be stored in the registration Secret: %.900s", apierror.Message(err))}
 }
 
 func (r *Reconciler) record(object client.Object, t transition) {

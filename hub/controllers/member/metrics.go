@@ -25,17 +25,27 @@ const (
 	StateDetached = "detached"
 )
 
-// Metrics counts members by state, shopfleet_members{state}, and by member orphaned
-// copies, shopfleet_member_orphans{cluster}, and recorded copies that stayed behind,
-// shopfleet_member_residue{cluster}. Series of deleted members are removed. It is safe for
-// concurrent use.
+// Metrics counts members by state, shopfleet_members{state}, and by member orphaned copies,
+// shopfleet_member_orphans{cluster}, and recorded copies that stayed behind,
+// shopfleet_member_residue{cluster}. It reports the expiry of a member's credentials,
+// shopfleet_member_credentials_expiry_timestamp_seconds{cluster}, and whether that is to be
+// acted on, shopfleet_member_credentials_expiring{cluster}. Series of deleted members are
+// removed. It is safe for concurrent use.
 type Metrics struct {
-	members, orphaned, left *prometheus.Desc
+	members, orphaned, left, expiry, expiring *prometheus.Desc
 
 	mu      sync.Mutex
 	states  map[string]string // by member
 	orphans map[string]int32  // by member, of those that are registered
 	residue map[string]int32  // by member
+	// credentials are those that expire, by member, of those that are registered.
+	credentials map[string]credentials
+}
+
+// credentials represents when credentials expire, in seconds since the epoch, and whether
+// the condition CredentialsRenewed is False.
+type credentials struct {
+	expiry, expiring float64
 }
 
 // NewMetrics creates the metrics and registers them.
@@ -54,9 +64,14 @@ func newMetrics() *Metrics {
 			"Number of copies in a member cluster that no application on the hub owns.", []string{"cluster"}, nil),
 		left: prometheus.NewDesc("shopfleet_member_residue",
 			"Number of copies that deleted applications left behind in a member cluster that did not respond.", []string{"cluster"}, nil),
-		states:  map[string]string{},
-		orphans: map[string]int32{},
-		residue: map[string]int32{},
+		expiry: prometheus.NewDesc("shopfleet_member_credentials_expiry_timestamp_seconds",
+			"Time at which the hub's credentials of a member cluster expire.", []string{"cluster"}, nil),
+		expiring: prometheus.NewDesc("shopfleet_member_credentials_expiring",
+			"1 if the hub's credentials of a member cluster expire soon, have expired or cannot be renewed, else 0.", []string{"cluster"}, nil),
+		states:      map[string]string{},
+		orphans:     map[string]int32{},
+		residue:     map[string]int32{},
+		credentials: map[string]credentials{},
 	}
 }
 
@@ -65,6 +80,8 @@ func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- m.members
 	descriptions <- m.orphaned
 	descriptions <- m.left
+	descriptions <- m.expiry
+	descriptions <- m.expiring
 }
 
 // Collect implements prometheus.Collector. It reports all states, including those with no
@@ -75,7 +92,7 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	for _, state := range m.states {
 		counts[state]++
 	}
-	orphans, residue := maps.Clone(m.orphans), maps.Clone(m.residue)
+	orphans, residue, expiries := maps.Clone(m.orphans), maps.Clone(m.residue), maps.Clone(m.credentials)
 	m.mu.Unlock()
 	for _, state := range []string{StateConnected, StateDegraded, StateConnecting, StateDisconnected, StateDetached} {
 		metrics <- prometheus.MustNewConstMetric(m.members, prometheus.GaugeValue, float64(counts[state]), state)
@@ -86,6 +103,10 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	for member, n := range residue {
 		metrics <- prometheus.MustNewConstMetric(m.left, prometheus.GaugeValue, float64(n), member)
 	}
+	for member, c := range expiries {
+		metrics <- prometheus.MustNewConstMetric(m.expiry, prometheus.GaugeValue, c.expiry, member)
+		metrics <- prometheus.MustNewConstMetric(m.expiring, prometheus.GaugeValue, c.expiring, member)
+	}
 }
 
 func (m *Metrics) set(name string, status *v1.MemberClusterStatus) {
@@ -93,8 +114,17 @@ func (m *Metrics) set(name string, status *v1.MemberClusterStatus) {
 	defer m.mu.Unlock()
 	m.states[name] = stateOf(status)
 	m.orphans[name], m.residue[name] = status.OrphanCount, status.ResidueCount
+	delete(m.credentials, name)
 	if detached(status) {
 		delete(m.orphans, name)
+		return
+	}
+	if expiry := status.CredentialsExpirationTime; expiry != nil {
+		c := credentials{expiry: float64(expiry.Unix())}
+		if condition(status, v1.ConditionCredentialsRenewed).Status == metav1.ConditionFalse {
+			c.expiring = 1
+		}
+		m.credentials[name] = c
 	}
 }
 
@@ -104,6 +134,7 @@ func (m *Metrics) forget(name string) {
 	delete(m.states, name)
 	delete(m.orphans, name)
 	delete(m.residue, name)
+	delete(m.credentials, name)
 }
 
 // stateOf returns the state that a status represents.

@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -65,7 +66,8 @@ func (r *Reconciler) reconcile(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return r.writeStatus(ctx, cluster, decide(f))
+	stored := r.storeRenewed(ctx, cluster, f.registration)
+	return errors.Join(stored, r.writeStatus(ctx, cluster, decide(f)))
 }
 
 // pinAll pins the UIDs of all known clusters before the first member is connected, so
@@ -111,6 +113,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1.MemberCluster) (fa
 	}
 	f.registered = err == nil && registers(secret)
 	if f.registered {
+		f.registration = secret
 		r.fleet.Set(cluster.Name, targetFor(cluster, secret))
 	} else {
 		r.fleet.Remove(cluster.Name)
@@ -132,16 +135,14 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1.MemberCluster) (fa
 
 // targetFor returns how the fleet should connect the member.
 func targetFor(cluster *v1.MemberCluster, secret *corev1.Secret) members.Target {
-	key := cluster.Spec.KubeconfigSecretRef.Key
-	if key == "" {
-		key = v1.KubeconfigKey
-	}
 	health := cluster.Spec.Health
 	return members.Target{
-		Kubeconfig:   secret.Data[key],
-		Mode:         cluster.Spec.Mode,
-		PinnedUID:    cluster.Status.ClusterUID,
-		RegisteredAt: cluster.CreationTimestamp.Time,
+		Kubeconfig:     secret.Data[secretKey(cluster)],
+		Mode:           cluster.Spec.Mode,
+		PinnedUID:      cluster.Status.ClusterUID,
+		RegisteredAt:   cluster.CreationTimestamp.Time,
+		RenewedAccount: secret.Annotations[v1.RenewedAccountAnnotation],
+		RenewRequest:   renewRequest(cluster),
 		Health: members.Health{
 			Period:           time.Duration(value(health.ProbePeriodSeconds)) * time.Second,
 			FailureThreshold: int(value(health.FailureThreshold)),

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,6 +35,11 @@ func secretName(cluster *v1.MemberCluster) string {
 		return name
 	}
 	return cluster.Name
+}
+
+// secretKey returns the key of the kubeconfig in that Secret.
+func secretKey(cluster *v1.MemberCluster) string {
+	return cmp.Or(cluster.Spec.KubeconfigSecretRef.Key, v1.KubeconfigKey)
 }
 
 // register creates the MemberCluster of a Secret that has none. Without such a Secret

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,8 @@ type facts struct {
 	// secret is the name of the registration Secret, and registered is true if it exists.
 	secret     string
 	registered bool
+	// registration is that Secret; nil if there is none.
+	registration *corev1.Secret
 	// state is the fleet's state of the member; zero if it is not registered.
 	state members.State
 	// apps is the number of shops placed on the cluster.
@@ -81,11 +84,9 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 	f.set(next, v1.ConditionAuthorized, f.state.Authorized)
 	f.set(next, v1.ConditionIdentityVerified, f.state.IdentityVerified)
 	f.set(next, v1.ConditionCredentialsValid, f.state.CredentialsValid)
-	if f.state.AgentReady.Status == "" {
-		meta.RemoveStatusCondition(&next.Conditions, v1.ConditionAgentReady)
-	} else {
-		f.set(next, v1.ConditionAgentReady, f.state.AgentReady)
-	}
+	f.setOptional(next, v1.ConditionCredentialsRenewed, f.state.CredentialsRenewed)
+	f.setOptional(next, v1.ConditionAgentReady, f.state.AgentReady)
+	next.LastHandledRenewAt = cmp.Or(f.state.HandledRenewRequest, next.LastHandledRenewAt)
 	info, spec := &f.state.Info, &f.cluster.Spec
 	if info.UID != "" {
 		next.KubernetesVersion = info.Version
@@ -101,6 +102,15 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 	// A cluster without nodes keeps its provider and region.
 	next.Provider = cmp.Or(spec.Provider, info.Provider, next.Provider)
 	next.Region = cmp.Or(spec.Region, info.Region, next.Region)
+}
+
+// setOptional sets a condition, or removes it if it has no status.
+func (f *facts) setOptional(next *v1.MemberClusterStatus, kind string, c members.Condition) {
+	if c.Status == "" {
+		meta.RemoveStatusCondition(&next.Conditions, kind)
+		return
+	}
+	f.set(next, kind, c)
 }
 
 func (f *facts) set(next *v1.MemberClusterStatus, kind string, c members.Condition) {

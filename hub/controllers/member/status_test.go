@@ -131,6 +131,14 @@ func TestDecideChanges(t *testing.T) {
 			state: func(s *members.State) { s.LastProbe, s.Info.Nodes = at(40), 4 },
 			want:  func(s *v1.MemberClusterStatus) { s.Nodes, s.LastObservedTime = 4, stamp(40) },
 		},
+		"expiring credentials, and a handled request": {
+			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
+			state: func(s *members.State) {
+				s.CredentialsRenewed = is(metav1.ConditionFalse, v1.ReasonExpiring)
+				s.HandledRenewRequest = "now"
+			},
+			want: func(s *v1.MemberClusterStatus) { s.LastHandledRenewAt = "now" },
+		},
 		"no nodes any more": {
 			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
 			state: func(s *members.State) {
@@ -250,6 +258,12 @@ func TestTransitions(t *testing.T) {
 	silent := connected()
 	silent.Ready = is(metav1.ConditionFalse, v1.ReasonAgentSilent)
 	silent.AgentReady = silent.Ready
+	expiring := connected()
+	expiring.CredentialsRenewed = is(metav1.ConditionFalse, v1.ReasonExpiring)
+	denied := lost()
+	denied.CredentialsRenewed = is(metav1.ConditionFalse, v1.ReasonRenewalDenied)
+	renewed := connected()
+	renewed.CredentialsRenewed = is(metav1.ConditionTrue, v1.ReasonNotDue)
 	unauthorized := lost()
 	unauthorized.Ready = is(metav1.ConditionFalse, v1.ReasonUnauthorized)
 	tests := map[string]struct {
@@ -266,6 +280,10 @@ func TestTransitions(t *testing.T) {
 		"a bad rotation":      {good, rotated, []string{"Warning CredentialsRefused"}},
 		"the rotation mended": {rotated, good, nil},
 		"no agent to go to":   {good, after(awaited), []string{"Warning AgentNotReady"}},
+		"expiring":            {good, after(expiring), []string{"Warning CredentialsExpiring"}},
+		"still expiring":      {after(expiring), after(expiring), nil},
+		"renewed":             {after(expiring), after(renewed), nil},
+		"lost and denied":     {good, after(denied), []string{"Warning Disconnected", "Warning RenewalDenied"}},
 		"a silent agent":      {good, after(silent), []string{"Warning Disconnected"}},
 	}
 	for name, test := range tests {
@@ -292,6 +310,7 @@ func TestMetrics(t *testing.T) {
 	}
 	degraded := connected()
 	degraded.Ready = is(metav1.ConditionFalse, v1.ReasonPermissionsMissing)
+	degraded.CredentialsRenewed = is(metav1.ConditionFalse, v1.ReasonRenewalDenied)
 	gone := decide(facts{cluster: member(after(connected()), v1.MemberClusterSpec{}), secret: "x", now: at(1)})
 	for name, status := range map[string]v1.MemberClusterStatus{
 		"a": after(connected()), "b": after(connected()), "c": after(degraded), "d": after(lost()), "e": after(connecting()), "f": gone,
@@ -306,6 +325,7 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	expires := float64(at(59).Add(time.Hour).Unix())
 	got := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
@@ -319,6 +339,10 @@ func TestMetrics(t *testing.T) {
 		"shopfleet_member_orphans d": 1, "shopfleet_member_orphans e": 1,
 		"shopfleet_member_residue a": 0, "shopfleet_member_residue b": 2, "shopfleet_member_residue c": 2,
 		"shopfleet_member_residue d": 2, "shopfleet_member_residue e": 2, "shopfleet_member_residue f": 2,
+	}
+	for name, expiring := range map[string]float64{"a": 0, "b": 0, "c": 1, "d": 0} {
+		want["shopfleet_member_credentials_expiry_timestamp_seconds "+name] = expires
+		want["shopfleet_member_credentials_expiring "+name] = expiring
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)

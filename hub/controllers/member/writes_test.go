@@ -43,6 +43,7 @@ func TestWrites(t *testing.T) {
 		"metrics of a former member": testFormerMetrics,
 		"names that are too long":    testLongName,
 		"creation that is denied":    testDeniedCreation,
+		"renewed credentials":        testStoreRenewed,
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{GenerateName: "member-"}}
@@ -156,12 +157,59 @@ func testFormerMetrics(t *testing.T, r *Reconciler, cluster *v1.MemberCluster) {
 		"deleted": func() error { return r.detach(t.Context(), cluster) },
 		"gone":    func() error { return r.register(t.Context(), cluster.Name) },
 	} {
-		r.metrics.set(cluster.Name, &v1.MemberClusterStatus{})
+		r.metrics.set(cluster.Name, &v1.MemberClusterStatus{CredentialsExpirationTime: new(metav1.Unix(1000, 0))})
 		if err := leave(); err != nil {
 			t.Fatal(err)
 		}
-		if len(r.metrics.states) > 0 || len(r.metrics.orphans) > 0 {
+		if len(r.metrics.states) > 0 || len(r.metrics.orphans) > 0 || len(r.metrics.credentials) > 0 {
 			t.Errorf("%s: states %v and orphans %v of a former member", name, r.metrics.states, r.metrics.orphans)
 		}
+	}
+}
+
+// testStoreRenewed: a renewed kubeconfig replaces the one that was renewed, and nothing
+// that a user has stored or changed meanwhile.
+func testStoreRenewed(t *testing.T, r *Reconciler, cluster *v1.MemberCluster) {
+	t.Helper()
+	const name = "renewed"
+	newRegistration(t, r, name)
+	cluster.Spec.KubeconfigSecretRef.Name = name
+	edit := func(patch string) *corev1.Secret {
+		t.Helper()
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}}
+		if err := r.client.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}
+	renewed := members.Renewed{Replaces: []byte("old"), Kubeconfig: []byte("new")}
+	first := edit(`{"stringData":{"kubeconfig":"old","other":"kept"}}`)
+	later := edit(`{"metadata":{"annotations":{"by":"a user"}}}`)
+	if err := r.store(t.Context(), cluster, first, renewed); !apierrors.IsConflict(err) {
+		t.Errorf("storing in an older version: %v, want a conflict", err)
+	}
+	if err := r.store(t.Context(), cluster, later, renewed); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := func() string {
+		t.Helper()
+		secret := &corev1.Secret{}
+		if err := r.client.Get(t.Context(), client.ObjectKey{Namespace: r.namespace, Name: name}, secret); err != nil {
+			t.Fatal(err)
+		}
+		if secret.Labels[v1.MemberClusterLabel] != registered || secret.Annotations["by"] != "a user" || string(secret.Data["other"]) != "kept" {
+			t.Errorf("labels %v, annotations %v, other %q", secret.Labels, secret.Annotations, secret.Data["other"])
+		}
+		return string(secret.Data[v1.KubeconfigKey])
+	}
+	if got := kubeconfig(); got != "new" {
+		t.Errorf("kubeconfig %q, want the renewed one", got)
+	}
+	rotated := edit(`{"stringData":{"kubeconfig":"of a user"}}`)
+	if err := r.store(t.Context(), cluster, rotated, renewed); err != nil {
+		t.Error(err)
+	}
+	if got := kubeconfig(); got != "of a user" {
+		t.Errorf("kubeconfig %q, want that of the user", got)
 	}
 }
