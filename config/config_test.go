@@ -164,6 +164,8 @@ func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 		// Jobs that upload, download and load dumps, and their signed requests.
 		"jobs.batch": {"create", "delete"},
 		"secrets.":   {"create", "delete"},
+		// Renewing its own token.
+		"serviceaccounts/token.": {"create"},
 	}
 	got := map[string][]string{}
 	for resource, allowed := range verbs(append(rules, more...)) {
@@ -234,8 +236,7 @@ func TestAppliedMeansWritable(t *testing.T) {
 	}
 }
 
-// TestTheHubAndItsKinds checks that the hub cannot write CloudAccounts, and can create
-// tokens of its own ServiceAccount only.
+// TestTheHubAndItsKinds checks that the hub cannot write CloudAccounts.
 func TestTheHubAndItsKinds(t *testing.T) {
 	rules, err := Hub.Rules()
 	if err != nil {
@@ -253,22 +254,33 @@ func TestTheHubAndItsKinds(t *testing.T) {
 			t.Errorf("status of %s (-want +got):\n%s", resource, diff)
 		}
 	}
-	if of := verbs(rules)["serviceaccounts/token."]; of != nil {
-		t.Errorf("the hub may create tokens in all namespaces: %v", of)
-	}
-	namespaced, err := Hub.NamespacedRules()
-	if err != nil {
-		t.Fatal(err)
-	}
-	token := slices.IndexFunc(namespaced, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "serviceaccounts/token") })
+}
+
+// TestTokens checks that the hub can create tokens of its own ServiceAccount only, in its
+// own cluster for credentials of type Federated, and in members to renew its token.
+func TestTokens(t *testing.T) {
 	want := rbacv1.PolicyRule{
 		APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{HubServiceAccount}, Verbs: []string{"create"},
 	}
-	if token < 0 {
-		t.Fatal("the hub may not create tokens, which credentials of type Federated need")
-	}
-	if diff := cmp.Diff(want, namespaced[token]); diff != "" {
-		t.Errorf("tokens (-want +got):\n%s", diff)
+	for _, set := range []Set{Hub, Member, Agent} {
+		rules, err := set.Rules()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if of := verbs(rules)["serviceaccounts/token."]; of != nil {
+			t.Errorf("%s: tokens in all namespaces: %v", set, of)
+		}
+		namespaced, err := set.NamespacedRules()
+		if err != nil {
+			t.Fatal(err)
+		}
+		token := slices.IndexFunc(namespaced, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "serviceaccounts/token") })
+		if token < 0 {
+			t.Fatalf("%s: no tokens", set)
+		}
+		if diff := cmp.Diff(want, namespaced[token]); diff != "" {
+			t.Errorf("%s: tokens (-want +got):\n%s", set, diff)
+		}
 	}
 }
 
@@ -293,7 +305,7 @@ func TestObjectsComeNamespaceFirst(t *testing.T) {
 		},
 		Member: {
 			"Namespace/shopfleet-system", "ClusterRole/shopfleet-member", "ClusterRoleBinding/shopfleet-member",
-			"ServiceAccount/shopfleet-hub",
+			"Role/shopfleet-member", "RoleBinding/shopfleet-member", "ServiceAccount/shopfleet-hub",
 		},
 		Agent: {
 			"Namespace/shopfleet-system", "ClusterRole/shopfleet-member-agent", "ClusterRoleBinding/shopfleet-member-agent",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -164,6 +165,10 @@ func withAgent(definition *unstructured.Unstructured) (members.Profile, error) {
 	if err != nil {
 		return members.Profile{}, fmt.Errorf("loading the role for members with an agent: %w", err)
 	}
+	// Renewing the token is optional: a member that denies it is Ready.
+	namespaced = slices.DeleteFunc(namespaced, func(rule rbacv1.PolicyRule) bool {
+		return slices.Contains(rule.Resources, "serviceaccounts/token")
+	})
 	return members.Profile{
 		CacheOptions: func() cache.Options {
 			return withStorage(cache.Options{DefaultTransform: cache.TransformStripManagedFields()})
