@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,6 +50,7 @@ func TestCLI(t *testing.T) {
 	steps.Add("join explains that the user cannot reach the member", s.testUnreachableForUser, installed)
 	steps.Add(joined, s.testJoin, installed)
 	steps.Add("join again renews the token", s.testJoinAgain, joined)
+	steps.Add("token renew asks the hub, or uses the member's kubeconfig", s.testTokenRenew, joined)
 	steps.Add("join rejects the hub and a member under a second name", s.testRefusedJoin, joined)
 	steps.Add(running, s.testStatus, joined)
 	steps.Add("completion returns names", s.testCompletion, running)
@@ -119,10 +121,11 @@ func (s *suite) testJoin(t *testing.T) {
 	s.run(t, "version").Want(t, framework.Done, framework.CLIVersion, "eu-1, Kubernetes")
 }
 
-func (s *suite) secret(t *testing.T, name string) *corev1.Secret {
+// secret returns the registration of the member.
+func (s *suite) secret(t *testing.T) *corev1.Secret {
 	t.Helper()
 	secret := &corev1.Secret{}
-	if err := s.Hub.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: name}, secret); err != nil {
+	if err := s.Hub.Get(t.Context(), client.ObjectKey{Namespace: config.Namespace, Name: "eu-1"}, secret); err != nil {
 		t.Fatal(err)
 	}
 	return secret
@@ -130,10 +133,10 @@ func (s *suite) secret(t *testing.T, name string) *corev1.Secret {
 
 func (s *suite) testJoinAgain(t *testing.T) {
 	t.Helper()
-	before := s.secret(t, "eu-1").Data[v1.KubeconfigKey]
+	before := s.secret(t).Data[v1.KubeconfigKey]
 	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "-o", "name").
 		Want(t, framework.Done, "membercluster.ecommerce.io/eu-1")
-	if bytes.Equal(before, s.secret(t, "eu-1").Data[v1.KubeconfigKey]) {
+	if bytes.Equal(before, s.secret(t).Data[v1.KubeconfigKey]) {
 		t.Error("the token is the old one")
 	}
 	member := &v1.MemberCluster{}
@@ -143,6 +146,55 @@ func (s *suite) testJoinAgain(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"tier": "prod"}, member.Labels); diff != "" {
 		t.Errorf("labels after joining without any (-want +got):\n%s", diff)
 	}
+}
+
+func (s *suite) testTokenRenew(t *testing.T) {
+	t.Helper()
+	token := func() string { return string(s.secret(t).Data[v1.KubeconfigKey]) }
+	first := token()
+	s.run(t, "token", "renew", "eu-1").Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 renewed")
+	second := token()
+	s.run(t, "token", "renew", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--token-ttl", "1h", "-o", "name").
+		Want(t, framework.Done, "created a token, valid for 60m", "membercluster.ecommerce.io/eu-1\n")
+	third := token()
+	if first == second || second == third {
+		t.Error("the token is the old one")
+	}
+	s.AwaitMembers(t, "eu-1")
+	s.run(t, "token", "renew", "eu-1", "--member-kubeconfig", s.hub.AdminKubeconfig()).
+		Want(t, framework.Failed, "may be that of another cluster", "Nothing was changed")
+	s.run(t, "token", "renew", "none").Want(t, framework.Failed, `getting MemberCluster "none"`)
+	if third != token() {
+		t.Error("a command that failed changed the token")
+	}
+	s.run(t, "__complete", "token", "renew", "").Want(t, framework.Done, "eu-1\n:4")
+	// A Secret that the user maintains, and a member that the hub cannot reach.
+	secret := s.secret(t)
+	framework.Edit(t, s.Hub, secret, func(o *corev1.Secret) { delete(o.Annotations, v1.RenewedAccountAnnotation) })
+	s.run(t, "token", "renew", "eu-1").Want(t, framework.Failed, "the hub does not renew its token", "kubectl shopfleet join eu-1")
+	s.run(t, "join", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig()).Want(t, framework.Done)
+	if got := s.secret(t).Annotations[v1.RenewedAccountAnnotation]; got != "shopfleet-system/shopfleet-hub" {
+		t.Errorf("join names account %q", got)
+	}
+	// Revoked: the hub cannot renew the token, and the user can.
+	s.revokeAccount(t)
+	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
+	c := framework.AwaitCondition(t, s.Hub, m, metav1.Condition{Type: v1.ConditionCredentialsValid, Status: metav1.ConditionFalse, Reason: v1.ReasonUnauthorized})
+	if want := "run kubectl shopfleet token renew eu-1 --member-kubeconfig FILE"; !strings.Contains(c.Message, want) {
+		t.Errorf("message %q does not say %q", c.Message, want)
+	}
+	s.run(t, "token", "renew", "eu-1").Want(t, framework.Failed, "the member rejects the hub's token", "token renew eu-1 --member-kubeconfig FILE")
+	s.run(t, "token", "renew", "eu-1", "--member-kubeconfig", s.eu.AdminKubeconfig()).Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 renewed")
+	s.AwaitMembers(t, "eu-1")
+}
+
+// revokeAccount deletes the hub's account in the member and creates it again, so that all
+// its tokens are invalid.
+func (s *suite) revokeAccount(t *testing.T) {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubServiceAccount}}
+	framework.Delete(t, s.Members["eu-1"], account)
+	framework.Create(t, s.Members["eu-1"], &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubServiceAccount}})
 }
 
 func (s *suite) testRefusedJoin(t *testing.T) {

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// defaultTTL is long enough that rotation can be planned. Managed clusters shorten it.
+	// defaultTTL is long enough that a hub may be down for months before it must renew the
+	// token. Managed clusters shorten it.
 	defaultTTL = 8760 * time.Hour
 	// minTTL is the minimum of the TokenRequest API.
 	minTTL = 10 * time.Minute
@@ -54,7 +55,8 @@ needs (see config/rbac/member) and creates a token for them. On the hub it write
 token to the Secret that registers the member. Then it waits until the MemberCluster is
 ready. Your own credentials are not stored anywhere.
 
-Run it again to renew the token. Provider and region are detected from the nodes unless
+The hub renews the token before it expires, and keeps the new one in the same Secret; see
+kubectl shopfleet token renew. Provider and region are detected from the nodes unless
 you set them.
 
 With --mode agent an agent is installed in the member. It reconciles the EcommerceApps
@@ -77,7 +79,7 @@ switch; no pod restarts.`,
 	cmd.Flags().StringToStringVar(&c.labels, "labels", nil, "Labels of the MemberCluster, which a placement can select: key=value,...")
 	cmd.Flags().StringVar(&c.mode, "mode", "", "What reconciles the EcommerceApps there: agentless (the hub) or agent; default: the current mode, at first agentless")
 	cmd.Flags().StringVar(&c.image, "spoke-image", "", "Image of the agent; default: the current one, at first shopfleet-spoke in the version of this program")
-	cmd.Flags().DurationVar(&c.ttl, "token-ttl", defaultTTL, "How long the token of the hub is valid")
+	cmd.Flags().DurationVar(&c.ttl, "token-ttl", defaultTTL, "How long the token of the hub, and each with which the hub renews it, is valid")
 	cmd.Flags().DurationVar(&c.wait, "wait", time.Minute, "How long to wait until the MemberCluster is ready; 0 does not wait")
 	cmd.Flags().BoolVar(&c.overwrite, "overwrite", false, "Replace a Secret of this name that registers another cluster, or is not a registration")
 	return cmd
@@ -200,7 +202,7 @@ func (c *joinCluster) register(ctx context.Context, registry join.Hub, member *c
 	valid := token.ExpiresAt.Sub(c.clock.Now())
 	c.say("  created a token, valid for %s", duration.HumanDuration(valid.Round(time.Minute)))
 	if valid < c.ttl-ttlTolerance {
-		c.say("warning: the member does not issue tokens for %s. Run this command again before %s",
+		c.say("note: the member does not issue tokens for %s. The hub renews this one before %s",
 			duration.HumanDuration(c.ttl), token.ExpiresAt.UTC().Format(time.RFC3339))
 	}
 	if member.config.Proxy != nil {

@@ -156,6 +156,7 @@ func (r Registration) secret(namespace string) *unstructured.Unstructured {
 	object.SetNamespace(namespace)
 	object.SetName(r.Name)
 	object.SetLabels(map[string]string{v1.MemberClusterLabel: "true"})
+	object.SetAnnotations(map[string]string{v1.RenewedAccountAnnotation: config.Namespace + "/" + config.HubServiceAccount})
 	return object
 }
 

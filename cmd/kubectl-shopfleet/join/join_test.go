@@ -277,6 +277,7 @@ func TestRegistrationObjects(t *testing.T) {
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
 		"metadata": map[string]any{
 			"name": "eu-1", "namespace": "ns", "labels": map[string]any{"ecommerce.io/member-cluster": "true"},
+			"annotations": map[string]any{"ecommerce.io/renewed-account": "shopfleet-system/shopfleet-hub"},
 		},
 		"data": map[string]any{"kubeconfig": "ZmlsZQ=="},
 	}
