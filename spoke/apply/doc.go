@@ -26,7 +26,7 @@
 //     an object once more.
 //   - A write names the UID and the resource version that it was decided on, although an
 //     apply does not need them: a process that was stopped must not overwrite what its
-//     successor wrote. The price is a conflict when a cache is behind. One read tells whether
-//     only the status changed, and then the write is sent once more.
+//     successor wrote. The price is a conflict when a cache is behind: the object is read
+//     once, and if only its status changed, the write is sent once more.
 //   - Lists of built-in kinds are compared by their merge keys; all others by position.
 package apply
