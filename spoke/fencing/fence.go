@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
@@ -14,12 +16,13 @@ import (
 // A nil Fence blocks nothing: it is that of a process without leader election.
 type Fence struct {
 	limit   time.Duration
+	clock   clock.PassiveClock
 	renewed atomic.Pointer[time.Time]
 }
 
 // New returns a Fence that blocks until the first renewal, and from limit after the last
-// one. The limit must be positive and shorter than the duration of the Lease.
-func New(limit time.Duration) *Fence { return &Fence{limit: limit} }
+// one by the clock. The limit must be positive and shorter than the duration of the Lease.
+func New(limit time.Duration, c clock.PassiveClock) *Fence { return &Fence{limit: limit, clock: c} }
 
 // Wrap returns a transport to an API server that sends a request only if the fence does not
 // block, or if the request changes nothing or is for a Lease. Otherwise it returns
@@ -38,7 +41,7 @@ func (f *Fence) check() error {
 	if renewed == nil {
 		return apierror.ErrFenced
 	}
-	now := time.Now()
+	now := f.clock.Now()
 	// Round strips the reading of the monotonic clock.
 	if age := max(now.Sub(*renewed), now.Round(0).Sub(renewed.Round(0))); age >= f.limit {
 		return apierror.ErrFenced
@@ -85,7 +88,7 @@ func (f *fenced) RoundTrip(request *http.Request) (*http.Response, error) {
 // renew writes the Lease. It counts as renewed when the request began: the API server may
 // have stored it at any time since.
 func (f *fenced) renew(request *http.Request) (*http.Response, error) {
-	began := time.Now()
+	began := f.fence.clock.Now()
 	response, err := f.next.RoundTrip(request)
 	if err == nil && response.StatusCode < http.StatusMultipleChoices {
 		f.fence.renewed.Store(&began)

@@ -8,8 +8,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
@@ -77,19 +78,18 @@ func TestFence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				network := &recorder{code: tt.code}
-				client := New(limit).Wrap(network)
-				if err := send(t.Context(), t, client, http.MethodPut, lease); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(tt.after)
-				network.sent = nil
-				err := send(t.Context(), t, client, tt.method, tt.path)
-				if sent := len(network.sent) == 1; sent != tt.sent || sent == errors.Is(err, apierror.ErrFenced) {
-					t.Errorf("sent %t, want %t: %v", sent, tt.sent, err)
-				}
-			})
+			now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			network := &recorder{code: tt.code}
+			client := New(limit, now).Wrap(network)
+			if err := send(t.Context(), t, client, http.MethodPut, lease); err != nil {
+				t.Fatal(err)
+			}
+			now.SetTime(now.Now().Add(tt.after))
+			network.sent = nil
+			err := send(t.Context(), t, client, tt.method, tt.path)
+			if sent := len(network.sent) == 1; sent != tt.sent || sent == errors.Is(err, apierror.ErrFenced) {
+				t.Errorf("sent %t, want %t: %v", sent, tt.sent, err)
+			}
 		})
 	}
 }
@@ -97,16 +97,15 @@ func TestFence(t *testing.T) {
 // TestARenewalCountsFromItsStart has an API server that answers late.
 func TestARenewalCountsFromItsStart(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		network := &recorder{code: http.StatusOK, before: func() { time.Sleep(limit) }}
-		client := New(limit).Wrap(network)
-		if err := send(t.Context(), t, client, http.MethodPut, lease); err != nil {
-			t.Fatal(err)
-		}
-		if err := send(t.Context(), t, client, http.MethodPatch, write); !errors.Is(err, apierror.ErrFenced) {
-			t.Errorf("got %v, want that the write is fenced", err)
-		}
-	})
+	now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	network := &recorder{code: http.StatusOK, before: func() { now.SetTime(now.Now().Add(limit)) }}
+	client := New(limit, now).Wrap(network)
+	if err := send(t.Context(), t, client, http.MethodPut, lease); err != nil {
+		t.Fatal(err)
+	}
+	if err := send(t.Context(), t, client, http.MethodPatch, write); !errors.Is(err, apierror.ErrFenced) {
+		t.Errorf("got %v, want that the write is fenced", err)
+	}
 }
 
 // TestNoFence is about processes without leader election.
@@ -127,7 +126,7 @@ func TestAWriteThatWaitsIsFenced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bodies := make(chan error, 1)
-			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodPatch {
 					_, err := io.ReadAll(r.Body)
 					bodies <- err
@@ -136,13 +135,9 @@ func TestAWriteThatWaitsIsFenced(t *testing.T) {
 			server.EnableHTTP2 = http2
 			server.StartTLS()
 			defer server.Close()
-			fence := New(time.Hour)
-			held := holder{next: server.Client().Transport, held: func(r *http.Request) {
-				if r.Method == http.MethodPatch {
-					fence.renewed.Store(new(time.Now().Add(-2 * time.Hour)))
-				}
-			}}
-			client := fence.Wrap(held)
+			now := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			stop := func() { now.SetTime(now.Now().Add(limit)) }
+			client := New(limit, now).Wrap(holder{next: server.Client().Transport, held: stop})
 			if err := send(t.Context(), t, client, http.MethodPut, server.URL+lease); err != nil {
 				t.Fatal(err)
 			}
@@ -161,13 +156,15 @@ func TestAWriteThatWaitsIsFenced(t *testing.T) {
 	}
 }
 
-// holder is a transport that calls a function before it sends a request.
+// holder is a transport that calls a function before it sends a PATCH.
 type holder struct {
 	next http.RoundTripper
-	held func(*http.Request)
+	held func()
 }
 
 func (h holder) RoundTrip(request *http.Request) (*http.Response, error) {
-	h.held(request)
+	if request.Method == http.MethodPatch {
+		h.held()
+	}
 	return h.next.RoundTrip(request)
 }

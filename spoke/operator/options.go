@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/shopfleet/shopfleet/spoke/fencing"
@@ -106,7 +107,7 @@ func (o *Options) Fence() *fencing.Fence {
 	if !o.LeaderElect {
 		return nil
 	}
-	return fencing.New(renewDeadline(cmp.Or(o.LeaseDuration, leaseDuration)))
+	return fencing.New(renewDeadline(cmp.Or(o.LeaseDuration, leaseDuration)), clock.RealClock{})
 }
 
 // checkCertificate loads the configured certificate, because the server falls back to a
