@@ -154,9 +154,11 @@ func TestWithAnAgentTheHubWritesCopiesAndVolumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string][]string{
-		"ecommerceapps.ecommerce.io":                    {"create", "patch", "delete"},
-		"namespaces.":                                   {"create"},
-		"storageclasses.storage.k8s.io":                 {"create", "patch"},
+		"ecommerceapps.ecommerce.io": {"create", "patch", "delete"},
+		// The record, in Namespace.
+		"configmaps.":                   {"create", "patch"},
+		"namespaces.":                   {"create"},
+		"storageclasses.storage.k8s.io": {"create", "patch"},
 		"volumesnapshotclasses.snapshot.storage.k8s.io": {"create", "patch"},
 		"persistentvolumes.":                            {"create", "patch"},
 		"persistentvolumeclaims.":                       {"create", "delete"},

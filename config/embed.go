@@ -25,6 +25,8 @@ const (
 	// AgentRole is the hub's ClusterRole in a member with an agent, and its Role for the
 	// agent's Lease.
 	AgentRole = "shopfleet-member-agent"
+	// HubRecord is the ConfigMap in each member, in Namespace, that says which hub manages it.
+	HubRecord = "shopfleet-hub"
 	// SpokeLease is the Lease that the spoke's leader renews, in Namespace.
 	SpokeLease = "shopfleet-spoke.ecommerce.io"
 )

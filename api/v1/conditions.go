@@ -197,6 +197,7 @@ const (
 	ReasonPermissionsMissing     = "PermissionsMissing"
 	ReasonVerified               = "Verified"
 	ReasonDuplicateCluster       = "DuplicateCluster"
+	ReasonManagedByAnotherHub    = "ManagedByAnotherHub"
 	ReasonHubItself              = "HubItself"
 	ReasonClusterIdentityChanged = "ClusterIdentityChanged"
 	ReasonSetupFailed            = "SetupFailed"

@@ -90,6 +90,7 @@ func (s *suite) testHubRequests(t *testing.T) {
 		"ingressclasses":            "list",
 		"customresourcedefinitions": "get",
 		"leases":                    "get",
+		"configmaps":                "get create", // The record.
 		"selfsubjectrulesreviews":   "create",
 		"selfsubjectaccessreviews":  "create",
 		"storageclasses":            "get list watch patch",
@@ -110,6 +111,9 @@ func (s *suite) testHubRequests(t *testing.T) {
 	for _, e := range log.Writes() {
 		if e.Resource == "namespaces" && e.Name != s.shop.Namespace && e.Name != "" {
 			t.Errorf("writes another namespace: %s", e)
+		}
+		if e.Resource == "configmaps" && e.Namespace+"/"+e.Name != config.Namespace+"/"+config.HubRecord {
+			t.Errorf("writes a ConfigMap that is not the record: %s", e)
 		}
 		if e.Resource == "storageclasses" && !strings.HasPrefix(e.Name, "shopfleet-") {
 			t.Errorf("writes a storage class that is not ours: %s", e)

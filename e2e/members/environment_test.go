@@ -164,8 +164,13 @@ func (e *environment) startHub(t *testing.T) *hubProcess {
 	return p
 }
 
-// newFleet makes the members' fleet as the hub's setup does.
+// newFleet makes the members' fleet as the hub's setup does, but without records.
 func (e *environment) newFleet(t *testing.T) *members.Fleet {
+	t.Helper()
+	return members.New(e.fleetOptions(t))
+}
+
+func (e *environment) fleetOptions(t *testing.T) members.Options {
 	t.Helper()
 	rules, err := config.Member.Rules()
 	if err != nil {
@@ -179,7 +184,7 @@ func (e *environment) newFleet(t *testing.T) *members.Fleet {
 	if err := e.hub.Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		t.Fatal(err)
 	}
-	return members.New(members.Options{
+	return members.Options{
 		HubUID: string(system.UID),
 		Scheme: e.hub.Scheme(),
 		Logger: framework.Log(t),
@@ -190,7 +195,7 @@ func (e *environment) newFleet(t *testing.T) *members.Fleet {
 		},
 		Timeouts: framework.Timeouts(),
 		Periods:  members.Periods{Retry: time.Second, Inspect: time.Second},
-	})
+	}
 }
 
 // engagements remembers with which clusters the hub works now.

@@ -54,6 +54,7 @@ func TestMembers(t *testing.T) {
 	t.Run("definition changed", s.testDefinitionChanged)
 	e.awaitGone(t)
 	s.process.stop()
+	t.Run("record", e.testRecord)
 	t.Run("restart", s.testRestart)
 	t.Run("restart beside a frozen member", s.testRestartFrozen)
 	t.Run("goroutines", s.testGoroutines)

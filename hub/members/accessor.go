@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
+	"github.com/shopfleet/shopfleet/hub/members/connection"
 )
 
 // accessor holds what the fleet and the goroutine of one member share: the target, which
@@ -32,6 +33,7 @@ type accessor struct {
 	cluster cluster.Cluster
 	mode    v1.Mode
 	renewed *Renewed // nil if there is nothing to store
+	record  *Record
 }
 
 func newAccessor(name string, target Target) *accessor {
@@ -80,11 +82,20 @@ func (a *accessor) engaged() cluster.Cluster {
 	return a.cluster
 }
 
-// provide sets the values that Get and Mode return.
-func (a *accessor) provide(c cluster.Cluster, mode v1.Mode) {
+// provide sets what Get, Mode and Record return; nil if the member is not engaged.
+func (a *accessor) provide(c *connection.Connection) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.cluster, a.mode = c, mode
+	a.cluster, a.mode, a.record = nil, "", nil
+	if c != nil {
+		a.cluster, a.mode, a.record = c.Cluster, c.Mode, c.Record
+	}
+}
+
+func (a *accessor) recordOf() *Record {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.record
 }
 
 func (a *accessor) engagedIn() v1.Mode {

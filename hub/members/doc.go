@@ -17,7 +17,7 @@
 //	         the last state and reconnect from scratch
 //	renew    when half of the life of a token has passed: request another one with the
 //	         current one, connect with it once, and offer it; see Renewed
-//	inspect  each minute: permissions, version, capabilities, definitions; immediately
+//	inspect  each minute: permissions, version, capabilities, record, definitions; immediately
 //	         when an informer reports that its kind is no longer served
 //
 // A member has a mode. In mode Agentless the hub reconciles the workloads itself, and
@@ -50,13 +50,17 @@
 // # Non-goals
 //
 // The package reads and writes no objects in the hub: no Secrets, MemberClusters or
-// events. In a member it writes the definitions of Prepare only, in mode Agentless.
+// events. In a member it writes its record and, in mode Agentless, the definitions of
+// Prepare.
 //
 // # Trade-offs
 //
 //   - The kubeconfig provider of multicluster-runtime is not used: there, one member
 //     that hangs blocks the others, a changed kubeconfig is used before it is verified,
 //     and a kubeconfig may run programs.
+//   - The record is read when a member is connected and with each inspection, and not
+//     watched: after a takeover a former leader may go on for a minute, in which its fence
+//     and the versions in its writes keep it from overwriting anything.
 //   - The UID of the namespace kube-system is the cluster's identity and is compared
 //     with every probe. It changes only when the cluster is recreated.
 //   - An agent is alive if its Lease changes between two reads. The timestamps in the

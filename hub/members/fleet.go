@@ -164,6 +164,15 @@ func (f *Fleet) Mode(name string) v1.Mode {
 	return ""
 }
 
+// Record returns the record of an engaged member; nil if the member is not engaged, or if
+// the fleet keeps none.
+func (f *Fleet) Record(name string) *Record {
+	if a := f.accessor(name); a != nil {
+		return a.recordOf()
+	}
+	return nil
+}
+
 // IndexField adds an index to the caches of all current and future members.
 func (f *Fleet) IndexField(ctx context.Context, object client.Object, field string, extract client.IndexerFunc) error {
 	f.mu.Lock()

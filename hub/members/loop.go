@@ -24,8 +24,9 @@ const (
 	retryFactor = 2
 	retryJitter = 0.5
 
-	// inspectPeriod is the period while nothing is missing; see Periods.Inspect.
-	inspectPeriod = time.Minute
+	// inspectFactor times Periods.Inspect is the period of inspections while nothing is
+	// missing.
+	inspectFactor = 4
 	// listenSoon is the time between reads of the Lease while the state of the agent is
 	// unknown.
 	listenSoon = time.Second
@@ -73,6 +74,7 @@ type loop struct {
 	state       State
 	inspected   connection.Inspection
 	lease       conditions.LeaseMonitor
+	epoch       int64 // claimed in the member's record, or 0
 	failure     *conditions.Failure
 	misses      int // consecutive failed probes
 	failures    int // consecutive failed attempts to connect
@@ -267,6 +269,7 @@ func (l *loop) startConnect(ctx context.Context) {
 		Access:       l.access,
 		Mode:         l.target.Mode,
 		RequireAgent: l.connection != nil && l.connection.Mode != l.target.Mode,
+		Epoch:        l.epoch,
 		Lease:        l.lease,
 		Probes:       1,
 		Period:       l.target.Health.Period,

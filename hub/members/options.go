@@ -32,6 +32,9 @@ type Options struct {
 	// Profile applies to members in mode Agentless, Agent to those in mode Agent.
 	Profile
 	Agent Profile
+	// Record is the name of the ConfigMap in each member that says which hub manages it. By
+	// default there is none, and nothing keeps two hubs from managing one member.
+	Record client.ObjectKey
 	// Lease is the name of the Lease that the agent in each member renews, in mode Agent.
 	Lease client.ObjectKey
 	// Timeouts bound the network requests. Zero values have defaults.
@@ -74,6 +77,9 @@ func (p Profile) settings() connection.Profile {
 // Timeouts bound the requests to a member.
 type Timeouts = connection.Timeouts
 
+// Record says which hub manages a member, and which applications were deleted there.
+type Record = connection.Record
+
 // Defaults of Periods.
 const (
 	DefaultRetry   = 10 * time.Second
@@ -86,7 +92,7 @@ type Periods struct {
 	// Retry bounds the delay between attempts to connect. The default is 10 s.
 	Retry time.Duration
 	// Inspect is the period of inspections of a member that lacks a permission or a
-	// definition. The default is 15 s.
+	// definition. Others are inspected in four times that period. The default is 15 s.
 	Inspect time.Duration
 	// Renew is the delay after the first failed renewal of credentials. It doubles with each
 	// failure up to 64 times this. The default is 1 min.
@@ -114,6 +120,8 @@ func (o Options) settings() *connection.Settings {
 		Timeouts:  o.Timeouts.WithDefaults(),
 		Agentless: o.Profile.settings(),
 		Agent:     o.Agent.settings(),
+		HubUID:    o.HubUID,
+		Record:    o.Record,
 		Lease:     o.Lease,
 		Wrap:      o.Wrap,
 	}

@@ -65,7 +65,7 @@ func (l *loop) adopt(c *connection.Connected) {
 	l.disengage()
 	l.connection = c.Session
 	l.group.Go(func() { <-c.Session.Ended() })
-	l.provide(c.Session.Cluster, c.Session.Mode)
+	l.provide(c.Session)
 	if err := c.Session.Engage(l.aware, l.name); err != nil {
 		l.log.Error(err, "Engaging member failed")
 		l.lose(&conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the hub's reconcilers could not be started for the cluster"})
@@ -78,6 +78,7 @@ func (l *loop) adopt(c *connection.Connected) {
 	l.backoff = l.fleet.newBackoff()
 	l.inspected = c.Inspection
 	l.lease = c.Lease
+	l.epoch = c.Session.Record.Epoch()
 	l.hear()
 	l.state.LastProbe = l.now()
 	l.state.Info.UID = c.UID
@@ -115,7 +116,7 @@ func (l *loop) hear() {
 }
 
 func (l *loop) scheduleInspection() {
-	period := inspectPeriod
+	period := inspectFactor * l.fleet.periods.Inspect
 	definitions := &l.inspected.Definitions
 	if len(l.inspected.Missing)+len(definitions.Deleting)+len(definitions.Outdated) > 0 {
 		period = l.fleet.periods.Inspect
@@ -156,6 +157,10 @@ func (l *loop) probed(ctx context.Context, r result) {
 func (l *loop) inspectedAgain(r result) {
 	if r.err == nil {
 		l.inspected = *r.found
+	}
+	if l.inspected.Refused != nil {
+		l.lose(l.inspected.Refused)
+		return
 	}
 	if l.inspected.Blocked() {
 		l.lose(conditions.PermissionsMissing(l.inspected.Missing))
@@ -209,7 +214,7 @@ func (l *loop) disengage() {
 	if l.connection == nil {
 		return
 	}
-	l.provide(nil, "")
+	l.provide(nil)
 	l.connection.Close()
 	l.connection = nil
 	l.misses = 0

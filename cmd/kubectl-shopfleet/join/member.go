@@ -96,12 +96,14 @@ func (m Member) Mint(ctx context.Context, ttl time.Duration) (Token, error) {
 	return Token{Value: request.Status.Token, ExpiresAt: request.Status.ExpirationTimestamp.Time}, nil
 }
 
-// Revoke deletes the hub's permissions and ServiceAccount, which invalidates its tokens
+// Revoke deletes the hub's permissions, record and ServiceAccount, which invalidates its tokens
 // at once. The Namespace stays.
 func (m Member) Revoke(ctx context.Context) error {
 	return m.remove(ctx, append(
 		slices.Concat(rolesOf(config.MemberClusterRole), rolesOf(config.AgentRole)),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubServiceAccount}},
+		// Without it, another hub may manage the member.
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubRecord}},
 	))
 }
 

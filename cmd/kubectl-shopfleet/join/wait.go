@@ -122,7 +122,7 @@ func (w Waiting) remedy(reason string) string {
 		return "The member rejects the token. Run the same command again for a new one."
 	case v1.ReasonPermissionsMissing:
 		return "The hub lacks the permission in the message. Run the same command again, which applies it, or see config/rbac/member."
-	case v1.ReasonHubItself, v1.ReasonDuplicateCluster, v1.ReasonClusterIdentityChanged:
+	case v1.ReasonHubItself, v1.ReasonManagedByAnotherHub, v1.ReasonDuplicateCluster, v1.ReasonClusterIdentityChanged:
 		return "Undo it: kubectl shopfleet unjoin " + w.Name + ". Then join the right cluster."
 	case v1.ReasonAgentMissing, v1.ReasonAgentSilent:
 		return "See the pods of the agent, on the member: kubectl get pods -n " + config.Namespace +

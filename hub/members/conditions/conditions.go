@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"fmt"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -43,6 +44,24 @@ func DefinitionsMissing(mode v1.Mode, names []string) *Failure {
 	}
 	return &Failure{StepSetup, v1.ReasonSetupFailed,
 		"the cluster lost the CustomResourceDefinition " + strings.Join(names, ", ") + ": the hub installs it again"}
+}
+
+// ManagedByAnotherHub returns the failure for a cluster whose record, a ConfigMap in it, is
+// that of the hub with the given UID.
+func ManagedByAnotherHub(hub string, record fmt.Stringer) *Failure {
+	return &Failure{StepIdentity, v1.ReasonManagedByAnotherHub, fmt.Sprintf(
+		"the hub with the UID %s manages the cluster: remove the cluster there, or delete the ConfigMap %s in the cluster to hand it over", hub, record)}
+}
+
+// Superseded returns the failure for a cluster that a later process of this hub manages.
+func Superseded() *Failure {
+	return &Failure{StepIdentity, v1.ReasonManagedByAnotherHub, "a later process of this hub manages the cluster: restart this one"}
+}
+
+// RecordInvalid returns the failure for a cluster whose record cannot be read.
+func RecordInvalid(record fmt.Stringer, err error) *Failure {
+	return &Failure{StepSetup, v1.ReasonSetupFailed, fmt.Sprintf(
+		"the ConfigMap %s in the cluster cannot be read (%v): restore or delete it", record, err)}
 }
 
 // AgentSilent returns the failure for a cluster whose agent was to take over but does not

@@ -39,6 +39,8 @@ type Attempt struct {
 	// RequireAgent requires a renewal of the agent's Lease before the attempt succeeds: until
 	// then the hub reconciles the member's copies.
 	RequireAgent bool
+	// Epoch is the epoch that the process claimed in the member's record; 0 if it claimed none.
+	Epoch int64
 	// Lease is the known state of the agent.
 	Lease conditions.LeaseMonitor
 	// Probes is how many probes must succeed in a row, a Period apart.
@@ -74,6 +76,8 @@ type Inspection struct {
 	Server  preflight.ServerFacts
 	// Definitions are those that are missing, outdated or being deleted.
 	Definitions preflight.DefinitionFacts
+	// Refused is why the hub must not manage the member any more; nil if it may.
+	Refused *conditions.Failure
 }
 
 // Blocked reports whether a read permission is missing, without which informers do not
@@ -90,7 +94,12 @@ func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *conditions.
 	if err != nil {
 		return nil, a.fail(conditions.StepKubeconfig, v1.ReasonKubeconfigInvalid, "the kubeconfig cannot be used to connect", err)
 	}
-	result, f := a.check(ctx, l)
+	kept, err := a.Settings.newRecord(l, a.Epoch)
+	if err != nil {
+		l.Close()
+		return nil, a.stepFailed(conditions.StepSetup, err)
+	}
+	result, f := a.check(ctx, l, kept)
 	if f != nil {
 		l.Close()
 		return nil, f
@@ -100,6 +109,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *conditions.
 		l.Close()
 		return nil, a.stepFailed(conditions.StepSetup, err)
 	}
+	result.Session.Record = kept
 	if f := a.fill(ctx, result); f != nil {
 		result.Session.Close()
 		<-result.Session.Ended()
@@ -109,7 +119,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *conditions.
 }
 
 // check runs the steps that need no informers.
-func (a *Attempt) check(ctx context.Context, l *transport.Transport) (*Connected, *conditions.Failure) {
+func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Record) (*Connected, *conditions.Failure) {
 	uid, err := a.probe(ctx, l)
 	if err != nil {
 		return nil, explainProbe(a.Access, a.Settings.Clock.Now(), err)
@@ -123,6 +133,13 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport) (*Connected
 	}
 	if found.Blocked() {
 		return nil, conditions.PermissionsMissing(found.Missing)
+	}
+	// Before the first write.
+	switch f, err := kept.check(ctx); {
+	case err != nil:
+		return nil, a.stepFailed(conditions.StepSetup, err)
+	case f != nil:
+		return nil, f
 	}
 	if found.Definitions, err = a.ensureDefinitions(ctx, l); err != nil {
 		if len(found.Missing) > 0 && apierror.Classify(err) == apierror.Forbidden {
@@ -206,7 +223,8 @@ func (a *Attempt) ensureDefinitions(ctx context.Context, l *transport.Transport)
 	return a.Settings.Agentless.Prepare.Install(ctx, direct)
 }
 
-// fill waits until the caches are synced and reads the nodes from them.
+// fill waits until the caches are synced, reads the nodes from them, and takes the member
+// over.
 func (a *Attempt) fill(ctx context.Context, result *Connected) *conditions.Failure {
 	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Sync)
 	defer cancel()
@@ -222,6 +240,10 @@ func (a *Attempt) fill(ctx context.Context, result *Connected) *conditions.Failu
 		return a.stepFailed(conditions.StepSetup, err)
 	}
 	result.Nodes = nodes
+	// At last, so that a member that cannot be engaged costs no write for each attempt.
+	if err := s.Record.claim(ctx); err != nil {
+		return a.stepFailed(conditions.StepSetup, err)
+	}
 	return nil
 }
 

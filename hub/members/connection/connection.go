@@ -38,6 +38,8 @@ type Connection struct {
 	Access *kubeconfig.Access
 	// Mode is the mode that the connection was opened for.
 	Mode v1.Mode
+	// Record is the member's record; nil if none is kept.
+	Record *Record
 	// Cluster is the cluster for reconcilers.
 	Cluster cluster.Cluster
 	// Engage starts the reconcilers of aware on the cluster, under the member's name,
@@ -66,12 +68,18 @@ func (s *Connection) Explain(err error, now time.Time) *conditions.Failure {
 	return explainProbe(s.Access, now, err)
 }
 
-// Inspect reads permissions and capabilities, and compares the definitions. It updates
-// definitions that differ, and reports those that are missing; in mode Agent it only
+// Inspect reads permissions, capabilities and the record, and compares the definitions. It
+// restores a record that was deleted, updates definitions that differ, and reports those that are missing; in mode Agent it only
 // compares. It takes at most Timeouts.Review plus Timeouts.Prepare.
 func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
 	found, err := s.settings.inspect(ctx, s.transport, s.Mode)
 	if err != nil || found.Blocked() {
+		return found, err
+	}
+	if found.Refused, err = s.Record.check(ctx); err == nil && found.Refused == nil {
+		err = s.Record.claim(ctx)
+	}
+	if err != nil || found.Refused != nil {
 		return found, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeouts.Prepare)

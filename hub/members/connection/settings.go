@@ -17,8 +17,8 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/watchtimeout"
 )
 
-// Settings are shared by all connections of a fleet. All fields but Lease and Wrap are required;
-// see members.Options.
+// Settings are shared by all connections of a fleet. All fields but Record, Lease and Wrap are
+// required; see members.Options.
 type Settings struct {
 	Scheme   *runtime.Scheme
 	Clock    clock.Clock
@@ -26,6 +26,10 @@ type Settings struct {
 	Timeouts Timeouts
 	// Agentless and Agent apply to members in that mode.
 	Agentless, Agent Profile
+	// HubUID identifies the hub in records; see members.Options.
+	HubUID string
+	// Record is the name of the ConfigMap with the record; empty for none.
+	Record client.ObjectKey
 	// Lease is the name of the agents' Lease.
 	Lease client.ObjectKey
 	// Wrap wraps the transport of each connection; see members.Options. May be nil.

@@ -1,0 +1,184 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/conditions"
+	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members/transport"
+)
+
+// Record is the record of a member as this process read or wrote it last. It is safe for
+// concurrent use. A nil Record has no deletions and writes none.
+type Record struct {
+	settings *Settings
+	client   corev1client.CoreV1Interface
+
+	// mu is held during requests: a member's record has one writer.
+	mu      sync.Mutex
+	current record.Record
+	// version is the resource version of the ConfigMap; empty if there is none.
+	version string
+	// epoch is the one that this process claimed; 0 if it claimed none.
+	epoch int64
+}
+
+// newRecord returns the record of a member before it was read; nil if none is kept.
+func (o *Settings) newRecord(l *transport.Transport, epoch int64) (*Record, error) {
+	if o.Record.Name == "" {
+		return nil, nil
+	}
+	client, err := corev1client.NewForConfigAndClient(l.Config(), l.Client())
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for the record: %w", err)
+	}
+	return &Record{settings: o, client: client, epoch: epoch}, nil
+}
+
+// check reads the record. It returns a failure if this process must not manage the member.
+func (r *Record) check(ctx context.Context) (*conditions.Failure, error) {
+	if r == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.settings.Timeouts.Request)
+	defer cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.read(ctx)
+}
+
+func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
+	name := r.settings.Record
+	live, err := r.client.ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		r.current, r.version = record.Record{Deleted: r.current.Deleted}, ""
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading ConfigMap %s: %w", name, err)
+	}
+	if r.current, err = record.Parse(live.Data); err != nil {
+		return conditions.RecordInvalid(name, err), nil
+	}
+	r.version = live.ResourceVersion
+	switch r.current.Check(r.settings.HubUID, r.epoch) {
+	case record.Foreign:
+		return conditions.ManagedByAnotherHub(r.current.Hub, name), nil
+	case record.Superseded:
+		return conditions.Superseded(), nil
+	case record.Current, record.Unclaimed:
+	}
+	return nil, nil
+}
+
+// claim takes the member over, with one write, unless this process did before.
+func (r *Record) claim(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.settings.Timeouts.Request)
+	defer cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current.Check(r.settings.HubUID, r.epoch) == record.Current {
+		return nil
+	}
+	next := r.current.Claim(r.settings.HubUID, r.epoch, r.settings.Clock.Now())
+	if err := r.write(ctx, next); err != nil {
+		return err
+	}
+	r.epoch = next.Epoch
+	return nil
+}
+
+// Epoch returns the epoch that this process claimed, or 0.
+func (r *Record) Epoch() int64 {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.epoch
+}
+
+// Deleted reports whether an application was deleted. It sends no request, but waits for the
+// end of one.
+func (r *Record) Deleted(app types.UID) bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.current.Has(app)
+}
+
+// Delete records that an application was deleted, with one write, unless it is recorded.
+func (r *Record) Delete(ctx context.Context, app types.UID) error {
+	if r == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.settings.Timeouts.Request)
+	defer cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current.Has(app) {
+		return nil
+	}
+	return r.write(ctx, r.current.Delete(app, r.settings.Clock.Now()))
+}
+
+// write writes the record over the one that was read. If another process wrote it since, the
+// error is a conflict, and an inspection tells who.
+func (r *Record) write(ctx context.Context, next record.Record) error {
+	name := r.settings.Record
+	object := &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, ResourceVersion: r.version},
+		Data:       next.Data(),
+	}
+	written, err := r.send(ctx, object)
+	if err != nil {
+		return fmt.Errorf("writing ConfigMap %s: %w", name, err)
+	}
+	r.current, r.version = next, written.ResourceVersion
+	return nil
+}
+
+func (r *Record) send(ctx context.Context, object *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	client := r.client.ConfigMaps(object.Namespace)
+	if r.version == "" {
+		if err := r.ensureNamespace(ctx); err != nil {
+			return nil, err
+		}
+		object.Labels = map[string]string{v1.PartOfLabel: v1.ManagedBy}
+		return client.Create(ctx, object, metav1.CreateOptions{FieldManager: v1.HubFieldManager})
+	}
+	body, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding: %w", err)
+	}
+	return client.Patch(ctx, object.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: v1.HubFieldManager})
+}
+
+// ensureNamespace creates the namespace of the record in a member that was registered without
+// the manifests.
+func (r *Record) ensureNamespace(ctx context.Context) error {
+	name := r.settings.Record.Namespace
+	_, err := r.client.Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	_, err = r.client.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{FieldManager: v1.HubFieldManager})
+	return err
+}

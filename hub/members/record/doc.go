@@ -1,0 +1,23 @@
+// Package record defines what the hub writes down in each of its members: which hub manages
+// the member, and which applications were deleted there.
+//
+// # Purpose
+//
+//   - Record is the content of one ConfigMap in the member. It outlives the hub: a hub that
+//     was restored from a backup of its etcd finds in the member what it does not know any
+//     more.
+//   - Check decides whether a hub may manage the member, and Claim what it writes when it
+//     takes over.
+//
+// # Non-goals
+//
+// The package reads and writes nothing: package connection does.
+//
+// # Trade-offs
+//
+//   - The epoch counts takeovers in the member and not on the hub, where a restore would
+//     set it back.
+//   - Deleted applications are kept for 30 days, at most 1000, the youngest: a hub that is
+//     restored from an older backup may create the copies of older ones again. The UIDs take
+//     about 60 KB then.
+package record
