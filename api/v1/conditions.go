@@ -162,6 +162,8 @@ const (
 	ReasonDeadlineExceeded     = "ProgressDeadlineExceeded"
 	ReasonInvalidSpec          = "InvalidSpec"
 	ReasonConflict             = "Conflict"
+	ReasonNewerInMember        = "NewerInMember"
+	ReasonDeletedInMember      = "DeletedInMember"
 	ReasonForbidden            = "Forbidden"
 	ReasonCredentialsMissing   = "CredentialsMissing"
 	ReasonNamespaceTerminating = "NamespaceTerminating"

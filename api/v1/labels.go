@@ -60,6 +60,11 @@ const (
 	// application to take it over as its child.
 	AdoptAnnotation = "ecommerce.io/adopt"
 
+	// RecoverAnnotation, on an application on the hub, lists copies that the hub may overwrite
+	// although it does not know what they were made from: comma-separated UIDs of applications,
+	// each with a slash and the latest generation, or "deleted".
+	RecoverAnnotation = "ecommerce.io/recover"
+
 	// SpecHashAnnotation is the SHA-256 of a rendered object, in hex, without
 	// this annotation itself.
 	SpecHashAnnotation = "ecommerce.io/spec-hash"

@@ -45,6 +45,10 @@ func (s *suite) testUnchanged(t *testing.T) {
 		if about := writes.Of("memberclusters"); len(about) > 2*len(memberNames()) {
 			t.Errorf("members did not change but for the canary:\n%s", about)
 		}
+		// The takeover, and the deletion of the canary.
+		if about := writes.Of("configmaps").In(config.Namespace); c != s.Fleet.Hub() && len(about) != 2 {
+			t.Errorf("%s: the record was not written twice:\n%s", c.Name(), about)
+		}
 		if about := writes.Of("customresourcedefinitions"); len(about) > 0 {
 			t.Errorf("%s: definitions did not change:\n%s", c.Name(), about)
 		}

@@ -98,6 +98,7 @@ func TestHub(t *testing.T) {
 	}
 	t.Run("inventory", s.testInventory)
 	t.Run("residue", s.testResidue)
+	t.Run("restored hub overwrites nothing newer", s.testRestoredHub)
 }
 
 // ensureShop creates the shop where it is missing, and blocks until it runs everywhere.

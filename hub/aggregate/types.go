@@ -106,8 +106,8 @@ type Copy struct {
 
 // Failure describes why a copy could not be written or deleted.
 type Failure struct {
-	// Reason is one of the reasons of package v1: Conflict, Forbidden,
-	// InvalidSpec, NamespaceTerminating or ApplyFailed.
+	// Reason is one of the reasons of package v1: Conflict, NewerInMember, DeletedInMember,
+	// Forbidden, InvalidSpec, NamespaceTerminating or ApplyFailed.
 	Reason string
 	// Message is one deterministic sentence fragment.
 	Message string
@@ -119,7 +119,7 @@ func (f *Failure) needsIntervention() bool {
 		return false
 	}
 	switch f.Reason {
-	case v1.ReasonConflict, v1.ReasonForbidden, v1.ReasonInvalidSpec:
+	case v1.ReasonConflict, v1.ReasonNewerInMember, v1.ReasonDeletedInMember, v1.ReasonForbidden, v1.ReasonInvalidSpec:
 		return true
 	default:
 		return false

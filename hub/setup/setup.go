@@ -210,6 +210,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	apps := app.New(h.mgr.GetLocalManager().GetClient(), app.Options{
 		Logger: h.options.Logger.WithName("apps"), Recorder: recorder, Metrics: appMetrics,
 		ManagedByMode: func(name string) v1.ManagedByMode { return h.fleet.Mode(name).ManagedBy() },
+		Record:        h.fleet.Record,
 		Waits:         h.options.Waits, ProgressPeriod: h.options.ProgressPeriod,
 		Residue: dispatch.NewResidueStore(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
 	})

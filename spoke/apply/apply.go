@@ -96,6 +96,9 @@ type Request struct {
 	Once bool
 	// Owned reports whether an existing object is owned by the application.
 	Owned func(live component.Resource) bool
+	// Check returns an error if an existing object that is owned must not be written. May be
+	// nil.
+	Check func(live component.Resource) error
 	// Generate adds generated data to a Secret: missing keys, and a certificate that is
 	// missing or about to expire. Usually nil.
 	Generate *component.Generate
@@ -142,6 +145,11 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	}
 	if live.GetDeletionTimestamp() != nil {
 		return Result{Outcome: Terminating}, nil
+	}
+	if req.Check != nil {
+		if err := req.Check(live); err != nil {
+			return Result{}, err
+		}
 	}
 	if req.Once && !adopted && !lacksMetadata(live, intent) {
 		return Result{Outcome: Unchanged}, nil

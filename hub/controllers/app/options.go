@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -20,6 +21,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
@@ -53,6 +55,8 @@ type Options struct {
 	// ManagedByMode returns whether the hub or an agent reconciles the copies of an
 	// engaged member. By default the hub does.
 	ManagedByMode func(cluster string) v1.ManagedByMode
+	// Record returns the record of an engaged member, or nil. By default there are none.
+	Record func(cluster string) *members.Record
 	// ProgressPeriod is the minimum time between writes of mere progress. The default is 5 s.
 	ProgressPeriod time.Duration
 	// Residue records what deleted applications leave behind in members. Without one, a
@@ -92,10 +96,17 @@ type Controller struct {
 // it to a manager.
 func New(hub client.Reader, o Options) *Controller {
 	o.applyDefaults()
+	if o.Record == nil {
+		o.Record = func(string) *members.Record { return nil }
+	}
 	return &Controller{options: o, backups: newBackupReports(), dispatcher: dispatch.New(hub, dispatch.Options{
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync, Waits: o.Waits,
 		Residue: o.Residue,
+		Deleted: func(cluster string, app types.UID) bool { return o.Record(cluster).Deleted(app) },
+		RecordDeletion: func(ctx context.Context, cluster string, app types.UID) error {
+			return o.Record(cluster).Delete(ctx, app)
+		},
 	})}
 }
 

@@ -78,14 +78,22 @@ func unlessOlder(intent, live *v1.EcommerceApp) (*v1.EcommerceApp, error) {
 }
 
 // owned returns a function that reports whether an object in a member is the copy of an
-// application: made from it, from an earlier one of the same name, or stripped of its
-// origin. Any one mark of a copy is enough, since an object without an owner is left
-// behind when the hub's application is deleted.
+// application: made from it, or stripped of its origin. Any one mark of a copy is enough,
+// since an object without an owner is left behind when the hub's application is deleted.
 func owned(app *v1.EcommerceApp) func(component.Resource) bool {
 	return func(live component.Resource) bool {
 		uid := live.GetAnnotations()[v1.HubAppUIDAnnotation]
-		return uid == string(app.UID) || live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy ||
-			uid == "" && live.GetAnnotations()[v1.HubGenerationAnnotation] != ""
+		return uid == string(app.UID) || uid == "" &&
+			(live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy || live.GetAnnotations()[v1.HubGenerationAnnotation] != "")
+	}
+}
+
+// adoptable returns a function that reports whether an object in a member is, or may become,
+// the copy of an application: a copy of another one with the same name may, if knownCopy
+// allows it.
+func adoptable(app *v1.EcommerceApp) func(component.Resource) bool {
+	return func(live component.Resource) bool {
+		return owned(app)(live) || live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy
 	}
 }
 
@@ -95,14 +103,9 @@ func observedCopy(app, live *v1.EcommerceApp) *aggregate.Copy {
 	if live.Annotations[v1.HubAppUIDAnnotation] != string(app.UID) {
 		return nil
 	}
-	// A value that is not a number was edited by hand and is about to be corrected.
-	generation, err := strconv.ParseInt(live.Annotations[v1.HubGenerationAnnotation], 10, 64)
-	if err != nil {
-		generation = 0
-	}
 	return &aggregate.Copy{
 		Generation:    live.Generation,
-		HubGeneration: generation,
+		HubGeneration: originOf(live).generation,
 		Deleting:      live.DeletionTimestamp != nil,
 		Status:        live.Status,
 	}

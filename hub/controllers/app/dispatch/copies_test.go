@@ -54,21 +54,24 @@ func TestOwned(t *testing.T) {
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}
 	tests := map[string]struct {
 		annotations, labels map[string]string
-		want                bool
+		owned, adoptable    bool
 	}{
-		"made from it":                  {map[string]string{v1.HubAppUIDAnnotation: "u-1"}, nil, true},
-		"made from an earlier one":      {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, true},
-		"with a UID that a user copied": {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, nil, false},
-		"created by a user":             {nil, nil, false},
-		"stripped of both marks":        {map[string]string{v1.HubGenerationAnnotation: "7"}, nil, true},
-		"stripped of its UID":           {nil, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, true},
+		"made from it":                  {map[string]string{v1.HubAppUIDAnnotation: "u-1"}, nil, true, true},
+		"made from another one":         {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, false, true},
+		"with a UID that a user copied": {map[string]string{v1.HubAppUIDAnnotation: "u-0"}, nil, false, false},
+		"created by a user":             {nil, nil, false, false},
+		"stripped of both marks":        {map[string]string{v1.HubGenerationAnnotation: "7"}, nil, true, true},
+		"stripped of its UID":           {nil, map[string]string{v1.ManagedByLabel: v1.ManagedBy}, true, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			live := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotations, Labels: tt.labels}}
-			if got := owned(app)(live); got != tt.want {
-				t.Errorf("owned: %t, want %t", got, tt.want)
+			if got := owned(app)(live); got != tt.owned {
+				t.Errorf("owned: %t, want %t", got, tt.owned)
+			}
+			if got := adoptable(app)(live); got != tt.adoptable {
+				t.Errorf("adoptable: %t, want %t", got, tt.adoptable)
 			}
 		})
 	}

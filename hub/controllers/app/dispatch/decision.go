@@ -16,6 +16,8 @@ type decision struct {
 	generation             int64
 	deleting               bool
 	reconcileAt, restarted string
+	// accepted is the annotation by which the user settles what a member has.
+	accepted string
 	// members are the clusters in the inventory, by name.
 	members map[string]memberDecision
 }
@@ -31,7 +33,8 @@ func decisionOf(app *v1.EcommerceApp) decision {
 	d := decision{
 		app: app.UID, generation: app.Generation, deleting: app.DeletionTimestamp != nil,
 		reconcileAt: app.Annotations[v1.ReconcileAtAnnotation], restarted: app.Annotations[v1.RestartedAtAnnotation],
-		members: make(map[string]memberDecision, len(app.Status.Clusters)),
+		accepted: app.Annotations[v1.RecoverAnnotation],
+		members:  make(map[string]memberDecision, len(app.Status.Clusters)),
 	}
 	for i := range app.Status.Clusters {
 		entry := &app.Status.Clusters[i]
@@ -51,7 +54,8 @@ func (d decision) concerned(last decision) []string {
 		last = decision{}
 	}
 	all := d.generation != last.generation || d.deleting != last.deleting ||
-		d.reconcileAt != last.reconcileAt || d.restarted != last.restarted
+		d.reconcileAt != last.reconcileAt || d.restarted != last.restarted ||
+		d.accepted != last.accepted
 	names := map[string]bool{}
 	for name, next := range d.members {
 		if before, was := last.members[name]; all || !was || before != next {

@@ -38,6 +38,10 @@
 //     version of the hub changes nothing that did not change.
 //   - Namespaces are made by a plain create. Applying them would take the permission to
 //     patch any namespace, and with it what its pods may do.
+//   - A copy of a later generation, or of an application that the hub does not know, is not
+//     overwritten, nor is an application created that the member remembers as deleted: the hub
+//     was restored from an older backup. A copy whose spec would stay the same is adopted. The
+//     hub cannot tell a later copy of a generation that it has reached itself since then.
 //   - An object that lost both its UID of the hub and our label is still taken for the
 //     copy while it carries the hub's generation. Otherwise it would be in the way of
 //     the copy, and be left behind when the application is deleted.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/hub/residue"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
 	"github.com/shopfleet/shopfleet/spoke/component"
@@ -80,7 +82,11 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (next report, err error) {
 	next.app = app.UID
 	if deletes(app, entry) {
-		next.gone, err = l.deleteCopy(ctx, keyOf(app), owned(app))
+		leaving := removal{key: keyOf(app), owned: owned(app)}
+		if app.DeletionTimestamp != nil {
+			leaving.deleted = app.UID
+		}
+		next.gone, err = l.deleteCopy(ctx, leaving)
 	} else {
 		err = l.applyCopy(ctx, app)
 	}
@@ -94,6 +100,9 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp) error
 	if err != nil || place == nil {
 		return err
 	}
+	if err := knownDeletion(app, l.deleted); err != nil {
+		return err
+	}
 	live := &v1.EcommerceApp{}
 	switch err := l.cluster.GetClient().Get(ctx, keyOf(app), live); {
 	case apierrors.IsNotFound(err):
@@ -105,7 +114,9 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp) error
 	if err != nil {
 		return err
 	}
-	request := apply.Request{Intent: intent, Owned: owned(app)}
+	request := apply.Request{Intent: intent, Owned: adoptable(app), Check: func(live component.Resource) error {
+		return knownCopy(app, intent, live, func(former types.UID) bool { return l.disowned(ctx, former) })
+	}}
 	if live != nil {
 		request.Live = live
 		if request.Intent, err = unlessOlder(intent, live); err != nil {
@@ -120,6 +131,17 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp) error
 	}
 	l.recordWrite(ctx, app, result.Outcome)
 	return nil
+}
+
+// deleted reports whether the member has recorded the deletion of an application.
+func (l *MemberQueue) deleted(app types.UID) bool { return l.options.Deleted(l.name, app) }
+
+// disowned reports whether an application was deleted, according to the member or to what it
+// left behind there.
+func (l *MemberQueue) disowned(ctx context.Context, app types.UID) bool {
+	// The cache fails only when the process ends.
+	left, err := l.options.Residue.list(ctx, l.name)
+	return l.deleted(app) || err == nil && slices.ContainsFunc(left, func(r residue.Record) bool { return r.App == app })
 }
 
 // facts returns the facts about the member from the hub's cache; nil while the member
@@ -209,27 +231,43 @@ func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, out
 	l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, reason, "Apply", note, l.name)
 }
 
-// deleteCopy deletes the copy of a key if it is owned, and reports whether it is confirmed
-// gone. The copy's finalizer holds it until the member is clean; the watch reports its end.
-func (l *MemberQueue) deleteCopy(ctx context.Context, key types.NamespacedName, owned func(component.Resource) bool) (gone bool, err error) {
+// removal is the end of an application's copy in a member.
+type removal struct {
+	key   types.NamespacedName
+	owned func(component.Resource) bool
+	// deleted is the UID of the application if it was deleted; it is empty if the application
+	// only leaves the member.
+	deleted types.UID
+}
+
+// deleteCopy deletes a copy if it is owned, and reports whether it is confirmed gone. The
+// copy's finalizer holds it until the member is clean; the watch reports its end.
+func (l *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err error) {
 	live := &v1.EcommerceApp{}
-	err = l.cluster.GetClient().Get(ctx, key, live)
+	err = l.cluster.GetClient().Get(ctx, r.key, live)
 	if apierrors.IsNotFound(err) {
 		// A cache may be behind. Only the API server can confirm an absence.
 		call, cancel := context.WithTimeout(ctx, l.options.CallTimeout)
 		defer cancel()
-		err = l.cluster.GetAPIReader().Get(call, key, live)
+		err = l.cluster.GetAPIReader().Get(call, r.key, live)
 	}
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("reading the copy: %w", err)
-	case !owned(live):
+	case !r.owned(live):
 		return true, nil
 	case live.DeletionTimestamp != nil:
 		// The mode may have changed, and with it the process that cleans up.
 		return false, l.setManagedByMode(ctx, live)
+	}
+	if r.deleted != "" {
+		// Before the copy is deleted: a hub that is restored from an older backup must not
+		// create it again.
+		if err := l.options.RecordDeletion(ctx, l.name, r.deleted); err != nil {
+			return false, fmt.Errorf("recording the deletion: %w", err)
+		}
 	}
 	if err := l.applier.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
 		return false, fmt.Errorf("deleting the copy: %w", err)

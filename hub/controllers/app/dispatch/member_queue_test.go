@@ -58,6 +58,8 @@ func TestMemberQueue(t *testing.T) {
 		"quiet":    testQuiet,
 		"over":     testOver,
 		"residue":  testResidue,
+		"newer":    testNewer,
+		"deleted":  testDeleted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &member{WithWatch: admin, app: shop(1, 1, "a")}

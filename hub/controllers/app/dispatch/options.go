@@ -1,11 +1,13 @@
 package dispatch
 
 import (
+	"context"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +54,10 @@ type Options struct {
 	// Residue records what stays behind in members. Without one, a deletion waits for each
 	// member for ever.
 	Residue *ResidueStore
+	// Deleted reports whether a member has recorded the deletion of an application, and
+	// RecordDeletion records one. By default nothing is recorded.
+	Deleted        func(cluster string, app types.UID) bool
+	RecordDeletion func(ctx context.Context, cluster string, app types.UID) error
 	// Waits changes how long the controller waits; the default leaves it as it is.
 	Waits queues.Waits
 }
@@ -71,6 +77,12 @@ func (o *Options) applyDefaults() {
 	}
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
+	}
+	if o.Deleted == nil {
+		o.Deleted = func(string, types.UID) bool { return false }
+	}
+	if o.RecordDeletion == nil {
+		o.RecordDeletion = func(context.Context, string, types.UID) error { return nil }
 	}
 	if o.ManagedByMode == nil {
 		o.ManagedByMode = func(string) v1.ManagedByMode { return v1.ManagedByHub }

@@ -162,9 +162,9 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r re
 	}
 	// An application that was created anew owns what it finds, or leaves it an orphan.
 	if app.UID == "" || app.UID == r.App && app.DeletionTimestamp != nil {
-		gone, err := l.deleteCopy(ctx, r.Key(), func(live component.Resource) bool {
+		gone, err := l.deleteCopy(ctx, removal{key: r.Key(), deleted: r.App, owned: func(live component.Resource) bool {
 			return live.GetAnnotations()[v1.HubAppUIDAnnotation] == string(r.App)
-		})
+		}})
 		if err != nil || !gone {
 			return err
 		}
