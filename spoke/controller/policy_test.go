@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -10,7 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 )
+
+var errNoPolicy = errors.New("a new StatefulSet lacks the policy's label")
 
 // policyLabel is added to the claim templates of new StatefulSets.
 const policyLabel = "cost-center"
@@ -77,16 +83,16 @@ func installPolicy(t *testing.T, w *writer) {
 			t.Fatal(err)
 		}
 	}
-	for begin := time.Now(); time.Since(begin) < time.Minute; {
+	fleettest.Within(t, time.Minute, "the policy to be applied", func(ctx context.Context) error {
 		probe := probeSet()
-		if err := w.Create(t.Context(), probe, client.DryRunAll); err != nil {
-			t.Fatal(err)
+		if err := w.Create(ctx, probe, client.DryRunAll); err != nil {
+			return err
 		}
-		if probe.Spec.VolumeClaimTemplates[0].Labels[policyLabel] != "" {
-			return
+		if probe.Spec.VolumeClaimTemplates[0].Labels[policyLabel] == "" {
+			return errNoPolicy
 		}
-	}
-	t.Fatal("the API server does not apply the policy")
+		return nil
+	})
 }
 
 // probeSet returns a StatefulSet with a claim template.
