@@ -56,8 +56,8 @@ const (
 	// it is a record about.
 	MemberRecordLabel = "ecommerce.io/member-record"
 
-	// AdoptAnnotation, with the value "true" on an object without a manager, allows an
-	// application to take it over as its child.
+	// AdoptAnnotation, with an AdoptPolicy as its value, on an object without a controller,
+	// allows an application to adopt it as its child or copy.
 	AdoptAnnotation = "ecommerce.io/adopt"
 
 	// RecoverAnnotation, on an application on the hub, lists copies that the hub may overwrite
@@ -135,4 +135,16 @@ const (
 	HubFieldManager = "shopfleet-hub"
 	// SpokeFieldManager is the field manager of the spoke's server-side apply.
 	SpokeFieldManager = "shopfleet-spoke"
+)
+
+// AdoptPolicy is the value of AdoptAnnotation.
+type AdoptPolicy string
+
+// The policies of adoption.
+const (
+	// AdoptAlways allows an application to adopt the object and to change what differs.
+	AdoptAlways AdoptPolicy = "Always"
+	// AdoptIfNoDiff allows an application to adopt the object if nothing but metadata
+	// changes.
+	AdoptIfNoDiff AdoptPolicy = "IfNoDiff"
 )

@@ -126,7 +126,7 @@ func ingressCases() []testCase {
 			field: annotations, says: "keys of at most 317 and values of at most 4096 characters",
 		},
 		{
-			name: "annotation of ours", edits: edits{annotations: map[string]any{"ecommerce.io/adopt": "true"}},
+			name: "annotation of ours", edits: edits{annotations: map[string]any{"ecommerce.io/adopt": "Always"}},
 			field: annotations, says: "annotations must not begin with ecommerce.io",
 		},
 	}

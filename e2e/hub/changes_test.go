@@ -224,7 +224,7 @@ func (s *suite) testConflict(t *testing.T) {
 	}
 	// Handed over, it becomes the copy.
 	before := live.DeepCopy()
-	metav1.SetMetaDataAnnotation(&live.ObjectMeta, v1.AdoptAnnotation, "true")
+	metav1.SetMetaDataAnnotation(&live.ObjectMeta, v1.AdoptAnnotation, string(v1.AdoptAlways))
 	if err := s.Members["asia-1"].Patch(t.Context(), live, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func testConflict(w *environment) func(*testing.T) {
 		other.Name = "other"
 		owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Namespace: app.Namespace, Name: "other-database-config",
-			Annotations:     map[string]string{v1.AdoptAnnotation: "true"},
+			Annotations:     map[string]string{v1.AdoptAnnotation: string(v1.AdoptAlways)},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Service", Name: stranger.Name, UID: stranger.UID, Controller: new(true)}},
 		}}
 		framework.Create(t, w, owned)
@@ -97,7 +97,7 @@ func handOver(t *testing.T, w *environment, object client.Object) {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[v1.AdoptAnnotation] = "true"
+		annotations[v1.AdoptAnnotation] = string(v1.AdoptAlways)
 		o.SetAnnotations(annotations)
 	})
 }

@@ -309,20 +309,3 @@ func lacksMetadata(live component.Resource, intent *unstructured.Unstructured) b
 	}
 	return has == nil
 }
-
-// adopt reports whether a live object is adopted now. An object that is neither owned nor
-// to be handed over is a *ConflictError.
-func adopt(live component.Resource, intent *unstructured.Unstructured, owned func(component.Resource) bool) (bool, error) {
-	if owned(live) {
-		return false, nil
-	}
-	conflict := &ConflictError{Key: component.KeyOf(intent)}
-	if controller := metav1.GetControllerOf(live); controller != nil {
-		conflict.Controller = controller.Kind
-		return false, conflict
-	}
-	if live.GetAnnotations()[v1.AdoptAnnotation] != "true" || live.GetDeletionTimestamp() != nil {
-		return false, conflict
-	}
-	return true, nil
-}

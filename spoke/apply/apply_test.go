@@ -71,6 +71,7 @@ func TestApplier(t *testing.T) {
 	t.Run("stale cache", testStale(s))
 	t.Run("rewritten by the server", testRewritten(s))
 	t.Run("stranger", testStranger(s))
+	t.Run("adopted if equal", testIfNoDiff(s))
 	t.Run("lost race", testRace(s))
 	t.Run("newer version", testVersions(s))
 	t.Run("once", testOnce(s))
@@ -231,7 +232,7 @@ func testStranger(s *server) func(*testing.T) {
 		if got := get(t, s, intent); got.ResourceVersion != stranger.ResourceVersion {
 			t.Error("a stranger was written")
 		}
-		stranger.Annotations = map[string]string{v1.AdoptAnnotation: "true"}
+		stranger.Annotations = map[string]string{v1.AdoptAnnotation: string(v1.AdoptAlways)}
 		stranger.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "u", Controller: new(true)}}
 		if err := s.Update(t.Context(), stranger); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"strings"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
@@ -32,18 +33,31 @@ type ConflictError struct {
 	// Key identifies the object.
 	Key component.Key
 	// Controller is the kind of the object's controller; empty if it has none, so that it
-	// can be handed over by annotation.
+	// can be adopted by annotation.
 	Controller string
+	// Differences are the paths of the fields that adoption would change; see the function
+	// of that name. They are not determined for an object with a controller.
+	Differences []string
 }
+
+// maxDifferences is the number of differences that a message lists.
+const maxDifferences = 5
 
 // Error returns a deterministic message that says what to do.
 func (e *ConflictError) Error() string {
 	if e.Controller != "" {
 		return fmt.Sprintf("%s %q exists and is controlled by a %s: rename one of them", e.Key.Kind, e.Key.Name, e.Controller)
 	}
+	policy, change := v1.AdoptIfNoDiff, "has the desired content"
+	if n := len(e.Differences); n > 0 {
+		policy, change = v1.AdoptAlways, "differs in "+strings.Join(e.Differences[:min(n, maxDifferences)], ", ")
+		if n > maxDifferences {
+			change += fmt.Sprintf(" and %d more fields", n-maxDifferences)
+		}
+	}
 	// The remedy comes first, because long messages are truncated.
-	return fmt.Sprintf("annotate %s %q with %s=true to hand it over, or delete it: it exists and is not owned by this application",
-		e.Key.Kind, e.Key.Name, v1.AdoptAnnotation)
+	return fmt.Sprintf("annotate %s %q with %s=%s to adopt it, or delete it: it exists, is not owned by this application and %s",
+		e.Key.Kind, e.Key.Name, v1.AdoptAnnotation, policy, change)
 }
 
 // ConditionReason returns the reason of the condition that reports the error.

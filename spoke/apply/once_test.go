@@ -45,7 +45,7 @@ func testOnce(s *server) func(*testing.T) {
 
 		// One that is handed over is completed, and keeps what it has.
 		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "handed-over",
-			Annotations: map[string]string{v1.AdoptAnnotation: "true"}}, Data: map[string][]byte{"password": []byte("theirs")}}
+			Annotations: map[string]string{v1.AdoptAnnotation: string(v1.AdoptAlways)}}, Data: map[string][]byte{"password": []byte("theirs")}}
 		if err := s.Create(t.Context(), theirs); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func testHandBack(s *server) func(*testing.T) {
 			t.Fatal(err)
 		}
 		want := live.Data
-		live.Labels, live.Annotations = nil, map[string]string{v1.AdoptAnnotation: "true"}
+		live.Labels, live.Annotations = nil, map[string]string{v1.AdoptAnnotation: string(v1.AdoptAlways)}
 		if err := s.Update(t.Context(), live); err != nil {
 			t.Fatal(err)
 		}

@@ -103,7 +103,7 @@ func copySecrets(ctx context.Context, from, to cluster.Cluster, app client.Objec
 		ours := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy},
-				Annotations: map[string]string{v1.AdoptAnnotation: "true"},
+				Annotations: map[string]string{v1.AdoptAnnotation: string(v1.AdoptAlways)},
 			},
 			Type: theirs.Type, Data: theirs.Data,
 		}

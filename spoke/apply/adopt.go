@@ -1,0 +1,81 @@
+package apply
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+// adopt reports whether a live object is adopted now. An object that is neither owned nor
+// to be adopted by its annotation is a *ConflictError.
+func adopt(live component.Resource, intent *unstructured.Unstructured, owned func(component.Resource) bool) (bool, error) {
+	if owned(live) {
+		return false, nil
+	}
+	conflict := &ConflictError{Key: component.KeyOf(intent)}
+	if controller := metav1.GetControllerOf(live); controller != nil {
+		conflict.Controller = controller.Kind
+		return false, conflict
+	}
+	content, err := contentOf(live)
+	if err != nil {
+		return false, err
+	}
+	conflict.Differences = Differences(content, intent.Object)
+	if live.GetDeletionTimestamp() != nil {
+		return false, conflict
+	}
+	switch v1.AdoptPolicy(live.GetAnnotations()[v1.AdoptAnnotation]) {
+	case v1.AdoptAlways:
+		return true, nil
+	case v1.AdoptIfNoDiff:
+		if len(conflict.Differences) == 0 {
+			return true, nil
+		}
+	}
+	return false, conflict
+}
+
+// Differences returns the paths of the fields that an intent sets and that a live object
+// lacks or has with another value, sorted, without values. Both are in unstructured form.
+// Metadata is not compared. A list is one field.
+func Differences(live, intent map[string]any) []string {
+	var paths []string
+	for key, want := range intent {
+		switch key {
+		case "apiVersion", "kind", "metadata":
+		default:
+			paths = append(paths, differences(live[key], want, key, "", key)...)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// differences compares two values of a field; parent is the name of the field that contains
+// it, and path where both are.
+func differences(live, intent any, field, parent, path string) []string {
+	if contains(live, intent, field, parent) {
+		return nil
+	}
+	have, ok := live.(map[string]any)
+	want, both := intent.(map[string]any)
+	if !ok || !both || atomicMap(field) {
+		return []string{path}
+	}
+	var paths []string
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		below := path + "." + key
+		if strings.Contains(key, ".") {
+			below = path + "[" + key + "]"
+		}
+		paths = append(paths, differences(have[key], want[key], key, field, below)...)
+	}
+	return paths
+}
