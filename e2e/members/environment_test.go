@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +37,8 @@ type environment struct {
 	*fleet.Fleet
 	env *framework.Environment
 	hub client.Client // an administrator's
+	// clock is that of the next fleet; nil is the real one.
+	clock clock.Clock
 }
 
 func newEnvironment(t *testing.T) *environment {
@@ -187,6 +190,7 @@ func (e *environment) fleetOptions(t *testing.T) members.Options {
 	return members.Options{
 		HubUID: string(system.UID),
 		Scheme: e.hub.Scheme(),
+		Clock:  e.clock,
 		Logger: framework.Log(t),
 		Profile: members.Profile{
 			Watched:     func() []client.Object { return []client.Object{&v1.EcommerceApp{}, &corev1.Secret{}} },
@@ -194,7 +198,7 @@ func (e *environment) fleetOptions(t *testing.T) members.Options {
 			Permissions: members.PermissionsFrom(rules),
 		},
 		Timeouts: framework.Timeouts(),
-		Periods:  members.Periods{Retry: time.Second, Inspect: time.Second},
+		Periods:  members.Periods{Retry: time.Second, Inspect: time.Second, Renew: time.Second},
 	}
 }
 

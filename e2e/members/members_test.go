@@ -55,6 +55,7 @@ func TestMembers(t *testing.T) {
 	e.awaitGone(t)
 	s.process.stop()
 	t.Run("record", e.testRecord)
+	t.Run("renewal", s.testRenewal)
 	t.Run("restart", s.testRestart)
 	t.Run("restart beside a frozen member", s.testRestartFrozen)
 	t.Run("goroutines", s.testGoroutines)
@@ -174,6 +175,8 @@ func (e *suite) testRotation(t *testing.T) {
 	}
 	e.register(t, "eu-1", badKubeconfigs(t, e.environment)["unauthorized"].kubeconfig)
 	e.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonUnauthorized)
+	e.register(t, "eu-1", badKubeconfigs(t, e.environment)["connection refused"].kubeconfig)
+	e.await(t, "eu-1", v1.ConditionCredentialsValid, metav1.ConditionFalse, v1.ReasonProbeFailed)
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	if !e.process.engaged.has("eu-1") || e.process.engaged.times("eu-1") != engaged+1 {
 		t.Error("a bad kubeconfig ended the connection of the good one")

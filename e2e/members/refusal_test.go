@@ -72,7 +72,7 @@ func badKubeconfigs(t *testing.T, e *environment) map[string]badKubeconfig {
 		},
 		"expired": {
 			edit(func(_ *api.Cluster, user *api.AuthInfo) { user.Token = expired }),
-			v1.ConditionCredentialsValid, v1.ReasonExpired, "have expired",
+			v1.ConditionCredentialsValid, v1.ReasonExpired, "have expired: store new ones in the registration Secret, or run kubectl shopfleet join bad",
 		},
 		"connection refused": {
 			edit(func(cluster *api.Cluster, _ *api.AuthInfo) { cluster.Server = "https://127.0.0.1:1" }),
