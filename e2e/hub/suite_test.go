@@ -82,6 +82,7 @@ func TestHub(t *testing.T) {
 		{"restart and reapply write nothing", s.testUnchanged},
 		{"edit reaches every member", s.testEdit},
 		{"drift of copies is corrected", s.testDrift},
+		{"rotated credentials lose no edit", s.testRotation},
 		{"wiped status is computed again", s.testWipedStatus},
 		{"annotations are handled", s.testAnnotations},
 		{"placement change moves the shop", s.testPlacement},
