@@ -25,7 +25,7 @@ const (
 	defaultTokenLife = 365 * 24 * time.Hour
 )
 
-var errOtherCluster = errors.New("the server belongs to another cluster")
+var errOtherCluster = errors.New("the server of the kubeconfig is another cluster")
 
 // Renew requests a token for the ServiceAccount of the connection's token, that lives as
 // long as that one did, and connects with it. It returns the kubeconfig, which must be the
@@ -39,13 +39,25 @@ func (s *Connection) Renew(ctx context.Context, raw []byte, uid string) ([]byte,
 		return renewed, nil
 	}
 	s.settings.Logger.V(1).Info("Renewing credentials failed", "host", s.Access.Config.Host, "error", err.Error())
-	if apierror.Classify(err) == apierror.Forbidden {
-		return nil, &conditions.Failure{
-			Step: conditions.StepPermissions, Reason: v1.ReasonRenewalDenied,
-			Message: "the cluster denies the hub a token for ServiceAccount " + s.Access.Account,
-		}
+	return nil, s.renewalFailed(err)
+}
+
+// renewalFailed returns the failure for an error of a renewal.
+func (s *Connection) renewalFailed(err error) *conditions.Failure {
+	f := &conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonRenewalFailed}
+	class := apierror.Classify(err)
+	switch {
+	case class == apierror.Forbidden:
+		f.Step, f.Reason = conditions.StepPermissions, v1.ReasonRenewalDenied
+		f.Message = "the cluster denies the hub a token for ServiceAccount " + s.Access.Account
+	case class == apierror.NotFound:
+		f.Message = "the cluster has no ServiceAccount " + s.Access.Account
+	case errors.Is(err, errOtherCluster):
+		f.Message = errOtherCluster.Error()
+	default:
+		f.Message = transport.Classify(err).Message
 	}
-	return nil, &conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonRenewalFailed, Message: transport.Classify(err).Message}
+	return f
 }
 
 func (s *Connection) renew(ctx context.Context, raw []byte, uid string) ([]byte, error) {

@@ -134,8 +134,9 @@ func TestRenewFails(t *testing.T) {
 	}{
 		"denied":            {&issuer{answer: http.StatusForbidden}, v1.ReasonRenewalDenied, denied},
 		"error":             {&issuer{answer: http.StatusInternalServerError}, v1.ReasonRenewalFailed, "the cluster answers with an error"},
+		"no account":        {&issuer{answer: http.StatusNotFound}, v1.ReasonRenewalFailed, "the cluster has no ServiceAccount shopfleet-system/shopfleet-hub"},
 		"rejected":          {&issuer{answer: http.StatusCreated, accept: http.StatusUnauthorized}, v1.ReasonRenewalFailed, "the cluster rejects the credentials of the kubeconfig"},
-		"by another server": {&issuer{answer: http.StatusCreated, accept: http.StatusOK, uid: "other"}, v1.ReasonRenewalFailed, "the cluster cannot be reached"},
+		"by another server": {&issuer{answer: http.StatusCreated, accept: http.StatusOK, uid: "other"}, v1.ReasonRenewalFailed, "the server of the kubeconfig is another cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, raw := tt.issuer.connect(t)
