@@ -16,6 +16,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/record"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // Record is the record of a member as this process read or wrote it last. It is safe for
@@ -62,7 +63,7 @@ func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
 	live, err := r.client.ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		r.current, r.version = record.Record{Deleted: r.current.Deleted}, ""
+		r.current, r.version = record.Record{Deleted: r.current.Deleted}, "" // To be restored.
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading ConfigMap %s: %w", name, err)
@@ -93,12 +94,15 @@ func (r *Record) claim(ctx context.Context) error {
 	if r.current.Check(r.settings.HubUID, r.epoch) == record.Current {
 		return nil
 	}
-	next := r.current.Claim(r.settings.HubUID, r.epoch, r.settings.Clock.Now())
-	if err := r.write(ctx, next); err != nil {
-		return err
+	return r.write(ctx, r.claimed())
+}
+
+// claimed returns the record with this process as the one that manages the member.
+func (r *Record) claimed() record.Record {
+	if r.current.Check(r.settings.HubUID, r.epoch) == record.Current {
+		return r.current
 	}
-	r.epoch = next.Epoch
-	return nil
+	return r.current.Claim(r.settings.HubUID, r.epoch, r.settings.Clock.Now())
 }
 
 // Epoch returns the epoch that this process claimed, or 0.
@@ -122,7 +126,9 @@ func (r *Record) Deleted(app types.UID) bool {
 	return r.current.Has(app)
 }
 
-// Delete records that an application was deleted, with one write, unless it is recorded.
+// Delete records that an application was deleted, with one write, unless it is recorded. If
+// this process does not manage the member any more, the error is apierror.ErrNotConnected: the
+// next inspection ends the connection.
 func (r *Record) Delete(ctx context.Context, app types.UID) error {
 	if r == nil {
 		return nil
@@ -134,11 +140,26 @@ func (r *Record) Delete(ctx context.Context, app types.UID) error {
 	if r.current.Has(app) {
 		return nil
 	}
-	return r.write(ctx, r.current.Delete(app, r.settings.Clock.Now()))
+	now := r.settings.Clock.Now()
+	err := r.write(ctx, r.current.Delete(app, now))
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return err
+	}
+	// Another connection of this process wrote it, or a user, or another process.
+	refused, err := r.read(ctx)
+	switch {
+	case err != nil:
+		return err
+	case refused != nil:
+		return fmt.Errorf("%s: %w", refused.Message, apierror.ErrNotConnected)
+	case r.current.Has(app):
+		return nil
+	}
+	return r.write(ctx, r.claimed().Delete(app, now))
 }
 
 // write writes the record over the one that was read. If another process wrote it since, the
-// error is a conflict, and an inspection tells who.
+// error is a conflict.
 func (r *Record) write(ctx context.Context, next record.Record) error {
 	name := r.settings.Record
 	object := &corev1.ConfigMap{
@@ -150,7 +171,7 @@ func (r *Record) write(ctx context.Context, next record.Record) error {
 	if err != nil {
 		return fmt.Errorf("writing ConfigMap %s: %w", name, err)
 	}
-	r.current, r.version = next, written.ResourceVersion
+	r.current, r.version, r.epoch = next, written.ResourceVersion, next.Epoch
 	return nil
 }
 
