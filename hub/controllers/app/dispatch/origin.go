@@ -41,7 +41,9 @@ func knownDeletion(app *v1.EcommerceApp, deleted func(types.UID) bool) error {
 	if !deleted(app.UID) || accepts(app, app.UID, deletedOrigin) {
 		return nil
 	}
-	return recoverable(v1.ReasonDeletedInMember, "the cluster has recorded the deletion of the application", app.UID, deletedOrigin)
+	return &apierror.SpecError{Reason: v1.ReasonDeletedInMember, Err: &unknownError{
+		"the cluster has recorded the deletion of the application", string(app.UID) + "/" + deletedOrigin,
+	}}
 }
 
 // knownCopy returns an error if the copy in a member is of a later generation than the
@@ -50,26 +52,27 @@ func knownDeletion(app *v1.EcommerceApp, deleted func(types.UID) bool) error {
 // objects were created again.
 func knownCopy(app, intent *v1.EcommerceApp, live component.Resource, deleted func(types.UID) bool) error {
 	from := originOf(live)
+	generation := strconv.FormatInt(from.generation, 10)
+	found := "the copy is of another application with this name, which the hub does not know"
 	switch {
 	case from.app == "", from.app == app.UID && from.generation <= app.Generation:
 		return nil // It lost its origin, or is to be updated.
-	case accepts(app, from.app, strconv.FormatInt(from.generation, 10)):
+	case accepts(app, from.app, generation):
 		return nil
 	case from.app == app.UID:
-		return recoverable(v1.ReasonNewerInMember, fmt.Sprintf("the copy is of generation %d, which the hub has not reached", from.generation),
-			from.app, strconv.FormatInt(from.generation, 10))
+		found = "the copy is of generation " + generation + ", which the hub has not reached"
 	case deleted(from.app), sameSpec(intent, live):
 		return nil
-	default:
-		return recoverable(v1.ReasonNewerInMember, "the copy is of another application with this name, which the hub does not know",
-			from.app, strconv.FormatInt(from.generation, 10))
 	}
+	return &apierror.SpecError{Reason: v1.ReasonNewerInMember, Err: &unknownError{found, string(from.app) + "/" + generation}}
 }
 
-// recoverable returns an error that says how to go on.
-func recoverable(reason, found string, app types.UID, generation string) error {
-	return &apierror.SpecError{Reason: reason, Err: fmt.Errorf( //nolint:err113 // The text is for a condition.
-		"%s: annotate the application with %s=%s/%s for the hub to overwrite it", found, v1.RecoverAnnotation, app, generation)}
+// unknownError describes what a member has and the hub does not know.
+type unknownError struct{ found, accept string }
+
+// Error returns a deterministic message that says how to go on.
+func (e *unknownError) Error() string {
+	return fmt.Sprintf("%s: to let the hub go on, annotate the application with %s=%s", e.found, v1.RecoverAnnotation, e.accept)
 }
 
 // accepts reports whether the user lets the hub overwrite what was made from a generation of

@@ -94,9 +94,10 @@ func testNewer(t *testing.T, m *member) {
 func testDeleted(t *testing.T, m *member) {
 	t.Helper()
 	var recorded types.UID
-	m.queue.options.RecordDeletion = func(_ context.Context, _ string, app types.UID) error {
-		if m.live(t).DeletionTimestamp != nil {
-			t.Error("the copy was deleted before that was recorded")
+	m.queue.options.RecordDeletion = func(ctx context.Context, _ string, app types.UID) error {
+		live := &v1.EcommerceApp{}
+		if err := m.WithWatch.Get(ctx, keyOf(m.app), live); err != nil || live.DeletionTimestamp != nil {
+			t.Errorf("the copy was deleted before that was recorded: %v", err)
 		}
 		recorded = app
 		return nil
