@@ -23,6 +23,10 @@ const (
 	retryFirst  = 500 * time.Millisecond
 	retryFactor = 2
 	retryJitter = 0.5
+	// connectSpacing is the mean time between the first attempts of members that are
+	// registered together, and maxConnectSpread bounds it for all of them.
+	connectSpacing   = 10 * time.Millisecond
+	maxConnectSpread = 5 * time.Second
 
 	// inspectFactor times Periods.Inspect is the period of inspections while nothing is
 	// missing.
@@ -135,6 +139,16 @@ func nudge(c chan<- struct{}) {
 func (f *Fleet) newBackoff() wait.Backoff {
 	const steps = 8 // More than it takes to reach the cap.
 	return wait.Backoff{Duration: retryFirst, Factor: retryFactor, Jitter: retryJitter, Cap: f.periods.Retry, Steps: steps}
+}
+
+// firstConnect returns the delay of a member's first attempt to connect. Members that are
+// registered together, as at the start of the hub, spread over a time in proportion to
+// their number, so that a small fleet connects at once.
+func (f *Fleet) firstConnect() time.Duration {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	spread := min(time.Duration(len(f.accessors))*connectSpacing, maxConnectSpread)
+	return wait.Jitter(spread, 1) - spread
 }
 
 // run keeps the member connected until ctx is done.
@@ -301,6 +315,10 @@ func (l *loop) retarget() {
 		}
 		return
 	}
+	var delay time.Duration
+	if !l.parsed {
+		delay = l.fleet.firstConnect()
+	}
 	l.parsed = true
 	l.stop(taskConnect)
 	l.backoff = l.fleet.newBackoff()
@@ -318,7 +336,7 @@ func (l *loop) retarget() {
 			l.state.Conditions = conditions.NotObserved()
 		}
 		l.failure = nil
-		l.schedule(taskConnect, 0)
+		l.schedule(taskConnect, delay)
 	}
 }
 
