@@ -214,21 +214,19 @@ func (l *MemberQueue) ensureNamespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// recordWrite records metrics, log and event of a copy that was written.
+// recordWrite records metrics and log of a copy that was written, and an event if it was
+// created. An update has no event, which would cost the hub a write for each member.
 func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, outcome apply.Outcome) {
-	reason, note := "CopyUpdated", "Updated the copy in %s"
-	switch outcome {
-	case apply.Created:
-		reason, note = "CopyCreated", "Created the copy in %s"
-	case apply.Updated:
-	default:
+	if outcome != apply.Created && outcome != apply.Updated {
 		return
 	}
 	if since, ok := l.seen.since(app); ok {
 		l.options.FanOut.WithLabelValues(l.name).Observe(since.Seconds())
 	}
 	log.FromContext(ctx).V(1).Info("Applied copy", "outcome", outcome, "generation", app.Generation)
-	l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, reason, "Apply", note, l.name)
+	if outcome == apply.Created {
+		l.options.Recorder.Eventf(app, Subject(l.name), corev1.EventTypeNormal, "CopyCreated", "Apply", "Created the copy in %s", l.name)
+	}
 }
 
 // removal is the end of an application's copy in a member.
