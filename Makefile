@@ -23,6 +23,8 @@ GOTEST_TIMEOUT ?= 20m
 PACKAGES ?= ./...
 # The regular expression of the benchmarks that make bench runs.
 BENCH ?= .
+# The points that make crashpoints runs.
+CRASHPOINTS ?= all
 # KIND=1: make demo uses kind. KEEP=1: make e2e-kind does not delete its clusters.
 KIND ?=
 KEEP ?=
@@ -158,6 +160,12 @@ e2e-kind: $(GOTESTSUM) ## Run the end-to-end tests on kind clusters; needs docke
 	@trap '[ -n "$(KEEP)" ] || go run ./e2e/kind/cmd/testenv down' EXIT; \
 	export SHOPFLEET_KIND=1 KEEP=$(KEEP); \
 	$(call runTests,kind,standard-verbose) -count=1 -timeout 45m $(GOTEST_FLAGS) ./e2e/kind
+
+# CRASHPOINTS is the key of one point, as a failure prints it.
+.PHONY: crashpoints
+crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes, in about an hour; CRASHPOINTS=<key> selects one.
+	@export SHOPFLEET_CRASHPOINTS='$(CRASHPOINTS)'; \
+	$(call runTests,crashpoints,standard-verbose) -count=1 -timeout 2h $(GOTEST_FLAGS) ./e2e/crashpoints
 
 .PHONY: cloud-contract
 cloud-contract: ## Run the contract tests of every cloud provider and print a table of the results.

@@ -1,0 +1,126 @@
+package crashpoints_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+// history is what the audit logs say of a workload.
+type history struct {
+	// created counts how often the hub created an object.
+	created map[string]int
+	// deleted has the objects that were deleted, by the hub or by controllers of Kubernetes.
+	deleted map[string]bool
+}
+
+// outcome is what became of a point.
+type outcome struct {
+	loss
+	// reached tells that the hub wrote there.
+	reached bool
+}
+
+// loss has the objects of a run that are not as those of the reference. All are empty in a
+// product that survives its crashes.
+type loss struct {
+	// lost are missing or different, orphaned are left behind.
+	lost, orphaned []string
+	// duplicated were created more often, destroyed were deleted without being asked for.
+	duplicated, destroyed []string
+}
+
+// none reports whether nothing is wrong.
+func (l loss) none() bool {
+	return len(l.lost)+len(l.orphaned)+len(l.duplicated)+len(l.destroyed) == 0
+}
+
+// history returns what happened in the namespace of the run since a mark.
+func (r *run) history(t *testing.T, m framework.Marks) history {
+	t.Helper()
+	h := history{created: map[string]int{}, deleted: map[string]bool{}}
+	for _, c := range r.Fleet.Clusters() {
+		log := m.Since(t, c).Writes().Succeeded().Where(r.concerns)
+		for _, e := range log.Deletes().Except("pods", "replicasets", "controllerrevisions", "endpointslices", "endpoints") {
+			h.deleted[r.object(c.Name(), e)] = true
+		}
+		for _, e := range log.ByServiceAccount(config.Namespace, config.HubServiceAccount) {
+			// An apply answers with 201 if it created the object.
+			if e.Verb == "create" || e.Code == http.StatusCreated {
+				h.created[r.object(c.Name(), e)]++
+			}
+		}
+	}
+	return h
+}
+
+// concerns reports whether a request is about the run. Events are records of it.
+func (r *run) concerns(e audit.Event) bool {
+	if e.Resource == "events" || e.Resource == "leases" {
+		return false
+	}
+	if e.Namespace == r.app.Namespace || e.Resource == "namespaces" && e.Name == r.app.Namespace {
+		return true
+	}
+	return r.fleetwide && (e.Namespace == config.Namespace || e.Resource == "memberclusters" || e.Resource == "customresourcedefinitions")
+}
+
+func (r *run) object(cluster string, e audit.Event) string {
+	return fmt.Sprintf("%s %s %s", cluster, e.Resource, strings.ReplaceAll(e.Name, r.app.Namespace, "NAMESPACE"))
+}
+
+// writes returns the writes of the hub about the run since a mark.
+func (r *run) writes(t *testing.T, m framework.Marks) audit.Log {
+	t.Helper()
+	var found audit.Log
+	for _, c := range r.Fleet.Clusters() {
+		found = append(found, m.By(t, c, config.HubServiceAccount).Writes().Where(r.concerns)...)
+	}
+	return found
+}
+
+// compareStates adds the objects that are not as in the reference.
+func (l *loss) compareStates(want, got state) {
+	for _, name := range want.names() {
+		if !cmp.Equal(want[name], got[name]) {
+			l.lost = append(l.lost, name)
+		}
+	}
+	for _, name := range got.names() {
+		if want[name] == nil {
+			l.orphaned = append(l.orphaned, name)
+		}
+	}
+}
+
+// difference returns how the first object that is lost differs, which explains most of the others.
+func (l *loss) difference(want, got state) string {
+	if len(l.lost) == 0 {
+		return ""
+	}
+	return cmp.Diff(want[l.lost[0]], got[l.lost[0]])
+}
+
+// compareHistories adds the objects that were created or deleted more often than in the
+// reference.
+func (l *loss) compareHistories(want, got history) {
+	for _, name := range slices.Sorted(maps.Keys(got.created)) {
+		if got.created[name] > want.created[name] {
+			l.duplicated = append(l.duplicated, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got.deleted)) {
+		if !want.deleted[name] {
+			l.destroyed = append(l.destroyed, name)
+		}
+	}
+}

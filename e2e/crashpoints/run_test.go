@@ -1,0 +1,296 @@
+package crashpoints_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+var (
+	errEnd  = errors.New("not the end of the reference")
+	errLeft = errors.New("something is left")
+)
+
+// run is one execution of a workload.
+type run struct {
+	*suite
+	workload
+	app *v1.EcommerceApp
+}
+
+// newRun brings the fleet into the state before the step, apart from what the application
+// still has to become.
+func (s *suite) newRun(t *testing.T, w workload) *run {
+	t.Helper()
+	s.runs++
+	r := &run{suite: s, workload: w}
+	if w.prepare != nil {
+		w.prepare(t, s)
+	}
+	r.app = framework.Small(fmt.Sprintf("crash-%04d", s.runs), "shop", w.clusters...)
+	r.app.Spec.Replicas = new(int32(2))
+	framework.CreateNamespace(t, s.Hub, r.app.Namespace)
+	if w.created {
+		s.Create(t, r.app)
+	}
+	return r
+}
+
+// awaitCreated blocks until the application of a run is as it is to be before the step.
+func (r *run) awaitCreated(t *testing.T) {
+	t.Helper()
+	if !r.created {
+		return
+	}
+	regions := []string{eu, us}
+	if len(r.clusters) == 1 || r.name == "join" {
+		regions = []string{eu}
+	}
+	r.AwaitRunning(t, r.app, regions...)
+}
+
+// converged returns nil when the hub has done what the step asks for.
+func (r *run) converged(ctx context.Context) error {
+	if r.done != nil {
+		if err := r.done(ctx, r.suite, r.app); err != nil {
+			return err
+		}
+	}
+	if r.regions == nil {
+		return nil
+	}
+	app := r.app.DeepCopy()
+	if err := r.Hub.Get(ctx, client.ObjectKeyFromObject(app), app); err != nil {
+		return err
+	}
+	if err := framework.Runs(app, r.regions...); err != nil {
+		return fmt.Errorf("%w; status is %s", err, framework.Brief(app))
+	}
+	return nil
+}
+
+// reference is an execution without a crash.
+type reference struct {
+	workload
+	state   state
+	history history
+	// sites are the writes in their order.
+	sites []point
+}
+
+// refer executes workloads at the same time, without a crash.
+func (s *suite) refer(t *testing.T, all ...workload) []*reference {
+	t.Helper()
+	var runs []*run
+	for _, w := range all {
+		runs = append(runs, s.newRun(t, w))
+	}
+	var traps []*trap
+	for _, r := range runs {
+		r.awaitCreated(t)
+		traps = append(traps, newTrap(r, point{}))
+	}
+	s.awaitQuiet(t, runs...)
+	m := s.mark(t)
+	s.hub.arm(traps...)
+	for _, r := range runs {
+		r.step(t, s, r.app)
+	}
+	for _, r := range runs {
+		fleettest.Eventually(t, r.name+" to converge", r.converged)
+	}
+	s.awaitQuiet(t, runs...)
+	s.hub.arm()
+	var found []*reference
+	for i, r := range runs {
+		end, err := r.read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref := &reference{workload: r.workload, state: end, history: r.history(t, m), sites: traps[i].writes()}
+		for j := range ref.sites {
+			ref.sites[j].workload = r.name
+		}
+		if len(ref.sites) == 0 {
+			t.Fatalf("%s: the hub wrote nothing", r.name)
+		}
+		found = append(found, ref)
+		s.leave(t, r)
+	}
+	return found
+}
+
+// awaitQuiet blocks until nothing was written about the runs for a while.
+func (s *suite) awaitQuiet(t *testing.T, runs ...*run) {
+	t.Helper()
+	const attempts = 60
+	var last audit.Log
+	for range attempts {
+		m := s.mark(t)
+		framework.Pause(t, quiet)
+		last = nil
+		for _, r := range runs {
+			last = append(last, r.writes(t, m)...)
+		}
+		if len(last) == 0 {
+			return
+		}
+	}
+	t.Fatalf("the hub goes on writing:\n%s", last)
+}
+
+// test executes a workload in a subtest and kills the hub at a point of it.
+func (s *suite) test(t *testing.T, ref *reference, p point, r *run) outcome {
+	t.Helper()
+	var found outcome
+	t.Run(p.String(), func(t *testing.T) {
+		defer func() {
+			if t.Failed() {
+				t.Logf("%s runs it again", replay(p.String()))
+			}
+		}()
+		r.awaitCreated(t)
+		m := s.mark(t)
+		found.reached = r.crash(t, p)
+		canary := s.editCanary(t)
+		r.awaitEnd(t, ref, &found.loss)
+		framework.Await(t, s.Hub, canary, "the new process to work", applied)
+		after := s.mark(t)
+		framework.Pause(t, quiet)
+		if writes := r.writes(t, after); len(writes) > 0 {
+			t.Errorf("the hub goes on writing after the workload has converged:\n%s", writes)
+		}
+		if found.compareHistories(ref.history, r.history(t, m)); !found.none() {
+			t.Errorf("not as in the reference: %+v", found.loss)
+		}
+	})
+	s.hub.arm()
+	s.leave(t, r)
+	return found
+}
+
+// crash makes the step and blocks until the hub was killed at the point. It returns false if
+// the hub did not write there; the hub is killed after the workload then.
+func (r *run) crash(t *testing.T, p point) bool {
+	t.Helper()
+	armed := newTrap(r, p)
+	r.hub.arm(armed)
+	r.step(t, r.suite, r.app)
+	reached := true
+	fleettest.Eventually(t, "the hub to be killed", func(ctx context.Context) error {
+		select {
+		case <-armed.sprung:
+			return nil
+		default:
+		}
+		if err := r.converged(ctx); err != nil {
+			return err
+		}
+		reached = false
+		return nil
+	})
+	if !reached { // What is committed may be read before the hub has the response.
+		select {
+		case <-armed.sprung:
+			reached = true
+		case <-time.After(quiet):
+		}
+	}
+	r.hub.arm()
+	if !reached {
+		t.Log("The hub did not write there. It is killed after the workload.")
+		r.hub.kill()
+	}
+	return reached
+}
+
+// awaitEnd blocks until the state is that of the reference, and leaves the difference in l.
+func (r *run) awaitEnd(t *testing.T, ref *reference, l *loss) {
+	t.Helper()
+	fleettest.Eventually(t, "the end of the reference", func(ctx context.Context) error {
+		end, err := r.read(ctx)
+		if err != nil {
+			return err
+		}
+		*l = loss{}
+		if l.compareStates(ref.state, end); !l.none() {
+			return fmt.Errorf("%w: %+v\n%s", errEnd, *l, l.difference(ref.state, end))
+		}
+		return nil
+	})
+}
+
+// applied returns nil when the hub has brought an application to its members.
+func applied(app *v1.EcommerceApp) error {
+	for _, c := range app.Status.Clusters {
+		if c.AppliedGeneration != app.Generation {
+			return fmt.Errorf("%w: %s", errEnd, framework.Brief(app))
+		}
+	}
+	return framework.Observed(app)
+}
+
+// editCanary changes an application that no workload is about, and returns it.
+func (s *suite) editCanary(t *testing.T) *v1.EcommerceApp {
+	t.Helper()
+	app := s.canary.DeepCopy()
+	framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) {
+		app.Spec.Replicas = new(1 + ptr.Deref(app.Spec.Replicas, 1)%2)
+	})
+	return app
+}
+
+// mark returns where the audit logs end. It reads only what was added since the last one.
+func (s *suite) mark(t *testing.T) framework.Marks {
+	t.Helper()
+	m := framework.Marks{}
+	for _, c := range s.Fleet.Clusters() {
+		_, end, err := c.AuditSince(t.Context(), s.last[c.Name()])
+		if err != nil {
+			t.Fatal(err)
+		}
+		m[c.Name()] = end
+	}
+	s.last = m
+	return m
+}
+
+// leave deletes the application of a run, without waiting for it. A member that has left gets
+// its copy deleted only if it is back by then.
+func (s *suite) leave(t *testing.T, r *run) {
+	t.Helper()
+	if r.fleetwide {
+		s.ensureMember(t)
+		s.AwaitRunning(t, r.app.DeepCopy(), eu, us)
+	}
+	if err := client.IgnoreNotFound(s.Hub.Delete(t.Context(), r.app)); err != nil {
+		t.Fatal(err)
+	}
+	s.left = append(s.left, r)
+}
+
+// awaitEmpty blocks until nothing is left of former runs.
+func (s *suite) awaitEmpty(t *testing.T) {
+	t.Helper()
+	for _, r := range s.left {
+		r.fleetwide = false
+		fleettest.Eventually(t, "all to be gone in "+r.app.Namespace, func(ctx context.Context) error {
+			found, err := r.read(ctx)
+			if err == nil && len(found) > 0 {
+				err = fmt.Errorf("%w of %s: %q", errLeft, r.name, found.names())
+			}
+			return err
+		})
+	}
+	s.left = nil
+}

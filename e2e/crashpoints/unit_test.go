@@ -1,0 +1,117 @@
+package crashpoints_test
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSites names requests, and leaves out those that are not part of a workload.
+func TestSites(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		method, path, content string
+		want                  string
+	}{
+		{http.MethodPatch, "/apis/apps/v1/namespaces/crash-1/deployments/web?fieldManager=hub", "application/apply-patch+yaml", "c/apply/deployments.apps:web"},
+		{http.MethodPatch, "/apis/ecommerce.io/v1/namespaces/crash-1/ecommerceapps/shop/status", "application/merge-patch+json", "c/patch/ecommerceapps.ecommerce.io/status:shop"},
+		{http.MethodDelete, "/api/v1/namespaces/crash-1/services/web", "", "c/delete/services:web"},
+		{http.MethodPost, "/api/v1/namespaces", "application/json", "c/create/namespaces"},
+		{http.MethodPatch, "/apis/ecommerce.io/v1/memberclusters/us-1", "application/apply-patch+yaml", "c/apply/memberclusters.ecommerce.io:us-1"},
+		{http.MethodGet, "/api/v1/namespaces/crash-1/services/web", "", ""},
+		{http.MethodPatch, "/apis/apps/v1/namespaces/crash-1/deployments/web?dryRun=All", "application/apply-patch+yaml", ""},
+		{http.MethodPost, "/api/v1/namespaces/crash-1/events", "application/json", ""},
+		{http.MethodPost, "/apis/events.k8s.io/v1/namespaces/crash-1/events", "application/json", ""},
+		{http.MethodPut, "/apis/coordination.k8s.io/v1/namespaces/shopfleet-system/leases/shopfleet-hub", "application/json", ""},
+		{http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "application/json", ""},
+		{http.MethodPost, "/api/v1/namespaces/shopfleet-system/serviceaccounts/shopfleet-hub/token", "application/json", ""},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), test.method, "https://127.0.0.1"+test.path, strings.NewReader(`{"name": "crash-1"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", test.content)
+		w, ok := parse("c", request)
+		if ok != (test.want != "") || ok && w.site() != test.want {
+			t.Errorf("%s %s is %q, want %q", test.method, test.path, w.site(), test.want)
+		}
+		if ok && !w.fleetwide() && (!w.about("crash-1") || w.about("crash-2")) {
+			t.Errorf("%s %s: it is about crash-1 and no other namespace", test.method, test.path)
+		}
+	}
+}
+
+// TestLoss compares executions that differ from the reference in one way each.
+func TestLoss(t *testing.T) {
+	t.Parallel()
+	reference := state{"a": "1", "b": "1"}
+	past := history{created: map[string]int{"a": 1}, deleted: map[string]bool{"c": true}}
+	for name, test := range map[string]struct {
+		state   state
+		history history
+		want    loss
+	}{
+		"equal":      {reference, past, loss{}},
+		"missing":    {state{"a": "1"}, past, loss{lost: []string{"b"}}},
+		"different":  {state{"a": "2", "b": "1"}, past, loss{lost: []string{"a"}}},
+		"orphaned":   {state{"a": "1", "b": "1", "d": "1"}, past, loss{orphaned: []string{"d"}}},
+		"duplicated": {reference, history{created: map[string]int{"a": 2}, deleted: past.deleted}, loss{duplicated: []string{"a"}}},
+		"destroyed":  {reference, history{created: past.created, deleted: map[string]bool{"a": true}}, loss{destroyed: []string{"a"}}},
+	} {
+		var got loss
+		got.compareStates(reference, test.state)
+		got.compareHistories(past, test.history)
+		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(loss{})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if got.none() != (name == "equal") {
+			t.Errorf("%s: none is %t", name, got.none())
+		}
+	}
+}
+
+// TestSample checks that a seed repeats its sample, whatever the order of concurrent requests
+// was, and that no workload is left out.
+func TestSample(t *testing.T) {
+	t.Parallel()
+	refs := map[string]*reference{}
+	for _, w := range workloads() {
+		ref := &reference{workload: w}
+		for _, site := range []string{"a", "b", "c"} {
+			ref.sites = append(ref.sites, point{workload: w.name, site: site, nth: 1})
+		}
+		refs[w.name] = ref
+	}
+	first := choice{seed: 7}.points(refs)
+	for _, ref := range refs {
+		slices.Reverse(ref.sites)
+	}
+	if diff := cmp.Diff(keys(first), keys(choice{seed: 7}.points(refs))); diff != "" {
+		t.Errorf("one seed, two samples (-first +second):\n%s", diff)
+	}
+	if keys(first) == keys(choice{seed: 8}.points(refs)) {
+		t.Error("two seeds have one sample")
+	}
+	chosen := map[string]bool{}
+	for _, p := range first {
+		chosen[p.workload] = true
+		one, isOne, err := choice{variable: p.String()}.one()
+		if err != nil || !isOne || one != p {
+			t.Errorf("the key %s is that of %s, error %v", p, one, err)
+		}
+	}
+	if len(first) != sampleSize || len(chosen) != len(refs) {
+		t.Errorf("%d points of the workloads %q", len(first), slices.Sorted(maps.Keys(chosen)))
+	}
+	if all := (choice{variable: everything}).points(refs); len(all) != len(refs)*len(moments())*3 {
+		t.Errorf("%d points in all", len(all))
+	}
+	if _, _, err := (choice{variable: "create/c/apply/a#1"}).one(); !errors.Is(err, errKey) {
+		t.Errorf("a key without a moment: %v", err)
+	}
+}

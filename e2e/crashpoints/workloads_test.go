@@ -1,0 +1,203 @@
+package crashpoints_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+// workload is something that a user asks for, and what the hub makes of it.
+type workload struct {
+	name string
+	// created tells that the application runs before the step.
+	created bool
+	// clusters are those that the application is placed on before the step.
+	clusters []string
+	// fleetwide tells that the step is about a member. No other workload runs meanwhile.
+	fleetwide bool
+	// prepare brings the fleet into the state before the step.
+	prepare func(*testing.T, *suite)
+	// step is the user's change.
+	step func(*testing.T, *suite, *v1.EcommerceApp)
+	// regions are those that the application runs in after the step.
+	regions []string
+	// done returns nil when what the regions do not show is as asked for; it may be nil.
+	done func(context.Context, *suite, *v1.EcommerceApp) error
+}
+
+func both() []string { return []string{euMember, usMember} }
+
+// workloads returns all of them, those about applications first.
+func workloads() []workload {
+	return append(appWorkloads(), memberWorkloads()...)
+}
+
+func appWorkloads() []workload {
+	edit := func(change func(*v1.EcommerceAppSpec)) func(*testing.T, *suite, *v1.EcommerceApp) {
+		return func(t *testing.T, s *suite, app *v1.EcommerceApp) {
+			t.Helper()
+			framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) { change(&app.Spec) })
+		}
+	}
+	return []workload{
+		{
+			name: "create", clusters: both(), regions: []string{eu, us},
+			step: func(t *testing.T, s *suite, app *v1.EcommerceApp) {
+				t.Helper()
+				s.Create(t, app)
+			},
+		},
+		{
+			name: "edit", created: true, clusters: both(), regions: []string{eu, us},
+			step: edit(func(spec *v1.EcommerceAppSpec) { spec.Image = "shop:v2" }),
+		},
+		{
+			name: "scale", created: true, clusters: both(), regions: []string{eu, us},
+			step: edit(func(spec *v1.EcommerceAppSpec) { spec.Replicas = new(int32(3)) }),
+		},
+		{
+			name: "move", created: true, clusters: []string{euMember}, regions: []string{us},
+			step: edit(func(spec *v1.EcommerceAppSpec) { spec.Placement.ClusterNames = []string{usMember} }),
+		},
+		{
+			name: "delete", created: true, clusters: both(),
+			step: func(t *testing.T, s *suite, app *v1.EcommerceApp) {
+				t.Helper()
+				if err := s.Hub.Delete(t.Context(), app); err != nil {
+					t.Fatal(err)
+				}
+			},
+			done: func(ctx context.Context, s *suite, app *v1.EcommerceApp) error {
+				return framework.Gone(ctx, s.Hub, app.DeepCopy())
+			},
+		},
+	}
+}
+
+func memberWorkloads() []workload {
+	return []workload{
+		{
+			name: "join", created: true, clusters: both(), fleetwide: true, regions: []string{eu, us},
+			prepare: func(t *testing.T, s *suite) {
+				t.Helper()
+				s.ensureStranger(t)
+			},
+			step: func(t *testing.T, s *suite, _ *v1.EcommerceApp) {
+				t.Helper()
+				s.Register(t, usMember)
+			},
+			done: memberIs(metav1.ConditionTrue, ""),
+		},
+		{
+			name: "leave", created: true, clusters: both(), fleetwide: true, regions: []string{eu},
+			prepare: func(t *testing.T, s *suite) {
+				t.Helper()
+				s.ensureMember(t)
+			},
+			step: func(t *testing.T, s *suite, _ *v1.EcommerceApp) {
+				t.Helper()
+				if err := s.Hub.Delete(t.Context(), registration()); err != nil {
+					t.Fatal(err)
+				}
+			},
+			done: memberIs(metav1.ConditionFalse, v1.ReasonSecretNotFound),
+		},
+		{
+			name: "unjoin", created: true, clusters: both(), fleetwide: true, regions: []string{eu},
+			prepare: func(t *testing.T, s *suite) {
+				t.Helper()
+				s.ensureMember(t)
+			},
+			step: func(t *testing.T, s *suite, _ *v1.EcommerceApp) {
+				t.Helper()
+				if err := s.Hub.Delete(t.Context(), memberCluster()); err != nil {
+					t.Fatal(err)
+				}
+			},
+			done: func(ctx context.Context, s *suite, _ *v1.EcommerceApp) error {
+				return framework.Gone(ctx, s.Hub, memberCluster())
+			},
+		},
+	}
+}
+
+func registration() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: usMember}}
+}
+
+func memberCluster() *v1.MemberCluster {
+	return &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: usMember}}
+}
+
+var errMember = errors.New("the member is not as asked for")
+
+// memberIs returns a check of the condition Ready of the member that joins and leaves.
+func memberIs(status metav1.ConditionStatus, reason string) func(context.Context, *suite, *v1.EcommerceApp) error {
+	return func(ctx context.Context, s *suite, _ *v1.EcommerceApp) error {
+		m := memberCluster()
+		if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
+			return err
+		}
+		ready := framework.Condition(m.Status.Conditions, v1.ConditionReady)
+		if ready.Status != status || reason != "" && ready.Reason != reason {
+			return fmt.Errorf("%w: %+v", errMember, ready)
+		}
+		return nil
+	}
+}
+
+// ensureMember registers the member that joins and leaves, unless it is registered.
+func (s *suite) ensureMember(t *testing.T) {
+	t.Helper()
+	secret := registration()
+	err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)
+	if err != nil || secret.Labels[v1.MemberClusterLabel] != "true" {
+		s.forgetMember(t)
+		s.Register(t, usMember)
+	}
+	s.AwaitMembers(t, usMember)
+}
+
+// ensureStranger makes the member one that the fleet never had: without a registration and
+// without our definitions. No application is left there, so that none is lost.
+func (s *suite) ensureStranger(t *testing.T) {
+	t.Helper()
+	definition := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "ecommerceapps." + v1.GroupName}}
+	definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	err := s.Members[usMember].Get(t.Context(), client.ObjectKeyFromObject(definition), definition)
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	if err == nil {
+		s.ensureMember(t)
+		s.awaitEmpty(t)
+	}
+	s.forgetMember(t)
+	if err == nil {
+		if err := s.Members[usMember].Delete(t.Context(), definition); err != nil {
+			t.Fatal(err)
+		}
+		framework.AwaitGone(t, s.Members[usMember], definition)
+	}
+}
+
+// forgetMember deletes all that the hub knows of the member.
+func (s *suite) forgetMember(t *testing.T) {
+	t.Helper()
+	for _, o := range []client.Object{registration(), memberCluster()} {
+		if err := client.IgnoreNotFound(s.Hub.Delete(t.Context(), o)); err != nil {
+			t.Fatal(err)
+		}
+		framework.AwaitGone(t, s.Hub, o)
+	}
+}
