@@ -142,7 +142,7 @@ func TestRenewFails(t *testing.T) {
 			c, raw := tt.issuer.connect(t)
 			renewed, failure := c.Renew(t.Context(), raw, "u")
 			if renewed != nil || failure == nil || failure.Reason != tt.reason || failure.Message != tt.message {
-				t.Errorf("kubeconfig %q, failure %+v, want %s: %s", renewed, failure, tt.reason, tt.message)
+				t.Errorf("renewed %t, failure %+v, want %s: %s", renewed != nil, failure, tt.reason, tt.message)
 			}
 		})
 	}
