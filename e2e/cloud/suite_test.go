@@ -23,6 +23,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/hub/controllers/restore"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/render"
@@ -76,6 +78,12 @@ func newSuite(t *testing.T) *suite {
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members()}, Hub: hubOptions,
 		Manifests: map[string][]string{"aws-eu": snapshots, "az-eu": snapshots},
 	})
+	s.ExpectDeletes(
+		// Databases beside the application's, in which backups are verified.
+		oracle.Expected{Namespace: restore.VerificationNamespace},
+		// The orders of Jobs that have sent a dump.
+		oracle.Expected{Resource: "secrets", Name: "*-send-*"},
+	)
 	drivers := s.drivers()
 	for _, m := range members() {
 		s.kubelets[m.Name] = playJobs(t, s.Fleet.Member(m.Name))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 	"github.com/shopfleet/shopfleet/hub/setup"
 	"github.com/shopfleet/shopfleet/spoke/operator"
 )
@@ -66,9 +68,12 @@ type Environment struct {
 	dir     string
 	options Options
 	stop    func()
+	// expected are the deletions that tests asked for.
+	expected []oracle.Expected
 }
 
-// New starts a fleet that ends with the test, together with what runs by then.
+// New starts a fleet that ends with the test, together with what runs by then. The audit
+// logs are searched then for what must never happen: see package oracle.
 func New(t testing.TB, o Options) *Environment {
 	t.Helper()
 	e := &Environment{
@@ -96,7 +101,36 @@ func New(t testing.TB, o Options) *Environment {
 	if t.Failed() {
 		t.FailNow()
 	}
+	t.Cleanup(e.checkAudit)
 	return e
+}
+
+// ExpectDeletes declares deletions by Shopfleet that a test asks for in a way that audit
+// logs do not show.
+func (e *Environment) ExpectDeletes(expected ...oracle.Expected) {
+	e.expected = append(e.expected, expected...)
+}
+
+// checkAudit searches the audit logs of the whole fleet.
+func (e *Environment) checkAudit() {
+	ctx := context.WithoutCancel(e.t.Context())
+	logs := oracle.Logs{}
+	for _, c := range e.Fleet.Clusters() {
+		log, err := c.Audit(ctx)
+		if err != nil {
+			e.t.Errorf("reading the audit log of %s: %v", c.Name(), err)
+		}
+		logs[c.Name()] = log
+	}
+	for what, found := range map[string][]string{
+		"no user asked for deletions": oracle.UnaskedDeletes(logs, e.expected...),
+		"objects were created twice":  oracle.Duplicates(logs),
+		"requests failed too often":   oracle.HotLoops(logs),
+	} {
+		if len(found) > 0 {
+			e.t.Errorf("%s:\n%s", what, strings.Join(found, "\n"))
+		}
+	}
 }
 
 // HubManifests returns the folders with the CRDs and permissions of a hub.
