@@ -38,8 +38,8 @@ func (m Match) accepts(e audit.Event) bool {
 	return false
 }
 
-// Fault is an action that requests meet. Of several faults, a request meets the first
-// that was injected and still counts it in. It is safe for concurrent use.
+// Fault is an action that requests meet. A request meets one fault at most, the first that was
+// injected and is neither skipping requests nor used up. It is safe for concurrent use.
 type Fault struct {
 	proxy  *Proxy
 	match  Match

@@ -1,9 +1,13 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"syscall"
 
@@ -80,6 +84,62 @@ func (c *Cluster) Restart(ctx context.Context) error {
 	}
 	return nil
 }
+
+// SetNoSpace raises or clears the alarm that etcd raises when its quota is used up: meanwhile
+// it refuses all writes, and answers reads.
+func (c *Cluster) SetNoSpace(ctx context.Context, full bool) error {
+	action := "DEACTIVATE"
+	if full {
+		action = "ACTIVATE"
+	}
+	// The member of a fleet's etcd is found by its own answer.
+	const status, alarm = "/v3/maintenance/status", "/v3/maintenance/alarm"
+	var member struct {
+		Header struct {
+			MemberID string `json:"member_id"`
+		} `json:"header"`
+	}
+	if err := c.askEtcd(ctx, status, struct{}{}, &member); err != nil {
+		return err
+	}
+	return c.askEtcd(ctx, alarm, map[string]string{"action": action, "alarm": "NOSPACE", "memberID": member.Header.MemberID}, nil)
+}
+
+// askEtcd sends a request to the JSON gateway of etcd, and decodes the response into out, if any.
+func (c *Cluster) askEtcd(ctx context.Context, path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("encoding a request to etcd: %w", err)
+	}
+	c.mu.Lock()
+	url := c.etcdURL() + path
+	c.mu.Unlock()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("making a request to etcd: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("asking etcd of %q: %w", c.spec.Name, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("reading from etcd of %q: %w", c.spec.Name, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("asking etcd of %q for %s: %w: %s", c.spec.Name, path, errRefused, raw)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return fmt.Errorf("decoding a response of etcd: %w", err)
+	}
+	return nil
+}
+
+var errRefused = errors.New("it refuses")
 
 // Health is the state of the components.
 type Health string

@@ -52,6 +52,9 @@ type Options struct {
 	Health v1.Health
 	// Hub changes what the hub is started with; nil changes nothing.
 	Hub func(*setup.Options)
+	// Kubeconfig changes the kubeconfigs of processes, and of members as they are registered,
+	// by the cluster's name; nil changes nothing.
+	Kubeconfig func(t testing.TB, cluster string, kubeconfig []byte) []byte
 }
 
 // Environment is a fleet, and a hub that can be started and stopped. It is not safe for
@@ -168,10 +171,20 @@ func Kubeconfig(t testing.TB, c *fleet.Cluster, account string) []byte {
 func (e *Environment) KubeconfigFile(t testing.TB, c *fleet.Cluster, account string) string {
 	t.Helper()
 	path := filepath.Join(e.dir, c.Name()+"-"+account)
-	if err := os.WriteFile(path, Kubeconfig(t, c, account), 0o600); err != nil {
+	if err := os.WriteFile(path, e.kubeconfig(t, c, account), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// kubeconfig returns the kubeconfig of a ServiceAccount as Options.Kubeconfig has it.
+func (e *Environment) kubeconfig(t testing.TB, c *fleet.Cluster, account string) []byte {
+	t.Helper()
+	raw := Kubeconfig(t, c, account)
+	if e.options.Kubeconfig != nil {
+		raw = e.options.Kubeconfig(t, c.Name(), raw)
+	}
+	return raw
 }
 
 // Run runs a process in the background until stop is called, at the latest until the
@@ -240,7 +253,7 @@ func (e *Environment) Register(t testing.TB, names ...string) {
 				t.Fatal(err)
 			}
 		}
-		if err := e.Hub.Create(t.Context(), Registration(name, Kubeconfig(t, e.Fleet.Member(name), config.HubServiceAccount))); err != nil {
+		if err := e.Hub.Create(t.Context(), Registration(name, e.kubeconfig(t, e.Fleet.Member(name), config.HubServiceAccount))); err != nil {
 			t.Fatal(err)
 		}
 	}

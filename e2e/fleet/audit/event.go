@@ -56,6 +56,13 @@ func (e Event) Write() bool {
 	return !e.DryRun()
 }
 
+// InitialEvents reports whether the request is a watch that begins with the present state
+// of the collection, in place of a list.
+func (e Event) InitialEvents() bool {
+	uri, err := url.ParseRequestURI(e.URI)
+	return err == nil && e.Verb == "watch" && uri.Query().Get("sendInitialEvents") == "true"
+}
+
 // DryRun reports whether the request was a dry run.
 func (e Event) DryRun() bool {
 	uri, err := url.ParseRequestURI(e.URI)

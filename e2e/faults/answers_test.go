@@ -1,0 +1,125 @@
+package faults_test
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/shopfleet/shopfleet/e2e/faults"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+// writes are the verbs that change something.
+func writes() []string { return []string{"create", "update", "patch"} }
+
+// testConflicts answers the hub's writes with 409 for some seconds, as if another client wrote
+// to the same objects all the time (F19).
+func (s *suite) testConflicts(t *testing.T) {
+	t.Helper()
+	app := s.newApp(t, "conflicts")
+	const storm, most = 3 * time.Second, 60
+	var injected []*faults.Fault
+	for _, cluster := range []string{hub, eu, us} {
+		m := faults.Match{Verbs: writes(), Namespace: namespace, UserAgent: agent}
+		injected = append(injected, s.inject(t, cluster, m, faults.Answer(http.StatusConflict, 0)))
+	}
+	s.scale(t, app, 2)
+	awaitFired(t, injected[1], 2)
+	framework.Pause(t, storm)
+	for _, f := range injected {
+		f.Remove()
+		if n := f.Fired(); n > most {
+			t.Errorf("%d writes in a storm of %s, want at most %d", n, storm, most)
+		}
+	}
+	s.awaitRunning(t, app)
+}
+
+// testThrottledHub lets the hub's own API server ask for a pause, except for the Lease: API
+// priority and fairness has a level of its own for leader election (F20).
+func (s *suite) testThrottledHub(t *testing.T) {
+	t.Helper()
+	app := s.newApp(t, "throttled-hub")
+	before := s.holder(t)
+	f := s.throttle(t, hub)
+	s.scale(t, app, 2)
+	s.awaitPauses(t, hub, f)
+	s.awaitRunning(t, app)
+	if after := s.holder(t); after != before {
+		t.Errorf("the holder of the Lease changed from %s to %s", before, after)
+	}
+}
+
+// testThrottledMember lets a member ask for a pause. The other one has the edit meanwhile (F20).
+func (s *suite) testThrottledMember(t *testing.T) {
+	t.Helper()
+	app := s.newApp(t, "throttled-member")
+	f := s.throttle(t, eu)
+	s.scale(t, app, 2)
+	s.awaitUnaffected(t, app)
+	s.awaitPauses(t, eu, f)
+	s.awaitRunning(t, app)
+}
+
+// retryAfter is the pause that throttled requests ask for.
+const retryAfter = 2 * time.Second
+
+func (s *suite) throttle(t *testing.T, cluster string) *faults.Fault {
+	t.Helper()
+	return s.inject(t, cluster, faults.Match{Verbs: writes(), Namespace: namespace, UserAgent: agent}, faults.Answer(http.StatusTooManyRequests, retryAfter))
+}
+
+// awaitPauses ends throttling, and checks that no request was repeated before its pause was over.
+func (s *suite) awaitPauses(t *testing.T, cluster string, f *faults.Fault) {
+	t.Helper()
+	awaitFired(t, f, 2)
+	f.Remove()
+	type request struct{ verb, uri string }
+	refused := map[request]time.Time{}
+	for _, e := range s.proxies[cluster].Requests().ByAgent(agent).In(namespace).Writes() {
+		r := request{e.Verb, e.URI}
+		if since := e.Received.Sub(refused[r]); since < retryAfter && e.Resource != "events" {
+			t.Errorf("repeated after %s, want at least %s: %s", since, retryAfter, e)
+		}
+		if e.Code == http.StatusTooManyRequests {
+			refused[r] = e.Completed
+		}
+	}
+}
+
+// testBurst answers with errors, resets connections and loses responses, by a seeded choice,
+// while the application changes (F2, F21).
+func (s *suite) testBurst(t *testing.T) {
+	t.Helper()
+	app := s.newApp(t, "burst")
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	actions := []faults.Action{
+		faults.Answer(http.StatusInternalServerError, 0), faults.Answer(http.StatusServiceUnavailable, 0), faults.Answer(http.StatusGatewayTimeout, 0),
+		faults.Reset(), faults.ResetStream(), faults.DropResponse(),
+	}
+	// Few at a time: the wait between two attempts doubles.
+	const rounds, most, each = 3, 3, 2
+	var injected []*faults.Fault
+	for round := range int32(rounds) {
+		for _, cluster := range []string{hub, eu, us} {
+			for _, i := range random.Perm(len(actions))[:each] {
+				m := faults.Match{Verbs: writes(), Namespace: namespace, UserAgent: agent, Skip: random.IntN(most), Times: 1}
+				injected = append(injected, s.inject(t, cluster, m, actions[i]))
+			}
+		}
+		s.scale(t, app, round+2)
+		s.awaitRunning(t, app)
+	}
+	fired := 0
+	for _, f := range injected {
+		f.Remove()
+		fired += f.Fired()
+	}
+	t.Logf("%d requests met a fault", fired)
+	if fired < rounds {
+		t.Error("too few to show anything")
+	}
+}

@@ -1,0 +1,171 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/faults"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+// testLateEvents holds all events while an application is created, those of the hub's own
+// writes included (F4).
+func (s *suite) testLateEvents(t *testing.T) {
+	t.Helper()
+	marked := s.Mark(t)
+	app := framework.Small(namespace, "late")
+	s.deleteAfter(t, app)
+	s.Create(t, app)
+	s.awaitUnaffected(t, app) // The hub knows of the application.
+	var injected []*faults.Fault
+	for _, cluster := range []string{hub, eu, us} {
+		injected = append(injected, s.inject(t, cluster, faults.Match{Verbs: []string{"watch"}, UserAgent: agent}, faults.Hold()))
+	}
+	s.scale(t, app, 2)
+	awaitFired(t, injected[0], 1)
+	framework.Pause(t, longestWait)
+	for _, f := range injected {
+		f.Remove()
+	}
+	s.awaitRunning(t, app)
+	s.wantNoDeletes(t, marked, hub, eu, us)
+}
+
+// testLostEvents loses the events of an application that comes and goes on the hub, and of a
+// child that is deleted in a member: the hub lists again and sees neither (F6).
+func (s *suite) testLostEvents(t *testing.T) {
+	t.Helper()
+	app := s.newApp(t, "lost-events")
+	onHub := s.inject(t, hub, faults.Match{Resource: "ecommerceapps"}, faults.Hold())
+	inMember := s.inject(t, eu, faults.Match{Resource: "deployments"}, faults.Hold())
+
+	brief := framework.Small(namespace, "brief")
+	s.Create(t, brief)
+	s.Delete(t, brief) // The hub has not seen it, so that it has no finalizer.
+	frontend := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: app.Name + "-frontend"}}
+	if err := s.Members[eu].Get(t.Context(), client.ObjectKeyFromObject(frontend), frontend); err != nil {
+		t.Fatal(err)
+	}
+	uid := frontend.UID
+	if err := s.Members[eu].Delete(t.Context(), frontend); err != nil {
+		t.Fatal(err)
+	}
+	awaitFired(t, onHub, 1)
+	awaitFired(t, inMember, 1)
+	onHub.Expire()
+	inMember.Expire()
+
+	framework.Await(t, s.Members[eu], frontend, "the child to be made again", func(d *appsv1.Deployment) error {
+		if d.UID == uid {
+			return errors.New("the old one is there")
+		}
+		return nil
+	})
+	s.scale(t, app, 2)
+	s.awaitRunning(t, app)
+	for name, m := range s.Members {
+		if err := framework.Gone(t.Context(), m, brief.DeepCopy()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// testExpiry ends all watches with 410, as after a compaction (F8).
+func (s *suite) testExpiry(t *testing.T) {
+	t.Helper()
+	app := s.newApp(t, "expiry")
+	marked := s.Mark(t)
+	injected, before := map[string]*faults.Fault{}, map[string]int{}
+	hold := func(replicas int32, clusters ...string) {
+		t.Helper()
+		for _, cluster := range clusters {
+			before[cluster] = len(listed(s.proxies[cluster].Requests()))
+			injected[cluster] = s.inject(t, cluster, faults.Match{Verbs: []string{"watch"}, UserAgent: agent}, faults.Hold())
+		}
+		s.scale(t, app, replicas)
+		for _, cluster := range clusters {
+			awaitFired(t, injected[cluster], 1)
+		}
+	}
+	// In this order, because a hub that sees no events changes nothing in members.
+	hold(2, eu, us)
+	hold(3, hub)
+	for _, f := range injected {
+		f.Expire()
+	}
+	s.awaitRunning(t, app)
+	for cluster, earlier := range before {
+		log := s.proxies[cluster].Requests()
+		open := map[string]bool{}
+		for _, e := range log.ByAgent(agent).Verb("watch") {
+			open[e.Resource] = true
+		}
+		// Some kinds are watched by more than one selection.
+		if n, most := len(listed(log))-earlier, 3*len(open); n > most {
+			t.Errorf("%s: %d lists for the watches of %d kinds", cluster, n, len(open))
+		}
+	}
+	s.wantNoDeletes(t, marked, hub, eu, us)
+}
+
+// listed returns the hub's reads of whole collections.
+func listed(log audit.Log) audit.Log {
+	return log.ByAgent(agent).Where(func(e audit.Event) bool { return e.Verb == "list" || e.InitialEvents() })
+}
+
+// testOlderList restarts the hub in front of an API server that lags: the first lists
+// are from before one application was deleted and another was created (F5).
+func (s *suite) testOlderList(t *testing.T) {
+	t.Helper()
+	deleted := s.newApp(t, "deleted")
+	older, err := s.proxies[hub].Snapshot(t.Context(), faults.Match{Resource: "ecommerceapps"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Delete(t, deleted)
+	kept := s.newApp(t, "kept")
+	s.StopHub()
+	marked := s.Mark(t)
+	list := s.inject(t, hub, faults.Match{Resource: "ecommerceapps", Verbs: []string{"list", "watch"}}, faults.ServeSnapshot(older))
+	events := s.inject(t, hub, faults.Match{Resource: "ecommerceapps", Verbs: []string{"watch"}}, faults.Hold())
+	s.StartHub(t)
+	awaitFired(t, list, 2)
+	s.AwaitMembers(t, eu, us)
+	// The hub may now do what the past asks for.
+	framework.Pause(t, 2*time.Second)
+	events.Remove()
+	s.scale(t, kept, 2)
+	s.awaitRunning(t, kept)
+	s.wantNoDeletes(t, marked, hub, eu, us)
+	for name, m := range s.Members {
+		if err := framework.Gone(t.Context(), m, deleted.DeepCopy()); err != nil {
+			t.Errorf("%s: deleted on the hub, and revived: %v", name, err)
+		}
+	}
+	list.Remove()
+}
+
+// awaitUnaffected waits until us, which has no fault, has the edit of an application.
+func (s *suite) awaitUnaffected(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	frontend := &appsv1.Deployment{}
+	framework.Eventually(t, "the edit to reach "+us, func(ctx context.Context) error {
+		key := client.ObjectKey{Namespace: namespace, Name: app.Name + "-frontend"}
+		if err := s.Members[us].Get(ctx, key, frontend); err != nil {
+			return err
+		}
+		if want := app.Spec.Frontend.Replicas; want != nil && *frontend.Spec.Replicas != *want {
+			return fmt.Errorf("%d replicas", *frontend.Spec.Replicas)
+		}
+		return nil
+	})
+}
