@@ -33,9 +33,9 @@ changes: its EcommerceApps keep running, but the hub no longer updates or repair
 agent keeps repairing them. To remove EcommerceApps from the member, change their
 placement first.
 
-With --revoke and the kubeconfig of the member it also deletes the hub's ServiceAccount
-and permissions there, which invalidates the token at once. With --remove-agent it
-deletes the agent, unless that still runs EcommerceApps of the fleet.`,
+With --revoke and the kubeconfig of the member it also deletes the hub's ServiceAccount,
+permissions and record there, which invalidates the token at once and lets another hub
+manage the member. With --remove-agent it deletes the agent, unless that still runs EcommerceApps of the fleet.`,
 		Example: `  kubectl shopfleet unjoin eu-1
   kubectl shopfleet unjoin eu-1 --revoke --member-kubeconfig eu.kubeconfig`,
 		Args:              usage(cobra.ExactArgs(1)),
