@@ -85,6 +85,9 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 		leaving := removal{key: keyOf(app), owned: owned(app)}
 		if app.DeletionTimestamp != nil {
 			leaving.deleted = app.UID
+		} else {
+			// The placement may be that of an older backup.
+			leaving.check = func(live component.Resource) error { return knownCopy(app, app, live, l.deleted) }
 		}
 		next.gone, err = l.deleteCopy(ctx, leaving)
 	} else {
@@ -233,6 +236,8 @@ func (l *MemberQueue) recordWrite(ctx context.Context, app *v1.EcommerceApp, out
 type removal struct {
 	key   types.NamespacedName
 	owned func(component.Resource) bool
+	// check returns an error if an owned copy must stay. May be nil.
+	check func(component.Resource) error
 	// deleted is the UID of the application if it was deleted; it is empty if the application
 	// only leaves the member.
 	deleted types.UID
@@ -259,6 +264,11 @@ func (l *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err
 	case live.DeletionTimestamp != nil:
 		// The mode may have changed, and with it the process that cleans up.
 		return false, l.setManagedByMode(ctx, live)
+	}
+	if r.check != nil {
+		if err := r.check(live); err != nil {
+			return false, err
+		}
 	}
 	if r.deleted != "" {
 		// Before the copy is deleted: a hub that is restored from an older backup must not

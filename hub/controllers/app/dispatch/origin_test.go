@@ -82,6 +82,12 @@ func testNewer(t *testing.T, m *member) {
 		if live := m.live(t); live.ResourceVersion != later.ResourceVersion {
 			t.Errorf("%s: the copy was changed: %+v", name, live.Spec)
 		}
+		m.app.Status.Clusters[0].Phase = v1.PhaseDeleting
+		m.reconcile(t)
+		m.app.Status.Clusters[0].Phase = ""
+		if live := m.live(t); live.DeletionTimestamp != nil {
+			t.Fatalf("%s: the copy was deleted, because the hub wants to leave the member", name)
+		}
 	}
 	m.app.Annotations = map[string]string{v1.RecoverAnnotation: string(m.app.UID) + "/9"}
 	m.reconcile(t)
