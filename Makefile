@@ -175,6 +175,10 @@ cloud-contract: ## Run the contract tests of every cloud provider and print a ta
 bench: binaries ## Run the benchmarks; BENCH=<regexp> selects some.
 	SHOPFLEET_NO_DOWNLOAD=1 go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(GOTEST_FLAGS) ./e2e/bench/...
 
+.PHONY: isolation
+isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitted, slow, forbidden or flapping.
+	SHOPFLEET_NO_DOWNLOAD=1 go test -run '^$$' -bench Isolation -benchtime 1x -timeout 20m $(GOTEST_FLAGS) ./e2e/bench
+
 # KUBEBUILDER_ASSETS names a folder with programs to use; SHOPFLEET_NO_DOWNLOAD=1 disables downloads.
 .PHONY: binaries
 binaries: ## Download or build the control plane for the tests and the demo, once.

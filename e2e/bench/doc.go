@@ -9,9 +9,13 @@
 // over the same members that writes the same bytes: the shop, and for each member
 // the namespace and the copy.
 //
+// BenchmarkIsolation: one change of an application to seven healthy members while an eighth
+// has a fault. The baseline is the same without the fault, before and after it.
+//
 // # Non-goals
 //
-// The package checks no limits: they would fail on a busy machine.
+// The package checks no limits, which would fail on a busy machine, but that of isolation: it
+// compares the hub with itself.
 //
 // # Trade-offs
 //

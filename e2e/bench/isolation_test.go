@@ -1,0 +1,252 @@
+package bench_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/faults"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+const (
+	// healthy is the number of members that are measured, beside the faulty one.
+	healthy = 7
+	// changes is the number of changes of an application in a phase: each is one sample in
+	// each healthy member, more than 300 in all.
+	changes = 43
+	// isolationLimit is the most that a faulty member may add to the 99th percentile of
+	// the others.
+	isolationLimit = 1.5
+	faulty         = "faulty"
+)
+
+// BenchmarkIsolation reports how long a change of an application takes to the copies in
+// seven healthy members while the eighth has a fault, as ratios to the times without a
+// fault before and after it. It fails if the 99th percentile is more than 1.5 times as
+// high.
+func BenchmarkIsolation(b *testing.B) {
+	f := newIsolation(b)
+	for b.Loop() {
+		for _, fault := range []struct {
+			name          string
+			inject, clear func(*testing.B)
+		}{
+			{"frozen", f.freeze, f.thaw},
+			{"tar-pitted", f.with(faults.Trickle(100 * time.Millisecond)), f.removeFault},
+			{"latency-5s", f.with(faults.Delay(5 * time.Second)), f.removeFault},
+			{"forbidden", f.takePermissions, f.givePermissions},
+			{"flapping", f.flap, f.settle},
+		} {
+			before := f.samples(b)
+			fault.inject(b)
+			during := f.samples(b)
+			fault.clear(b)
+			f.AwaitMembers(b, faulty)
+			baseline := slices.Concat(before, f.samples(b))
+			ratio := float64(percentile(during, 99)) / float64(percentile(baseline, 99))
+			b.Logf("%-11s p50 %7.1f ms, p99 %7.1f ms; without the fault p50 %7.1f ms, p99 %7.1f ms; ratio of p99 %.2f, %d samples",
+				fault.name, milliseconds(percentile(during, 50)), milliseconds(percentile(during, 99)),
+				milliseconds(percentile(baseline, 50)), milliseconds(percentile(baseline, 99)), ratio, len(during))
+			b.ReportMetric(ratio, "x-p99-"+fault.name)
+			if ratio > isolationLimit {
+				b.Errorf("a member that is %s multiplies the 99th percentile of the others by %.2f", fault.name, ratio)
+			}
+		}
+	}
+}
+
+// isolation is a fleet of which one member is behind a proxy.
+type isolation struct {
+	*framework.Environment
+	app   *v1.EcommerceApp
+	proxy *faults.Proxy
+	fault *faults.Fault
+	// stopped ends the flapping.
+	stopFlapping func()
+	// seen has the changes that watches of the healthy members report.
+	seen  chan string
+	count int
+}
+
+func newIsolation(b *testing.B) *isolation {
+	b.Helper()
+	names := []string{faulty}
+	for i := range healthy {
+		names = append(names, fmt.Sprintf("healthy-%d", i+1))
+	}
+	options := framework.Options{Health: framework.Health()}
+	options.Fleet.Hub = fleet.ClusterSpec{Name: "hub", APIServerOnly: true}
+	for _, name := range names {
+		options.Fleet.Members = append(options.Fleet.Members, fleet.ClusterSpec{Name: name, APIServerOnly: true})
+	}
+	f := &isolation{Environment: framework.New(b, options), seen: make(chan string, healthy)}
+	f.StartHub(b)
+	f.Register(b, names[1:]...)
+	f.registerFaulty(b)
+	f.AwaitMembers(b, names...)
+	f.app = framework.Small("isolation", "shop", names...)
+	framework.Create(b, f.Hub, f.app)
+	for _, name := range names[1:] {
+		f.follow(b, f.Members[name])
+	}
+	f.change(b)
+	return f
+}
+
+// registerFaulty registers the member that gets the faults by its proxy.
+func (f *isolation) registerFaulty(b *testing.B) {
+	b.Helper()
+	c := f.Fleet.Member(faulty)
+	f.proxy = faults.Start(b, faults.Target{Server: c.Server(), Authority: c.AdminConfig().CAData})
+	kubeconfig, err := f.proxy.Kubeconfig(framework.Kubeconfig(b, c, config.HubServiceAccount))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, object := range []client.Object{
+		&v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: faulty}, Spec: v1.MemberClusterSpec{Health: framework.Health()}},
+		framework.Registration(faulty, kubeconfig),
+	} {
+		framework.Create(b, f.Hub, object)
+	}
+}
+
+// follow sends each change of the copy in a member to seen.
+func (f *isolation) follow(b *testing.B, member client.WithWatch) {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	w, err := member.Watch(ctx, &v1.EcommerceAppList{}, client.InNamespace(f.app.Namespace))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		cancel()
+		w.Stop()
+	})
+	go func() {
+		last := ""
+		for event := range w.ResultChan() {
+			copied, ok := event.Object.(*v1.EcommerceApp)
+			if !ok || event.Type == watch.Deleted {
+				continue
+			}
+			if now := copied.Annotations[v1.ReconcileAtAnnotation]; now != "" && now != last {
+				last = now
+				f.seen <- now
+			}
+		}
+	}()
+}
+
+// samples changes the application again and again, and returns the time that each change
+// took to each healthy member.
+func (f *isolation) samples(b *testing.B) []time.Duration {
+	b.Helper()
+	var all []time.Duration
+	for range changes {
+		all = append(all, f.change(b)...)
+	}
+	return all
+}
+
+// change changes an annotation that reaches the copies and no child of them.
+func (f *isolation) change(b *testing.B) []time.Duration {
+	b.Helper()
+	f.count++
+	value := fmt.Sprint(f.count)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1.ReconcileAtAnnotation, value)
+	began := time.Now()
+	if err := f.Hub.Patch(b.Context(), f.app.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
+		b.Fatal(err)
+	}
+	var took []time.Duration
+	limit := time.After(time.Minute)
+	for len(took) < healthy {
+		select {
+		case seen := <-f.seen:
+			if seen == value {
+				took = append(took, time.Since(began))
+			}
+		case <-limit:
+			b.Fatalf("change %s has reached %d of %d healthy members after a minute", value, len(took), healthy)
+		}
+	}
+	return took
+}
+
+// with returns a function that makes the proxy take an action for each request.
+func (f *isolation) with(action faults.Action) func(*testing.B) {
+	return func(*testing.B) { f.fault = f.proxy.Inject(faults.Match{}, action) }
+}
+
+func (f *isolation) removeFault(*testing.B) { f.fault.Remove() }
+
+func (f *isolation) freeze(b *testing.B) {
+	b.Helper()
+	if err := f.Fleet.Member(faulty).Freeze(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (f *isolation) thaw(b *testing.B) {
+	b.Helper()
+	if err := f.Fleet.Member(faulty).Thaw(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// takePermissions makes the member answer 403 to everything but reviews.
+func (f *isolation) takePermissions(b *testing.B) {
+	b.Helper()
+	if err := f.Members[faulty].DeleteAllOf(b.Context(), &rbacv1.ClusterRoleBinding{}, client.MatchingLabels{v1.PartOfLabel: "shopfleet"}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (f *isolation) givePermissions(b *testing.B) {
+	b.Helper()
+	framework.Apply(b, f.Fleet.Member(faulty), framework.MemberManifests)
+}
+
+// flap cuts the member off for a second in every two.
+func (f *isolation) flap(b *testing.B) {
+	b.Helper()
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			for _, next := range []func(){f.proxy.Partition, f.proxy.Heal} {
+				next()
+				select {
+				case <-ended:
+					f.proxy.Heal()
+					return
+				case <-time.After(time.Second):
+				}
+			}
+		}
+	}()
+	f.stopFlapping = func() {
+		close(ended)
+		<-done
+	}
+}
+
+func (f *isolation) settle(*testing.B) { f.stopFlapping() }
+
+// percentile returns the nearest rank of a percentile between 1 and 100.
+func percentile(all []time.Duration, p int) time.Duration {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[(len(sorted)*p+99)/100-1]
+}
