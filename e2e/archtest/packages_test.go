@@ -66,6 +66,7 @@ func archPackages() []archPackage {
 		{path: "cloud/gcp", layer: layerAdapters, sdk: "cloud.google.com/"},
 		{path: "cloud/azure", layer: layerAdapters, sdk: "github.com/Azure/"},
 		{path: "hub/members", layer: layerAdapters},
+		{path: "hub/residue/store", layer: layerAdapters},
 		{path: "hub/accounts", layer: layerAdapters},
 		{path: "hub/quiesce", layer: layerAdapters},
 		// Errors of buckets are classified by the accounts.

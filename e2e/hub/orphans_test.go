@@ -2,9 +2,11 @@ package hub_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
@@ -22,15 +24,35 @@ func (s *suite) testOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitOrphans(t, 1)
+	list := framework.CLI(t, s.Fleet.Hub(), "orphans").Want(t, framework.Done, "small", "one", "eu-1")
+	if strings.Contains(list.Out, "two") {
+		t.Error("a deleted copy is listed")
+	}
+	framework.CLI(t, s.Fleet.Hub(), "orphans", "list", "-o", "name").Want(t, framework.Done, "ecommerceapp.ecommerce.io/one")
+	framework.CLI(t, s.Fleet.Hub(), "orphans", "delete", "two", "-n", "small").Want(t, framework.Failed, "not found", "kubectl shopfleet orphans")
 	// An application of its name takes an orphan over.
+	framework.CLI(t, s.Fleet.Hub(), "orphans", "adopt", "one", "-n", "small").
+		Want(t, framework.Done, "ecommerceapp.ecommerce.io/one adopted in eu-1")
 	app := small("one", "eu-1")
-	s.Create(t, app)
+	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
+		t.Fatal(err)
+	}
 	s.awaitOrphans(t, 0)
+	framework.CLI(t, s.Fleet.Hub(), "orphans").Want(t, framework.Done, "No orphans.")
 	s.awaitCopies(t, app, "eu-1")
 	if err := s.Hub.Delete(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitGone(t, app, "eu-1")
+
+	three := s.orphan(t, "three")
+	s.awaitOrphans(t, 1)
+	framework.CLI(t, s.Fleet.Hub(), "orphans", "delete", "three", "-n", "small").
+		Want(t, framework.Done, "ecommerceapp.ecommerce.io/three deleted in eu-1")
+	if err := framework.Gone(t.Context(), s.Members["eu-1"], three); err != nil {
+		t.Error(err)
+	}
+	s.awaitOrphans(t, 0)
 }
 
 func (s *suite) orphan(t *testing.T, name string) *v1.EcommerceApp {

@@ -46,10 +46,13 @@ func (s *suite) testOrphanAnnotation(t *testing.T) {
 	if deleting.Reason != v1.ReasonClusterUnreachable || !strings.Contains(deleting.Message, "us-1") || strings.Contains(deleting.Message, "eu-1") {
 		t.Errorf("the deletion waits for %+v, want us-1 alone", deleting)
 	}
-	framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) {
-		app.Annotations = map[string]string{v1.OrphanAnnotation: "true"}
-	})
-	framework.AwaitGone(t, s.Hub, app.DeepCopy())
+	framework.CLI(t, s.Fleet.Hub(), "delete", app.Name, "-n", app.Namespace, "--wait", "1s").
+		Want(t, framework.NotReady, "us-1: ClusterUnreachable", "kubectl shopfleet delete left -n small --orphan")
+	framework.CLI(t, s.Fleet.Hub(), "delete", app.Name, "-n", app.Namespace, "--orphan").
+		Want(t, framework.Done, "us-1: cannot be reached; the hub deletes the copy when it returns", "ecommerceapp.ecommerce.io/left deleted")
+	if err := framework.Gone(t.Context(), s.Hub, app.DeepCopy()); err != nil {
+		t.Error(err)
+	}
 	if r := s.records(t); len(r) != 1 || r[0].Key() != client.ObjectKeyFromObject(app) || r[0].App != app.UID {
 		t.Errorf("recorded %+v, want the copy of %s", r, app.Name)
 	}

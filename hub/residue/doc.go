@@ -1,24 +1,25 @@
-// Package residue encodes the record of the copies that deleted applications left behind
-// in members that did not respond.
+// Package residue encodes the records of copies in members that no application owns: those
+// that deleted applications left behind in members that did not respond, and orphans.
 //
 // # Purpose
 //
 // The hub writes a Record to the ConfigMap of the member, Name, before it releases an
 // application whose copy in that member was not confirmed to be deleted. When the member
-// returns, the hub deletes the copies that the records name, and then the records.
+// returns, the hub deletes the copies that the records name, and then the records. A user
+// who wants an orphan to be deleted adds a record of it. The hub lists orphans in another
+// ConfigMap of the member, OrphansName.
 //
-// Each record has its own key, the UID of its application. AddPatch and RemovePatch are
+// Each record has its own key, its ID. AddPatch and RemovePatch are
 // merge patches of that key alone: they are idempotent, and concurrent writers of
 // different records do not conflict.
 //
 // # Non-goals
 //
-// The package uses no client: package dispatch reads and writes the ConfigMaps, and the
-// controller for MemberClusters counts the records.
+// The package uses no client: package store reads and writes the ConfigMaps.
 //
 // # Trade-offs
 //
-//   - A copy is identified by its namespace, its name and the UID of the application that
+//   - A copy that stayed behind is identified by its namespace, its name and the UID of the application that
 //     it was written for, which it carries in an annotation. The copy's own UID is unknown
 //     while its member is away. An application that is created anew replaces the
 //     annotation when it takes the copy over, so the record no longer matches.

@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // MaxBytes bounds the records of one member, in bytes. A ConfigMap holds 1 MiB.
@@ -28,8 +30,12 @@ type Record struct {
 	// Namespace and Name are those of the copy and of its application.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// App is the UID of the deleted application.
-	App types.UID `json:"-"`
+	// App is the UID of the application that the copy was written for; empty for an
+	// orphan that lost it.
+	App types.UID `json:"app,omitempty"`
+	// Copy is the UID of the copy, if a user asked for its deletion. Otherwise the copy
+	// stayed behind, and its UID is unknown.
+	Copy types.UID `json:"copy,omitempty"`
 	// ClusterUID is the UID of the member's cluster; empty if unknown.
 	ClusterUID string `json:"clusterUID,omitempty"`
 	// Recorded is the time at which the record was made.
@@ -39,6 +45,14 @@ type Record struct {
 // Key returns the key of the copy.
 func (r Record) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+}
+
+// ID returns the key of the record in a ConfigMap.
+func (r Record) ID() types.UID { return cmp.Or(r.Copy, r.App) }
+
+// Names reports whether the record names a copy.
+func (r Record) Names(c metav1.Object) bool {
+	return types.UID(c.GetAnnotations()[v1.HubAppUIDAnnotation]) == r.App && (r.Copy == "" || r.Copy == c.GetUID())
 }
 
 // In reports whether a record is about a cluster, given by its UID. A record without a
@@ -53,15 +67,14 @@ func (r Record) In(clusterUID string) bool {
 func Decode(data map[string]string) (records []Record, invalid []string) {
 	for key, value := range data {
 		var r Record
-		if err := json.Unmarshal([]byte(value), &r); err != nil || r.Namespace == "" || r.Name == "" {
+		if err := json.Unmarshal([]byte(value), &r); err != nil || r.Namespace == "" || r.Name == "" || string(r.ID()) != key {
 			invalid = append(invalid, key)
 			continue
 		}
-		r.App = types.UID(key)
 		records = append(records, r)
 	}
 	slices.SortFunc(records, func(a, b Record) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.App, b.App))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID(), b.ID()))
 	})
 	slices.Sort(invalid)
 	return records, invalid
@@ -73,14 +86,14 @@ func Data(r Record) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the record of %s: %w", r.Key(), err)
 	}
-	return map[string]string{string(r.App): string(value)}, nil
+	return map[string]string{string(r.ID()): string(value)}, nil
 }
 
 // AddPatch returns a merge patch that adds a record to a ConfigMap with the given data, or
-// nil if the application is recorded there already. The error is ErrFull if there is no
+// nil if the copy is recorded there already. The error is ErrFull if there is no
 // room.
 func AddPatch(data map[string]string, r Record) ([]byte, error) {
-	if _, recorded := data[string(r.App)]; recorded {
+	if _, recorded := data[string(r.ID())]; recorded {
 		return nil, nil
 	}
 	added, err := Data(r)
@@ -93,9 +106,9 @@ func AddPatch(data map[string]string, r Record) ([]byte, error) {
 	return patch(added)
 }
 
-// RemovePatch returns a merge patch that removes the record of an application.
-func RemovePatch(app types.UID) ([]byte, error) {
-	return patch(map[string]*string{string(app): nil})
+// RemovePatch returns a merge patch that removes the record with an ID.
+func RemovePatch(id types.UID) ([]byte, error) {
+	return patch(map[string]*string{string(id): nil})
 }
 
 func patch(data any) ([]byte, error) {

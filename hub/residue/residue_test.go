@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 func record(name string, app types.UID) Record {
@@ -62,7 +64,7 @@ func TestRecords(t *testing.T) {
 	if encoded, err := AddPatch(data, later); encoded != nil || err != nil {
 		t.Errorf("recording again: patch %s, error %v; want neither", encoded, err)
 	}
-	encoded, err := RemovePatch(b.App)
+	encoded, err := RemovePatch(b.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,13 +78,13 @@ func TestRecords(t *testing.T) {
 // TestDecodeEdited: a value that was edited by hand names no copy to delete.
 func TestDecodeEdited(t *testing.T) {
 	t.Parallel()
-	data := map[string]string{"1": "shop", "2": `{"namespace":"shops"}`, "3": `{}`}
+	data := map[string]string{"1": "shop", "2": `{"namespace":"shops"}`, "3": `{}`, "5": `{"namespace":"shops","name":"shop","app":"6"}`}
 	add(t, data, record("a", "4"))
 	got, invalid := Decode(data)
 	if diff := cmp.Diff([]Record{record("a", "4")}, got); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"1", "2", "3"}, invalid); diff != "" {
+	if diff := cmp.Diff([]string{"1", "2", "3", "5"}, invalid); diff != "" {
 		t.Errorf("invalid (-want +got):\n%s", diff)
 	}
 }
@@ -106,6 +108,27 @@ func TestFull(t *testing.T) {
 	}
 	if n < 2500 || size(data) > MaxBytes {
 		t.Errorf("%d records of %d bytes, want at least 2500 in %d", n, size(data), MaxBytes)
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	stayed := record("a", "u")
+	requested, lost := record("a", "u"), record("a", "")
+	requested.Copy, lost.Copy = "c", "c"
+	for name, tt := range map[string]struct {
+		app, uid                string
+		stayed, requested, lost bool
+	}{
+		"the copy":                            {"u", "c", true, true, false},
+		"made again for the same application": {"u", "d", true, false, false},
+		"taken over by another application":   {"v", "c", false, false, false},
+		"without its mark":                    {"", "c", false, false, true},
+	} {
+		c := &metav1.ObjectMeta{UID: types.UID(tt.uid), Annotations: map[string]string{v1.HubAppUIDAnnotation: tt.app}}
+		if stayed.Names(c) != tt.stayed || requested.Names(c) != tt.requested || lost.Names(c) != tt.lost {
+			t.Errorf("%s: %t, %t and %t; want %+v", name, stayed.Names(c), requested.Names(c), lost.Names(c), tt)
+		}
 	}
 }
 

@@ -25,10 +25,10 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/hub/controllers/app"
-	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/controllers/member"
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/members"
+	"github.com/shopfleet/shopfleet/hub/residue/store"
 	spoke "github.com/shopfleet/shopfleet/spoke/controller"
 	"github.com/shopfleet/shopfleet/spoke/fencing"
 	"github.com/shopfleet/shopfleet/spoke/operator"
@@ -212,7 +212,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		ManagedByMode: func(name string) v1.ManagedByMode { return h.fleet.Mode(name).ManagedBy() },
 		Record:        h.fleet.Record,
 		Waits:         h.options.Waits, ProgressPeriod: h.options.ProgressPeriod,
-		Residue: dispatch.NewResidueStore(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
+		Residue: store.New(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
 	})
 	clouds, err := h.newClouds(cfg, recorder, apps)
 	if err != nil {

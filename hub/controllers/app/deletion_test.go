@@ -18,6 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/residue"
+	"github.com/shopfleet/shopfleet/hub/residue/store"
 )
 
 func TestAbandon(t *testing.T) {
@@ -116,7 +117,7 @@ func testResidue(t *testing.T, w *writer) {
 		{"every write succeeds", nil, true, true},
 	} {
 		faulty := &refusing{Client: direct, kind: step.refuses}
-		w.client, w.dispatcher = faulty, dispatch.New(faulty, dispatch.Options{Residue: dispatch.NewResidueStore(faulty, "default")})
+		w.client, w.dispatcher = faulty, dispatch.New(faulty, dispatch.Options{Residue: store.New(faulty, "default")})
 		_, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: w.key})
 		if (err == nil) != step.released {
 			t.Errorf("%s: error %v", step.name, err)

@@ -24,6 +24,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/hub/residue/store"
 )
 
 const (
@@ -61,7 +62,7 @@ type Options struct {
 	ProgressPeriod time.Duration
 	// Residue records what deleted applications leave behind in members. Without one, a
 	// deletion waits for each member for ever.
-	Residue *dispatch.ResidueStore
+	Residue *store.Store
 	// Waits overrides delays, for tests. By default the constants of this package apply.
 	Waits queues.Waits
 }

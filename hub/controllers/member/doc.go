@@ -13,8 +13,9 @@
 //   - A kubeconfig whose token the fleet has renewed is stored in the registration Secret,
 //     unless that has changed meanwhile. The fleet renews tokens of the account that the
 //     Secret's annotation ecommerce.io/renewed-account names.
-//   - Orphans counts the copies in a connected member that no application on the hub
-//     owns, from the caches of both, whenever a copy or an application is added or removed.
+//   - Orphans finds the copies in a connected member that no application on the hub owns,
+//     from the caches of both, whenever a copy or an application is added or removed. They
+//     are listed in a ConfigMap, from which users choose those to adopt or delete.
 //   - The number of copies that deleted applications left behind is that of the records of
 //     package residue.
 //   - If the Secret is deleted or no longer labelled, the member is detached: Ready is

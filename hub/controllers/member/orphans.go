@@ -7,7 +7,10 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -15,13 +18,14 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/hub/residue"
 )
 
 // orphansDelay batches changes of copies. It exceeds the time in which a copy and the
 // application that adopts it may disagree.
 const orphansDelay = time.Second
 
-// Orphans counts the copies in each member that no application on the hub owns. It must
+// Orphans finds the copies in each member that no application on the hub owns. It must
 // be engaged with each connected member, which adding it to a multicluster manager does.
 // It is safe for concurrent use.
 type Orphans struct {
@@ -87,20 +91,20 @@ func ownerOf(object any) owner {
 	return owner{copied: app.IsCopy(), uid: app.Annotations[v1.HubAppUIDAnnotation]}
 }
 
-// in counts the orphans in a member from the caches of the hub and of the member. It
-// returns nil if the member is not connected.
-func (o *Orphans) in(ctx context.Context, hub client.Reader, member string) (*int32, error) {
+// in returns the orphans in a member from the caches of the hub and of the member, and
+// false if the member is not connected. They are not to be changed.
+func (o *Orphans) in(ctx context.Context, hub client.Reader, member string) ([]v1.EcommerceApp, bool, error) {
 	o.mu.RLock()
 	reader := o.caches[member]
 	o.mu.RUnlock()
 	if reader == nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	copies := &v1.EcommerceAppList{}
 	if err := reader.List(ctx, copies, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing copies in member %q: %w", member, err)
+		return nil, false, fmt.Errorf("listing copies in member %q: %w", member, err)
 	}
-	var n int32
+	var found []v1.EcommerceApp
 	for i := range copies.Items {
 		if !copies.Items[i].IsCopy() {
 			continue
@@ -108,14 +112,45 @@ func (o *Orphans) in(ctx context.Context, hub client.Reader, member string) (*in
 		app := &v1.EcommerceApp{}
 		err := hub.Get(ctx, client.ObjectKeyFromObject(&copies.Items[i]), app, client.UnsafeDisableDeepCopy)
 		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("reading the application of a copy in member %q: %w", member, err)
+			return nil, false, fmt.Errorf("reading the application of a copy in member %q: %w", member, err)
 		}
 		if apierrors.IsNotFound(err) {
 			app = nil
 		}
 		if orphaned(&copies.Items[i], app, member) {
-			n++
+			found = append(found, copies.Items[i])
 		}
+	}
+	return found, true, nil
+}
+
+// observeOrphans lists the orphans in a member in its record, and returns their number;
+// nil if the member is not connected.
+func (r *Reconciler) observeOrphans(ctx context.Context, member string) (*int32, error) {
+	found, known, err := r.orphans.in(ctx, r.client, member)
+	if err != nil || !known {
+		return nil, err
+	}
+	data, err := residue.EncodeOrphans(found)
+	if err != nil {
+		return nil, fmt.Errorf("listing the orphans in member %q: %w", member, err)
+	}
+	last := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: r.namespace, Name: residue.OrphansName(member)}
+	err = r.client.Get(ctx, key, last)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return nil, fmt.Errorf("reading the orphans in member %q: %w", member, err)
+	case !equality.Semantic.DeepEqual(last.Data, data) && len(last.Data)+len(data) > 0:
+		intent := corev1apply.ConfigMap(key.Name, key.Namespace).WithData(data).
+			WithLabels(map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.MemberRecordLabel: member})
+		if err := r.client.Apply(ctx, intent, client.FieldOwner(v1.HubFieldManager), client.ForceOwnership); err != nil {
+			return nil, fmt.Errorf("writing the orphans in member %q: %w", member, err)
+		}
+	}
+	var n int32
+	for range found {
+		n++
 	}
 	return &n, nil
 }

@@ -129,7 +129,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster *v1.MemberCluster) (fa
 	if f.residue, err = r.countResidue(ctx, cluster.Name); err != nil {
 		return facts{}, err
 	}
-	f.orphans, err = r.orphans.in(ctx, r.client, cluster.Name)
+	f.orphans, err = r.observeOrphans(ctx, cluster.Name)
 	return f, err
 }
 

@@ -121,7 +121,7 @@ func (d *Dispatcher) requests(ctx context.Context, member string) ([]reconcile.R
 	if err := d.hub.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing applications: %w", err)
 	}
-	records, err := d.options.Residue.list(ctx, member)
+	records, err := d.options.Residue.List(ctx, member)
 	if err != nil {
 		return nil, err
 	}

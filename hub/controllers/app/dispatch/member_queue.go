@@ -143,8 +143,8 @@ func (l *MemberQueue) deleted(app types.UID) bool { return l.options.Deleted(l.n
 // left behind there.
 func (l *MemberQueue) disowned(ctx context.Context, app types.UID) bool {
 	// The cache fails only when the process ends.
-	left, err := l.options.Residue.list(ctx, l.name)
-	return l.deleted(app) || err == nil && slices.ContainsFunc(left, func(r residue.Record) bool { return r.App == app })
+	left, err := l.options.Residue.List(ctx, l.name)
+	return l.deleted(app) || err == nil && slices.ContainsFunc(left, func(r residue.Record) bool { return r.App == app && r.Copy == "" })
 }
 
 // facts returns the facts about the member from the hub's cache; nil while the member

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/hub/residue/store"
 )
 
 // controllerName is the name of the members' queues in logs and metrics.
@@ -53,7 +54,7 @@ type Options struct {
 	ManagedByMode func(cluster string) v1.ManagedByMode
 	// Residue records what stays behind in members. Without one, a deletion waits for each
 	// member for ever.
-	Residue *ResidueStore
+	Residue *store.Store
 	// Deleted reports whether a member has recorded the deletion of an application, and
 	// RecordDeletion records one. By default nothing is recorded.
 	Deleted        func(cluster string, app types.UID) bool

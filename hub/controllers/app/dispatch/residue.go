@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,85 +16,6 @@ import (
 	"github.com/shopfleet/shopfleet/hub/residue"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
-
-// ResidueStore reads and writes the records of what deleted applications left behind in
-// members, in ConfigMaps of the hub's namespace. It is safe for concurrent use.
-type ResidueStore struct {
-	hub       client.Client
-	namespace string
-}
-
-// NewResidueStore returns a store that reads from the cache of hub.
-func NewResidueStore(hub client.Client, namespace string) *ResidueStore {
-	return &ResidueStore{hub: hub, namespace: namespace}
-}
-
-// add records a copy, and reports whether it was not recorded before. It sends no request
-// for a copy that is recorded. The error is residue.ErrFull if the member has no room.
-func (s *ResidueStore) add(ctx context.Context, member string, r residue.Record) (bool, error) {
-	found, err := s.get(ctx, member)
-	if err != nil {
-		return false, err
-	}
-	patch, err := residue.AddPatch(found.Data, r)
-	if err != nil || patch == nil {
-		return false, err
-	}
-	// Not applied: each record has a writer of its own, and none has the full intent.
-	err = s.hub.Patch(ctx, s.object(member), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1.HubFieldManager))
-	if apierrors.IsNotFound(err) {
-		created := s.object(member)
-		if created.Data, err = residue.Data(r); err == nil {
-			err = s.hub.Create(ctx, created, client.FieldOwner(v1.HubFieldManager))
-		}
-	}
-	if err != nil {
-		return false, fmt.Errorf("recording the copy of %s in member %q: %w", r.Key(), member, err)
-	}
-	return true, nil
-}
-
-// remove drops the record of an application.
-func (s *ResidueStore) remove(ctx context.Context, member string, app types.UID) error {
-	patch, err := residue.RemovePatch(app)
-	if err != nil {
-		return fmt.Errorf("encoding a record: %w", err)
-	}
-	err = s.hub.Patch(ctx, s.object(member), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1.HubFieldManager))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("removing the record of a copy in member %q: %w", member, err)
-	}
-	return nil
-}
-
-// list returns the records of a member.
-func (s *ResidueStore) list(ctx context.Context, member string) ([]residue.Record, error) {
-	if s == nil {
-		return nil, nil
-	}
-	found, err := s.get(ctx, member)
-	if err != nil {
-		return nil, err
-	}
-	records, _ := residue.Decode(found.Data)
-	return records, nil
-}
-
-// get returns the ConfigMap of a member from the cache; it is empty if there is none.
-func (s *ResidueStore) get(ctx context.Context, member string) (*corev1.ConfigMap, error) {
-	found := s.object(member)
-	if err := s.hub.Get(ctx, client.ObjectKeyFromObject(found), found); client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading the residue of member %q: %w", member, err)
-	}
-	return found, nil
-}
-
-func (s *ResidueStore) object(member string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: s.namespace, Name: residue.Name(member),
-		Labels: map[string]string{v1.ManagedByLabel: v1.ManagedBy, v1.MemberRecordLabel: member},
-	}}
-}
 
 // RecordResidue records the copy of an application in a member, before the application is
 // released without a confirmation that the copy is gone. It reports whether the copy was
@@ -109,7 +28,7 @@ func (d *Dispatcher) RecordResidue(ctx context.Context, app *v1.EcommerceApp, me
 	if err := d.hub.Get(ctx, client.ObjectKey{Name: member}, cluster); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading member %q: %w", member, err)
 	}
-	return d.options.Residue.add(ctx, member, residue.Record{
+	return d.options.Residue.Add(ctx, member, residue.Record{
 		Namespace: app.Namespace, Name: app.Name, App: app.UID,
 		ClusterUID: cluster.Status.ClusterUID, Recorded: metav1.NewTime(now),
 	})
@@ -124,7 +43,7 @@ func (d *Dispatcher) CleanUp(ctx context.Context, member string) {
 		return
 	}
 	// The cache fails only when the process ends.
-	if records, err := d.options.Residue.list(ctx, member); err == nil {
+	if records, err := d.options.Residue.List(ctx, member); err == nil {
 		m.queue.Add(requestsFor(records)...)
 	}
 }
@@ -137,11 +56,10 @@ func requestsFor(records []residue.Record) []reconcile.Request {
 	return requests
 }
 
-// cleanUp deletes the copy of a key where deleted applications left it behind, and then
-// the records. App is the application of that key on the hub; its UID is empty if there
+// cleanUp deletes the copy of a key if a record names it, and then the record. App is the application of that key on the hub; its UID is empty if there
 // is none.
 func (l *MemberQueue) cleanUp(ctx context.Context, key types.NamespacedName, app *v1.EcommerceApp) error {
-	records, err := l.options.Residue.list(ctx, l.name)
+	records, err := l.options.Residue.List(ctx, l.name)
 	if err != nil {
 		return err
 	}
@@ -160,18 +78,24 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r re
 		// Another cluster under the member's name: the copy is not here.
 		return err
 	}
-	// An application that was created anew owns what it finds, or leaves it an orphan.
-	if app.UID == "" || app.UID == r.App && app.DeletionTimestamp != nil {
-		gone, err := l.deleteCopy(ctx, removal{key: r.Key(), deleted: r.App, owned: func(live component.Resource) bool {
-			return live.GetAnnotations()[v1.HubAppUIDAnnotation] == string(r.App)
-		}})
+	if r.Copy != "" && app.UID != "" && app.InventoryLost() {
+		return nil // The application may own the copy.
+	}
+	// An application that was created anew owns what it finds, or leaves it an orphan, which
+	// a user may ask to delete.
+	if r.Copy != "" || app.UID == "" || app.UID == r.App && app.DeletionTimestamp != nil {
+		leaving := removal{key: r.Key(), deleted: r.App, owned: func(live component.Resource) bool { return r.Names(live) }}
+		if app.UID == r.App && app.DeletionTimestamp == nil {
+			leaving.deleted = "" // An orphan of an application that goes on elsewhere.
+		}
+		gone, err := l.deleteCopy(ctx, leaving)
 		if err != nil || !gone {
 			return err
 		}
 	}
-	if err := l.options.Residue.remove(ctx, l.name, r.App); err != nil {
+	if err := l.options.Residue.Remove(ctx, l.name, r.ID()); err != nil {
 		return err
 	}
-	log.FromContext(ctx).Info("Removed what a deleted application left behind", "uid", r.App, "recorded", r.Recorded)
+	log.FromContext(ctx).Info("Deleted a recorded copy", "app", r.App, "copy", r.Copy, "recorded", r.Recorded)
 	return nil
 }

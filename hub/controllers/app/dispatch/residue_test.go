@@ -9,12 +9,13 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/residue"
+	"github.com/shopfleet/shopfleet/hub/residue/store"
 )
 
 // testResidue cleans up after applications that were deleted while the member was away.
 func testResidue(t *testing.T, m *member) {
 	t.Helper()
-	m.queue.options.Residue = NewResidueStore(m.WithWatch, m.app.Namespace)
+	m.queue.options.Residue = store.New(m.WithWatch, m.app.Namespace)
 	m.reconcile(t)
 	uid, entries := m.app.UID, m.app.Status.Clusters
 	m.app.Status.Clusters = nil
@@ -27,7 +28,7 @@ func testResidue(t *testing.T, m *member) {
 	m.record(t, residue.Record{App: uid, ClusterUID: "another"})
 	m.reconcile(t)
 	m.expect(t, "a record about another cluster of the name", 1, false)
-	if err := m.queue.options.Residue.remove(t.Context(), "a", uid); err != nil {
+	if err := m.queue.options.Residue.Remove(t.Context(), "a", uid); err != nil {
 		t.Fatal(err)
 	}
 
@@ -51,6 +52,21 @@ func testResidue(t *testing.T, m *member) {
 		t.Errorf("%d records of a copy that is gone", n)
 	}
 
+	// A user asks to delete an orphan, of which the hub has an application.
+	m.app.UID, m.app.Status.Clusters = "anew", entries
+	m.reconcile(t)
+	m.app.Status.Clusters, m.app.Status.ClusterCount = nil, 1
+	m.record(t, residue.Record{App: "anew", Copy: m.live(t).UID})
+	m.reconcile(t)
+	m.expect(t, "a copy of an application that lost its inventory", 1, false)
+	m.app.Status.ClusterCount = 0
+	m.reconcile(t)
+	m.expect(t, "a copy that a user wants to be deleted", 1, true)
+	if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	m.reconcile(t)
+
 	// Once: what carries the same mark later is left alone.
 	m.app.UID, m.app.Status.Clusters = uid, entries
 	m.reconcile(t)
@@ -64,7 +80,7 @@ func (m *member) record(t *testing.T, r residue.Record) {
 	t.Helper()
 	r.Namespace, r.Name = m.app.Namespace, m.app.Name
 	for _, want := range []bool{true, false} {
-		if added, err := m.queue.options.Residue.add(t.Context(), "a", r); err != nil || added != want {
+		if added, err := m.queue.options.Residue.Add(t.Context(), "a", r); err != nil || added != want {
 			t.Fatalf("recording %+v: %t, %v; want %t", r, added, err, want)
 		}
 	}
@@ -72,7 +88,7 @@ func (m *member) record(t *testing.T, r residue.Record) {
 
 func (m *member) recorded(t *testing.T) int {
 	t.Helper()
-	records, err := m.queue.options.Residue.list(t.Context(), "a")
+	records, err := m.queue.options.Residue.List(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}

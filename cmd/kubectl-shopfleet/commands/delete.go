@@ -1,0 +1,260 @@
+package commands
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/hub/residue"
+)
+
+// deleteWait is the default of --wait for deletions.
+const deleteWait = 10 * time.Minute
+
+// errDeclined means that the user did not confirm.
+var errDeclined = errors.New("deletion is not confirmed")
+
+// deletion is the command that deletes an EcommerceApp.
+type deletion struct {
+	*Program
+	output      *output
+	orphan      bool
+	interactive bool
+	wait        time.Duration
+}
+
+func (p *Program) deleteCommand() *cobra.Command {
+	c := &deletion{Program: p}
+	cmd := &cobra.Command{
+		Use:   "delete APP",
+		Short: "Delete an EcommerceApp in all its clusters, and show the progress",
+		Long: `Delete an EcommerceApp in all its clusters, and show the progress.
+
+Each cluster removes the workloads in order. Volumes and Backups are kept.
+
+The deletion waits for clusters that cannot be reached, unless you allow with --orphan to
+leave behind what runs there: the hub records it, and deletes it when the cluster returns.
+You can add --orphan to a deletion that waits already.
+
+The hub does the work: if you interrupt the command, the deletion continues.`,
+		Example: `  kubectl shopfleet delete shop -n production
+  kubectl shopfleet delete shop -n production --orphan
+  kubectl shopfleet delete shop -n production --wait 0`,
+		Args:              usage(cobra.ExactArgs(1)),
+		ValidArgsFunction: p.completeApps,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+	}
+	c.output = newOutput(cmd)
+	cmd.Flags().BoolVar(&c.orphan, "orphan", false, "Do not wait for clusters that cannot be reached; the hub cleans up when they return")
+	cmd.Flags().BoolVarP(&c.interactive, "interactive", "i", false, "Ask for a confirmation")
+	cmd.Flags().DurationVar(&c.wait, "wait", deleteWait, "How long to wait until the EcommerceApp is deleted everywhere; 0 does not wait")
+	return cmd
+}
+
+func (c *deletion) run(ctx context.Context, name string) error {
+	if err := c.output.check(); err != nil {
+		return err
+	}
+	if c.wait < 0 {
+		return usagef("--wait %s: must not be negative", c.wait)
+	}
+	namespace, err := c.namespaceFlag()
+	if err != nil {
+		return err
+	}
+	hub, err := c.hub()
+	if err != nil {
+		return err
+	}
+	app := &v1.EcommerceApp{}
+	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
+		return hint.With(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
+	}
+	if err := c.confirm(app); err != nil {
+		return err
+	}
+	if err := c.request(ctx, hub, app); err != nil {
+		return err
+	}
+	if c.wait == 0 {
+		return c.output.printDone(c.Program, app, hub.scheme, "deletion requested")
+	}
+	if err := c.await(ctx, hub, app); err != nil {
+		return err
+	}
+	return c.output.printDone(c.Program, app, hub.scheme, "deleted")
+}
+
+// confirm asks the user as kubectl delete --interactive does.
+func (c *deletion) confirm(app *v1.EcommerceApp) error {
+	if !c.interactive {
+		return nil
+	}
+	c.say("You are about to delete EcommerceApp %s/%s in %d clusters: %s",
+		app.Namespace, app.Name, len(app.Status.Clusters), strings.Join(namesOf(app), ", "))
+	_, _ = fmt.Fprint(c.streams.ErrOut, "Do you want to continue? (y/N): ")
+	answer, err := bufio.NewReader(c.streams.In).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+		return nil
+	}
+	if err != nil && answer != "" {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	return errDeclined
+}
+
+// request deletes the application, and then releases it: in this order nothing changes for
+// an application that is not being deleted.
+func (c *deletion) request(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
+	if app.DeletionTimestamp == nil {
+		err := hub.client.Delete(ctx, app, client.Preconditions{UID: &app.UID})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting EcommerceApp %q: %w", app.Name, err)
+		}
+	}
+	if !c.orphan || app.Annotations[v1.OrphanAnnotation] == "true" {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": app.UID, "annotations": map[string]string{v1.OrphanAnnotation: "true"},
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding the annotation: %w", err)
+	}
+	released := app.DeepCopy()
+	err = hub.client.Patch(ctx, released, client.RawPatch(types.MergePatchType, patch))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("releasing EcommerceApp %q: %w", app.Name, err)
+	}
+	return nil
+}
+
+// await reports the progress of each cluster until the application is gone.
+func (c *deletion) await(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, c.wait, errTimeout)
+	defer cancel()
+	query, err := hub.query(c.retrying)
+	if err != nil {
+		return err
+	}
+	query.List = &v1.EcommerceAppList{}
+	query.Options = []client.ListOption{client.InNamespace(app.Namespace), client.MatchingFields{"metadata.name": app.Name}}
+	seen := newClusterProgress(app)
+	err = c.during("deleting EcommerceApp "+app.Name, func() error {
+		return query.Run(waiting, func(objects []client.Object) (bool, error) {
+			current := find(objects, app.UID)
+			for _, line := range seen.update(current, func(cluster string) bool { return c.leftBehind(waiting, hub, app, cluster) }) {
+				c.say("%s", line)
+			}
+			return current == nil, nil
+		})
+	})
+	switch {
+	case errors.Is(err, errTimeout):
+		return hint.With(fmt.Errorf("EcommerceApp %q is not deleted after %s: %w", app.Name, c.wait, err), seen.advice(app))
+	case ctx.Err() != nil:
+		c.say("The deletion continues on the hub. To follow it, run the command again.")
+	}
+	return err
+}
+
+// leftBehind reports whether the hub has recorded the copy of the application in a cluster.
+func (c *deletion) leftBehind(ctx context.Context, hub *cluster, app *v1.EcommerceApp, name string) bool {
+	record := &corev1.ConfigMap{}
+	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: residue.Name(name)}, record)
+	if err != nil && !apierrors.IsNotFound(err) {
+		c.say("%s: cannot tell if a copy stayed behind: %v", name, err)
+	}
+	_, recorded := record.Data[string(app.UID)]
+	return recorded
+}
+
+// find returns the application with a UID, or nil.
+func find(objects []client.Object, uid types.UID) *v1.EcommerceApp {
+	for _, o := range objects {
+		if app, ok := o.(*v1.EcommerceApp); ok && app.UID == uid {
+			return app
+		}
+	}
+	return nil
+}
+
+func namesOf(app *v1.EcommerceApp) []string {
+	names := make([]string, 0, len(app.Status.Clusters))
+	for i := range app.Status.Clusters {
+		names = append(names, app.Status.Clusters[i].Name)
+	}
+	return names
+}
+
+// clusterProgress is the last known progress of a deletion, by cluster.
+type clusterProgress struct {
+	text map[string]string
+	// stale are the clusters that did not respond when they were last seen.
+	stale map[string]bool
+}
+
+func newClusterProgress(app *v1.EcommerceApp) *clusterProgress {
+	p := &clusterProgress{text: map[string]string{}, stale: map[string]bool{}}
+	for _, entry := range app.Status.Clusters {
+		p.text[entry.Name], p.stale[entry.Name] = "", entry.Stale
+	}
+	return p
+}
+
+// update returns a line for each change, sorted by cluster. App is nil once it is gone, and
+// recorded reports whether the copy in a cluster stayed behind.
+func (p *clusterProgress) update(app *v1.EcommerceApp, recorded func(cluster string) bool) []string {
+	var lines []string
+	open := map[string]bool{}
+	if app != nil {
+		for _, entry := range app.Status.Clusters {
+			open[entry.Name] = true
+			if entry.Phase != v1.PhaseDeleting {
+				continue // It is about the time before the deletion.
+			}
+			p.stale[entry.Name] = entry.Stale
+			if text := entry.Reason + ": " + entry.Message; p.text[entry.Name] != text {
+				p.text[entry.Name] = text
+				lines = append(lines, entry.Name+": "+text)
+			}
+		}
+	}
+	for name := range p.text {
+		switch {
+		case open[name]:
+			continue
+		case recorded(name):
+			lines = append(lines, name+": cannot be reached; the hub deletes the copy when it returns")
+		default:
+			lines = append(lines, name+": deleted")
+		}
+		delete(p.text, name)
+		delete(p.stale, name)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// advice returns what the user can do about a deletion that takes long.
+func (p *clusterProgress) advice(app *v1.EcommerceApp) string {
+	for _, stale := range p.stale {
+		if stale {
+			return fmt.Sprintf("To leave behind what cannot be reached: kubectl shopfleet delete %s -n %s --orphan", app.Name, app.Namespace)
+		}
+	}
+	return fmt.Sprintf("The deletion continues on the hub. See why: kubectl describe ecommerceapp %s -n %s", app.Name, app.Namespace)
+}

@@ -1,0 +1,306 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
+	"github.com/shopfleet/shopfleet/hub/residue"
+	"github.com/shopfleet/shopfleet/hub/residue/store"
+)
+
+// errSpecsDiffer means that the orphans of a name cannot become one EcommerceApp.
+var errSpecsDiffer = errors.New("their specs differ")
+
+// orphans is the command about copies that no EcommerceApp on the hub owns.
+type orphans struct {
+	*Program
+	output   *output
+	clusters []string
+	wait     time.Duration
+}
+
+func (p *Program) orphansCommand() *cobra.Command {
+	c := &orphans{Program: p}
+	cmd := c.command("orphans", "List copies in the members that no EcommerceApp on the hub owns, adopt or delete them",
+		`List copies in the members that no EcommerceApp on the hub owns, adopt or delete them.
+
+The workloads of an orphan keep running, and the hub changes none of them. It lists the
+orphans of each member while that is connected; for others the list is the last one.`,
+		`  kubectl shopfleet orphans
+  kubectl shopfleet orphans adopt shop -n production
+  kubectl shopfleet orphans delete shop -n production --cluster eu-1`)
+	cmd.Args = usage(cobra.NoArgs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context()) }
+	c.output = newOutput(cmd, wide)
+	cmd.AddCommand(p.orphansListCommand(), p.orphansAdoptCommand(), p.orphansDeleteCommand())
+	return cmd
+}
+
+func (p *Program) orphansListCommand() *cobra.Command {
+	c := &orphans{Program: p}
+	cmd := c.command("list", "List copies in the members that no EcommerceApp on the hub owns", "", "  kubectl shopfleet orphans list -o wide")
+	cmd.Args = usage(cobra.NoArgs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context()) }
+	c.output = newOutput(cmd, wide)
+	return cmd
+}
+
+func (p *Program) orphansAdoptCommand() *cobra.Command {
+	c := &orphans{Program: p}
+	cmd := c.command("adopt NAME", "Create an EcommerceApp on the hub that takes an orphan over",
+		`Create an EcommerceApp on the hub that takes an orphan over.
+
+The EcommerceApp has the spec of the copy, and a placement with its clusters: what runs
+there is not changed.`, "  kubectl shopfleet orphans adopt shop -n production")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.adopt(cmd.Context(), args[0]) }
+	c.output = newOutput(cmd)
+	return cmd
+}
+
+func (p *Program) orphansDeleteCommand() *cobra.Command {
+	c := &orphans{Program: p}
+	cmd := c.command("delete NAME", "Delete an orphan in its cluster",
+		`Delete an orphan in its cluster.
+
+The hub deletes the copy, and the cluster removes the workloads in order. Volumes and
+Backups are kept. If the cluster cannot be reached, the hub does so when it returns.`,
+		"  kubectl shopfleet orphans delete shop -n production --cluster eu-1")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.delete(cmd.Context(), args[0]) }
+	c.output = newOutput(cmd)
+	cmd.Flags().DurationVar(&c.wait, "wait", deleteWait, "How long to wait until the orphan is deleted; 0 does not wait")
+	return cmd
+}
+
+// command returns a command with the flags that all of them have.
+func (c *orphans) command(use, short, long, example string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long, Example: example,
+		Args: usage(cobra.ExactArgs(1)), ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	cmd.Flags().StringSliceVar(&c.clusters, "cluster", nil, "MemberClusters of the orphans; default: all")
+	return cmd
+}
+
+// list prints the orphans of all namespaces.
+func (c *orphans) list(ctx context.Context) error {
+	if err := c.output.check(); err != nil {
+		return err
+	}
+	hub, err := c.hub()
+	if err != nil {
+		return err
+	}
+	found, err := c.find(ctx, hub, func(*v1.EcommerceApp) bool { return true })
+	switch {
+	case err != nil:
+		return err
+	case !c.output.text():
+		return c.output.print(c.Program, &v1.EcommerceAppList{Items: found}, hub.scheme)
+	case len(found) == 0:
+		c.say("No orphans.")
+		return nil
+	}
+	text := printers.Orphans(found, printers.Options{Now: c.clock.Now(), Wide: c.output.wide(), AllNamespaces: true})
+	if _, err := io.WriteString(c.streams.Out, text); err != nil {
+		return fmt.Errorf("writing: %w", err)
+	}
+	return nil
+}
+
+// find returns the orphans of the clusters that the user chose, with the name of each
+// one's cluster as a label.
+func (c *orphans) find(ctx context.Context, hub *cluster, keep func(*v1.EcommerceApp) bool) ([]v1.EcommerceApp, error) {
+	records := &corev1.ConfigMapList{}
+	err := c.during("waiting for the hub at "+hub.config.Host, func() error {
+		return hub.client.List(ctx, records, client.InNamespace(c.namespace), client.HasLabels{v1.MemberRecordLabel})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing orphans from the hub: %w", err)
+	}
+	var found []v1.EcommerceApp
+	for i := range records.Items {
+		member := records.Items[i].Labels[v1.MemberRecordLabel]
+		if records.Items[i].Name != residue.OrphansName(member) || len(c.clusters) > 0 && !slices.Contains(c.clusters, member) {
+			continue
+		}
+		for _, orphan := range residue.DecodeOrphans(records.Items[i].Data) {
+			orphan.Labels = map[string]string{v1.ClusterLabel: member}
+			if keep(&orphan) {
+				found = append(found, orphan)
+			}
+		}
+	}
+	return found, nil
+}
+
+// named returns the orphans of a name; there is at least one.
+func (c *orphans) named(ctx context.Context, hub *cluster, name string) ([]v1.EcommerceApp, error) {
+	namespace, err := c.namespaceFlag()
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.find(ctx, hub, func(o *v1.EcommerceApp) bool { return o.Namespace == namespace && o.Name == name })
+	if err == nil && len(found) == 0 {
+		err = hint.With(fmt.Errorf("finding orphan %q in namespace %q: %w", name, namespace, errNotFound), "List all: kubectl shopfleet orphans")
+	}
+	return found, err
+}
+
+// clustersOf returns the clusters of orphans.
+func clustersOf(found []v1.EcommerceApp) []string {
+	names := make([]string, 0, len(found))
+	for i := range found {
+		names = append(names, found[i].Labels[v1.ClusterLabel])
+	}
+	return names
+}
+
+func (c *orphans) adopt(ctx context.Context, name string) error {
+	if err := c.output.check(); err != nil {
+		return err
+	}
+	hub, err := c.hub()
+	if err != nil {
+		return err
+	}
+	found, err := c.named(ctx, hub, name)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		if !equality.Semantic.DeepEqual(found[i].Spec, found[0].Spec) {
+			return hint.With(fmt.Errorf("adopting orphan %q in %s: %w", name, strings.Join(clustersOf(found), ", "), errSpecsDiffer),
+				"Adopt one with --cluster, and then add the others to the placement of the EcommerceApp.")
+		}
+	}
+	app := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Namespace: found[0].Namespace, Name: name},
+		Spec:       *found[0].Spec.DeepCopy(),
+	}
+	app.Spec.Placement.ClusterNames = clustersOf(found)
+	err = hub.client.Create(ctx, app)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return hint.With(fmt.Errorf("adopting orphan %q: %w", name, err),
+			"Add the cluster to the placement of the EcommerceApp, which takes the orphan over: "+strings.Join(clustersOf(found), ", "))
+	case err != nil:
+		return fmt.Errorf("adopting orphan %q: %w", name, err)
+	}
+	return c.output.printDone(c.Program, app, hub.scheme, "adopted in "+strings.Join(clustersOf(found), ", "))
+}
+
+func (c *orphans) delete(ctx context.Context, name string) error {
+	if err := c.output.check(); err != nil {
+		return err
+	}
+	hub, err := c.hub()
+	if err != nil {
+		return err
+	}
+	found, err := c.named(ctx, hub, name)
+	if err != nil {
+		return err
+	}
+	if len(found) > 1 && len(c.clusters) == 0 {
+		return usagef("orphan %q is in several clusters: choose with --cluster among %s", name, strings.Join(clustersOf(found), ", "))
+	}
+	for i := range found {
+		if err := c.request(ctx, hub, &found[i]); err != nil {
+			return err
+		}
+	}
+	if c.wait == 0 {
+		return c.done(hub, found, "deletion requested")
+	}
+	if err := c.awaitGone(ctx, hub, found); err != nil {
+		return err
+	}
+	return c.done(hub, found, "deleted")
+}
+
+func (c *orphans) done(hub *cluster, found []v1.EcommerceApp, operation string) error {
+	for i := range found {
+		text := operation + " in " + found[i].Labels[v1.ClusterLabel]
+		if err := c.output.printDone(c.Program, &found[i], hub.scheme, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// request asks the hub to delete an orphan, by a record of what has to be cleaned up.
+func (c *orphans) request(ctx context.Context, hub *cluster, orphan *v1.EcommerceApp) error {
+	member := orphan.Labels[v1.ClusterLabel]
+	cluster := &v1.MemberCluster{}
+	if err := hub.client.Get(ctx, client.ObjectKey{Name: member}, cluster); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("getting MemberCluster %q: %w", member, err)
+	}
+	_, err := store.New(hub.client, c.namespace).Add(ctx, member, residue.Record{
+		Namespace: orphan.Namespace, Name: orphan.Name,
+		App: types.UID(orphan.Annotations[v1.HubAppUIDAnnotation]), Copy: orphan.UID,
+		ClusterUID: cluster.Status.ClusterUID, Recorded: metav1.NewTime(c.clock.Now()),
+	})
+	if err != nil {
+		return fmt.Errorf("requesting the deletion of orphan %q in %s: %w", orphan.Name, member, err)
+	}
+	return nil
+}
+
+// awaitGone waits until the hub has removed its records, and lists the orphans no more.
+func (c *orphans) awaitGone(ctx context.Context, hub *cluster, found []v1.EcommerceApp) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, c.wait, errTimeout)
+	defer cancel()
+	query, err := hub.query(c.retrying)
+	if err != nil {
+		return err
+	}
+	query.List = &corev1.ConfigMapList{}
+	query.Options = []client.ListOption{client.InNamespace(c.namespace), client.HasLabels{v1.MemberRecordLabel}}
+	err = c.during("waiting for the orphan to be deleted in "+strings.Join(clustersOf(found), ", "), func() error {
+		return query.Run(waiting, func(records []client.Object) (bool, error) {
+			for i := range found {
+				if recorded(records, &found[i]) {
+					return false, nil
+				}
+			}
+			return true, nil
+		})
+	})
+	switch {
+	case errors.Is(err, errTimeout):
+		return hint.With(fmt.Errorf("orphan %q: %w %s", found[0].Name, err, c.wait),
+			"The hub continues when the cluster is connected. See which are: kubectl shopfleet clusters")
+	case ctx.Err() != nil:
+		c.say("The deletion continues on the hub.")
+	}
+	return err
+}
+
+// recorded reports whether a record of the hub names an orphan.
+func recorded(records []client.Object, orphan *v1.EcommerceApp) bool {
+	member := orphan.Labels[v1.ClusterLabel]
+	return slices.ContainsFunc(records, func(o client.Object) bool {
+		record, ok := o.(*corev1.ConfigMap)
+		if !ok || record.Labels[v1.MemberRecordLabel] != member {
+			return false
+		}
+		_, names := record.Data[string(orphan.UID)]
+		return names
+	})
+}
