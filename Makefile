@@ -103,6 +103,7 @@ charts: ## Copy the manifests of config/ into the Helm charts.
 	  rm -rf $$files; mkdir -p $$files/crds $$files/objects; \
 	  cp config/rbac/$$process/*.yaml config/manager/$$process/*.yaml config/monitoring/$$process/*.yaml $$files/objects/; \
 	  rm $$files/objects/namespace.yaml; \
+	  for policy in config/admission/$$process/*.yaml; do [ ! -e "$$policy" ] || cp "$$policy" "$$files/objects/admission-$${policy##*/}"; done; \
 	  cp config/monitoring/shopfleet.json $$files/; \
 	done
 	@cp $(CRDS)/ecommerce.io_*.yaml $(CHARTS)/shopfleet-hub/files/crds/

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -50,7 +51,8 @@ func SpokeImage(hubImage string) string {
 }
 
 // Install returns all objects of the set's process, in the order in which they are applied:
-// CRDs, namespace, ServiceAccount and permissions first, the Deployment last. Only Hub and
+// CRDs, namespace, ServiceAccount, permissions and admission policies first, the Deployment
+// last. Only Hub and
 // Spoke have a process; for other sets the error is fs.ErrNotExist.
 func (s Set) Install(i Installation) ([]*unstructured.Unstructured, error) {
 	definitions, err := s.definitions()
@@ -65,7 +67,11 @@ func (s Set) Install(i Installation) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects := slices.Concat(definitions, permissions, process)
+	admission, err := folder("admission/" + string(s))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	objects := slices.Concat(definitions, permissions, admission, process)
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return cmp.Compare(rank(a.GetKind()), rank(b.GetKind()))
 	})
@@ -105,7 +111,7 @@ func (s Set) definitions() ([]*unstructured.Unstructured, error) {
 func rank(kind string) int {
 	order := []string{
 		"CustomResourceDefinition", "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding",
-		"Role", "RoleBinding", "Service", "NetworkPolicy", "PodDisruptionBudget", "Deployment",
+		"Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "Service", "NetworkPolicy", "PodDisruptionBudget", "Deployment",
 	}
 	if at := slices.Index(order, kind); at >= 0 {
 		return at

@@ -54,6 +54,12 @@ func TestInstallationComesInOrder(t *testing.T) {
 		"ClusterRole/shopfleet-hub", "ClusterRole/shopfleet-debugger", "ClusterRole/shopfleet-hub-metrics-auth", "ClusterRole/shopfleet-metrics-reader",
 		"ClusterRoleBinding/shopfleet-hub", "ClusterRoleBinding/shopfleet-hub-metrics-auth",
 		"Role/shopfleet-hub", "RoleBinding/shopfleet-hub",
+		"ValidatingAdmissionPolicy/shopfleet-deletion-protection-applications",
+		"ValidatingAdmissionPolicy/shopfleet-deletion-protection-definitions",
+		"ValidatingAdmissionPolicy/shopfleet-deletion-protection-namespaces",
+		"ValidatingAdmissionPolicyBinding/shopfleet-deletion-protection-applications",
+		"ValidatingAdmissionPolicyBinding/shopfleet-deletion-protection-definitions",
+		"ValidatingAdmissionPolicyBinding/shopfleet-deletion-protection-namespaces",
 		"Service/shopfleet-hub", "NetworkPolicy/shopfleet-hub", "PodDisruptionBudget/shopfleet-hub", "Deployment/shopfleet-hub",
 	}
 	objects, err := Hub.Install(Installation{})

@@ -20,6 +20,7 @@ const (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:metadata:annotations="ecommerce.io/deletion-protection=true"
 // +kubebuilder:resource:shortName=ebk,categories=shopfleet
 // +kubebuilder:selectablefield:JSONPath=`.spec.appRef.name`
 // +kubebuilder:selectablefield:JSONPath=`.spec.clusterRef.name`

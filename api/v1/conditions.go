@@ -169,6 +169,7 @@ const (
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	ReasonApplyFailed          = "ApplyFailed"
 	ReasonDeleting             = "Deleting"
+	ReasonProtected            = "Protected"
 	ReasonReconciled           = "Reconciled"
 
 	ReasonPlaced             = "Placed"

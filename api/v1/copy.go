@@ -59,3 +59,14 @@ func (a *EcommerceApp) ManagedByMode() ManagedByMode {
 func (a *EcommerceApp) InventoryLost() bool {
 	return a.Status.ObservedGeneration == 0 || len(a.Status.Clusters) < int(a.Status.ClusterCount)
 }
+
+// Protected reports whether an application on the hub is protected from deletion.
+func (a *EcommerceApp) Protected() bool {
+	return a.Annotations[DeletionProtectionAnnotation] == "true"
+}
+
+// Ending reports whether an application is being deleted and is not protected. A protected
+// one that is deleted nevertheless, past the admission policies, is kept as it is.
+func (a *EcommerceApp) Ending() bool {
+	return a.DeletionTimestamp != nil && !a.Protected()
+}

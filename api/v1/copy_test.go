@@ -1,6 +1,10 @@
 package v1
 
-import "testing"
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // TestManagedByMode checks that exactly one of hub and agent manages an application,
 // whatever its marks.
@@ -59,5 +63,29 @@ func TestInventoryLost(t *testing.T) {
 				t.Errorf("InventoryLost is %t, want %t", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestEnding(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		deleted    bool
+		protection string
+		want       bool
+	}{
+		"alive":                 {false, "", false},
+		"alive and protected":   {false, "true", false},
+		"deleted":               {true, "", true},
+		"deleted and protected": {true, "true", false},
+		"another value":         {true, "false", true},
+	} {
+		a := &EcommerceApp{}
+		a.Annotations = map[string]string{DeletionProtectionAnnotation: tt.protection}
+		if tt.deleted {
+			a.DeletionTimestamp = &metav1.Time{}
+		}
+		if got := a.Ending(); got != tt.want {
+			t.Errorf("%s: Ending is %t, want %t", name, got, tt.want)
+		}
 	}
 }

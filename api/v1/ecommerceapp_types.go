@@ -10,6 +10,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:metadata:annotations="ecommerce.io/deletion-protection=true"
 // +kubebuilder:subresource:scale:specpath=.spec.frontend.replicas,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=eapp,categories=all;shopfleet
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`

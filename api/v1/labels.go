@@ -52,6 +52,9 @@ const (
 	// deletion not wait for clusters that do not respond. What stays behind is recorded on
 	// the hub, and deleted when the cluster returns.
 	OrphanAnnotation = "ecommerce.io/orphan"
+	// DeletionProtectionAnnotation, with the value "true" on an application on the hub or on
+	// one of our definitions, prevents its deletion until it is removed.
+	DeletionProtectionAnnotation = "ecommerce.io/deletion-protection"
 	// MemberRecordLabel, on a ConfigMap in the hub's namespace, is the name of the member that
 	// it is a record about.
 	MemberRecordLabel = "ecommerce.io/member-record"

@@ -99,6 +99,7 @@ func TestHub(t *testing.T) {
 	}
 	t.Run("inventory", s.testInventory)
 	t.Run("residue", s.testResidue)
+	t.Run("protection", s.testProtection)
 	t.Run("restored hub overwrites nothing newer", s.testRestoredHub)
 }
 

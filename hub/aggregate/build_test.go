@@ -138,6 +138,11 @@ func deleting(in Input) Input {
 	return in
 }
 
+func held(in Input) Input {
+	in.Held = true
+	return in
+}
+
 func invalid(in Input) Input {
 	in.Invalid = "the selector makes no sense"
 	return in

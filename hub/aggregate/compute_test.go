@@ -59,6 +59,7 @@ func leavingScenes() []scene {
 		{"a cluster that was left is forgotten", with(after(unchosen(after(everywhere(), 1)), 2), "b", gone)},
 		{"a cluster that cannot be left is visible", with(unchosen(after(everywhere(), 1)), "b", lost)},
 		{"a detached cluster is gone from the application", unchosen(with(after(everywhere(), 1), "b", detached))},
+		{"deleted and protected", held(after(everywhere(), 1))},
 		{"deleting without waiting for a cluster out of reach", deleting(with(with(after(everywhere(), 1), "b", lost, abandoned), "a", failing(v1.ReasonForbidden)))},
 		{"deleting with a cluster out of reach", deleting(with(with(after(everywhere(), 1), "b", lost), "a", gone))},
 	}

@@ -25,7 +25,7 @@ const messageDeleting = "the application is being deleted"
 // its status.
 func setConditions(conditions *[]metav1.Condition, s summary) {
 	facts := []fact{s.readyFact(), s.progressingFact(), s.degradedFact(), s.placedFact(), s.appliedFact()}
-	if s.in.Deleting {
+	if s.in.Deleting || s.in.Held {
 		facts = append(facts, s.deletingFact())
 	}
 	if s.initialized {
@@ -95,10 +95,14 @@ func (s summary) progressingFact() fact {
 	return f
 }
 
-// deletingFact returns the condition of an application that is being deleted.
+// deletingFact returns the condition of an application that is being deleted, or held.
 func (s summary) deletingFact() fact {
 	f := fact{v1.ConditionDeleting, true, v1.ReasonDeleting, "the application is deleted in all clusters"}
 	switch {
+	case s.in.Held:
+		f.reason = v1.ReasonProtected
+		f.message = fmt.Sprintf("nothing is deleted while the application is protected; to go on, remove the annotation %s",
+			v1.DeletionProtectionAnnotation)
 	case len(s.lost) > 0:
 		f.reason = v1.ReasonClusterUnreachable
 		f.message = fmt.Sprintf("waiting for %s to respond; to leave behind what cannot be reached, set the annotation %s to true",

@@ -28,6 +28,9 @@ type Input struct {
 	Generation int64
 	// Deleting is true if the application is being deleted.
 	Deleting bool
+	// Held is true if the application was deleted and is protected from that: it is kept
+	// as it is.
+	Held bool
 	// ReconcileAt is the value of the annotation ecommerce.io/reconcile-at.
 	ReconcileAt string
 

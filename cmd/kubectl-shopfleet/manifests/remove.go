@@ -9,7 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
 // Deployments returns the Deployments of a plan. They are removed first: a controller
@@ -48,8 +51,16 @@ func (p Plan) Remove(ctx context.Context, c client.Client, report func(Result)) 
 		options = append(options, client.DryRunAll)
 	}
 	for _, object := range slices.Backward(p.Objects) {
-		err := c.Delete(ctx, empty(object), options...)
+		err := p.unprotect(ctx, c, object)
+		if err == nil {
+			err = c.Delete(ctx, empty(object), options...)
+		}
 		switch {
+		case p.DryRun && apierrors.IsForbidden(err) && object.GetKind() == kindDefinition:
+			// Only the removal of its protection, which a dry run does not store, is missing.
+			if report != nil {
+				report(Result{Object: object, Action: Deleted, DryRun: true})
+			}
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 			continue
 		case err != nil:
@@ -57,6 +68,23 @@ func (p Plan) Remove(ctx context.Context, c client.Client, report func(Result)) 
 		case report != nil:
 			report(Result{Object: object, Action: Deleted, DryRun: p.DryRun})
 		}
+	}
+	return nil
+}
+
+// unprotect removes the protection of a CRD from deletion, which its manifest has.
+func (p Plan) unprotect(ctx context.Context, c client.Client, object *unstructured.Unstructured) error {
+	if object.GetKind() != kindDefinition {
+		return nil
+	}
+	var options []client.PatchOption
+	if p.DryRun {
+		options = append(options, client.DryRunAll)
+	}
+	patch := []byte(`{"metadata":{"annotations":{"` + v1.DeletionProtectionAnnotation + `":null}}}`)
+	err := c.Patch(ctx, empty(object), client.RawPatch(types.MergePatchType, patch), options...)
+	if err != nil {
+		return fmt.Errorf("removing the protection: %w", err)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ const orphan = "true"
 // abandon marks the lost clusters that the deletion of an application no longer waits for.
 // It returns the time until it has to be called again; 0 if time does not matter.
 func abandon(app *v1.EcommerceApp, clusters []aggregate.Cluster, now time.Time) time.Duration {
-	if app.DeletionTimestamp == nil {
+	if !app.Ending() {
 		return 0
 	}
 	atOnce := app.Annotations[v1.OrphanAnnotation] == orphan

@@ -55,6 +55,9 @@
 //     queue deletes what is recorded, and then the record, each step as often as needed. The
 //     time of the last response bounds the wait, so a member that comes and goes is waited
 //     for longer.
+//   - A protected application that was deleted nevertheless counts as alive until it is no
+//     longer protected (EcommerceApp.Ending): it is updated and repaired, and nothing of it
+//     is deleted. Kubernetes cannot take a deletion back, so it ends with the protection.
 //   - A status that was lost says nothing about copies. Before anything else is decided,
 //     the dispatcher of each connected member reads the copy from the API server. A
 //     member that does not answer is assumed to hold a copy: it gets an entry, and a

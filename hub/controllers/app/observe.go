@@ -25,7 +25,8 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 	}
 	in := aggregate.Input{
 		Generation:  app.Generation,
-		Deleting:    app.DeletionTimestamp != nil,
+		Deleting:    app.Ending(),
+		Held:        app.DeletionTimestamp != nil && app.Protected(),
 		ReconcileAt: app.Annotations[v1.ReconcileAtAnnotation],
 		Backups:     r.backups.about(keyOf(app), app.UID),
 		Previous:    *app.Status.DeepCopy(),

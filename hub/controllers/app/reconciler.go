@@ -53,12 +53,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (reconcile.Result, error) {
-	deleting := app.DeletionTimestamp != nil
-	if deleting && !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
+	deleting := app.Ending()
+	if app.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
 		r.metrics.setPhase(keyOf(app), v1.PhaseDeleting)
 		return reconcile.Result{}, nil
 	}
-	if !deleting {
+	if app.DeletionTimestamp == nil {
 		if err := r.prepare(ctx, app); err != nil {
 			return reconcile.Result{}, err
 		}

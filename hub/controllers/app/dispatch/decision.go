@@ -31,7 +31,7 @@ type memberDecision struct {
 
 func decisionOf(app *v1.EcommerceApp) decision {
 	d := decision{
-		app: app.UID, generation: app.Generation, deleting: app.DeletionTimestamp != nil,
+		app: app.UID, generation: app.Generation, deleting: app.Ending(),
 		reconcileAt: app.Annotations[v1.ReconcileAtAnnotation], restarted: app.Annotations[v1.RestartedAtAnnotation],
 		accepted: app.Annotations[v1.RecoverAnnotation],
 		members:  make(map[string]memberDecision, len(app.Status.Clusters)),

@@ -226,7 +226,7 @@ func EntryOf(app *v1.EcommerceApp, member string) *v1.ClusterStatus {
 
 // deletes reports whether the copy of an application is to be deleted where the entry says.
 func deletes(app *v1.EcommerceApp, entry *v1.ClusterStatus) bool {
-	return entry != nil && (app.DeletionTimestamp != nil || entry.Phase == v1.PhaseDeleting)
+	return entry != nil && (app.Ending() || entry.Phase == v1.PhaseDeleting)
 }
 
 // keyOf returns the key of an application and of its copies.

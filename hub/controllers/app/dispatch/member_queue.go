@@ -83,7 +83,7 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 	next.app = app.UID
 	if deletes(app, entry) {
 		leaving := removal{key: keyOf(app), owned: owned(app)}
-		if app.DeletionTimestamp != nil {
+		if app.Ending() {
 			leaving.deleted = app.UID
 		} else {
 			// The placement may be that of an older backup.

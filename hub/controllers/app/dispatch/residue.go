@@ -56,8 +56,8 @@ func requestsFor(records []residue.Record) []reconcile.Request {
 	return requests
 }
 
-// cleanUp deletes the copy of a key if a record names it, and then the record. App is the application of that key on the hub; its UID is empty if there
-// is none.
+// cleanUp deletes the copy of a key if a record names it, and then the record. App is the
+// application of that key on the hub; its UID is empty if there is none.
 func (l *MemberQueue) cleanUp(ctx context.Context, key types.NamespacedName, app *v1.EcommerceApp) error {
 	records, err := l.options.Residue.List(ctx, l.name)
 	if err != nil {
@@ -83,9 +83,9 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r re
 	}
 	// An application that was created anew owns what it finds, or leaves it an orphan, which
 	// a user may ask to delete.
-	if r.Copy != "" || app.UID == "" || app.UID == r.App && app.DeletionTimestamp != nil {
+	if r.Copy != "" || app.UID == "" || app.UID == r.App && app.Ending() {
 		leaving := removal{key: r.Key(), deleted: r.App, owned: func(live component.Resource) bool { return r.Names(live) }}
-		if app.UID == r.App && app.DeletionTimestamp == nil {
+		if app.UID == r.App && !app.Ending() {
 			leaving.deleted = "" // An orphan of an application that goes on elsewhere.
 		}
 		gone, err := l.deleteCopy(ctx, leaving)
