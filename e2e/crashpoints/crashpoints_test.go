@@ -48,7 +48,7 @@ type suite struct {
 	left []*run
 	// canary is an application that no workload is about.
 	canary *v1.EcommerceApp
-	// last is where the audit logs were read to.
+	// last marks the end of what was read of the audit logs.
 	last framework.Marks
 }
 

@@ -15,15 +15,18 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// history is what the audit logs say of a workload.
+// history holds the changes of a workload that are in the audit logs.
 type history struct {
 	// created counts how often the hub created an object.
 	created map[string]int
 	// deleted has the objects that were deleted, by the hub or by controllers of Kubernetes.
 	deleted map[string]bool
+	// uncertain has the objects of requests that ended without an answer, as those of a process
+	// that loses its Lease do: they may be committed.
+	uncertain map[string]bool
 }
 
-// outcome is what became of a point.
+// outcome holds the result of a point.
 type outcome struct {
 	loss
 	// reached tells that the hub wrote there.
@@ -47,9 +50,15 @@ func (l loss) none() bool {
 // history returns what happened in the namespace of the run since a mark.
 func (r *run) history(t *testing.T, m framework.Marks) history {
 	t.Helper()
-	h := history{created: map[string]int{}, deleted: map[string]bool{}}
+	h := history{created: map[string]int{}, deleted: map[string]bool{}, uncertain: map[string]bool{}}
 	for _, c := range r.Fleet.Clusters() {
-		log := m.Since(t, c).Writes().Succeeded().Where(r.concerns)
+		all := m.Since(t, c).Writes().Where(r.concerns)
+		for _, e := range all {
+			if e.Code == 0 || e.Code >= http.StatusInternalServerError {
+				h.uncertain[r.object(c.Name(), e)] = true
+			}
+		}
+		log := all.Succeeded()
 		for _, e := range log.Deletes().Except("pods", "replicasets", "controllerrevisions", "endpointslices", "endpoints") {
 			h.deleted[r.object(c.Name(), e)] = true
 		}
@@ -114,12 +123,16 @@ func (l *loss) difference(want, got state) string {
 // reference.
 func (l *loss) compareHistories(want, got history) {
 	for _, name := range slices.Sorted(maps.Keys(got.created)) {
-		if got.created[name] > want.created[name] {
+		allowed := want.created[name]
+		if want.uncertain[name] {
+			allowed++
+		}
+		if got.created[name] > allowed {
 			l.duplicated = append(l.duplicated, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got.deleted)) {
-		if !want.deleted[name] {
+		if !want.deleted[name] && !want.uncertain[name] {
 			l.destroyed = append(l.destroyed, name)
 		}
 	}

@@ -19,7 +19,7 @@ type trap struct {
 	namespace string
 	// fleetwide includes the writes about members.
 	fleetwide bool
-	// target is where the hub is killed; with the zero value it is not.
+	// target kills the hub. The zero value does not.
 	target point
 	// sprung is closed when the hub was killed.
 	sprung chan struct{}
@@ -142,7 +142,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// restartDelay is the time between an end that nobody asked for and the next start.
+// restartDelay is the time between the end of a process that was not killed and the next start.
 const restartDelay = 100 * time.Millisecond
 
 // hub runs one process after the other, as a Deployment does. It is safe for concurrent use.

@@ -50,7 +50,7 @@ func TestSites(t *testing.T) {
 func TestLoss(t *testing.T) {
 	t.Parallel()
 	reference := state{"a": "1", "b": "1"}
-	past := history{created: map[string]int{"a": 1}, deleted: map[string]bool{"c": true}}
+	past := history{created: map[string]int{"a": 1}, deleted: map[string]bool{"c": true}, uncertain: map[string]bool{"b": true}}
 	for name, test := range map[string]struct {
 		state   state
 		history history
@@ -60,6 +60,7 @@ func TestLoss(t *testing.T) {
 		"missing":    {state{"a": "1"}, past, loss{lost: []string{"b"}}},
 		"different":  {state{"a": "2", "b": "1"}, past, loss{lost: []string{"a"}}},
 		"orphaned":   {state{"a": "1", "b": "1", "d": "1"}, past, loss{orphaned: []string{"d"}}},
+		"uncertain":  {reference, history{created: map[string]int{"b": 1}, deleted: map[string]bool{"b": true}}, loss{}},
 		"duplicated": {reference, history{created: map[string]int{"a": 2}, deleted: past.deleted}, loss{duplicated: []string{"a"}}},
 		"destroyed":  {reference, history{created: past.created, deleted: map[string]bool{"a": true}}, loss{destroyed: []string{"a"}}},
 	} {
@@ -69,7 +70,7 @@ func TestLoss(t *testing.T) {
 		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(loss{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if got.none() != (name == "equal") {
+		if got.none() != cmp.Equal(test.want, loss{}, cmp.AllowUnexported(loss{})) {
 			t.Errorf("%s: none is %t", name, got.none())
 		}
 	}
