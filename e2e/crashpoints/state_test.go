@@ -89,7 +89,7 @@ func (r *run) read(ctx context.Context) (state, error) {
 var (
 	uuids  = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	hashes = regexp.MustCompile(`[0-9a-f]{64}`) // Namespaces and UIDs are hashed.
-	times  = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`)
+	times  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 )
 
 // masked returns a value without what differs between two runs.
@@ -112,9 +112,7 @@ func masked(value any, namespace string) any {
 		}
 		return out
 	case string:
-		if times.MatchString(value) {
-			return "TIME"
-		}
+		value = times.ReplaceAllString(value, "TIME")
 		value = uuids.ReplaceAllString(strings.ReplaceAll(value, namespace, "NAMESPACE"), "UID")
 		return hashes.ReplaceAllString(value, "HASH")
 	}
