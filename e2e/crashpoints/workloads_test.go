@@ -183,6 +183,10 @@ func (s *suite) ensureStranger(t *testing.T) {
 		s.awaitEmpty(t)
 	}
 	s.forgetMember(t)
+	// What a hub wrote down there about itself.
+	if err := s.Members[usMember].DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(config.Namespace)); err != nil {
+		t.Fatal(err)
+	}
 	if err == nil {
 		if err := s.Members[usMember].Delete(t.Context(), definition); err != nil {
 			t.Fatal(err)
