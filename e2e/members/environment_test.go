@@ -142,7 +142,8 @@ func (e *environment) startHub(t *testing.T) *hubProcess {
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: crconfig.Controller{SkipNameValidation: new(true)},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&corev1.Secret{}: {Namespaces: map[string]cache.Config{namespace: {}}},
+			&corev1.Secret{}:    {Namespaces: map[string]cache.Config{namespace: {}}},
+			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{namespace: {}}},
 		}},
 	})
 	if err != nil {
