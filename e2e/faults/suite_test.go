@@ -43,6 +43,9 @@ func TestMain(m *testing.M) {
 type suite struct {
 	*framework.Environment
 	proxies map[string]*faults.Proxy
+	// silence is the time after which the hub ends a silent watch of a member; 0 is its
+	// default. It is read when the hub starts.
+	silence time.Duration
 }
 
 // TestFaults runs one class of faults after the other. Each has an application of its own,
@@ -67,6 +70,7 @@ func TestFaults(t *testing.T) {
 		{"flapping member", s.testFlapping},
 		{"quota", s.testQuota},
 		{"etcd of a member is full", s.testNoSpace},
+		{"silent watch", s.testSilentWatch},
 	} {
 		t.Run(each.name, each.test)
 	}
@@ -83,6 +87,7 @@ func newSuite(t *testing.T) *suite {
 		Health: framework.Health(),
 		Hub: func(o *setup.Options) {
 			o.Waits, o.Timeouts = queues.Waits{Longest: longestWait}, framework.Timeouts()
+			o.Timeouts.Watch = s.silence
 			o.LeaderElect = true
 		},
 		Kubeconfig: func(t testing.TB, cluster string, kubeconfig []byte) []byte {

@@ -51,25 +51,13 @@ func (s *suite) testLostEvents(t *testing.T) {
 	brief := framework.Small(namespace, "brief")
 	s.Create(t, brief)
 	s.Delete(t, brief) // The hub has not seen it, so that it has no finalizer.
-	frontend := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: app.Name + "-frontend"}}
-	if err := s.Members[eu].Get(t.Context(), client.ObjectKeyFromObject(frontend), frontend); err != nil {
-		t.Fatal(err)
-	}
-	uid := frontend.UID
-	if err := s.Members[eu].Delete(t.Context(), frontend); err != nil {
-		t.Fatal(err)
-	}
+	frontend := s.deleteFrontend(t, app)
 	awaitFired(t, onHub, 1)
 	awaitFired(t, inMember, 1)
 	onHub.Expire()
 	inMember.Expire()
 
-	framework.Await(t, s.Members[eu], frontend, "the child to be made again", func(d *appsv1.Deployment) error {
-		if d.UID == uid {
-			return errors.New("the old one is there")
-		}
-		return nil
-	})
+	s.awaitAnother(t, frontend)
 	s.scale(t, app, 2)
 	s.awaitRunning(t, app)
 	for name, m := range s.Members {
@@ -77,6 +65,46 @@ func (s *suite) testLostEvents(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// deleteFrontend deletes the Deployment of an application in one member, and returns it.
+func (s *suite) deleteFrontend(t *testing.T, app *v1.EcommerceApp) *appsv1.Deployment {
+	t.Helper()
+	frontend := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: app.Name + "-frontend"}}
+	if err := s.Members[eu].Get(t.Context(), client.ObjectKeyFromObject(frontend), frontend); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Members[eu].Delete(t.Context(), frontend.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	return frontend
+}
+
+// awaitAnother waits until a deleted Deployment exists again.
+func (s *suite) awaitAnother(t *testing.T, deleted *appsv1.Deployment) {
+	t.Helper()
+	framework.Await(t, s.Members[eu], deleted.DeepCopy(), "the child to be made again", func(d *appsv1.Deployment) error {
+		if d.UID == deleted.UID {
+			return errors.New("the old one is there")
+		}
+		return nil
+	})
+}
+
+// testSilentWatch loses the deletion of a child in a watch whose stream stays open and
+// silent from then on. Without an end of the stream, nothing would repair the child until
+// the API server ends the watch, in half an hour or more (F7).
+func (s *suite) testSilentWatch(t *testing.T) {
+	t.Helper()
+	s.silence = 2 * time.Second
+	s.RestartHub(t)
+	app := s.newApp(t, "silent")
+	swallowed := s.inject(t, eu, faults.Match{Verbs: []string{"watch"}, Resource: "deployments", UserAgent: agent}, faults.Swallow())
+	frontend := s.deleteFrontend(t, app)
+	awaitFired(t, swallowed, 1)
+	swallowed.Remove()
+	s.awaitAnother(t, frontend)
+	s.awaitRunning(t, app)
 }
 
 // testExpiry ends all watches with 410, as after a compaction (F8).
