@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 )
 
 // testOrphans makes copies in a member by hand that belong to no application.
@@ -46,6 +47,7 @@ func (s *suite) testOrphans(t *testing.T) {
 	s.awaitGone(t, app, "eu-1")
 
 	three := s.orphan(t, "three")
+	s.ExpectDeletes(oracle.Expected{Namespace: three.Namespace, Name: three.Name + "*"})
 	s.awaitOrphans(t, 1)
 	framework.CLI(t, s.Fleet.Hub(), "orphans", "delete", "three", "-n", "small").
 		Want(t, framework.Done, "ecommerceapp.ecommerce.io/three deleted in eu-1")

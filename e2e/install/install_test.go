@@ -69,7 +69,7 @@ func actions(o framework.Outcome) map[string]int {
 }
 
 // installed is the number of objects of a hub.
-const installed = 19
+const installed = 25
 
 // writes returns the write requests of the program since the mark.
 func (s *suite) writes(t *testing.T, since audit.Mark) audit.Log {

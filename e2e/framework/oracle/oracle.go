@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -198,10 +199,13 @@ func restores(restore key, e audit.Event) bool {
 func Duplicates(l Logs) []string {
 	var found []string
 	exists := map[string]bool{}
-	for _, r := range l.timeline(func(e audit.Event) bool { return e.Write() && e.Succeeded() && e.Subresource == "" && e.Name != "" }) {
+	for _, r := range l.timeline(func(e audit.Event) bool { return e.Write() && e.Succeeded() && e.Subresource == "" }) {
 		object := strings.Join([]string{r.cluster, r.Group, r.Resource, r.Namespace, r.Name}, "/")
 		switch {
-		case r.Verb == "delete" || r.Verb == "deletecollection":
+		case r.Verb == "deletecollection": // It may be for some objects only, which the log does not say.
+			maps.DeleteFunc(exists, func(name string, _ bool) bool { return strings.HasPrefix(name, object) })
+		case r.Name == "":
+		case r.Verb == "delete":
 			delete(exists, object)
 		case r.Code == http.StatusCreated:
 			if exists[object] && own(r.Event) {
