@@ -176,6 +176,10 @@ cloud-contract: ## Run the contract tests of every cloud provider and print a ta
 bench: binaries ## Run the benchmarks; BENCH=<regexp> selects some.
 	SHOPFLEET_NO_DOWNLOAD=1 go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(GOTEST_FLAGS) ./e2e/bench/...
 
+.PHONY: mutants
+mutants: binaries ## Break the product in the ways of e2e/mutants, one by one, and show which test notices; MUTANTS=<IDs> selects some.
+	SHOPFLEET_NO_DOWNLOAD=1 go run ./e2e/mutants/cmd/mutants $(MUTANTS)
+
 .PHONY: isolation
 isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitted, slow, forbidden or flapping.
 	SHOPFLEET_NO_DOWNLOAD=1 go test -run '^$$' -bench Isolation -benchtime 1x -timeout 20m $(GOTEST_FLAGS) ./e2e/bench

@@ -1,0 +1,182 @@
+package mutants
+
+import "slices"
+
+// The packages of the tests, and files that several mutants are in.
+const (
+	member     = "hub/members"
+	dispatch   = "hub/controllers/app/dispatch"
+	appPackage = "hub/controllers/app"
+	backup     = "hub/controllers/backup"
+	controller = "spoke/controller"
+	reconciler = "spoke/controller/reconciler"
+	component  = "spoke/component"
+	applier    = "spoke/apply"
+
+	memberQueue = dispatch + "/member_queue.go"
+)
+
+// All returns all mutants: the mistakes of a naive operator, and those that an earlier suite
+// did not notice.
+func All() []Mutant { return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofWrites()) }
+
+// ofErrors returns mistakes with errors, conflicts and races.
+func ofErrors() []Mutant {
+	return []Mutant{
+		{
+			"status-error-ignored", "an error of a status write is ignored",
+			reconciler + "/status.go", `p.fail("", fmt.Errorf("writing the status: %w", err))`, `_ = fmt.Errorf("writing the status: %w", err)`,
+			controller, "TestWrites/statuses_are_locked",
+		},
+		{
+			"status-in-each-pass", "each pass writes the status, with the present time",
+			reconciler + "/status.go", "if equality.Semantic.DeepEqual(before, p.object) {", "if before := before; equality.Semantic.DeepEqual(before, nil) {",
+			"e2e/spoke", "TestSpoke/unchanged",
+		},
+		{
+			"error-swallowed", "an unknown error of a read counts as absence",
+			memberQueue, "	case err != nil:\n		return false, fmt.Errorf(\"reading the copy: %w\", err)\n	case !r.owned(live):",
+			"	case err != nil:\n		return true, nil\n	case !r.owned(live):",
+			dispatch, "TestMemberQueue",
+		},
+		{
+			"conflict-at-once", "a conflict is retried at once from the same cache",
+			"spoke/apierror/policy.go", "ConflictWait = 200 * time.Millisecond", "ConflictWait = 0 * time.Millisecond",
+			"spoke/apierror", "TestDecide",
+		},
+		{
+			"given-up", "an application is dropped after an error",
+			appPackage + "/reconciler.go", "		return r.waits.Retry(err)\n", "		return reconcile.Result{}, nil\n",
+			appPackage, "TestWrites/statuses_are_locked",
+		},
+		{
+			"check-then-act", "an object that was created after the check is merged into",
+			applier + "/apply.go", "	intent.SetResourceVersion(noVersion)\n", "",
+			applier, "TestApplier/lost_race",
+		},
+	}
+}
+
+// ofOrder returns mistakes with readiness, deletion and ownership.
+func ofOrder() []Mutant {
+	return []Mutant{
+		{
+			"created-is-ready", "a component counts as ready once it is created",
+			component + "/plan.go", "p.ready[c.Name] = state.Ready || state.Growing", "p.ready[c.Name] = true",
+			component, "TestPlanGates",
+		},
+		{
+			"readiness-of-a-copy", "the readiness of a component is set on a copy and lost",
+			component + "/plan.go", "p.ready[c.Name] = state.Ready || state.Growing", "p.ready[c.Name] = false",
+			component, "TestPlanGates",
+		},
+		{
+			"annotation-ends-the-pass", "a pass that handles an annotation skips the rest",
+			reconciler + "/reconciler.go", "	} else {\n		r.converge(ctx, p)\n	}", "	} else if p.object.GetAnnotations()[v1.RestartedAtAnnotation] == \"\" {\n		r.converge(ctx, p)\n	}",
+			"e2e/spoke", "TestSpoke/restart_annotation",
+		},
+		{
+			"ready-before-deletion", "an application that runs is never deleted",
+			reconciler + "/reconciler.go", "if p.object.GetDeletionTimestamp() != nil {", "if p.object.GetDeletionTimestamp() != nil && *r.kind.Status(p.object).Phase != v1.PhaseRunning {",
+			"e2e/spoke", "TestSpoke/deletion",
+		},
+		{
+			"finalizer-without-cleanup", "the finalizer is removed before the children are deleted",
+			reconciler + "/finalize.go", "if len(decision.States) == 0 {", "if decision.States != nil || len(decision.States) == 0 {",
+			"e2e/spoke", "TestSpoke/deletion",
+		},
+		{
+			"owner-in-another-cluster", "copies have the application on the hub as their owner",
+			dispatch + "/copies.go", "			Finalizers:  []string{v1.SpokeFinalizer},\n",
+			"			Finalizers:  []string{v1.SpokeFinalizer},\n			OwnerReferences: []metav1.OwnerReference{{APIVersion: \"ecommerce.io/v1\", Kind: \"EcommerceApp\", Name: app.Name, UID: app.UID}},\n",
+			dispatch, "TestCopyForSaysWhatTheHubSaysAndNoMore",
+		},
+		{
+			"finalizer-from-a-stale-object", "the finalizer is written over what changed meanwhile",
+			reconciler + "/reconciler.go", "client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),", "client.MergeFrom(before),",
+			controller, "TestWrites/finalizers_of_others",
+		},
+	}
+}
+
+// ofMembers returns mistakes with connections to members and with copies there.
+func ofMembers() []Mutant {
+	return []Mutant{
+		{
+			"no-pings", "HTTP/2 connections to members are not pinged",
+			member + "/transport/transport.go", "SendPingTimeout:  pingAfter,", "SendPingTimeout:  0,",
+			member + "/transport", "TestDeadConnectionsEnd",
+		},
+		{
+			"one-failure-loses", "one failed probe loses a member",
+			member + "/outcome.go", "if l.misses >= l.target.Health.FailureThreshold {", "if l.misses >= 1 {",
+			member, "TestThresholds",
+		},
+		{
+			"one-success-connects", "one successful probe connects a lost member",
+			member + "/loop.go", "a.Probes = l.target.Health.SuccessThreshold", "a.Probes = 1",
+			member, "TestThresholds",
+		},
+		{
+			"strangers-overwritten", "an application that is not the copy is written",
+			memberQueue, "Owned: adoptable(app)", "Owned: func(component.Resource) bool { return true }",
+			dispatch, "TestMemberQueue/stranger",
+		},
+		{
+			"absence-from-the-cache", "the cache alone proves that a copy is gone",
+			memberQueue, "err = l.cluster.GetAPIReader().Get(call, r.key, live)", "_ = call",
+			dispatch, "TestMemberQueue/absence",
+		},
+		{
+			"another-field-manager", "copies have another field manager",
+			dispatch + "/dispatcher.go", "FieldManager: v1.HubFieldManager", "FieldManager: \"other\"",
+			dispatch, "TestMemberQueue/manager",
+		},
+	}
+}
+
+// ofWrites returns mistakes with what is written when, and with what is left behind.
+func ofWrites() []Mutant {
+	return []Mutant{
+		{
+			"progress-at-once", "progress of an application is written at once",
+			appPackage + "/status.go", "rest > 0 {", "rest < 0 {",
+			appPackage, "TestWrites/progress_waits",
+		},
+		{
+			"metrics-of-a-deleted-member", "a deleted member keeps its series of applications",
+			appPackage + "/options.go", "			c.options.Metrics.forgetMember(member.GetName())\n", "",
+			appPackage, "TestMembersThatLeave",
+		},
+		{
+			"metrics-of-a-former-cluster", "a cluster that left keeps its series",
+			controller + "/cluster_runner.go", "	defer r.options.Metrics.Leave(name)\n", "",
+			controller, "TestWrites/metrics",
+		},
+		{
+			"intent-not-stored", "the intent of a snapshot is not stored before the request",
+			backup + "/snapshot.go", "	return w.writeIntent(ctx)\n}\n\n// writeIntent", "	return nil\n}\n\n// writeIntent",
+			backup, "TestBackups",
+		},
+		{
+			"duplicates-kept", "snapshots of lost responses are not deleted",
+			backup + "/snapshot.go", "for _, ref := range kept.Duplicates {", "for _, ref := range kept.Duplicates[:0] {",
+			backup, "TestBackups",
+		},
+		{
+			"backup-in-use-deleted", "a Backup is deleted that a Restore uses",
+			backup + "/finalize.go", `if err != nil || restoring == "" {`, `if err != nil || restoring != "-" {`,
+			backup, "TestBackups",
+		},
+		{
+			"counts-at-once", "counts of replicas are written at once",
+			reconciler + "/status.go", "if last == nil || !r.isMinor(before, after) {", "if last == nil || r.isMinor(before, after) {",
+			controller, "TestWrites/counts_wait",
+		},
+		{
+			"status-without-lock", "the status of a copy is written over what changed meanwhile",
+			reconciler + "/status.go", "client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),", "client.MergeFrom(before),",
+			controller, "TestWrites/statuses_are_locked",
+		},
+	}
+}
