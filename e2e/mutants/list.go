@@ -37,7 +37,7 @@ func ofErrors() []Mutant {
 			"error-swallowed", "an unknown error of a read counts as absence",
 			memberQueue, "	case err != nil:\n		return false, fmt.Errorf(\"reading the copy: %w\", err)\n	case !r.owned(live):",
 			"	case err != nil:\n		return true, nil\n	case !r.owned(live):",
-			dispatch, "TestMemberQueue",
+			dispatch, "TestMemberQueue/absence",
 		},
 		{
 			"conflict-at-once", "a conflict is retried at once from the same cache",
@@ -47,7 +47,7 @@ func ofErrors() []Mutant {
 		{
 			"given-up", "an application is dropped after an error",
 			appPackage + "/reconciler.go", "		return r.waits.Retry(err)\n", "		return reconcile.Result{}, nil\n",
-			appPackage, "TestWrites/statuses_are_locked",
+			appPackage, "TestWrites/conflicts_are_no_errors",
 		},
 		{
 			"check-then-act", "an object that was created after the check is merged into",

@@ -34,6 +34,8 @@ type member struct {
 	app *v1.EcommerceApp
 	// cached is the copy in the member's cache: nil if it has none.
 	cached *v1.EcommerceApp
+	// denied is the error of each read from the API server; nil if they succeed.
+	denied error
 }
 
 func TestMemberQueue(t *testing.T) {
@@ -140,6 +142,12 @@ func testAbsence(t *testing.T, m *member) {
 	if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
+	m.denied = apierrors.NewForbidden(v1.GroupVersion.WithResource("ecommerceapps").GroupResource(), m.app.Name, errors.New("denied"))
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.gone || found.failure == nil {
+		t.Error("a copy that cannot be read is reported to be gone, or without a failure")
+	}
+	m.denied = nil
 	m.reconcile(t)
 	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); !found.gone {
 		t.Error("a copy that does not exist is not reported to be gone")
@@ -290,7 +298,16 @@ func (m *member) Get(_ context.Context, key client.ObjectKey, into client.Object
 func (m *member) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 // GetAPIReader returns a client of the API server.
-func (m *member) GetAPIReader() client.Reader { return m.WithWatch }
+func (m *member) GetAPIReader() client.Reader {
+	return interceptor.NewClient(m.WithWatch, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, opts ...client.GetOption) error {
+			if m.denied != nil {
+				return m.denied
+			}
+			return c.Get(ctx, key, into, opts...)
+		},
+	})
+}
 
 // GetClient returns a client that reads copies from the cache.
 func (m *member) GetClient() client.Client {
