@@ -3,6 +3,7 @@ package manifests
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -40,8 +41,11 @@ func TestResultString(t *testing.T) {
 func TestSame(t *testing.T) {
 	live := object("v1", "ConfigMap", "a")
 	live.SetResourceVersion("7")
-	live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply}})
+	manager := metav1.ManagedFieldsEntry{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply, Time: &metav1.Time{Time: time.Unix(1, 0)}}
+	live.SetManagedFields([]metav1.ManagedFieldsEntry{manager})
 	outcome := live.DeepCopy()
+	manager.Time = &metav1.Time{Time: time.Unix(2, 0)}
+	outcome.SetManagedFields([]metav1.ManagedFieldsEntry{manager})
 	outcome.SetResourceVersion("")
 	if !same(live, outcome) {
 		t.Error("a dry run that changes nothing differs")

@@ -153,8 +153,8 @@ func (a applier) apply(ctx context.Context, object *unstructured.Unstructured) (
 	return done, err
 }
 
-// same reports whether an apply would change nothing. The server only updates the time
-// of a managed fields entry when it stores a change.
+// same reports whether an apply would change nothing. The times of managed fields entries do
+// not count: for an admission policy with a status, the server returns a new one always.
 func same(live, outcome *unstructured.Unstructured) bool {
 	return equality.Semantic.DeepEqual(stored(live), stored(outcome))
 }
@@ -165,9 +165,13 @@ func stored(object *unstructured.Unstructured) map[string]any {
 	kept := object.DeepCopy()
 	kept.SetResourceVersion("")
 	unstructured.RemoveNestedField(kept.Object, "status")
-	kept.SetManagedFields(slices.DeleteFunc(kept.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+	managers := slices.DeleteFunc(kept.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Subresource != ""
-	}))
+	})
+	for i := range managers {
+		managers[i].Time = nil
+	}
+	kept.SetManagedFields(managers)
 	return kept.Object
 }
 
