@@ -2,6 +2,7 @@ package kind
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,8 +25,10 @@ func (w *environment) testEveryCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Their commands have names and values to fill in, and are tested on simulated nodes.
+	elsewhere := []string{"Delete", "Orphans", "Two hubs", "Restore the hub"}
 	for _, section := range sectionsOf(string(raw)) {
-		if len(commandsOf(string(raw), section)) > 0 && !w.followed[section] {
+		if len(commandsOf(string(raw), section)) > 0 && !w.followed[section] && !slices.Contains(elsewhere, section) {
 			t.Errorf("the commands of section %q were not run", section)
 		}
 	}
