@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/config"
 )
@@ -175,5 +176,21 @@ func TestCondition(t *testing.T) {
 	}
 	if is, why := condition(o, "NamesAccepted"); is || why != "taken" {
 		t.Errorf("%v, %q; want the condition's message", is, why)
+	}
+}
+
+// TestDeletion: an installation may follow at once, so that only Deployments are left to the
+// garbage collector.
+func TestDeletion(t *testing.T) {
+	for kind, want := range map[string]metav1.DeletionPropagation{
+		"Deployment":     metav1.DeletePropagationForeground,
+		"ServiceAccount": metav1.DeletePropagationBackground,
+		"ClusterRole":    metav1.DeletePropagationBackground,
+	} {
+		options := &client.DeleteOptions{}
+		options.ApplyOptions(Plan{DryRun: true}.deletion(object("v1", kind, "a")))
+		if options.PropagationPolicy == nil || *options.PropagationPolicy != want || len(options.DryRun) == 0 {
+			t.Errorf("a %s is deleted with %+v, want the policy %s in a dry run", kind, options, want)
+		}
 	}
 }

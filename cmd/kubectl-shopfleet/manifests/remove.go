@@ -44,16 +44,13 @@ func (p Plan) only(of func(kind string) bool) Plan {
 }
 
 // Remove deletes the objects of the plan in reverse order, and reports those that
-// existed; report may be nil. A Deployment is gone when its pods are.
+// existed; report may be nil. A Deployment is gone when its pods are. Other objects are gone
+// at once: an installation that follows must not change one that is about to go.
 func (p Plan) Remove(ctx context.Context, c client.Client, report func(Result)) error {
-	options := []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationForeground)}
-	if p.DryRun {
-		options = append(options, client.DryRunAll)
-	}
 	for _, object := range slices.Backward(p.Objects) {
 		err := p.unprotect(ctx, c, object)
 		if err == nil {
-			err = c.Delete(ctx, empty(object), options...)
+			err = c.Delete(ctx, empty(object), p.deletion(object)...)
 		}
 		switch {
 		case p.DryRun && apierrors.IsForbidden(err) && object.GetKind() == kindDefinition:
@@ -70,6 +67,20 @@ func (p Plan) Remove(ctx context.Context, c client.Client, report func(Result)) 
 		}
 	}
 	return nil
+}
+
+// deletion returns the options to delete an object with. In the foreground, the garbage
+// collector completes the deletion some time after the request.
+func (p Plan) deletion(object *unstructured.Unstructured) []client.DeleteOption {
+	policy := metav1.DeletePropagationBackground
+	if object.GetKind() == kindDeployment {
+		policy = metav1.DeletePropagationForeground
+	}
+	options := []client.DeleteOption{client.PropagationPolicy(policy)}
+	if p.DryRun {
+		options = append(options, client.DryRunAll)
+	}
+	return options
 }
 
 // unprotect removes the protection of a CRD from deletion, which its manifest has.
