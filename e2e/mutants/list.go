@@ -128,6 +128,11 @@ func ofMembers() []Mutant {
 			dispatch, "TestMemberQueue/absence",
 		},
 		{
+			"protected-copies-deleted", "the copies of a protected application that was deleted are deleted",
+			dispatch + "/dispatcher.go", "return entry != nil && (app.Ending() ||", "return entry != nil && (app.DeletionTimestamp != nil ||",
+			"e2e/hub", "TestHub/protection",
+		},
+		{
 			"another-field-manager", "copies have another field manager",
 			dispatch + "/dispatcher.go", "FieldManager: v1.HubFieldManager", "FieldManager: \"other\"",
 			dispatch, "TestMemberQueue/manager",
