@@ -164,7 +164,7 @@ e2e-kind: $(GOTESTSUM) ## Run the end-to-end tests on kind clusters; needs docke
 
 # CRASHPOINTS is the key of one point, as a failure prints it.
 .PHONY: crashpoints
-crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes, in about an hour; CRASHPOINTS=<key> selects one.
+crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes, one after the other; CRASHPOINTS=<key> selects one.
 	@export SHOPFLEET_CRASHPOINTS='$(CRASHPOINTS)'; \
 	$(call runTests,crashpoints,standard-verbose) -count=1 -timeout 2h $(GOTEST_FLAGS) ./e2e/crashpoints
 

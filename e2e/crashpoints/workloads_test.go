@@ -183,7 +183,7 @@ func (s *suite) ensureStranger(t *testing.T) {
 		s.awaitEmpty(t)
 	}
 	s.forgetMember(t)
-	// What a hub wrote down there about itself.
+	// The record of the hub that managed it.
 	if err := s.Members[usMember].DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(config.Namespace)); err != nil {
 		t.Fatal(err)
 	}

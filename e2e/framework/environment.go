@@ -126,7 +126,7 @@ func (e *Environment) checkAudit() {
 		logs[c.Name()] = log
 	}
 	for what, found := range map[string][]string{
-		"no user asked for deletions": oracle.UnaskedDeletes(logs, e.expected...),
+		"no user asked for deletions": oracle.UnexpectedDeletes(logs, e.expected...),
 		"objects were created twice":  oracle.Duplicates(logs),
 		"requests failed too often":   oracle.HotLoops(logs),
 	} {

@@ -2,7 +2,7 @@
 //
 // # Purpose
 //
-// UnaskedDeletes returns the deletions by Shopfleet that no user asked for, HotLoops what was
+// UnexpectedDeletes returns the deletions by Shopfleet that no user asked for, HotLoops what was
 // sent again and again although it fails, and Duplicates what was created twice. Package
 // framework runs them at the end of each suite, whatever that tests.
 //

@@ -90,9 +90,9 @@ const (
 	volumes = "persistentvolumes"
 )
 
-// UnaskedDeletes returns a line for each successful deletion by Shopfleet of a workload, a
+// UnexpectedDeletes returns a line for each successful deletion by Shopfleet of a workload, a
 // claim, a Secret, a Service, a copy, a backup or another object of value that no user asked for.
-func UnaskedDeletes(l Logs, expected ...Expected) []string {
+func UnexpectedDeletes(l Logs, expected ...Expected) []string {
 	var found []string
 	known := newRequests()
 	for _, r := range l.timeline(func(e audit.Event) bool { return e.Write() && e.Succeeded() }) {

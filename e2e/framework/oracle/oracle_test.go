@@ -29,7 +29,7 @@ func event(second int, who, what string) audit.Event {
 	return e
 }
 
-func TestUnaskedDeletes(t *testing.T) {
+func TestUnexpectedDeletes(t *testing.T) {
 	const app, edit, gone = "create ecommerceapps shop/web", "patch ecommerceapps shop/web", "delete ecommerceapps shop/web"
 	const deployment, claim = "delete deployments shop/web-frontend", "delete persistentvolumeclaims shop/data-web-database-0"
 	for name, test := range map[string]struct {
@@ -65,7 +65,7 @@ func TestUnaskedDeletes(t *testing.T) {
 		"backup without a user":  {hub: audit.Log{event(0, user, edit), event(1, hub, "delete backups other/b")}, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := oracle.UnaskedDeletes(oracle.Logs{"hub": test.hub, "eu-1": test.member}, test.expected...); len(got) != test.want {
+			if got := oracle.UnexpectedDeletes(oracle.Logs{"hub": test.hub, "eu-1": test.member}, test.expected...); len(got) != test.want {
 				t.Errorf("got %q, want %d", got, test.want)
 			}
 		})
