@@ -9,9 +9,9 @@
 // who wants an orphan to be deleted adds a record of it. The hub lists orphans in another
 // ConfigMap of the member, OrphansName.
 //
-// Each record has its own key, its ID. AddPatch and RemovePatch are
-// merge patches of that key alone: they are idempotent, and concurrent writers of
-// different records do not conflict.
+// Each record has its own key, its ID. AddPatch and RemovePatch are merge patches of that
+// key alone: they are idempotent, and concurrent writers of different records do not
+// conflict.
 //
 // # Non-goals
 //
@@ -19,10 +19,10 @@
 //
 // # Trade-offs
 //
-//   - A copy that stayed behind is identified by its namespace, its name and the UID of the application that
-//     it was written for, which it carries in an annotation. The copy's own UID is unknown
-//     while its member is away. An application that is created anew replaces the
-//     annotation when it takes the copy over, so the record no longer matches.
+//   - A copy that stayed behind is identified by its namespace, its name and the UID of the
+//     application that it was written for, which it has in an annotation. The copy's own UID
+//     is unknown while its member cannot be reached. An application that is created anew
+//     replaces the annotation when it adopts the copy, so the record no longer matches.
 //   - A ConfigMap holds at most 1 MiB. Above MaxBytes no record is added, and the deletion
 //     waits: at least 2,500 copies in one member.
 package residue

@@ -16,7 +16,7 @@ import (
 // MaxBytes bounds the records of one member, in bytes. A ConfigMap holds 1 MiB.
 const MaxBytes = 900 << 10
 
-// ErrFull means that a member has no room for another record.
+// ErrFull means that a record would make the ConfigMap of a member exceed MaxBytes.
 var ErrFull = errors.New("the record of what stayed behind is full")
 
 // prefix is that of the names of the ConfigMaps.
@@ -90,8 +90,8 @@ func Data(r Record) (map[string]string, error) {
 }
 
 // AddPatch returns a merge patch that adds a record to a ConfigMap with the given data, or
-// nil if the copy is recorded there already. The error is ErrFull if there is no
-// room.
+// nil if the copy is recorded there already. The error is ErrFull if the data would exceed
+// MaxBytes.
 func AddPatch(data map[string]string, r Record) ([]byte, error) {
 	if _, recorded := data[string(r.ID())]; recorded {
 		return nil, nil

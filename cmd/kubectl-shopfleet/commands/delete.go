@@ -164,7 +164,7 @@ func (c *deletion) await(ctx context.Context, hub *cluster, app *v1.EcommerceApp
 	})
 	switch {
 	case errors.Is(err, errTimeout):
-		return hint.With(fmt.Errorf("EcommerceApp %q is not deleted after %s: %w", app.Name, c.wait, err), seen.advice(app))
+		return hint.With(fmt.Errorf("EcommerceApp %q is not deleted after %s: %w", app.Name, c.wait, err), seen.hint(app))
 	case ctx.Err() != nil:
 		c.say("The deletion continues on the hub. To follow it, run the command again.")
 	}
@@ -249,8 +249,8 @@ func (p *clusterProgress) update(app *v1.EcommerceApp, recorded func(cluster str
 	return lines
 }
 
-// advice returns what the user can do about a deletion that takes long.
-func (p *clusterProgress) advice(app *v1.EcommerceApp) string {
+// hint returns what the user can do about a deletion that takes long.
+func (p *clusterProgress) hint(app *v1.EcommerceApp) string {
 	for _, stale := range p.stale {
 		if stale {
 			return fmt.Sprintf("To leave behind what cannot be reached: kubectl shopfleet delete %s -n %s --orphan", app.Name, app.Namespace)

@@ -43,8 +43,8 @@ func TestClusterProgress(t *testing.T) {
 		}
 		if step.name == "one is done" {
 			want := "To leave behind what cannot be reached: kubectl shopfleet delete shop -n shops --orphan"
-			if got := p.advice(step.app); got != want {
-				t.Errorf("advice %q, want %q", got, want)
+			if got := p.hint(step.app); got != want {
+				t.Errorf("hint %q, want %q", got, want)
 			}
 		}
 	}

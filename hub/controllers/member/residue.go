@@ -13,7 +13,7 @@ import (
 )
 
 // countResidue returns the number of copies that deleted applications left behind in a
-// member. Entries that were edited by hand and name no copy count too: they need a look.
+// member. Entries that were edited by hand and name no copy count too: a user has to correct them.
 func (r *Reconciler) countResidue(ctx context.Context, member string) (int32, error) {
 	found := &corev1.ConfigMap{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: residue.Name(member)}, found)

@@ -240,7 +240,7 @@ func (a *Attempt) fill(ctx context.Context, result *Connected) *conditions.Failu
 		return a.stepFailed(conditions.StepSetup, err)
 	}
 	result.Nodes = nodes
-	// At last, so that a member that cannot be engaged costs no write for each attempt.
+	// Last, so that a member that cannot be engaged costs no write for each attempt.
 	if err := s.Record.claim(ctx); err != nil {
 		return a.stepFailed(conditions.StepSetup, err)
 	}

@@ -69,8 +69,9 @@ func (s *Connection) Explain(err error, now time.Time) *conditions.Failure {
 }
 
 // Inspect reads permissions, capabilities and the record, and compares the definitions. It
-// restores a record that was deleted, updates definitions that differ, and reports those that are missing; in mode Agent it only
-// compares. It takes at most Timeouts.Review plus Timeouts.Prepare.
+// restores a record that was deleted, updates definitions that differ, and reports those
+// that are missing; in mode Agent it only compares. It takes at most Timeouts.Review plus
+// Timeouts.Prepare.
 func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
 	found, err := s.settings.inspect(ctx, s.transport, s.Mode)
 	if err != nil || found.Blocked() {

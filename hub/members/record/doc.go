@@ -1,4 +1,4 @@
-// Package record defines what the hub writes down in each of its members: which hub manages
+// Package record defines what the hub stores in each of its members: which hub manages
 // the member, and which applications were deleted there.
 //
 // # Purpose

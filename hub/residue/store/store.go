@@ -27,7 +27,7 @@ func New(hub client.Client, namespace string) *Store {
 }
 
 // Add adds a record, and reports whether it was missing. It sends no write if not. The
-// error is residue.ErrFull if the member has no room.
+// error is residue.ErrFull if the member's ConfigMap would exceed residue.MaxBytes.
 func (s *Store) Add(ctx context.Context, member string, r residue.Record) (bool, error) {
 	found, err := s.get(ctx, member)
 	if err != nil {
