@@ -1,5 +1,13 @@
 package v1
 
+import (
+	"cmp"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
 // ManagedByMode names the controller that turns a copy into workloads. The copy itself
 // carries it, so that one write hands the copy over. A controller that the copy does not
 // name leaves it alone.
@@ -40,6 +48,57 @@ func (m Mode) ManagedBy() ManagedByMode {
 // repaired and not orphaned.
 func (a *EcommerceApp) IsCopy() bool {
 	return a.Annotations[HubAppUIDAnnotation] != "" || a.Labels[ManagedByLabel] == ManagedBy
+}
+
+// DeletedOrigin stands for the generation in the origin of an application that was deleted.
+const DeletedOrigin = "deleted"
+
+// Origin is the application on the hub, and its generation, that a copy was made from.
+type Origin struct {
+	// App is empty if the copy lost it.
+	App types.UID
+	// Generation is 0 if the copy lost it.
+	Generation int64
+}
+
+// OriginOf returns the origin in the annotations of a copy.
+func OriginOf(annotations map[string]string) Origin {
+	// A value that is not a number was edited by hand and is about to be corrected.
+	generation, err := strconv.ParseInt(annotations[HubGenerationAnnotation], 10, 64)
+	if err != nil {
+		generation = 0
+	}
+	return Origin{App: types.UID(annotations[HubAppUIDAnnotation]), Generation: generation}
+}
+
+// String returns the UID, a slash, and the generation, as in the annotation
+// ecommerce.io/recover.
+func (o Origin) String() string { return string(o.App) + "/" + strconv.FormatInt(o.Generation, 10) }
+
+// WithSpecOf returns an application on the hub with the spec of its copy in a member, which
+// the hub would then write there unchanged. It keeps what copies do not have: the placement
+// and what the hub derives from the facts about the member.
+func (a *EcommerceApp) WithSpecOf(copied *EcommerceApp) *EcommerceApp {
+	next := a.DeepCopy()
+	copied.Spec.DeepCopyInto(&next.Spec)
+	next.Spec.Placement, next.Spec.Deletion, next.Spec.CloudConfig = a.Spec.Placement, a.Spec.Deletion, a.Spec.CloudConfig
+	if to := next.Spec.Database; to != nil {
+		from := cmp.Or(a.Spec.Database, &Database{})
+		to.StorageProfile = from.StorageProfile
+		if from.StorageClassName == nil {
+			to.StorageClassName = nil // An existing database keeps its class.
+		}
+		to.Backup.CopyToRegions, to.Backup.MaxRPO = from.Backup.CopyToRegions, from.Backup.MaxRPO
+		if to.Backup.Method == BackupSnapshot && from.Backup.Method != BackupDump {
+			to.Backup.Method = from.Backup.Method
+		}
+	}
+	if restarted := copied.Annotations[RestartedAtAnnotation]; restarted != "" {
+		metav1.SetMetaDataAnnotation(&next.ObjectMeta, RestartedAtAnnotation, restarted)
+	} else {
+		delete(next.Annotations, RestartedAtAnnotation)
+	}
+	return next
 }
 
 // ManagedByMode returns the controller that turns an application in a member into

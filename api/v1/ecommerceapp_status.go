@@ -242,6 +242,15 @@ type ClusterStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	AppliedGeneration int64 `json:"appliedGeneration,omitempty"`
 
+	// unknownOrigin describes a copy or a deletion in the cluster that the hub does not know,
+	// because it was restored from an older backup: the UID of an application, a slash, and the
+	// generation that the copy was made from, or "deleted". The hub changes nothing there until
+	// the annotation ecommerce.io/recover lists it or the copy has the spec of the hub. At most
+	// 128 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	UnknownOrigin string `json:"unknownOrigin,omitempty"`
+
 	// lastObservedTime is the time at which this entry was observed. While stale is false
 	// the cluster is watched, the entry is current, and the time changes only with the
 	// entry.

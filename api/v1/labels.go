@@ -65,7 +65,8 @@ const (
 
 	// RecoverAnnotation, on an application on the hub, lists copies that the hub may overwrite
 	// although it does not know what they were made from: comma-separated UIDs of applications,
-	// each with a slash and the latest generation, or "deleted".
+	// each with a slash and the generation, or "deleted". On a MemberCluster it is the
+	// hub that this one replaces there: its UID, a slash, and its epoch.
 	RecoverAnnotation = "ecommerce.io/recover"
 
 	// SpecHashAnnotation is the SHA-256 of a rendered object, in hex, without
@@ -120,6 +121,10 @@ const (
 	// the database. While it is present the database runs, and the components that use it
 	// are stopped.
 	LoadingAnnotation = "ecommerce.io/loading"
+	// RestoredAnnotation, on a copy, lists the UIDs of the last Restores that replaced data of
+	// the database, comma-separated, the oldest first: a hub that is restored from an older
+	// backup does not repeat them.
+	RestoredAnnotation = "ecommerce.io/restored"
 
 	// RestoreFinalizer blocks the deletion of a Restore until the database is released.
 	RestoreFinalizer = "ecommerce.io/restore"

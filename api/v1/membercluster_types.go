@@ -216,6 +216,13 @@ type MemberClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	LastHandledRenewAt string `json:"lastHandledRenewAt,omitempty"`
 
+	// otherHub is the hub that manages the cluster, if it is not this one: the UID of its
+	// namespace kube-system, a slash, and the epoch in its record. This hub takes the cluster
+	// over when the annotation ecommerce.io/recover has that value. At most 128 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	OtherHub string `json:"otherHub,omitempty"`
+
 	// lastObservedTime is the time at which this status was observed. While the cluster is
 	// connected it changes only with another field. Otherwise it is the time of the last
 	// successful probe and, while an agent is silent, of the last renewal of its Lease.
