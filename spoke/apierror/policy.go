@@ -11,8 +11,9 @@ import (
 // The waits of the policies.
 const (
 	// ConflictWait is how long a cache needs to receive the object that a conflict is
-	// about.
-	ConflictWait = 200 * time.Millisecond
+	// about, and longestConflictWait the longest wait after many conflicts.
+	ConflictWait        = 200 * time.Millisecond
+	longestConflictWait = 5 * time.Second
 	// fencedWait is the wait for a renewal of the Lease, or for the end of the process.
 	fencedWait = 2 * time.Second
 	// ThrottledWait is the wait if the API server does not ask for one.
@@ -36,9 +37,21 @@ type Decision struct {
 	// Return means that the error is returned to the queue, which logs and counts it, and
 	// retries with its own delays.
 	Return bool
-	// Wait is when to try again, without jitter. At most one of Return and Wait is set;
-	// without either, an event wakes the controller.
+	// Wait is when to try again, without jitter; after a conflict, when that is the first. At
+	// most one of Return and Wait is set; without either, an event wakes the controller.
 	Wait time.Duration
+}
+
+// ConflictDelay returns the wait after so many conflicts in a row, without jitter: it begins
+// with ConflictWait and doubles up to 5 s.
+func ConflictDelay(inRow int) time.Duration {
+	delay := ConflictWait
+	for range inRow - 1 {
+		if delay *= 2; delay >= longestConflictWait {
+			return longestConflictWait
+		}
+	}
+	return delay
 }
 
 // Decide returns what to do about an error.

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func adopt(live component.Resource, intent *unstructured.Unstructured, owned fun
 
 // Differences returns the paths of the fields that an intent sets and that a live object
 // lacks or has with another value, sorted, without values. Both are in unstructured form.
-// Metadata is not compared. A list is one field.
+// Metadata is not compared. A list without merge keys is one field.
 func Differences(live, intent map[string]any) []string {
 	var paths []string
 	for key, want := range intent {
@@ -64,6 +65,9 @@ func differences(live, intent any, field, parent, path string) []string {
 	if contains(live, intent, field, parent) {
 		return nil
 	}
+	if paths := itemDifferences(live, intent, field, path); len(paths) > 0 {
+		return paths
+	}
 	have, ok := live.(map[string]any)
 	want, both := intent.(map[string]any)
 	if !ok || !both || atomicMap(field) {
@@ -76,6 +80,28 @@ func differences(live, intent any, field, parent, path string) []string {
 			below = path + "[" + key + "]"
 		}
 		paths = append(paths, differences(have[key], want[key], key, field, below)...)
+	}
+	return paths
+}
+
+// itemDifferences compares the items of two lists with merge keys; nothing is returned for
+// other values.
+func itemDifferences(live, intent any, field, path string) []string {
+	have, ok := live.([]any)
+	want, both := intent.([]any)
+	keys := mergeKeys(field, want)
+	if !ok || !both || keys == nil {
+		return nil
+	}
+	var paths []string
+	for _, item := range want {
+		identity, _ := item.(map[string]any)
+		below := fmt.Sprintf("%s[%v]", path, identity[keys[0]])
+		if found := find(have, item, keys); found != nil {
+			paths = append(paths, differences(found, item, field, "", below)...)
+		} else {
+			paths = append(paths, below)
+		}
 	}
 	return paths
 }

@@ -34,7 +34,8 @@ func TestDifferences(t *testing.T) {
 		"missing":         {object{"spec": object{"externalName": "x"}}, []string{"spec.externalName"}},
 		"missing section": {object{"status": object{"a": object{"b": "c"}}}, []string{"status"}},
 		"selector":        {object{"spec": object{"selector": object{"app": "theirs"}}}, []string{"spec.selector"}},
-		"list":            {object{"spec": object{"ports": []any{object{"port": int64(443), "protocol": "TCP"}}}}, []string{"spec.ports"}},
+		"list":            {object{"spec": object{"ports": []any{object{"port": int64(443), "protocol": "TCP"}}}}, []string{"spec.ports[443]"}},
+		"item of a list":  {object{"spec": object{"ports": []any{object{"port": int64(80), "protocol": "TCP", "name": "web"}}}}, []string{"spec.ports[80].name"}},
 		"key with a dot":  {object{"data": object{"tls.crt": "another", "user": "b"}}, []string{"data.user", "data[tls.crt]"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,6 +66,7 @@ type Applier struct {
 
 	mu      sync.Mutex
 	written map[component.Key]writeRecord
+	repairs repairs
 }
 
 // New returns an Applier.
@@ -82,6 +84,7 @@ func New(o Options) *Applier {
 		client: o.Client, reader: o.Reader, manager: o.FieldManager, timeout: o.Timeout,
 		random: o.Random, clock: o.Clock,
 		written: make(map[component.Key]writeRecord),
+		repairs: repairs{objects: make(map[component.Key]*repairedObject)},
 	}
 }
 
@@ -118,7 +121,8 @@ type Result struct {
 // does. If the object is missing in the cache, it is first read from the API server. A
 // write conflicts if anything but the status changed since the object was read. An
 // existing object that is not owned is a *ConflictError, unless it is annotated to be
-// handed over and has no controller. Other errors are those of the API server.
+// handed over and has no controller. A field that another client changes again and again is
+// a *ContendedError. Other errors are those of the API server.
 func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	intent, err := a.intent(req.Intent)
 	if err != nil {
@@ -237,6 +241,10 @@ func (a *Applier) update(ctx context.Context, intent *unstructured.Unstructured,
 	if done {
 		return Result{Outcome: Unchanged}, nil
 	}
+	next := repair{key: key, intent: sum, fields: drifted(content, intent)}
+	if err := a.admit(ctx, intent, next); err != nil {
+		return Result{}, err
+	}
 	over, err := a.basisOf(key, live)
 	if err != nil {
 		return Result{}, err
@@ -254,6 +262,7 @@ func (a *Applier) update(ctx context.Context, intent *unstructured.Unstructured,
 	case written == nil:
 		return Result{Outcome: Unchanged}, nil
 	}
+	a.noteRepair(next)
 	return Result{Outcome: Updated, Object: written}, a.remember(written, writeRecord{intent: sum, over: live.GetResourceVersion()})
 }
 
@@ -293,19 +302,19 @@ func (a *Applier) Delete(ctx context.Context, live component.Resource, policy me
 	return nil
 }
 
-// lacksMetadata reports whether an owned object lacks labels of the intent, or the
-// controller reference. A retained object, whose intent has no controller, keeps the
-// labels of its first owner.
+// lacksMetadata reports whether an owned object lacks labels of the intent, the hash, or the
+// controller reference as it is in the intent. A retained object, whose intent has no
+// controller, keeps the UID of its first owner.
 func lacksMetadata(live component.Resource, intent *unstructured.Unstructured) bool {
 	has, wants := metav1.GetControllerOf(live), metav1.GetControllerOf(intent)
-	if wants == nil || has != nil && has.UID != wants.UID {
+	if has != nil && (wants == nil || has.UID != wants.UID) {
 		return false
 	}
 	labels := live.GetLabels()
 	for key, value := range intent.GetLabels() {
-		if labels[key] != value {
+		if labels[key] != value && (wants != nil || key != v1.OwnerUIDLabel) {
 			return true
 		}
 	}
-	return has == nil
+	return wants != nil && !equality.Semantic.DeepEqual(has, wants) || live.GetAnnotations()[v1.SpecHashAnnotation] == ""
 }

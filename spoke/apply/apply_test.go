@@ -80,6 +80,8 @@ func TestApplier(t *testing.T) {
 	t.Run("once and handed back", testHandBack(s))
 	t.Run("item in the way", testInTheWay(s))
 	t.Run("hand over the number of pods", testHandOver(s))
+	t.Run("contended", testContended(s))
+	t.Run("edited hash", testEditedHash(s))
 	t.Run("delete", testDelete(s))
 }
 

@@ -28,5 +28,9 @@
 //     apply does not need them: a process that was stopped must not overwrite what its
 //     successor wrote. The price is a conflict when a cache is behind: the object is read
 //     once, and if only its status changed, the write is sent once more.
+//   - Another client that changes a field again after each repair would cause writes
+//     without end. After ten repairs of a field for the same intent, the field is repaired
+//     once in five minutes, and Apply returns a *ContendedError with the field manager that
+//     wrote last. The counts are in memory: a restart begins anew.
 //   - Lists of built-in kinds are compared by their merge keys; all others by position.
 package apply

@@ -1,8 +1,10 @@
 package apply
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
@@ -62,3 +64,29 @@ func (e *ConflictError) Error() string {
 
 // ConditionReason returns the reason of the condition that reports the error.
 func (e *ConflictError) ConditionReason() string { return v1.ReasonConflict }
+
+// ContendedError is returned if another client changes fields of an owned object each time
+// they were repaired. Nothing was written.
+type ContendedError struct {
+	// Key identifies the object.
+	Key component.Key
+	// Fields are the paths of the fields; see Differences.
+	Fields []string
+	// Manager is the field manager of the other client; empty if unknown.
+	Manager string
+	// RetryIn is the time until the fields may be repaired again.
+	RetryIn time.Duration
+}
+
+// Error returns a deterministic message that says what to do.
+func (e *ContendedError) Error() string {
+	fields := strings.Join(e.Fields[:min(len(e.Fields), maxDifferences)], ", ")
+	if n := len(e.Fields); n > maxDifferences {
+		fields += fmt.Sprintf(" and %d more fields", n-maxDifferences)
+	}
+	return fmt.Sprintf("stop field manager %q from changing %s of %s %q, or change the application: it is repaired once in %d minutes",
+		cmp.Or(e.Manager, "unknown"), fields, e.Key.Kind, e.Key.Name, int(repairWindow.Minutes()))
+}
+
+// ConditionReason returns the reason of the condition that reports the error.
+func (e *ContendedError) ConditionReason() string { return v1.ReasonFieldManagerConflict }

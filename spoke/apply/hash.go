@@ -111,6 +111,11 @@ func hashOf(content map[string]any) (string, error) {
 			}
 		}
 	}
+	return digest(content)
+}
+
+// digest hashes content, its hash annotation included.
+func digest(content map[string]any) (string, error) {
 	// encoding/json sorts the keys of maps, so the encoding is canonical.
 	canonical, err := json.Marshal(content)
 	if err != nil {

@@ -80,5 +80,6 @@ func (a *Applier) resultHash(r component.Resource) (string, error) {
 	}
 	delete(content, "apiVersion")
 	delete(content, "kind")
-	return hashOf(content)
+	// With the hash annotation: a client that removes it changes the object.
+	return digest(content)
 }

@@ -124,6 +124,8 @@ func testOnceStripped(s *server) func(*testing.T) {
 			"no labels":     func(live *corev1.Secret) { live.Labels = nil },
 			"another label": func(live *corev1.Secret) { live.Labels["a"] = "2" },
 			"no controller": func(live *corev1.Secret) { live.OwnerReferences = nil },
+			"another kind":  func(live *corev1.Secret) { live.OwnerReferences[0].Kind = "Secret" },
+			"no hash":       func(live *corev1.Secret) { live.Annotations = nil },
 		} {
 			request.Live = nil
 			t.Run(name, edited(s, a, request, edit))

@@ -29,7 +29,7 @@ func larger(databaseImage, backendImage string) []component.Component {
 	components[0].Objects[1].Resource = statefulSet("database", 1, 0, sized("20Gi"), func(s *appsv1.StatefulSet) {
 		s.Spec.Template = template(databaseImage)
 	})
-	components[1].Objects[0].Resource = deployment("backend", 2, 0, func(d *appsv1.Deployment) { d.Spec.Template = template(backendImage) })
+	components[1].Objects[0].Resource = deployment("backend", 2, 0, written(backendImage, backendImage))
 	return components
 }
 

@@ -120,6 +120,12 @@ func describe(r Resource) string {
 	return r.GetObjectKind().GroupVersionKind().Kind + " " + r.GetName()
 }
 
+// current reports whether an object was last written from this intent, so that others made
+// all differences.
+func current(want, exists Resource) bool {
+	return want.GetAnnotations()[v1.SpecHashAnnotation] != "" && !outdated(want, exists)
+}
+
 // outdated reports whether an object was last written from another intent. It returns
 // false if the intent has no hash.
 func outdated(want, exists Resource) bool {

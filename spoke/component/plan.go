@@ -190,10 +190,14 @@ func (p *planner) started(c Component) bool {
 	return exists > 0
 }
 
-// versionChanged reports whether the images of a component's workloads change.
+// versionChanged reports whether the images of a component's workloads change. Images that
+// another client changed are repaired, which waits for nothing.
 func (p *planner) versionChanged(c Component) bool {
 	return slices.ContainsFunc(c.Objects, func(object Object) bool {
 		exists := p.in.Live[KeyOf(object.Resource)]
+		if exists != nil && current(object.Resource, exists) {
+			return false
+		}
 		switch want := object.Resource.(type) {
 		case *appsv1.Deployment:
 			live, ok := exists.(*appsv1.Deployment)

@@ -49,12 +49,21 @@ func all() []string {
 	}
 }
 
+// written changes the hash and the image of a Deployment.
+func written(hash, image string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		d.Annotations = map[string]string{v1.SpecHashAnnotation: hash}
+		d.Spec.Template = template(image)
+	}
+}
+
 func TestPlanGates(t *testing.T) {
 	disabled := shop()
 	disabled[1] = component.Component{Name: "backend", DependsOn: []string{"database"}, Disabled: true}
 	newVersion := shop()
-	newVersion[1].Objects[0].Resource.(*appsv1.Deployment).Spec.Template = template("image:2")
+	newVersion[1].Objects[0].Resource = deployment("backend", 2, 0, written("new", "image:2"))
 	databaseDown := with(running(), statefulSet("database", 1, 0))
+	otherImage := with(running(), statefulSet("database", 1, 0), deployment("backend", 2, 2, written("current", "image:edited")))
 	tests := map[string]struct {
 		components []component.Component
 		live       component.Live
@@ -82,6 +91,7 @@ func TestPlanGates(t *testing.T) {
 			}},
 		"a new version of the backend while the database is down": {newVersion, databaseDown, initialized(1),
 			append(append(append([]string{}, all()[:2]...), "apply service backend"), all()[4:]...), map[string]string{"backend": "Updating waiting for database"}},
+		"an image of the backend that another client changed while the database is down": {shop(), otherImage, initialized(1), all(), map[string]string{}},
 		"a new spec while the backend is down, and the frontend's Deployment is missing": {shop(),
 			without(with(running(), deployment("backend", 2, 0)), deployment("frontend", 3, 3)), initialized(0),
 			append(all()[:4], all()[6:]...), map[string]string{"frontend": "Pending waiting for backend"}},

@@ -42,10 +42,17 @@ func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
 	}}, nil
 }
 
-// facts adds to what is known of a cluster which optional kinds it has.
+// facts adds to what is known of a cluster which optional kinds it has, and which it may have.
 func (o *optional) facts(known render.Cluster) render.Cluster {
-	for _, kind := range o.present() {
-		kind.mark(&known)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, kind := range optionalKinds() {
+		switch {
+		case o.synced[kind.crd]:
+			kind.mark(&known)
+		case o.unknown[kind.crd] && kind.unknown != nil:
+			kind.unknown(&known)
+		}
 	}
 	return known
 }

@@ -25,8 +25,8 @@ import (
 // Deadlines of looking for optional kinds.
 const (
 	// unknownLimit is how long the reconcilers wait until the CRDs and the optional kinds
-	// among them are listed. After it, what could not be listed counts as absent: a
-	// permission that is missing must not stop a cluster.
+	// among them are listed. After it they start with what is known: a permission that is
+	// missing must not stop a cluster.
 	unknownLimit = 5 * time.Minute
 	// optionalSync is how long the list of an optional kind may take.
 	optionalSync = 10 * time.Second
@@ -42,16 +42,28 @@ type optionalKind struct {
 	crd  string
 	gvk  schema.GroupVersionKind
 	mark func(*render.Cluster)
+	// unknown marks a cluster that may serve the kind. It is nil if objects of the kind are only
+	// left out then, and what there is stays.
+	unknown func(*render.Cluster)
 }
 
 func optionalKinds() []optionalKind {
 	monitoring := schema.GroupVersion{Group: "monitoring.coreos.com", Version: "v1"}
 	return []optionalKind{
-		{"servicemonitors.monitoring.coreos.com", monitoring.WithKind("ServiceMonitor"), func(c *render.Cluster) { c.ServiceMonitors = true }},
-		{"prometheusrules.monitoring.coreos.com", monitoring.WithKind("PrometheusRule"), func(c *render.Cluster) { c.PrometheusRules = true }},
+		{"servicemonitors.monitoring.coreos.com", monitoring.WithKind("ServiceMonitor"), func(c *render.Cluster) { c.ServiceMonitors = true }, nil},
+		{"prometheusrules.monitoring.coreos.com", monitoring.WithKind("PrometheusRule"), func(c *render.Cluster) { c.PrometheusRules = true }, nil},
 		{"certificates.cert-manager.io", schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
-			func(c *render.Cluster) { c.Certificates = true }},
+			func(c *render.Cluster) { c.Certificates = true }, func(c *render.Cluster) { c.CertificatesUnknown = true }},
 	}
+}
+
+// allKinds are the CRDs of all optional kinds.
+func allKinds() map[string]bool {
+	all := make(map[string]bool)
+	for _, kind := range optionalKinds() {
+		all[kind.crd] = true
+	}
+	return all
 }
 
 // optional follows which CRDs a cluster has, and caches the objects of the
@@ -62,8 +74,9 @@ type optional struct {
 	log     logr.Logger
 
 	mu sync.Mutex
-	// synced are the kinds whose objects are cached.
-	synced map[string]bool
+	// synced are the kinds whose objects are cached, unknown those that the cluster may serve,
+	// and whose objects could not be listed.
+	synced, unknown map[string]bool
 	// looked is closed once all kinds are known, or unknownLimit is over. changed is closed
 	// at each look, and replaced.
 	looked, changed chan struct{}
@@ -88,6 +101,7 @@ func newOptional(cl cluster.Cluster, o Options) (*optional, error) {
 	return &optional{
 		cache: c, options: o, log: o.Logger,
 		synced:      make(map[string]bool),
+		unknown:     allKinds(),
 		looked:      make(chan struct{}),
 		changed:     make(chan struct{}),
 		subscribers: make(map[int]func(client.Object)),
@@ -119,7 +133,7 @@ func (o *optional) run(ctx context.Context) {
 	listed, err := o.followDefinitions(ctx, wake)
 	if err != nil {
 		o.log.Error(err, "Cannot watch CustomResourceDefinitions, so optional kinds are not used")
-		o.settle(nil, true)
+		o.settle(nil, allKinds(), true)
 		return
 	}
 	for {
@@ -161,12 +175,12 @@ func (o *optional) followDefinitions(ctx context.Context, wake func(any)) (liste
 // giveUp lets the reconcilers start with the kinds that are known.
 func (o *optional) giveUp() {
 	o.mu.Lock()
-	known := maps.Clone(o.synced)
+	known, unknown := maps.Clone(o.synced), maps.Clone(o.unknown)
 	waiting := !isClosed(o.looked)
 	o.mu.Unlock()
 	if waiting {
 		o.log.Info("Starting without the optional kinds that could not be listed", "waited", unknownLimit.String())
-		o.settle(known, true)
+		o.settle(known, unknown, true)
 	}
 }
 
@@ -193,14 +207,16 @@ func (o *optional) update(ctx context.Context) (retry time.Duration) {
 	for _, item := range list.Items {
 		served[item.Name] = true
 	}
-	now, complete := make(map[string]bool), true
+	now, unknown := make(map[string]bool), make(map[string]bool)
 	for _, kind := range optionalKinds() {
 		switch is := o.has(kind.crd); {
 		case served[kind.crd] && !is:
 			if err := o.start(ctx, kind); err != nil {
 				o.log.Info("Cannot use an optional kind yet", "kind", kind.gvk.Kind, "error", err.Error())
 				unserved := meta.IsNoMatchError(err)
-				complete = complete && unserved
+				if !unserved {
+					unknown[kind.crd] = true
+				}
 				if retry = o.options.Waits.Scaled(optionalRetry); unserved || !isClosed(o.looked) {
 					retry = o.options.Waits.Scaled(soonRetry)
 				}
@@ -213,7 +229,7 @@ func (o *optional) update(ctx context.Context) (retry time.Duration) {
 			now[kind.crd] = true
 		}
 	}
-	o.settle(now, complete)
+	o.settle(now, unknown, len(unknown) == 0)
 	return retry
 }
 
@@ -249,12 +265,12 @@ func sample(kind optionalKind) *unstructured.Unstructured {
 	return object
 }
 
-// settle stores the kinds that were found, and wakes all reconcilers if they changed. The
-// reconcilers start once complete is true.
-func (o *optional) settle(synced map[string]bool, complete bool) {
+// settle stores the kinds that were found and those that are unknown, and wakes all reconcilers
+// if they changed. The reconcilers start once complete is true.
+func (o *optional) settle(synced, unknown map[string]bool, complete bool) {
 	o.mu.Lock()
-	news := !maps.Equal(o.synced, synced)
-	o.synced = synced
+	news := !maps.Equal(o.synced, synced) || !maps.Equal(o.unknown, unknown)
+	o.synced, o.unknown = synced, unknown
 	if complete && !isClosed(o.looked) {
 		close(o.looked)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/queues"
+	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 const (
@@ -61,7 +62,7 @@ func TestNotKnownYet(t *testing.T) {
 			}
 			close(s.release)
 			s.await(t, "the reconcilers to start", func() bool { return isClosed(s.looked) })
-			if !s.has(certificates) {
+			if facts := s.facts(render.Cluster{}); !facts.Certificates || facts.CertificatesUnknown {
 				t.Error("reconcilers start without an optional kind that the cluster serves")
 			}
 		})
@@ -72,6 +73,9 @@ func TestNotKnownYet(t *testing.T) {
 			s.await(t, "the reconcilers to start without the kind", func() bool { return isClosed(s.looked) })
 			if s.has(certificates) {
 				t.Error("a kind is used that could not be listed")
+			}
+			if facts := s.facts(render.Cluster{}); !facts.CertificatesUnknown {
+				t.Error("a kind that could not be listed counts as absent")
 			}
 		})
 	}

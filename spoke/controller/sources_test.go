@@ -57,13 +57,19 @@ func TestWhatWakes(t *testing.T) {
 		before, after client.Object
 		spec, child   bool
 	}{
-		"resync":      {before, before, false, false},
-		"status":      {before, service(func(*corev1.Service) {}), false, false},
-		"spec":        {before, service(func(s *corev1.Service) { s.Generation = 2 }), true, true},
-		"annotation":  {before, service(func(s *corev1.Service) { s.Annotations = map[string]string{"a": "b"} }), true, true},
-		"label":       {before, service(func(s *corev1.Service) { s.Labels = map[string]string{"a": "b"} }), true, true},
-		"finalizer":   {before, service(func(s *corev1.Service) { s.Finalizers = []string{"a"} }), true, true},
-		"owner":       {before, service(func(s *corev1.Service) { s.OwnerReferences = []metav1.OwnerReference{{UID: "a"}} }), true, true},
+		"resync":     {before, before, false, false},
+		"status":     {before, service(func(*corev1.Service) {}), false, false},
+		"spec":       {before, service(func(s *corev1.Service) { s.Generation = 2 }), true, true},
+		"annotation": {before, service(func(s *corev1.Service) { s.Annotations = map[string]string{"a": "b"} }), true, true},
+		"label":      {before, service(func(s *corev1.Service) { s.Labels = map[string]string{"a": "b"} }), true, true},
+		"finalizer":  {before, service(func(s *corev1.Service) { s.Finalizers = []string{"a"} }), true, true},
+		"owner":      {before, service(func(s *corev1.Service) { s.OwnerReferences = []metav1.OwnerReference{{UID: "a"}} }), true, true},
+		"kept owner": {service(func(s *corev1.Service) {
+			s.ResourceVersion, s.OwnerReferences = "1", []metav1.OwnerReference{{UID: "a", Controller: new(true)}}
+		}),
+			service(func(s *corev1.Service) {
+				s.OwnerReferences = []metav1.OwnerReference{{UID: "a", Controller: new(false)}}
+			}), true, true},
 		"deletion":    {before, service(func(s *corev1.Service) { s.DeletionTimestamp = &now }), true, true},
 		"no versions": {&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "2"}}, false, true},
 		"workload": {&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Generation: 1}},

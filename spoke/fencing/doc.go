@@ -5,6 +5,7 @@
 //   - Fence.Wrap wraps the transports of all clients of a process, and records when the
 //     Lease was renewed last. A request that changes something is sent only while that is
 //     less than the renew deadline ago, which ends before a standby may take the Lease.
+//   - Fence.WrapCloud does the same for all requests to clouds.
 //
 // A process that was stopped, or that lost its API server for that long, therefore sends
 // nothing more until it has renewed its Lease, which it cannot do after a standby took it.
@@ -12,9 +13,8 @@
 // # Non-goals
 //
 // The package does not end the process: leader election does. What was on its way when the
-// process stopped may still arrive; applies carry a resource version for that. Requests to
-// clouds are not fenced, since tokens of the objects that they are for make them
-// idempotent.
+// process stopped may still arrive; applies carry a resource version for that, and requests to
+// clouds the token of the object that they are for.
 //
 // # Trade-offs
 //

@@ -35,6 +35,16 @@ func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
 	return &fenced{next: next, fence: f}
 }
 
+// WrapCloud returns a transport to a cloud that sends a request only if the fence does not
+// block. Otherwise it returns apierror.ErrFenced. It does not tell reads from writes: some
+// clouds read with POST.
+func (f *Fence) WrapCloud(next http.RoundTripper) http.RoundTripper {
+	if f == nil {
+		return next
+	}
+	return &fencedCloud{next: next, fence: f}
+}
+
 // check returns apierror.ErrFenced while the fence blocks.
 func (f *Fence) check() error {
 	renewed := f.renewed.Load()
@@ -61,28 +71,45 @@ func (f *fenced) RoundTrip(request *http.Request) (*http.Response, error) {
 		return f.next.RoundTrip(request)
 	case strings.HasPrefix(request.URL.Path, "/apis/coordination.k8s.io/"):
 		return f.renew(request)
+	default:
+		return f.fence.send(request, f.next)
 	}
-	if err := f.fence.check(); err != nil {
+}
+
+// fencedCloud is the transport of WrapCloud.
+type fencedCloud struct {
+	next  http.RoundTripper
+	fence *Fence
+}
+
+// RoundTrip sends a request, or returns apierror.ErrFenced.
+func (f *fencedCloud) RoundTrip(request *http.Request) (*http.Response, error) {
+	return f.fence.send(request, f.next)
+}
+
+// send sends a request unless the fence blocks, also while the body is sent.
+func (f *Fence) send(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if err := f.check(); err != nil {
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
 		return nil, err
 	}
 	if request.Body == nil || request.Body == http.NoBody {
-		return f.next.RoundTrip(request)
+		return next.RoundTrip(request)
 	}
 	guarded := request.WithContext(request.Context()) // A transport must not change the request itself.
-	guarded.Body = &body{ReadCloser: request.Body, fence: f.fence}
+	guarded.Body = &body{ReadCloser: request.Body, fence: f}
 	if again := request.GetBody; again != nil {
 		guarded.GetBody = func() (io.ReadCloser, error) {
 			content, err := again()
 			if err != nil {
 				return nil, err
 			}
-			return &body{ReadCloser: content, fence: f.fence}, nil
+			return &body{ReadCloser: content, fence: f}, nil
 		}
 	}
-	return f.next.RoundTrip(guarded)
+	return next.RoundTrip(guarded)
 }
 
 // renew writes the Lease. It counts as renewed when the request began: the API server may

@@ -33,6 +33,9 @@ type Cluster struct {
 	// ServiceMonitors and PrometheusRules are true if the cluster serves these kinds of
 	// the Prometheus operator, Certificates if it serves that of cert-manager.
 	ServiceMonitors, PrometheusRules, Certificates bool
+	// CertificatesUnknown is true if the cluster may serve those of cert-manager, and they could
+	// not be listed.
+	CertificatesUnknown bool
 }
 
 const (

@@ -19,23 +19,24 @@ func TestCertificates(t *testing.T) {
 		app.Spec.Ingress.Host = "shop.example.com"
 	}
 	cases := map[string]struct {
-		change      func(*v1.EcommerceApp)
-		certManager bool
-		secret      string
-		kind        string
-		note        string
+		change  func(*v1.EcommerceApp)
+		cluster Cluster
+		secret  string
+		kind    string
+		note    string
 	}{
-		"self-signed":          {func(*v1.EcommerceApp) {}, true, "my-ecommerce-app-tls", "Secret", ""},
-		"given":                {func(a *v1.EcommerceApp) { a.Spec.Security.TLS.SecretRef = &v1.LocalSecretReference{Name: "mine"} }, true, "mine", "", ""},
-		"issued":               {issuer, true, "my-ecommerce-app-certificate", "Certificate", ""},
-		"without cert-manager": {issuer, false, "my-ecommerce-app-tls", "Secret", noteSelfSigned},
+		"self-signed":          {func(*v1.EcommerceApp) {}, Cluster{Certificates: true}, "my-ecommerce-app-tls", "Secret", ""},
+		"given":                {func(a *v1.EcommerceApp) { a.Spec.Security.TLS.SecretRef = &v1.LocalSecretReference{Name: "mine"} }, Cluster{Certificates: true}, "mine", "", ""},
+		"issued":               {issuer, Cluster{Certificates: true}, "my-ecommerce-app-certificate", "Certificate", ""},
+		"without cert-manager": {issuer, Cluster{}, "my-ecommerce-app-tls", "Secret", noteSelfSigned},
+		"not known yet":        {issuer, Cluster{CertificatesUnknown: true}, "my-ecommerce-app-certificate", "", noteCertificatesUnknown},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			app := sampleShop(t)
 			app.Spec.Security.Authentication.Enabled = false
 			c.change(app)
-			components, err := EcommerceApp(app, Cluster{Certificates: c.certManager})
+			components, err := EcommerceApp(app, c.cluster)
 			if err != nil {
 				t.Fatal(err)
 			}

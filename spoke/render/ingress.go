@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	noteSelfSigned   = "cert-manager is not installed in this cluster: the certificate is self-signed"
-	notePlaceholders = "authentication has placeholder credentials until security.authentication.secretRef is set"
+	noteSelfSigned          = "cert-manager is not installed in this cluster: the certificate is self-signed"
+	noteCertificatesUnknown = "the Certificates of this cluster cannot be listed: one that exists stays in use, a missing one is created later"
+	notePlaceholders        = "authentication has placeholder credentials until security.authentication.secretRef is set"
 )
 
 func (s *shop) ingressPart() manifest.Part {
@@ -57,6 +58,10 @@ func (s *shop) certificate() (string, []component.Object, string, error) {
 		return tls.SecretRef.Name, nil, "", nil
 	}
 	host := s.app.Spec.Ingress.Host
+	name := s.owner.ChildName("-certificate", manifest.MaxName)
+	if tls.IssuerRef != nil && s.cluster.CertificatesUnknown {
+		return name, nil, noteCertificatesUnknown, nil // A Certificate that exists stays in use.
+	}
 	if tls.IssuerRef == nil || !s.cluster.Certificates {
 		note := ""
 		if tls.IssuerRef != nil {
@@ -68,7 +73,6 @@ func (s *shop) certificate() (string, []component.Object, string, error) {
 	if host == "" {
 		return "", nil, "", fmt.Errorf("spec.ingress.host must be set when spec.security.tls.issuerRef is: a certificate needs a name")
 	}
-	name := s.owner.ChildName("-certificate", manifest.MaxName)
 	p := s.ingressPart()
 	certificate := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{

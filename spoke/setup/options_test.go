@@ -6,8 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 
 	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/spoke/watchtimeout/watchtimeouttest"
 )
 
 func TestFlags(t *testing.T) {
@@ -36,4 +38,14 @@ func TestFlags(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(want.Logger)); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}
+}
+
+// TestSilentWatchesEnd lets a watch of the process's own API server be silent.
+func TestSilentWatchesEnd(t *testing.T) {
+	t.Parallel()
+	cfg, err := configOf(Options{Config: &rest.Config{Host: "https://127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watchtimeouttest.SilentWatchEnds(t, cfg)
 }

@@ -38,7 +38,7 @@ func TestRefuse(t *testing.T) {
 			if len(p.problems) != 1 || p.problems[0] != want {
 				t.Errorf("got %+v, want %+v", p.problems, want)
 			}
-			if got, err := p.result(Settings{}); err != nil || got.RequeueAfter >= resync {
+			if got, err := p.result(Settings{}, 0); err != nil || got.RequeueAfter >= resync {
 				t.Errorf("tried again in %v, %v", got.RequeueAfter, err)
 			}
 		})
@@ -65,7 +65,7 @@ func TestReportWakesAtTheDeadline(t *testing.T) {
 	app.Status.ObservedGeneration, app.Status.Conditions = told.ObservedGeneration, told.Conditions
 	clock.Step(4 * time.Minute)
 	r.report(t.Context(), p)
-	if got, err := p.result(settings); err != nil || got.RequeueAfter != component.ProgressDeadline-4*time.Minute {
+	if got, err := p.result(settings, 0); err != nil || got.RequeueAfter != component.ProgressDeadline-4*time.Minute {
 		t.Errorf("looked at again in %v, %v", got.RequeueAfter, err)
 	}
 }

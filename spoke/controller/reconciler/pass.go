@@ -35,8 +35,9 @@ type pass[T client.Object] struct {
 	// others; 0 if there is none.
 	errs    []error
 	retryIn time.Duration
-	// conflicted means that a write conflicted or was fenced, rejected that the spec must change.
-	conflicted, rejected bool
+	// raced means that a write conflicted, conflicted that one did or was fenced, rejected that
+	// the spec must change.
+	raced, conflicted, rejected bool
 	// statusDue is the time until a delayed status is to be written.
 	statusDue time.Duration
 	// deadlineDue is the time until a component fails; 0 if no deadline applies.
@@ -50,10 +51,12 @@ func (p *pass[T]) fail(name string, err error) bool {
 	if d.Return {
 		p.errs = append(p.errs, err)
 	}
-	p.retryIn = sooner(p.retryIn, d.Wait)
 	switch d.Class {
-	case apierror.Conflict, apierror.Fenced:
-		p.conflicted = true
+	case apierror.Conflict:
+		p.raced, p.conflicted = true, true
+		return true
+	case apierror.Fenced:
+		p.retryIn, p.conflicted = sooner(p.retryIn, d.Wait), true
 		return true
 	case apierror.InvalidSpec:
 		p.rejected = true
@@ -62,6 +65,7 @@ func (p *pass[T]) fail(name string, err error) bool {
 		name = ""
 	default:
 	}
+	p.retryIn = sooner(p.retryIn, d.Wait)
 	p.problems = append(p.problems, component.Problem{Component: name, Reason: d.Reason, Message: d.Message, Blocking: d.Blocking})
 	return d.Blocking && d.Class != apierror.NamespaceTerminating
 }
@@ -74,12 +78,21 @@ func (p *pass[T]) rejectExpansion(step component.Step, err error) {
 	})
 }
 
-// result returns when to reconcile again.
-func (p *pass[T]) result(s Settings) (reconcile.Result, error) {
+// leaveContended records that another client keeps changing an object. The component may work
+// all the same.
+func (p *pass[T]) leaveContended(name string, contended *apply.ContendedError) {
+	p.retryIn = sooner(p.retryIn, contended.RetryIn)
+	p.problems = append(p.problems, component.Problem{
+		Component: name, Reason: contended.ConditionReason(), Message: apierror.Message(contended),
+	})
+}
+
+// result returns when to reconcile again. The wait is the one after a conflict, or 0.
+func (p *pass[T]) result(s Settings, conflict time.Duration) (reconcile.Result, error) {
 	if err := errors.Join(p.errs...); err != nil {
 		return reconcile.Result{}, err
 	}
-	after := s.Waits.Later(p.retryIn).RequeueAfter
+	after := s.Waits.Later(sooner(p.retryIn, conflict)).RequeueAfter
 	if !p.rejected {
 		after = sooner(after, s.Waits.Later(resync).RequeueAfter)
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
@@ -22,6 +23,7 @@ type reconciler[T client.Object] struct {
 	member      *Member
 	newest      newest[T]
 	terminating *terminating
+	conflicts   queues.Conflicts
 }
 
 func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {
@@ -48,10 +50,11 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	defer r.reportPanic(ctx, req)
 	p := &pass[T]{object: r.newest.of(object)}
 	if p.object.GetDeletionTimestamp() != nil {
 		r.finalize(ctx, p)
-		return p.result(r.member.Settings)
+		return p.result(r.member.Settings, r.conflicts.Wait(req, p.raced))
 	}
 	if err := r.prepare(ctx, p); err != nil {
 		p.fail("", err)
@@ -61,7 +64,24 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	if p.states != nil || len(p.problems) > 0 {
 		r.report(ctx, p)
 	}
-	return p.result(r.member.Settings)
+	return p.result(r.member.Settings, r.conflicts.Wait(req, p.raced))
+}
+
+// reportPanic writes to the status that a pass panicked. The panic goes on to the queue, which
+// logs it with its stack, counts it, and retries this object alone.
+func (r *reconciler[T]) reportPanic(ctx context.Context, req reconcile.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	// The pass may have changed its object halfway.
+	object := r.kind.New()
+	if err := r.member.Reader.Get(ctx, req.NamespacedName, object); err == nil {
+		p := &pass[T]{object: r.newest.of(object), deleting: object.GetDeletionTimestamp() != nil}
+		p.fail("", errPanicked)
+		r.report(ctx, p)
+	}
+	panic(cause)
 }
 
 // prepare makes the writes to the object itself that must precede all others.
@@ -154,6 +174,7 @@ func (r *reconciler[T]) copyOf(object T) T { return object.DeepCopyObject().(T) 
 
 func (r *reconciler[T]) forget(name types.NamespacedName) {
 	r.newest.forget(name)
+	r.conflicts.Wait(reconcile.Request{NamespacedName: name}, false)
 	r.member.Settings.Metrics.observe(r.subject(name), "")
 }
 

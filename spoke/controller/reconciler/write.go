@@ -3,6 +3,7 @@ package reconciler
 import (
 	"context"
 	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,8 @@ var (
 	errNotWatched = errors.New("objects of this kind are not watched")
 	// errNoClaim means that a step expands an object that is not a claim.
 	errNoClaim = errors.New("only claims can be expanded")
+	// errPanicked means that a pass panicked.
+	errPanicked = errors.New("reconciling panicked")
 )
 
 // execute takes the steps of a plan. An error in one component does not stop the others,
@@ -36,6 +39,10 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 		outcome, err := r.take(ctx, p, step)
 		if step.Action == component.Grow && apierror.Classify(err) == apierror.Forbidden {
 			p.rejectExpansion(step, err)
+			continue
+		}
+		if contended, ok := errors.AsType[*apply.ContendedError](err); ok {
+			p.leaveContended(step.Component, contended)
 			continue
 		}
 		if err != nil {
@@ -110,17 +117,26 @@ func (p *pass[T]) dependentClaim(secret component.Object) string {
 
 // owned returns a function that reports whether a live object belongs to the application:
 // the application controls it, or it has no controller and the application's labels, such
-// as objects retained from an application of the same name.
+// as objects retained from an application of the same name. Labels that were removed from an
+// object of ours do not make it another's.
 func (r *reconciler[T]) owned(owner T, want component.Resource) func(component.Resource) bool {
 	return func(live component.Resource) bool {
 		if controller := metav1.GetControllerOf(live); controller != nil {
 			return controller.UID == owner.GetUID()
 		}
 		for _, label := range []string{v1.ManagedByLabel, v1.PartOfLabel, v1.InstanceLabel} {
-			if live.GetLabels()[label] != want.GetLabels()[label] {
+			if value, ok := live.GetLabels()[label]; ok && value != want.GetLabels()[label] {
 				return false
 			}
 		}
-		return true
+		return live.GetLabels()[v1.ManagedByLabel] == v1.ManagedBy || appliedByUs(live)
 	}
+}
+
+// appliedByUs reports whether the spoke applied an object, according to its managed fields,
+// which an object from a cache lacks: without the label, no cache has it.
+func appliedByUs(live component.Resource) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+		return m.Manager == v1.SpokeFieldManager && m.Operation == metav1.ManagedFieldsOperationApply
+	})
 }

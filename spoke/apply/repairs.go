@@ -1,0 +1,156 @@
+package apply
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/shopfleet/shopfleet/spoke/component"
+)
+
+const (
+	// repairLimit is how often a field is written again for one intent before another
+	// client counts as one that keeps changing it. A person does not edit one field as
+	// often within repairWindow.
+	repairLimit = 10
+	// repairWindow is the time between two writes of such a field, and how long the writes
+	// of a field are remembered.
+	repairWindow = 5 * time.Minute
+)
+
+// repairs records how often fields of objects were written for the same intent.
+type repairs struct {
+	objects map[component.Key]*repairedObject
+	// sweep is when expired records are removed.
+	sweep time.Time
+}
+
+// repairedObject is the record of one object.
+type repairedObject struct {
+	// intent is the hash of what was written. Another intent starts a new record.
+	intent string
+	fields map[string]repairedField
+	last   time.Time
+}
+
+type repairedField struct {
+	count int
+	last  time.Time
+}
+
+// repair is a write of the fields of an object that differ from the intent with the given
+// hash.
+type repair struct {
+	key    component.Key
+	intent string
+	fields []string
+}
+
+// denied returns the fields of a repair, and the time until one may be written again, if all
+// of them were written too often. Otherwise it returns nothing, because a change of another
+// field must not wait.
+func (r *repairs) denied(next repair, now time.Time) ([]string, time.Duration) {
+	object := r.objects[next.key]
+	if object == nil || object.intent != next.intent {
+		return nil, 0
+	}
+	var wait time.Duration
+	for _, field := range next.fields {
+		f := object.fields[field]
+		due := repairWindow - now.Sub(f.last)
+		if f.count < repairLimit || due <= 0 {
+			return nil, 0
+		}
+		wait = max(wait, due)
+	}
+	return next.fields, wait
+}
+
+// note records a repair that was made.
+func (r *repairs) note(made repair, now time.Time) {
+	object := r.objects[made.key]
+	if object == nil || object.intent != made.intent {
+		object = &repairedObject{intent: made.intent, fields: make(map[string]repairedField, len(made.fields))}
+		r.objects[made.key] = object
+	}
+	object.last = now
+	for _, field := range made.fields {
+		f := object.fields[field]
+		if now.Sub(f.last) >= 2*repairWindow {
+			f.count = 0
+		}
+		object.fields[field] = repairedField{count: f.count + 1, last: now}
+	}
+}
+
+// expire removes the records of objects that were not repaired for a while, at most once in
+// a repairWindow.
+func (r *repairs) expire(now time.Time) {
+	if now.Before(r.sweep) {
+		return
+	}
+	r.sweep = now.Add(repairWindow)
+	for key, object := range r.objects {
+		if now.Sub(object.last) >= 2*repairWindow {
+			delete(r.objects, key)
+		}
+	}
+}
+
+// admit returns a *ContendedError if another client changes the fields of a repair again
+// and again.
+func (a *Applier) admit(ctx context.Context, intent *unstructured.Unstructured, next repair) error {
+	a.mu.Lock()
+	a.repairs.expire(a.clock.Now())
+	fields, wait := a.repairs.denied(next, a.clock.Now())
+	a.mu.Unlock()
+	if len(fields) == 0 {
+		return nil
+	}
+	contended := &ContendedError{Key: next.key, Fields: fields, RetryIn: wait}
+	// Cached objects lack managedFields.
+	live, err := a.get(ctx, intent)
+	if err != nil {
+		return err
+	}
+	if live != nil {
+		contended.Manager = a.lastOther(live.GetManagedFields())
+	}
+	return contended
+}
+
+// noteRepair records a repair that was made.
+func (a *Applier) noteRepair(made repair) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.repairs.note(made, a.clock.Now())
+}
+
+// lastOther returns the field manager that wrote last, apart from this one and from writers
+// of subresources; empty if there is none.
+func (a *Applier) lastOther(managers []metav1.ManagedFieldsEntry) string {
+	var last metav1.ManagedFieldsEntry
+	for _, m := range managers {
+		own := m.Manager == a.manager && m.Operation == metav1.ManagedFieldsOperationApply
+		if !own && m.Subresource != "status" && (last.Time == nil || m.Time != nil && !m.Time.Before(last.Time)) {
+			last = m
+		}
+	}
+	return last.Manager
+}
+
+// drifted returns the paths of the fields, metadata included, in which a live object differs
+// from an intent.
+func drifted(live map[string]any, intent *unstructured.Unstructured) []string {
+	paths := Differences(live, intent.Object)
+	have, _ := live["metadata"].(map[string]any)
+	want, _ := intent.Object["metadata"].(map[string]any)
+	for _, field := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
+		paths = append(paths, differences(have[field], want[field], field, "metadata", "metadata."+field)...)
+	}
+	slices.Sort(paths)
+	return paths
+}

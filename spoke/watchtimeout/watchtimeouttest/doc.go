@@ -1,0 +1,15 @@
+// Package watchtimeouttest tests that the clients of a process end silent watches.
+//
+// # Purpose
+//
+// SilentWatchEnds sends a watch through the transport of a configuration, and fails the test
+// if the watch does not end while the server is silent.
+//
+// # Non-goals
+//
+// The package does not test package watchtimeout, but that a configuration uses it.
+//
+// # Trade-offs
+//
+// Time is that of a synctest bubble, so that 90 s take none.
+package watchtimeouttest
