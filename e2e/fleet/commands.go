@@ -61,7 +61,7 @@ func (c *Cluster) etcdArguments() []string {
 	const peers = "http://" + loopback + ":0"
 	return []string{
 		"--name=default",
-		"--data-dir=" + c.path("etcd"),
+		"--data-dir=" + c.path(folderEtcd),
 		"--listen-client-urls=" + c.etcdURL(),
 		"--advertise-client-urls=" + c.etcdURL(),
 		"--listen-peer-urls=" + peers,

@@ -6,8 +6,8 @@
 // Start gives every cluster its own etcd and kube-apiserver, with TLS, RBAC and an audit
 // log, and by its spec kube-controller-manager, kube-scheduler and nodes that KWOK
 // simulates. Clusters can be killed, frozen, thawed and restarted to simulate the loss of a
-// region; the audit log has all requests to a cluster. Nothing is left when the fleet stops
-// or its process ends.
+// region, and etcd can be restored from a snapshot; the audit log has all requests to a
+// cluster. Nothing is left when the fleet stops or its process ends.
 //
 //	f, err := fleet.Start(ctx, fleet.Options{
 //		Hub:     fleet.ClusterSpec{Name: "hub"},

@@ -21,6 +21,7 @@ const (
 	fileAudit       = "audit.log"
 	fileAuditPolicy = "audit-policy.yaml"
 	fileStages      = "kwok-stages.yaml"
+	folderEtcd      = "etcd"
 
 	extensionCertificate = ".crt"
 	extensionKey         = ".key"

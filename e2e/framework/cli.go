@@ -2,7 +2,10 @@ package framework
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -17,6 +20,7 @@ const (
 	Failed   = 1
 	Misused  = 2
 	NotReady = 3
+	Stopped  = 130
 )
 
 // CLIVersion is the version of kubectl-shopfleet in tests.
@@ -28,16 +32,55 @@ type Outcome struct {
 	Out, ErrOut string
 }
 
+// Session is a run of kubectl-shopfleet that a user takes part in.
+type Session struct {
+	// In returns the input of the user. By default there is none.
+	In io.Reader
+	// StopAt is the message at which the user presses Ctrl-C. By default there is none.
+	StopAt string
+}
+
+// messages collects messages, and calls stop at one of them. It is safe for concurrent use.
+type messages struct {
+	mu     sync.Mutex
+	text   strings.Builder
+	stopAt string
+	stop   func()
+}
+
+// Write implements io.Writer.
+func (m *messages) Write(p []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.text.Write(p)
+	if m.stopAt != "" && strings.Contains(m.text.String(), m.stopAt) {
+		m.stop()
+	}
+	return n, err
+}
+
 // CLI runs kubectl-shopfleet in the test's process as an administrator of a cluster.
 func CLI(t testing.TB, c *fleet.Cluster, args ...string) Outcome {
 	t.Helper()
-	var out, errOut bytes.Buffer
+	return Session{}.CLI(t, c, args...)
+}
+
+// CLI runs kubectl-shopfleet in the test's process as an administrator of a cluster.
+func (s Session) CLI(t testing.TB, c *fleet.Cluster, args ...string) Outcome {
+	t.Helper()
+	if s.In == nil {
+		s.In = &bytes.Buffer{}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var out bytes.Buffer
+	errOut := &messages{stopAt: s.StopAt, stop: stop}
 	code := commands.New(commands.Invocation{
 		Args:    append([]string{"kubectl-shopfleet", "--kubeconfig", c.AdminKubeconfig()}, args...),
 		Version: CLIVersion,
-		Streams: genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errOut},
-	}).Run(t.Context())
-	o := Outcome{code, out.String(), errOut.String()}
+		Streams: genericiooptions.IOStreams{In: s.In, Out: &out, ErrOut: errOut},
+	}).Run(ctx)
+	o := Outcome{code, out.String(), errOut.text.String()}
 	t.Logf("%s: exit code %d\n%s%s", strings.Join(args, " "), o.Code, o.Out, o.ErrOut)
 	if strings.Contains(o.Out+o.ErrOut, "eyJ") {
 		t.Error("a token is shown")

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -71,16 +71,21 @@ type Environment struct {
 	dir     string
 	options Options
 	stop    func()
+	// started is when the hub that runs was started; zero if none runs.
+	started time.Time
+	// restored are the times at which clusters were restored, by name.
+	restored map[string]time.Time
 	// expected are the deletions that tests asked for.
 	expected []oracle.Expected
 }
 
-// New starts a fleet that ends with the test, together with what runs by then. The audit
-// logs are searched then for what must never happen: see package oracle.
+// New starts a fleet that ends with the test, together with what runs by then. Audit logs
+// and clusters are searched then for what must never happen: see package oracle. A panic
+// that a controller recovered fails the test as well, unless it is Poison.
 func New(t testing.TB, o Options) *Environment {
 	t.Helper()
 	e := &Environment{
-		Fleet: fleettest.Start(t, o.Fleet), Members: map[string]client.WithWatch{},
+		Fleet: fleettest.Start(t, o.Fleet), Members: map[string]client.WithWatch{}, restored: map[string]time.Time{},
 		t: t, dir: t.TempDir(), options: o, stop: func() {},
 	}
 	var group sync.WaitGroup
@@ -104,7 +109,13 @@ func New(t testing.TB, o Options) *Environment {
 	if t.Failed() {
 		t.FailNow()
 	}
-	t.Cleanup(e.checkAudit)
+	recovered := watchPanics()
+	t.Cleanup(func() {
+		for _, each := range recovered.all() {
+			t.Errorf("a controller recovered a panic: %s", each)
+		}
+	})
+	t.Cleanup(e.verify)
 	return e
 }
 
@@ -114,26 +125,14 @@ func (e *Environment) ExpectDeletes(expected ...oracle.Expected) {
 	e.expected = append(e.expected, expected...)
 }
 
-// checkAudit searches the audit logs of the whole fleet.
-func (e *Environment) checkAudit() {
-	ctx := context.WithoutCancel(e.t.Context())
-	logs := oracle.Logs{}
-	for _, c := range e.Fleet.Clusters() {
-		log, err := c.Audit(ctx)
-		if err != nil {
-			e.t.Errorf("reading the audit log of %s: %v", c.Name(), err)
-		}
-		logs[c.Name()] = log
+// Restore restores the hub's etcd from a snapshot. The statuses of the hub may go back by that,
+// once.
+func (e *Environment) Restore(t testing.TB, snapshot string) {
+	t.Helper()
+	if err := e.Fleet.Hub().Restore(t.Context(), snapshot); err != nil {
+		t.Fatal(err)
 	}
-	for what, found := range map[string][]string{
-		"no user asked for deletions": oracle.UnexpectedDeletes(logs, e.expected...),
-		"objects were created twice":  oracle.Duplicates(logs),
-		"requests failed too often":   oracle.HotLoops(logs),
-	} {
-		if len(found) > 0 {
-			e.t.Errorf("%s:\n%s", what, strings.Join(found, "\n"))
-		}
-	}
+	e.restored[e.Fleet.Hub().Name()] = time.Now()
 }
 
 // HubManifests returns the folders with the CRDs and permissions of a hub.
@@ -219,11 +218,15 @@ func (e *Environment) StartHub(t testing.TB) {
 	if e.options.Hub != nil {
 		e.options.Hub(&options)
 	}
+	e.started = time.Now()
 	e.stop = e.Run("the hub", func(ctx context.Context) error { return setup.Run(ctx, options) })
 }
 
 // StopHub ends the hub, if one runs, and blocks until it has ended.
-func (e *Environment) StopHub() { e.stop() }
+func (e *Environment) StopHub() {
+	e.stop()
+	e.started = time.Time{}
+}
 
 // RestartHub ends the hub and starts another.
 func (e *Environment) RestartHub(t testing.TB) {

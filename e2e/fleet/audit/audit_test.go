@@ -14,9 +14,9 @@ import (
 const (
 	patched = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"a1","stage":"ResponseComplete",` +
 		`"requestURI":"/apis/apps/v1/namespaces/shop/deployments/web?fieldManager=hub","verb":"patch",` +
-		`"user":{"username":"system:serviceaccount:hub:operator","groups":["system:authenticated"]},"userAgent":"operator/v1",` +
+		`"user":{"username":"system:serviceaccount:hub:operator","groups":["system:authenticated"],"extra":{"authentication.kubernetes.io/credential-id":["JTI=1"]}},"userAgent":"operator/v1",` +
 		`"objectRef":{"resource":"deployments","namespace":"shop","name":"web","apiGroup":"apps","apiVersion":"v1"},` +
-		`"responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"2026-03-01T10:00:00.000001Z","stageTimestamp":"2026-03-01T10:00:00.004Z"}`
+		`"responseStatus":{"metadata":{},"code":200},"responseObject":{"kind":"Deployment"},"requestReceivedTimestamp":"2026-03-01T10:00:00.000001Z","stageTimestamp":"2026-03-01T10:00:00.004Z"}`
 	dryRun = `{"kind":"Event","auditID":"a2","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/shop/configmaps?dryRun=All","verb":"create",` +
 		`"user":{"username":"ann"},"objectRef":{"resource":"configmaps","namespace":"shop","apiVersion":"v1"},"responseStatus":{"code":201}}`
 	review = `{"kind":"Event","auditID":"a3","stage":"ResponseComplete","requestURI":"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews","verb":"create",` +
@@ -49,20 +49,22 @@ func TestParseFillsEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := audit.Log{{
-		ID:        "a1",
-		Stage:     "ResponseComplete",
-		Verb:      "patch",
-		URI:       "/apis/apps/v1/namespaces/shop/deployments/web?fieldManager=hub",
-		Group:     "apps",
-		Version:   "v1",
-		Resource:  "deployments",
-		Namespace: "shop",
-		Name:      "web",
-		User:      "system:serviceaccount:hub:operator",
-		UserAgent: "operator/v1",
-		Code:      200,
-		Received:  time.Date(2026, 3, 1, 10, 0, 0, 1000, time.UTC),
-		Completed: time.Date(2026, 3, 1, 10, 0, 0, 4000000, time.UTC),
+		ID:         "a1",
+		Stage:      "ResponseComplete",
+		Verb:       "patch",
+		URI:        "/apis/apps/v1/namespaces/shop/deployments/web?fieldManager=hub",
+		Group:      "apps",
+		Version:    "v1",
+		Resource:   "deployments",
+		Namespace:  "shop",
+		Name:       "web",
+		User:       "system:serviceaccount:hub:operator",
+		UserAgent:  "operator/v1",
+		Credential: "JTI=1",
+		Object:     `{"kind":"Deployment"}`,
+		Code:       200,
+		Received:   time.Date(2026, 3, 1, 10, 0, 0, 1000, time.UTC),
+		Completed:  time.Date(2026, 3, 1, 10, 0, 0, 4000000, time.UTC),
 	}}
 	if diff := cmp.Diff(want, log); diff != "" {
 		t.Error(diff)

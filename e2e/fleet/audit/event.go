@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -32,12 +33,19 @@ type Event struct {
 	// User holds the name of the requesting user; ServiceAccounts are system:serviceaccount:NAMESPACE:NAME.
 	User      string
 	UserAgent string
+	// Credential identifies the token of a ServiceAccount that the request came with. It is
+	// empty for other users.
+	Credential string
 
 	// Code is the HTTP status of the response.
 	Code int
 	// Received is when the request came in, Completed when this event was written.
 	Received  time.Time
 	Completed time.Time
+
+	// Object is the object in the response, as JSON, where the audit policy includes it: of
+	// writes to the status of an object of Shopfleet. It is empty for other requests.
+	Object string
 }
 
 // Write reports whether the request asked to change stored state: Code holds whether
@@ -98,7 +106,8 @@ type line struct {
 	Verb       string `json:"verb"`
 	UserAgent  string `json:"userAgent"`
 	User       struct {
-		Username string `json:"username"`
+		Username string              `json:"username"`
+		Extra    map[string][]string `json:"extra"`
 	} `json:"user"`
 	ObjectRef struct {
 		APIGroup    string `json:"apiGroup"`
@@ -111,9 +120,13 @@ type line struct {
 	ResponseStatus struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
-	RequestReceivedTimestamp time.Time `json:"requestReceivedTimestamp"`
-	StageTimestamp           time.Time `json:"stageTimestamp"`
+	ResponseObject           json.RawMessage `json:"responseObject"`
+	RequestReceivedTimestamp time.Time       `json:"requestReceivedTimestamp"`
+	StageTimestamp           time.Time       `json:"stageTimestamp"`
 }
+
+// credentialID is the key of a token's ID in the data about a user.
+const credentialID = "authentication.kubernetes.io/credential-id"
 
 func (l line) event() Event {
 	return Event{
@@ -129,8 +142,10 @@ func (l line) event() Event {
 		Name:        l.ObjectRef.Name,
 		User:        l.User.Username,
 		UserAgent:   l.UserAgent,
+		Credential:  strings.Join(l.User.Extra[credentialID], ","),
 		Code:        l.ResponseStatus.Code,
 		Received:    l.RequestReceivedTimestamp,
 		Completed:   l.StageTimestamp,
+		Object:      string(l.ResponseObject),
 	}
 }

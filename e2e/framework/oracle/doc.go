@@ -1,10 +1,13 @@
-// Package oracle finds what must never happen in the audit logs of a fleet.
+// Package oracle finds what must never happen in the audit logs and at the end of a fleet.
 //
 // # Purpose
 //
-// UnexpectedDeletes returns the deletions by Shopfleet that no user asked for, HotLoops what was
-// sent again and again although it fails, and Duplicates what was created twice. Package
-// framework runs them at the end of each suite, whatever that tests.
+// Of the audit logs, UnexpectedDeletes returns the deletions by Shopfleet that no user asked
+// for, HotLoops what was sent again and again although it fails, Duplicates what was created
+// twice, Statuses what went backwards, and Overlaps the writes of a process after its successor
+// began. Of the state at the end, LostIntents, FalseReady and Leftovers return what does not
+// fit together, and Leaks the credentials outside of Secrets. Package framework runs them
+// at the end of each suite, whatever that tests.
 //
 // # Non-goals
 //
@@ -13,7 +16,8 @@
 //
 // # Trade-offs
 //
-// Audit logs have no bodies. An edit of an application therefore counts as a request
-// to delete what belongs to it, for a while, except for claims. Whatever else is right,
-// such as the retention of backups, a test declares.
+// Audit logs have no bodies, except for statuses. An edit of an application therefore counts
+// as a request to delete what belongs to it, for a while, except for copies, StatefulSets,
+// Secrets and claims. Whatever else is right, such as a move to another cluster or the
+// retention of backups, a test declares.
 package oracle

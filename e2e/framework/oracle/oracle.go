@@ -13,10 +13,8 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 )
 
+// retryWindow and retryLimit bound how often one request may fail.
 const (
-	// editPatience is how long after the edit of its owner an object may be deleted.
-	editPatience = 2 * time.Minute
-	// retryWindow and retryLimit bound how often one request may fail.
 	retryWindow = 10 * time.Second
 	retryLimit  = 100
 )
@@ -65,133 +63,13 @@ func byUser(e audit.Event) bool {
 // Empty fields match all.
 type Expected struct {
 	// Resource is a plural, Namespace a namespace, Name a pattern as of path.Match.
-	Resource, Namespace, Name string
+	Cluster, Resource, Namespace, Name string
 }
 
-func (x Expected) matches(e audit.Event) bool {
-	named, err := path.Match(cmp.Or(x.Name, "*"), e.Name)
-	return err == nil && named && cmp.Or(x.Resource, e.Resource) == e.Resource && cmp.Or(x.Namespace, e.Namespace) == e.Namespace
-}
-
-// guarded reports whether the deletion of an object loses something: data, traffic, or
-// the means to restore.
-func guarded(e audit.Event) bool {
-	switch e.Resource {
-	case "deployments", "statefulsets", "daemonsets", "services", "secrets", "namespaces", "customresourcedefinitions",
-		claims, volumes, "ecommerceapps", "webapps", "mysqlclusters", "backups", "restores", "memberclusters",
-		"cloudaccounts", "volumesnapshots", "volumesnapshotcontents":
-		return e.Subresource == ""
-	}
-	return false
-}
-
-const (
-	claims  = "persistentvolumeclaims"
-	volumes = "persistentvolumes"
-)
-
-// UnexpectedDeletes returns a line for each successful deletion by Shopfleet of a workload, a
-// claim, a Secret, a Service, a copy, a backup or another object of value that no user asked for.
-func UnexpectedDeletes(l Logs, expected ...Expected) []string {
-	var found []string
-	known := newRequests()
-	for _, r := range l.timeline(func(e audit.Event) bool { return e.Write() && e.Succeeded() }) {
-		switch {
-		case byUser(r.Event):
-			known.note(r.Event)
-		case !own(r.Event), !strings.HasPrefix(r.Verb, "delete"), !guarded(r.Event), known.asked(r.Event):
-		case slices.ContainsFunc(expected, func(x Expected) bool { return x.matches(r.Event) }):
-		default:
-			found = append(found, r.String())
-		}
-	}
-	return found
-}
-
-// key names an object of one kind in any cluster.
-type key struct{ resource, namespace, name string }
-
-// requests holds the requests of users so far.
-type requests struct {
-	// deleted has the owners that were deleted and not created again, edited the times of the
-	// last edits.
-	deleted map[key]bool
-	edited  map[key]time.Time
-}
-
-func newRequests() *requests { return &requests{deleted: map[key]bool{}, edited: map[key]time.Time{}} }
-
-func (q *requests) note(e audit.Event) {
-	if e.Subresource != "" {
-		return
-	}
-	k := key{e.Resource, e.Namespace, e.Name}
-	switch e.Verb {
-	case "create":
-		delete(q.deleted, k)
-		if e.Resource == "restores" { // It replaces what it restores.
-			q.edited[k] = e.Received
-		}
-	case "update", "patch":
-		if e.Code == http.StatusCreated { // By server-side apply.
-			delete(q.deleted, k)
-			return
-		}
-		q.edited[k] = e.Received
-	default:
-		q.deleted[k] = true
-	}
-}
-
-// asked reports whether a user asked for a deletion, by what was done to the owner before.
-func (q *requests) asked(e audit.Event) bool {
-	if q.deleted[key{"namespaces", "", e.Namespace}] {
-		return true
-	}
-	for k := range q.deleted {
-		if owns(k, e) || k.resource == "restores" && restores(k, e) {
-			return true
-		}
-	}
-	for k, at := range q.edited {
-		if k.resource == "restores" && restores(k, e) {
-			return true
-		}
-		if owns(k, e) && e.Resource != claims && e.Resource != volumes && e.Received.Sub(at) < editPatience {
-			return true
-		}
-	}
-	return false
-}
-
-// owns reports whether an object belongs to an owner by its name: it is a copy of it, or
-// its name begins with the owner's.
-func owns(owner key, e audit.Event) bool {
-	switch owner.resource {
-	case "ecommerceapps", "webapps", "mysqlclusters", "backups":
-	case "memberclusters", "cloudaccounts":
-		return e.Resource == owner.resource && e.Name == owner.name
-	default:
-		return false
-	}
-	if owner.namespace != e.Namespace {
-		return false
-	}
-	if owner.resource == e.Resource {
-		return owner.name == e.Name
-	}
-	return e.Name == owner.name || strings.HasPrefix(e.Name, owner.name+"-")
-}
-
-// restores reports whether a Restore may replace an object: volumes and what holds them.
-func restores(restore key, e audit.Event) bool {
-	switch e.Resource {
-	case volumes:
-		return true
-	case claims, "statefulsets", "secrets", "services":
-		return e.Namespace == restore.namespace
-	}
-	return false
+func (x Expected) matches(r request) bool {
+	named, err := path.Match(cmp.Or(x.Name, "*"), r.Name)
+	return err == nil && named && cmp.Or(x.Cluster, r.cluster) == r.cluster &&
+		cmp.Or(x.Resource, r.Resource) == r.Resource && cmp.Or(x.Namespace, r.Namespace) == r.Namespace
 }
 
 // Duplicates returns a line for each object that Shopfleet created although it had been created

@@ -1,0 +1,196 @@
+package oracle
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+)
+
+// editPatience is how long after the edit of its owner an object may be deleted.
+const editPatience = 2 * time.Minute
+
+// The plurals that decide about deletions.
+const (
+	claims         = "persistentvolumeclaims"
+	volumes        = "persistentvolumes"
+	ecommerceApps  = "ecommerceapps"
+	webApps        = "webapps"
+	mysqlClusters  = "mysqlclusters"
+	memberClusters = "memberclusters"
+	cloudAccounts  = "cloudaccounts"
+	backups        = "backups"
+	restores       = "restores"
+	secrets        = "secrets"
+	statefulSets   = "statefulsets"
+)
+
+// guarded reports whether the deletion of an object loses something: data, traffic, or
+// the means to restore.
+func guarded(e audit.Event) bool {
+	switch e.Resource {
+	case "deployments", statefulSets, "daemonsets", "services", "ingresses", "cronjobs", "horizontalpodautoscalers",
+		"poddisruptionbudgets", "networkpolicies", secrets, "namespaces", "customresourcedefinitions",
+		claims, volumes, ecommerceApps, webApps, mysqlClusters, backups, restores, memberClusters,
+		cloudAccounts, "volumesnapshots", "volumesnapshotcontents":
+		return e.Subresource == ""
+	case "configmaps":
+		return e.Name == config.HubRecord
+	}
+	return false
+}
+
+// removable reports whether an edit of its owner may delete an object: it has no data, and
+// belongs to a part of an application that can be switched off.
+func removable(e audit.Event) bool {
+	switch e.Resource {
+	case ecommerceApps, webApps, mysqlClusters, memberClusters, statefulSets, secrets, claims, volumes, "namespaces":
+		return false
+	}
+	return true
+}
+
+// UnexpectedDeletes returns a line for each successful deletion by Shopfleet of a workload, a
+// claim, a Secret, a Service, a copy, a backup or another object of value that no user asked for.
+// The hub is the name of the hub's cluster: requests of users there concern all clusters,
+// others that one.
+func UnexpectedDeletes(l Logs, hub string, expected ...Expected) []string {
+	var found []string
+	known := newRequests(hub)
+	for _, r := range l.timeline(func(e audit.Event) bool { return e.Write() && e.Succeeded() }) {
+		switch {
+		case byUser(r.Event):
+			known.note(r)
+		case !own(r.Event):
+		case !strings.HasPrefix(r.Verb, "delete"):
+			known.exist(r)
+		case !guarded(r.Event):
+		case known.asked(r), slices.ContainsFunc(expected, func(x Expected) bool { return x.matches(r) }):
+			known.leave(r)
+		default:
+			found = append(found, r.String())
+		}
+	}
+	return found
+}
+
+// key names an object in one cluster.
+type key struct{ cluster, resource, namespace, name string }
+
+func keyOf(r request) key { return key{r.cluster, r.Resource, r.Namespace, r.Name} }
+
+// requests holds the requests of users so far.
+type requests struct {
+	hub string
+	// owners are all owners that were ever written, in any cluster.
+	owners map[key]bool
+	// deleted has the objects that were deleted and not created again, edited the times of
+	// the last edits.
+	deleted map[key]bool
+	edited  map[key]time.Time
+}
+
+func newRequests(hub string) *requests {
+	return &requests{hub: hub, owners: map[key]bool{}, deleted: map[key]bool{}, edited: map[key]time.Time{}}
+}
+
+// exist notes an object that was written or deleted.
+func (q *requests) exist(r request) {
+	if r.Subresource != "" {
+		return
+	}
+	k := keyOf(r)
+	if r.Code == http.StatusCreated {
+		delete(q.deleted, k)
+	}
+	switch r.Resource {
+	case ecommerceApps, webApps, mysqlClusters, backups:
+		k.cluster = ""
+		q.owners[k] = true
+	}
+}
+
+// note notes a request of a user.
+func (q *requests) note(r request) {
+	q.exist(r)
+	switch k := keyOf(r); {
+	case r.Subresource != "":
+	case strings.HasPrefix(r.Verb, "delete"):
+		q.deleted[k] = true
+	case r.Resource == restores || r.Code != http.StatusCreated:
+		q.edited[k] = r.Received
+	}
+}
+
+// leave notes a deletion by Shopfleet that was asked for: it takes children with it.
+func (q *requests) leave(r request) {
+	switch r.Resource {
+	case ecommerceApps, webApps, mysqlClusters:
+		q.deleted[keyOf(r)] = true
+	}
+}
+
+// asked reports whether a user asked for a deletion, by what was done to the owner before.
+func (q *requests) asked(r request) bool {
+	for _, cluster := range []string{q.hub, r.cluster} {
+		if q.deleted[key{cluster, "namespaces", "", r.Namespace}] || q.deleted[key{cluster, r.Resource, r.Namespace, r.Name}] {
+			return true
+		}
+		for _, owner := range q.ownersOf(r) {
+			owner.cluster = cluster
+			at, edited := q.edited[owner]
+			if q.deleted[owner] || edited && removable(r.Event) && r.Received.Sub(at) < editPatience {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(q.restoring(), func(restore key) bool { return replaces(restore, r) })
+}
+
+// ownersOf returns the owners of an object without their clusters, which are those of the longest
+// name that the object's name begins with.
+func (q *requests) ownersOf(r request) []key {
+	var found []key
+	longest := 0
+	for k := range q.owners {
+		if k.namespace != r.Namespace || k.resource == r.Resource || len(k.name) < longest ||
+			r.Name != k.name && !strings.HasPrefix(r.Name, k.name+"-") {
+			continue
+		}
+		if len(k.name) > longest {
+			found, longest = nil, len(k.name)
+		}
+		found = append(found, k)
+	}
+	return found
+}
+
+// restoring returns the Restores that users created or deleted.
+func (q *requests) restoring() []key {
+	var found []key
+	for k := range q.deleted {
+		if k.resource == restores {
+			found = append(found, k)
+		}
+	}
+	for k := range q.edited {
+		if k.resource == restores {
+			found = append(found, k)
+		}
+	}
+	return found
+}
+
+// replaces reports whether a Restore may replace an object: volumes and what holds them.
+func replaces(restore key, r request) bool {
+	switch r.Resource {
+	case volumes:
+		return true
+	case claims, statefulSets, secrets, "services":
+		return r.Namespace == restore.namespace
+	}
+	return false
+}
