@@ -46,6 +46,9 @@ type Options struct {
 	Token cloud.TokenSource
 	// HTTP sends requests; the default is a NewTransport() for each account.
 	HTTP http.RoundTripper
+	// Fence wraps the transport of each connection, so that a process that lost its Lease
+	// sends nothing; see fencing.Fence.WrapCloud. May be nil.
+	Fence func(http.RoundTripper) http.RoundTripper
 	// Clock is the real clock by default.
 	Clock clock.Clock
 	// Requests counts requests by provider, account and outcome; see NewRequests. The
@@ -178,6 +181,9 @@ func (a *Accounts) find(name string) (*account, error) {
 
 // config returns the configuration of an account's connections, without a region.
 func (a *Accounts) config(name string, acc *account, transport http.RoundTripper) cloud.Config {
+	if a.options.Fence != nil {
+		transport = a.options.Fence(transport)
+	}
 	return cloud.Config{
 		Account: name, Endpoint: acc.spec.Endpoint, Spec: acc.spec, Secret: acc.secret,
 		Token: a.options.Token, Clock: a.options.Clock,

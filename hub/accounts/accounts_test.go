@@ -15,6 +15,8 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/cloud/cloudtest/faults"
 	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
+	"github.com/shopfleet/shopfleet/spoke/fencing"
 )
 
 // environment has accounts in a cloud in memory.
@@ -252,4 +254,51 @@ func get(t *testing.T, with cloud.Config, url string) error {
 		err = response.Body.Close()
 	}
 	return err
+}
+
+// TestAFormerLeaderSendsNothing: a process that did not renew its Lease in time reaches no
+// cloud and no bucket any more.
+func TestAFormerLeaderSendsNothing(t *testing.T) {
+	t.Parallel()
+	s := newEnvironment()
+	fence := fencing.New(10*time.Second, s.clock)
+	sent := 0
+	s.options.Fence = fence.WrapCloud
+	s.options.HTTP = roundTripper(func(*http.Request) (*http.Response, error) {
+		sent++
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	})
+	s.Set("a", withBucket(), nil)
+	if _, err := s.Session(t.Context(), "a", "eu-west-1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Bucket(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "https://127.0.0.1/apis/coordination.k8s.io/v1/namespaces/n/leases/l", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := fence.Wrap(s.options.HTTP).RoundTrip(lease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	for _, leads := range []bool{true, false} {
+		for _, connection := range []cloud.Config{s.connected[0], s.opened[0]} {
+			before := sent
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://127.0.0.1/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := connection.HTTP.Do(request)
+			if err == nil {
+				_ = response.Body.Close()
+			}
+			if fenced := errors.Is(err, apierror.ErrFenced); fenced == leads || (sent > before) != leads {
+				t.Errorf("leads %t: %d requests sent, %v", leads, sent-before, err)
+			}
+		}
+		s.clock.Step(10 * time.Second)
+	}
 }

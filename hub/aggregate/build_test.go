@@ -138,6 +138,11 @@ func deleting(in Input) Input {
 	return in
 }
 
+func unrecordedIn(in Input, clusters ...string) Input {
+	in.Unrecorded = clusters
+	return in
+}
+
 func held(in Input) Input {
 	in.Held = true
 	return in

@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -41,6 +42,10 @@ func clusterEntries(in Input) []v1.ClusterStatus {
 		wanted = setOf(in.Chosen)
 	}
 	for _, e := range in.Previous.Clusters {
+		if slices.Contains(in.Unrecorded, e.Name) {
+			entries = append(entries, unrecorded(e, members[e.Name]))
+			continue
+		}
 		add(e.Name)
 	}
 	// New entries are added last: at the limit they wait until an old one is removed.
@@ -53,6 +58,17 @@ func clusterEntries(in Input) []v1.ClusterStatus {
 	return entries
 }
 
+// unrecorded returns the entry of a cluster that the application cannot leave, because what stays
+// behind there cannot be recorded.
+func unrecorded(old v1.ClusterStatus, c Cluster) v1.ClusterStatus {
+	e := *old.DeepCopy()
+	leaving(&e, Cluster{Failure: &Failure{
+		Reason: v1.ReasonResidueFull, Message: "the record of what stays behind in the cluster is full",
+	}})
+	e.Stale = c.Connection == Lost
+	return e
+}
+
 // clusterEntry returns the entry of one cluster, and whether to keep it.
 func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.ClusterStatus, bool) {
 	e := *old.DeepCopy()
@@ -61,6 +77,9 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 	}
 	if c.Provider != "" {
 		e.Provider = c.Provider
+	}
+	if c.Connection == Connected || c.Unknown != "" {
+		e.UnknownOrigin = c.Unknown
 	}
 	if !wanted {
 		leaving(&e, c)
@@ -71,6 +90,7 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		e = v1.ClusterStatus{
 			Name: e.Name, Region: e.Region, Provider: e.Provider,
 			AppliedGeneration: e.AppliedGeneration, LastObservedTime: e.LastObservedTime,
+			UnknownOrigin: e.UnknownOrigin,
 		}
 		observed(&e, in.Generation, c)
 	case Lost:

@@ -103,6 +103,10 @@ func (s summary) deletingFact() fact {
 		f.reason = v1.ReasonProtected
 		f.message = fmt.Sprintf("nothing is deleted while the application is protected; to go on, remove the annotation %s",
 			v1.DeletionProtectionAnnotation)
+	case len(s.in.Unrecorded) > 0:
+		f.reason = v1.ReasonResidueFull
+		f.message = fmt.Sprintf("the record of what stays behind is full for %s: connect the cluster again, or, if it never returns, "+
+			"delete the ConfigMap shopfleet-residue-%s in the hub's namespace", firstOf(s.in.Unrecorded), s.in.Unrecorded[0])
 	case len(s.lost) > 0:
 		f.reason = v1.ReasonClusterUnreachable
 		f.message = fmt.Sprintf("waiting for %s to respond; to leave behind what cannot be reached, set the annotation %s to true",

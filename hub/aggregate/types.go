@@ -48,6 +48,10 @@ type Input struct {
 	// previous status name and that are missing here count as detached.
 	Clusters []Cluster
 
+	// Unrecorded are the clusters that the application cannot leave while it is deleted,
+	// because the record of what stays behind there is full.
+	Unrecorded []string
+
 	// Backups is the last report of the backup scheduler. If nil, the stored status is
 	// kept.
 	Backups *BackupReport
@@ -88,6 +92,9 @@ type Cluster struct {
 	// Failure describes why the last attempt to write or delete the copy failed; nil if it
 	// succeeded.
 	Failure *Failure
+	// Unknown describes a copy or a deletion that the hub does not know, as in
+	// ClusterStatus.UnknownOrigin; empty without one, and if the copy was not compared.
+	Unknown string
 	// Gone is true if the copy was confirmed not to exist.
 	Gone bool
 	// Abandoned is true if the deletion of the application no longer waits for a cluster
@@ -110,7 +117,7 @@ type Copy struct {
 // Failure describes why a copy could not be written or deleted.
 type Failure struct {
 	// Reason is one of the reasons of package v1: Conflict, NewerInMember, DeletedInMember,
-	// Forbidden, InvalidSpec, NamespaceTerminating or ApplyFailed.
+	// NewerElsewhere, Forbidden, InvalidSpec, NamespaceTerminating, ResidueFull or ApplyFailed.
 	Reason string
 	// Message is one deterministic sentence fragment.
 	Message string
@@ -122,7 +129,7 @@ func (f *Failure) needsIntervention() bool {
 		return false
 	}
 	switch f.Reason {
-	case v1.ReasonConflict, v1.ReasonNewerInMember, v1.ReasonDeletedInMember, v1.ReasonForbidden, v1.ReasonInvalidSpec:
+	case v1.ReasonConflict, v1.ReasonNewerInMember, v1.ReasonDeletedInMember, v1.ReasonNewerElsewhere, v1.ReasonForbidden, v1.ReasonInvalidSpec, v1.ReasonResidueFull:
 		return true
 	default:
 		return false

@@ -38,6 +38,9 @@ func urgentClusters(before, after []v1.ClusterStatus) bool {
 		if !existed || urgentPhase(b.Phase) != urgentPhase(c.Phase) || b.Stale != c.Stale || (b.Ready && !c.Ready) {
 			return true
 		}
+		if b.UnknownOrigin != c.UnknownOrigin {
+			return true // Other clusters wait for that.
+		}
 	}
 	return false
 }

@@ -165,7 +165,8 @@ func Deliver(ctx context.Context, writer client.Writer, job *batchv1.Job, secret
 	return nil
 }
 
-// Withdraw deletes the Secret of an order. It succeeds if there is none.
+// Withdraw deletes the Secret of an order. It succeeds if there is none. The Secret is deleted by
+// its name, which only this order has, because the hub must not read Secrets.
 func Withdraw(ctx context.Context, writer client.Writer, key client.ObjectKey) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	if err := writer.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
@@ -174,11 +175,13 @@ func Withdraw(ctx context.Context, writer client.Writer, key client.ObjectKey) e
 	return nil
 }
 
-// Stop deletes a Job and its pods. It succeeds if there is none.
-func Stop(ctx context.Context, writer client.Writer, key client.ObjectKey) error {
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	if err := writer.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting the Job %s: %w", key.Name, err)
+// Stop deletes a Job that was read, and its pods. It succeeds if the Job is gone; another one of
+// its name is a conflict.
+func Stop(ctx context.Context, writer client.Writer, job *batchv1.Job) error {
+	same := client.Preconditions{UID: new(job.UID)}
+	err := writer.Delete(ctx, job, same, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting the Job %s: %w", job.Name, err)
 	}
 	return nil
 }

@@ -9,8 +9,8 @@
 // Each member has an accessor: one goroutine that makes the decisions. It runs every
 // network request in a separate goroutine, so that it never waits for the network.
 //
-//	connect  parse the kubeconfig, probe, verify identity and permissions, install the
-//	         definitions, sync the caches
+//	connect  parse the kubeconfig, probe, verify identity and permissions, claim the
+//	         record, install the definitions, sync the caches
 //	engage   hand the cluster to the manager, with a context of its own
 //	probe    uncached, once per period; a number of consecutive failures means lost
 //	lose     end the context, which stops the member's informers and reconcilers; keep
@@ -28,9 +28,11 @@
 //	listen   once per period: read the agent's Lease; without a renewal for 40 s the
 //	         member is not Ready, but stays engaged
 //
-// A changed kubeconfig is connected and verified before it replaces the old connection.
-// An invalid one is reported in a condition while the old connection continues. Modes
-// work alike: the hub leaves a member to its agent only once the agent's Lease is being
+// A changed kubeconfig is connected, verified and engaged before the old connection ends, and
+// if the new one cannot be engaged, the old one stays. For a moment both are engaged under one
+// name: reconcilers use the new one from then on, and their workers start on it when those of
+// the old one have ended. An invalid one is reported in a condition while the old connection
+// continues. Modes work alike: the hub leaves a member to its agent only once the agent's Lease is being
 // renewed. An empty kubeconfig withdraws access and ends the connection.
 //
 // The hub renews the tokens of the account that the Target names. A renewed kubeconfig

@@ -2,6 +2,8 @@ package members
 
 import (
 	"encoding/pem"
+	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -49,15 +51,62 @@ func TestThresholds(t *testing.T) {
 			probes = p.answer(slices.Repeat([]bool{true}, tt.success)...)
 			expect("connected again", true, probes)
 		})
+		t.Run("flapping, "+name, testFlapping(cluster, Health{FailureThreshold: tt.failures, SuccessThreshold: tt.success}))
 	}
 }
 
-// probed is an API server whose probes succeed or fail as a test decides. A probe for
-// which nothing is decided yet waits.
+// testFlapping has probes succeed and fail at random: a member is lost after as many failures in a
+// row as the threshold says, and connected again after as many successes, but not before, so
+// that there is one transition at most in any window of so many probes.
+func testFlapping(cluster *fleet.Cluster, health Health) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		const outcomes = 40
+		seed := rand.Uint64()
+		random := rand.New(rand.NewPCG(seed, 0))
+		p := newProbed(t, cluster)
+		long := fleettest.Timeout
+		f := start(t, Options{
+			Timeouts: Timeouts{Dial: long, Request: long, Probe: long, Review: long, Prepare: long, Sync: long},
+			Periods:  Periods{Retry: 10 * time.Millisecond},
+		})
+		expect := p.watch(t, f)
+		health.Period = time.Millisecond
+		begun := p.answer(true)
+		f.Set("a", Target{Kubeconfig: p.kubeconfig, Health: health})
+		expect("connected", true, begun)
+
+		engaged, row := true, 0
+		var transitions []int
+		for range outcomes {
+			healthy := random.IntN(2) == 0
+			probes := p.answer(healthy)
+			if row++; healthy == engaged {
+				row = 0
+			}
+			if engaged && row == health.FailureThreshold || !engaged && row == health.SuccessThreshold {
+				engaged, row = !engaged, 0
+				transitions = append(transitions, probes)
+			}
+		}
+		for i, probes := range transitions {
+			expect("flapping", i%2 == 1, probes)
+		}
+		t.Logf("seed %d: %d transitions in %d probes", seed, len(transitions), outcomes)
+	}
+}
+
+const probePath = "/api/v1/namespaces/kube-system"
+
+// probed is an API server whose probes, or other requests of one path, succeed or fail as a
+// test decides. One for which nothing is decided yet waits.
 type probed struct {
 	kubeconfig []byte
 	script     chan bool
-	// decided and answered are numbers of probes.
+	// path is that of the requests, and bodies the answers by path instead of an error.
+	path   string
+	bodies map[string]string
+	// decided and answered are numbers of requests.
 	decided  int
 	answered atomic.Int32
 }
@@ -72,24 +121,28 @@ func newProbed(t *testing.T, cluster *fleet.Cluster) *probed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &probed{script: make(chan bool, 100)}
+	p := &probed{script: make(chan bool, 100), path: probePath}
 	forward := &httputil.ReverseProxy{Transport: admin, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(server)
 		r.Out.Header.Del("Authorization")
 	}}
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/api/v1/namespaces/kube-system" {
-			forward.ServeHTTP(w, r)
+		body := p.bodies[r.URL.Path]
+		if r.URL.Path != p.path {
+			p.reply(w, r, body, forward)
 			return
 		}
 		select {
 		case healthy := <-p.script:
 			p.answered.Add(1)
-			if !healthy {
+			switch {
+			case healthy:
+				forward.ServeHTTP(w, r)
+			case body != "":
+				p.reply(w, r, body, forward)
+			default:
 				http.Error(w, "not now", http.StatusInternalServerError)
-				return
 			}
-			forward.ServeHTTP(w, r)
 		case <-r.Context().Done():
 		}
 	}))
@@ -98,6 +151,16 @@ func newProbed(t *testing.T, cluster *fleet.Cluster) *probed {
 	t.Cleanup(s.Close)
 	p.kubeconfig = kubeconfigFor(t, s.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 	return p
+}
+
+// reply sends a body, or forwards the request if it is empty.
+func (p *probed) reply(w http.ResponseWriter, r *http.Request, body string, forward http.Handler) {
+	if body == "" {
+		forward.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, body)
 }
 
 // answer decides the next probes, and returns how many are decided by then.

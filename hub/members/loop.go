@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -57,6 +60,9 @@ const (
 	taskRenew
 )
 
+// errPanicked means that a task panicked.
+var errPanicked = errors.New("task panicked")
+
 // tasks is the number of tasks.
 const tasks = int(taskRenew) + 1
 
@@ -78,7 +84,8 @@ type loop struct {
 	state       State
 	inspected   connection.Inspection
 	lease       conditions.LeaseMonitor
-	epoch       int64 // claimed in the member's record, or 0
+	epoch       atomic.Int64 // claimed in the member's record, or 0
+	doubted     bool         // by the last inspection; see inspectedAgain
 	failure     *conditions.Failure
 	misses      int // consecutive failed probes
 	failures    int // consecutive failed attempts to connect
@@ -248,7 +255,7 @@ func (l *loop) start(member context.Context, t task, do func(context.Context) re
 	started := l.now()
 	l.group.Go(func() {
 		defer cancel()
-		r := do(ctx)
+		r := l.attempt(ctx, do)
 		r.task, r.job, r.started = t, j, started
 		select {
 		case l.results <- r:
@@ -256,6 +263,25 @@ func (l *loop) start(member context.Context, t task, do func(context.Context) re
 			l.discard(r.connected)
 		}
 	})
+}
+
+// attempt runs a task. A panic fails the task alone: what one member answers must not end the
+// hub, which has all others.
+func (l *loop) attempt(ctx context.Context, do func(context.Context) result) (r result) {
+	defer func() {
+		cause := recover()
+		if cause == nil {
+			return
+		}
+		for _, handle := range utilruntime.PanicHandlers { // They log the stack.
+			handle(ctx, cause)
+		}
+		r = result{err: errPanicked, failure: &conditions.Failure{
+			Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the hub panicked while it connected to the cluster: see its log, and report it",
+		}}
+		l.log.Error(r.err, "Recovered a panic", "cause", fmt.Sprint(cause))
+	}()
+	return do(ctx)
 }
 
 // discard closes a connection that is no longer needed. The goroutine of the member waits
@@ -283,7 +309,8 @@ func (l *loop) startConnect(ctx context.Context) {
 		Access:       l.access,
 		Mode:         l.target.Mode,
 		RequireAgent: l.connection != nil && l.connection.Mode != l.target.Mode,
-		Epoch:        l.epoch,
+		Epoch:        &l.epoch,
+		Replaces:     l.target.Replaces,
 		Lease:        l.lease,
 		Probes:       1,
 		Period:       l.target.Health.Period,

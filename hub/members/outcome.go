@@ -2,8 +2,10 @@ package members
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -59,18 +61,22 @@ func (l *loop) conclusive(f *conditions.Failure) bool {
 			l.now().Sub(l.failedSince) >= time.Duration(health.FailureThreshold-1)*health.Period
 }
 
-// adopt replaces the current connection by a new one and engages it.
+// adopt engages a new connection and then ends the current one. If the new one cannot be
+// engaged, the current one stays in use.
 func (l *loop) adopt(c *connection.Connected) {
-	swapped := l.connection != nil
-	l.disengage()
-	l.connection = c.Session
-	l.group.Go(func() { <-c.Session.Ended() })
-	l.provide(c.Session)
+	former := l.connection
+	l.provide(c.Session) // Reconcilers read the mode when they are engaged.
 	if err := c.Session.Engage(l.aware, l.name); err != nil {
 		l.log.Error(err, "Engaging member failed")
-		l.lose(&conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the hub's reconcilers could not be started for the cluster"})
+		l.provide(former)
+		l.discard(c)
+		l.failed(&conditions.Failure{Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "the hub's reconcilers could not be started for the cluster"})
 		return
 	}
+	l.end(former)
+	l.connection = c.Session
+	l.group.Go(func() { <-c.Session.Ended() })
+	swapped := former != nil
 	l.log.Info("Member connected", "swapped", swapped, "mode", c.Session.Mode, "nodes", c.Nodes.Nodes, "version", c.Server.Version)
 	l.wasEngaged = true
 	l.failure = nil
@@ -78,7 +84,6 @@ func (l *loop) adopt(c *connection.Connected) {
 	l.backoff = l.fleet.newBackoff()
 	l.inspected = c.Inspection
 	l.lease = c.Lease
-	l.epoch = c.Session.Record.Epoch()
 	l.hear()
 	l.state.LastProbe = l.now()
 	l.state.Info.UID = c.UID
@@ -153,17 +158,30 @@ func (l *loop) probed(ctx context.Context, r result) {
 }
 
 // inspectedAgain records the result of an inspection. A failed inspection is ignored:
-// only probes decide that a member is lost.
+// only probes decide that a member is lost. One that says less than the last one, because of
+// permissions that are missing or a record that cannot be read, counts when a second one
+// confirms it.
 func (l *loop) inspectedAgain(r result) {
-	if r.err == nil {
-		l.inspected = *r.found
+	if r.err != nil {
+		l.scheduleInspection()
+		return
 	}
+	worse := r.found.Unreadable() || slices.ContainsFunc(r.found.Missing, func(p authorizationv1.ResourceAttributes) bool {
+		return !slices.Contains(l.inspected.Missing, p)
+	})
+	if worse && !l.doubted {
+		l.doubted = true
+		l.schedule(taskInspect, min(l.target.Health.Period, l.fleet.periods.Inspect))
+		return
+	}
+	l.doubted = false
+	l.inspected = *r.found
 	if l.inspected.Refused != nil {
 		l.lose(l.inspected.Refused)
 		return
 	}
 	if l.inspected.Blocked() {
-		l.lose(conditions.PermissionsMissing(l.inspected.Missing))
+		l.lose(conditions.PermissionsMissing(l.name, l.inspected.Missing))
 		return
 	}
 	if gone := l.inspected.Definitions.Absent; len(gone) > 0 {
@@ -206,18 +224,22 @@ func (l *loop) lose(f *conditions.Failure) {
 // disengage closes the connection, if there is one. The goroutine of the member waits for
 // the connection to end when it ends itself.
 func (l *loop) disengage() {
+	l.provide(nil)
+	l.end(l.connection)
+	l.connection = nil
+}
+
+// end stops all tasks of a connection and closes it. The connection may be nil.
+func (l *loop) end(c *connection.Connection) {
 	l.stop(taskProbe)
 	l.stop(taskInspect)
 	l.stop(taskNodes)
 	l.stop(taskListen)
 	l.stop(taskRenew)
-	if l.connection == nil {
-		return
+	l.misses, l.doubted = 0, false
+	if c != nil {
+		c.Close()
 	}
-	l.provide(nil)
-	l.connection.Close()
-	l.connection = nil
-	l.misses = 0
 }
 
 // publish computes the conditions and notifies listeners of changes.
@@ -228,7 +250,7 @@ func (l *loop) publish() {
 		l.state.Info.Capabilities = l.inspected.Server.Capabilities
 	}
 	observation := conditions.Observation{
-		Engaged: l.state.Engaged, Missing: l.inspected.Missing,
+		Member: l.name, Engaged: l.state.Engaged, Missing: l.inspected.Missing,
 		Deleting: l.inspected.Definitions.Deleting, Outdated: l.inspected.Definitions.Outdated,
 		Wanted: l.target.Mode, Lease: l.lease, Failure: l.failure,
 	}
@@ -236,6 +258,10 @@ func (l *loop) publish() {
 		observation.Mode = l.connection.Mode
 	}
 	l.state.Conditions = conditions.Compute(l.state.Conditions, observation)
+	l.state.OtherHub = ""
+	if l.failure != nil {
+		l.state.OtherHub = l.failure.OtherHub
+	}
 	l.state.CredentialsRenewed = l.credentials().Condition(l.now())
 	if l.report(l.state) {
 		l.fleet.notify(l.name)

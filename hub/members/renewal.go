@@ -55,6 +55,9 @@ type renewal struct {
 	// last is the time of the last successful renewal since the hub started.
 	last    time.Time
 	failure *conditions.Failure
+	// failed is the fingerprint of the kubeconfig that the failure is about. Another one, as
+	// join stores, may be renewed.
+	failed  string
 	backoff wait.Backoff
 	// answered is the last RenewRequest for which a token was renewed.
 	answered string
@@ -73,10 +76,18 @@ func (l *loop) credentials() conditions.Credentials {
 	if l.connection != nil {
 		access = l.connection.Access
 	}
-	c := conditions.Credentials{Member: l.name, Failure: l.renewal.failure}
-	if access != nil {
-		c.IssuedAt, c.ExpiresAt = access.IssuedAt, access.ExpiresAt
-		c.Renewed = access.Account != "" && access.Account == l.target.RenewedAccount
+	c := conditions.Credentials{Member: l.name}
+	if access == nil {
+		return c
+	}
+	c.IssuedAt, c.ExpiresAt = access.IssuedAt, access.ExpiresAt
+	c.Renewed = access.Account != "" && access.Account == l.target.RenewedAccount
+	switch {
+	case l.renewal.failure != nil && l.renewal.failed == access.Fingerprint:
+		c.Failure = l.renewal.failure
+	case l.inspected.RenewalDenied:
+		// Known long before the first renewal.
+		c.Failure = conditions.RenewalDenied(access.Account)
 	}
 	return c
 }
@@ -120,7 +131,7 @@ func (l *loop) startRenew(ctx context.Context) {
 func (l *loop) renewalEnded(r result) {
 	if r.failure != nil {
 		l.log.Info("Renewing credentials failed", "reason", r.failure.Reason, "message", r.failure.Message)
-		l.renewal.failure = r.failure
+		l.renewal.failure, l.renewal.failed = r.failure, l.connection.Access.Fingerprint
 		l.schedule(taskRenew, l.renewal.backoff.Step())
 		return
 	}

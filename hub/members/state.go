@@ -31,6 +31,9 @@ type Target struct {
 	// RenewRequest makes the hub renew the token now whenever it changes to a value that is
 	// not empty.
 	RenewRequest string
+	// Replaces is the other hub, as in State.OtherHub, that this one may replace in the member;
+	// empty for none.
+	Replaces string
 	// RegisteredAt is the time of the registration. Of two members that are the same
 	// cluster, the one with a pinned UID wins, then the earlier one, then the first by
 	// name.
@@ -51,7 +54,7 @@ type Health struct {
 
 func (t Target) equal(o Target) bool {
 	return bytes.Equal(t.Kubeconfig, o.Kubeconfig) && t.Mode == o.Mode && t.Health == o.Health &&
-		t.PinnedUID == o.PinnedUID && t.RenewedAccount == o.RenewedAccount && t.RenewRequest == o.RenewRequest &&
+		t.PinnedUID == o.PinnedUID && t.RenewedAccount == o.RenewedAccount && t.RenewRequest == o.RenewRequest && t.Replaces == o.Replaces &&
 		t.RegisteredAt.Equal(o.RegisteredAt)
 }
 
@@ -90,6 +93,9 @@ type State struct {
 	// HandledRenewRequest is the Target.RenewRequest whose token is in use; empty without one
 	// since the hub started.
 	HandledRenewRequest string
+	// OtherHub is the ID of the record of the hub that manages the member, if that is why this
+	// one does not.
+	OtherHub string
 	// Engaged is true if Get returns the cluster and its reconcilers are running.
 	Engaged bool
 	// Settled is false after a start of the hub until the state is known: the member is
@@ -127,7 +133,7 @@ type Info struct {
 // equal reports whether two states are the same apart from timestamps.
 func (s State) equal(o State) bool {
 	return s.Conditions == o.Conditions && s.Engaged == o.Engaged && s.Settled == o.Settled &&
-		s.HandledRenewRequest == o.HandledRenewRequest && s.Info.equal(o.Info)
+		s.HandledRenewRequest == o.HandledRenewRequest && s.OtherHub == o.OtherHub && s.Info.equal(o.Info)
 }
 
 func (i Info) equal(o Info) bool {

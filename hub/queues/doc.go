@@ -5,8 +5,9 @@
 //   - Keyed runs a controller with its own queue and workers for each key: a member or an
 //     account. No key waits for another.
 //   - Router hands the requests of the hub's own controllers over to a Keyed.
-//   - Waits turns the policy of package apierror into the result of a reconciler. It
-//     spreads attempts, so that what failed together does not come back together, and
+//   - Conflicts turns the policy of package apierror into the result of a reconciler, and
+//     lets the wait grow while conflicts repeat.
+//   - Waits spreads attempts, so that what failed together does not come back together, and
 //     shortens them for tests.
 //
 // # Non-goals

@@ -31,12 +31,13 @@ func TestOrphans(t *testing.T) {
 	full.Finalizers, full.ResourceVersion = []string{"f"}, "7"
 	full.Annotations["other"] = "annotation"
 	full.Status.Phase = v1.PhaseRunning
-	data, err := EncodeOrphans([]v1.EcommerceApp{full, a})
+	waiting := orphan("c", "6")
+	data, err := EncodeOrphans(Listed{Orphans: []v1.EcommerceApp{full, a}, Waiting: []v1.EcommerceApp{waiting}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	data["3"], data["4"] = "edited", `{"metadata":{"name":"c","uid":"5"}}`
-	if diff := cmp.Diff([]v1.EcommerceApp{a, b}, DecodeOrphans(data)); diff != "" {
+	if diff := cmp.Diff(Listed{Orphans: []v1.EcommerceApp{a, b}, Waiting: []v1.EcommerceApp{waiting}}, DecodeOrphans(data)); diff != "" {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}
 }
@@ -50,11 +51,11 @@ func TestOrphansFit(t *testing.T) {
 		c.Spec.Ingress.Annotations = map[string]string{"large": strings.Repeat("x", 2000)}
 		copies = append(copies, c)
 	}
-	data, err := EncodeOrphans(copies)
+	data, err := EncodeOrphans(Listed{Orphans: copies})
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := DecodeOrphans(data)
+	listed := DecodeOrphans(data).Orphans
 	if n := len(listed); n < 300 || n == len(copies) || size(data) > MaxBytes || listed[n-1].Name != copies[n-1].Name {
 		t.Errorf("%d copies of %d bytes are listed", n, size(data))
 	}

@@ -85,6 +85,7 @@ func (h *hub) newClouds(cfg *rest.Config, recorder events.EventRecorder, apps *a
 		}),
 		accounts: accounts.New(accounts.Options{
 			Registry: h.options.Clouds, Buckets: h.options.Buckets, Token: tokens, Requests: requests,
+			Fence: h.fence.WrapCloud,
 		}),
 	}, nil
 }
@@ -127,8 +128,8 @@ func (c *clouds) setup(ctx context.Context) error {
 			return backup.Setup(ctx, mgr, backup.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet.Connections(),
 				Quiesce:    quiesce.New(quiesce.Options{Logger: logger.WithName("quiesce")}).Quiesce,
-				SpokeImage: c.hub.options.SpokeImage,
-				Recorder:   c.recorder, Logger: logger.WithName("backups"), Waits: waits,
+				SpokeImage: c.hub.options.SpokeImage, Clock: c.hub.options.Clock,
+				Recorder: c.recorder, Logger: logger.WithName("backups"), Waits: waits,
 			})
 		},
 		func(mgr ctrl.Manager) error {
@@ -139,8 +140,8 @@ func (c *clouds) setup(ctx context.Context) error {
 		func(mgr ctrl.Manager) error {
 			return restore.Setup(ctx, mgr, restore.Options{
 				HubUID: c.hub.uid, Accounts: c.accounts, Member: c.hub.fleet.Get, Members: c.hub.fleet.Connections(),
-				SpokeImage: c.hub.options.SpokeImage,
-				Recorder:   c.recorder, Logger: logger.WithName("restores"), Waits: waits,
+				SpokeImage: c.hub.options.SpokeImage, Clock: c.hub.options.Clock,
+				Recorder: c.recorder, Logger: logger.WithName("restores"), Waits: waits,
 			})
 		},
 	}

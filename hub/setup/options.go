@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
+	"k8s.io/utils/clock"
 
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/config"
@@ -41,10 +43,16 @@ type Options struct {
 	// process shorten it.
 	Waits queues.Waits
 	// ProgressPeriod is the minimum time between writes of mere progress to the status of an
-	// application, and Timeouts bound the requests to members. They are no flags either; zero
-	// values have defaults.
+	// application. Timeouts bound the requests to members; Timeouts.Watch also bounds the
+	// silence of the hub's own watches. They are no flags either; zero values have defaults.
 	ProgressPeriod time.Duration
 	Timeouts       members.Timeouts
+	// Clock is the clock of the controllers of Backups and Restores; the default is the real one.
+	// It is no flag: tests let time pass in which a cloud may not show what it has made.
+	Clock clock.Clock
+	// Registry registers the metrics; the default is the registry that is served. It is no flag:
+	// tests run several hubs in one process at a time.
+	Registry prometheus.Registerer
 	// Wrap wraps the transports of all clients of the hub: to its own API server, including the
 	// client of its Lease, and to members. It sees each request as it is sent, retries included.
 	// It is no flag: tests inject faults with it, for example a crash, after which not even the
@@ -72,7 +80,7 @@ func (o *Options) restConfig() (*rest.Config, error) {
 	}
 	c.QPS = -1
 	c.UserAgent = "shopfleet-hub/" + o.Version
-	c.Wrap(watchtimeout.Wrap(watchtimeout.Silence))
+	c.Wrap(watchtimeout.Wrap(o.Timeouts.WithDefaults().Watch))
 	c.Wrap(o.Wrap)
 	return c, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/operator"
+	"github.com/shopfleet/shopfleet/spoke/watchtimeout/watchtimeouttest"
 )
 
 func TestFlags(t *testing.T) {
@@ -44,17 +45,23 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestWrap checks which clients are wrapped: a crash that spared the client of the Lease would
-// be none.
-func TestWrap(t *testing.T) {
-	t.Parallel()
+// kubeconfigFile returns the path of a kubeconfig without credentials.
+func kubeconfigFile(t *testing.T) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(path, []byte(`{"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c"}}],
 "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+// TestWrap checks which clients are wrapped: a crash that spared the client of the Lease would
+// be none.
+func TestWrap(t *testing.T) {
+	t.Parallel()
 	wrapped := 0
-	o := &Options{Kubeconfig: path, Namespace: "n", Wrap: func(next http.RoundTripper) http.RoundTripper {
+	o := &Options{Kubeconfig: kubeconfigFile(t), Namespace: "n", Wrap: func(next http.RoundTripper) http.RoundTripper {
 		wrapped++
 		return next
 	}}
@@ -95,4 +102,14 @@ func TestTheCacheHoldsNoOtherSecrets(t *testing.T) {
 		return
 	}
 	t.Error("Secrets are not limited")
+}
+
+// TestSilentWatchesEnd lets a watch of the process's own API server be silent.
+func TestSilentWatchesEnd(t *testing.T) {
+	t.Parallel()
+	cfg, err := (&Options{Kubeconfig: kubeconfigFile(t)}).restConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	watchtimeouttest.SilentWatchEnds(t, cfg)
 }

@@ -73,14 +73,18 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	h := &hub{options: o, mgr: mgr, fleet: fleet, uid: uid, registry: prometheus.NewRegistry()}
+	h := &hub{options: o, mgr: mgr, fleet: fleet, fence: fence, uid: uid, registry: prometheus.NewRegistry()}
 	if err := h.compose(ctx, cfg); err != nil {
 		return err
 	}
-	if err := metrics.Registry.Register(h.registry); err != nil {
+	served := o.Registry
+	if served == nil {
+		served = metrics.Registry
+	}
+	if err := served.Register(h.registry); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	defer metrics.Registry.Unregister(h.registry)
+	defer served.Unregister(h.registry)
 	o.Logger.Info("Starting the hub", "version", o.Version, "namespace", o.Namespace)
 	if o.SpokeImage == "" {
 		o.Logger.Info("Dumps are not transferred to or from buckets because --spoke-image is not set")
@@ -185,6 +189,8 @@ type hub struct {
 	options Options
 	mgr     mcmanager.Manager
 	fleet   *members.Fleet
+	// fence blocks the writes of a process without the Lease; nil without leader election.
+	fence *fencing.Fence
 	// uid is the UID of the hub's cluster.
 	uid string
 	// registry holds the metrics of this hub.
@@ -212,7 +218,8 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		ManagedByMode: func(name string) v1.ManagedByMode { return h.fleet.Mode(name).ManagedBy() },
 		Record:        h.fleet.Record,
 		Waits:         h.options.Waits, ProgressPeriod: h.options.ProgressPeriod,
-		Residue: store.New(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
+		Residue:   store.New(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
+		APIReader: h.mgr.GetLocalManager().GetAPIReader(),
 	})
 	clouds, err := h.newClouds(cfg, recorder, apps)
 	if err != nil {

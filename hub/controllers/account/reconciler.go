@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 const (
@@ -32,8 +33,9 @@ const (
 
 // Reconciler verifies CloudAccounts.
 type Reconciler struct {
-	client  client.Client
-	options Options
+	client    client.Client
+	options   Options
+	conflicts queues.Conflicts
 }
 
 // Reconcile passes an account to package accounts, verifies it and writes its status.
@@ -43,7 +45,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	switch {
 	case apierrors.IsNotFound(err):
 		r.options.Accounts.Remove(request.Name)
-		return reconcile.Result{}, nil
+		return r.conflicts.Retry(r.options.Waits, request, reconcile.Result{}, nil)
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("getting cloud account %q: %w", request.Name, err)
 	}
@@ -52,10 +54,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	next := decide(f)
-	if err := r.writeStatus(ctx, account, next); err != nil {
-		return r.options.Waits.Retry(err)
-	}
-	return r.options.Waits.Later(f.nextVerification(next)), nil
+	again := r.options.Waits.Later(f.nextVerification(next))
+	return r.conflicts.Retry(r.options.Waits, request, again, r.writeStatus(ctx, account, next))
 }
 
 // observe reads the credentials, passes them on, and sends requests to the provider.

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
+	"github.com/shopfleet/shopfleet/hub/residue"
 )
 
 // orphan is the value of v1.OrphanAnnotation that has an effect.
@@ -71,13 +73,16 @@ func leftBehind(in aggregate.Input, next v1.EcommerceAppStatus) []string {
 }
 
 // recordResidue records what a deletion leaves behind in clusters, before their entries
-// leave the inventory or the application is released. A crash at any point repeats a step
-// at most.
-func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, clusters []string) error {
+// leave the inventory or the application is released, and returns those whose record is
+// full. A crash at any point repeats a step at most.
+func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, clusters []string) (full []string, err error) {
 	var problems []error
 	for _, name := range clusters {
 		recorded, err := r.dispatcher.RecordResidue(ctx, app, name, r.clock.Now())
-		if err != nil {
+		switch {
+		case errors.Is(err, residue.ErrFull):
+			full = append(full, name)
+		case err != nil:
 			problems = append(problems, err)
 		}
 		if recorded {
@@ -85,5 +90,14 @@ func (r *Reconciler) recordResidue(ctx context.Context, app *v1.EcommerceApp, cl
 				"%s cannot be reached; the copy there is deleted when it returns", name)
 		}
 	}
-	return errors.Join(problems...)
+	return full, errors.Join(problems...)
+}
+
+// unrecorded returns a request for each application whose deletion waits because the record
+// of a member was full.
+func (r *Reconciler) unrecorded(ctx context.Context, member string) []reconcile.Request {
+	return r.appsWhere(ctx, func(app *v1.EcommerceApp) bool {
+		entry := dispatch.EntryOf(app, member)
+		return entry != nil && entry.Reason == v1.ReasonResidueFull
+	})
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -92,20 +94,68 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// testResidue deletes an application that a cluster holds a copy of which left the fleet,
-// and fails each write in turn, as a crash does.
-func testResidue(t *testing.T, w *writer) {
+// deleted deletes the application, which a cluster holds a copy of that left the fleet.
+func (w *writer) deleted(t *testing.T, cluster string) *v1.EcommerceApp {
 	t.Helper()
-	direct := w.client
 	app := w.stored(t)
 	app.Finalizers = []string{v1.HubFinalizer}
-	if err := direct.Update(t.Context(), app); err != nil {
+	if err := w.client.Update(t.Context(), app); err != nil {
 		t.Fatal(err)
 	}
-	app.Status = v1.EcommerceAppStatus{ObservedGeneration: 1, ClusterCount: 1, Clusters: []v1.ClusterStatus{{Name: "away"}}}
-	if err := errors.Join(direct.Status().Update(t.Context(), app), direct.Delete(t.Context(), app)); err != nil {
+	app.Status = v1.EcommerceAppStatus{ObservedGeneration: 1, ClusterCount: 1, Clusters: []v1.ClusterStatus{{Name: cluster}}}
+	if err := errors.Join(w.client.Status().Update(t.Context(), app), w.client.Delete(t.Context(), app)); err != nil {
 		t.Fatal(err)
 	}
+	return app
+}
+
+// testResidueFull: a deletion waits while its residue cannot be recorded, says what to do, and
+// goes on when the record is no longer full.
+func testResidueFull(t *testing.T, w *writer) {
+	t.Helper()
+	w.dispatcher = dispatch.New(w.client, dispatch.Options{Residue: store.New(w.client, "default")})
+	w.deleted(t, "full")
+	record := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: residue.Name("full")},
+		Data:       map[string]string{"others": strings.Repeat("x", residue.MaxBytes-len("others"))},
+	}
+	if err := w.client.Create(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // Once more: an application that waits is not written again.
+		if result, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: w.key}); err != nil || result.RequeueAfter != 0 {
+			t.Errorf("result %+v, error %v: what it waits for is watched", result, err)
+		}
+	}
+	waiting := w.stored(t)
+	held := meta.FindStatusCondition(waiting.Status.Conditions, v1.ConditionDeleting)
+	if held == nil || held.Reason != v1.ReasonResidueFull || !strings.Contains(held.Message, "delete the ConfigMap "+record.Name) {
+		t.Errorf("condition %+v does not say what to do", held)
+	}
+	if woken := w.unrecorded(t.Context(), "full"); len(woken) != 1 || woken[0].NamespacedName != w.key {
+		t.Errorf("a change of the record wakes %v", woken)
+	}
+	if woken := w.unrecorded(t.Context(), "other"); len(woken) > 0 {
+		t.Errorf("a change of another record wakes %v", woken)
+	}
+	if err := w.client.Delete(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: w.key}); err != nil {
+		t.Error(err)
+	}
+	if err := w.client.Get(t.Context(), w.key, &v1.EcommerceApp{}); !apierrors.IsNotFound(err) {
+		t.Errorf("reading the application: %v, want it released", err)
+	}
+	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(record), record); err != nil || len(record.Data) != 1 {
+		t.Errorf("the record is %v: %v", record.Data, err)
+	}
+}
+
+// testResidue fails each write of a deletion in turn, as a crash does.
+func testResidue(t *testing.T, w *writer) {
+	t.Helper()
+	direct, app := w.client, w.deleted(t, "away")
 	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: residue.Name("away")}}
 	for _, step := range []struct {
 		name             string

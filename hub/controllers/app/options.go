@@ -63,6 +63,8 @@ type Options struct {
 	// Residue records what deleted applications leave behind in members. Without one, a
 	// deletion waits for each member for ever.
 	Residue *store.Store
+	// APIReader is dispatch.Options.APIReader.
+	APIReader client.Reader
 	// Waits overrides delays, for tests. By default the constants of this package apply.
 	Waits queues.Waits
 }
@@ -103,11 +105,13 @@ func New(hub client.Reader, o Options) *Controller {
 	return &Controller{options: o, backups: newBackupReports(), dispatcher: dispatch.New(hub, dispatch.Options{
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync, Waits: o.Waits,
-		Residue: o.Residue,
+		Residue: o.Residue, APIReader: o.APIReader,
 		Deleted: func(cluster string, app types.UID) bool { return o.Record(cluster).Deleted(app) },
-		RecordDeletion: func(ctx context.Context, cluster string, app types.UID) error {
-			return o.Record(cluster).Delete(ctx, app)
+		Left:    func(cluster string, app types.UID) int64 { return o.Record(cluster).Left(app) },
+		RecordDeletion: func(ctx context.Context, cluster string, app types.UID, left int64) error {
+			return o.Record(cluster).Delete(ctx, app, left)
 		},
+		Confirm: func(ctx context.Context, cluster string) error { return o.Record(cluster).Confirm(ctx) },
 	})}
 }
 
@@ -138,7 +142,7 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 			RateLimiter:             runner.NewRateLimiter[reconcile.Request](time.Second, 5*time.Minute),
 		}).
 		Watches(&v1.EcommerceApp{}, c.onApp()).
-		Watches(&corev1.ConfigMap{}, c.onResidue()).
+		Watches(&corev1.ConfigMap{}, c.onResidue(r)).
 		Watches(&v1.MemberCluster{}, c.onMember(r), builder.WithPredicates(memberChanged())).
 		WatchesRawSource(c.dispatcher.News()).
 		WatchesRawSource(c.backups.changed.Source()).
@@ -185,12 +189,14 @@ func (c *Controller) onMember(r *Reconciler) handler.EventHandler {
 	})
 }
 
-// onResidue enqueues what stayed behind in a member, for the member's queue. The hub's
+// onResidue enqueues what stayed behind in a member, for the member's queue, and the
+// applications whose deletion waits because the record of the member was full. The hub's
 // cache holds no other ConfigMaps.
-func (c *Controller) onResidue() handler.EventHandler {
+func (c *Controller) onResidue(r *Reconciler) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, record client.Object) []reconcile.Request {
-		c.dispatcher.CleanUp(ctx, record.GetLabels()[v1.MemberRecordLabel])
-		return nil
+		member := record.GetLabels()[v1.MemberRecordLabel]
+		c.dispatcher.CleanUp(ctx, member)
+		return r.unrecorded(ctx, member)
 	})
 }
 

@@ -28,6 +28,7 @@ type Reconciler struct {
 	backups    *backupReports
 	unplaced   *unplaced
 	waits      queues.Waits
+	conflicts  queues.Conflicts
 	// progressPeriod is Options.ProgressPeriod.
 	progressPeriod time.Duration
 }
@@ -39,17 +40,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if apierrors.IsNotFound(err) {
 			r.forget(request)
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return r.conflicts.Retry(r.waits, request, reconcile.Result{}, client.IgnoreNotFound(err))
 	}
 	if _, ahead := r.dispatcher.Newest(app); ahead {
 		// The watch will deliver what was written, and with it comes the next decision.
 		return reconcile.Result{}, nil
 	}
 	result, err := r.reconcile(ctx, app)
-	if err != nil {
-		return r.waits.Retry(err)
-	}
-	return result, nil
+	return r.conflicts.Retry(r.waits, request, result, err)
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (reconcile.Result, error) {
@@ -70,8 +68,11 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	wait := abandon(app, in.Clusters, in.Now.Time)
 	next := aggregate.Compute(in)
 	r.metrics.setPhase(keyOf(app), next.Phase)
-	if err := r.recordResidue(ctx, app, leftBehind(in, next)); err != nil {
+	if in.Unrecorded, err = r.recordResidue(ctx, app, leftBehind(in, next)); err != nil {
 		return reconcile.Result{}, err
+	}
+	if len(in.Unrecorded) > 0 {
+		next = aggregate.Compute(in)
 	}
 	if deleting && len(next.Clusters) == 0 {
 		return reconcile.Result{}, r.release(ctx, app)
@@ -102,6 +103,11 @@ func (r *Reconciler) forget(request reconcile.Request) {
 
 // allApps returns a request for every application.
 func (r *Reconciler) allApps(ctx context.Context) []reconcile.Request {
+	return r.appsWhere(ctx, func(*v1.EcommerceApp) bool { return true })
+}
+
+// appsWhere returns a request for every application that a condition holds for.
+func (r *Reconciler) appsWhere(ctx context.Context, holds func(*v1.EcommerceApp) bool) []reconcile.Request {
 	apps := &v1.EcommerceAppList{}
 	if err := r.client.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
 		// The cache fails only before it has started or while it stops; when it starts, it
@@ -110,7 +116,9 @@ func (r *Reconciler) allApps(ctx context.Context) []reconcile.Request {
 	}
 	requests := make([]reconcile.Request, 0, len(apps.Items))
 	for i := range apps.Items {
-		requests = append(requests, requestFor(&apps.Items[i]))
+		if holds(&apps.Items[i]) {
+			requests = append(requests, requestFor(&apps.Items[i]))
+		}
 	}
 	return requests
 }

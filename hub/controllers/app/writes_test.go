@@ -44,6 +44,7 @@ func TestWrites(t *testing.T) {
 		"finalizers of others":    testMetadataLock,
 		"conflicts are no errors": testConflict,
 		"residue is recorded":     testResidue,
+		"residue is full":         testResidueFull,
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))

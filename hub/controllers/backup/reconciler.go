@@ -18,6 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 const (
@@ -31,9 +32,10 @@ const (
 
 // Reconciler carries out Backups.
 type Reconciler struct {
-	client  client.Client
-	options Options
-	holds   *holds
+	client    client.Client
+	options   Options
+	conflicts queues.Conflicts
+	holds     *holds
 	// wakeup enqueues a Backup when its database has confirmed that it is quiesced.
 	wakeup *runner.Queue
 }
@@ -58,14 +60,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if apierrors.IsNotFound(err) {
 			r.holds.forget(request.NamespacedName)
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return r.conflicts.Retry(r.options.Waits, request, reconcile.Result{}, client.IgnoreNotFound(err))
 	}
 	w := &work{Reconciler: r, stored: backup, now: r.options.Clock.Now()}
 	result, err := w.pass(ctx)
-	if err = client.IgnoreNotFound(err); err != nil {
-		return r.options.Waits.Retry(err)
-	}
-	return result, nil
+	return r.conflicts.Retry(r.options.Waits, request, result, client.IgnoreNotFound(err))
 }
 
 func (w *work) pass(ctx context.Context) (reconcile.Result, error) {

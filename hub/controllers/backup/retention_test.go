@@ -57,7 +57,9 @@ func TestRetention(t *testing.T) {
 		t.Error("no deletion failed")
 	}
 	e.stored(t, "dump-lost", "lost", "newest")
+	release := e.protect(t)
 	e.unmarked(t, "newest")
+	release()
 
 	// Neither the member nor the cloud is there.
 	e.away.Store(true)
@@ -94,6 +96,24 @@ func (e *testenv) wake(t *testing.T) {
 	if err := e.Patch(t.Context(), app, patch); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// protect deletes the application, which is protected from that, past the admission policies:
+// its Backups go on until it is released.
+func (e *testenv) protect(t *testing.T) (release func()) {
+	t.Helper()
+	app := apitest.App("shop").Namespace(backupenv.Namespace).Obj()
+	change := func(metadata string) {
+		t.Helper()
+		if err := e.Patch(t.Context(), app, client.RawPatch(types.MergePatchType, []byte(metadata))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(`{"metadata": {"finalizers": ["` + v1.HubFinalizer + `"], "annotations": {"` + v1.DeletionProtectionAnnotation + `": "true"}}}`)
+	if err := e.Delete(t.Context(), app); err != nil {
+		t.Fatal(err)
+	}
+	return func() { change(`{"metadata": {"finalizers": null}}`) }
 }
 
 // unmarked does what retention has done when the hub dies between its two writes, to a

@@ -10,8 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -31,12 +33,14 @@ const orphansDelay = time.Second
 type Orphans struct {
 	wake runner.Queue
 
-	mu     sync.RWMutex
-	caches map[string]client.Reader // by member
+	mu sync.RWMutex
+	// caches holds the caches of each member by the order of their engagement: for a moment, a
+	// connection and the one that replaces it are both engaged.
+	caches map[string][]client.Reader
 }
 
 // NewOrphans returns a counter that is engaged with no member yet.
-func NewOrphans() *Orphans { return &Orphans{caches: map[string]client.Reader{}} }
+func NewOrphans() *Orphans { return &Orphans{caches: map[string][]client.Reader{}} }
 
 // Start blocks until ctx is done.
 func (o *Orphans) Start(ctx context.Context) error {
@@ -44,9 +48,9 @@ func (o *Orphans) Start(ctx context.Context) error {
 	return nil
 }
 
-// Engage watches the copies of a member until ctx is done.
+// Engage watches the copies of a member until ctx is done. It does not wait for its cache.
 func (o *Orphans) Engage(ctx context.Context, name multicluster.ClusterName, cl cluster.Cluster) error {
-	informer, err := cl.GetCache().GetInformer(ctx, &v1.EcommerceApp{})
+	informer, err := cl.GetCache().GetInformer(ctx, &v1.EcommerceApp{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watching copies in member %q: %w", name, err)
 	}
@@ -55,6 +59,7 @@ func (o *Orphans) Engage(ctx context.Context, name multicluster.ClusterName, cl 
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: count,
 		UpdateFunc: func(before, after any) {
+			// Progress and generations are no change: applications report what waits.
 			if ownerOf(before) != ownerOf(after) {
 				count(after)
 			}
@@ -64,12 +69,13 @@ func (o *Orphans) Engage(ctx context.Context, name multicluster.ClusterName, cl 
 		return fmt.Errorf("watching copies in member %q: %w", name, err)
 	}
 	o.mu.Lock()
-	o.caches[member] = reader
+	o.caches[member] = append(slices.Clone(o.caches[member]), reader)
 	o.mu.Unlock()
 	context.AfterFunc(ctx, func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if o.caches[member] == reader {
+		others := slices.DeleteFunc(slices.Clone(o.caches[member]), func(r client.Reader) bool { return r == reader })
+		if o.caches[member] = others; len(others) == 0 {
 			delete(o.caches, member)
 		}
 	})
@@ -80,7 +86,7 @@ func (o *Orphans) Engage(ctx context.Context, name multicluster.ClusterName, cl 
 // owner represents the application of a copy, as recorded in the copy's annotations.
 type owner struct {
 	copied bool
-	uid    string
+	uid    types.UID
 }
 
 func ownerOf(object any) owner {
@@ -88,44 +94,49 @@ func ownerOf(object any) owner {
 	if !ok {
 		return owner{}
 	}
-	return owner{copied: app.IsCopy(), uid: app.Annotations[v1.HubAppUIDAnnotation]}
+	return owner{copied: app.IsCopy(), uid: v1.OriginOf(app.Annotations).App}
 }
 
-// in returns the orphans in a member from the caches of the hub and of the member, and
-// false if the member is not connected. They are not to be changed.
-func (o *Orphans) in(ctx context.Context, hub client.Reader, member string) ([]v1.EcommerceApp, bool, error) {
+// in returns the orphans in a member, and the copies there that wait for the user, from the
+// caches of the hub and of the member, and false if the member is not connected. They are not
+// to be changed.
+func (o *Orphans) in(ctx context.Context, hub client.Reader, member string) (listed residue.Listed, known bool, err error) {
 	o.mu.RLock()
-	reader := o.caches[member]
+	caches := o.caches[member]
 	o.mu.RUnlock()
-	if reader == nil {
-		return nil, false, nil
+	if len(caches) == 0 {
+		return listed, false, nil
 	}
+	reader := caches[len(caches)-1]
 	copies := &v1.EcommerceAppList{}
 	if err := reader.List(ctx, copies, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, false, fmt.Errorf("listing copies in member %q: %w", member, err)
+		return listed, false, fmt.Errorf("listing copies in member %q: %w", member, err)
 	}
-	var found []v1.EcommerceApp
 	for i := range copies.Items {
-		if !copies.Items[i].IsCopy() {
+		copied := &copies.Items[i]
+		if !copied.IsCopy() {
 			continue
 		}
 		app := &v1.EcommerceApp{}
-		err := hub.Get(ctx, client.ObjectKeyFromObject(&copies.Items[i]), app, client.UnsafeDisableDeepCopy)
+		err := hub.Get(ctx, client.ObjectKeyFromObject(copied), app, client.UnsafeDisableDeepCopy)
 		if client.IgnoreNotFound(err) != nil {
-			return nil, false, fmt.Errorf("reading the application of a copy in member %q: %w", member, err)
+			return listed, false, fmt.Errorf("reading the application of a copy in member %q: %w", member, err)
 		}
 		if apierrors.IsNotFound(err) {
 			app = nil
 		}
-		if orphaned(&copies.Items[i], app, member) {
-			found = append(found, copies.Items[i])
+		switch {
+		case waits(copied, app, member):
+			listed.Waiting = append(listed.Waiting, *copied)
+		case orphaned(copied, app, member):
+			listed.Orphans = append(listed.Orphans, *copied)
 		}
 	}
-	return found, true, nil
+	return listed, true, nil
 }
 
-// observeOrphans lists the orphans in a member in its record, and returns their number;
-// nil if the member is not connected.
+// observeOrphans lists the orphans in a member, and the copies there that wait for the user, in
+// its record, and returns the number of orphans; nil if the member is not connected.
 func (r *Reconciler) observeOrphans(ctx context.Context, member string) (*int32, error) {
 	found, known, err := r.orphans.in(ctx, r.client, member)
 	if err != nil || !known {
@@ -149,7 +160,7 @@ func (r *Reconciler) observeOrphans(ctx context.Context, member string) (*int32,
 		}
 	}
 	var n int32
-	for range found {
+	for range found.Orphans {
 		n++
 	}
 	return &n, nil
@@ -157,10 +168,12 @@ func (r *Reconciler) observeOrphans(ctx context.Context, member string) (*int32,
 
 // orphaned reports whether no application owns a copy in a member. App is the
 // application of its name on the hub, or nil. An application whose inventory was lost
-// owns its copies until it is recovered.
+// owns its copies until it is recovered, and one that waits for the user a copy with another UID.
 func orphaned(copied, app *v1.EcommerceApp, member string) bool {
 	uid := copied.Annotations[v1.HubAppUIDAnnotation]
 	switch {
+	case waits(copied, app, member):
+		return false
 	case app == nil, uid != "" && uid != string(app.UID):
 		return true
 	default:
@@ -168,13 +181,22 @@ func orphaned(copied, app *v1.EcommerceApp, member string) bool {
 	}
 }
 
+// waits reports whether a copy in a member waits until the user settles that the hub does not
+// know it.
+func waits(copied, app *v1.EcommerceApp, member string) bool {
+	origin := v1.OriginOf(copied.Annotations).String()
+	return app != nil && slices.ContainsFunc(app.Status.Clusters, func(c v1.ClusterStatus) bool {
+		return c.Name == member && c.UnknownOrigin == origin
+	})
+}
+
 // holders returns the connected members that hold a copy of an application.
 func (o *Orphans) holders(ctx context.Context, app client.Object) []string {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	var names []string
-	for name, reader := range o.caches {
-		err := reader.Get(ctx, client.ObjectKeyFromObject(app), &v1.EcommerceApp{}, client.UnsafeDisableDeepCopy)
+	for name, caches := range o.caches {
+		err := caches[len(caches)-1].Get(ctx, client.ObjectKeyFromObject(app), &v1.EcommerceApp{}, client.UnsafeDisableDeepCopy)
 		if err == nil {
 			names = append(names, name)
 		}

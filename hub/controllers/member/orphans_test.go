@@ -28,6 +28,8 @@ func TestOrphaned(t *testing.T) {
 		return app
 	}
 	ours := map[string]string{v1.ManagedByLabel: v1.ManagedBy}
+	waiting := placed("eu")
+	waiting.Status.Clusters[0].UnknownOrigin = "old/0"
 	wiped := placed("eu")
 	wiped.Status = v1.EcommerceAppStatus{}
 	for name, tt := range map[string]struct {
@@ -40,6 +42,8 @@ func TestOrphaned(t *testing.T) {
 		"a copy that is listed":                {object("u", ours), placed("eu"), false},
 		"a copy that lost its UID, listed":     {object("", ours), placed("eu"), false},
 		"a copy of an earlier application":     {object("old", ours), placed("eu"), true},
+		"an earlier one's that waits":          {object("old", ours), waiting, false},
+		"another one's than waits":             {object("older", ours), waiting, true},
 		"a copy that is listed elsewhere":      {object("u", ours), placed("us"), true},
 		"a copy of a status that was wiped":    {object("u", ours), wiped, false},
 		"an earlier one's, the status is gone": {object("old", ours), wiped, true},

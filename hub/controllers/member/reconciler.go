@@ -34,6 +34,7 @@ type Reconciler struct {
 	metrics   *Metrics
 	orphans   *Orphans
 	waits     queues.Waits
+	conflicts queues.Conflicts
 
 	pinning sync.Mutex
 	pinned  bool
@@ -42,7 +43,7 @@ type Reconciler struct {
 // Reconcile reconciles the MemberCluster of the name, or the Secret of that name if there
 // is none.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	return r.waits.Retry(r.reconcile(ctx, request.Name))
+	return r.conflicts.Retry(r.waits, request, reconcile.Result{}, r.reconcile(ctx, request.Name))
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, name string) error {
@@ -143,6 +144,7 @@ func targetFor(cluster *v1.MemberCluster, secret *corev1.Secret) members.Target 
 		RegisteredAt:   cluster.CreationTimestamp.Time,
 		RenewedAccount: secret.Annotations[v1.RenewedAccountAnnotation],
 		RenewRequest:   renewRequest(cluster),
+		Replaces:       cluster.Annotations[v1.RecoverAnnotation],
 		Health: members.Health{
 			Period:           time.Duration(value(health.ProbePeriodSeconds)) * time.Second,
 			FailureThreshold: int(value(health.FailureThreshold)),

@@ -154,9 +154,25 @@ func clustersOf(object client.Object) []string {
 	return names
 }
 
+// waiting represents a copy or a deletion that waits for the user in a cluster.
+type waiting struct{ cluster, origin string }
+
+// waitingOf returns what waits for the user in the clusters of an application.
+func waitingOf(object client.Object) sets.Set[waiting] {
+	found := sets.New[waiting]()
+	if app, ok := object.(*v1.EcommerceApp); ok {
+		for i := range app.Status.Clusters {
+			if c := &app.Status.Clusters[i]; c.UnknownOrigin != "" {
+				found.Insert(waiting{cluster: c.Name, origin: c.UnknownOrigin})
+			}
+		}
+	}
+	return found
+}
+
 // placementChanges enqueues the MemberClusters that an application was added to or
-// removed from. When an application is deleted, members that still hold copies of it are
-// enqueued too.
+// removed from, and those where a copy begins or ends to wait for the user. When an
+// application is deleted, members that still hold copies of it are enqueued too.
 func placementChanges(orphans *Orphans) handler.EventHandler {
 	add := func(queue workqueue.TypedRateLimitingInterface[reconcile.Request], names sets.Set[string]) {
 		for _, request := range requests(names) {
@@ -169,6 +185,11 @@ func placementChanges(orphans *Orphans) handler.EventHandler {
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			before, after := sets.New(clustersOf(e.ObjectOld)...), sets.New(clustersOf(e.ObjectNew)...)
+			waited, wait := waitingOf(e.ObjectOld), waitingOf(e.ObjectNew)
+			for changed := range waited.SymmetricDifference(wait) {
+				before.Delete(changed.cluster)
+				after.Insert(changed.cluster)
+			}
 			add(q, before.SymmetricDifference(after))
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {

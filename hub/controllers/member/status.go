@@ -87,6 +87,7 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 	f.setOptional(next, v1.ConditionCredentialsRenewed, f.state.CredentialsRenewed)
 	f.setOptional(next, v1.ConditionAgentReady, f.state.AgentReady)
 	next.LastHandledRenewAt = cmp.Or(f.state.HandledRenewRequest, next.LastHandledRenewAt)
+	next.OtherHub = f.state.OtherHub
 	info, spec := &f.state.Info, &f.cluster.Spec
 	if info.UID != "" {
 		next.KubernetesVersion = info.Version

@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -32,8 +33,13 @@ func (d *dumpTest) deliveredTwice(t *testing.T) {
 	if !d.Exists(t, key.Name, job) || !d.Exists(t, key.Name, secret) || job.Labels["attempt"] != "first" || secret.Labels["attempt"] != "second" {
 		t.Errorf("the Job is %v, its order %v", job.Labels, secret.Labels)
 	}
+	former := job.DeepCopy()
+	former.UID = "former"
+	if err := logicalbackup.Stop(t.Context(), d, former); !apierrors.IsConflict(err) {
+		t.Errorf("stopping a former Job of the name: %v, want a conflict", err)
+	}
 	for range 2 {
-		if err := errors.Join(logicalbackup.Withdraw(t.Context(), d, key), logicalbackup.Stop(t.Context(), d, key)); err != nil {
+		if err := errors.Join(logicalbackup.Withdraw(t.Context(), d, key), logicalbackup.Stop(t.Context(), d, job)); err != nil {
 			t.Error(err)
 		}
 	}

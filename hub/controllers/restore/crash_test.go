@@ -44,6 +44,7 @@ func (e *crashes) all(t *testing.T) {
 	t.Run("in place", e.inPlace)
 	t.Run("verification", e.verification)
 	t.Run("into another cluster", e.elsewhere)
+	t.Run("replayed", e.replayed)
 }
 
 // inPlace: one volume replaces that of the claim, which is kept, and the database starts.

@@ -28,7 +28,9 @@
 //
 // Each step records in the status what it is about to do, in the cloud or as a Job, before
 // it does it, so that a hub that starts anew repeats nothing. Restores into one database wait
-// for each other by an annotation on the copy (lock.go).
+// for each other by an annotation on the copy (lock.go). Another one records the last Restores
+// that have replaced data, so that a hub that is restored from an older backup of etcd does not
+// repeat them.
 //
 // Before a Restore of a dump stops an application, it creates the Job, its claim and its Secret
 // in a dry run. What the member rejects then is retried every five minutes; a rejection

@@ -63,7 +63,7 @@ func (w *work) undo(ctx context.Context) (stepresult.Result, error) {
 	if w.isDump() {
 		return w.cancelLoad(ctx), nil
 	}
-	if w.replaced() && !w.bound() {
+	if w.replaced() && !w.bound() && !w.ended() {
 		// The database must not start without its claim: this is seen through.
 		if v := w.replaceClaims(ctx); v.Stops() {
 			return v, nil
@@ -91,7 +91,7 @@ func (w *work) releaseDatabaseLock(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	_, err := releaseLock(ctx, w.writer(), w.targetFacts.copy, w.restore.Name)
+	_, err := releaseLock(ctx, w.writer(), w.targetFacts.copy, w.restore)
 	return err
 }
 

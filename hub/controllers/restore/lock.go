@@ -4,14 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// lockFieldManager is the field manager of the locks.
-const lockFieldManager = "shopfleet-restore"
+const (
+	// lockFieldManager is the field manager of the locks.
+	lockFieldManager = "shopfleet-restore"
+	// maxRestored bounds v1.RestoredAnnotation.
+	maxRestored = 20
+)
 
 // errBusy means that another Restore works on the same database.
 var errBusy = errors.New("another restore of this database is in progress")
@@ -43,18 +51,39 @@ func takeLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, ann
 }
 
 // releaseLock removes the annotations of a Restore from a copy, and leaves those of another
-// one. It reports whether there were any.
-func releaseLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, restore string) (given bool, err error) {
+// one. It records the Restore on the copy if it has replaced data, or may have. It reports
+// whether anything changed.
+func releaseLock(ctx context.Context, w client.Writer, copied *v1.EcommerceApp, restore *v1.Restore) (given bool, err error) {
 	before := copied.DeepCopy()
 	for _, annotation := range []string{v1.RestoringAnnotation, v1.LoadingAnnotation} {
-		if copied.Annotations[annotation] == restore {
+		if copied.Annotations[annotation] == restore.Name {
 			delete(copied.Annotations, annotation)
 		}
 	}
-	if len(copied.Annotations) == len(before.Annotations) {
+	if replacesData(restore) && !restored(copied, restore) {
+		metav1.SetMetaDataAnnotation(&copied.ObjectMeta, v1.RestoredAnnotation, withRestored(copied, restore))
+	}
+	if maps.Equal(copied.Annotations, before.Annotations) {
 		return false, nil
 	}
 	return true, write(ctx, w, copied, before)
+}
+
+// replacesData reports whether a Restore has replaced data of a database, or may have.
+func replacesData(r *v1.Restore) bool {
+	return replaced(r) || r.Status.Dump != nil && r.Status.Dump.Started
+}
+
+// restored reports whether a copy records that a Restore has ended that replaced data.
+func restored(copied *v1.EcommerceApp, r *v1.Restore) bool {
+	return slices.Contains(strings.Split(copied.Annotations[v1.RestoredAnnotation], ","), string(r.UID))
+}
+
+// withRestored returns the value of v1.RestoredAnnotation with one more Restore.
+func withRestored(copied *v1.EcommerceApp, r *v1.Restore) string {
+	all := strings.FieldsFunc(copied.Annotations[v1.RestoredAnnotation], func(c rune) bool { return c == ',' })
+	all = append(all, string(r.UID))
+	return strings.Join(all[max(0, len(all)-maxRestored):], ",")
 }
 
 func write(ctx context.Context, w client.Writer, copied, before *v1.EcommerceApp) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +28,7 @@ type lockTest struct {
 func (l *lockTest) all(t *testing.T) {
 	t.Run("take", l.take)
 	t.Run("release", l.release)
+	t.Run("record", l.record)
 }
 
 func (l *lockTest) create(t *testing.T, annotations map[string]string) *v1.EcommerceApp {
@@ -93,13 +95,14 @@ func (l *lockTest) take(t *testing.T) {
 func (l *lockTest) release(t *testing.T) {
 	others := map[string]string{v1.LoadingAnnotation: "other", v1.RestoringAnnotation: "other"}
 	app := l.create(t, others)
-	if given, err := releaseLock(t.Context(), l, app, "me"); given || err != nil {
+	me := &v1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "me", UID: "u-me"}}
+	if given, err := releaseLock(t.Context(), l, app, me); given || err != nil {
 		t.Errorf("what another said: given %t, %v", given, err)
 	}
 	l.expect(t, app, others)
 	for _, annotation := range []string{v1.LoadingAnnotation, v1.RestoringAnnotation} {
 		app := l.create(t, map[string]string{annotation: "me", "a": "b"})
-		if given, err := releaseLock(t.Context(), l, app, "me"); !given || err != nil {
+		if given, err := releaseLock(t.Context(), l, app, me); !given || err != nil {
 			t.Errorf("given %t, %v", given, err)
 		}
 		l.expect(t, app, map[string]string{"a": "b"})
@@ -108,7 +111,26 @@ func (l *lockTest) release(t *testing.T) {
 	if err := l.Delete(t.Context(), gone.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := releaseLock(t.Context(), l, gone, "me"); !apierrors.IsNotFound(err) {
+	if _, err := releaseLock(t.Context(), l, gone, me); !apierrors.IsNotFound(err) {
 		t.Errorf("the error %v is lost", err)
+	}
+}
+
+// record: a Restore that has replaced data is recorded once, and the oldest is dropped.
+func (l *lockTest) record(t *testing.T) {
+	all := make([]string, maxRestored)
+	for i := range all {
+		all[i] = fmt.Sprintf("u-%d", i)
+	}
+	app := l.create(t, map[string]string{v1.LoadingAnnotation: "me", v1.RestoredAnnotation: strings.Join(all, ",")})
+	for _, status := range []v1.RestoreStatus{
+		{Dump: &v1.RestoredDump{Started: true}},
+		{Volumes: []v1.RestoredVolume{{State: v1.RestoredVolumeReplacing}}},
+	} {
+		me := &v1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "me", UID: "u-me"}, Status: status}
+		if _, err := releaseLock(t.Context(), l, app, me); err != nil || !restored(app, me) {
+			t.Errorf("recorded %t, error %v", restored(app, me), err)
+		}
+		l.expect(t, app, map[string]string{v1.RestoredAnnotation: strings.Join(append(all[1:], "u-me"), ",")})
 	}
 }

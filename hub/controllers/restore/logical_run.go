@@ -196,7 +196,7 @@ func (r dumpLoad) stopJob(ctx context.Context, key client.ObjectKey) (gone bool,
 	err = r.reader().Get(ctx, key, job)
 	gone = apierrors.IsNotFound(err)
 	if err == nil {
-		if err = logicalbackup.Stop(ctx, r.writer(), key); apierrors.IsForbidden(err) && ended(job) {
+		if err = logicalbackup.Stop(ctx, r.writer(), job); apierrors.IsForbidden(err) && ended(job) {
 			gone, err = true, nil
 		}
 	}

@@ -33,6 +33,9 @@ func (s shopLoad) proceed(ctx context.Context) (stepresult.Result, error) {
 	if s.targetFacts.copy == nil || s.targetFacts.copy.Spec.Database == nil || !s.targetFacts.copy.DeletionTimestamp.IsZero() {
 		return stepresult.Hold(stepresult.PollFirst, v1.ReasonNoDatabase, "waiting for the application with a database to be placed in %s", s.member.Name), nil
 	}
+	if s.ended() {
+		return s.alreadyRestored(), nil
+	}
 	into, err := render.Database(s.targetFacts.copy, render.Cluster{Name: s.member.Name})
 	if err != nil {
 		return stepresult.Fail(v1.ReasonInvalidSpec, "the database in %s: %v", s.member.Name, err), nil
@@ -201,7 +204,7 @@ func (s shopLoad) startApplication(ctx context.Context) stepresult.Result {
 	if s.targetFacts.copy == nil {
 		return stepresult.Result{}
 	}
-	given, err := releaseLock(ctx, s.writer(), s.targetFacts.copy, s.restore.Name)
+	given, err := releaseLock(ctx, s.writer(), s.targetFacts.copy, s.restore)
 	switch {
 	case err != nil:
 		return s.copyError(err)

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/accounts/stepresult"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
@@ -33,8 +34,9 @@ const (
 
 // Reconciler carries out Restores.
 type Reconciler struct {
-	client  client.Client
-	options Options
+	client    client.Client
+	options   Options
+	conflicts queues.Conflicts
 }
 
 // work is one pass over a Restore. Its status is that of the next write.
@@ -57,14 +59,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	defer cancel()
 	restore := &v1.Restore{}
 	if err := r.client.Get(ctx, request.NamespacedName, restore); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return r.conflicts.Retry(r.options.Waits, request, reconcile.Result{}, client.IgnoreNotFound(err))
 	}
 	w := &work{Reconciler: r, stored: restore, now: r.options.Clock.Now()}
 	result, err := w.pass(ctx)
-	if err = client.IgnoreNotFound(err); err != nil {
-		return r.options.Waits.Retry(err)
-	}
-	return result, nil
+	return r.conflicts.Retry(r.options.Waits, request, result, client.IgnoreNotFound(err))
 }
 
 func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
@@ -134,6 +133,9 @@ func (w *work) patience() time.Duration {
 // was made in the cloud goes. Without its claim it must not start: there is no giving
 // up then, but for one whose place another has taken.
 func (w *work) giveUp(ctx context.Context, v stepresult.Result) (stepresult.Result, error) {
+	if v.Reason == v1.ReasonAlreadyRestored {
+		return v, nil // What there is was made since.
+	}
 	if w.replaced() && v.Reason != v1.ReasonConflict {
 		return stepresult.Hold(stepresult.Refused, v.Reason, "%s", v.Message), nil
 	}

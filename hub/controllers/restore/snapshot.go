@@ -14,6 +14,9 @@ func (w *work) choose(ctx context.Context) stepresult.Result {
 	if v := w.lookAround(ctx); v.Stops() {
 		return v
 	}
+	if w.ended() && !w.bound() {
+		return w.alreadyRestored()
+	}
 	s := &w.restore.Status
 	if len(s.Volumes) > 0 {
 		return stepresult.Result{}

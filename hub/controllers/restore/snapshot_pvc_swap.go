@@ -184,7 +184,11 @@ func (w *work) startDatabase(ctx context.Context) stepresult.Result {
 	if taken := w.superseded(); taken != "" {
 		return stepresult.Fail(v1.ReasonConflict, "the claim %s in %s was given another volume meanwhile", taken, w.member.Name)
 	}
-	given, err := releaseLock(ctx, w.writer(), w.targetFacts.copy, w.restore.Name)
+	if !bound(w.stored) {
+		// Written down before the copy records the end of the Restore.
+		return stepresult.Hold(memberDelay, v1.ReasonStartingDatabase, "the claims in %s are bound", w.member.Name)
+	}
+	given, err := releaseLock(ctx, w.writer(), w.targetFacts.copy, w.restore)
 	if err != nil {
 		return w.memberError(err)
 	}
@@ -212,15 +216,19 @@ func (w *work) superseded() string {
 }
 
 // bound reports whether all claims are bound to restored volumes, and there are such.
-func (w *work) bound() bool {
-	all := w.restore.Status.Volumes
+func (w *work) bound() bool { return bound(w.restore) }
+
+func bound(r *v1.Restore) bool {
+	all := r.Status.Volumes
 	return len(all) > 0 && !slices.ContainsFunc(all, func(v v1.RestoredVolume) bool { return v.State != v1.RestoredVolumeBound })
 }
 
 // replaced reports whether a claim was deleted or bound: from there on there is no way
 // back.
-func (w *work) replaced() bool {
-	return slices.ContainsFunc(w.restore.Status.Volumes, func(v v1.RestoredVolume) bool {
+func (w *work) replaced() bool { return replaced(w.restore) }
+
+func replaced(r *v1.Restore) bool {
+	return slices.ContainsFunc(r.Status.Volumes, func(v v1.RestoredVolume) bool {
 		return v.State == v1.RestoredVolumeBound || v.State == v1.RestoredVolumeReplacing
 	})
 }

@@ -107,6 +107,17 @@ func (w *work) read(ctx context.Context) (*targetFacts, error) {
 	return found, err
 }
 
+// ended reports whether the Restore has replaced data and ended, according to the copy. While
+// its status does not say so, the hub was restored from an older backup.
+func (w *work) ended() bool {
+	return w.targetFacts != nil && w.targetFacts.copy != nil && restored(w.targetFacts.copy, w.restore)
+}
+
+func (w *work) alreadyRestored() stepresult.Result {
+	return stepresult.Fail(v1.ReasonAlreadyRestored, "the copy in %s records that this Restore has ended, which the hub does not know: "+
+		"nothing is replaced again; create another Restore if that is wanted", w.member.Name)
+}
+
 // pvcs are the claims themselves.
 func (p *targetFacts) pvcs() []*corev1.PersistentVolumeClaim {
 	out := make([]*corev1.PersistentVolumeClaim, 0, len(p.claims))

@@ -122,7 +122,11 @@ func (d verificationDatabase) remove(ctx context.Context, in cluster.Cluster, me
 	}
 	gone = true
 	for _, o := range all {
-		err := in.GetClient().Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		err := in.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(o), o)
+		if err == nil {
+			same := client.Preconditions{UID: new(o.GetUID())}
+			err = in.GetClient().Delete(ctx, o, same, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		}
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:

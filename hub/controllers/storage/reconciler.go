@@ -22,7 +22,7 @@ import (
 )
 
 // Reconcile applies a member's classes, and reports them in its status.
-func (m *member) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+func (m *member) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	cluster := &v1.MemberCluster{}
 	if err := m.hub.Get(ctx, client.ObjectKey{Name: m.name}, cluster); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -41,11 +41,11 @@ func (m *member) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	if class := apierror.Classify(failed); class != apierror.Conflict && class != apierror.Fenced {
 		condition, classes := wanted.status(failed)
 		if err := m.say(ctx, cluster, condition, classes); client.IgnoreNotFound(err) != nil {
-			return m.options.Waits.Retry(err)
+			return m.conflicts.Retry(m.options.Waits, request, reconcile.Result{}, err)
 		}
 	}
 	// What a member lacks, such as a driver, becomes an event of its MemberCluster.
-	return m.options.Waits.RetryReported(failed)
+	return m.conflicts.RetryReported(m.options.Waits, request, failed)
 }
 
 // intent is the desired state of a member.

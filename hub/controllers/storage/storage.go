@@ -60,6 +60,8 @@ type member struct {
 	cluster cluster.Cluster
 	applier *apply.Applier
 	queue   *runner.Queue
+
+	conflicts queues.Conflicts
 }
 
 // New returns a Storage without members. Its hub reads MemberClusters and EcommerceApps

@@ -63,18 +63,18 @@ func (c *Claims) Admit(ctx context.Context, name, uid string) *Failure {
 	defer c.mu.Unlock()
 	mine := c.members[name]
 	if uid == c.hub {
-		return &Failure{StepIdentity, v1.ReasonHubItself,
-			"the kubeconfig is for the hub's own cluster, which cannot be a member: register another cluster"}
+		return &Failure{Step: StepIdentity, Reason: v1.ReasonHubItself,
+			Message: "the kubeconfig is for the hub's own cluster, which cannot be a member: register another cluster"}
 	}
 	if first := cmp.Or(mine.pinned, mine.seen); first != "" && first != uid {
-		return &Failure{StepIdentity, v1.ReasonClusterIdentityChanged,
-			"the kubeconfig is for another cluster than the one registered under this name: " +
+		return &Failure{Step: StepIdentity, Reason: v1.ReasonClusterIdentityChanged,
+			Message: "the kubeconfig is for another cluster than the one registered under this name: " +
 				"to replace the cluster, delete the MemberCluster and register it again"}
 	}
 	for other, theirs := range c.members {
 		if other != name && theirs.holds(uid) && precedes(uid, theirs, mine, other < name) {
-			return &Failure{StepIdentity, v1.ReasonDuplicateCluster,
-				fmt.Sprintf("the cluster is already registered as %q: remove one of the two registrations", c.first(uid, name))}
+			return &Failure{Step: StepIdentity, Reason: v1.ReasonDuplicateCluster,
+				Message: fmt.Sprintf("the cluster is already registered as %q: remove one of the two registrations", c.first(uid, name))}
 		}
 	}
 	if ctx.Err() == nil {

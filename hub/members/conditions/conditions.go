@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
 // Step is a step of connecting a member.
@@ -28,39 +29,40 @@ type Failure struct {
 	Step Step
 	// Reason and Message are used in conditions.
 	Reason, Message string
+	// OtherHub is the ID of the record of the hub that manages the member, if it is another one.
+	OtherHub string
 }
 
-// PermissionsMissing returns the failure for credentials that lack permissions.
-func PermissionsMissing(missing []authorizationv1.ResourceAttributes) *Failure {
-	return &Failure{StepPermissions, v1.ReasonPermissionsMissing, missingMessage(missing)}
+// PermissionsMissing returns the failure for credentials of a member that lack permissions.
+func PermissionsMissing(member string, missing []authorizationv1.ResourceAttributes) *Failure {
+	return &Failure{Step: StepPermissions, Reason: v1.ReasonPermissionsMissing, Message: missingMessage(member, missing)}
 }
 
 // DefinitionsMissing returns the failure for a cluster that lacks the named
 // CustomResourceDefinitions.
 func DefinitionsMissing(mode v1.Mode, names []string) *Failure {
 	if mode == v1.ModeAgent {
-		return &Failure{StepSetup, v1.ReasonAgentMissing,
-			"the cluster lacks the CustomResourceDefinition " + strings.Join(names, ", ") + ": " + messageInstall}
+		return &Failure{Step: StepSetup, Reason: v1.ReasonAgentMissing, Message: "the cluster lacks the CustomResourceDefinition " + strings.Join(names, ", ") + ": " + messageInstall}
 	}
-	return &Failure{StepSetup, v1.ReasonSetupFailed,
-		"the cluster lost the CustomResourceDefinition " + strings.Join(names, ", ") + ": the hub installs it again"}
+	return &Failure{Step: StepSetup, Reason: v1.ReasonSetupFailed, Message: "the cluster lost the CustomResourceDefinition " + strings.Join(names, ", ") + ": the hub installs it again"}
 }
 
-// ManagedByAnotherHub returns the failure for a cluster whose record, a ConfigMap in it, is
-// that of the hub with the given UID.
-func ManagedByAnotherHub(hub string, record fmt.Stringer) *Failure {
-	return &Failure{StepIdentity, v1.ReasonManagedByAnotherHub, fmt.Sprintf(
-		"the hub with the UID %s manages the cluster: remove the cluster there, or delete the ConfigMap %s in the cluster to hand it over", hub, record)}
+// ManagedByAnotherHub returns the failure for a cluster with the record of another hub.
+func ManagedByAnotherHub(r record.Record) *Failure {
+	return &Failure{
+		Step: StepIdentity, Reason: v1.ReasonManagedByAnotherHub, OtherHub: r.ID(), Message: fmt.Sprintf(
+			"the hub with the UID %s manages the cluster: remove the cluster there, or see kubectl shopfleet recover", r.Hub),
+	}
 }
 
 // Superseded returns the failure for a cluster that a later process of this hub manages.
 func Superseded() *Failure {
-	return &Failure{StepIdentity, v1.ReasonManagedByAnotherHub, "a later process of this hub manages the cluster: restart this one"}
+	return &Failure{Step: StepIdentity, Reason: v1.ReasonManagedByAnotherHub, Message: "a later process of this hub manages the cluster: restart this one"}
 }
 
 // RecordInvalid returns the failure for a cluster whose record cannot be read.
 func RecordInvalid(record fmt.Stringer, err error) *Failure {
-	return &Failure{StepSetup, v1.ReasonSetupFailed, fmt.Sprintf(
+	return &Failure{Step: StepSetup, Reason: v1.ReasonSetupFailed, Message: fmt.Sprintf(
 		"the ConfigMap %s in the cluster cannot be read (%v): restore or delete it", record, err)}
 }
 
@@ -71,7 +73,7 @@ func AgentSilent(p LeaseMonitor) *Failure {
 		p.State = LeaseExpired
 	}
 	c := p.Condition()
-	return &Failure{StepSetup, c.Reason, c.Message}
+	return &Failure{Step: StepSetup, Reason: c.Reason, Message: c.Message}
 }
 
 // Conditions are the conditions of a member.
@@ -98,6 +100,8 @@ type Condition struct {
 
 // Observation represents the current knowledge about a member.
 type Observation struct {
+	// Member is the name of the member.
+	Member string
 	// Engaged is true if the member is connected and the hub's reconcilers run there.
 	Engaged bool
 	// Missing are the permissions that an engaged member lacks.
@@ -224,7 +228,7 @@ func computeEngaged(p Observation) Conditions {
 			" is being deleted in the cluster, with all objects of that kind: "+then)
 	}
 	if len(p.Missing) > 0 {
-		next.Authorized = no(v1.ReasonPermissionsMissing, missingMessage(p.Missing))
+		next.Authorized = no(v1.ReasonPermissionsMissing, missingMessage(p.Member, p.Missing))
 		next.Ready = next.Authorized
 	}
 	next.setAgent(p)
@@ -279,6 +283,8 @@ func agentOfLost(p Observation) Condition {
 	}
 }
 
-func missingMessage(permissions []authorizationv1.ResourceAttributes) string {
-	return "the credentials do not allow: " + preflight.Describe(permissions)
+// missingMessage names the command that grants the permissions: a later version of the hub
+// may need more than a member granted when it joined.
+func missingMessage(member string, permissions []authorizationv1.ResourceAttributes) string {
+	return "the credentials do not allow: " + preflight.Describe(permissions) + ": run kubectl shopfleet join " + member + " again, which grants it"
 }

@@ -58,7 +58,7 @@ func TestCompute(t *testing.T) {
 			short{"F PermissionsMissing", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
 		},
 		"engaged, and the next kubeconfig is bad": {
-			good, Observation{Engaged: true, Failure: &Failure{StepReach, v1.ReasonUnauthorized, "m"}},
+			good, Observation{Engaged: true, Failure: &Failure{Step: StepReach, Reason: v1.ReasonUnauthorized, Message: "m"}},
 			short{"T Connected", "T Connected", "T Authorized", "T Verified", "F Unauthorized"},
 		},
 		"engaged, and wanted with an agent that is not there": {
@@ -82,7 +82,7 @@ func TestCompute(t *testing.T) {
 			short{"F SetupFailed", "T Connected", "T Authorized", "T Verified", "T Valid"},
 		},
 		"with an agent, and wanted without, and not allowed": {
-			good, Observation{Engaged: true, Mode: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}, Failure: PermissionsMissing(missing())},
+			good, Observation{Engaged: true, Mode: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}, Failure: PermissionsMissing("us-1", missing())},
 			short{"T Connected", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
 		},
 		"connecting again": {good, Observation{}, shorten(good)},
@@ -128,7 +128,7 @@ func TestComputeFailures(t *testing.T) {
 			short{"F ClusterIdentityChanged", "T Connected", "T Authorized", "F ClusterIdentityChanged", "T Valid"},
 		},
 		"may not read": {
-			NotObserved(), Observation{Failure: PermissionsMissing(missing())},
+			NotObserved(), Observation{Failure: PermissionsMissing("us-1", missing())},
 			short{"F PermissionsMissing", "T Connected", "F PermissionsMissing", "T Verified", "T Valid"},
 		},
 		"a definition is lost": {
@@ -162,8 +162,10 @@ func (test computeCase) check(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
-	got := Compute(NotObserved(), Observation{Engaged: true, Missing: missing(), Failure: &Failure{StepKubeconfig, v1.ReasonUnsafeKubeconfig, "user.exec"}})
-	if want := "the credentials do not allow: create statefulsets.apps"; got.Authorized.Message != want || got.Ready.Message != want {
+	got := Compute(NotObserved(), Observation{
+		Member: "us-1", Engaged: true, Missing: missing(), Failure: &Failure{Step: StepKubeconfig, Reason: v1.ReasonUnsafeKubeconfig, Message: "user.exec"},
+	})
+	if want := "the credentials do not allow: create statefulsets.apps: run kubectl shopfleet join us-1 again, which grants it"; got.Authorized.Message != want || got.Ready.Message != want {
 		t.Errorf("messages %q and %q, want %q", got.Authorized.Message, got.Ready.Message, want)
 	}
 	got.Ready = Compute(got, Observation{Failure: DefinitionsMissing(v1.ModeAgentless, []string{"a.example.com", "b.example.com"})}).Ready
@@ -186,11 +188,11 @@ func TestComputeAgents(t *testing.T) {
 		"alive":                      {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}}, "True AgentAlive"},
 		"silent":                     {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseExpired}}, "False AgentSilent"},
 		"missing":                    {Observation{Engaged: true, Mode: v1.ModeAgent, Wanted: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseMissing}}, "False AgentMissing"},
-		"out of reach":               {Observation{Wanted: v1.ModeAgent, Failure: &Failure{StepReach, v1.ReasonProbeFailed, "m"}}, "Unknown NotChecked"},
+		"out of reach":               {Observation{Wanted: v1.ModeAgent, Failure: &Failure{Step: StepReach, Reason: v1.ReasonProbeFailed, Message: "m"}}, "Unknown NotChecked"},
 		"without the definition":     {Observation{Wanted: v1.ModeAgent, Failure: DefinitionsMissing(v1.ModeAgent, []string{"d"})}, "False AgentMissing"},
 		"to come, and silent":        {Observation{Engaged: true, Wanted: v1.ModeAgent, Failure: AgentSilent(LeaseMonitor{State: LeaseExpired})}, "False AgentSilent"},
 		"to go, and still at work":   {Observation{Engaged: true, Mode: v1.ModeAgent, Lease: LeaseMonitor{State: LeaseRenewed}}, "True AgentAlive"},
-		"gone from the fleet's care": {Observation{Failure: &Failure{StepReach, v1.ReasonProbeFailed, "m"}}, ""},
+		"gone from the fleet's care": {Observation{Failure: &Failure{Step: StepReach, Reason: v1.ReasonProbeFailed, Message: "m"}}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -35,8 +35,14 @@ type Credentials struct {
 	IssuedAt, ExpiresAt time.Time
 	// Renewed is true if the hub renews them.
 	Renewed bool
-	// Failure is the last failed renewal since the last successful one; nil without one.
+	// Failure is why the last renewal failed or the next one will; nil if neither is known.
 	Failure *Failure
+}
+
+// RenewalDenied returns the failure for credentials that do not allow to request a token for
+// their ServiceAccount, given as namespace/name.
+func RenewalDenied(account string) *Failure {
+	return &Failure{Step: StepPermissions, Reason: v1.ReasonRenewalDenied, Message: "the cluster denies the hub a token for ServiceAccount " + account}
 }
 
 // life returns how long the credentials live altogether; 0 if unknown.

@@ -149,10 +149,14 @@ func TestRejected(t *testing.T) {
 		v1.ReasonExpired:      "m: run kubectl shopfleet token renew eu-1 --member-kubeconfig FILE",
 		v1.ReasonProbeFailed:  "m",
 	} {
-		f := &Failure{StepReach, reason, "m"}
+		f := &Failure{Step: StepReach, Reason: reason, Message: "m"}
 		got := Credentials{Member: "eu-1", Renewed: true}.Rejected(f)
 		if got.Message != want || got.Reason != reason || f.Message != "m" {
 			t.Errorf("%s: %+v of %+v, want message %q", reason, got, f, want)
 		}
+	}
+	byUser := Credentials{Member: "eu-1"}.Rejected(&Failure{Step: StepReach, Reason: v1.ReasonExpired, Message: "m"})
+	if want := "m: store new ones in the registration Secret, or run kubectl shopfleet join eu-1"; byUser.Message != want {
+		t.Errorf("credentials that the hub does not renew: message %q, want %q", byUser.Message, want)
 	}
 }

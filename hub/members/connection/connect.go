@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -30,7 +31,7 @@ const listenPeriod = 500 * time.Millisecond
 // Attempt is one attempt to connect a member with one kubeconfig.
 type Attempt struct {
 	Settings *Settings
-	// Name is the name of the member, for logs.
+	// Name is the name of the member, for logs and messages.
 	Name string
 	// Access is the checked kubeconfig.
 	Access *kubeconfig.Access
@@ -40,7 +41,10 @@ type Attempt struct {
 	// then the hub reconciles the member's copies.
 	RequireAgent bool
 	// Epoch is the epoch that the process claimed in the member's record; 0 if it claimed none.
-	Epoch int64
+	// All attempts and connections of a member share it.
+	Epoch *atomic.Int64
+	// Replaces is the ID of the record of another hub that this one may replace; empty for none.
+	Replaces string
 	// Lease is the known state of the agent.
 	Lease conditions.LeaseMonitor
 	// Probes is how many probes must succeed in a row, a Period apart.
@@ -73,11 +77,19 @@ type Connected struct {
 type Inspection struct {
 	// Missing are the permissions that the credentials lack.
 	Missing []authorizationv1.ResourceAttributes
-	Server  preflight.ServerFacts
+	// RenewalDenied is true if the credentials do not allow to renew their token, which is no
+	// reason not to connect.
+	RenewalDenied bool
+	Server        preflight.ServerFacts
 	// Definitions are those that are missing, outdated or being deleted.
 	Definitions preflight.DefinitionFacts
 	// Refused is why the hub must not manage the member any more; nil if it may.
 	Refused *conditions.Failure
+}
+
+// Unreadable reports whether Refused is about a record that cannot be read.
+func (i *Inspection) Unreadable() bool {
+	return i.Refused != nil && i.Refused.Reason == v1.ReasonSetupFailed
 }
 
 // Blocked reports whether a read permission is missing, without which informers do not
@@ -87,32 +99,38 @@ func (i *Inspection) Blocked() bool { return slices.ContainsFunc(i.Missing, pref
 // Connect runs the attempt within ctx. The connection ends with the context of the
 // member, not with ctx. If Connect returns no failure, the caller must engage or close
 // the connection.
-func (a *Attempt) Connect(ctx, member context.Context) (*Connected, *conditions.Failure) {
+func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, failure *conditions.Failure) {
 	access := rest.CopyConfig(a.Access.Config)
 	access.Wrap(a.Settings.Wrap)
 	l, err := transport.Open(access, a.Settings.Timeouts.transport())
 	if err != nil {
 		return nil, a.fail(conditions.StepKubeconfig, v1.ReasonKubeconfigInvalid, "the kubeconfig cannot be used to connect", err)
 	}
-	kept, err := a.Settings.newRecord(l, a.Epoch)
+	var conn *Connection
+	defer func() { // Also after a panic.
+		switch {
+		case connected != nil:
+		case conn != nil:
+			conn.Close()
+			<-conn.Ended()
+		default:
+			l.Close()
+		}
+	}()
+	kept, err := a.newRecord(l)
 	if err != nil {
-		l.Close()
 		return nil, a.stepFailed(conditions.StepSetup, err)
 	}
 	result, f := a.check(ctx, l, kept)
 	if f != nil {
-		l.Close()
 		return nil, f
 	}
-	result.Session, err = a.Settings.open(member, a, l)
-	if err != nil {
-		l.Close()
+	if conn, err = a.Settings.open(member, a, l); err != nil {
 		return nil, a.stepFailed(conditions.StepSetup, err)
 	}
-	result.Session.Record = kept
+	conn.Record = kept
+	result.Session = conn
 	if f := a.fill(ctx, result); f != nil {
-		result.Session.Close()
-		<-result.Session.Ended()
 		return nil, f
 	}
 	return result, nil
@@ -127,24 +145,19 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Recor
 	if f := a.Admit(uid); f != nil {
 		return nil, f
 	}
-	found, err := a.Settings.inspect(ctx, l, a.Mode)
+	found, err := a.Settings.inspect(ctx, l, a.Access, a.Mode)
 	if err != nil {
 		return nil, a.stepFailed(conditions.StepPermissions, err)
 	}
 	if found.Blocked() {
-		return nil, conditions.PermissionsMissing(found.Missing)
+		return nil, conditions.PermissionsMissing(a.Name, found.Missing)
 	}
-	// Before the first write.
-	switch f, err := kept.check(ctx); {
-	case err != nil:
-		return nil, a.stepFailed(conditions.StepSetup, err)
+	switch f, err := a.takeOver(ctx, l, kept, found); {
 	case f != nil:
 		return nil, f
-	}
-	if found.Definitions, err = a.ensureDefinitions(ctx, l); err != nil {
-		if len(found.Missing) > 0 && apierror.Classify(err) == apierror.Forbidden {
-			return nil, conditions.PermissionsMissing(found.Missing)
-		}
+	case err != nil && len(found.Missing) > 0 && apierror.Classify(err) == apierror.Forbidden:
+		return nil, conditions.PermissionsMissing(a.Name, found.Missing)
+	case err != nil:
 		return nil, a.stepFailed(conditions.StepSetup, err)
 	}
 	if len(found.Definitions.Absent) > 0 {
@@ -155,6 +168,19 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Recor
 		return nil, f
 	}
 	return result, nil
+}
+
+// takeOver claims the record and installs the definitions. The claim is the first write, so
+// that of two hubs that connect the member at once, only one writes anything else.
+func (a *Attempt) takeOver(ctx context.Context, l *transport.Transport, kept *Record, found *Inspection) (*conditions.Failure, error) {
+	if f, err := kept.check(ctx); f != nil || err != nil {
+		return f, err
+	}
+	err := kept.claim(ctx)
+	if err == nil {
+		found.Definitions, err = a.ensureDefinitions(ctx, l)
+	}
+	return nil, err
 }
 
 // listen reads the agent's Lease once, or until it is renewed if the attempt requires
@@ -223,8 +249,7 @@ func (a *Attempt) ensureDefinitions(ctx context.Context, l *transport.Transport)
 	return a.Settings.Agentless.Prepare.Install(ctx, direct)
 }
 
-// fill waits until the caches are synced, reads the nodes from them, and takes the member
-// over.
+// fill waits until the caches are synced, and reads the nodes from them.
 func (a *Attempt) fill(ctx context.Context, result *Connected) *conditions.Failure {
 	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Sync)
 	defer cancel()
@@ -240,15 +265,11 @@ func (a *Attempt) fill(ctx context.Context, result *Connected) *conditions.Failu
 		return a.stepFailed(conditions.StepSetup, err)
 	}
 	result.Nodes = nodes
-	// Last, so that a member that cannot be engaged costs no write for each attempt.
-	if err := s.Record.claim(ctx); err != nil {
-		return a.stepFailed(conditions.StepSetup, err)
-	}
 	return nil
 }
 
 // inspect reads the permissions, the version and the capabilities of a cluster.
-func (o *Settings) inspect(ctx context.Context, l *transport.Transport, mode v1.Mode) (*Inspection, error) {
+func (o *Settings) inspect(ctx context.Context, l *transport.Transport, access *kubeconfig.Access, mode v1.Mode) (*Inspection, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeouts.Review)
 	defer cancel()
 	authorization, err := authorizationv1client.NewForConfigAndClient(l.Config(), l.Client())
@@ -263,10 +284,15 @@ func (o *Settings) inspect(ctx context.Context, l *transport.Transport, mode v1.
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for CSI drivers: %w", err)
 	}
-	found := &Inspection{}
-	if found.Missing, err = preflight.Missing(ctx, authorization, o.profile(mode).Permissions); err != nil {
+	found, renewal := &Inspection{}, renewalPermissions(access)
+	if found.Missing, err = preflight.Missing(ctx, authorization, slices.Concat(o.profile(mode).Permissions, renewal)); err != nil {
 		return nil, err
 	}
+	found.Missing = slices.DeleteFunc(found.Missing, func(p authorizationv1.ResourceAttributes) bool {
+		denied := slices.Contains(renewal, p)
+		found.RenewalDenied = found.RenewalDenied || denied
+		return denied
+	})
 	if found.Server, err = preflight.Discover(ctx, networking.RESTClient(), networking, storage); err != nil {
 		return nil, err
 	}
@@ -289,6 +315,8 @@ func (a *Attempt) stepFailed(at conditions.Step, err error) *conditions.Failure 
 	var status apierrors.APIStatus
 	class := apierror.Classify(err)
 	switch {
+	case errors.Is(err, preflight.ErrUndecided):
+		return a.fail(conditions.StepReach, v1.ReasonProbeFailed, preflight.ErrUndecided.Error(), err)
 	case errors.As(err, &late):
 		return a.fail(conditions.StepSetup, v1.ReasonSetupFailed, "the cluster could not be set up: "+late.Error()+" in time", err)
 	case class == apierror.Forbidden:

@@ -105,6 +105,11 @@ func TestFailures(t *testing.T) {
 			"the host name of the kubeconfig's server cannot be resolved"),
 		"unknown authority": reach(request(x509.UnknownAuthorityError{}), apierror.Unreachable, v1.ReasonCertificateInvalid,
 			"the cluster's certificate is not signed by the kubeconfig's certificate-authority-data"),
+		"undecided permission": {
+			preflight.ErrUndecided, apierror.Transient,
+			conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster cannot be reached"},
+			conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster could not decide about a permission"},
+		},
 		"anything else": reach(errors.New("x"), apierror.Transient, v1.ReasonProbeFailed, "the cluster cannot be reached"),
 	}
 	late := reach(&syncError{kinds: []string{"Shop"}}, apierror.Transient, v1.ReasonProbeFailed, "the cluster cannot be reached")

@@ -43,7 +43,8 @@ type Connection struct {
 	// Cluster is the cluster for reconcilers.
 	Cluster cluster.Cluster
 	// Engage starts the reconcilers of aware on the cluster, under the member's name,
-	// until the connection ends. It takes at most Timeouts.Sync.
+	// until the connection ends. Reconcilers must not wait for the network; it takes at most
+	// Timeouts.Sync if one does.
 	Engage func(aware multicluster.Aware, name string) error
 
 	settings  *Settings
@@ -73,7 +74,7 @@ func (s *Connection) Explain(err error, now time.Time) *conditions.Failure {
 // that are missing; in mode Agent it only compares. It takes at most Timeouts.Review plus
 // Timeouts.Prepare.
 func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
-	found, err := s.settings.inspect(ctx, s.transport, s.Mode)
+	found, err := s.settings.inspect(ctx, s.transport, s.Access, s.Mode)
 	if err != nil || found.Blocked() {
 		return found, err
 	}

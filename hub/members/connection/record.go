@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,26 +25,29 @@ import (
 type Record struct {
 	settings *Settings
 	client   corev1client.CoreV1Interface
+	// replaces is Attempt.Replaces.
+	replaces string
 
 	// mu is held during requests: a member's record has one writer.
 	mu      sync.Mutex
 	current record.Record
 	// version is the resource version of the ConfigMap; empty if there is none.
 	version string
-	// epoch is the one that this process claimed; 0 if it claimed none.
-	epoch int64
+	// epoch is the one that this process claimed, in all its connections to the member; 0 if
+	// it claimed none.
+	epoch *atomic.Int64
 }
 
 // newRecord returns the record of a member before it was read; nil if none is kept.
-func (o *Settings) newRecord(l *transport.Transport, epoch int64) (*Record, error) {
-	if o.Record.Name == "" {
+func (a *Attempt) newRecord(l *transport.Transport) (*Record, error) {
+	if a.Settings.Record.Name == "" {
 		return nil, nil
 	}
 	client, err := corev1client.NewForConfigAndClient(l.Config(), l.Client())
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for the record: %w", err)
 	}
-	return &Record{settings: o, client: client, epoch: epoch}, nil
+	return &Record{settings: a.Settings, client: client, epoch: a.Epoch, replaces: a.Replaces}, nil
 }
 
 // check reads the record. It returns a failure if this process must not manage the member.
@@ -68,18 +72,33 @@ func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading ConfigMap %s: %w", name, err)
 	}
-	if r.current, err = record.Parse(live.Data); err != nil {
+	current, err := record.Parse(live.Data)
+	if err != nil { // What was known stays so.
 		return conditions.RecordInvalid(name, err), nil
 	}
-	r.version = live.ResourceVersion
-	switch r.current.Check(r.settings.HubUID, r.epoch) {
+	r.current, r.version = current, live.ResourceVersion
+	switch r.standing() {
 	case record.Foreign:
-		return conditions.ManagedByAnotherHub(r.current.Hub, name), nil
+		return conditions.ManagedByAnotherHub(r.current), nil
 	case record.Superseded:
 		return conditions.Superseded(), nil
 	case record.Current, record.Unclaimed:
 	}
 	return nil, nil
+}
+
+func (r *Record) standing() record.Standing {
+	return r.current.Check(record.Process{Hub: r.settings.HubUID, Epoch: r.epoch.Load(), Replaces: r.replaces})
+}
+
+// Confirm reads the record. The error is apierror.ErrNotConnected if this process does not
+// manage the member any more: the next inspection ends the connection.
+func (r *Record) Confirm(ctx context.Context) error {
+	refused, err := r.check(ctx)
+	if refused != nil {
+		return fmt.Errorf("%s: %w", refused.Message, apierror.ErrNotConnected)
+	}
+	return err
 }
 
 // claim takes the member over, with one write, unless this process did before.
@@ -91,7 +110,7 @@ func (r *Record) claim(ctx context.Context) error {
 	defer cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.current.Check(r.settings.HubUID, r.epoch) == record.Current {
+	if r.standing() == record.Current {
 		return nil
 	}
 	return r.write(ctx, r.claimed())
@@ -99,20 +118,10 @@ func (r *Record) claim(ctx context.Context) error {
 
 // claimed returns the record with this process as the one that manages the member.
 func (r *Record) claimed() record.Record {
-	if r.current.Check(r.settings.HubUID, r.epoch) == record.Current {
+	if r.standing() == record.Current {
 		return r.current
 	}
-	return r.current.Claim(r.settings.HubUID, r.epoch, r.settings.Clock.Now())
-}
-
-// Epoch returns the epoch that this process claimed, or 0.
-func (r *Record) Epoch() int64 {
-	if r == nil {
-		return 0
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.epoch
+	return r.current.Claim(r.settings.HubUID, r.epoch.Load(), r.settings.Clock.Now())
 }
 
 // Deleted reports whether an application was deleted. It sends no request, but waits for the
@@ -126,10 +135,21 @@ func (r *Record) Deleted(app types.UID) bool {
 	return r.current.Has(app)
 }
 
-// Delete records that an application was deleted, with one write, unless it is recorded. If
-// this process does not manage the member any more, the error is apierror.ErrNotConnected: the
-// next inspection ends the connection.
-func (r *Record) Delete(ctx context.Context, app types.UID) error {
+// Left returns the generation by which an application left the member last; 0 if it did not.
+// It sends no request, but waits for the end of one.
+func (r *Record) Left(app types.UID) int64 {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.current.Left(app)
+}
+
+// Delete records that an application was deleted, or left the member by a generation that is
+// not 0, with one write, unless it is recorded. If this process does not manage the member any
+// more, the error is apierror.ErrNotConnected: the next inspection ends the connection.
+func (r *Record) Delete(ctx context.Context, app types.UID, left int64) error {
 	if r == nil {
 		return nil
 	}
@@ -137,12 +157,12 @@ func (r *Record) Delete(ctx context.Context, app types.UID) error {
 	defer cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.current.Has(app) {
+	deletion := record.Deletion{App: app, Left: left, At: r.settings.Clock.Now()}
+	if r.current.Includes(deletion) {
 		return nil
 	}
-	now := r.settings.Clock.Now()
-	err := r.write(ctx, r.current.Delete(app, now))
-	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+	err := r.write(ctx, r.current.Delete(deletion))
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	// Another connection of this process wrote it, or a user, or another process.
@@ -152,10 +172,10 @@ func (r *Record) Delete(ctx context.Context, app types.UID) error {
 		return err
 	case refused != nil:
 		return fmt.Errorf("%s: %w", refused.Message, apierror.ErrNotConnected)
-	case r.current.Has(app):
+	case r.current.Includes(deletion):
 		return nil
 	}
-	return r.write(ctx, r.claimed().Delete(app, now))
+	return r.write(ctx, r.claimed().Delete(deletion))
 }
 
 // write writes the record over the one that was read. If another process wrote it since, the
@@ -171,7 +191,8 @@ func (r *Record) write(ctx context.Context, next record.Record) error {
 	if err != nil {
 		return fmt.Errorf("writing ConfigMap %s: %w", name, err)
 	}
-	r.current, r.version, r.epoch = next, written.ResourceVersion, next.Epoch
+	r.current, r.version = next, written.ResourceVersion
+	r.epoch.Store(next.Epoch)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
@@ -26,6 +27,18 @@ const (
 )
 
 var errOtherCluster = errors.New("the server of the kubeconfig is another cluster")
+
+// renewalPermissions returns the permission to renew the token of a kubeconfig; none if it
+// does not expire, or is not that of a ServiceAccount.
+func renewalPermissions(access *kubeconfig.Access) []authorizationv1.ResourceAttributes {
+	namespace, name, found := strings.Cut(access.Account, "/")
+	if !found || access.ExpiresAt.IsZero() {
+		return nil
+	}
+	return []authorizationv1.ResourceAttributes{{
+		Namespace: namespace, Resource: "serviceaccounts", Subresource: "token", Name: name, Verb: "create",
+	}}
+}
 
 // Renew requests a token for the ServiceAccount of the connection's token, that lives as
 // long as that one did, and connects with it. It returns the kubeconfig, which must be the
@@ -48,8 +61,7 @@ func (s *Connection) renewalFailed(err error) *conditions.Failure {
 	class := apierror.Classify(err)
 	switch {
 	case class == apierror.Forbidden:
-		f.Step, f.Reason = conditions.StepPermissions, v1.ReasonRenewalDenied
-		f.Message = "the cluster denies the hub a token for ServiceAccount " + s.Access.Account
+		return conditions.RenewalDenied(s.Access.Account)
 	case class == apierror.NotFound:
 		f.Message = "the cluster has no ServiceAccount " + s.Access.Account
 	case errors.Is(err, errOtherCluster):

@@ -23,7 +23,9 @@ import (
 const establishInterval = 100 * time.Millisecond
 
 // Definitions are the CustomResourceDefinitions that a cluster must have. An installed
-// definition is compared by the hash in its annotation, and written only if that differs.
+// definition is compared by the hash in its annotation, and written only if that differs. One
+// with additional fields is that of a newer hub and left alone, so that a hub that is rolled
+// back, or was replaced, takes no fields away from objects that have them.
 type Definitions []*unstructured.Unstructured
 
 // DefinitionFacts lists the definitions that are missing, being deleted or outdated in a
@@ -144,7 +146,25 @@ func compareDefinition(ctx context.Context, c client.Client, definition *unstruc
 	case live.GetAnnotations()[v1.SpecHashAnnotation] == hash:
 		return present, nil
 	}
-	return present, applyDefinition(ctx, c, definition, hash)
+	if live.GetResourceVersion() == "" {
+		return present, applyDefinition(ctx, c, definition, hash)
+	}
+	return present, replaceDefinition(ctx, c, definition, hash)
+}
+
+// replaceDefinition writes a definition over the one that the cluster has, unless that one is
+// newer: it has all fields of the definition and more.
+func replaceDefinition(ctx context.Context, c client.Client, definition *unstructured.Unstructured, hash string) error {
+	live, err := getDefinition(ctx, c, definition)
+	if err != nil {
+		return err
+	}
+	if hasFields(live, definition) && !hasFields(definition, live) {
+		return nil
+	}
+	definition = definition.DeepCopy()
+	definition.SetResourceVersion(live.GetResourceVersion())
+	return applyDefinition(ctx, c, definition, hash)
 }
 
 func applyDefinition(ctx context.Context, c client.Client, definition *unstructured.Unstructured, hash string) error {

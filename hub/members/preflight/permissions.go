@@ -3,6 +3,7 @@ package preflight
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,10 @@ const (
 	// describedAtMost bounds the number of permissions in a message.
 	describedAtMost = 10
 )
+
+// ErrUndecided means that an authorizer of the cluster failed, so that it is not known whether
+// the credentials have a permission.
+var ErrUndecided = errors.New("the cluster could not decide about a permission")
 
 // PermissionsFrom returns the permissions that the rules grant, one entry for each verb,
 // resource and name, sorted and without duplicates. Rules for non-resource URLs are
@@ -77,8 +82,9 @@ func compare(a, b authorizationv1.ResourceAttributes) int {
 }
 
 // Missing returns the required permissions that the client's credentials lack, in order.
-// Permissions without a namespace are required in all namespaces. An error means that the
-// cluster could not be asked.
+// Permissions without a namespace are required in all namespaces. Rules may be incomplete:
+// what they do not grant is reviewed one by one. An error means that the cluster could not be
+// asked, or, with ErrUndecided, that it could not decide.
 func Missing(
 	ctx context.Context, client authorizationv1client.AuthorizationV1Interface, required []authorizationv1.ResourceAttributes,
 ) ([]authorizationv1.ResourceAttributes, error) {
@@ -126,8 +132,13 @@ func reviewEach(
 			review, err := client.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &undecided[i]},
 			}, metav1.CreateOptions{})
-			failed[i] = err
-			allowed[i] = err == nil && review.Status.Allowed
+			if failed[i] = err; err != nil {
+				return
+			}
+			allowed[i] = review.Status.Allowed
+			if s := review.Status; !s.Allowed && !s.Denied && s.EvaluationError != "" {
+				failed[i] = fmt.Errorf("%s: %s: %w", name(undecided[i]), s.EvaluationError, ErrUndecided)
+			}
 		})
 	}
 	group.Wait()

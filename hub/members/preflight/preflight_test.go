@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -124,6 +125,38 @@ func TestMissing(t *testing.T) {
 	}
 	if asked != 2 {
 		t.Errorf("asked %d single questions, want 2: what the rules show needs none", asked)
+	}
+}
+
+// TestUndecided: a denial without an error is an absence, one because an authorizer failed is
+// not.
+func TestUndecided(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status    authorizationv1.SubjectAccessReviewStatus
+		undecided bool
+	}{
+		"no opinion":         {authorizationv1.SubjectAccessReviewStatus{}, false},
+		"authorizer failed":  {authorizationv1.SubjectAccessReviewStatus{EvaluationError: "no answer"}, true},
+		"denied by another":  {authorizationv1.SubjectAccessReviewStatus{Denied: true, EvaluationError: "no answer"}, false},
+		"allowed by another": {authorizationv1.SubjectAccessReviewStatus{Allowed: true, EvaluationError: "no answer"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset()
+			client.PrependReactor("create", "selfsubjectrulesreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, &authorizationv1.SelfSubjectRulesReview{}, nil
+			})
+			client.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, &authorizationv1.SelfSubjectAccessReview{Status: tt.status}, nil
+			})
+			missing, err := Missing(t.Context(), client.AuthorizationV1(), []attributes{{Resource: "services", Verb: "get"}})
+			want := 1
+			if tt.undecided || tt.status.Allowed {
+				want = 0
+			}
+			if errors.Is(err, ErrUndecided) != tt.undecided || len(missing) != want {
+				t.Errorf("missing %v, %v", missing, err)
+			}
+		})
 	}
 }
 

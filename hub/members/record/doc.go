@@ -1,5 +1,5 @@
 // Package record defines what the hub stores in each of its members: which hub manages
-// the member, and which applications were deleted there.
+// the member, and which applications were deleted or left it.
 //
 // # Purpose
 //
@@ -17,7 +17,7 @@
 //
 //   - The epoch counts takeovers in the member and not on the hub, where a restore would
 //     set it back.
-//   - Deleted applications are kept for 30 days, at most 1000, the youngest: a hub that is
-//     restored from an older backup may create the copies of older ones again. The UIDs take
-//     about 60 KB then.
+//   - Applications that were deleted, or left the member, are kept for 30 days, at most
+//     1000, the youngest: a hub that is restored from an older backup may create the copies
+//     of older ones again. They take about 60 KB then.
 package record

@@ -24,7 +24,7 @@ const (
 	keyDeleted = "deleted"
 )
 
-var errMalformed = errors.New("want a UID and a time")
+var errMalformed = errors.New("want a UID, maybe with a generation, and a time")
 
 // Record represents the ConfigMap. The zero value is that of a member without one.
 type Record struct {
@@ -32,14 +32,17 @@ type Record struct {
 	Hub string
 	// Epoch is the number of times that a process of the hub took over.
 	Epoch int64
-	// Deleted are the applications that were deleted on the hub, the oldest first.
+	// Deleted are the applications that were deleted on the hub, or left the member, the
+	// oldest first.
 	Deleted []Deletion
 }
 
-// Deletion is the deletion of an application.
+// Deletion is the deletion of an application, or of its copy in the member alone.
 type Deletion struct {
 	App types.UID
-	At  time.Time // in seconds
+	// Left is the generation by which the application left the member; 0 if it was deleted.
+	Left int64
+	At   time.Time // in seconds
 }
 
 // Parse reads the data of the ConfigMap.
@@ -52,21 +55,46 @@ func Parse(data map[string]string) (Record, error) {
 		}
 	}
 	for line := range strings.Lines(data[keyDeleted]) {
-		uid, text, ok := strings.Cut(strings.TrimSpace(line), " ")
-		at, err := time.Parse(time.RFC3339, text)
-		if !ok || err != nil {
-			return Record{}, fmt.Errorf("reading key %q: %w", keyDeleted, errMalformed)
+		d, err := parseDeletion(strings.TrimSpace(line))
+		if err != nil {
+			return Record{}, fmt.Errorf("reading key %q: %w", keyDeleted, err)
 		}
-		r.Deleted = append(r.Deleted, Deletion{App: types.UID(uid), At: at})
+		r.Deleted = append(r.Deleted, d)
 	}
 	return r, nil
+}
+
+// parseDeletion reads a UID, a slash and a generation if the application only left the member,
+// a space, and a time.
+func parseDeletion(line string) (Deletion, error) {
+	origin, text, ok := strings.Cut(line, " ")
+	at, err := time.Parse(time.RFC3339, text)
+	if !ok || err != nil {
+		return Deletion{}, errMalformed
+	}
+	uid, generation, left := strings.Cut(origin, "/")
+	d := Deletion{App: types.UID(uid), At: at}
+	if left {
+		if d.Left, err = strconv.ParseInt(generation, 10, 64); err != nil {
+			return Deletion{}, errMalformed
+		}
+	}
+	return d, nil
+}
+
+// origin returns what parseDeletion reads before the space.
+func (d Deletion) origin() string {
+	if d.Left == 0 {
+		return string(d.App)
+	}
+	return string(d.App) + "/" + strconv.FormatInt(d.Left, 10)
 }
 
 // Data returns the data of the ConfigMap.
 func (r Record) Data() map[string]string {
 	var deleted strings.Builder
 	for _, d := range r.Deleted {
-		_, _ = fmt.Fprintf(&deleted, "%s %s\n", d.App, d.At.UTC().Format(time.RFC3339))
+		_, _ = fmt.Fprintf(&deleted, "%s %s\n", d.origin(), d.At.UTC().Format(time.RFC3339))
 	}
 	return map[string]string{keyHub: r.Hub, keyEpoch: strconv.FormatInt(r.Epoch, 10), keyDeleted: deleted.String()}
 }
@@ -86,10 +114,26 @@ const (
 	Foreign Standing = "Foreign"
 )
 
-// Check returns the standing of a process of a hub. The epoch is the one that the process
-// claimed, or 0 if it claimed none.
-func (r Record) Check(hub string, epoch int64) Standing {
+// ID returns the UID of the hub, a slash, and the epoch.
+func (r Record) ID() string { return r.Hub + "/" + strconv.FormatInt(r.Epoch, 10) }
+
+// Process is a process of a hub in relation to a record.
+type Process struct {
+	// Hub is the UID of the hub.
+	Hub string
+	// Epoch is the one that the process claimed, or 0 if it claimed none.
+	Epoch int64
+	// Replaces is the ID of the record of another hub that a user lets this one replace.
+	// Empty for none. It does not count for a record that was claimed again.
+	Replaces string
+}
+
+// Check returns the standing of a process.
+func (r Record) Check(p Process) Standing {
+	hub, epoch := p.Hub, p.Epoch
 	switch {
+	case r.Hub != "" && r.Hub != hub && r.ID() == p.Replaces:
+		return Unclaimed
 	case r.Hub != "" && r.Hub != hub:
 		return Foreign
 	case epoch == 0, r.Epoch < epoch: // A record that was deleted is claimed again.
@@ -111,19 +155,46 @@ func (r Record) Claim(hub string, epoch int64, now time.Time) Record {
 
 // Has reports whether an application was deleted.
 func (r Record) Has(app types.UID) bool {
-	return slices.ContainsFunc(r.Deleted, func(d Deletion) bool { return d.App == app })
+	return slices.ContainsFunc(r.Deleted, func(d Deletion) bool { return d.App == app && d.Left == 0 })
 }
 
-// Delete returns the record after the deletion of an application, which it does not have
-// yet.
-func (r Record) Delete(app types.UID, now time.Time) Record {
-	r.Deleted = append(slices.Clone(r.Deleted), Deletion{App: app, At: now.Truncate(time.Second)})
-	r.Deleted = r.bounded(now)
+// Left returns the generation by which an application left the member last; 0 if it did not.
+func (r Record) Left(app types.UID) int64 {
+	var last int64
+	for _, d := range r.Deleted {
+		if d.App == app {
+			last = max(last, d.Left)
+		}
+	}
+	return last
+}
+
+// Includes reports whether the record has a deletion, or a later one of the same application.
+func (r Record) Includes(d Deletion) bool {
+	return r.Has(d.App) || d.Left > 0 && r.Left(d.App) >= d.Left
+}
+
+// Delete returns the record after a deletion, which it does not include yet. The time is that
+// of the deletion. It replaces earlier ones of the application.
+func (r Record) Delete(d Deletion) Record {
+	d.At = d.At.Truncate(time.Second)
+	r.Deleted = slices.DeleteFunc(slices.Clone(r.Deleted), func(other Deletion) bool { return other.App == d.App })
+	r.Deleted = append(r.Deleted, d)
+	r.Deleted = r.bounded(d.At)
 	return r
 }
 
-// bounded returns the deletions within the bounds.
+// bounded returns the deletions within the bounds. Of too many, those go first by which an
+// application only left the member.
 func (r Record) bounded(now time.Time) []Deletion {
 	kept := slices.DeleteFunc(slices.Clone(r.Deleted), func(d Deletion) bool { return now.Sub(d.At) > MaxAge })
+	excess := len(kept) - MaxDeleted
+	kept = slices.DeleteFunc(kept, func(d Deletion) bool {
+		if d.Left == 0 || excess <= 0 {
+			return false
+		}
+		excess--
+		return true
+	})
 	return kept[max(0, len(kept)-MaxDeleted):]
 }

@@ -17,7 +17,7 @@ func TestDataAndBack(t *testing.T) {
 	for name, r := range map[string]Record{
 		"none":    {},
 		"claimed": {Hub: "h", Epoch: 7},
-		"deleted": {Hub: "h", Epoch: 7, Deleted: []Deletion{{"a", now()}, {"b", now().Add(time.Hour)}}},
+		"deleted": {Hub: "h", Epoch: 7, Deleted: []Deletion{{"a", 0, now()}, {"b", 7, now().Add(time.Hour)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -31,6 +31,7 @@ func TestDataAndBack(t *testing.T) {
 		"epoch":    {keyEpoch: "soon"},
 		"deletion": {keyDeleted: "a\n"},
 		"time":     {keyDeleted: "a yesterday\n"},
+		"leaving":  {keyDeleted: "a/soon 2026-11-23T08:00:00Z\n"},
 	} {
 		if r, err := Parse(data); err == nil {
 			t.Errorf("a malformed %s is read as %+v", name, r)
@@ -41,22 +42,28 @@ func TestDataAndBack(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		record Record
-		epoch  int64
-		want   Standing
+		record   Record
+		epoch    int64
+		replaces string
+		want     Standing
 	}{
-		"no record":                    {Record{}, 0, Unclaimed},
-		"first connection":             {Record{Hub: "h", Epoch: 3}, 0, Unclaimed},
-		"reconnection":                 {Record{Hub: "h", Epoch: 3}, 3, Current},
-		"after a takeover":             {Record{Hub: "h", Epoch: 4}, 3, Superseded},
-		"deleted by hand":              {Record{}, 3, Unclaimed},
-		"other hub":                    {Record{Hub: "o", Epoch: 3}, 0, Foreign},
-		"other hub since it was ours":  {Record{Hub: "o", Epoch: 1}, 3, Foreign},
-		"deleted, and claimed by hand": {Record{Hub: "h", Epoch: 1}, 3, Unclaimed},
+		"no record":                      {Record{}, 0, "", Unclaimed},
+		"first connection":               {Record{Hub: "h", Epoch: 3}, 0, "", Unclaimed},
+		"reconnection":                   {Record{Hub: "h", Epoch: 3}, 3, "", Current},
+		"after a takeover":               {Record{Hub: "h", Epoch: 4}, 3, "", Superseded},
+		"deleted by hand":                {Record{}, 3, "", Unclaimed},
+		"other hub":                      {Record{Hub: "o", Epoch: 3}, 0, "", Foreign},
+		"other hub since it was ours":    {Record{Hub: "o", Epoch: 1}, 3, "", Foreign},
+		"deleted, and claimed by hand":   {Record{Hub: "h", Epoch: 1}, 3, "", Unclaimed},
+		"other hub, to be replaced":      {Record{Hub: "o", Epoch: 3}, 0, "o/3", Unclaimed},
+		"another hub is to be replaced":  {Record{Hub: "o", Epoch: 3}, 0, "p/3", Foreign},
+		"the other hub claimed it again": {Record{Hub: "o", Epoch: 5}, 4, "o/3", Foreign},
+		"ours, replaced before":          {Record{Hub: "h", Epoch: 4}, 4, "o/3", Current},
+		"replaced without an epoch":      {Record{Hub: "o", Epoch: 3}, 0, "o", Foreign},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := tt.record.Check("h", tt.epoch); got != tt.want {
+			if got := tt.record.Check(Process{Hub: "h", Epoch: tt.epoch, Replaces: tt.replaces}); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
@@ -65,8 +72,8 @@ func TestCheck(t *testing.T) {
 
 func TestClaim(t *testing.T) {
 	t.Parallel()
-	last := Record{Hub: "h", Epoch: 3, Deleted: []Deletion{{"old", now().Add(-MaxAge - time.Second)}, {"young", now().Add(-MaxAge)}}}
-	want := Record{Hub: "h", Epoch: 4, Deleted: []Deletion{{"young", now().Add(-MaxAge)}}}
+	last := Record{Hub: "h", Epoch: 3, Deleted: []Deletion{{"old", 0, now().Add(-MaxAge - time.Second)}, {"young", 0, now().Add(-MaxAge)}}}
+	want := Record{Hub: "h", Epoch: 4, Deleted: []Deletion{{"young", 0, now().Add(-MaxAge)}}}
 	if diff := cmp.Diff(want, last.Claim("h", 0, now())); diff != "" {
 		t.Errorf("after a takeover (-want +got):\n%s", diff)
 	}
@@ -79,7 +86,7 @@ func TestDeletionsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := Record{}
 	for i := range MaxDeleted + 1 {
-		r = r.Delete(types.UID(strconv.Itoa(i)), now().Add(500*time.Millisecond))
+		r = r.Delete(Deletion{App: types.UID(strconv.Itoa(i)), At: now().Add(500 * time.Millisecond)})
 	}
 	if r.Has("0") || !r.Has("1") || !r.Has(types.UID(strconv.Itoa(MaxDeleted))) || len(r.Deleted) != MaxDeleted {
 		t.Errorf("%d are kept", len(r.Deleted))
@@ -87,7 +94,33 @@ func TestDeletionsAreBounded(t *testing.T) {
 	if r.Deleted[0].At != now() {
 		t.Errorf("the time is %s, want whole seconds", r.Deleted[0].At)
 	}
-	if next := r.Delete("last", now().Add(MaxAge+time.Second)); len(next.Deleted) != 1 {
+	if next := r.Delete(Deletion{App: "last", At: now().Add(MaxAge + time.Second)}); len(next.Deleted) != 1 {
 		t.Errorf("%d are kept after %s, want the last", len(next.Deleted), MaxAge)
+	}
+}
+
+// TestLeavingsMakeRoom: to drain a member must not let a restored hub revive what was deleted.
+func TestLeavingsMakeRoom(t *testing.T) {
+	t.Parallel()
+	r := Record{}.Delete(Deletion{App: "deleted", At: now()})
+	for i := range MaxDeleted + 1 {
+		r = r.Delete(Deletion{App: types.UID(strconv.Itoa(i)), Left: 2, At: now()})
+	}
+	if !r.Has("deleted") || r.Left("0") != 0 || r.Left("1") != 0 || r.Left("2") != 2 || len(r.Deleted) != MaxDeleted {
+		t.Errorf("%d are kept, with the deletion: %t", len(r.Deleted), r.Has("deleted"))
+	}
+}
+
+func TestLeavings(t *testing.T) {
+	t.Parallel()
+	r := Record{}.Delete(Deletion{"a", 3, now()}).Delete(Deletion{"b", 4, now()}).Delete(Deletion{"a", 5, now()})
+	if r.Left("a") != 5 || r.Left("b") != 4 || r.Left("c") != 0 || r.Has("a") || len(r.Deleted) != 2 {
+		t.Errorf("recorded %+v", r.Deleted)
+	}
+	if !r.Includes(Deletion{App: "a", Left: 4}) || r.Includes(Deletion{App: "a", Left: 6}) || r.Includes(Deletion{App: "a"}) || r.Includes(Deletion{App: "c", Left: 1}) {
+		t.Errorf("it is wrong what %+v includes", r.Deleted)
+	}
+	if r = r.Delete(Deletion{App: "a", At: now()}); !r.Has("a") || r.Left("a") != 0 || !r.Includes(Deletion{App: "a", Left: 9}) {
+		t.Errorf("recorded %+v after a deletion", r.Deleted)
 	}
 }

@@ -4,7 +4,8 @@
 //
 //   - Runner starts and ends the controllers of a cluster with its engagement. It runs
 //     them again if they end by themselves, and lets a former engagement of the same
-//     name end before the next one begins.
+//     name end before the next one begins. A cluster may be engaged again before the former
+//     engagement ends; if the new one ends first, the former one goes on.
 //   - Controller is one controller of one cluster, with its own queue, workers, rate
 //     limiter, resync and metrics.
 //   - Queue adds requests to a controller from outside. Requests that arrive before the

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -89,5 +90,46 @@ func TestQueueChangesHands(t *testing.T) {
 		former.ShutDown()
 		now.ShutDown()
 		<-time.After(time.Minute) // Tickers of a queue end at their next tick.
+	})
+}
+
+// TestFormerGoesOn: a former engagement is found again when the one that was to replace it
+// ends first, and its controllers go on.
+func TestFormerGoesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t)
+		var running []string
+		engage := func(value string) context.CancelFunc {
+			ctx, cancel := context.WithCancel(t.Context())
+			run := func(ctx context.Context) error {
+				running = append(running, value)
+				<-ctx.Done()
+				return nil
+			}
+			r.Engage(ctx, "a", Engagement[string]{Value: value, Run: run, Cluster: fakeCluster{id: value}})
+			synctest.Wait()
+			return cancel
+		}
+		found := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			if got, _ := r.Get("a"); got != want {
+				t.Errorf("%q is engaged, want %q", got, want)
+			}
+		}
+		endFirst := engage("first")
+		endSecond := engage("second")
+		found("second")
+		endSecond()
+		found("first")
+		endThird := engage("third")
+		endFirst()
+		found("third")
+		endThird()
+		found("")
+		if diff := cmp.Diff([]string{"first", "third"}, running); diff != "" {
+			t.Errorf("controllers (-want +got):\n%s", diff)
+		}
 	})
 }

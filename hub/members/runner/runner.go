@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,8 +39,10 @@ type Runner[T any] struct {
 	started, stopped chan struct{}
 	running          sync.WaitGroup
 
-	mu       sync.RWMutex
-	clusters map[string]*engaged[T]
+	mu sync.RWMutex
+	// clusters holds the engagements of each name whose controllers have not ended, the
+	// latest one at the end.
+	clusters map[string][]*engaged[T]
 }
 
 // engaged is an engagement that ends with its context. done is closed once nothing of it
@@ -62,7 +65,7 @@ func New[T any](o Options) *Runner[T] {
 	}
 	return &Runner[T]{
 		options: o, started: make(chan struct{}), stopped: make(chan struct{}),
-		clusters: make(map[string]*engaged[T]),
+		clusters: make(map[string][]*engaged[T]),
 	}
 }
 
@@ -78,33 +81,49 @@ func (r *Runner[T]) Start(ctx context.Context) error {
 	return nil
 }
 
-// Engage runs an engagement until ctx is done, as soon as the former one of the same name
-// has ended. It does not block, and reports false for a cluster that is already engaged.
+// Engage runs an engagement until ctx is done, as soon as the former ones of the same name
+// have ended. If it ends before them, they stay engaged. It does not block, and reports
+// false for a cluster that is already engaged.
 func (r *Runner[T]) Engage(ctx context.Context, name multicluster.ClusterName, e Engagement[T]) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	former := r.clusters[name.String()]
-	if closed(r.stopped) || former != nil && former.Cluster == e.Cluster && !former.over() {
+	former := slices.Clone(r.clusters[name.String()])
+	if last := latest(former); closed(r.stopped) || last != nil && last.Cluster == e.Cluster {
 		return false
 	}
 	next := &engaged[T]{Engagement: e, ended: ctx.Done(), done: make(chan struct{})}
-	r.clusters[name.String()] = next
+	r.clusters[name.String()] = append(former, next)
 	r.running.Go(func() {
 		defer r.leave(name.String(), next)
-		if former != nil {
-			<-former.done
+		for _, f := range former {
+			select {
+			case <-f.done:
+			case <-ctx.Done():
+				return
+			}
 		}
 		r.run(ctx, name.String(), next)
 	})
 	return true
 }
 
-// leave forgets an engagement, unless it was followed by another.
-func (r *Runner[T]) leave(name string, last *engaged[T]) {
+// latest returns the last engagement that is not over, or nil.
+func latest[T any](all []*engaged[T]) *engaged[T] {
+	for _, e := range slices.Backward(all) {
+		if !e.over() {
+			return e
+		}
+	}
+	return nil
+}
+
+// leave forgets an engagement.
+func (r *Runner[T]) leave(name string, e *engaged[T]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	close(last.done)
-	if r.clusters[name] == last {
+	close(e.done)
+	others := slices.DeleteFunc(slices.Clone(r.clusters[name]), func(other *engaged[T]) bool { return other == e })
+	if r.clusters[name] = others; len(others) == 0 {
 		delete(r.clusters, name)
 	}
 }
@@ -149,7 +168,7 @@ func (r *Runner[T]) Keep(ctx context.Context, logger logr.Logger, run func(ctx c
 func (r *Runner[T]) Get(name string) (T, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if e := r.clusters[name]; e != nil && !e.over() {
+	if e := latest(r.clusters[name]); e != nil {
 		return e.Value, true
 	}
 	var none T
@@ -161,8 +180,8 @@ func (r *Runner[T]) All() []T {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	var all []T
-	for _, e := range r.clusters {
-		if !e.over() {
+	for _, engagements := range r.clusters {
+		if e := latest(engagements); e != nil {
 			all = append(all, e.Value)
 		}
 	}

@@ -197,17 +197,17 @@ func TestMetricsOfEachCluster(t *testing.T) {
 		end := engage("b")
 		<-time.After(10 * time.Second) // Unfinished work is counted now and then.
 		for _, cluster := range []string{"a", "b"} {
-			got := gauges(t, t.Name()+"/"+cluster)
+			got := values(t, t.Name()+"/"+cluster)
 			if got["controller_runtime_active_workers"] != 1 || got["workqueue_depth"] != 2 || got["workqueue_unfinished_work_seconds"] < 9 {
 				t.Errorf("gauges of %s are %v, want 1 worker, depth 2 and about 10 s of work", cluster, got)
 			}
 		}
 		end()
 		synctest.Wait()
-		if got := gauges(t, t.Name()+"/b"); len(got) != 0 {
+		if got := values(t, t.Name()+"/b"); len(got) != 0 {
 			t.Errorf("series of a cluster that left: %v", got)
 		}
-		if got := gauges(t, t.Name()+"/a"); got["controller_runtime_active_workers"] != 1 || got["workqueue_depth"] != 2 {
+		if got := values(t, t.Name()+"/a"); got["controller_runtime_active_workers"] != 1 || got["workqueue_depth"] != 2 {
 			t.Errorf("gauges of the cluster that stays are %v", got)
 		}
 	})
@@ -239,7 +239,7 @@ func TestNothingStays(t *testing.T) {
 				t.Fatalf("%d requests were processed, want the one before the end", got)
 			}
 		}
-		if got := gauges(t, t.Name()+"/a"); len(got) != 0 {
+		if got := values(t, t.Name()+"/a"); len(got) != 0 {
 			t.Errorf("series stay: %v", got)
 		}
 	})
@@ -256,12 +256,12 @@ func TestAllSeriesAreKnown(t *testing.T) {
 		c.Queue.Add(request("x"))
 		go func() { _ = c.Run(ctx) }()
 		synctest.Wait()
-		if got := len(gauges(t, t.Name())); got != 15 {
+		if got := len(values(t, t.Name())); got != 15 {
 			t.Errorf("controller-runtime has %d metrics of a controller, want 15", got)
 		}
 		cancel()
 		<-time.After(time.Minute)
-		if got := gauges(t, t.Name()); len(got) != 0 {
+		if got := values(t, t.Name()); len(got) != 0 {
 			t.Errorf("series stay: %v", got)
 		}
 	})
@@ -284,9 +284,9 @@ func TestRateLimiterSpreads(t *testing.T) {
 	}
 }
 
-// gauges returns the sums of the series of a controller, by the name of the metric.
-// Metrics that are no gauges are 0.
-func gauges(t *testing.T, controller string) map[string]float64 {
+// values returns the sums of the series of a controller, by the name of the metric.
+// Metrics that are neither gauges nor counters are 0.
+func values(t *testing.T, controller string) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
 	if err != nil {
@@ -297,7 +297,7 @@ func gauges(t *testing.T, controller string) map[string]float64 {
 		for _, m := range f.GetMetric() {
 			for _, label := range m.GetLabel() {
 				if label.GetName() == "controller" && label.GetValue() == controller {
-					found[f.GetName()] += m.GetGauge().GetValue()
+					found[f.GetName()] += m.GetGauge().GetValue() + m.GetCounter().GetValue()
 				}
 			}
 		}

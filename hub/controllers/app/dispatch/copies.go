@@ -105,7 +105,7 @@ func observedCopy(app, live *v1.EcommerceApp) *aggregate.Copy {
 	}
 	return &aggregate.Copy{
 		Generation:    live.Generation,
-		HubGeneration: originOf(live).generation,
+		HubGeneration: v1.OriginOf(live.Annotations).Generation,
 		Deleting:      live.DeletionTimestamp != nil,
 		Status:        live.Status,
 	}

@@ -18,6 +18,8 @@ type decision struct {
 	reconcileAt, restarted string
 	// accepted is the annotation by which the user settles what a member has.
 	accepted string
+	// unknown are the origins that wait for the user, by member.
+	unknown string
 	// members are the clusters in the inventory, by name.
 	members map[string]memberDecision
 }
@@ -43,6 +45,9 @@ func decisionOf(app *v1.EcommerceApp) decision {
 			m.databaseVersion = app.DatabaseVersion(entry.Name)
 		}
 		d.members[entry.Name] = m
+		if entry.UnknownOrigin != "" {
+			d.unknown += entry.Name + "=" + entry.UnknownOrigin + ","
+		}
 	}
 	return d
 }
@@ -55,7 +60,7 @@ func (d decision) concerned(last decision) []string {
 	}
 	all := d.generation != last.generation || d.deleting != last.deleting ||
 		d.reconcileAt != last.reconcileAt || d.restarted != last.restarted ||
-		d.accepted != last.accepted
+		d.accepted != last.accepted || d.unknown != last.unknown
 	names := map[string]bool{}
 	for name, next := range d.members {
 		if before, was := last.members[name]; all || !was || before != next {

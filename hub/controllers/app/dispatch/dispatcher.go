@@ -32,6 +32,7 @@ type Dispatcher struct {
 	// written and decisions are what the reconciler of applications handed over.
 	written   *written
 	decisions *decisions
+	undecided *undecided
 }
 
 // New returns a Dispatcher without members. Its hub reads applications and members from a
@@ -41,7 +42,7 @@ func New(hub client.Reader, o Options) *Dispatcher {
 	return &Dispatcher{
 		Runner:  runner.New[*MemberQueue](runner.Options{Logger: o.Logger}),
 		options: o, hub: hub, wake: &runner.Queue{}, seen: newGenerations(o.Clock),
-		written: newWritten(), decisions: newDecisions(),
+		written: newWritten(), decisions: newDecisions(), undecided: newUndecided(),
 	}
 }
 
@@ -53,6 +54,7 @@ func (d *Dispatcher) Forget(app types.NamespacedName) {
 	d.seen.forget(app)
 	d.written.forget(app)
 	d.decisions.forget(app)
+	d.undecided.take(app)
 	d.ForgetLookups(app)
 }
 
@@ -61,6 +63,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 	m := &MemberQueue{
 		name: name.String(), managedBy: d.options.ManagedByMode(name.String()), options: d.options, hub: d.hub, cluster: cl, wake: d.wake, seen: d.seen,
 		reports: newReports(), written: d.written, lookups: newLookups(), queue: &runner.Queue{},
+		peer: d.Get, undecided: d.undecided,
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(),
 			FieldManager: v1.HubFieldManager, Timeout: d.options.CallTimeout,
@@ -102,7 +105,7 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 	if !known && entry != nil {
 		return false, nil
 	}
-	c.Failure, c.Gone = found.failure, found.gone
+	c.Failure, c.Unknown, c.Gone = found.failure, found.unknown, found.gone
 	live := &v1.EcommerceApp{}
 	if err := l.cluster.GetCache().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -111,6 +114,10 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 		return true, fmt.Errorf("reading the copy in member %q: %w", l.name, err)
 	}
 	c.Copy = observedCopy(app, live)
+	if !known {
+		// The member is about to be chosen: no other one gets a copy before this one is compared.
+		c.Unknown = l.unknownOrigin(ctx, app, live)
+	}
 	return true, nil
 }
 
@@ -179,7 +186,14 @@ func (d *Dispatcher) Written(app *v1.EcommerceApp, replaced string) { d.written.
 // status and spec change, and of those that are no longer among them. It costs nothing for
 // the others.
 func (d *Dispatcher) Dispatch(app *v1.EcommerceApp) {
+	names := d.undecided.take(keyOf(app))
 	for _, name := range d.decisions.replace(app) {
+		if names == nil {
+			names = map[string]bool{}
+		}
+		names[name] = true
+	}
+	for name := range names {
 		if m := d.Get(name); m != nil {
 			m.queue.Add(requestFor(app))
 		}

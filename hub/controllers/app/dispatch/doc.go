@@ -39,9 +39,20 @@
 //   - Namespaces are made by a plain create. Applying them would take the permission to
 //     patch any namespace, and with it what its pods may do.
 //   - A copy of a later generation, or of an application that the hub does not know, is not
-//     overwritten, nor is an application created that the member remembers as deleted: the hub
-//     was restored from an older backup. A copy whose spec would stay the same is adopted. The
-//     hub cannot tell a later copy of a generation that it has reached itself since then.
+//     overwritten, nor is an application created whose deletion, or move to another cluster,
+//     the member has recorded: the hub was restored from an older backup. A copy whose spec
+//     would stay the same is adopted. What was found is kept in the status, so that the wait
+//     outlasts restarts, lost connections, and edits that reach the generation of the copy.
+//     Edits that do so before the hub has compared the copy for the first time count as
+//     updates. What is found is confirmed by a read from the hub's API server: a cache may be
+//     behind the copies of a former leader.
+//   - A missing copy is not created while another cluster of the application has a newer copy
+//     or a recorded deletion: the application may have moved. Where the hub had a copy before, other
+//     clusters are compared too, and those that are Ready are waited for. A cluster that is
+//     away is not. Elsewhere, copies that are not later are updated: nothing newer is lost,
+//     and one cluster does not hold up the others.
+//   - A copy that changes hands costs one read of the member's record. Two hubs that are both
+//     alive would otherwise adopt it from one another until the next inspection.
 //   - An object that lost both its UID of the hub and our label is still taken for the
 //     copy while it carries the hub's generation. Otherwise it would be in the way of
 //     the copy, and be left behind when the application is deleted.

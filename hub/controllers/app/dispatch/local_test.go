@@ -131,3 +131,50 @@ func TestTheMethodOfACopy(t *testing.T) {
 		})
 	}
 }
+
+// TestImportedSpec takes the spec of a copy over, after which the hub would not change it.
+func TestImportedSpec(t *testing.T) {
+	t.Parallel()
+	auto := func(s *v1.EcommerceAppSpec) {
+		s.Database.StorageProfile = v1.StorageFast
+		s.Database.Backup = v1.BackupPolicy{Enabled: true, Method: v1.BackupAuto, CopyToRegions: []string{"eu-west-2"}}
+	}
+	class := func(s *v1.EcommerceAppSpec) { s.Database.StorageClassName = new("mine") }
+	for name, tt := range map[string]struct{ older, newer func(*v1.EcommerceAppSpec) }{
+		"the same":                 {nil, nil},
+		"derived from the member":  {auto, auto},
+		"by dumps since":           {auto, func(s *v1.EcommerceAppSpec) { auto(s); s.Database.Backup.Method = v1.BackupDump }},
+		"without backups since":    {auto, nil},
+		"with a class since":       {nil, class},
+		"without a database since": {auto, func(s *v1.EcommerceAppSpec) { s.Database = nil }},
+		"with a database since":    {func(s *v1.EcommerceAppSpec) { s.Database = nil }, auto},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			member := awsMember(csi.DriverEBS)
+			member.Spec.CloudAccountRef = &v1.ObjectReference{Name: "aws"}
+			facts := MemberFacts{cluster: "eu-1", member: member}
+			newer, older := stored(tt.newer), stored(tt.older)
+			newer.Spec.Image, newer.Annotations = "shop:v2", map[string]string{v1.RestartedAtAnnotation: "2026-11-23T12:00:00Z"}
+			older.Spec.Placement.ClusterNames = []string{"eu-1"}
+			copied, err := copyFor(newer, facts, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			imported := older.WithSpecOf(copied)
+			intent, err := copyFor(imported, facts, copied)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !sameSpec(intent, copied) {
+				t.Errorf("the hub would change the copy (-copy +intent):\n%s", cmp.Diff(copied.Spec, intent.Spec))
+			}
+			if db := imported.Spec.Database; older.Spec.Database == nil && db != nil && (db.StorageClassName != nil || db.Backup.Method == v1.BackupSnapshot) {
+				t.Errorf("what the hub derives from one cluster would go to all: %+v", db)
+			}
+			if diff := cmp.Diff(older.Spec.Placement, imported.Spec.Placement); diff != "" {
+				t.Errorf("placement (-older +imported):\n%s", diff)
+			}
+		})
+	}
+}

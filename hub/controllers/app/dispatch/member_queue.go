@@ -18,6 +18,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
+	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/residue"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/apply"
@@ -39,6 +40,10 @@ type MemberQueue struct {
 	reports   *reports
 	lookups   *lookups
 	written   *written
+	conflicts queues.Conflicts
+	// peer returns the queue of an engaged member, or nil.
+	peer      func(member string) *MemberQueue
+	undecided *undecided
 }
 
 // Reconcile updates the copy of one application, and reports the result.
@@ -58,9 +63,10 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		// A missing entry or application never causes a deletion: such a copy keeps
 		// running, unless the application left a record of it when it was deleted.
 		l.reports.end(key, nil)
-		return l.options.Waits.RetryReported(errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key), l.cleanUp(ctx, key, app)))
+		return l.conflicts.RetryReported(l.options.Waits, request, errors.Join(l.find(ctx, key, app), l.keepCopy(ctx, key), l.cleanUp(ctx, key, app)))
 	}
 	l.lookups.forget(key)
+	defer l.reportPanic(request, app)
 	next, err := l.sync(ctx, app, entry)
 	select {
 	case <-ctx.Done():
@@ -68,42 +74,66 @@ func (l *MemberQueue) Reconcile(ctx context.Context, request reconcile.Request) 
 		return reconcile.Result{}, nil
 	default:
 	}
+	if errors.Is(err, errUndecided) {
+		l.reports.end(key, nil)
+		return reconcile.Result{}, nil
+	}
 	if last, known := l.reports.about(key, app.UID); known && err != nil && next.failure == nil {
 		next.failure = last.failure
 	}
-	if last, news := l.reports.end(key, &next); news {
+	l.conclude(request, app, next)
+	return l.conflicts.RetryReported(l.options.Waits, request, err)
+}
+
+// conclude reports a result.
+func (l *MemberQueue) conclude(request reconcile.Request, app *v1.EcommerceApp, next report) {
+	if last, news := l.reports.end(request.NamespacedName, &next); news {
 		l.recordEvents(app, last, next)
 		l.wake.Add(request)
 	}
-	return l.options.Waits.RetryReported(err)
+}
+
+// reportPanic reports that the copy was not written or deleted because of a panic: without a
+// report the application would wait for this member, and all its other members with it. The
+// panic goes on to the queue, which logs it with its stack, counts it, and retries.
+func (l *MemberQueue) reportPanic(request reconcile.Request, app *v1.EcommerceApp) {
+	if cause := recover(); cause != nil {
+		l.conclude(request, app, report{app: app.UID, failure: failureOf(errPanicked), unknown: l.waiting(app)})
+		panic(cause)
+	}
 }
 
 // sync applies or deletes the copy, as the entry of the inventory demands.
 func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (next report, err error) {
 	next.app = app.UID
+	waiting := l.waiting(app)
 	if deletes(app, entry) {
-		leaving := removal{key: keyOf(app), owned: owned(app)}
-		if app.Ending() {
-			leaving.deleted = app.UID
-		} else {
+		leaving := removal{key: keyOf(app), owned: owned(app), app: app.UID}
+		if !app.Ending() {
+			leaving.left = app.Generation
 			// The placement may be that of an older backup.
-			leaving.check = func(live component.Resource) error { return knownCopy(app, app, live, l.deleted) }
+			leaving.check = func(live component.Resource) error {
+				return knownCopy(comparison{app: app, live: live, waiting: waiting, deleted: l.deleted})
+			}
 		}
 		next.gone, err = l.deleteCopy(ctx, leaving)
 	} else {
-		err = l.applyCopy(ctx, app)
+		err = l.applyCopy(ctx, app, waiting)
 	}
+	err = l.confirmUnknown(ctx, app, waiting, err)
 	next.failure = failureOf(err)
+	next.unknown = waitingAfter(err, waiting)
 	return next, err
 }
 
-// applyCopy applies the copy. It costs no request while nothing has changed.
-func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp) error {
+// applyCopy applies the copy. It costs no request while nothing has changed. The origin
+// waiting is the one that waits for the user.
+func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiting string) error {
 	place, err := l.facts(ctx)
 	if err != nil || place == nil {
 		return err
 	}
-	if err := knownDeletion(app, l.deleted); err != nil {
+	if err := knownDeletion(app, l.deleted, waiting); err != nil {
 		return err
 	}
 	live := &v1.EcommerceApp{}
@@ -118,13 +148,23 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp) error
 		return err
 	}
 	request := apply.Request{Intent: intent, Owned: adoptable(app), Check: func(live component.Resource) error {
-		return knownCopy(app, intent, live, func(former types.UID) bool { return l.disowned(ctx, former) })
+		err := knownCopy(comparison{
+			app: app, intent: intent, live: live, waiting: waiting,
+			deleted: func(former types.UID) bool { return l.disowned(ctx, former) },
+		})
+		if from := v1.OriginOf(live.GetAnnotations()); err != nil || from.App == "" || from.App == app.UID {
+			return err
+		}
+		// The copy changes hands, perhaps to a hub that has taken the member over.
+		return l.options.Confirm(ctx, l.name)
 	}}
 	if live != nil {
 		request.Live = live
 		if request.Intent, err = unlessOlder(intent, live); err != nil {
 			return err
 		}
+	} else if err := l.mayCreate(ctx, app, waiting); err != nil {
+		return err
 	} else if err := l.ensureNamespace(ctx, app.Namespace); err != nil {
 		return err
 	}
@@ -238,9 +278,10 @@ type removal struct {
 	owned func(component.Resource) bool
 	// check returns an error if an owned copy must stay. May be nil.
 	check func(component.Resource) error
-	// deleted is the UID of the application if it was deleted; it is empty if the application
-	// only leaves the member.
-	deleted types.UID
+	// app is the UID of the application, empty if it is unknown, and left the generation by
+	// which it leaves the member; 0 if it was deleted.
+	app  types.UID
+	left int64
 }
 
 // deleteCopy deletes a copy if it is owned, and reports whether it is confirmed gone. The
@@ -270,10 +311,10 @@ func (l *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err
 			return false, err
 		}
 	}
-	if r.deleted != "" {
+	if r.app != "" {
 		// Before the copy is deleted: a hub that is restored from an older backup must not
 		// create it again.
-		if err := l.options.RecordDeletion(ctx, l.name, r.deleted); err != nil {
+		if err := l.options.RecordDeletion(ctx, l.name, r.app, r.left); err != nil {
 			return false, fmt.Errorf("recording the deletion: %w", err)
 		}
 	}

@@ -62,6 +62,9 @@ func TestMemberQueue(t *testing.T) {
 		"residue":  testResidue,
 		"newer":    testNewer,
 		"deleted":  testDeleted,
+		"left":     testLeft,
+		"confirm":  testConfirm,
+		"behind":   testBehind,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &member{WithWatch: admin, app: shop(1, 1, "a")}

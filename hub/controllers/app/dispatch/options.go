@@ -55,10 +55,19 @@ type Options struct {
 	// Residue records what stays behind in members. Without one, a deletion waits for each
 	// member for ever.
 	Residue *store.Store
-	// Deleted reports whether a member has recorded the deletion of an application, and
-	// RecordDeletion records one. By default nothing is recorded.
+	// Deleted reports whether a member has recorded the deletion of an application, and Left
+	// returns the generation by which it left the member, or 0. RecordDeletion records a
+	// deletion, or that an application left by a generation that is not 0. By default nothing
+	// is recorded.
 	Deleted        func(cluster string, app types.UID) bool
-	RecordDeletion func(ctx context.Context, cluster string, app types.UID) error
+	Left           func(cluster string, app types.UID) int64
+	RecordDeletion func(ctx context.Context, cluster string, app types.UID, left int64) error
+	// APIReader reads applications from the hub's API server, to tell a cache that is behind
+	// from a hub that was restored. By default the cache is trusted.
+	APIReader client.Reader
+	// Confirm returns an error if the record of a member says that another hub manages it. By
+	// default none does.
+	Confirm func(ctx context.Context, cluster string) error
 	// Waits changes how long the controller waits; the default leaves it as it is.
 	Waits queues.Waits
 }
@@ -82,8 +91,14 @@ func (o *Options) applyDefaults() {
 	if o.Deleted == nil {
 		o.Deleted = func(string, types.UID) bool { return false }
 	}
+	if o.Left == nil {
+		o.Left = func(string, types.UID) int64 { return 0 }
+	}
 	if o.RecordDeletion == nil {
-		o.RecordDeletion = func(context.Context, string, types.UID) error { return nil }
+		o.RecordDeletion = func(context.Context, string, types.UID, int64) error { return nil }
+	}
+	if o.Confirm == nil {
+		o.Confirm = func(context.Context, string) error { return nil }
 	}
 	if o.ManagedByMode == nil {
 		o.ManagedByMode = func(string) v1.ManagedByMode { return v1.ManagedByHub }

@@ -1,7 +1,7 @@
 package dispatch
 
 import (
-	"fmt"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -15,88 +15,107 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-// deletedOrigin stands for the generation in the origin of an application that was deleted.
-const deletedOrigin = "deleted"
-
-// origin is the application on the hub, and its generation, that a copy was made from.
-type origin struct {
-	app        types.UID
-	generation int64
-}
-
-// originOf returns the origin of a copy. The UID is empty if the copy lost it.
-func originOf(copied component.Resource) origin {
-	annotations := copied.GetAnnotations()
-	// A value that is not a number was edited by hand and is about to be corrected.
-	generation, err := strconv.ParseInt(annotations[v1.HubGenerationAnnotation], 10, 64)
-	if err != nil {
-		generation = 0
-	}
-	return origin{app: types.UID(annotations[v1.HubAppUIDAnnotation]), generation: generation}
-}
-
 // knownDeletion returns an error if a member has recorded the deletion of an application
-// that the hub has, because the hub was restored from an older backup.
-func knownDeletion(app *v1.EcommerceApp, deleted func(types.UID) bool) error {
-	if !deleted(app.UID) || accepts(app, app.UID, deletedOrigin) {
+// that the hub has, because the hub was restored from an older backup, or had recorded it when
+// the application began to wait for the user.
+func knownDeletion(app *v1.EcommerceApp, deleted func(types.UID) bool, waiting string) error {
+	origin := string(app.UID) + "/" + v1.DeletedOrigin
+	if !deleted(app.UID) && waiting != origin || accepts(app, origin) {
 		return nil
 	}
-	return &apierror.SpecError{Reason: v1.ReasonDeletedInMember, Err: &unknownError{
-		"the cluster has recorded the deletion of the application", string(app.UID) + "/" + deletedOrigin,
-	}}
+	return refuse(v1.ReasonDeletedInMember, "the cluster has recorded the deletion of the application", origin)
+}
+
+// knownLeaving returns an error if an application left a member by a generation that the hub
+// has not reached, because the hub was restored from an older backup, or that waits for the
+// user since. It is about a member without a copy.
+func knownLeaving(app *v1.EcommerceApp, left int64, waiting string) error {
+	origin := v1.Origin{App: app.UID, Generation: left}.String()
+	if left <= app.Generation && origin != waiting || accepts(app, origin) {
+		return nil
+	}
+	return refuse(v1.ReasonNewerElsewhere, "the application left the cluster by generation "+strconv.FormatInt(left, 10)+", which the hub does not have", origin)
+}
+
+// comparison holds everything that decides whether the hub knows the copy of an application
+// in a member.
+type comparison struct {
+	app *v1.EcommerceApp
+	// intent is the copy that the hub would write; nil if it would delete the live one.
+	intent *v1.EcommerceApp
+	live   component.Resource
+	// waiting is the origin that waits for the user in the member; empty if none does.
+	waiting string
+	// deleted reports whether an application was deleted.
+	deleted func(types.UID) bool
 }
 
 // knownCopy returns an error if the copy in a member is of a later generation than the
 // application, or of another application with the same name, and the intent would change
 // its spec. The hub does not know these if it was restored from an older backup, or if its
-// objects were created again.
-func knownCopy(app, intent *v1.EcommerceApp, live component.Resource, deleted func(types.UID) bool) error {
-	from := originOf(live)
-	generation := strconv.FormatInt(from.generation, 10)
+// objects were created again. A copy that waits for the user does so until it has the spec of
+// the intent or the user accepts it, also if the hub reaches its generation.
+func knownCopy(c comparison) error {
+	from := v1.OriginOf(c.live.GetAnnotations())
 	found := "the copy is of another application with this name, which the hub does not know"
 	switch {
-	case from.app == "", from.app == app.UID && from.generation <= app.Generation:
+	case from.App == "", from.App == c.app.UID && from.Generation <= c.app.Generation && from.String() != c.waiting:
 		return nil // It lost its origin, or is to be updated.
-	case accepts(app, from.app, generation):
+	case accepts(c.app, from.String()), c.intent != nil && sameSpec(c.intent, c.live):
 		return nil
-	case from.app == app.UID:
-		found = "the copy is of generation " + generation + ", which the hub has not reached"
-	case deleted(from.app), sameSpec(intent, live):
+	case from.App == c.app.UID:
+		found = "the copy is of generation " + strconv.FormatInt(from.Generation, 10) + ", which the hub does not have"
+	case c.deleted(from.App):
 		return nil
 	}
-	return &apierror.SpecError{Reason: v1.ReasonNewerInMember, Err: &unknownError{found, string(from.app) + "/" + generation}}
+	return refuse(v1.ReasonNewerInMember, found, from.String())
 }
 
 // unknownError describes what a member has and the hub does not know.
-type unknownError struct{ found, accept string }
-
-// Error returns a deterministic message that says how to go on.
-func (e *unknownError) Error() string {
-	return fmt.Sprintf("%s: to let the hub go on, annotate the application with %s=%s", e.found, v1.RecoverAnnotation, e.accept)
+type unknownError struct {
+	found string
+	// origin has to be accepted by the user; empty if it is that of another member.
+	origin string
 }
 
-// accepts reports whether the user lets the hub overwrite what was made from a generation of
-// an application, or an earlier one.
-func accepts(app *v1.EcommerceApp, uid types.UID, generation string) bool {
+func refuse(reason, found, origin string) error {
+	return &apierror.SpecError{Reason: reason, Err: &unknownError{found: found, origin: origin}}
+}
+
+// Error returns a deterministic message that says how to go on.
+func (e *unknownError) Error() string { return e.found + ": see kubectl shopfleet recover" }
+
+// waitingAfter returns the origin that waits for the user after an attempt to write or delete
+// a copy, where waiting is the one before.
+func waitingAfter(err error, waiting string) string {
+	if unknown, ok := errors.AsType[*unknownError](err); ok {
+		return unknown.origin
+	}
+	if err != nil {
+		return waiting // It was not compared.
+	}
+	return ""
+}
+
+// accepts reports whether the user lets the hub replace what has an origin. An approval counts
+// for this origin only, not for another generation.
+func accepts(app *v1.EcommerceApp, origin string) bool {
 	for accepted := range strings.SplitSeq(app.Annotations[v1.RecoverAnnotation], ",") {
-		of, upTo, _ := strings.Cut(strings.TrimSpace(accepted), "/")
-		if of != string(uid) {
-			continue
-		}
-		most, err := strconv.ParseInt(upTo, 10, 64)
-		is, notANumber := strconv.ParseInt(generation, 10, 64)
-		if upTo == generation || err == nil && notANumber == nil && is <= most {
+		if strings.TrimSpace(accepted) == origin {
 			return true
 		}
 	}
 	return false
 }
 
+// sameSpec reports whether the intent would change neither the spec of a copy nor restart
+// its pods.
 func sameSpec(intent *v1.EcommerceApp, live component.Resource) bool {
 	copied, typed := live.(*v1.EcommerceApp)
 	if u, ok := live.(*unstructured.Unstructured); ok {
 		copied = &v1.EcommerceApp{}
 		typed = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, copied) == nil
 	}
-	return typed && equality.Semantic.DeepEqual(intent.Spec, copied.Spec)
+	return typed && equality.Semantic.DeepEqual(intent.Spec, copied.Spec) &&
+		intent.Annotations[v1.RestartedAtAnnotation] == copied.Annotations[v1.RestartedAtAnnotation]
 }

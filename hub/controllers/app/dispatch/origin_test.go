@@ -1,8 +1,8 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,50 +18,79 @@ import (
 // TestKnownCopy is about what a hub finds that was restored from an older backup.
 func TestKnownCopy(t *testing.T) {
 	t.Parallel()
-	deleted := func(uid types.UID) bool { return uid == "u-gone" }
-	for name, tt := range map[string]struct {
-		uid, generation, image string
-		accepted               string
-		refused                bool
-	}{
-		"older":                       {"u-1", "6", "shop:v1", "", false},
-		"same":                        {"u-1", "7", "shop:v1", "", false},
-		"newer":                       {"u-1", "8", "shop:v1", "", true},
-		"newer, accepted":             {"u-1", "8", "shop:v1", "u-0/3, u-1/8", false},
-		"newer than what is accepted": {"u-1", "9", "shop:v1", "u-1/8", true},
-		"newer, of another accepted":  {"u-1", "8", "shop:v1", "u-0/8", true},
-		"edited by hand":              {"u-1", "soon", "shop:v1", "", false},
-		"stripped":                    {"", "9", "shop:v1", "", false},
-		"of another":                  {"u-0", "1", "shop:v1", "", true},
-		"of another, accepted":        {"u-0", "1", "shop:v1", "u-0/1", false},
-		"of another, with this spec":  {"u-0", "1", "shop:v2", "", false},
-		"of one that was deleted":     {"u-gone", "9", "shop:v1", "", false},
+	for name, tt := range map[string]knownTest{
+		"older":                               {uid: "u-1", generation: "6"},
+		"same":                                {uid: "u-1", generation: "7"},
+		"newer":                               {uid: "u-1", generation: "8", refused: true},
+		"newer, with this spec":               {uid: "u-1", generation: "8", image: "shop:v2"},
+		"newer, restarted since":              {uid: "u-1", generation: "8", image: "shop:v2", restarted: "2026-11-23T12:00:00Z", refused: true},
+		"newer, accepted":                     {uid: "u-1", generation: "8", accepted: "u-0/3, u-1/8"},
+		"older than what is accepted":         {uid: "u-1", generation: "8", accepted: "u-1/9", refused: true},
+		"newer than what is accepted":         {uid: "u-1", generation: "9", accepted: "u-1/8", refused: true},
+		"newer, of another accepted":          {uid: "u-1", generation: "8", accepted: "u-0/8", refused: true},
+		"reached, and waits":                  {uid: "u-1", generation: "7", waiting: "u-1/7", refused: true},
+		"surpassed, and waits":                {uid: "u-1", generation: "5", waiting: "u-1/5", refused: true},
+		"surpassed, and waits, accepted":      {uid: "u-1", generation: "5", waiting: "u-1/5", accepted: "u-1/5"},
+		"surpassed, and waits, with its spec": {uid: "u-1", generation: "5", waiting: "u-1/5", image: "shop:v2"},
+		"written since another one waited":    {uid: "u-1", generation: "7", waiting: "u-1/5"},
+		"edited by hand":                      {uid: "u-1", generation: "soon"},
+		"stripped":                            {uid: "", generation: "9"},
+		"of another":                          {uid: "u-0", generation: "1", refused: true},
+		"of another, accepted":                {uid: "u-0", generation: "1", accepted: "u-0/1"},
+		"of another, with this spec":          {uid: "u-0", generation: "1", image: "shop:v2"},
+		"of one that was deleted":             {uid: "u-gone", generation: "9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			app := &v1.EcommerceApp{
-				ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7, Annotations: map[string]string{v1.RecoverAnnotation: tt.accepted}},
-				Spec:       v1.EcommerceAppSpec{Image: "shop:v2"},
-			}
-			live := &v1.EcommerceApp{
-				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1.HubAppUIDAnnotation: tt.uid, v1.HubGenerationAnnotation: tt.generation}},
-				Spec:       v1.EcommerceAppSpec{Image: tt.image},
-			}
-			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, err := range []error{
-				knownCopy(app, app, live, deleted), knownCopy(app, app, &unstructured.Unstructured{Object: content}, deleted),
-			} {
-				if d := apierror.Decide(err); (d.Reason == v1.ReasonNewerInMember) != tt.refused {
-					t.Errorf("got %v, want that it is refused: %t", err, tt.refused)
-				}
-				if tt.refused && !strings.Contains(err.Error(), v1.RecoverAnnotation+"="+tt.uid+"/"+tt.generation) {
-					t.Errorf("%q does not say how to go on", err)
-				}
-			}
+			tt.check(t)
 		})
+	}
+}
+
+type knownTest struct {
+	uid, generation, image string
+	accepted, waiting      string
+	restarted              string
+	refused                bool
+}
+
+// check compares the copy in both forms in which queues get it, and with a deletion.
+func (tt knownTest) check(t *testing.T) {
+	t.Helper()
+	app := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{UID: "u-1", Generation: 7, Annotations: map[string]string{v1.RecoverAnnotation: tt.accepted}},
+		Spec:       v1.EcommerceAppSpec{Image: "shop:v2"},
+	}
+	live := &v1.EcommerceApp{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+			v1.HubAppUIDAnnotation: tt.uid, v1.HubGenerationAnnotation: tt.generation, v1.RestartedAtAnnotation: tt.restarted,
+		}},
+		Spec: v1.EcommerceAppSpec{Image: cmp.Or(tt.image, "shop:v1")},
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := comparison{app: app, intent: app, live: live, waiting: tt.waiting, deleted: func(uid types.UID) bool { return uid == "u-gone" }}
+	raw := compared
+	raw.live = &unstructured.Unstructured{Object: content}
+	for _, err := range []error{knownCopy(compared), knownCopy(raw)} {
+		if d := apierror.Decide(err); (d.Reason == v1.ReasonNewerInMember) != tt.refused {
+			t.Errorf("got %v, want that it is refused: %t", err, tt.refused)
+		}
+		want := ""
+		if tt.refused {
+			want = tt.uid + "/" + tt.generation
+		}
+		if origin := waitingAfter(err, tt.waiting); origin != want {
+			t.Errorf("%q waits for the user, want %q", origin, want)
+		}
+	}
+	// A copy with the same spec may be newer by its placement.
+	compared.intent = nil
+	same := tt.image != "" && tt.accepted == ""
+	if err := knownCopy(compared); (err != nil) != (tt.refused || same) {
+		t.Errorf("the deletion is answered with %v", err)
 	}
 }
 
@@ -89,6 +118,24 @@ func testNewer(t *testing.T, m *member) {
 			t.Fatalf("%s: the copy was deleted, because the hub wants to leave the member", name)
 		}
 	}
+	m.panicOnce(t)
+	// Edits reach the generation: neither this process nor the next takes that as an answer, also
+	// after a panic.
+	m.app.Generation, m.cached = 9, later
+	for name, forget := range map[string]func(){
+		"this process": func() {},
+		"the next": func() {
+			m.app.Status.Clusters[0].UnknownOrigin = v1.OriginOf(later.Annotations).String()
+			m.queue.reports = newReports()
+		},
+	} {
+		forget()
+		m.reconcile(t)
+		if live := m.live(t); live.ResourceVersion != later.ResourceVersion {
+			t.Errorf("%s overwrites the copy: %+v", name, live.Spec)
+		}
+	}
+	m.app.Generation = 3
 	m.app.Annotations = map[string]string{v1.RecoverAnnotation: string(m.app.UID) + "/9"}
 	m.reconcile(t)
 	if live := m.live(t); live.Spec.Image != "shop:v0" || live.Annotations[v1.HubGenerationAnnotation] != "3" {
@@ -96,14 +143,31 @@ func testNewer(t *testing.T, m *member) {
 	}
 }
 
+// panicOnce has an attempt panic.
+func (m *member) panicOnce(t *testing.T) {
+	t.Helper()
+	deleted := m.queue.options.Deleted
+	m.queue.options.Deleted = func(string, types.UID) bool { panic("poison") }
+	defer func() {
+		m.queue.options.Deleted = deleted
+		if recover() == nil {
+			t.Error("the panic does not reach the queue")
+		}
+	}()
+	m.reconcile(t)
+}
+
 // testDeleted: what was deleted is recorded first, and not created again.
 func testDeleted(t *testing.T, m *member) {
 	t.Helper()
 	var recorded types.UID
-	m.queue.options.RecordDeletion = func(ctx context.Context, _ string, app types.UID) error {
+	m.queue.options.RecordDeletion = func(ctx context.Context, _ string, app types.UID, left int64) error {
 		live := &v1.EcommerceApp{}
 		if err := m.WithWatch.Get(ctx, keyOf(m.app), live); err != nil || live.DeletionTimestamp != nil {
 			t.Errorf("the copy was deleted before that was recorded: %v", err)
+		}
+		if left != 0 {
+			t.Errorf("recorded that it left by generation %d", left)
 		}
 		recorded = app
 		return nil
@@ -123,10 +187,104 @@ func testDeleted(t *testing.T, m *member) {
 	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonDeletedInMember {
 		t.Errorf("reported %+v", found.failure)
 	}
+	recorded = "" // The record has aged, or is damaged.
+	m.reconcile(t)
 	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the copy was created again: %v", err)
 	}
 	m.app.Annotations = map[string]string{v1.RecoverAnnotation: string(m.app.UID) + "/deleted"}
 	m.reconcile(t)
 	m.live(t)
+}
+
+// testLeft: a copy that a change of the placement removed is not created again by a hub that
+// does not know of the change, and at once by one that knows of a later one.
+func testLeft(t *testing.T, m *member) {
+	t.Helper()
+	var generation int64
+	m.queue.options.RecordDeletion = func(_ context.Context, _ string, _ types.UID, left int64) error {
+		generation = left
+		return nil
+	}
+	m.queue.options.Left = func(string, types.UID) int64 { return generation }
+	m.app.Generation = 3
+	m.reconcile(t)
+	m.app.Generation, m.app.Status.Clusters[0].Phase = 4, v1.PhaseDeleting
+	m.reconcile(t)
+	if generation != 4 {
+		t.Fatalf("recorded that it left by generation %d", generation)
+	}
+	finish := func() {
+		t.Helper()
+		if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+			t.Fatal(err)
+		}
+		m.cached = nil
+	}
+	finish()
+	m.app.Generation, m.app.Status.Clusters[0].Phase = 3, ""
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonNewerElsewhere {
+		t.Errorf("reported %+v", found.failure)
+	}
+	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the copy was created again: %v", err)
+	}
+	m.app.Generation = 4 // An edit is no answer.
+	m.reconcile(t)
+	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the copy was created again after an edit: %v", err)
+	}
+	m.app.Generation = 3
+	m.app.Annotations = map[string]string{v1.RecoverAnnotation: string(m.app.UID) + "/4"}
+	m.reconcile(t)
+	m.cached = m.live(t)
+	m.app.Annotations, m.app.Status.Clusters[0].Phase = nil, v1.PhaseDeleting
+	m.reconcile(t)
+	finish()
+	m.app.Generation, m.app.Status.Clusters[0].Phase = 5, ""
+	m.reconcile(t)
+	m.live(t)
+}
+
+// testConfirm: the copy of another application is adopted only while this hub manages the
+// member.
+func testConfirm(t *testing.T, m *member) {
+	t.Helper()
+	m.reconcile(t)
+	m.cached = m.live(t)
+	m.app.UID = "u-2"
+	m.queue.options.Confirm = func(context.Context, string) error { return apierror.ErrNotConnected }
+	m.reconcile(t)
+	if live := m.live(t); live.ResourceVersion != m.cached.ResourceVersion {
+		t.Errorf("a copy in the member of another hub was changed: %+v", live.ObjectMeta)
+	}
+	m.queue.options.Confirm = func(context.Context, string) error { return nil }
+	m.reconcile(t)
+	if live := m.live(t); v1.OriginOf(live.Annotations).App != m.app.UID || live.Generation != m.cached.Generation {
+		t.Errorf("the copy with the same spec was not adopted: %+v", live.ObjectMeta)
+	}
+}
+
+// testBehind: a later copy that the hub's API server knows of is not one of a restored hub.
+func testBehind(t *testing.T, m *member) {
+	t.Helper()
+	m.app.Generation = 9
+	m.reconcile(t)
+	m.cached = m.live(t)
+	server := &caches{copied: m.app.DeepCopy()}
+	m.queue.options.APIReader = server
+	m.queue.reports = newReports()
+	m.app.Generation, m.app.Spec.Image = 3, "shop:v0"
+	if result := m.reconcile(t); result.RequeueAfter == 0 {
+		t.Error("it is not tried again when the cache of the hub is behind")
+	}
+	if origin := m.queue.waiting(m.app); origin != "" {
+		t.Errorf("%s waits for the user, and the cache of the hub is behind", origin)
+	}
+	server.copied.Generation = 3
+	m.reconcile(t)
+	if origin := m.queue.waiting(m.app); origin != string(m.app.UID)+"/9" {
+		t.Errorf("%q waits for the user in a hub that was restored", origin)
+	}
 }

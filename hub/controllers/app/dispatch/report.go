@@ -15,6 +15,8 @@ type report struct {
 	app types.UID
 	// failure is why the copy could not be written or deleted, or nil.
 	failure *aggregate.Failure
+	// unknown is the origin that waits for the user; empty if none does.
+	unknown string
 	// gone means that the copy was confirmed not to exist.
 	gone bool
 }
@@ -58,7 +60,7 @@ func (r *reports) end(key types.NamespacedName, next *report) (last report, news
 	}
 	r.known[key] = *next
 	// An absence was not visible while the worker was busy, so it is always news.
-	return last, !existed || next.gone || !equality.Semantic.DeepEqual(last.failure, next.failure) || last.gone || last.app != next.app
+	return last, !existed || next.gone || !equality.Semantic.DeepEqual(last.failure, next.failure) || last.gone || last.app != next.app || last.unknown != next.unknown
 }
 
 // forgetAbsence makes an absence of the copy not count that was found, or is about to be

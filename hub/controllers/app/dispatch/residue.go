@@ -84,9 +84,14 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r re
 	// An application that was created anew owns what it finds, or leaves it an orphan, which
 	// a user may ask to delete.
 	if r.Copy != "" || app.UID == "" || app.UID == r.App && app.Ending() {
-		leaving := removal{key: r.Key(), deleted: r.App, owned: func(live component.Resource) bool { return r.Names(live) }}
+		leaving := removal{key: r.Key(), app: r.App, owned: func(live component.Resource) bool { return r.Names(live) }}
 		if app.UID == r.App && !app.Ending() {
-			leaving.deleted = "" // An orphan of an application that goes on elsewhere.
+			// An orphan of an application that goes on elsewhere, and may have adopted it after
+			// the backup that the hub was restored from.
+			leaving.left = app.Generation
+			leaving.check = func(live component.Resource) error {
+				return knownCopy(comparison{app: app, live: live, waiting: l.waiting(app), deleted: l.deleted})
+			}
 		}
 		gone, err := l.deleteCopy(ctx, leaving)
 		if err != nil || !gone {

@@ -59,7 +59,10 @@ func testResidue(t *testing.T, m *member) {
 	m.record(t, residue.Record{App: "anew", Copy: m.live(t).UID})
 	m.reconcile(t)
 	m.expect(t, "a copy of an application that lost its inventory", 1, false)
-	m.app.Status.ClusterCount = 0
+	m.app.Status.ClusterCount, m.app.Generation = 0, m.app.Generation-1
+	m.reconcile(t)
+	m.expect(t, "a copy that the application adopted later", 1, false)
+	m.app.Generation++
 	m.reconcile(t)
 	m.expect(t, "a copy that a user wants to be deleted", 1, true)
 	if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {

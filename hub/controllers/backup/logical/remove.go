@@ -89,7 +89,7 @@ func (r Removal) stopped(ctx context.Context) bool {
 	if err == nil {
 		if out, err := logicalbackup.Look(ctx, r.Reader, job); err != nil || !out.Ended {
 			// Where the hub may not, the requests expire.
-			_ = logicalbackup.Stop(ctx, r.Writer, key)
+			_ = logicalbackup.Stop(ctx, r.Writer, job)
 			_ = logicalbackup.Withdraw(ctx, r.Writer, key)
 			return false
 		}

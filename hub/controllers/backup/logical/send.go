@@ -96,7 +96,7 @@ func (s Send) Advance(ctx context.Context) (stepresult.Result, error) {
 		return s.memberError(err), nil
 	}
 	if !out.Ended {
-		if err := logicalbackup.Stop(asking, s.Writer, s.key()); err != nil && !apierrors.IsForbidden(err) {
+		if err := logicalbackup.Stop(asking, s.Writer, job); err != nil && !apierrors.IsForbidden(err) {
 			return s.memberError(err), nil
 		}
 	}

@@ -164,7 +164,11 @@ func (e *testenv) object() v1.DumpObject { return *e.backup.Status.Dump.Object }
 // deleteJob deletes a Job, as its controller or a user may.
 func (e *testenv) deleteJob(t *testing.T, name string) {
 	t.Helper()
-	if err := logicalbackup.Stop(t.Context(), e, client.ObjectKey{Namespace: backupenv.Namespace, Name: name}); err != nil {
+	job := &batchv1.Job{}
+	if err := e.Get(t.Context(), client.ObjectKey{Namespace: backupenv.Namespace, Name: name}, job); err != nil {
+		t.Fatal(err)
+	}
+	if err := logicalbackup.Stop(t.Context(), e, job); err != nil {
 		t.Fatal(err)
 	}
 }

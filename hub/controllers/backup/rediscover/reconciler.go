@@ -53,8 +53,9 @@ type Options struct {
 
 // Reconciler handles requests for rediscovery.
 type Reconciler struct {
-	client  client.Client
-	options Options
+	client    client.Client
+	options   Options
+	conflicts queues.Conflicts
 }
 
 // Setup adds the controller to the hub's own manager.
@@ -111,7 +112,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return r.options.Waits.Later(continueDelay), nil // The created ones are skipped then.
 		}
 	}
-	return r.options.Waits.Retry(client.IgnoreNotFound(r.recordResult(ctx, account, requested, summary)))
+	err = client.IgnoreNotFound(r.recordResult(ctx, account, requested, summary))
+	return r.conflicts.Retry(r.options.Waits, request, reconcile.Result{}, err)
 }
 
 // list lists the hub's snapshots in all regions of the account, and the dumps in its

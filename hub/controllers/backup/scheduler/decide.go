@@ -126,6 +126,9 @@ func decide(in input) Plan {
 		// If dumps are made, older snapshots are kept.
 		all = append(all, in.cluster(&plan, when, clusterMethod{entry.Name, method})...)
 	}
+	if newer := in.newerIn(); newer != "" {
+		all = append(all, problem{v1.ReasonPruningHeld, "old backups are not deleted: " + newer + " has a newer copy or a recorded deletion"})
+	}
 	plan.Condition = plan.condition(all, unknown)
 	return plan
 }
@@ -203,6 +206,9 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p clusterMethod) []p
 
 // prune plans which Backups of a cluster go.
 func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []problem {
+	if in.newerIn() != "" {
+		return nil // decide reports it.
+	}
 	policy := schedule.PolicyOf(in.app.Spec.Database.Backup.Retention)
 	pruned := schedule.Prune(in.now, in.inventory(mine), policy)
 	plan.Delete = append(plan.Delete, pruned.Delete...)
@@ -220,6 +226,17 @@ func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []problem {
 		return nil // The skew becomes known when the accounts are verified after the start.
 	}
 	return []problem{{v1.ReasonPruningHeld, fmt.Sprintf("%s: old backups are not deleted: %s", cluster, pruned.Held)}}
+}
+
+// newerIn returns a cluster that has a newer copy or a recorded deletion, because the hub was restored
+// from an older backup: the retention may be older, too. It is empty if there is none.
+func (in input) newerIn() string {
+	for i := range in.app.Status.Clusters {
+		if c := &in.app.Status.Clusters[i]; c.UnknownOrigin != "" {
+			return c.Name
+		}
+	}
+	return ""
 }
 
 // isMarked reports whether retention marked a Backup for deletion.

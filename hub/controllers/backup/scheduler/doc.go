@@ -22,8 +22,8 @@
 // The files of dumps are pruned in the member, by its CronJob, with the same retention.
 // Pruning a Backup here deletes its objects in the bucket. Snapshots and dumps do not
 // replace each other, and snapshots that were made before a cluster switched to dumps
-// are kept. Backups of a deleted application, or of a cluster that the application was
-// removed from, are kept, because no policy applies to them.
+// are kept. Backups of an application that ends (EcommerceApp.Ending) or is gone, or of a
+// cluster that the application was removed from, are kept, because no policy applies to them.
 //
 // # Trade-offs
 //
@@ -33,4 +33,6 @@
 //     five minutes, nor any Backup of a provider whose clock skew has been unknown for
 //     two hours. A dump that exists on its claim only has no provider: pruning deletes
 //     the Backup only, and is blocked only by a snapshot time in the future.
+//   - Nothing is pruned while a cluster has a newer state of the application than the hub,
+//     which was restored from an older backup then: its retention may be older, too.
 package scheduler

@@ -86,3 +86,23 @@ func TestClocks(t *testing.T) {
 		})
 	}
 }
+
+// TestNewerInMember prunes nothing by a retention that may be that of an older backup of the hub.
+func TestNewerInMember(t *testing.T) {
+	t.Parallel()
+	for _, origin := range []string{"u/9", "u/" + v1.DeletedOrigin} {
+		in := situation("2026-06-01T03:00:00Z")
+		in.app.Spec.Database.Backup.Retention = v1.Retention{KeepLast: new(int32(1)), KeepDays: new(int32(5))}
+		for days := range 9 {
+			in.backups = append(in.backups, backup(at("2026-06-01T02:00:00Z").AddDate(0, 0, -days).Format(time.RFC3339), v1.BackupCompleted))
+		}
+		if plan := decide(in); len(plan.Delete) == 0 {
+			t.Fatal("none has expired")
+		}
+		in.app.Status.Clusters[0].UnknownOrigin = origin
+		plan := decide(in)
+		if len(plan.Delete) > 0 || plan.Condition.Reason != v1.ReasonPruningHeld {
+			t.Errorf("%s: deletes %+v, and reports %s: %s", origin, plan.Delete, plan.Condition.Reason, plan.Condition.Message)
+		}
+	}
+}

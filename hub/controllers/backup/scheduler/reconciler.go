@@ -60,8 +60,9 @@ type Options struct {
 
 // Reconciler creates and deletes Backups.
 type Reconciler struct {
-	client  client.Client
-	options Options
+	client    client.Client
+	options   Options
+	conflicts queues.Conflicts
 	// started returns the time of the first pass.
 	started func() time.Time
 }
@@ -133,10 +134,7 @@ func (r *Reconciler) requestsForMember(ctx context.Context, o client.Object) []r
 // Reconcile runs one pass for an application.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, request)
-	if err = client.IgnoreNotFound(err); err != nil {
-		return r.options.Waits.Retry(err)
-	}
-	return result, nil
+	return r.conflicts.Retry(r.options.Waits, request, result, client.IgnoreNotFound(err))
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -147,12 +145,12 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, err
 	}
-	if len(app.Status.Clusters) == 0 && app.DeletionTimestamp.IsZero() {
+	if len(app.Status.Clusters) == 0 && !app.Ending() {
 		// Not placed yet: writing would conflict with the placement.
 		r.options.Metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	if !app.DeletionTimestamp.IsZero() || !enabled(app) {
+	if app.Ending() || !enabled(app) {
 		r.options.Metrics.forget(request.NamespacedName)
 		r.clear(app)
 		return reconcile.Result{}, nil
@@ -188,7 +186,7 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 		}
 	}
 	for _, v := range plan.Forget {
-		if err := r.client.Delete(ctx, v, client.Preconditions{UID: new(v.UID)}); client.IgnoreNotFound(err) != nil {
+		if err := r.client.Delete(ctx, v, client.Preconditions{UID: new(v.UID), ResourceVersion: new(v.ResourceVersion)}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting the verification %q: %w", v.Name, err)
 		}
 	}

@@ -1,0 +1,46 @@
+package members
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/conditions"
+	"github.com/shopfleet/shopfleet/hub/members/connection"
+	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
+)
+
+// TestRenewalFailure: a failed renewal is about the kubeconfig that it was tried with, and a
+// missing permission is known before any.
+func TestRenewalFailure(t *testing.T) {
+	t.Parallel()
+	const account = "shopfleet-system/shopfleet-hub"
+	tried := &conditions.Failure{Reason: v1.ReasonRenewalFailed, Message: "tried"}
+	denied := conditions.RenewalDenied(account)
+	for name, tt := range map[string]struct {
+		renewal renewal
+		denied  bool
+		want    *conditions.Failure
+	}{
+		"none":                                    {},
+		"of this kubeconfig":                      {renewal: renewal{failure: tried, failed: "this"}, want: tried},
+		"of the one before":                       {renewal: renewal{failure: tried, failed: "before"}},
+		"permission is missing":                   {denied: true, want: denied},
+		"of this, and a permission is missing":    {renewal: renewal{failure: tried, failed: "this"}, denied: true, want: tried},
+		"of another, and a permission is missing": {renewal: renewal{failure: tried, failed: "before"}, denied: true, want: denied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := &loop{
+				accessor: &accessor{name: "eu-1"}, target: Target{RenewedAccount: account}, renewal: tt.renewal,
+				access:    &kubeconfig.Access{Account: account, Fingerprint: "this", ExpiresAt: time.Unix(1000, 0)},
+				inspected: connection.Inspection{RenewalDenied: tt.denied},
+			}
+			if diff := cmp.Diff(tt.want, l.credentials().Failure); diff != "" {
+				t.Errorf("failure (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
