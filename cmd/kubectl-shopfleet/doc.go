@@ -4,8 +4,8 @@
 //
 // The plugin installs the hub, joins clusters to the fleet and removes them, shows the
 // fleet and its EcommerceApps, deletes EcommerceApps with progress by cluster, adopts and
-// deletes orphans, and backs up and restores databases. Package
-// commands has the command line, join and manifests what is applied to clusters,
+// deletes orphans, settles what a restored hub finds, and backs up and restores databases.
+// Package commands has the command line, join and manifests what is applied to clusters,
 // printers the tables, watch and tty the output that is updated in place, and hint the
 // hints that are printed with errors.
 //

@@ -46,6 +46,13 @@ func (p *Program) completeClusters(cmd *cobra.Command, _ []string, _ string) ([]
 	return p.complete(cmd.Context(), &v1.MemberClusterList{})
 }
 
+// completeClusterFlag completes the flag --cluster of a command.
+func (p *Program) completeClusterFlag(cmd *cobra.Command) {
+	if err := cmd.RegisterFlagCompletionFunc("cluster", p.completeClusters); err != nil {
+		panic(err) // There is no such flag.
+	}
+}
+
 func (p *Program) completeApps(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return p.completeNamespaced(cmd, args, &v1.EcommerceAppList{})
 }

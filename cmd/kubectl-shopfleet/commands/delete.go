@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,16 +26,15 @@ import (
 // deleteWait is the default of --wait for deletions.
 const deleteWait = 10 * time.Minute
 
-// errDeclined means that the user did not confirm.
-var errDeclined = errors.New("deletion is not confirmed")
-
 // deletion is the command that deletes an EcommerceApp.
 type deletion struct {
 	*Program
-	output      *output
-	orphan      bool
-	interactive bool
-	wait        time.Duration
+	output         *output
+	orphan         bool
+	interactive    bool
+	ignoreNotFound bool
+	wait           time.Duration
+	dryRun         dryRun
 }
 
 func (p *Program) deleteCommand() *cobra.Command {
@@ -49,10 +50,12 @@ The deletion waits for clusters that cannot be reached, unless you allow with --
 leave behind what runs there: the hub records it, and deletes it when the cluster returns.
 You can add --orphan to a deletion that waits already.
 
-The hub does the work: if you interrupt the command, the deletion continues.`,
+The hub does the work: if you interrupt the command, the deletion continues. To follow it,
+run the command again.`,
 		Example: `  kubectl shopfleet delete shop -n production
   kubectl shopfleet delete shop -n production --orphan
-  kubectl shopfleet delete shop -n production --wait 0`,
+  kubectl shopfleet delete shop -n production --wait 0
+  kubectl shopfleet delete shop -n production --dry-run=server`,
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: p.completeApps,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
@@ -60,16 +63,26 @@ The hub does the work: if you interrupt the command, the deletion continues.`,
 	c.output = newOutput(cmd)
 	cmd.Flags().BoolVar(&c.orphan, "orphan", false, "Do not wait for clusters that cannot be reached; the hub cleans up when they return")
 	cmd.Flags().BoolVarP(&c.interactive, "interactive", "i", false, "Ask for a confirmation")
+	cmd.Flags().BoolVar(&c.ignoreNotFound, "ignore-not-found", false, "Succeed if there is no such EcommerceApp")
 	cmd.Flags().DurationVar(&c.wait, "wait", deleteWait, "How long to wait until the EcommerceApp is deleted everywhere; 0 does not wait")
+	c.dryRun.add(cmd, "none; client: only print what would be deleted; "+dryRunServerUsage)
 	return cmd
 }
 
-func (c *deletion) run(ctx context.Context, name string) error {
+// check rejects wrong flags.
+func (c *deletion) check() error {
 	if err := c.output.check(); err != nil {
 		return err
 	}
 	if c.wait < 0 {
 		return usagef("--wait %s: must not be negative", c.wait)
+	}
+	return c.dryRun.check(dryRunNone, dryRunClient, dryRunServer)
+}
+
+func (c *deletion) run(ctx context.Context, name string) error {
+	if err := c.check(); err != nil {
+		return err
 	}
 	namespace, err := c.namespaceFlag()
 	if err != nil {
@@ -81,13 +94,27 @@ func (c *deletion) run(ctx context.Context, name string) error {
 	}
 	app := &v1.EcommerceApp{}
 	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
+		if c.ignoreNotFound && apierrors.IsNotFound(err) {
+			return nil
+		}
 		return hint.With(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
 	}
-	if err := c.confirm(app); err != nil {
+	if confirmed, err := c.confirm(ctx, app); err != nil || !confirmed {
 		return err
 	}
+	return c.delete(ctx, hub, app)
+}
+
+// delete deletes the application, and waits until it is gone.
+func (c *deletion) delete(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
 	if err := c.request(ctx, hub, app); err != nil {
+		if ctx.Err() != nil {
+			c.say("The deletion may have been requested. To go on, run the command again.")
+		}
 		return err
+	}
+	if c.dryRun != dryRunNone {
+		return c.output.printDone(c.Program, app, hub.scheme, "deleted"+c.dryRun.suffix())
 	}
 	if c.wait == 0 {
 		return c.output.printDone(c.Program, app, hub.scheme, "deletion requested")
@@ -98,34 +125,54 @@ func (c *deletion) run(ctx context.Context, name string) error {
 	return c.output.printDone(c.Program, app, hub.scheme, "deleted")
 }
 
-// confirm asks the user as kubectl delete --interactive does.
-func (c *deletion) confirm(app *v1.EcommerceApp) error {
+func (c *deletion) confirm(ctx context.Context, app *v1.EcommerceApp) (bool, error) {
 	if !c.interactive {
-		return nil
+		return true, nil
 	}
-	c.say("You are about to delete EcommerceApp %s/%s in %d clusters: %s",
-		app.Namespace, app.Name, len(app.Status.Clusters), strings.Join(namesOf(app), ", "))
-	_, _ = fmt.Fprint(c.streams.ErrOut, "Do you want to continue? (y/N): ")
-	answer, err := bufio.NewReader(c.streams.In).ReadString('\n')
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
-		return nil
+	return c.ask(ctx, "deletion", fmt.Sprintf("delete EcommerceApp %s/%s in %d clusters: %s",
+		app.Namespace, app.Name, len(app.Status.Clusters), strings.Join(namesOf(app), ", ")))
+}
+
+// ask asks the user as kubectl delete --interactive does. What is the name of the action, which is
+// cancelled without a yes or by an interruption.
+func (p *Program) ask(ctx context.Context, what, action string) (bool, error) {
+	p.say("You are about to %s", action)
+	_, _ = fmt.Fprint(p.streams.ErrOut, "Do you want to continue? (y/N): ")
+	answered := make(chan string, 1)
+	go func() {
+		answer, _ := bufio.NewReader(p.streams.In).ReadString('\n') // Without an answer it is no.
+		answered <- answer
+	}()
+	select {
+	case answer := <-answered:
+		if strings.EqualFold(strings.TrimSpace(answer), "y") {
+			return true, nil
+		}
+		p.say("%s is cancelled", what)
+		return false, nil
+	case <-ctx.Done():
+		p.say("\n%s is cancelled", what)
+		return false, fmt.Errorf("waiting for the answer: %w", ctx.Err())
 	}
-	if err != nil && answer != "" {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	return errDeclined
 }
 
 // request deletes the application, and then releases it: in this order nothing changes for
 // an application that is not being deleted.
 func (c *deletion) request(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
+	if c.dryRun == dryRunClient {
+		return nil
+	}
 	if app.DeletionTimestamp == nil {
-		err := hub.client.Delete(ctx, app, client.Preconditions{UID: &app.UID})
+		options := []client.DeleteOption{client.Preconditions{UID: &app.UID}}
+		if c.dryRun == dryRunServer {
+			options = append(options, client.DryRunAll)
+		}
+		err := hub.client.Delete(ctx, app, options...)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting EcommerceApp %q: %w", app.Name, err)
 		}
 	}
-	if !c.orphan || app.Annotations[v1.OrphanAnnotation] == "true" {
+	if !c.orphan || c.dryRun != dryRunNone || app.Annotations[v1.OrphanAnnotation] == "true" {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -156,7 +203,7 @@ func (c *deletion) await(ctx context.Context, hub *cluster, app *v1.EcommerceApp
 	err = c.during("deleting EcommerceApp "+app.Name, func() error {
 		return query.Run(waiting, func(objects []client.Object) (bool, error) {
 			current := find(objects, app.UID)
-			for _, line := range seen.update(current, func(cluster string) bool { return c.leftBehind(waiting, hub, app, cluster) }) {
+			for _, line := range seen.update(current, func(cluster string) string { return c.outcome(waiting, hub, app, cluster) }) {
 				c.say("%s", line)
 			}
 			return current == nil, nil
@@ -166,20 +213,25 @@ func (c *deletion) await(ctx context.Context, hub *cluster, app *v1.EcommerceApp
 	case errors.Is(err, errTimeout):
 		return hint.With(fmt.Errorf("EcommerceApp %q is not deleted after %s: %w", app.Name, c.wait, err), seen.hint(app))
 	case ctx.Err() != nil:
-		c.say("The deletion continues on the hub. To follow it, run the command again.")
+		c.say("%s The deletion continues on the hub. To follow it, run the command again.", seen.open())
 	}
 	return err
 }
 
-// leftBehind reports whether the hub has recorded the copy of the application in a cluster.
-func (c *deletion) leftBehind(ctx context.Context, hub *cluster, app *v1.EcommerceApp, name string) bool {
+// outcome returns what has become of the copy of the application in a cluster that the
+// application has left: the hub may have recorded it.
+func (c *deletion) outcome(ctx context.Context, hub *cluster, app *v1.EcommerceApp, name string) string {
 	record := &corev1.ConfigMap{}
 	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: residue.Name(name)}, record)
-	if err != nil && !apierrors.IsNotFound(err) {
-		c.say("%s: cannot tell if a copy stayed behind: %v", name, err)
-	}
 	_, recorded := record.Data[string(app.UID)]
-	return recorded
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Sprintf("deleted, or left behind: %v", err)
+	case recorded:
+		return "cannot be reached; the hub deletes the copy when it returns"
+	default:
+		return "deleted"
+	}
 }
 
 // find returns the application with a UID, or nil.
@@ -205,6 +257,8 @@ type clusterProgress struct {
 	text map[string]string
 	// stale are the clusters that did not respond when they were last seen.
 	stale map[string]bool
+	// held is the message of a deletion that waits for the user.
+	held string
 }
 
 func newClusterProgress(app *v1.EcommerceApp) *clusterProgress {
@@ -216,11 +270,16 @@ func newClusterProgress(app *v1.EcommerceApp) *clusterProgress {
 }
 
 // update returns a line for each change, sorted by cluster. App is nil once it is gone, and
-// recorded reports whether the copy in a cluster stayed behind.
-func (p *clusterProgress) update(app *v1.EcommerceApp, recorded func(cluster string) bool) []string {
+// outcome returns what has become of the copy in a cluster that it has left.
+func (p *clusterProgress) update(app *v1.EcommerceApp, outcome func(cluster string) string) []string {
 	var lines []string
 	open := map[string]bool{}
 	if app != nil {
+		held := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDeleting)
+		if held != nil && (held.Reason == v1.ReasonProtected || held.Reason == v1.ReasonResidueFull) && held.Message != p.held {
+			p.held = held.Message
+			lines = append(lines, held.Message)
+		}
 		for _, entry := range app.Status.Clusters {
 			open[entry.Name] = true
 			if entry.Phase != v1.PhaseDeleting {
@@ -234,19 +293,23 @@ func (p *clusterProgress) update(app *v1.EcommerceApp, recorded func(cluster str
 		}
 	}
 	for name := range p.text {
-		switch {
-		case open[name]:
+		if open[name] {
 			continue
-		case recorded(name):
-			lines = append(lines, name+": cannot be reached; the hub deletes the copy when it returns")
-		default:
-			lines = append(lines, name+": deleted")
 		}
+		lines = append(lines, name+": "+outcome(name))
 		delete(p.text, name)
 		delete(p.stale, name)
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// open returns the clusters that the application has not left.
+func (p *clusterProgress) open() string {
+	if len(p.text) == 0 {
+		return "Not deleted yet."
+	}
+	return "Not deleted yet in " + strings.Join(slices.Sorted(maps.Keys(p.text)), ", ") + "."
 }
 
 // hint returns what the user can do about a deletion that takes long.

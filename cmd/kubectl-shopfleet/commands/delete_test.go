@@ -24,7 +24,7 @@ func TestClusterProgress(t *testing.T) {
 		}
 		return c
 	}
-	recorded := func(name string) bool { return name == "us" }
+	outcome := func(name string) string { return "outcome of " + name }
 	p := newClusterProgress(app(running("eu"), running("us"), running("asia")))
 	for _, step := range []struct {
 		name string
@@ -35,16 +35,19 @@ func TestClusterProgress(t *testing.T) {
 		{"in progress", app(deleting("eu", false), deleting("us", true), deleting("asia", false)),
 			[]string{"asia: Deleting: waiting", "eu: Deleting: waiting", "us: ClusterUnreachable: waiting"}},
 		{"no change", app(deleting("eu", false), deleting("us", true), deleting("asia", false)), nil},
-		{"one is done", app(deleting("eu", false), deleting("us", true)), []string{"asia: deleted"}},
-		{"all are done", nil, []string{"eu: deleted", "us: cannot be reached; the hub deletes the copy when it returns"}},
+		{"one is done", app(deleting("eu", false), deleting("us", true)), []string{"asia: outcome of asia"}},
+		{"all are done", nil, []string{"eu: outcome of eu", "us: outcome of us"}},
 	} {
-		if diff := cmp.Diff(step.want, p.update(step.app, recorded)); diff != "" {
+		if diff := cmp.Diff(step.want, p.update(step.app, outcome)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 		if step.name == "one is done" {
 			want := "To leave behind what cannot be reached: kubectl shopfleet delete shop -n shops --orphan"
 			if got := p.hint(step.app); got != want {
 				t.Errorf("hint %q, want %q", got, want)
+			}
+			if got, want := p.open(), "Not deleted yet in eu, us."; got != want {
+				t.Errorf("open %q, want %q", got, want)
 			}
 		}
 	}

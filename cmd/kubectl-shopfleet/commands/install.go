@@ -215,6 +215,18 @@ func (d *dryRun) add(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringVar((*string)(d), "dry-run", string(dryRunNone), usage)
 }
 
+// suffix returns what kubectl adds to what it has done.
+func (d dryRun) suffix() string {
+	switch d {
+	case dryRunClient:
+		return " (dry run)"
+	case dryRunServer:
+		return " (server dry run)"
+	default:
+		return ""
+	}
+}
+
 // check rejects other values.
 func (d dryRun) check(values ...dryRun) error {
 	if slices.Contains(values, d) {

@@ -33,6 +33,7 @@ type orphans struct {
 	output   *output
 	clusters []string
 	wait     time.Duration
+	dryRun   dryRun
 }
 
 func (p *Program) orphansCommand() *cobra.Command {
@@ -70,6 +71,7 @@ The EcommerceApp has the spec of the copy, and a placement with its clusters: wh
 there is not changed.`, "  kubectl shopfleet orphans adopt shop -n production")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.adopt(cmd.Context(), args[0]) }
 	c.output = newOutput(cmd)
+	c.dryRun.add(cmd, "none; client: only print the EcommerceApp; "+dryRunServerUsage)
 	return cmd
 }
 
@@ -84,6 +86,7 @@ Backups are kept. If the cluster cannot be reached, the hub does so when it retu
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.delete(cmd.Context(), args[0]) }
 	c.output = newOutput(cmd)
 	cmd.Flags().DurationVar(&c.wait, "wait", deleteWait, "How long to wait until the orphan is deleted; 0 does not wait")
+	c.dryRun.add(cmd, "none; client: only print what would be deleted")
 	return cmd
 }
 
@@ -139,7 +142,7 @@ func (c *orphans) find(ctx context.Context, hub *cluster, keep func(*v1.Ecommerc
 		if records.Items[i].Name != residue.OrphansName(member) || len(c.clusters) > 0 && !slices.Contains(c.clusters, member) {
 			continue
 		}
-		for _, orphan := range residue.DecodeOrphans(records.Items[i].Data) {
+		for _, orphan := range residue.DecodeOrphans(records.Items[i].Data).Orphans {
 			orphan.Labels = map[string]string{v1.ClusterLabel: member}
 			if keep(&orphan) {
 				found = append(found, orphan)
@@ -172,7 +175,7 @@ func clustersOf(found []v1.EcommerceApp) []string {
 }
 
 func (c *orphans) adopt(ctx context.Context, name string) error {
-	if err := c.output.check(); err != nil {
+	if err := errors.Join(c.output.check(), c.dryRun.check(dryRunNone, dryRunClient, dryRunServer)); err != nil {
 		return err
 	}
 	hub, err := c.hub()
@@ -194,20 +197,33 @@ func (c *orphans) adopt(ctx context.Context, name string) error {
 		Spec:       *found[0].Spec.DeepCopy(),
 	}
 	app.Spec.Placement.ClusterNames = clustersOf(found)
-	err = hub.client.Create(ctx, app)
-	switch {
+	switch err := c.create(ctx, hub, app); {
 	case apierrors.IsAlreadyExists(err):
 		return hint.With(fmt.Errorf("adopting orphan %q: %w", name, err),
 			"Add the cluster to the placement of the EcommerceApp, which takes the orphan over: "+strings.Join(clustersOf(found), ", "))
 	case err != nil:
 		return fmt.Errorf("adopting orphan %q: %w", name, err)
 	}
-	return c.output.printDone(c.Program, app, hub.scheme, "adopted in "+strings.Join(clustersOf(found), ", "))
+	return c.output.printDone(c.Program, app, hub.scheme, "adopted in "+strings.Join(clustersOf(found), ", ")+c.dryRun.suffix())
+}
+
+func (c *orphans) create(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
+	switch c.dryRun {
+	case dryRunClient:
+		return nil
+	case dryRunServer:
+		return hub.client.Create(ctx, app, client.DryRunAll)
+	default:
+		return hub.client.Create(ctx, app)
+	}
 }
 
 func (c *orphans) delete(ctx context.Context, name string) error {
-	if err := c.output.check(); err != nil {
+	if err := errors.Join(c.output.check(), c.dryRun.check(dryRunNone, dryRunClient)); err != nil {
 		return err
+	}
+	if c.wait < 0 {
+		return usagef("--wait %s: must not be negative", c.wait)
 	}
 	hub, err := c.hub()
 	if err != nil {
@@ -220,23 +236,26 @@ func (c *orphans) delete(ctx context.Context, name string) error {
 	if len(found) > 1 && len(c.clusters) == 0 {
 		return usagef("orphan %q is in several clusters: choose with --cluster among %s", name, strings.Join(clustersOf(found), ", "))
 	}
+	if c.dryRun == dryRunClient {
+		return c.done(hub, found, "deleted", c.dryRun.suffix())
+	}
 	for i := range found {
 		if err := c.request(ctx, hub, &found[i]); err != nil {
 			return err
 		}
 	}
 	if c.wait == 0 {
-		return c.done(hub, found, "deletion requested")
+		return c.done(hub, found, "deletion requested", "")
 	}
 	if err := c.awaitGone(ctx, hub, found); err != nil {
 		return err
 	}
-	return c.done(hub, found, "deleted")
+	return c.done(hub, found, "deleted", "")
 }
 
-func (c *orphans) done(hub *cluster, found []v1.EcommerceApp, operation string) error {
+func (c *orphans) done(hub *cluster, found []v1.EcommerceApp, operation, suffix string) error {
 	for i := range found {
-		text := operation + " in " + found[i].Labels[v1.ClusterLabel]
+		text := operation + " in " + found[i].Labels[v1.ClusterLabel] + suffix
 		if err := c.output.printDone(c.Program, &found[i], hub.scheme, text); err != nil {
 			return err
 		}
@@ -257,9 +276,13 @@ func (c *orphans) request(ctx context.Context, hub *cluster, orphan *v1.Ecommerc
 		ClusterUID: cluster.Status.ClusterUID, Recorded: metav1.NewTime(c.clock.Now()),
 	})
 	if err != nil {
-		return fmt.Errorf("requesting the deletion of orphan %q in %s: %w", orphan.Name, member, err)
+		err = fmt.Errorf("requesting the deletion of orphan %q in %s: %w", orphan.Name, member, err)
 	}
-	return nil
+	if errors.Is(err, residue.ErrFull) {
+		return hint.With(err, "The records are removed when the cluster is connected. If it never returns, delete the ConfigMap "+
+			residue.Name(member)+" in namespace "+c.namespace+".")
+	}
+	return err
 }
 
 // awaitGone waits until the hub has removed its records, and lists the orphans no more.
@@ -287,7 +310,7 @@ func (c *orphans) awaitGone(ctx context.Context, hub *cluster, found []v1.Ecomme
 		return hint.With(fmt.Errorf("orphan %q: %w %s", found[0].Name, err, c.wait),
 			"The hub continues when the cluster is connected. See which are: kubectl shopfleet clusters")
 	case ctx.Err() != nil:
-		c.say("The deletion continues on the hub.")
+		c.say("The deletion continues on the hub. To see what is left: kubectl shopfleet orphans")
 	}
 	return err
 }

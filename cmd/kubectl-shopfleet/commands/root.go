@@ -93,7 +93,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupte
 	root.AddCommand(
 		p.clustersCommand(), p.statusCommand(), p.joinCommand(), p.unjoinCommand(), p.versionCommand(),
 		p.installCommand(), p.uninstallCommand(), p.backupCommand(), p.backupsCommand(), p.restoreCommand(),
-		p.tokenCommand(), p.deleteCommand(), p.orphansCommand(),
+		p.tokenCommand(), p.deleteCommand(), p.orphansCommand(), p.recoverCommand(),
 	)
 	p.completeFlags(root)
 	root.InitDefaultCompletionCmd()

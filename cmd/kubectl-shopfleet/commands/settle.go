@@ -1,0 +1,256 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/hub/residue"
+)
+
+// overwrite is the command that lets the hub overwrite what it found.
+type overwrite struct {
+	settlement
+	clusters []string
+}
+
+func (p *Program) overwriteCommand() *cobra.Command {
+	c := &overwrite{settlement: settlement{Program: p}}
+	cmd := &cobra.Command{
+		Use:   "overwrite APP",
+		Short: "Let the hub's spec of an EcommerceApp replace what the hub found",
+		Long: `Let the hub's spec of an EcommerceApp replace what the hub found.
+
+What "kubectl shopfleet recover" shows of the EcommerceApp is stored in its annotation
+` + v1.RecoverAnnotation + `. The hub then updates the clusters, or creates the EcommerceApp
+there again. An approval is for one generation: it counts in each cluster that has this one.`,
+		Example: `  kubectl shopfleet recover overwrite shop -n production
+  kubectl shopfleet recover overwrite shop -n production --cluster eu-1 --interactive`,
+		Args:              usage(cobra.ExactArgs(1)),
+		ValidArgsFunction: p.completeApps,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+	}
+	c.add(cmd)
+	cmd.Flags().StringSliceVar(&c.clusters, "cluster", nil, "Clusters to overwrite; default: all that wait")
+	p.completeClusterFlag(cmd)
+	return cmd
+}
+
+func (c *overwrite) run(ctx context.Context, name string) error {
+	hub, err := c.start()
+	if err != nil {
+		return err
+	}
+	app, err := c.app(ctx, hub, name)
+	if err != nil {
+		return err
+	}
+	clusters, accepted := c.accept(app)
+	if len(clusters) == 0 {
+		return hint.With(fmt.Errorf("overwriting EcommerceApp %q: %w", name, errNothingWaits), listHint)
+	}
+	where := strings.Join(clusters, ", ")
+	if confirmed, err := c.confirm(ctx, fmt.Sprintf("overwrite EcommerceApp %s/%s in %s", app.Namespace, name, where)); err != nil || !confirmed {
+		return err
+	}
+	if err := c.annotate(ctx, hub, app, accepted); err != nil {
+		return fmt.Errorf("overwriting EcommerceApp %q: %w", name, err)
+	}
+	return c.done(hub, app, "overwrite approved in "+where)
+}
+
+// accept returns the clusters that wait for what the user chose, and the value of the annotation
+// that accepts what they have. Former approvals are dropped, except for those that clusters wait
+// for and of a deletion: the clusters' records have that for as long as an approval is needed.
+func (c *overwrite) accept(app *v1.EcommerceApp) (clusters []string, accepted string) {
+	var origins, kept []string
+	for i := range app.Status.Clusters {
+		entry := &app.Status.Clusters[i]
+		chosen := len(c.clusters) == 0 || slices.Contains(c.clusters, entry.Name)
+		if chosen && entry.UnknownOrigin != "" && !slices.Contains(origins, entry.UnknownOrigin) {
+			origins = append(origins, entry.UnknownOrigin)
+		}
+	}
+	for i := range app.Status.Clusters {
+		if entry := &app.Status.Clusters[i]; slices.Contains(origins, entry.UnknownOrigin) {
+			clusters = append(clusters, entry.Name)
+		}
+	}
+	for former := range strings.SplitSeq(app.Annotations[v1.RecoverAnnotation], ",") {
+		former = strings.TrimSpace(former)
+		waits := slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return entry.UnknownOrigin == former })
+		if former != "" && !slices.Contains(origins, former) && (waits || strings.HasSuffix(former, "/"+v1.DeletedOrigin)) {
+			kept = append(kept, former)
+		}
+	}
+	return clusters, strings.Join(append(kept, origins...), ",")
+}
+
+// annotate sets the annotation by which the user settles what the hub found.
+func (c *settlement) annotate(ctx context.Context, hub *cluster, object client.Object, value string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": object.GetUID(), "annotations": map[string]string{v1.RecoverAnnotation: value},
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding the annotation: %w", err)
+	}
+	var options []client.PatchOption
+	if c.dryRun == dryRunServer {
+		options = append(options, client.DryRunAll)
+	}
+	return hub.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), options...)
+}
+
+// recoverImport is the command that takes the spec of a copy over.
+type recoverImport struct {
+	settlement
+	cluster string
+}
+
+func (p *Program) importCommand() *cobra.Command {
+	c := &recoverImport{settlement: settlement{Program: p}}
+	cmd := &cobra.Command{
+		Use:   "import APP --cluster CLUSTER",
+		Short: "Replace the spec of an EcommerceApp on the hub by that in a cluster",
+		Long: `Replace the spec of an EcommerceApp on the hub by that in a cluster.
+
+What runs in the cluster does not change; the other clusters of the EcommerceApp get the
+spec, too. The hub keeps the placement and what else it does not write to clusters: check
+these, and the manifest that you apply.`,
+		Example: `  kubectl shopfleet recover import shop -n production --cluster eu-1
+  kubectl shopfleet recover import shop -n production --cluster eu-1 --dry-run=server -o yaml`,
+		Args:              usage(cobra.ExactArgs(1)),
+		ValidArgsFunction: p.completeApps,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+	}
+	c.add(cmd)
+	cmd.Flags().StringVar(&c.cluster, "cluster", "", "Cluster with the spec; required")
+	p.completeClusterFlag(cmd)
+	return cmd
+}
+
+func (c *recoverImport) run(ctx context.Context, name string) error {
+	if c.cluster == "" {
+		return usagef("--cluster is required")
+	}
+	hub, err := c.start()
+	if err != nil {
+		return err
+	}
+	app, err := c.app(ctx, hub, name)
+	if err != nil {
+		return err
+	}
+	copied, err := c.find(ctx, hub, app)
+	if err != nil {
+		return fmt.Errorf("importing EcommerceApp %q from %s: %w", name, c.cluster, err)
+	}
+	if confirmed, err := c.confirm(ctx, fmt.Sprintf("replace the spec of EcommerceApp %s/%s by that in %s", app.Namespace, name, c.cluster)); err != nil || !confirmed {
+		return err
+	}
+	var options []client.UpdateOption
+	if c.dryRun == dryRunServer {
+		options = append(options, client.DryRunAll)
+	}
+	// The hub writes the status at the same time.
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		latest := &v1.EcommerceApp{}
+		if err := hub.client.Get(ctx, client.ObjectKeyFromObject(app), latest); err != nil {
+			return err
+		}
+		if latest.UID != app.UID || latest.Generation != app.Generation {
+			return fmt.Errorf("another user changed it meanwhile: %w", errFailed)
+		}
+		app = latest.WithSpecOf(copied)
+		return hub.client.Update(ctx, app, options...)
+	})
+	if err != nil {
+		return fmt.Errorf("importing EcommerceApp %q from %s: %w", name, c.cluster, err)
+	}
+	return c.done(hub, app, "imported from "+c.cluster)
+}
+
+// find returns the copy in the cluster that the application waits for. The hub lists it beside
+// the orphans.
+func (c *recoverImport) find(ctx context.Context, hub *cluster, app *v1.EcommerceApp) (*v1.EcommerceApp, error) {
+	if !slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return entry.UnknownOrigin != "" }) {
+		return nil, hint.With(errNothingWaits, listHint)
+	}
+	record := &corev1.ConfigMap{}
+	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: residue.OrphansName(c.cluster)}, record)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	listed := residue.DecodeOrphans(record.Data)
+	for _, copied := range slices.Concat(listed.Waiting, listed.Orphans) {
+		waits := slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool {
+			return entry.UnknownOrigin == v1.OriginOf(copied.Annotations).String()
+		})
+		if copied.Namespace == app.Namespace && copied.Name == app.Name && waits {
+			return &copied, nil
+		}
+	}
+	return nil, hint.With(fmt.Errorf("a copy that the hub does not know: %w", errNotFound),
+		"The hub lists such copies a second after it found them, while their cluster is connected. "+listHint)
+}
+
+// takeOver is the command that takes a member over from another hub.
+type takeOver struct{ settlement }
+
+func (p *Program) takeOverCommand() *cobra.Command {
+	c := &takeOver{settlement: settlement{Program: p}}
+	cmd := &cobra.Command{
+		Use:   "take-over CLUSTER",
+		Short: "Let this hub manage a member that another hub manages",
+		Long: `Let this hub manage a member that another hub manages.
+
+Use it when the other hub is gone and this one has its MemberClusters and EcommerceApps,
+for example from a backup with Velero. A copy in the member that has the same spec as the
+EcommerceApp on this hub is adopted as it is; others wait for you as after any restore.
+
+The approval names the other hub and its last start. If that hub still runs, it reports
+ManagedByAnotherHub within about a minute, and writes nothing more from then on.`,
+		Example:           `  kubectl shopfleet recover take-over eu-1`,
+		Args:              usage(cobra.ExactArgs(1)),
+		ValidArgsFunction: p.completeClusters,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+	}
+	c.add(cmd)
+	return cmd
+}
+
+func (c *takeOver) run(ctx context.Context, name string) error {
+	hub, err := c.start()
+	if err != nil {
+		return err
+	}
+	member := &v1.MemberCluster{}
+	err = hub.client.Get(ctx, client.ObjectKey{Name: name}, member)
+	switch {
+	case apierrors.IsNotFound(err):
+		return hint.With(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl shopfleet clusters")
+	case err != nil:
+		return fmt.Errorf("getting MemberCluster %q: %w", name, err)
+	case member.Status.OtherHub == "":
+		return hint.With(fmt.Errorf("taking %q over: %w", name, errNothingWaits), listHint)
+	}
+	other, _, _ := strings.Cut(member.Status.OtherHub, "/")
+	if confirmed, err := c.confirm(ctx, fmt.Sprintf("take %s over from the hub with the UID %s", name, other)); err != nil || !confirmed {
+		return err
+	}
+	if err := c.annotate(ctx, hub, member, member.Status.OtherHub); err != nil {
+		return fmt.Errorf("taking %q over: %w", name, err)
+	}
+	return c.done(hub, member, "take-over approved")
+}

@@ -1,0 +1,67 @@
+package printers
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+// Recover lists what a restored hub found and a user has to settle: clusters of EcommerceApps,
+// and MemberClusters that another hub manages.
+func Recover(apps []v1.EcommerceApp, members []v1.MemberCluster, o Options) string {
+	t := newTable([]string{"NAME", "CLUSTER", "REASON", "FOUND", "SETTLE"}, "ORIGIN", "MESSAGE")
+	for i := range apps {
+		app := &apps[i]
+		for j := range app.Status.Clusters {
+			if c := &app.Status.Clusters[j]; Waits(c) {
+				addRow(t, app, app.Name, c.Name, c.Reason, found(app, c), settle(c), c.UnknownOrigin, c.Message)
+			}
+		}
+	}
+	for i := range members {
+		m := &members[i]
+		hub, _, _ := strings.Cut(m.Status.OtherHub, "/")
+		ready := Readiness(m)
+		addRow(t, m, "", m.Name, ready.Reason, "hub "+hub, "take-over", m.Status.OtherHub, ready.Message)
+	}
+	return Text(t, o)
+}
+
+// Waits reports whether something in a cluster waits for the user.
+func Waits(c *v1.ClusterStatus) bool {
+	switch c.Reason {
+	case v1.ReasonNewerInMember, v1.ReasonDeletedInMember, v1.ReasonNewerElsewhere:
+		return true
+	default:
+		return c.UnknownOrigin != ""
+	}
+}
+
+func found(app *v1.EcommerceApp, c *v1.ClusterStatus) string {
+	uid, generation, _ := strings.Cut(c.UnknownOrigin, "/")
+	switch {
+	case uid == "":
+		return ""
+	case generation == v1.DeletedOrigin:
+		return "its deletion"
+	case uid == string(app.UID):
+		return fmt.Sprintf("generation %s, the hub has %d", generation, app.Generation)
+	default:
+		return "another application"
+	}
+}
+
+// settle returns what the user can do about a cluster.
+func settle(c *v1.ClusterStatus) string {
+	switch {
+	case c.UnknownOrigin == "":
+		return "" // With that of the other clusters.
+	case c.Reason == v1.ReasonNewerElsewhere:
+		return "placement, overwrite"
+	case strings.HasSuffix(c.UnknownOrigin, "/"+v1.DeletedOrigin):
+		return "delete, overwrite"
+	default:
+		return "import, overwrite"
+	}
+}

@@ -1,0 +1,35 @@
+package printers
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+func TestRecover(t *testing.T) {
+	app := v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: "production", Name: "shop", UID: "u", Generation: 3}}
+	app.Status.Clusters = []v1.ClusterStatus{
+		{Name: "asia-1", Reason: v1.ReasonNewerInMember, UnknownOrigin: "u/9"},
+		{Name: "eu-1", Reason: v1.ReasonNewerInMember, UnknownOrigin: "w/1"},
+		{Name: "eu-2", Reason: v1.ReasonDeletedInMember, UnknownOrigin: "u/deleted"},
+		{Name: "eu-3", Reason: v1.ReasonClusterUnreachable, UnknownOrigin: "u/8"},
+		{Name: "us-1", Reason: v1.ReasonNewerElsewhere, UnknownOrigin: "u/9"},
+		{Name: "us-2", Reason: v1.ReasonNewerElsewhere},
+		{Name: "us-3", Reason: v1.ReasonClusterUnreachable},
+	}
+	member := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "us-4"}}
+	member.Status.OtherHub = "h/41"
+	member.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Reason: v1.ReasonManagedByAnotherHub}}
+	check(t, Recover([]v1.EcommerceApp{app}, []v1.MemberCluster{member}, Options{AllNamespaces: true}), `
+NAMESPACE    NAME   CLUSTER   REASON                FOUND                         SETTLE
+production   shop   asia-1    NewerInMember         generation 9, the hub has 3   import, overwrite
+production   shop   eu-1      NewerInMember         another application           import, overwrite
+production   shop   eu-2      DeletedInMember       its deletion                  delete, overwrite
+production   shop   eu-3      ClusterUnreachable    generation 8, the hub has 3   import, overwrite
+production   shop   us-1      NewerElsewhere        generation 9, the hub has 3   placement, overwrite
+production   shop   us-2      NewerElsewhere        -                             -
+             -      us-4      ManagedByAnotherHub   hub h                         take-over
+`)
+}
