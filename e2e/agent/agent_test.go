@@ -3,6 +3,7 @@ package agent_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,25 +21,49 @@ import (
 
 func TestAgent(t *testing.T) {
 	s := newSuite(t)
+	s.revokeRecord(t)
 	s.StartHub(t)
 	s.register(t, eu, v1.ModeAgentless)
 	s.register(t, us, v1.ModeAgent)
 	s.awaitReady(t, eu, v1.ModeAgentless)
 	const installed, running = "member without an agent says what is missing", "shop runs the same in both modes"
 	const deleted = "deletion continues when the mode changes"
+	const granted = "member that joined before the record existed says what to run"
 	var steps framework.Steps
-	steps.Add(installed, s.testAgentMissing)
+	steps.Add(granted, s.testOldRole)
+	steps.Add(installed, s.testAgentMissing, granted)
 	steps.Add(running, s.testSameObjects, installed)
 	steps.Add("hub touches only copies and storage classes", s.testHubRequests, running)
 	steps.Add("restarts write nothing", s.testRestarts, running)
 	steps.Add("agent corrects drift without a hub", s.testHubOutage, running)
 	steps.Add("edit reaches both", s.testEdit, running)
+	steps.Add("faults before an agent", s.testFaults, running)
 	steps.Add("mode changes under a running shop", s.testModeChange, running)
 	steps.Add("mode that is not possible changes nothing", s.testRefusedModeChange, running)
 	steps.Add("silent agent is Unknown and recovers", s.testSilentAgent, running)
 	steps.Add(deleted, s.testDeletion, running)
 	steps.Add("join changes the mode and unjoin removes the agent", s.testCommands, deleted)
 	steps.Run(t)
+}
+
+// revokeRecord takes away what the hub's role in a member has for the record.
+func (s *suite) revokeRecord(t *testing.T) {
+	t.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.AgentRole}}
+	framework.Edit(t, s.Members[us], role, func(r *rbacv1.Role) {
+		r.Rules = slices.DeleteFunc(r.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "configmaps") })
+	})
+}
+
+// testOldRole grants the permissions for the record only after the hub has said how.
+func (s *suite) testOldRole(t *testing.T) {
+	t.Helper()
+	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: us}}
+	c := framework.AwaitCondition(t, s.Hub, member, metav1.Condition{Type: v1.ConditionAuthorized, Status: metav1.ConditionFalse, Reason: v1.ReasonPermissionsMissing})
+	if !strings.Contains(c.Message, "configmaps") || !strings.Contains(c.Message, "run kubectl shopfleet join us-1 again") {
+		t.Errorf("message %q does not say what is missing and what to run", c.Message)
+	}
+	framework.Apply(t, s.Fleet.Member(us), "config/rbac/agent")
 }
 
 // testAgentMissing installs the agent only after the hub has said that there is none.
@@ -172,15 +197,8 @@ func (s *suite) canary(t *testing.T) {
 func (s *suite) testHubOutage(t *testing.T) {
 	t.Helper()
 	s.StopHub()
-	frontend := &appsv1.Deployment{}
-	key := client.ObjectKey{Namespace: s.shop.Namespace, Name: s.shop.Name + "-frontend"}
-	if err := s.Members[us].Get(t.Context(), key, frontend); err != nil {
-		t.Fatal(err)
-	}
+	frontend := s.deleteFrontend(t)
 	old := frontend.UID
-	if err := s.Members[us].Delete(t.Context(), frontend); err != nil {
-		t.Fatal(err)
-	}
 	framework.Await(t, s.Members[us], frontend, "the frontend to be made again", func(d *appsv1.Deployment) error {
 		if d.UID == old || d.Status.ReadyReplicas != *d.Spec.Replicas {
 			return fmt.Errorf("%d ready", d.Status.ReadyReplicas)

@@ -47,6 +47,8 @@ func (s *suite) testCommands(t *testing.T) {
 	run("join", us, "--member-kubeconfig", access).
 		Want(t, framework.Done, "us-1 is ready", "with an agent", "registry.example.com/shopfleet-spoke:v1")
 	run("clusters", us, "-o", "wide").Want(t, framework.Done, "Agent")
+	run("token", "renew", us).Want(t, framework.Done, "membercluster.ecommerce.io/us-1 renewed")
+	s.awaitReady(t, us, v1.ModeAgent)
 	member := &v1.MemberCluster{}
 	if err := s.Hub.Get(t.Context(), client.ObjectKey{Name: us}, member); err != nil {
 		t.Fatal(err)

@@ -66,8 +66,14 @@ func newSuite(t *testing.T) *suite {
 // startAgent runs a spoke in a member, as its Deployment would.
 func (s *suite) startAgent(t *testing.T, name string) {
 	t.Helper()
+	s.startAgentWith(t, name, s.KubeconfigFile(t, s.Fleet.Member(name), config.SpokeServiceAccount))
+}
+
+// startAgentWith runs a spoke with a kubeconfig from a file.
+func (s *suite) startAgentWith(t *testing.T, name, kubeconfig string) {
+	t.Helper()
 	options := setup.Options{
-		Kubeconfig: s.KubeconfigFile(t, s.Fleet.Member(name), config.SpokeServiceAccount),
+		Kubeconfig: kubeconfig,
 		Namespace:  config.Namespace, Version: "test", Options: framework.ProcessOptions(t),
 		Registry: prometheus.NewRegistry(), Waits: queues.Waits{Longest: longestWait},
 	}

@@ -15,10 +15,15 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
-// testSilentAgent stops the agent, and starts it again.
+// testSilentAgent stops the agent, and starts it again. An application that is deleted
+// meanwhile, and does not wait for the agent, is cleaned up by it.
 func (s *suite) testSilentAgent(t *testing.T) {
 	t.Helper()
 	before := s.Mark(t)
+	left := framework.Small("left", "left", us)
+	left.Spec.Deletion.UnreachableTimeout = &metav1.Duration{Duration: time.Second}
+	s.Create(t, left)
+	s.AwaitRunning(t, left, usRegion)
 	s.stopAgent[us]()
 	stopped := time.Now()
 	s.awaitMember(t, us, "to say that its agent is silent", func(ready, agent metav1.Condition) error {
@@ -41,10 +46,29 @@ func (s *suite) testSilentAgent(t *testing.T) {
 		}
 		return nil
 	})
+	s.Delete(t, left)
+	s.awaitResidue(t, 1)
 	s.startAgent(t, us)
 	s.awaitReady(t, us, v1.ModeAgent)
 	s.AwaitRunning(t, s.shop, euRegion, usRegion)
 	s.checkUnwritten(t, before)
+	s.awaitResidue(t, 0)
+	framework.AwaitGone(t, s.Members[us], left)
+	if deletes := s.Since(t, before, s.Fleet.Member(us)).Deletes().Succeeded().In(left.Namespace); len(deletes) != 1 || deletes[0].Resource != "ecommerceapps" {
+		t.Errorf("want one deletion by the hub, of the copy that stayed behind:\n%s", deletes)
+	}
+}
+
+// awaitResidue waits until us counts what stayed behind.
+func (s *suite) awaitResidue(t *testing.T, want int32) {
+	t.Helper()
+	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: us}}
+	framework.Await(t, s.Hub, member, "to count what stayed behind", func(m *v1.MemberCluster) error {
+		if got := m.Status.ResidueCount; got != want {
+			return fmt.Errorf("counts %d, want %d", got, want)
+		}
+		return nil
+	})
 }
 
 // testDeletion deletes the shop while one agent is away for good: its member's mode is

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -57,12 +56,12 @@ func checkNamedTests(class, named string, tests map[string]string) []string {
 			continue
 		}
 		folder, name, _ := strings.Cut(each, " ")
-		test, subtest, hasSubtest := strings.Cut(name, "/")
+		test, subtests, _ := strings.Cut(name, "/")
 		missing := !strings.Contains(tests[folder], "func "+test+"(")
-		if hasSubtest && !slices.ContainsFunc([]string{`"`, "`"}, func(quote string) bool {
-			return strings.Contains(tests[folder], quote+subtest+quote)
-		}) {
-			missing = true
+		for subtest := range strings.SplitSeq(subtests, "/") {
+			if subtest != "" && !strings.Contains(tests[folder], `"`+subtest+`"`) && !strings.Contains(tests[folder], "`"+subtest+"`") {
+				missing = true
+			}
 		}
 		if missing {
 			problems = append(problems, fmt.Sprintf("F%s names %s, which does not exist", class, each))

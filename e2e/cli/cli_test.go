@@ -54,6 +54,7 @@ func TestCLI(t *testing.T) {
 	steps.Add("join rejects the hub and a member under a second name", s.testRefusedJoin, joined)
 	steps.Add(running, s.testStatus, joined)
 	steps.Add("completion returns names", s.testCompletion, running)
+	steps.Add("recover has nothing to settle", s.testRecover, running)
 	steps.Add("unjoin leaves the workloads", s.testUnjoin, running)
 	steps.Add("unjoin revokes permissions", s.testRevoke, installed)
 	steps.Run(t)
@@ -233,6 +234,17 @@ func (s *suite) testCompletion(t *testing.T) {
 	t.Helper()
 	s.run(t, "__complete", "unjoin", "").Want(t, framework.Done, "eu-1\n:4")
 	s.run(t, "__complete", "status", "-n", "production", "").Want(t, framework.Done, appName+"\n:4")
+}
+
+func (s *suite) testRecover(t *testing.T) {
+	t.Helper()
+	s.run(t, "recover", "-A").Want(t, framework.Done, "Nothing to settle.")
+	s.run(t, "recover", "import", appName, "-n", "production", "--cluster", "eu-1").
+		Want(t, framework.Failed, "no decision is pending", "kubectl shopfleet recover -A")
+	s.run(t, "recover", "none", "-n", "production").Want(t, framework.Failed, "not found")
+	s.run(t, "recover", "overwrite", "none", "-n", "production").Want(t, framework.Failed, "not found")
+	s.run(t, "recover", "take-over", "eu-1").Want(t, framework.Failed, "no decision is pending")
+	s.run(t, "__complete", "recover", "import", appName, "-n", "production", "--cluster", "").Want(t, framework.Done, "eu-1\n:4")
 }
 
 // workloads lists the workloads of the member with their UIDs.

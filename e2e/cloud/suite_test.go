@@ -83,6 +83,8 @@ func newSuite(t *testing.T) *suite {
 		oracle.Expected{Namespace: restore.VerificationNamespace},
 		// The orders of Jobs that have sent a dump.
 		oracle.Expected{Resource: "secrets", Name: "*-send-*"},
+		// A database whose volumes grow gets another StatefulSet, and keeps its pods and claims.
+		oracle.Expected{Resource: "statefulsets", Namespace: "shop", Name: "shop-database"},
 	)
 	drivers := s.drivers()
 	for _, m := range members() {

@@ -15,7 +15,7 @@ import (
 
 const (
 	// pointsVariable is the environment variable that selects points: empty for a sample, all,
-	// or the key of one.
+	// names of workloads with commas, or the key of one point.
 	pointsVariable = "SHOPFLEET_CRASHPOINTS"
 	everything     = "all"
 	// seedVariable is the environment variable with the seed of the sample. The default
@@ -53,31 +53,57 @@ func (c choice) String() string {
 	return fmt.Sprintf("%s=%d go test -count=1 ./e2e/crashpoints", seedVariable, c.seed)
 }
 
-// replay returns the command that runs one point, or all.
+// replay returns the command that runs one point, those of workloads, or all.
 func replay(key string) string {
 	return fmt.Sprintf("%s='%s' go test -count=1 -timeout 2h ./e2e/crashpoints", pointsVariable, key)
 }
 
-// errKey is returned for the key of a point that cannot exist.
-var errKey = errors.New("want WORKLOAD/SITE#NUMBER@MOMENT")
+// errKey is returned for a selection that cannot be made.
+var errKey = errors.New("want all, names of workloads, or WORKLOAD/SITE#NUMBER@MOMENT")
 
 // one returns the chosen point, and false if several are chosen.
 func (c choice) one() (point, bool, error) {
-	if c.variable == "" || c.variable == everything {
+	if !strings.Contains(c.variable, "@") {
 		return point{}, false, nil
 	}
 	name, rest, _ := strings.Cut(c.variable, "/")
 	rest, at, _ := strings.Cut(rest, "@")
 	site, number, _ := strings.Cut(rest, "#")
 	nth, err := strconv.Atoi(number)
-	known := slices.ContainsFunc(workloads(), func(w workload) bool { return w.name == name })
-	if err != nil || !known || !slices.Contains(moments(), moment(at)) {
+	if err != nil || len(named(name)) == 0 || !slices.Contains(moments(), moment(at)) {
 		return point{}, false, fmt.Errorf("%s=%q: %w", pointsVariable, c.variable, errKey)
 	}
 	return point{workload: name, site: site, nth: nth, moment: moment(at)}, true, nil
 }
 
-// points returns the chosen points of all workloads. Those about members are last, because
+// named returns the workloads of these names.
+func named(names ...string) []workload {
+	return slices.DeleteFunc(workloads(), func(w workload) bool { return !slices.Contains(names, w.name) })
+}
+
+// groups returns the chosen workloads. Those of a group share a fleet; the groups run at the
+// same time.
+func (c choice) groups() ([]group, error) {
+	p, isOne, err := c.one()
+	switch {
+	case err != nil:
+		return nil, err
+	case isOne:
+		return []group{{name: p.workload, workloads: named(p.workload)}}, nil
+	case c.variable == "":
+		return []group{{name: "sample", workloads: workloads()}}, nil
+	case c.variable == everything:
+		return allGroups(), nil
+	}
+	names := strings.Split(c.variable, ",")
+	chosen := named(names...)
+	if len(chosen) != len(names) {
+		return nil, fmt.Errorf("%s=%q: %w", pointsVariable, c.variable, errKey)
+	}
+	return []group{{name: "chosen", workloads: chosen}}, nil
+}
+
+// points returns the chosen points of workloads. Those about members are last, because
 // they need a fleet without other applications.
 func (c choice) points(refs map[string]*reference) []point {
 	var chosen, last []point
@@ -104,7 +130,7 @@ func (c choice) points(refs map[string]*reference) []point {
 // take returns all points, or a sample: the first points of each workload in turn.
 func (c choice) take(byWorkload map[string][]point) []point {
 	limit := sampleSize
-	if c.variable == everything {
+	if c.variable != "" {
 		limit = math.MaxInt
 	}
 	var chosen []point
@@ -131,40 +157,4 @@ func keys(all []point) string {
 		lines = append(lines, p.String())
 	}
 	return strings.Join(lines, "\n")
-}
-
-// row is a line of the table.
-type row struct {
-	points, lost, duplicated, orphaned, destroyed int
-	// unreached counts points whose write did not occur.
-	unreached int
-}
-
-// table counts the outcomes by workload.
-type table map[string]row
-
-func (t table) add(p point, o outcome) {
-	r := t[p.workload]
-	r.points++
-	r.lost += len(o.lost)
-	r.duplicated += len(o.duplicated)
-	r.orphaned += len(o.orphaned)
-	r.destroyed += len(o.destroyed)
-	if !o.reached {
-		r.unreached++
-	}
-	t[p.workload] = r
-}
-
-// String returns the table in Markdown.
-func (t table) String() string {
-	var text strings.Builder
-	text.WriteString("| workload | points | of them not reached | lost | duplicated | orphaned | destroyed |\n|---|---|---|---|---|---|---|\n")
-	for _, w := range workloads() {
-		if r, ok := t[w.name]; ok {
-			fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d | %d |\n",
-				w.name, r.points, r.unreached, r.lost, r.duplicated, r.orphaned, r.destroyed)
-		}
-	}
-	return text.String()
 }

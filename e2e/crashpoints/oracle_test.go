@@ -69,6 +69,11 @@ func (r *run) history(t *testing.T, m framework.Marks) history {
 			}
 		}
 	}
+	if r.database {
+		for _, m := range r.aws.of(r.app.Namespace) {
+			h.created[m.String()]++
+		}
+	}
 	return h
 }
 

@@ -8,17 +8,17 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
 	"github.com/shopfleet/shopfleet/hub/setup"
 )
 
 var errKilled = errors.New("the process was killed")
 
-// trap observes the writes of the hub in one namespace, and kills the hub at one of them. It
-// is safe for concurrent use.
+// trap observes the writes of the hub about one run, and kills the hub at one of them. It is
+// safe for concurrent use.
 type trap struct {
-	namespace string
-	// fleetwide includes the writes about members.
-	fleetwide bool
+	subject subject
 	// target kills the hub. The zero value does not.
 	target point
 	// sprung is closed when the hub was killed.
@@ -30,21 +30,21 @@ type trap struct {
 	seen []point
 }
 
-func newTrap(r *run, target point) *trap {
-	return &trap{
-		namespace: r.app.Namespace, fleetwide: r.fleetwide, target: target,
-		sprung: make(chan struct{}), counts: map[string]int{},
-	}
+func newTrap(about subject, target point) *trap {
+	return &trap{subject: about, target: target, sprung: make(chan struct{}), counts: map[string]int{}}
 }
 
 // hit counts a write and returns when to kill, or an empty string.
 func (t *trap) hit(w write) moment {
-	if !w.about(t.namespace) && (!t.fleetwide || !w.fleetwide()) {
+	if !t.subject.has(w) {
 		return ""
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	site := w.site()
+	if t.counts[site] > 0 && t.subject.once(w) {
+		return ""
+	}
 	t.counts[site]++
 	t.seen = append(t.seen, point{site: site, nth: t.counts[site]})
 	if t.target.site != site || t.target.nth != t.counts[site] {
@@ -81,16 +81,26 @@ func newProcess(ctx context.Context, h *hub) (context.Context, *process) {
 	return running, p
 }
 
-// Wrap returns a transport that ends with the process.
-func (p *process) Wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) { return p.roundTrip(next, request) })
+// wrapCluster returns a transport to API servers that ends with the process.
+func (p *process) wrapCluster(next http.RoundTripper) http.RoundTripper {
+	return p.wrap(next, func(request *http.Request) (write, bool) {
+		return parse(p.hub.cluster(request.URL.Host), request)
+	})
 }
 
-func (p *process) roundTrip(next http.RoundTripper, request *http.Request) (*http.Response, error) {
-	if p.isDead() {
-		return p.hold(request)
-	}
-	w, ok := parse(p.hub.cluster(request.URL.Host), request)
+// wrap returns a transport that ends with the process. The function returns the write that a
+// request asks for, and false for other requests.
+func (p *process) wrap(next http.RoundTripper, parse func(*http.Request) (write, bool)) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		if p.isDead() {
+			return p.hold(request)
+		}
+		w, ok := parse(request)
+		return p.roundTrip(next, request, w, ok)
+	})
+}
+
+func (p *process) roundTrip(next http.RoundTripper, request *http.Request, w write, ok bool) (*http.Response, error) {
 	if !ok {
 		return next.RoundTrip(request)
 	}
@@ -150,6 +160,8 @@ type hub struct {
 	// clusters are the names of the clusters by host.
 	clusters map[string]string
 	options  setup.Options
+	// clock is that of the Backups.
+	clock *skippingClock
 
 	mu      sync.Mutex
 	traps   []*trap
@@ -211,7 +223,7 @@ func (h *hub) runOnce(ctx context.Context) error {
 	h.current = p
 	h.mu.Unlock()
 	options := h.options
-	options.Wrap = p.Wrap
+	options.Wrap, options.Clouds = p.wrapCluster, cloud.Registry{v1.ProviderAWS: p.connect}
 	err := setup.Run(running, options)
 	if p.isDead() {
 		return nil

@@ -39,6 +39,9 @@ func (s *suite) newRun(t *testing.T, w workload) *run {
 	}
 	r.app = framework.Small(fmt.Sprintf("crash-%04d", s.runs), "shop", w.clusters...)
 	r.app.Spec.Replicas = new(int32(2))
+	if w.database {
+		r.app.Spec.Database = newDatabase()
+	}
 	framework.CreateNamespace(t, s.Hub, r.app.Namespace)
 	if w.created {
 		s.Create(t, r.app)
@@ -46,8 +49,25 @@ func (s *suite) newRun(t *testing.T, w workload) *run {
 	return r
 }
 
-// awaitCreated blocks until the application of a run is as it is to be before the step.
-func (r *run) awaitCreated(t *testing.T) {
+// start asks for what there is to be before the step.
+func (r *run) start(t *testing.T) {
+	t.Helper()
+	if r.before != nil {
+		r.awaitRunning(t)
+		r.before(t, r.suite, r.app)
+	}
+}
+
+// awaitReady blocks until all is as it is to be before the step.
+func (r *run) awaitReady(t *testing.T) {
+	t.Helper()
+	r.awaitRunning(t)
+	if r.ready != nil {
+		fleettest.Eventually(t, r.name+" to be ready", func(ctx context.Context) error { return r.ready(ctx, r.suite, r.app) })
+	}
+}
+
+func (r *run) awaitRunning(t *testing.T) {
 	t.Helper()
 	if !r.created {
 		return
@@ -57,6 +77,12 @@ func (r *run) awaitCreated(t *testing.T) {
 		regions = []string{eu}
 	}
 	r.AwaitRunning(t, r.app, regions...)
+}
+
+// subject returns what the run is about.
+func (r *run) subject(t *testing.T) subject {
+	t.Helper()
+	return subject{namespace: r.app.Namespace, app: string(r.app.UID), volumes: r.volumes(t), fleetwide: r.fleetwide}
 }
 
 // converged returns nil when the hub has done what the step asks for.
@@ -95,10 +121,13 @@ func (s *suite) refer(t *testing.T, all ...workload) []*reference {
 	for _, w := range all {
 		runs = append(runs, s.newRun(t, w))
 	}
+	for _, r := range runs {
+		r.start(t)
+	}
 	var traps []*trap
 	for _, r := range runs {
-		r.awaitCreated(t)
-		traps = append(traps, newTrap(r, point{}))
+		r.awaitReady(t)
+		traps = append(traps, newTrap(r.subject(t), point{}))
 	}
 	s.awaitQuiet(t, runs...)
 	m := s.mark(t)
@@ -159,14 +188,19 @@ func (s *suite) test(t *testing.T, ref *reference, p point, r *run) outcome {
 				t.Logf("%s runs it again", replay(p.String()))
 			}
 		}()
-		r.awaitCreated(t)
+		lap := s.sum.stopwatch()
+		r.awaitReady(t)
 		m := s.mark(t)
+		lap("before")
 		found.reached = r.crash(t, p)
+		lap("until the crash")
 		canary := s.editCanary(t)
 		r.awaitEnd(t, ref, &found.loss)
 		framework.Await(t, s.Hub, canary, "the new process to work", applied)
+		lap("Lease, start and convergence")
 		after := s.mark(t)
 		framework.Pause(t, quiet)
+		lap("quiet")
 		if writes := r.writes(t, after); len(writes) > 0 {
 			t.Errorf("the hub goes on writing after the workload has converged:\n%s", writes)
 		}
@@ -183,7 +217,7 @@ func (s *suite) test(t *testing.T, ref *reference, p point, r *run) outcome {
 // the hub did not write there; the hub is killed after the workload then.
 func (r *run) crash(t *testing.T, p point) bool {
 	t.Helper()
-	armed := newTrap(r, p)
+	armed := newTrap(r.subject(t), p)
 	r.hub.arm(armed)
 	r.step(t, r.suite, r.app)
 	reached := true
@@ -217,7 +251,9 @@ func (r *run) crash(t *testing.T, p point) bool {
 // awaitEnd blocks until the state is that of the reference, and leaves the difference in l.
 func (r *run) awaitEnd(t *testing.T, ref *reference, l *loss) {
 	t.Helper()
+	skip := r.skips()
 	fleettest.Eventually(t, "the end of the reference", func(ctx context.Context) error {
+		skip()
 		end, err := r.read(ctx)
 		if err != nil {
 			return err
@@ -273,6 +309,7 @@ func (s *suite) leave(t *testing.T, r *run) {
 		s.ensureMember(t)
 		s.AwaitRunning(t, r.app.DeepCopy(), eu, us)
 	}
+	r.leaveData(t)
 	if err := client.IgnoreNotFound(s.Hub.Delete(t.Context(), r.app)); err != nil {
 		t.Fatal(err)
 	}
@@ -286,8 +323,8 @@ func (s *suite) awaitEmpty(t *testing.T) {
 		r.fleetwide = false
 		fleettest.Eventually(t, "all to be gone in "+r.app.Namespace, func(ctx context.Context) error {
 			found, err := r.read(ctx)
-			if err == nil && len(found) > 0 {
-				err = fmt.Errorf("%w of %s: %q", errLeft, r.name, found.names())
+			if left := r.leftBehind(found); err == nil && len(left) > 0 {
+				err = fmt.Errorf("%w of %s: %q", errLeft, r.name, left)
 			}
 			return err
 		})

@@ -21,7 +21,8 @@ type write struct {
 	resource string
 	// namespace and name are those in the path. A created object has no name there.
 	namespace, name string
-	// body is that of a request to create an object without a namespace.
+	// body is that of a request to the cloud, to create an object without a namespace, or to write
+	// the record of a member.
 	body []byte
 }
 
@@ -29,18 +30,44 @@ type write struct {
 func (w write) site() string {
 	site := w.cluster + "/" + w.verb + "/" + w.resource
 	if w.name != "" {
-		site += ":" + w.name
+		site += ":" + uuids.ReplaceAllString(w.name, "UID")
 	}
 	return site
 }
 
-// about reports whether the request concerns a namespace.
-func (w write) about(namespace string) bool {
-	if w.namespace != "" {
-		return w.namespace == namespace
-	}
-	return w.name == namespace || bytes.Contains(w.body, []byte(namespace))
+// isRecord reports whether the request writes the record of a member.
+func (w write) isRecord() bool {
+	return w.namespace == config.Namespace && w.resource == "configmaps" && w.name == config.HubRecord
 }
+
+// subject represents the application that a run is about, and what belongs to it.
+type subject struct {
+	namespace string
+	// app is the UID of the application; empty if it does not exist yet.
+	app string
+	// volumes are the names of the PersistentVolumes that it has before the step.
+	volumes []string
+	// fleetwide includes the writes about members.
+	fleetwide bool
+}
+
+// has reports whether a write is about the subject.
+func (s subject) has(w write) bool {
+	switch {
+	case s.fleetwide && w.fleetwide():
+		return true
+	case w.isRecord():
+		return s.app != "" && bytes.Contains(w.body, []byte(s.app))
+	case w.namespace != "":
+		return w.namespace == s.namespace
+	default:
+		return w.name == s.namespace || slices.Contains(s.volumes, w.name) || bytes.Contains(w.body, []byte(s.namespace))
+	}
+}
+
+// once reports whether only the first write of its site is about the subject: the record of a
+// member has the applications that were deleted before, too.
+func (s subject) once(w write) bool { return w.isRecord() && !s.fleetwide }
 
 // fleetwide reports whether the request is about a member, not about an application.
 func (w write) fleetwide() bool {
@@ -77,7 +104,7 @@ func parse(cluster string, request *http.Request) (write, bool) {
 	if w.resource == "events" || w.resource == "serviceaccounts/token" {
 		return write{}, false
 	}
-	if w.namespace == "" && w.name == "" {
+	if w.namespace == "" && w.name == "" || w.isRecord() {
 		w.body = bodyOf(request)
 	}
 	return w, true

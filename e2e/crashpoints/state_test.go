@@ -21,13 +21,11 @@ import (
 // between two runs.
 type state map[string]any
 
-// kinds returns the kinds that a state has, those of the hub's cluster and those of members.
-func kinds(hub bool) []schema.GroupVersionKind {
+// kinds returns the kinds of the objects of a run in the hub's cluster and in members.
+func (r *run) kinds() (hub, member []schema.GroupVersionKind) {
 	app := v1.GroupVersion.WithKind("EcommerceApp")
-	if hub {
-		return []schema.GroupVersionKind{app}
-	}
-	return []schema.GroupVersionKind{
+	hub = []schema.GroupVersionKind{app}
+	member = []schema.GroupVersionKind{
 		app,
 		{Group: "apps", Version: "v1", Kind: "Deployment"},
 		{Group: "apps", Version: "v1", Kind: "StatefulSet"},
@@ -42,54 +40,90 @@ func kinds(hub bool) []schema.GroupVersionKind {
 		{Version: "v1", Kind: "Service"},
 		{Version: "v1", Kind: "ServiceAccount"},
 	}
+	if r.database {
+		hub = append(hub, v1.GroupVersion.WithKind("Backup"), v1.GroupVersion.WithKind("Restore"))
+		member = append(member, schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"},
+			schema.GroupVersionKind{Version: "v1", Kind: persistentVolume})
+	}
+	return hub, member
 }
 
-// read returns the objects of the run in all clusters, without those that Kubernetes puts into
-// each namespace.
+// persistentVolume is a kind without a namespace.
+const persistentVolume = "PersistentVolume"
+
+// read returns the objects of the run in all clusters and in the cloud, without those that
+// Kubernetes puts into each namespace.
 func (r *run) read(ctx context.Context) (state, error) {
-	namespace := r.app.Namespace
-	found := state{}
-	var mu sync.Mutex
-	var failed []error
-	var group sync.WaitGroup
-	list := func(cluster string, c client.Reader, kind schema.GroupVersionKind, o ...client.ListOption) {
-		group.Go(func() {
-			objects := &unstructured.UnstructuredList{}
-			objects.SetGroupVersionKind(kind)
-			err := c.List(ctx, objects, o...)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				failed = append(failed, fmt.Errorf("listing %s in %s: %w", kind.Kind, cluster, err))
-			}
-			for _, o := range objects.Items {
-				if o.GetName() == "kube-root-ca.crt" || o.GetName() == "default" {
-					continue
-				}
-				found[cluster+" "+kind.Kind+" "+o.GetName()] = masked(o.Object, namespace)
-			}
-		})
-	}
-	for _, kind := range kinds(true) {
-		list(hubName, r.Hub, kind, client.InNamespace(namespace))
+	reading := reader{namespace: r.app.Namespace, found: state{}}
+	hub, member := r.kinds()
+	for _, kind := range hub {
+		reading.list(ctx, hubName, r.Hub, kind)
 	}
 	if r.fleetwide {
-		list(hubName, r.Hub, v1.GroupVersion.WithKind("MemberCluster"))
+		reading.list(ctx, hubName, r.Hub, v1.GroupVersion.WithKind("MemberCluster"))
 	}
 	for name, c := range r.Members {
-		for _, kind := range kinds(false) {
-			list(name, c, kind, client.InNamespace(namespace))
+		for _, kind := range member {
+			reading.list(ctx, name, c, kind)
 		}
 	}
-	group.Wait()
-	return found, errors.Join(failed...)
+	reading.group.Wait()
+	if r.database {
+		for _, m := range r.aws.of(r.app.Namespace) {
+			reading.found[m.String()] = masked(m.content, r.app.Namespace)
+		}
+	}
+	return reading.found, errors.Join(reading.failed...)
 }
 
-// uuids, hashes and times match values that differ between two runs.
+// reader lists the objects of a namespace concurrently.
+type reader struct {
+	namespace string
+	group     sync.WaitGroup
+
+	mu     sync.Mutex
+	found  state
+	failed []error
+}
+
+// list adds the objects of a kind in a cluster.
+func (r *reader) list(ctx context.Context, cluster string, c client.Reader, kind schema.GroupVersionKind) {
+	var options []client.ListOption
+	if kind.Kind != persistentVolume && kind.Kind != "MemberCluster" {
+		options = append(options, client.InNamespace(r.namespace))
+	}
+	r.group.Go(func() {
+		objects := &unstructured.UnstructuredList{}
+		objects.SetGroupVersionKind(kind)
+		err := c.List(ctx, objects, options...)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err != nil {
+			r.failed = append(r.failed, fmt.Errorf("listing %s in %s: %w", kind.Kind, cluster, err))
+		}
+		for _, o := range objects.Items {
+			if r.wanted(&o) {
+				r.found[cluster+" "+kind.Kind+" "+maskedText(o.GetName(), r.namespace)] = masked(o.Object, r.namespace)
+			}
+		}
+	})
+}
+
+// wanted reports whether an object is one of the application.
+func (r *reader) wanted(o *unstructured.Unstructured) bool {
+	if o.GetKind() == persistentVolume {
+		of, _, err := unstructured.NestedString(o.Object, "spec", "claimRef", "namespace")
+		return err == nil && of == r.namespace
+	}
+	return o.GetName() != "kube-root-ca.crt" && o.GetName() != "default"
+}
+
+// uuids, hashes, handles and times match values that differ between two runs.
 var (
-	uuids  = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-	hashes = regexp.MustCompile(`[0-9a-f]{64}`) // Namespaces and UIDs are hashed.
-	times  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	uuids   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	hashes  = regexp.MustCompile(`[0-9a-f]{64}|\beb-[a-z2-7]{26}\b`) // Namespaces and UIDs are hashed.
+	handles = regexp.MustCompile(`\b(snap|vol)-[0-9a-z]+\b`)
+	times   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 )
 
 // masked returns a value without what differs between two runs.
@@ -98,9 +132,7 @@ func masked(value any, namespace string) any {
 	case map[string]any:
 		out := map[string]any{}
 		for key, each := range value {
-			switch key {
-			case "resourceVersion", "managedFields", "clusterIP", "clusterIPs":
-			default:
+			if !differs(key, each) {
 				out[key] = masked(each, namespace)
 			}
 		}
@@ -112,11 +144,29 @@ func masked(value any, namespace string) any {
 		}
 		return out
 	case string:
-		value = times.ReplaceAllString(value, "TIME")
-		value = uuids.ReplaceAllString(strings.ReplaceAll(value, namespace, "NAMESPACE"), "UID")
-		return hashes.ReplaceAllString(value, "HASH")
+		return maskedText(value, namespace)
 	}
 	return value
+}
+
+// differs reports whether a field differs between two runs.
+func differs(key string, value any) bool {
+	switch key {
+	case "resourceVersion", "managedFields", "clusterIP", "clusterIPs", "currentRevision", "updateRevision":
+		return true
+	case "requests": // Of a snapshot, one more after a crash; those of containers are no number.
+		_, isNumber := value.(int64)
+		return isNumber
+	case "password", "root-password", "replication-password": // They are generated.
+		return true
+	}
+	return false
+}
+
+func maskedText(value, namespace string) string {
+	value = times.ReplaceAllString(value, "TIME")
+	value = uuids.ReplaceAllString(strings.ReplaceAll(value, namespace, "NAMESPACE"), "UID")
+	return handles.ReplaceAllString(hashes.ReplaceAllString(value, "HASH"), "HANDLE")
 }
 
 // names returns the objects of a state, sorted.

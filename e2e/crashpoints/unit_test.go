@@ -2,6 +2,7 @@ package crashpoints_test
 
 import (
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/shopfleet/shopfleet/config"
 )
 
 // TestSites names requests, and leaves out those that are not part of a workload.
@@ -40,8 +43,61 @@ func TestSites(t *testing.T) {
 		if ok != (test.want != "") || ok && w.site() != test.want {
 			t.Errorf("%s %s is %q, want %q", test.method, test.path, w.site(), test.want)
 		}
-		if ok && !w.fleetwide() && (!w.about("crash-1") || w.about("crash-2")) {
+		one, other := subject{namespace: "crash-1"}, subject{namespace: "crash-2"}
+		if ok && !w.fleetwide() && (!one.has(w) || other.has(w)) {
 			t.Errorf("%s %s: it is about crash-1 and no other namespace", test.method, test.path)
+		}
+	}
+}
+
+// TestSubjects tells which writes without a namespace of their own are about a run.
+func TestSubjects(t *testing.T) {
+	t.Parallel()
+	const app, namespace, volume = "11111111-2222-3333-4444-555555555555", "crash-1", "pvc-66666666-7777-8888-9999-000000000000"
+	record := write{namespace: config.Namespace, resource: "configmaps", name: config.HubRecord, body: []byte("deleted: " + app)}
+	s := subject{namespace: namespace, app: app, volumes: []string{volume}}
+	for name, test := range map[string]struct {
+		write     write
+		has, once bool
+	}{
+		"record of the deletion":    {record, true, true},
+		"record of another":         {write{namespace: record.namespace, resource: record.resource, name: record.name}, false, true},
+		"volume":                    {write{resource: "persistentvolumes", name: volume}, true, false},
+		"volume of another":         {write{resource: "persistentvolumes", name: "pvc-1"}, false, false},
+		"snapshot with its tags":    {write{cluster: accountName, resource: "snapshots", body: []byte("Tag.Value=" + namespace)}, true, false},
+		"registration of a cluster": {write{namespace: config.Namespace, resource: "secrets", name: usMember}, false, false},
+	} {
+		if s.has(test.write) != test.has || s.once(test.write) != test.once {
+			t.Errorf("%s: has is %t, once is %t", name, s.has(test.write), s.once(test.write))
+		}
+	}
+	if all := (subject{namespace: namespace, fleetwide: true}); !all.has(record) || all.once(record) {
+		t.Error("the record is not about a workload of members")
+	}
+	if got := (write{cluster: euMember, verb: "patch", resource: "persistentvolumes", name: volume}).site(); got != "eu-1/patch/persistentvolumes:pvc-UID" {
+		t.Errorf("the site is %q", got)
+	}
+}
+
+// TestActions finds the writes among requests to EC2, and leaves their bodies as they were.
+func TestActions(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"Action=CreateSnapshot&Tag.1.Value=crash-1": "aws/create/snapshots",
+		"Action=CopySnapshot":                       "aws/copy/snapshots",
+		"Action=CreateVolume&DryRun=true":           "",
+		"Action=DescribeSnapshots":                  "",
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://127.0.0.1/", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, ok := parseEC2(request)
+		if ok != (want != "") || ok && w.site() != want {
+			t.Errorf("%s is %q, want %q", body, w.site(), want)
+		}
+		if left, err := io.ReadAll(request.Body); err != nil || string(left) != body {
+			t.Errorf("%s: what is sent is %q, error %v", body, left, err)
 		}
 	}
 }
@@ -112,7 +168,22 @@ func TestSample(t *testing.T) {
 	if all := (choice{variable: everything}).points(refs); len(all) != len(refs)*len(moments())*3 {
 		t.Errorf("%d points in all", len(all))
 	}
-	if _, _, err := (choice{variable: "create/c/apply/a#1"}).one(); !errors.Is(err, errKey) {
-		t.Errorf("a key without a moment: %v", err)
+}
+
+// TestGroups selects workloads.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	for variable, want := range map[string]int{
+		"": len(workloads()), everything: len(workloads()), "create": 1, "backup,restore": 2,
+		"create/c/apply/a#1@before-send": 1, "create/c/apply/a#1": 0, "created": 0, "create/c/apply/a@before-send": 0,
+	} {
+		groups, err := choice{variable: variable}.groups()
+		found := 0
+		for _, g := range groups {
+			found += len(g.workloads)
+		}
+		if found != want || (want == 0) != errors.Is(err, errKey) {
+			t.Errorf("%q selects %d workloads, error %v, want %d", variable, found, err, want)
+		}
 	}
 }

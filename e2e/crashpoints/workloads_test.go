@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,8 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
 // workload is something that a user asks for, and what the hub makes of it.
@@ -23,10 +26,16 @@ type workload struct {
 	created bool
 	// clusters are those that the application is placed on before the step.
 	clusters []string
+	// database tells that the application has a database, whose volume is in the cloud.
+	database bool
 	// fleetwide tells that the step is about a member. No other workload runs meanwhile.
 	fleetwide bool
 	// prepare brings the fleet into the state before the step.
 	prepare func(*testing.T, *suite)
+	// before asks for what there is to be of the application before the step, and ready returns
+	// nil when it is there; both may be nil.
+	before func(*testing.T, *suite, *v1.EcommerceApp)
+	ready  func(context.Context, *suite, *v1.EcommerceApp) error
 	// step is the user's change.
 	step func(*testing.T, *suite, *v1.EcommerceApp)
 	// regions are those that the application runs in after the step.
@@ -39,7 +48,7 @@ func both() []string { return []string{euMember, usMember} }
 
 // workloads returns all of them, those about applications first.
 func workloads() []workload {
-	return append(appWorkloads(), memberWorkloads()...)
+	return slices.Concat(appWorkloads(), dataWorkloads(), memberWorkloads())
 }
 
 func appWorkloads() []workload {
@@ -67,7 +76,11 @@ func appWorkloads() []workload {
 		},
 		{
 			name: "move", created: true, clusters: []string{euMember}, regions: []string{us},
-			step: edit(func(spec *v1.EcommerceAppSpec) { spec.Placement.ClusterNames = []string{usMember} }),
+			step: func(t *testing.T, s *suite, app *v1.EcommerceApp) {
+				t.Helper()
+				s.ExpectDeletes(oracle.Expected{Cluster: euMember, Resource: "ecommerceapps", Namespace: app.Namespace, Name: app.Name})
+				edit(func(spec *v1.EcommerceAppSpec) { spec.Placement.ClusterNames = []string{usMember} })(t, s, app)
+			},
 		},
 		{
 			name: "delete", created: true, clusters: both(),
@@ -128,6 +141,18 @@ func memberWorkloads() []workload {
 				return framework.Gone(ctx, s.Hub, memberCluster())
 			},
 		},
+		{
+			name: "takeover", created: true, clusters: both(), fleetwide: true, regions: []string{eu, us},
+			prepare: func(t *testing.T, s *suite) {
+				t.Helper()
+				s.ensureMember(t)
+			},
+			step: func(t *testing.T, s *suite, _ *v1.EcommerceApp) {
+				t.Helper()
+				s.takeOver(t)
+			},
+			done: tookOver,
+		},
 	}
 }
 
@@ -154,6 +179,47 @@ func memberIs(status metav1.ConditionStatus, reason string) func(context.Context
 		}
 		return nil
 	}
+}
+
+// takeOver kills the process of the hub, so that the next one takes the members over.
+func (s *suite) takeOver(t *testing.T) {
+	t.Helper()
+	var err error
+	if s.epochs, err = s.epochsOf(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.hub.kill()
+}
+
+// tookOver returns nil when another process has taken all members over.
+func tookOver(ctx context.Context, s *suite, _ *v1.EcommerceApp) error {
+	now, err := s.epochsOf(ctx)
+	if err != nil {
+		return err
+	}
+	for name, epoch := range now {
+		if epoch <= s.epochs[name] {
+			return fmt.Errorf("%w: the epoch in %s is %d", errMember, name, epoch)
+		}
+	}
+	return nil
+}
+
+// epochsOf returns the epoch of the record in each member.
+func (s *suite) epochsOf(ctx context.Context) (map[string]int64, error) {
+	found := map[string]int64{}
+	for name, c := range s.Members {
+		stored := &corev1.ConfigMap{}
+		if err := c.Get(ctx, client.ObjectKey{Namespace: config.Namespace, Name: config.HubRecord}, stored); err != nil {
+			return nil, err
+		}
+		r, err := record.Parse(stored.Data)
+		if err != nil {
+			return nil, err
+		}
+		found[name] = r.Epoch
+	}
+	return found, nil
 }
 
 // ensureMember registers the member that joins and leaves, unless it is registered.

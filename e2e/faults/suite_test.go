@@ -28,8 +28,8 @@ const (
 	euRegion, usRegion = "eu-west-1", "us-central1"
 	// namespace is that of all applications here.
 	namespace = "faults"
-	// longestWait bounds all waits of the hub, resyncs included.
-	longestWait = 3 * time.Second
+	// shortWait is a bound of the hub's waits for what waits for minutes otherwise.
+	shortWait = 3 * time.Second
 	// agent is the beginning of the hub's user agents.
 	agent = "shopfleet-hub"
 )
@@ -43,33 +43,43 @@ func TestMain(m *testing.M) {
 type suite struct {
 	*framework.Environment
 	proxies map[string]*faults.Proxy
-	// silence is the time after which the hub ends a silent watch of a member; 0 is its
-	// default. It is read when the hub starts.
-	silence time.Duration
+	poison  poison
+	// silence is the time after which the hub ends a silent watch of a member, longest bounds all
+	// its waits, resyncs included; 0 is its default. They are read when the hub starts.
+	silence, longest time.Duration
 }
 
 // TestFaults runs one class of faults after the other. Each has an application of its own,
-// and ends with what it injected gone.
+// and ends with what it injected gone. Those that are about events or retries come last, because
+// they change the hub's waits.
 func TestFaults(t *testing.T) {
 	s := newSuite(t)
 	for _, each := range []struct {
 		name string
 		test func(*testing.T)
 	}{
-		{"conflicts", s.testConflicts},
 		{"throttled hub", s.testThrottledHub},
-		{"throttled member", s.testThrottledMember},
+		{"quota", s.testQuota},
+		{"etcd of a member is full", s.testNoSpace},
+		{"conflicts", s.testConflicts},
 		{"errors and resets", s.testBurst},
+		{"throttled member", s.testThrottledMember},
 		{"late events", s.testLateEvents},
 		{"lost events, then 410", s.testLostEvents},
 		{"all watches expire", s.testExpiry},
 		{"older list after a restart", s.testOlderList},
+		{"older list of a member after a restart", s.testOlderListOfMember},
 		{"hub API server and etcd restart", s.testHubOutage},
 		{"member behind a blackhole", s.testPartition},
 		{"slow member", s.testSlowMember},
+		{"member that refuses", s.testRefusals},
 		{"flapping member", s.testFlapping},
-		{"quota", s.testQuota},
-		{"etcd of a member is full", s.testNoSpace},
+		{"etcd of the hub is full", s.testHubNoSpace},
+		{"controller managers restart", s.testControllerManagers},
+		{"etcd of a member restarts", s.testMemberEtcd},
+		{"frozen processes", s.testFrozenProcesses},
+		{"panics", s.testPanics},
+		{"panic in a probe", s.testPanickingProbe},
 		{"silent watch", s.testSilentWatch},
 	} {
 		t.Run(each.name, each.test)
@@ -78,7 +88,7 @@ func TestFaults(t *testing.T) {
 
 func newSuite(t *testing.T) *suite {
 	t.Helper()
-	s := &suite{proxies: map[string]*faults.Proxy{}}
+	s := &suite{proxies: map[string]*faults.Proxy{}, longest: shortWait}
 	s.Environment = framework.New(t, framework.Options{
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: hub}, Members: []fleet.ClusterSpec{
 			{Name: eu, Provider: fleet.AWS, Region: euRegion, Nodes: 1},
@@ -86,9 +96,9 @@ func newSuite(t *testing.T) *suite {
 		}},
 		Health: framework.Health(),
 		Hub: func(o *setup.Options) {
-			o.Waits, o.Timeouts = queues.Waits{Longest: longestWait}, framework.Timeouts()
+			o.Waits, o.Timeouts = queues.Waits{Longest: s.longest}, framework.Timeouts()
 			o.Timeouts.Watch = s.silence
-			o.LeaderElect = true
+			o.LeaderElect, o.Wrap = true, s.poison.wrap
 		},
 		Kubeconfig: func(t testing.TB, cluster string, kubeconfig []byte) []byte {
 			t.Helper()
@@ -107,6 +117,17 @@ func newSuite(t *testing.T) *suite {
 	s.Register(t, eu, us)
 	s.AwaitMembers(t, eu, us)
 	return s
+}
+
+// awaitLong has the hub wait as long as in production from now on: no resync repairs what an
+// event or a retry should have.
+func (s *suite) awaitLong(t *testing.T) {
+	t.Helper()
+	if s.longest != 0 {
+		s.longest = 0
+		s.RestartHub(t)
+		s.AwaitMembers(t, eu, us)
+	}
 }
 
 // inject injects a fault that ends with the test at the latest.
@@ -234,10 +255,11 @@ func member(name string) *v1.MemberCluster {
 	return &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// awaitReady waits until a member's Ready condition has a status.
-func (s *suite) awaitReady(t *testing.T, name string, want metav1.ConditionStatus) {
+// awaitReady waits until the Ready condition of the member that faults are injected into has a
+// status.
+func (s *suite) awaitReady(t *testing.T, want metav1.ConditionStatus) {
 	t.Helper()
-	framework.AwaitCondition(t, s.Hub, member(name), metav1.Condition{Type: v1.ConditionReady, Status: want})
+	framework.AwaitCondition(t, s.Hub, member(eu), metav1.Condition{Type: v1.ConditionReady, Status: want})
 }
 
 // holder returns the holder of the hub's Lease, and how often it changed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/shopfleet/shopfleet/config/samples"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 )
 
 // longestWait bounds all waits of the hub, resyncs included. It adds up to 30 % by chance.
@@ -80,19 +82,38 @@ func (s *suite) testEdit(t *testing.T) {
 	}
 }
 
-// testDrift changes and deletes copies in the members, by hand.
+// testDrift changes and deletes copies in the members, by hand. A copy that keeps either its labels
+// or its annotations is still known as one.
 func (s *suite) testDrift(t *testing.T) {
 	t.Helper()
 	copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: s.shop.Namespace, Name: s.shop.Name}}
-	framework.Edit(t, s.Members["eu-1"], copied, func(app *v1.EcommerceApp) {
-		app.Spec.Frontend.Image = "other:v1"
-		delete(app.Annotations, v1.HubGenerationAnnotation)
-		delete(app.Annotations, v1.HubAppUIDAnnotation)
+	for _, change := range []func(*v1.EcommerceApp){
+		func(app *v1.EcommerceApp) {
+			app.Spec.Frontend.Image, app.Annotations, app.Finalizers = "other:v1", nil, nil
+		},
+		func(app *v1.EcommerceApp) { app.Labels = nil },
+	} {
+		framework.Edit(t, s.Members["eu-1"], copied, change)
+		framework.Await(t, s.Members["eu-1"], copied, "the copy to be put right", func(*v1.EcommerceApp) error {
+			if copied.Spec.Frontend.Image != s.shop.Spec.Frontend.Image || copied.Annotations[v1.HubGenerationAnnotation] == "" ||
+				copied.Annotations[v1.HubAppUIDAnnotation] == "" || copied.Labels[v1.ClusterLabel] != "eu-1" ||
+				!slices.Contains(copied.Finalizers, v1.SpokeFinalizer) {
+				return fmt.Errorf("image %q, annotations %v, labels %v, finalizers %v", copied.Spec.Frontend.Image, copied.Annotations, copied.Labels, copied.Finalizers)
+			}
+			return nil
+		})
+	}
+	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Finalizers = nil })
+	framework.Await(t, s.Hub, s.shop, "the finalizer to be back", func(app *v1.EcommerceApp) error {
+		if !slices.Contains(app.Finalizers, v1.HubFinalizer) {
+			return errors.New("it is missing")
+		}
+		return nil
 	})
-	framework.Await(t, s.Members["eu-1"], copied, "the copy to be put right", func(*v1.EcommerceApp) error {
-		if copied.Spec.Frontend.Image != s.shop.Spec.Frontend.Image || copied.Annotations[v1.HubGenerationAnnotation] == "" ||
-			copied.Annotations[v1.HubAppUIDAnnotation] == "" {
-			return fmt.Errorf("image %q, annotations %v", copied.Spec.Frontend.Image, copied.Annotations)
+	framework.Edit(t, s.Members["eu-1"], copied, func(app *v1.EcommerceApp) { app.Labels, app.Finalizers = nil, nil })
+	framework.Await(t, s.Members["eu-1"], copied, "labels and finalizer to be restored", func(*v1.EcommerceApp) error {
+		if copied.Labels[v1.ManagedByLabel] != v1.ManagedBy || !slices.Contains(copied.Finalizers, v1.SpokeFinalizer) {
+			return fmt.Errorf("labels %v, finalizers %v", copied.Labels, copied.Finalizers)
 		}
 		return nil
 	})
@@ -173,6 +194,7 @@ func (s *suite) testAnnotations(t *testing.T) {
 // testPlacement takes the shop out of a region, and back.
 func (s *suite) testPlacement(t *testing.T) {
 	t.Helper()
+	s.ExpectDeletes(oracle.Expected{Cluster: "asia-1", Resource: "ecommerceapps", Namespace: s.shop.Namespace, Name: s.shop.Name})
 	framework.Edit(t, s.Hub, s.shop, func(app *v1.EcommerceApp) { app.Spec.Placement.Regions = []string{eu, us} })
 	s.AwaitApp(t, s.shop, "the shop to leave asia", func(status *v1.EcommerceAppStatus) error {
 		if len(status.Clusters) != 2 {

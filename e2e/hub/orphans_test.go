@@ -16,8 +16,15 @@ import (
 // testOrphans makes copies in a member by hand that belong to no application.
 func (s *suite) testOrphans(t *testing.T) {
 	s.orphan(t, "one")
-	s.awaitOrphans(t, 1)
+	zero := s.orphan(t, "zero")
+	s.ExpectDeletes(oracle.Expected{Namespace: zero.Namespace, Name: zero.Name + "*"})
+	s.awaitOrphans(t, 2)
+	framework.CLI(t, s.Fleet.Hub(), "orphans", "delete", "zero", "-n", "small", "--dry-run=client").
+		Want(t, framework.Done, "ecommerceapp.ecommerce.io/zero deleted in eu-1 (dry run)")
 	s.StopHub()
+	// Ctrl-C ends the command, and not the deletion.
+	framework.Session{StopAt: "waiting for the orphan"}.CLI(t, s.Fleet.Hub(), "orphans", "delete", "zero", "-n", "small").
+		Want(t, framework.Stopped, "The deletion continues on the hub. To see what is left: kubectl shopfleet orphans")
 	two := s.orphan(t, "two")
 	s.StartHub(t)
 	s.awaitOrphans(t, 2)
@@ -31,7 +38,13 @@ func (s *suite) testOrphans(t *testing.T) {
 	}
 	framework.CLI(t, s.Fleet.Hub(), "orphans", "list", "-o", "name").Want(t, framework.Done, "ecommerceapp.ecommerce.io/one")
 	framework.CLI(t, s.Fleet.Hub(), "orphans", "delete", "two", "-n", "small").Want(t, framework.Failed, "not found", "kubectl shopfleet orphans")
+	if err := framework.Gone(t.Context(), s.Members["eu-1"], zero); err != nil {
+		t.Error(err)
+	}
 	// An application of its name takes an orphan over.
+	for mode, text := range map[string]string{"client": "adopted in eu-1 (dry run)", "server": "adopted in eu-1 (server dry run)"} {
+		framework.CLI(t, s.Fleet.Hub(), "orphans", "adopt", "one", "-n", "small", "--dry-run="+mode).Want(t, framework.Done, text)
+	}
 	framework.CLI(t, s.Fleet.Hub(), "orphans", "adopt", "one", "-n", "small").
 		Want(t, framework.Done, "ecommerceapp.ecommerce.io/one adopted in eu-1")
 	app := small("one", "eu-1")

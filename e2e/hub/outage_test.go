@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -48,6 +50,8 @@ func (s *suite) testOutage(t *testing.T) {
 	})
 	t.Logf("both outages were known after %s", time.Since(began).Round(time.Second))
 	s.checkLost(t, began)
+	lost := s.unready(t)
+	s.RestartHub(t)
 
 	// A change that only our controllers act on: those of Kubernetes take long to recover
 	// from such an outage.
@@ -60,6 +64,9 @@ func (s *suite) testOutage(t *testing.T) {
 		}
 		return nil
 	})
+	if diff := cmp.Diff(lost, s.unready(t)); diff != "" {
+		t.Errorf("not ready before and after a restart of the hub (-want +got):\n%s", diff)
+	}
 	if err := errors.Join(usAPI.Thaw(t.Context(), fleet.APIServer), asiaAPI.Restart(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +76,26 @@ func (s *suite) testOutage(t *testing.T) {
 			t.Errorf("%s did not catch up: %+v", c.Name, c)
 		}
 	}
+}
+
+// unready returns since when the shop and the lost members are not ready.
+func (s *suite) unready(t *testing.T) map[string]metav1.Condition {
+	t.Helper()
+	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(s.shop), s.shop); err != nil {
+		t.Fatal(err)
+	}
+	since := map[string]metav1.Condition{"shop": framework.Condition(s.shop.Status.Conditions, v1.ConditionReady)}
+	for _, name := range []string{"us-1", "asia-1"} {
+		m := &v1.MemberCluster{}
+		if err := s.Hub.Get(t.Context(), client.ObjectKey{Name: name}, m); err != nil {
+			t.Fatal(err)
+		}
+		since[name] = framework.Condition(m.Status.Conditions, v1.ConditionReady)
+	}
+	for name, c := range since {
+		since[name] = metav1.Condition{Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime}
+	}
+	return since
 }
 
 // checkLost checks what the status says about two members that are lost and one

@@ -31,10 +31,11 @@ func TestProcess(t *testing.T) {
 		Manifests: map[string][]string{"hub": {"config/rbac/hub"}},
 	})}
 	p.kubeconfig = p.KubeconfigFile(t, p.Fleet.Hub(), config.HubServiceAccount)
-	const ready = "waits for the kinds"
+	const ready, former = "waits for the kinds", "a former leader writes nothing"
 	var steps framework.Steps
 	steps.Add(ready, p.testMissingDefinitions)
-	steps.Add("a former leader writes nothing", p.testFormerLeader, ready)
+	steps.Add(former, p.testFormerLeader, ready)
+	steps.Add("etcd of the hub is full", p.testNoSpace, former)
 	steps.Add("exits with an error when it loses the lease", p.testLostLease, ready)
 	steps.Run(t)
 }
@@ -50,10 +51,11 @@ type process struct {
 // run runs a hub that wants to lead. The channel carries how it ended.
 func (p *process) run(t *testing.T) (stop context.CancelFunc, ended <-chan error) {
 	t.Helper()
+	options := p.options(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- setup.Run(ctx, p.options(t))
+		done <- setup.Run(ctx, options)
 	}()
 	return cancel, done
 }
@@ -62,7 +64,8 @@ func (p *process) run(t *testing.T) (stop context.CancelFunc, ended <-chan error
 func (p *process) options(t *testing.T) setup.Options {
 	t.Helper()
 	return setup.Options{
-		Kubeconfig: p.kubeconfig, Namespace: config.Namespace, Version: "test",
+		// Each process has a token of its own, as a pod does.
+		Kubeconfig: p.KubeconfigFile(t, p.Fleet.Hub(), config.HubServiceAccount), Namespace: config.Namespace, Version: "test",
 		Options: shared.Options{
 			MetricsBindAddress: "0", HealthProbeBindAddress: p.address, LeaderElect: true, LeaseDuration: leaseDuration,
 			Logger: framework.Log(t),
@@ -111,6 +114,61 @@ func (p *process) testMissingDefinitions(t *testing.T) {
 	}
 	if err := p.checkLease(t.Context(), false); err != nil {
 		t.Error(err)
+	}
+}
+
+// testNoSpace has etcd of the hub refuse all writes for longer than the Lease lasts: the leader
+// ends, and the next one waits until it can write.
+func (p *process) testNoSpace(t *testing.T) {
+	t.Helper()
+	stop, ended := p.run(t)
+	defer stop()
+	app := small("no-space", "eu-1")
+	p.Create(t, app)
+	p.awaitCopy(t, app, "shop:v1")
+	copied := app.DeepCopy()
+	if err := p.Members["eu-1"].Get(t.Context(), client.ObjectKeyFromObject(app), copied); err != nil {
+		t.Fatal(err)
+	}
+	marked := p.Mark(t)
+	p.setNoSpace(t, true)
+	t.Cleanup(func() { p.setNoSpace(t, false) })
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("the hub could not renew its lease and ended as if it had been told to")
+		}
+	case <-time.After(fleettest.Timeout):
+		t.Fatal("the hub goes on without its lease")
+	}
+	lost := p.Mark(t)
+	stop, ended = p.run(t)
+	defer stop()
+	p.awaitProbe(t, "/healthz", http.StatusOK)
+	p.awaitProbe(t, "/readyz", http.StatusOK)
+	if log := p.Since(t, lost, p.Fleet.Member("eu-1")).Writes(); len(log) > 0 {
+		t.Errorf("a hub that could not lead wrote to a member:\n%s", log)
+	}
+	p.setNoSpace(t, false)
+	p.setImage(t, app, "shop:v2")
+	p.awaitCopy(t, app, "shop:v2")
+	now := app.DeepCopy()
+	if err := p.Members["eu-1"].Get(t.Context(), client.ObjectKeyFromObject(app), now); err != nil || now.UID != copied.UID {
+		t.Errorf("the copy is another one (%v)", err)
+	}
+	if log := p.Since(t, marked, p.Fleet.Member("eu-1")).Deletes(); len(log) > 0 {
+		t.Errorf("the hub deleted:\n%s", log)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("told to end, it ended with: %v", err)
+	}
+}
+
+func (p *process) setNoSpace(t *testing.T, full bool) {
+	t.Helper()
+	if err := p.Fleet.Hub().SetNoSpace(context.WithoutCancel(t.Context()), full); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -31,6 +31,9 @@ func (s *suite) testProtection(t *testing.T) {
 	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 	const allow = "kubectl annotate ecommerceapp kept -n protected ecommerce.io/deletion-protection-"
 	s.awaitDenied(t, app.DeepCopy(), allow)
+	if err := s.Hub.DeleteAllOf(t.Context(), &v1.EcommerceApp{}, client.InNamespace(app.Namespace)); !apierrors.IsForbidden(err) {
+		t.Errorf("deleting all applications of a namespace: %v", err)
+	}
 	s.awaitDenied(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "protected"}}, allow)
 	s.awaitDenied(t, definition, "kubectl annotate crd memberclusters.ecommerce.io ecommerce.io/deletion-protection-")
 	framework.CLI(t, s.Fleet.Hub(), "delete", "kept", "-n", "protected").
@@ -42,7 +45,7 @@ func (s *suite) testProtection(t *testing.T) {
 	s.testHeld(t, app)
 }
 
-// testHeld deletes a protected application past the policies.
+// testHeld deletes a protected application and its namespace past the policies.
 func (s *suite) testHeld(t *testing.T, app *v1.EcommerceApp) {
 	t.Helper()
 	for _, name := range []string{"applications", "definitions", "namespaces"} {
@@ -52,7 +55,10 @@ func (s *suite) testHeld(t *testing.T, app *v1.EcommerceApp) {
 		}
 	}
 	before := s.Mark(t)
-	framework.Eventually(t, "the policy to be gone", func(ctx context.Context) error { return s.Hub.Delete(ctx, app.DeepCopy()) })
+	ending := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: app.Namespace}}
+	framework.Eventually(t, "the policies to be gone", func(ctx context.Context) error {
+		return errors.Join(s.Hub.Delete(ctx, app.DeepCopy()), s.Hub.Delete(ctx, ending))
+	})
 	held := framework.AwaitCondition(t, s.Hub, app, metav1.Condition{
 		Type: v1.ConditionDeleting, Status: metav1.ConditionTrue, Reason: v1.ReasonProtected,
 	})
@@ -72,6 +78,7 @@ func (s *suite) testHeld(t *testing.T, app *v1.EcommerceApp) {
 	}
 	framework.Edit(t, s.Hub, app, func(app *v1.EcommerceApp) { delete(app.Annotations, v1.DeletionProtectionAnnotation) })
 	s.awaitGone(t, app, "eu-1")
+	framework.AwaitGone(t, s.Hub, ending)
 }
 
 // awaitDenied waits until the deletion of an object is denied, with the command that allows it.

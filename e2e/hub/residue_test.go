@@ -3,6 +3,7 @@ package hub_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 // testResidue is about copies in members that are away while their applications are deleted.
 func (s *suite) testResidue(t *testing.T) {
 	t.Run("annotation releases a deletion and the member is cleaned up", s.testOrphanAnnotation)
+	t.Run("application that is deleted after its member was detached leaves an orphan", s.testDetachedBefore)
 	t.Run("timeout releases a deletion and an application created anew keeps its copy", s.testUnreachableTimeout)
 }
 
@@ -29,10 +31,12 @@ func (s *suite) testOrphanAnnotation(t *testing.T) {
 	s.Create(t, app)
 	s.awaitCopies(t, app, "eu-1", "us-1")
 	before := s.Mark(t)
+	s.testUndeleted(t, app)
 	s.freeze(t)
-	if err := s.Hub.Delete(t.Context(), app); err != nil {
-		t.Fatal(err)
-	}
+	// Ctrl-C ends the command, and not the deletion.
+	framework.Session{In: strings.NewReader("y\n"), StopAt: "us-1: " + v1.ReasonClusterUnreachable}.
+		CLI(t, s.Fleet.Hub(), "delete", app.Name, "-n", app.Namespace, "-i").
+		Want(t, framework.Stopped, "Not deleted yet in", "us-1. The deletion continues on the hub. To follow it, run the command again.")
 	s.awaitHeld(t, app, "us-1")
 	for kind, want := range map[string]metav1.ConditionStatus{
 		v1.ConditionDeleting: metav1.ConditionTrue, v1.ConditionProgressing: metav1.ConditionTrue,
@@ -58,7 +62,10 @@ func (s *suite) testOrphanAnnotation(t *testing.T) {
 	}
 	s.awaitResidue(t, 1)
 	s.RestartHub(t)
+	// The record outlives the registration.
+	framework.CLI(t, s.Fleet.Hub(), "unjoin", "us-1").Want(t, framework.Done, "us-1 left the fleet")
 	s.thaw(t)
+	s.Register(t, "us-1")
 	s.awaitGone(t, app, "us-1")
 	s.awaitResidue(t, 0)
 	if r := s.records(t); len(r) > 0 {
@@ -68,6 +75,35 @@ func (s *suite) testOrphanAnnotation(t *testing.T) {
 		if e.Namespace != app.Namespace || !strings.HasPrefix(e.Name, app.Name) {
 			t.Errorf("us-1: deleted %s", e)
 		}
+	}
+}
+
+// testUndeleted runs commands that do not delete an application.
+func (s *suite) testUndeleted(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	silent, typing := io.Pipe()
+	defer func() { _ = typing.Close() }()
+	for name, tt := range map[string]struct {
+		session framework.Session
+		args    []string
+		code    int
+		says    string
+	}{
+		"declined":          {framework.Session{In: strings.NewReader("n\n")}, []string{app.Name, "-i"}, framework.Done, "deletion is cancelled"},
+		"not answered":      {framework.Session{}, []string{app.Name, "-i"}, framework.Done, "deletion is cancelled"},
+		"Ctrl-C":            {framework.Session{In: silent, StopAt: "(y/N)"}, []string{app.Name, "-i"}, framework.Stopped, "deletion is cancelled"},
+		"dry run":           {framework.Session{}, []string{app.Name, "--dry-run=client"}, framework.Done, "ecommerceapp.ecommerce.io/left deleted (dry run)"},
+		"server dry run":    {framework.Session{}, []string{app.Name, "--orphan", "--dry-run=server"}, framework.Done, "deleted (server dry run)"},
+		"other dry run":     {framework.Session{}, []string{app.Name, "--dry-run=yes"}, framework.Misused, "must be one of none, client, server"},
+		"not found":         {framework.Session{}, []string{"none"}, framework.Failed, `ecommerceapps.ecommerce.io "none" not found`},
+		"not found is fine": {framework.Session{}, []string{"none", "--ignore-not-found"}, framework.Done, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.session.CLI(t, s.Fleet.Hub(), append([]string{"delete", "-n", app.Namespace}, tt.args...)...).Want(t, tt.code, tt.says)
+		})
+	}
+	if err := s.Hub.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil || app.DeletionTimestamp != nil || len(app.Annotations) > 0 {
+		t.Errorf("deleted %v, annotations %v: %v", app.DeletionTimestamp, app.Annotations, err)
 	}
 }
 
@@ -92,6 +128,32 @@ func (s *suite) testUnreachableTimeout(t *testing.T) {
 		t.Errorf("us-1: deleted %v, want nothing", deleted)
 	}
 	s.Delete(t, next)
+}
+
+// testDetachedBefore detaches a member, which keeps what runs there, before it deletes the
+// application: the copy is not part of that deletion.
+func (s *suite) testDetachedBefore(t *testing.T) {
+	app := small("parted", "eu-1")
+	s.Create(t, app)
+	s.awaitCopies(t, app, "eu-1")
+	framework.CLI(t, s.Fleet.Hub(), "unjoin", "eu-1").Want(t, framework.Done, "eu-1 left the fleet")
+	s.AwaitApp(t, app, "eu-1 to be gone from it", func(status *v1.EcommerceAppStatus) error {
+		if len(status.Clusters) > 0 {
+			return fmt.Errorf("clusters %+v", status.Clusters)
+		}
+		return nil
+	})
+	before := s.Mark(t)
+	s.Delete(t, app)
+	s.Register(t, "eu-1")
+	s.awaitOrphans(t, 1)
+	if deleted := s.Since(t, before, s.Fleet.Member("eu-1")).Deletes(); len(deleted) > 0 {
+		t.Errorf("eu-1: deleted %v that no user asked for", deleted)
+	}
+	framework.CLI(t, s.Fleet.Hub(), "orphans", "delete", app.Name, "-n", app.Namespace).
+		Want(t, framework.Done, "ecommerceapp.ecommerce.io/parted deleted in eu-1")
+	s.awaitGone(t, app, "eu-1")
+	s.awaitOrphans(t, 0)
 }
 
 // records returns what stayed behind in us-1.

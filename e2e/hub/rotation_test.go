@@ -30,6 +30,7 @@ func (s *suite) testRotation(t *testing.T) {
 	t.Helper()
 	r := &rotation{suite: s}
 	good := framework.Kubeconfig(t, s.Fleet.Member("eu-1"), config.HubServiceAccount)
+	r.edit(t) // The hub may have been restarted, and must be connected before its credentials are replaced.
 	before := s.Mark(t)
 	for reason, bad := range map[string][]byte{
 		v1.ReasonUnauthorized: changed(t, good, func(_ *api.Cluster, user *api.AuthInfo) { user.Token = "unknown" }),

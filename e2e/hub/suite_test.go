@@ -97,10 +97,12 @@ func TestHub(t *testing.T) {
 			each.test(t)
 		})
 	}
+	t.Run("deletion in several states", s.testDeletionInStates)
 	t.Run("inventory", s.testInventory)
 	t.Run("residue", s.testResidue)
 	t.Run("protection", s.testProtection)
-	t.Run("restored hub overwrites nothing newer", s.testRestoredHub)
+	t.Run("restored", s.testRestored)
+	t.Run("hub restored from a snapshot of etcd", s.testSnapshot)
 }
 
 // ensureShop creates the shop where it is missing, and blocks until it runs everywhere.

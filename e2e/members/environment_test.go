@@ -208,6 +208,8 @@ type engagements struct {
 	mu      sync.Mutex
 	current map[multicluster.ClusterName]cluster.Cluster
 	count   map[multicluster.ClusterName]int
+	// fail returns the error of an engagement; nil for none.
+	fail func() error
 }
 
 func newEngagements() *engagements {
@@ -220,8 +222,13 @@ func newEngagements() *engagements {
 func (e *engagements) Engage(ctx context.Context, name multicluster.ClusterName, c cluster.Cluster) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.current[name] = c
 	e.count[name]++
+	if e.fail != nil {
+		if err := e.fail(); err != nil {
+			return err
+		}
+	}
+	e.current[name] = c
 	context.AfterFunc(ctx, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()

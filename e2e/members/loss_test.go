@@ -226,6 +226,23 @@ func (e *suite) testDefinitionChanged(t *testing.T) {
 	if second, _ := check(); second != first {
 		t.Errorf("version %s, was %s: nothing differed, and it was written", second, first)
 	}
+	const field = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/added"
+	patch := func(operations string) {
+		t.Helper()
+		if err := admin.Patch(t.Context(), definition(), client.RawPatch(types.JSONPatchType, []byte(operations))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const ofAnother = `{"op": "replace", "path": "/metadata/annotations/ecommerce.io~1spec-hash", "value": "other"}`
+	patch(`[{"op": "add", "path": "` + field + `", "value": {"type": "string"}}, ` + ofAnother + `]`)
+	newer, _ := live()
+	if after, _ := check(); after != newer {
+		t.Error("a definition of a newer hub was overwritten")
+	}
+	patch(`[{"op": "remove", "path": "` + field + `"}]`)
+	if _, mended := check(); mended != hash {
+		t.Errorf("hash %q, want %q: the definition was not brought up to date", mended, hash)
+	}
 }
 
 // testKilled ends a member as a power cut would, and starts it again.

@@ -55,6 +55,8 @@ func TestMembers(t *testing.T) {
 	e.awaitGone(t)
 	s.process.stop()
 	t.Run("record", e.testRecord)
+	t.Run("rivals at once", e.testRivalsAtOnce)
+	t.Run("engagement fails", e.testEngageFails)
 	t.Run("renewal", s.testRenewal)
 	t.Run("restart", s.testRestart)
 	t.Run("restart beside a frozen member", s.testRestartFrozen)

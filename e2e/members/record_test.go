@@ -27,13 +27,13 @@ type rival struct {
 	stop    func()
 }
 
-func (e *environment) startRival(t *testing.T, uid string) *rival {
+func (e *environment) startRival(t *testing.T, uid, replaces string) *rival {
 	t.Helper()
 	options := e.fleetOptions(t)
 	options.HubUID = uid
 	options.Record = client.ObjectKey{Namespace: config.Namespace, Name: config.HubRecord}
 	r := &rival{fleet: members.New(options), engaged: newEngagements()}
-	r.fleet.Set("eu-1", members.Target{Kubeconfig: e.kubeconfig(t, e.Member("eu-1"))})
+	r.fleet.Set("eu-1", members.Target{Kubeconfig: e.kubeconfig(t, e.Member("eu-1")), Replaces: replaces})
 	r.stop = e.env.Run(uid, func(ctx context.Context) error { return r.fleet.Start(ctx, r.engaged) })
 	t.Cleanup(r.stop)
 	return r
@@ -56,11 +56,11 @@ func (e *environment) testRecord(t *testing.T) {
 	eu := e.Member("eu-1")
 	admin := framework.Admin(t, eu)
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubRecord}}
-	expect := func(epoch int64) {
+	expect := func(hub string, epoch int64) {
 		t.Helper()
 		framework.Await(t, admin, kept, "the record", func(c *corev1.ConfigMap) error {
 			r, err := record.Parse(c.Data)
-			if err == nil && (r.Hub != "hub" || r.Epoch != epoch) {
+			if err == nil && (r.Hub != hub || r.Epoch != epoch) {
 				err = fmt.Errorf("%+v: %w", r, errUnexpected)
 			}
 			return err
@@ -70,33 +70,52 @@ func (e *environment) testRecord(t *testing.T) {
 		return m.By(t, eu, config.HubServiceAccount).Writes()
 	}
 	before := framework.Mark(t, e.Fleet)
-	first := e.startRival(t, "hub")
+	first := e.startRival(t, "hub", "")
 	first.await(t, v1.ReasonConnected)
-	expect(1)
+	expect("hub", 1)
 	if log := writes(before).Of("configmaps"); len(log) != 1 {
 		t.Errorf("taking over cost:\n%s", log)
 	}
 
 	before = framework.Mark(t, e.Fleet)
-	other := e.startRival(t, "another-hub")
+	other := e.startRival(t, "another-hub", "hub/0")
 	other.await(t, v1.ReasonManagedByAnotherHub)
 	other.stop()
 	if log := writes(before); len(log) > 0 || first.engaged.times("eu-1") != 1 {
 		t.Errorf("the first hub was engaged %d times, and hubs wrote:\n%s", first.engaged.times("eu-1"), log)
 	}
 
-	if err := admin.Delete(t.Context(), kept); err != nil {
+	// A record that is deleted by hand is restored by an inspection, with its deletions.
+	if err := errors.Join(first.fleet.Record("eu-1").Delete(t.Context(), "deleted-app", 0), admin.Delete(t.Context(), kept)); err != nil {
 		t.Fatal(err)
 	}
-	expect(2)
+	expect("hub", 2)
+	if r, err := record.Parse(kept.Data); err != nil || !r.Has("deleted-app") {
+		t.Errorf("the record lost the deletion of an application: %+v, %v", r, err)
+	}
 
 	before = framework.Mark(t, e.Fleet)
-	successor := e.startRival(t, "hub")
+	successor := e.startRival(t, "hub", "")
 	successor.await(t, v1.ReasonConnected)
 	first.await(t, v1.ReasonManagedByAnotherHub)
-	expect(3)
+	expect("hub", 3)
 	successor.await(t, v1.ReasonConnected)
 	if log := writes(before); len(log) != 1 {
 		t.Errorf("the takeover cost:\n%s", log)
 	}
+	e.testReplaced(t, successor, expect)
+}
+
+// testReplaced: a user lets another hub replace the one with epoch 3, which is told, and does
+// not come back by itself.
+func (e *environment) testReplaced(t *testing.T, former *rival, expect func(hub string, epoch int64)) {
+	t.Helper()
+	replacement := e.startRival(t, "another-hub", "hub/3")
+	replacement.await(t, v1.ReasonConnected)
+	expect("another-hub", 4)
+	former.await(t, v1.ReasonManagedByAnotherHub)
+	if state, _ := former.fleet.State("eu-1"); state.OtherHub != "another-hub/4" {
+		t.Errorf("the former hub sees %q", state.OtherHub)
+	}
+	replacement.await(t, v1.ReasonConnected)
 }

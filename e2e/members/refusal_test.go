@@ -156,7 +156,7 @@ func (e *suite) testMissingWrite(t *testing.T) {
 	})
 	e.register(t, "us-1", kubeconfig)
 	m, _ := e.await(t, "us-1", v1.ConditionAuthorized, metav1.ConditionFalse, v1.ReasonPermissionsMissing)
-	if got, want := message(m, v1.ConditionAuthorized), "the credentials do not allow: create statefulsets.apps"; got != want {
+	if got, want := message(m, v1.ConditionAuthorized), "the credentials do not allow: create statefulsets.apps: run kubectl shopfleet join us-1 again, which grants it"; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
 	e.await(t, "us-1", v1.ConditionReady, metav1.ConditionFalse, v1.ReasonPermissionsMissing)
@@ -185,7 +185,7 @@ func (e *suite) testMissingRead(t *testing.T) {
 	})
 	e.register(t, "us-1", kubeconfig)
 	m, _ := e.await(t, "us-1", v1.ConditionAuthorized, metav1.ConditionFalse, v1.ReasonPermissionsMissing)
-	if got, want := message(m, v1.ConditionAuthorized), "the credentials do not allow: list secrets, watch secrets"; got != want {
+	if got, want := message(m, v1.ConditionAuthorized), "the credentials do not allow: list secrets, watch secrets: run kubectl shopfleet join us-1 again, which grants it"; got != want {
 		t.Errorf("message %q, want %q", got, want)
 	}
 	if e.process.engaged.has("us-1") {

@@ -108,6 +108,8 @@ func (r *renewals) request(t *testing.T, name, token string) (handled func()) {
 	}
 }
 
+var errNone = errors.New("there is none")
+
 func isToken(e audit.Event) bool { return e.Resource == "serviceaccounts" && e.Subresource == "token" }
 
 func (r *renewals) testRenewed(t *testing.T) {
@@ -145,6 +147,8 @@ func (r *renewals) testRenewed(t *testing.T) {
 	}
 }
 
+// testDenied: a permission that is missing is reported long before the first renewal, and
+// without one.
 func (r *renewals) testDenied(t *testing.T) {
 	t.Helper()
 	r.joined(t, "us-1")
@@ -165,13 +169,24 @@ func (r *renewals) testDenied(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	before := r.secretOf(t, "us-1").Data[v1.KubeconfigKey]
-	handled := r.request(t, "us-1", "denied at first")
+	before, mark := r.secretOf(t, "us-1").Data[v1.KubeconfigKey], framework.Mark(t, r.Fleet)
 	m, _ := r.await(t, "us-1", v1.ConditionCredentialsRenewed, metav1.ConditionFalse, v1.ReasonRenewalDenied)
 	if got, want := message(m, v1.ConditionCredentialsRenewed), "run kubectl shopfleet join us-1 again"; !strings.Contains(got, want) {
 		t.Errorf("message %q does not say %q", got, want)
 	}
 	r.await(t, "us-1", v1.ConditionReady, metav1.ConditionTrue, "")
+	requested := func() bool { return len(mark.By(t, r.Member("us-1"), config.HubServiceAccount).Where(isToken)) > 0 }
+	if requested() {
+		t.Error("a token was requested")
+	}
+	handled := r.request(t, "us-1", "denied at first")
+	framework.Eventually(t, "a request for a token", func(context.Context) error {
+		if !requested() {
+			return errNone
+		}
+		return nil
+	})
+	r.await(t, "us-1", v1.ConditionCredentialsRenewed, metav1.ConditionFalse, v1.ReasonRenewalDenied)
 	if !bytes.Equal(before, r.secretOf(t, "us-1").Data[v1.KubeconfigKey]) {
 		t.Error("the Secret was written without a new token")
 	}
@@ -196,7 +211,6 @@ func (r *renewals) testWarning(t *testing.T) {
 		t.Errorf("message %q does not say %q", got, want)
 	}
 	r.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
-	errNone := errors.New("no event")
 	fleettest.Eventually(t, "the event", func(ctx context.Context) error {
 		list := &eventsv1.EventList{}
 		if err := r.env.Hub.List(ctx, list); err != nil {

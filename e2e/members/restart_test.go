@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -110,12 +111,42 @@ func (e *suite) testRestartFrozen(t *testing.T) {
 	if !after.Status.LastObservedTime.Equal(before.Status.LastObservedTime) {
 		t.Errorf("observed %s, was %s: nothing was observed since", after.Status.LastObservedTime, before.Status.LastObservedTime)
 	}
+	hub.stop()
+	hub = e.restartBesideLost(t, after)
 	if err := eu.Thaw(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	e.await(t, "eu-1", v1.ConditionReady, metav1.ConditionTrue, "")
 	e.unregister(t, "eu-1")
 	hub.stop()
+}
+
+// restartBesideLost starts a hub while a member is lost, and checks that its conditions and the times
+// of their transitions stay.
+func (e *suite) restartBesideLost(t *testing.T, before *v1.MemberCluster) *hubProcess {
+	t.Helper()
+	m := framework.Mark(t, e.Fleet)
+	hub := e.startHub(t)
+	fleettest.Eventually(t, "the lost member to be looked at", func(context.Context) error {
+		if state, ok := hub.fleet.State(before.Name); !ok || !state.Settled {
+			return fmt.Errorf("state %+v", state)
+		}
+		return nil
+	})
+	// Whatever a reconciliation would have written is written before this one's effect.
+	e.register(t, "after", []byte("no"))
+	e.await(t, "after", v1.ConditionReady, metav1.ConditionFalse, "")
+	after, _ := e.await(t, before.Name, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
+	if diff := cmp.Diff(before.Status.Conditions, after.Status.Conditions); diff != "" {
+		t.Errorf("conditions before and after the restart (-want +got):\n%s", diff)
+	}
+	writes := m.By(t, e.Hub(), config.HubServiceAccount).Writes().Of("memberclusters").Where(func(event audit.Event) bool { return event.Name == before.Name })
+	if len(writes) > 0 {
+		t.Errorf("the restart wrote:\n%s", writes)
+	}
+	e.delete(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "after"}})
+	e.delete(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "after"}})
+	return hub
 }
 
 // testGoroutines connects and removes a member many times.

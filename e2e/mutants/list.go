@@ -18,7 +18,9 @@ const (
 
 // All returns all mutants: the mistakes of a naive operator, and those that an earlier suite
 // did not notice.
-func All() []Mutant { return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofWrites()) }
+func All() []Mutant {
+	return slices.Concat(ofErrors(), ofOrder(), ofMembers(), ofWrites(), ofRetries(), ofOutages())
+}
 
 // ofErrors returns mistakes with errors, conflicts and races.
 func ofErrors() []Mutant {
@@ -41,12 +43,13 @@ func ofErrors() []Mutant {
 		},
 		{
 			"conflict-at-once", "a conflict is retried at once from the same cache",
-			"spoke/apierror/policy.go", "ConflictWait = 200 * time.Millisecond", "ConflictWait = 0 * time.Millisecond",
+			"spoke/apierror/policy.go", "ConflictWait        = 200 * time.Millisecond", "ConflictWait        = 0 * time.Millisecond",
 			"spoke/apierror", "TestDecide",
 		},
 		{
 			"given-up", "an application is dropped after an error",
-			appPackage + "/reconciler.go", "		return r.waits.Retry(err)\n", "		return reconcile.Result{}, nil\n",
+			appPackage + "/reconciler.go", "	result, err := r.reconcile(ctx, app)\n	return r.conflicts.Retry(r.waits, request, result, err)\n",
+			"	result, _ := r.reconcile(ctx, app)\n	return result, nil\n",
 			appPackage, "TestWrites/conflicts_are_no_errors",
 		},
 		{

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 )
 
 // leaseDuration is that of the processes. It is shorter than by default, because several
@@ -34,6 +36,8 @@ type environment struct {
 
 	binary string
 	args   []string
+	// kubeconfigs are those of all processes so far.
+	kubeconfigs [][]byte
 	// programs are all that were started; leader and standby are two of them.
 	programs        []*program
 	leader, standby *program
@@ -67,7 +71,7 @@ func newEnvironment(t *testing.T, o options) *environment {
 	s.admin = framework.Admin(t, cluster)
 	applyRoles(t, cluster, o.process)
 	s.who = newTokens(t, s.admin)
-	s.args = append([]string{"--kubeconfig", s.KubeconfigFile(t, cluster, o.account), "-v", "4"}, o.flags...)
+	s.args = append([]string{"-v", "4"}, o.flags...)
 	t.Cleanup(func() { s.end(t) })
 	return s
 }
@@ -97,7 +101,10 @@ func (s *environment) run(t *testing.T, testShop, testLogKeys func(*testing.T), 
 // start starts another process.
 func (s *environment) start(t *testing.T, args ...string) *program {
 	t.Helper()
-	p := launch(t, s.binary, slices.Concat(s.args, []string{"--leader-elect-lease-duration", leaseDuration.String()}, args)...)
+	// Each process has a token of its own, as a pod does.
+	path := s.KubeconfigFile(t, s.Fleet.Clusters()[0], s.account)
+	s.kubeconfigs = append(s.kubeconfigs, readFile(t, path))
+	p := launch(t, s.binary, slices.Concat(s.args, []string{"--kubeconfig", path, "--leader-elect-lease-duration", leaseDuration.String()}, args)...)
 	s.programs = append(s.programs, p)
 	p.awaitReady(t)
 	return p
@@ -108,6 +115,9 @@ func (s *environment) end(t *testing.T) {
 	t.Helper()
 	for i, p := range s.programs {
 		p.stop()
+		if log := p.log(t, 0); strings.Contains(log, "Observed a panic") {
+			t.Errorf("process %d recovered a panic:\n%s", i, log)
+		}
 		if t.Failed() {
 			t.Logf("the log of process %d ends with:\n%s", i, tail(p.log(t, 0)))
 		}
@@ -232,8 +242,13 @@ func (s *environment) testLogSecrets(t *testing.T) {
 			secrets[c.Name()+" "+name] = values
 		}
 	}
-	own := readFile(t, s.args[slices.Index(s.args, "--kubeconfig")+1])
-	secrets["the kubeconfig of the process"] = inKubeconfig(t, own)
+	for _, own := range s.kubeconfigs {
+		inside, err := oracle.InKubeconfig(own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets["the kubeconfigs of the processes"] = append(secrets["the kubeconfigs of the processes"], inside...)
+	}
 	if len(s.knownSecrets) == 0 {
 		t.Error("no known secrets")
 	}

@@ -1,7 +1,6 @@
 package operator_test
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"os"
 	"slices"
@@ -9,10 +8,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 )
 
 // secretsOf returns the confidential values of the Secrets in a cluster, which logs must
@@ -23,37 +21,7 @@ func secretsOf(t *testing.T, c client.Client) map[string][]string {
 	if err := c.List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
-	found := map[string][]string{}
-	for _, s := range list.Items {
-		for key, value := range s.Data {
-			name := s.Namespace + "/" + s.Name + " " + key
-			switch {
-			case key == v1.KubeconfigKey:
-				found[name] = append(inKubeconfig(t, value), base64.StdEncoding.EncodeToString(value))
-			case strings.Contains(key, "password"), strings.Contains(key, "token"):
-				found[name] = []string{string(value), base64.StdEncoding.EncodeToString(value)}
-			case strings.HasSuffix(key, ".key"):
-				// A line in the middle: the first and the last are the same in all.
-				lines := strings.Split(strings.TrimSpace(string(value)), "\n")
-				found[name] = []string{lines[len(lines)/2], base64.StdEncoding.EncodeToString(value)}
-			}
-		}
-	}
-	return found
-}
-
-// inKubeconfig returns the credentials in a kubeconfig.
-func inKubeconfig(t *testing.T, raw []byte) []string {
-	t.Helper()
-	parsed, err := clientcmd.Load(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, user := range parsed.AuthInfos {
-		found = append(found, user.Token, user.Password, string(user.ClientKeyData))
-	}
-	return slices.DeleteFunc(found, func(s string) bool { return s == "" })
+	return oracle.Confidential(list.Items)
 }
 
 // checkSecrecy looks for secrets in the logs of processes.

@@ -244,6 +244,7 @@ func (w *environment) generations(t testing.TB, app *v1.EcommerceApp) map[string
 func testStorage(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		app := w.runningShop(t)
+		w.expectReplaced(app)
 		pod := w.podUID(t, app)
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
 		claim := &corev1.PersistentVolumeClaim{}

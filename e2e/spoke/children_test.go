@@ -37,7 +37,7 @@ func testRepair(w *environment) func(*testing.T) {
 		app := w.runningShop(t)
 		t.Run("deleted", testMadeAgain(w, app))
 		t.Run("changed", testReverted(w, app))
-		t.Run("label removed", testRelabelled(w, app))
+		t.Run("metadata stripped", testStripped(w, app))
 		t.Run("status written by hand", testStatusByHand(w, app))
 		t.Run("foreign fields stay", testForeignFields(w, app))
 		awaitEvents(t, w, app, "Created", "Updated")
@@ -73,17 +73,55 @@ func (w *environment) checkRecreated(t *testing.T, object client.Object) {
 	})
 }
 
-func testRelabelled(w *environment, app *v1.EcommerceApp) func(*testing.T) {
+// testStripped takes labels, annotations and owners away from each child, one after the other,
+// and the finalizer from the object: they come back, and nothing is replaced.
+func testStripped(w *environment, app *v1.EcommerceApp) func(*testing.T) {
 	return func(t *testing.T) {
-		service := &corev1.Service{}
-		service.Namespace, service.Name = app.Namespace, app.Name+"-backend"
-		framework.Edit(t, w, service, func(s *corev1.Service) { delete(s.Labels, v1.ManagedByLabel) })
-		framework.Await(t, w, service, "the label to be back", func(s *corev1.Service) error {
-			if s.Labels[v1.ManagedByLabel] != v1.ManagedBy {
+		for _, child := range w.children(t.Context(), t, app) {
+			if !controlled(child) {
+				continue
+			}
+			for _, strip := range []func(client.Object){
+				func(o client.Object) { o.SetLabels(nil) },
+				func(o client.Object) { o.SetAnnotations(nil) },
+				func(o client.Object) { o.SetOwnerReferences(nil) },
+			} {
+				framework.Edit(t, w, child.DeepCopyObject().(client.Object), strip)
+				w.awaitMetadata(t, child)
+			}
+		}
+		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Finalizers = nil })
+		framework.Await(t, w, app, "the finalizer to be back", func(app *v1.EcommerceApp) error {
+			if !slices.Contains(app.Finalizers, v1.SpokeFinalizer) {
 				return errNotYet
 			}
 			return nil
 		})
+	}
+}
+
+// awaitMetadata waits until an object has the metadata again that we write.
+func (w *environment) awaitMetadata(t *testing.T, want client.Object) {
+	t.Helper()
+	live := want.DeepCopyObject().(client.Object)
+	framework.Await(t, w, live, want.GetName()+" to be put right", func(client.Object) error {
+		for key, value := range want.GetLabels() {
+			if live.GetLabels()[key] != value {
+				return fmt.Errorf("%T lacks label %s", live, key)
+			}
+		}
+		// A generated Secret is written once: nothing is compared with its hash.
+		_, once := live.(*corev1.Secret)
+		if !once && live.GetAnnotations()[v1.SpecHashAnnotation] != want.GetAnnotations()[v1.SpecHashAnnotation] {
+			return fmt.Errorf("%T lacks its hash", live)
+		}
+		if !controlled(live) {
+			return fmt.Errorf("%T has no owner", live)
+		}
+		return nil
+	})
+	if live.GetUID() != want.GetUID() {
+		t.Errorf("%T %s was replaced", live, live.GetName())
 	}
 }
 

@@ -45,6 +45,7 @@ func testBadImage(w *environment) func(*testing.T) {
 		t.Run("of one that was started in order", func(t *testing.T) {
 			app := w.runningShop(t)
 			claimed := w.claimUID(t, app)
+			w.expectReplaced(app)
 			w.stop()
 			w.recreateOrdered(t, app)
 			w.run(t)
@@ -147,6 +148,7 @@ func testStorageNotExpandable(w *environment) func(*testing.T) {
 			t.Fatal(err)
 		}
 		uid := set.UID
+		w.expectReplaced(app)
 		framework.Edit(t, w, app, func(app *v1.EcommerceApp) { app.Spec.Database.Storage = "200Gi" })
 		w.awaitTooSmall(t, app)
 		awaitEvents(t, w, app, "SyncFailed")

@@ -20,6 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/setup"
 )
@@ -53,9 +54,15 @@ func start(t *testing.T) *environment {
 // run starts the spoke.
 func (w *environment) run(t testing.TB) {
 	t.Helper()
+	w.runWith(t, queues.Waits{Longest: longestWait})
+}
+
+// runWith starts the spoke with waits of its own.
+func (w *environment) runWith(t testing.TB, waits queues.Waits) {
+	t.Helper()
 	options := setup.Options{
 		Options: framework.ProcessOptions(t), Kubeconfig: w.kubeconfig(t), Registry: prometheus.NewRegistry(),
-		Waits: queues.Waits{Longest: longestWait},
+		Waits: waits,
 	}
 	w.stop = w.env.Run("the spoke", func(ctx context.Context) error { return setup.Run(ctx, options) })
 }
@@ -63,6 +70,11 @@ func (w *environment) run(t testing.TB) {
 func (w *environment) kubeconfig(t testing.TB) string {
 	t.Helper()
 	return w.env.KubeconfigFile(t, w.cluster, config.SpokeServiceAccount)
+}
+
+// expectReplaced declares that the database's StatefulSet is replaced: its claim templates cannot be changed.
+func (w *environment) expectReplaced(app *v1.EcommerceApp) {
+	w.env.ExpectDeletes(oracle.Expected{Resource: "statefulsets", Namespace: app.Namespace, Name: app.Name + "-database"})
 }
 
 // namespace makes a namespace for a test.

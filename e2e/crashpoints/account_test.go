@@ -1,0 +1,168 @@
+package crashpoints_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+	"github.com/shopfleet/shopfleet/cloud/aws"
+	"github.com/shopfleet/shopfleet/cloud/fake"
+	"github.com/shopfleet/shopfleet/cloud/fake/ec2"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/csi"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+const (
+	accountName = "aws"
+	accountID   = "123456789012"
+	// copyRegion is the region that snapshots are copied to.
+	copyRegion = "us-east-1"
+)
+
+// account is an account in a fake of EC2, where a snapshot that is requested twice is made twice.
+type account struct {
+	cloud  *fake.Cloud
+	server *ec2.Server
+	spec   v1.CloudAccountSpec
+	secret map[string][]byte
+}
+
+func newAccount(t *testing.T) *account {
+	t.Helper()
+	const id, key = "shopfleet-test", "not-a-secret"
+	inMemory := fake.NewCloud(clock.RealClock{})
+	inMemory.SetPace(fake.Pace{})
+	server := ec2.New(inMemory, ec2.Options{
+		Clock: clock.RealClock{}, Keys: []ec2.Key{{ID: id, Secret: key, Account: accountID, Name: "shopfleet"}},
+	})
+	front := httptest.NewServer(server)
+	t.Cleanup(front.Close)
+	return &account{
+		cloud: inMemory, server: server,
+		spec: v1.CloudAccountSpec{
+			Provider: v1.ProviderAWS, AWS: &v1.AWSAccount{AccountID: accountID}, Endpoint: front.URL,
+			Credentials: v1.CloudCredentials{Type: v1.CredentialsSecret, SecretRef: &v1.LocalSecretReference{Name: accountName}},
+		},
+		secret: map[string][]byte{"accessKeyID": []byte(id), "secretAccessKey": []byte(key)},
+	}
+}
+
+// playDriver lets the storage driver of the account work in a cluster until the test ends.
+func (a *account) playDriver(t *testing.T, c *fleet.Cluster) {
+	t.Helper()
+	driver, err := csi.New(t.Context(), c.AdminConfig(), csi.EBS(a.cloud, a.server, accountID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- driver.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the driver in %s: %v", c.Name(), err)
+		}
+	})
+}
+
+// useAccount makes the account that of the member euMember.
+func (s *suite) useAccount(t *testing.T) {
+	t.Helper()
+	s.Create(t, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: accountName, Labels: map[string]string{v1.CloudAccountLabel: "true"}},
+		Data:       s.aws.secret,
+	})
+	account := &v1.CloudAccount{ObjectMeta: metav1.ObjectMeta{Name: accountName}, Spec: s.aws.spec}
+	s.Create(t, account)
+	framework.AwaitCondition(t, s.Hub, account, metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionTrue})
+	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: euMember}}
+	framework.Edit(t, s.Hub, member, func(m *v1.MemberCluster) {
+		m.Spec.CloudAccountRef = &v1.ObjectReference{Name: accountName}
+	})
+	framework.AwaitCondition(t, s.Hub, member, metav1.Condition{Type: v1.ConditionStorageReady, Status: metav1.ConditionTrue})
+}
+
+// made is an object that the hub made in the cloud.
+type made struct {
+	kind, region string
+	// content are the tags.
+	content map[string]any
+}
+
+func (m made) String() string { return accountName + " " + m.kind + " in " + m.region }
+
+// of returns what the hub made in the cloud for the applications of a namespace.
+func (a *account) of(namespace string) []made {
+	var found []made
+	for _, s := range a.cloud.Snapshots() {
+		if s.Tags[cloud.TagNamespace] == namespace {
+			found = append(found, made{kind: "snapshot", region: s.Region, content: anyMap(s.Tags)})
+		}
+	}
+	for _, v := range a.cloud.Volumes() {
+		if v.Tags[cloud.TagNamespace] == namespace {
+			found = append(found, made{kind: "volume", region: v.Region, content: anyMap(v.Tags)})
+		}
+	}
+	return found
+}
+
+func anyMap(tags map[string]string) map[string]any {
+	out := map[string]any{}
+	for key, value := range tags {
+		out[key] = value
+	}
+	return out
+}
+
+// connect returns the constructor of sessions of a process, whose requests end with it.
+func (p *process) connect(ctx context.Context, c cloud.Config) (cloud.Session, error) {
+	wrapped := *c.HTTP
+	wrapped.Transport = p.wrap(c.HTTP.Transport, parseEC2)
+	c.HTTP = &wrapped
+	return aws.Connect(ctx, c)
+}
+
+// actions are the requests to EC2 that change something, as a verb and a resource.
+func actions() map[string]write {
+	return map[string]write{
+		"CreateSnapshot": {verb: "create", resource: "snapshots"},
+		"CopySnapshot":   {verb: "copy", resource: "snapshots"},
+		"DeleteSnapshot": {verb: "delete", resource: "snapshots"},
+		"CreateVolume":   {verb: "create", resource: "volumes"},
+		"DeleteVolume":   {verb: "delete", resource: "volumes"},
+	}
+}
+
+// parseEC2 returns the write that a request to EC2 asks for. Its body has the tags, among them
+// the namespace of the application.
+func parseEC2(request *http.Request) (write, bool) {
+	if request.Body == nil {
+		return write{}, false
+	}
+	body, err := io.ReadAll(request.Body)
+	_ = request.Body.Close()
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	if err != nil {
+		return write{}, false
+	}
+	form, err := url.ParseQuery(string(body))
+	w, ok := actions()[form.Get("Action")]
+	if err != nil || !ok || form.Get("DryRun") == "true" {
+		return write{}, false
+	}
+	w.cluster, w.body = accountName, body
+	return w, true
+}

@@ -1,0 +1,182 @@
+package crashpoints_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cloud"
+)
+
+// backupName and restoreName are the names of all Backups and Restores.
+const backupName, restoreName = "backup", "restore"
+
+const (
+	// skipAfter is longer than a new process takes until it has looked at all Backups.
+	skipAfter = 3 * time.Second
+	// duplicateWindow is how long the hub looks for duplicates of a snapshot that was requested
+	// twice.
+	duplicateWindow = 10 * time.Minute
+)
+
+var errData = errors.New("not completed")
+
+// dataWorkloads are about the data of an application with a database in the cloud.
+func dataWorkloads() []workload {
+	return []workload{
+		{
+			name: "backup", created: true, database: true, clusters: []string{euMember}, regions: []string{eu},
+			step: func(t *testing.T, s *suite, app *v1.EcommerceApp) {
+				t.Helper()
+				s.Create(t, newBackup(app, copyRegion))
+			},
+			done: backedUp,
+		},
+		{
+			name: "restore", created: true, database: true, clusters: []string{euMember}, regions: []string{eu},
+			before: func(t *testing.T, s *suite, app *v1.EcommerceApp) {
+				t.Helper()
+				s.Create(t, newBackup(app))
+			},
+			ready: backedUp,
+			step: func(t *testing.T, s *suite, app *v1.EcommerceApp) {
+				t.Helper()
+				s.Create(t, &v1.Restore{
+					ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: restoreName},
+					Spec:       v1.RestoreSpec{BackupRef: v1.ObjectReference{Name: backupName}, Overwrite: true},
+				})
+			},
+			done: restored,
+		},
+	}
+}
+
+func newBackup(app *v1.EcommerceApp, copyTo ...string) *v1.Backup {
+	return &v1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: backupName},
+		Spec: v1.BackupSpec{
+			AppRef: v1.ObjectReference{Name: app.Name}, ClusterRef: v1.ObjectReference{Name: euMember}, CopyToRegions: copyTo,
+		},
+	}
+}
+
+// newDatabase returns the smallest database.
+func newDatabase() *v1.Database {
+	return &v1.Database{Engine: v1.EnginePostgreSQL, Version: "13.4", Storage: "1Gi"}
+}
+
+// backedUp returns nil when the Backup of an application is complete, copies included.
+func backedUp(ctx context.Context, s *suite, app *v1.EcommerceApp) error {
+	b := newBackup(app)
+	if err := s.Hub.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+		return err
+	}
+	if b.Status.Phase != v1.BackupCompleted {
+		return fmt.Errorf("%w: the Backup is %s: %+v", errData, b.Status.Phase, b.Status.Conditions)
+	}
+	return nil
+}
+
+// restored returns nil when the Restore of an application is complete.
+func restored(ctx context.Context, s *suite, app *v1.EcommerceApp) error {
+	r := &v1.Restore{}
+	if err := s.Hub.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: restoreName}, r); err != nil {
+		return err
+	}
+	if r.Status.Phase != v1.RestoreCompleted {
+		return fmt.Errorf("%w: the Restore is %s: %+v", errData, r.Status.Phase, r.Status.Conditions)
+	}
+	return nil
+}
+
+// skippingClock is the real clock, and what was skipped. It is safe for concurrent use.
+type skippingClock struct {
+	clock.RealClock
+
+	mu    sync.Mutex
+	ahead time.Duration
+}
+
+// skip lets time pass.
+func (c *skippingClock) skip(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += d
+}
+
+// Now returns the time.
+func (c *skippingClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.ahead)
+}
+
+// Since returns the time since another.
+func (c *skippingClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// skips returns a function that lets the time pass in which the cloud may not show what it has
+// made. It does so when the hub has had the time to look at what is shown.
+func (r *run) skips() func() {
+	begin, left := time.Now(), []time.Duration{cloud.VisibilityWindow, duplicateWindow}
+	return func() {
+		if r.name == "backup" && len(left) > 0 && time.Since(begin) > skipAfter {
+			r.hub.clock.skip(left[0])
+			begin, left = time.Now(), left[1:]
+		}
+	}
+}
+
+// volumes returns the names of the PersistentVolumes of the application's claims.
+func (r *run) volumes(t *testing.T) []string {
+	t.Helper()
+	if !r.database {
+		return nil
+	}
+	all := &corev1.PersistentVolumeClaimList{}
+	if err := r.Members[euMember].List(t.Context(), all, client.InNamespace(r.app.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range all.Items {
+		names = append(names, all.Items[i].Spec.VolumeName)
+	}
+	return names
+}
+
+// leaveData deletes the Backup and the Restore of a run. What is in the cloud stays.
+func (r *run) leaveData(t *testing.T) {
+	t.Helper()
+	if !r.database {
+		return
+	}
+	name := metav1.ObjectMeta{Namespace: r.app.Namespace, Name: restoreName}
+	for _, o := range []client.Object{&v1.Restore{ObjectMeta: name}, newBackup(r.app)} {
+		if err := client.IgnoreNotFound(r.Hub.Delete(t.Context(), o)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// kept are the kinds of objects that the product keeps when an application with a database is
+// deleted.
+func kept() []string {
+	return []string{" PersistentVolumeClaim ", " PersistentVolume ", " Secret ", " snapshot ", " volume "}
+}
+
+// leftBehind returns the objects that should have gone with the application.
+func (r *run) leftBehind(found state) []string {
+	return slices.DeleteFunc(found.names(), func(name string) bool {
+		return r.database && slices.ContainsFunc(kept(), func(kind string) bool { return strings.Contains(name, kind) })
+	})
+}

@@ -1,0 +1,380 @@
+package spoke_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/hub/queues"
+)
+
+const (
+	// driftVariable is the environment variable that selects edits: empty for all fields of an
+	// object at once and a sample of single ones, all for each field also alone.
+	driftVariable = "SHOPFLEET_DRIFT"
+	// driftSeedVariable is the environment variable with the seed of the sample. The default
+	// changes every day.
+	driftSeedVariable = "SHOPFLEET_DRIFT_SEED"
+	// stranger is the field manager and the label of another client.
+	stranger = "stranger"
+)
+
+// testDrift edits each field that the spoke owns in each object of an application, and deletes
+// the object. Nothing is resynced meanwhile: what is repaired was seen by a watch.
+func testDrift(w *environment) func(*testing.T) {
+	return func(t *testing.T) {
+		seed := driftSeed(t)
+		app := w.everything(t, seed)
+		w.stop()
+		w.runWith(t, queues.Waits{})
+		w.awaitRunning(t, app)
+		took := &durations{}
+		t.Run("fields", func(t *testing.T) {
+			kinds := map[string]bool{}
+			for _, child := range w.applied(t, app) {
+				kinds[child.GetKind()] = true
+				t.Run(child.GetKind()+" "+child.GetName(), func(t *testing.T) {
+					if os.Getenv(driftVariable) == "" { // Otherwise, one edit must not hide that another is not seen.
+						t.Parallel()
+					}
+					d := newDrift(t, w, child)
+					d.took, d.random = took, rand.New(rand.NewPCG(seed, 0))
+					d.check(t)
+				})
+			}
+			if len(kinds) != 15 {
+				t.Errorf("%d kinds of objects, want 15: %v", len(kinds), kinds)
+			}
+		})
+		w.awaitRunning(t, app)
+		t.Run("autoscaled", testAutoscaled(w, app))
+		t.Run("two managers", testTwoManagers(w, app))
+		t.Logf("%s=%d: %s", driftSeedVariable, seed, took)
+		w.stop()
+		w.run(t)
+	}
+}
+
+func driftSeed(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv(driftSeedVariable)
+	if text == "" {
+		return uint64(time.Now().Unix() / (24 * 60 * 60))
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", driftSeedVariable, err)
+	}
+	return seed
+}
+
+// certificates is a definition as cert-manager has it, but for the schema.
+func certificates() string {
+	return strings.NewReplacer("monitoring.coreos.com", "cert-manager.io", "servicemonitor", "certificate", "ServiceMonitor", "Certificate").
+		Replace(serviceMonitors)
+}
+
+func prometheusRules() string {
+	return strings.NewReplacer("servicemonitor", "prometheusrule", "ServiceMonitor", "PrometheusRule").Replace(serviceMonitors)
+}
+
+// everything creates an application with an object of each kind that the spoke renders.
+// The engine of its database is that of the seed.
+func (w *environment) everything(t *testing.T, seed uint64) *v1.EcommerceApp {
+	t.Helper()
+	for _, definition := range []string{serviceMonitors, prometheusRules(), certificates()} {
+		if err := w.cluster.Apply(t.Context(), []byte(definition)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	app := w.shop(t)
+	app.Spec.Backend.Replicas = nil
+	app.Spec.Backend.Autoscaling = &v1.Autoscaling{MinReplicas: 2, MaxReplicas: 4}
+	app.Spec.Ingress.Host = "shop.example.com"
+	app.Spec.Security.TLS.IssuerRef = &v1.IssuerReference{Name: "letsencrypt"}
+	if seed%2 == 0 {
+		app.Spec.Database.Engine, app.Spec.Database.Version = v1.EngineMySQL, "8.4"
+	}
+	framework.Create(t, w, app)
+	w.awaitRunning(t, app)
+	return app
+}
+
+// applied returns the objects of an application that the spoke applied.
+func (w *environment) applied(t *testing.T, app *v1.EcommerceApp) []*unstructured.Unstructured {
+	t.Helper()
+	all := w.children(t.Context(), t, app)
+	for _, kind := range []schema.GroupVersionKind{
+		{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"},
+		{Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"},
+		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
+	} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		if err := w.List(t.Context(), list, client.InNamespace(app.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			all = append(all, &list.Items[i])
+		}
+	}
+	var applied []*unstructured.Unstructured
+	for _, child := range all {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(child.GetObjectKind().GroupVersionKind())
+		if err := w.Get(t.Context(), client.ObjectKeyFromObject(child), object); err != nil {
+			t.Fatal(err)
+		}
+		if paths, err := ownedPaths(object); err != nil {
+			t.Fatal(err)
+		} else if len(paths) > 0 {
+			applied = append(applied, object)
+		}
+	}
+	return applied
+}
+
+// drift edits one object.
+type drift struct {
+	*environment
+	original *unstructured.Unstructured
+	paths    []fieldPath
+	took     *durations
+	random   *rand.Rand
+	// items are the paths of list items with fields of their own, which can only be removed.
+	items map[string]bool
+	// rejected are the paths that no edit changed, with the last reason.
+	rejected map[string]string
+}
+
+// edit is one field with the values that it may be given.
+type edit struct {
+	path   fieldPath
+	values []any
+	last   error
+}
+
+var errNoEffect = errors.New("the API server kept the value")
+
+func newDrift(t *testing.T, w *environment, child *unstructured.Unstructured) *drift {
+	t.Helper()
+	framework.Edit(t, w, child, func(o *unstructured.Unstructured) {
+		labels := o.GetLabels()
+		labels[stranger] = stranger
+		o.SetLabels(labels)
+	})
+	paths, err := ownedPaths(child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := map[string]bool{}
+	for i, path := range paths[:max(0, len(paths)-1)] {
+		next := paths[i+1]
+		items[path.String()] = len(next) > len(path) && slices.Equal(path, next[:len(path)])
+	}
+	return &drift{environment: w, original: child.DeepCopy(), paths: paths, items: items, rejected: map[string]string{}}
+}
+
+// check edits all fields at once, where they can be changed, then single ones, and deletes the object.
+func (d *drift) check(t *testing.T) {
+	t.Helper()
+	every := os.Getenv(driftVariable) != ""
+	var edits, removals, single []*edit
+	excluded := 0
+	for _, path := range d.paths {
+		switch e := d.editOf(path); {
+		case d.keptOf(path.String()) != "" || !every && d.exclusionOf(path.String()) != "":
+			excluded++
+		case d.items[path.String()]:
+			removals = append(removals, e)
+		default:
+			edits = append(edits, e)
+		}
+	}
+	single = slices.Concat(edits, removals)
+	d.carryOut(t, edits)
+	d.carryOut(t, removals)
+	if !every {
+		single = []*edit{single[d.random.IntN(len(single))]}
+	}
+	for _, e := range single {
+		if d.rejected[e.path.String()] == "" {
+			d.carryOut(t, []*edit{d.editOf(e.path)})
+		}
+	}
+	for path, reason := range d.rejected {
+		if want := d.exclusionOf(path); want == "" {
+			t.Errorf("%s cannot be edited: %s", path, reason)
+		}
+	}
+	t.Logf("%d fields, %d of them excluded or not editable", len(d.paths), excluded+len(d.rejected))
+	d.recreate(t)
+}
+
+func (d *drift) editOf(path fieldPath) *edit {
+	name := strings.TrimPrefix(path[len(path)-1], "f:")
+	values := candidates(name, lookup(d.original.Object, path))
+	if d.items[path.String()] {
+		values = []any{nil}
+	}
+	if !controlled(d.original) && slices.Contains([]string{v1.ManagedByLabel, v1.PartOfLabel, v1.InstanceLabel}, name) {
+		values = []any{nil} // Another value makes it the object of another application.
+	}
+	return &edit{path: path, values: values, last: errNoEffect}
+}
+
+// carryOut makes edits, as many at once as the API server accepts, and waits for each that
+// it is repaired.
+func (d *drift) carryOut(t *testing.T, edits []*edit) {
+	t.Helper()
+	for queue := [][]*edit{edits}; len(queue) > 0; {
+		batch := slices.DeleteFunc(slices.Clone(queue[0]), func(e *edit) bool {
+			if len(e.values) == 0 {
+				d.rejected[e.path.String()] = e.last.Error()
+			}
+			return len(e.values) == 0
+		})
+		queue = queue[1:]
+		if len(batch) == 0 {
+			continue
+		}
+		unchanged, err := d.write(t, batch)
+		switch {
+		case err == nil:
+			queue = append(queue, unchanged)
+		case len(batch) == 1:
+			batch[0].last, batch[0].values = err, batch[0].values[1:]
+			queue = append(queue, batch)
+		default:
+			queue = append(queue, batch[:len(batch)/2], batch[len(batch)/2:])
+		}
+	}
+}
+
+// write makes edits at once and waits until they are repaired. It returns those without an
+// effect, which have lost their value, and an error if the API server rejects them.
+func (d *drift) write(t *testing.T, batch []*edit) ([]*edit, error) {
+	t.Helper()
+	object := d.live(t)
+	for {
+		for _, e := range batch {
+			replace(object.Object, e.path, e.values[0])
+		}
+		err := d.Update(t.Context(), object, client.FieldOwner(stranger))
+		if err == nil {
+			break
+		}
+		if !apierrors.IsConflict(err) {
+			return nil, err
+		}
+		object = d.live(t)
+	}
+	begun := time.Now()
+	var unchanged []*edit
+	for _, e := range batch {
+		if reflect.DeepEqual(lookup(object.Object, e.path), lookup(d.original.Object, e.path)) {
+			e.last, e.values = errNoEffect, e.values[1:]
+			unchanged = append(unchanged, e)
+		}
+	}
+	if len(unchanged) < len(batch) {
+		d.awaitRepaired(t, fmt.Sprint("repair of ", batch[0].path, " and ", len(batch)-1, " more"))
+		d.took.add(time.Since(begun))
+	}
+	return unchanged, nil
+}
+
+func (d *drift) live(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(d.original.GroupVersionKind())
+	if err := d.Get(t.Context(), client.ObjectKeyFromObject(d.original), object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// awaitRepaired waits until all owned fields are as they were, and checks that the field of
+// another client is.
+func (d *drift) awaitRepaired(t *testing.T, what string) {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(d.original.GroupVersionKind())
+	object.SetNamespace(d.original.GetNamespace())
+	object.SetName(d.original.GetName())
+	framework.Await(t, d, object, what, func(live *unstructured.Unstructured) error {
+		var broken []string
+		for _, path := range d.paths {
+			have, want := lookup(live.Object, path), lookup(d.original.Object, path)
+			if have == nil && want != nil || !d.items[path.String()] && !reflect.DeepEqual(have, want) {
+				broken = append(broken, fmt.Sprintf("%s is %v, want %v", path, have, want))
+			}
+		}
+		if len(broken) > 0 {
+			return errors.New(strings.Join(broken, "; "))
+		}
+		return nil
+	})
+	if object.GetUID() == d.original.GetUID() && object.GetLabels()[stranger] != stranger {
+		t.Errorf("%s took the label of another client", what)
+	}
+}
+
+// recreate deletes the object and waits until there is another like it.
+func (d *drift) recreate(t *testing.T) {
+	t.Helper()
+	if !controlled(d.original) {
+		return // Its data depends on it; testLostCredentials deletes it.
+	}
+	begun := time.Now()
+	if err := d.Delete(t.Context(), d.original, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		t.Fatal(err)
+	}
+	object := d.original.DeepCopy()
+	framework.Await(t, d, object, "another object", func(live *unstructured.Unstructured) error {
+		if live.GetUID() == d.original.GetUID() {
+			return errNotYet
+		}
+		return nil
+	})
+	d.took.add(time.Since(begun))
+}
+
+// durations collects how long repairs took. It is safe for concurrent use.
+type durations struct {
+	mu  sync.Mutex
+	all []time.Duration
+}
+
+func (d *durations) add(one time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = append(d.all, one)
+}
+
+// String returns the number of repairs, the median and the maximum.
+func (d *durations) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	slices.Sort(d.all)
+	if len(d.all) == 0 {
+		return "no repairs"
+	}
+	return fmt.Sprintf("%d repairs, half of them within %s, all within %s", len(d.all), d.all[len(d.all)/2], d.all[len(d.all)-1])
+}
