@@ -23,7 +23,7 @@ GOTEST_TIMEOUT ?= 20m
 PACKAGES ?= ./...
 # The regular expression of the benchmarks that make bench runs.
 BENCH ?= .
-# The points that make crashpoints runs.
+# The points that make crashpoints runs: all, names of workloads with commas, or the key of one.
 CRASHPOINTS ?= all
 # KIND=1: make demo uses kind. KEEP=1: make e2e-kind does not delete its clusters.
 KIND ?=
@@ -162,9 +162,8 @@ e2e-kind: $(GOTESTSUM) ## Run the end-to-end tests on kind clusters; needs docke
 	export SHOPFLEET_KIND=1 KEEP=$(KEEP); \
 	$(call runTests,kind,standard-verbose) -count=1 -timeout 45m $(GOTEST_FLAGS) ./e2e/kind
 
-# CRASHPOINTS is the key of one point, as a failure prints it.
 .PHONY: crashpoints
-crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes, one after the other; CRASHPOINTS=<key> selects one.
+crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes; CRASHPOINTS=<workloads or key> selects some.
 	@export SHOPFLEET_CRASHPOINTS='$(CRASHPOINTS)'; \
 	$(call runTests,crashpoints,standard-verbose) -count=1 -timeout 2h $(GOTEST_FLAGS) ./e2e/crashpoints
 
