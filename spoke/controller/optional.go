@@ -35,6 +35,9 @@ const (
 	// reconcilers wait for it.
 	optionalRetry = 30 * time.Second
 	soonRetry     = time.Second
+	// servedWithin is how long after its definition a kind that is not served yet is unknown. A
+	// definition that is older has other versions.
+	servedWithin = time.Minute
 )
 
 // optionalKind is a kind of children that a cluster need not have.
@@ -203,18 +206,19 @@ func (o *optional) update(ctx context.Context) (retry time.Duration) {
 		o.log.Error(err, "Cannot read the list of CustomResourceDefinitions")
 		return o.options.Waits.Scaled(soonRetry)
 	}
-	served := make(map[string]bool)
+	defined := make(map[string]time.Time)
 	for _, item := range list.Items {
-		served[item.Name] = true
+		defined[item.Name] = item.CreationTimestamp.Time
 	}
 	now, unknown := make(map[string]bool), make(map[string]bool)
 	for _, kind := range optionalKinds() {
+		at, isDefined := defined[kind.crd]
 		switch is := o.has(kind.crd); {
-		case served[kind.crd] && !is:
+		case isDefined && !is:
 			if err := o.start(ctx, kind); err != nil {
 				o.log.Info("Cannot use an optional kind yet", "kind", kind.gvk.Kind, "error", err.Error())
 				unserved := meta.IsNoMatchError(err)
-				if !unserved {
+				if !unserved || o.options.Clock.Since(at) < servedWithin {
 					unknown[kind.crd] = true
 				}
 				if retry = o.options.Waits.Scaled(optionalRetry); unserved || !isClosed(o.looked) {
@@ -223,7 +227,7 @@ func (o *optional) update(ctx context.Context) (retry time.Duration) {
 				continue
 			}
 			now[kind.crd] = true
-		case !served[kind.crd] && is:
+		case !isDefined && is:
 			o.stop(ctx, kind)
 		case is:
 			now[kind.crd] = true

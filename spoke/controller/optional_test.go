@@ -22,6 +22,7 @@ import (
 
 const (
 	certificates          = "certificates.cert-manager.io"
+	prometheusRules       = "prometheusrules.monitoring.coreos.com"
 	certificateDefinition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -81,6 +82,32 @@ func TestNotKnownYet(t *testing.T) {
 	}
 }
 
+// TestNotServedYet starts beside a definition that is not served: it is not absent until it is
+// so old that it has another version.
+func TestNotServedYet(t *testing.T) {
+	c := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: clusterName, APIServerOnly: true}}}).Member(clusterName)
+	another := strings.Replace(certificateDefinition, "name: v1\n", "name: v2\n", 1)
+	if err := c.Apply(t.Context(), []byte(another)); err != nil {
+		t.Fatal(err)
+	}
+	s := startSlow(t, c.AdminConfig(), "/none")
+	s.await(t, "a look at the definitions", func() bool { return !s.isUnknown(prometheusRules) })
+	if !s.isUnknown(certificates) || isClosed(s.looked) {
+		t.Error("a kind that is not served yet counts as absent")
+	}
+	s.clock.Step(servedWithin)
+	s.await(t, "the reconcilers to start", func() bool { return isClosed(s.looked) })
+	if s.isUnknown(certificates) {
+		t.Error("a kind of another version is never absent")
+	}
+}
+
+func (s *slow) isUnknown(crd string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unknown[crd]
+}
+
 // slow is an optional whose lists of one resource do not arrive until they are released.
 type slow struct {
 	*optional
@@ -91,7 +118,7 @@ type slow struct {
 
 func startSlow(t *testing.T, config *rest.Config, path string) *slow {
 	t.Helper()
-	s := &slow{clock: clocktesting.NewFakeClock(time.Unix(1000, 0)), release: make(chan struct{})}
+	s := &slow{clock: clocktesting.NewFakeClock(time.Now()), release: make(chan struct{})}
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
