@@ -29,7 +29,7 @@ import (
 const (
 	// collectTimeout bounds how long it takes to delete the children of what tests deleted last,
 	// collectPoll is the time between two looks at them.
-	collectTimeout = 30 * time.Second
+	collectTimeout = 2 * time.Minute
 	collectPoll    = 200 * time.Millisecond
 )
 

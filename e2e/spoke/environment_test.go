@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +28,11 @@ import (
 
 // longestWait bounds all waits of the spoke, resyncs included.
 const longestWait = 2 * time.Second
+
+func TestMain(m *testing.M) {
+	framework.Silence()
+	os.Exit(m.Run())
+}
 
 // environment is one cluster with a spoke in it.
 type environment struct {
