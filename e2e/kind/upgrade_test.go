@@ -14,7 +14,7 @@ import (
 )
 
 // testUpgrade goes back to the previous build of the hub and the agent, and then follows
-// the upgrade to this one: no pod of a shop is started again, and nothing that is
+// the upgrade to this one: either way no pod of a shop is started again, and nothing that is
 // unchanged is written to.
 func (w *environment) testUpgrade(t *testing.T) {
 	t.Helper()
@@ -26,24 +26,29 @@ func (w *environment) testUpgrade(t *testing.T) {
 	if hubImage == w.env.Images.Hub && spokeImage == w.env.Images.Spoke {
 		t.Log("the programs are the same as before: only manifests can differ")
 	}
-	w.hub.installFrom(t, previous, "hub", hubImage)
-	for _, r := range w.regions {
-		r.installFrom(t, previous, "spoke", spokeImage)
-		// The previous release has its own permissions in the members.
-		w.hub.runFrom(t, previous, "join", r.name, "--member-kubeconfig", r.Kubeconfig, "--member-server", r.InternalServer)
-	}
-	w.reconcile(t)
-	w.running(t, shop, ledger)
+	w.checkReplaced(t, "back", func() {
+		w.hub.installFrom(t, previous, "hub", hubImage)
+		for _, r := range w.regions {
+			r.installFrom(t, previous, "spoke", spokeImage)
+			// The previous release has its own permissions in the members.
+			w.hub.runFrom(t, previous, "join", r.name, "--member-kubeconfig", r.Kubeconfig, "--member-server", r.InternalServer)
+		}
+	})
+	w.checkReplaced(t, "upgrade", func() { w.follow(t, "Upgrade") })
+}
 
+// checkReplaced replaces the hub and the agents, and checks that the shops go on as they were.
+func (w *environment) checkReplaced(t *testing.T, way string, replace func()) {
+	t.Helper()
 	before, marks := w.podsOf(t), []audit.Mark{}
 	for _, r := range w.regions {
 		marks = append(marks, r.mark(t))
 	}
-	w.follow(t, "Upgrade")
+	replace()
 	w.reconcile(t)
 	w.running(t, shop, ledger)
 	if after := w.podsOf(t); !slices.Equal(before, after) {
-		t.Errorf("pods and restarts before:\n%v\nand after:\n%v", before, after)
+		t.Errorf("%s: pods and restarts before:\n%v\nand after:\n%v", way, before, after)
 	}
 	for i, r := range w.regions {
 		r.checkUntouched(t, marks[i])
@@ -51,7 +56,7 @@ func (w *environment) testUpgrade(t *testing.T) {
 		copies := r.since(t, marks[i]).ByServiceAccount(config.Namespace, config.HubServiceAccount).Writes().Succeeded().Of("ecommerceapps")
 		applied := slices.DeleteFunc(copies, func(e audit.Event) bool { return e.Subresource != "" })
 		if len(applied) > 3 {
-			t.Errorf("%s: want each copy written at most once, and one again for the request:\n%s", r.name, applied)
+			t.Errorf("%s: %s: want each copy written at most once, and one again for the request:\n%s", way, r.name, applied)
 		}
 	}
 }
