@@ -25,6 +25,8 @@ PACKAGES ?= ./...
 BENCH ?= .
 # The points that make crashpoints runs: all, names of workloads with commas, or the key of one.
 CRASHPOINTS ?= all
+# The IDs of the mutants that make mutants applies, with spaces; empty for all.
+MUTANTS ?=
 # KIND=1: make demo uses kind. KEEP=1: make e2e-kind does not delete its clusters.
 KIND ?=
 KEEP ?=
