@@ -3,6 +3,8 @@ package v1
 import (
 	"cmp"
 	"strconv"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -50,8 +52,26 @@ func (a *EcommerceApp) IsCopy() bool {
 	return a.Annotations[HubAppUIDAnnotation] != "" || a.Labels[ManagedByLabel] == ManagedBy
 }
 
-// DeletedOrigin stands for the generation in the origin of an application that was deleted.
-const DeletedOrigin = "deleted"
+// deletedPrefix stands before the time in the origin of an application that was deleted.
+const deletedPrefix = "deleted/"
+
+// DeletionOrigin returns the origin that stands for one deletion of an application: its UID,
+// "/deleted/", and the time of the deletion in seconds.
+func DeletionOrigin(app types.UID, at time.Time) string {
+	return string(app) + "/" + deletedPrefix + at.UTC().Format(time.RFC3339)
+}
+
+// ParseDeletionOrigin returns the arguments of DeletionOrigin, and whether the origin is that of
+// a deletion.
+func ParseDeletionOrigin(origin string) (app types.UID, at time.Time, ok bool) {
+	uid, rest, _ := strings.Cut(origin, "/")
+	text, ok := strings.CutPrefix(rest, deletedPrefix)
+	if !ok {
+		return "", time.Time{}, false
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	return types.UID(uid), at, err == nil
+}
 
 // Origin is the application on the hub, and its generation, that a copy was made from.
 type Origin struct {

@@ -34,7 +34,8 @@ func (p *Program) overwriteCommand() *cobra.Command {
 
 What "kubectl shopfleet recover" shows of the EcommerceApp is stored in its annotation
 ` + v1.RecoverAnnotation + `. The hub then updates the clusters, or creates the EcommerceApp
-there again. An approval is for one generation: it counts in each cluster that has this one.`,
+there again. An approval is for one generation or deletion: it counts in each cluster that
+has this one.`,
 		Example: `  kubectl shopfleet recover overwrite shop -n production
   kubectl shopfleet recover overwrite shop -n production --cluster eu-1 --interactive`,
 		Args:              usage(cobra.ExactArgs(1)),
@@ -90,7 +91,8 @@ func (c *overwrite) accept(app *v1.EcommerceApp) (clusters []string, accepted st
 	for former := range strings.SplitSeq(app.Annotations[v1.RecoverAnnotation], ",") {
 		former = strings.TrimSpace(former)
 		waits := slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return entry.UnknownOrigin == former })
-		if former != "" && !slices.Contains(origins, former) && (waits || strings.HasSuffix(former, "/"+v1.DeletedOrigin)) {
+		_, _, deletion := v1.ParseDeletionOrigin(former)
+		if former != "" && !slices.Contains(origins, former) && (waits || deletion) {
 			kept = append(kept, former)
 		}
 	}

@@ -24,7 +24,7 @@ func TestAccept(t *testing.T) {
 		"one that has nothing": {"", []string{"d"}, nil, ""},
 		"over a former one":    {"u/3", []string{"c"}, []string{"c"}, "u/9"},
 		"beside one in use":    {"u/8", []string{"c"}, []string{"c"}, "u/8,u/9"},
-		"beside a deletion":    {"u/deleted", []string{"c"}, []string{"c"}, "u/deleted,u/9"},
+		"beside a deletion":    {"u/deleted/2026-11-01T08:00:00Z", []string{"c"}, []string{"c"}, "u/deleted/2026-11-01T08:00:00Z,u/9"},
 	} {
 		app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1.RecoverAnnotation: tt.former}}}
 		app.Status.Clusters = []v1.ClusterStatus{{Name: "a", UnknownOrigin: "u/8"}, {Name: "b", UnknownOrigin: "u/8"}, {Name: "c", UnknownOrigin: "u/9"}, {Name: "d"}}

@@ -40,10 +40,11 @@ func Waits(c *v1.ClusterStatus) bool {
 
 func found(app *v1.EcommerceApp, c *v1.ClusterStatus) string {
 	uid, generation, _ := strings.Cut(c.UnknownOrigin, "/")
+	_, _, deleted := v1.ParseDeletionOrigin(c.UnknownOrigin)
 	switch {
 	case uid == "":
 		return ""
-	case generation == v1.DeletedOrigin:
+	case deleted:
 		return "its deletion"
 	case uid == string(app.UID):
 		return fmt.Sprintf("generation %s, the hub has %d", generation, app.Generation)
@@ -54,12 +55,13 @@ func found(app *v1.EcommerceApp, c *v1.ClusterStatus) string {
 
 // settle returns what the user can do about a cluster.
 func settle(c *v1.ClusterStatus) string {
+	_, _, deleted := v1.ParseDeletionOrigin(c.UnknownOrigin)
 	switch {
 	case c.UnknownOrigin == "":
 		return "" // With that of the other clusters.
 	case c.Reason == v1.ReasonNewerElsewhere:
 		return "placement, overwrite"
-	case strings.HasSuffix(c.UnknownOrigin, "/"+v1.DeletedOrigin):
+	case deleted:
 		return "delete, overwrite"
 	default:
 		return "import, overwrite"

@@ -13,7 +13,7 @@ func TestRecover(t *testing.T) {
 	app.Status.Clusters = []v1.ClusterStatus{
 		{Name: "asia-1", Reason: v1.ReasonNewerInMember, UnknownOrigin: "u/9"},
 		{Name: "eu-1", Reason: v1.ReasonNewerInMember, UnknownOrigin: "w/1"},
-		{Name: "eu-2", Reason: v1.ReasonDeletedInMember, UnknownOrigin: "u/deleted"},
+		{Name: "eu-2", Reason: v1.ReasonDeletedInMember, UnknownOrigin: "u/deleted/2026-11-23T08:00:00Z"},
 		{Name: "eu-3", Reason: v1.ReasonClusterUnreachable, UnknownOrigin: "u/8"},
 		{Name: "us-1", Reason: v1.ReasonNewerElsewhere, UnknownOrigin: "u/9"},
 		{Name: "us-2", Reason: v1.ReasonNewerElsewhere},

@@ -22,6 +22,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/members"
+	"github.com/shopfleet/shopfleet/hub/members/record"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/residue/store"
@@ -106,10 +107,10 @@ func New(hub client.Reader, o Options) *Controller {
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync, Waits: o.Waits,
 		Residue: o.Residue, APIReader: o.APIReader,
-		Deleted: func(cluster string, app types.UID) bool { return o.Record(cluster).Deleted(app) },
-		Left:    func(cluster string, app types.UID) int64 { return o.Record(cluster).Left(app) },
-		RecordDeletion: func(ctx context.Context, cluster string, app types.UID, left int64) error {
-			return o.Record(cluster).Delete(ctx, app, left)
+		DeletedAt: func(cluster string, app types.UID) time.Time { return o.Record(cluster).DeletedAt(app) },
+		Left:      func(cluster string, app types.UID) int64 { return o.Record(cluster).Left(app) },
+		RecordDeletion: func(ctx context.Context, cluster string, deletion record.Deletion) error {
+			return o.Record(cluster).Delete(ctx, deletion)
 		},
 		Confirm: func(ctx context.Context, cluster string) error { return o.Record(cluster).Confirm(ctx) },
 	})}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -124,15 +125,15 @@ func (r *Record) claimed() record.Record {
 	return r.current.Claim(r.settings.HubUID, r.epoch.Load(), r.settings.Clock.Now())
 }
 
-// Deleted reports whether an application was deleted. It sends no request, but waits for the
-// end of one.
-func (r *Record) Deleted(app types.UID) bool {
+// DeletedAt returns the time at which an application was deleted; zero if it was not. It sends
+// no request, but waits for the end of one.
+func (r *Record) DeletedAt(app types.UID) time.Time {
 	if r == nil {
-		return false
+		return time.Time{}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.current.Has(app)
+	return r.current.DeletedAt(app)
 }
 
 // Left returns the generation by which an application left the member last; 0 if it did not.
@@ -146,10 +147,10 @@ func (r *Record) Left(app types.UID) int64 {
 	return r.current.Left(app)
 }
 
-// Delete records that an application was deleted, or left the member by a generation that is
-// not 0, with one write, unless it is recorded. If this process does not manage the member any
-// more, the error is apierror.ErrNotConnected: the next inspection ends the connection.
-func (r *Record) Delete(ctx context.Context, app types.UID, left int64) error {
+// Delete records a deletion with one write, unless it is recorded. If this process does not
+// manage the member any more, the error is apierror.ErrNotConnected: the next inspection ends
+// the connection.
+func (r *Record) Delete(ctx context.Context, deletion record.Deletion) error {
 	if r == nil {
 		return nil
 	}
@@ -157,7 +158,6 @@ func (r *Record) Delete(ctx context.Context, app types.UID, left int64) error {
 	defer cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	deletion := record.Deletion{App: app, Left: left, At: r.settings.Clock.Now()}
 	if r.current.Includes(deletion) {
 		return nil
 	}

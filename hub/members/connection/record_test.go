@@ -45,7 +45,7 @@ func TestDamagedRecord(t *testing.T) {
 	if f, err := r.check(t.Context()); f == nil || err != nil {
 		t.Errorf("a damaged record is read with %+v, %v", f, err)
 	}
-	if !r.Deleted("deleted") || r.Left("left") != 4 {
+	if r.DeletedAt("deleted").IsZero() || r.Left("left") != 4 {
 		t.Error("what was read is forgotten")
 	}
 }

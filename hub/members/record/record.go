@@ -42,7 +42,9 @@ type Deletion struct {
 	App types.UID
 	// Left is the generation by which the application left the member; 0 if it was deleted.
 	Left int64
-	At   time.Time // in seconds
+	// At is the time of the deletion on the hub, in seconds. It tells it from another deletion
+	// of an application that was created again from a backup.
+	At time.Time
 }
 
 // Parse reads the data of the ConfigMap.
@@ -153,9 +155,13 @@ func (r Record) Claim(hub string, epoch int64, now time.Time) Record {
 	return next
 }
 
-// Has reports whether an application was deleted.
-func (r Record) Has(app types.UID) bool {
-	return slices.ContainsFunc(r.Deleted, func(d Deletion) bool { return d.App == app && d.Left == 0 })
+// DeletedAt returns the time at which an application was deleted; zero if it was not.
+func (r Record) DeletedAt(app types.UID) time.Time {
+	i := slices.IndexFunc(r.Deleted, func(d Deletion) bool { return d.App == app && d.Left == 0 })
+	if i < 0 {
+		return time.Time{}
+	}
+	return r.Deleted[i].At
 }
 
 // Left returns the generation by which an application left the member last; 0 if it did not.
@@ -169,16 +175,22 @@ func (r Record) Left(app types.UID) int64 {
 	return last
 }
 
-// Includes reports whether the record has a deletion, or a later one of the same application.
+// Includes reports whether the record has a deletion, or that the application left the member
+// by this generation or a later one.
 func (r Record) Includes(d Deletion) bool {
-	return r.Has(d.App) || d.Left > 0 && r.Left(d.App) >= d.Left
+	if d.Left > 0 {
+		return r.Left(d.App) >= d.Left
+	}
+	return r.DeletedAt(d.App).Equal(d.At.Truncate(time.Second))
 }
 
-// Delete returns the record after a deletion, which it does not include yet. The time is that
-// of the deletion. It replaces earlier ones of the application.
+// Delete returns the record after a deletion, which it does not include yet. It replaces earlier
+// ones of the application; one from the member alone leaves that of the application.
 func (r Record) Delete(d Deletion) Record {
 	d.At = d.At.Truncate(time.Second)
-	r.Deleted = slices.DeleteFunc(slices.Clone(r.Deleted), func(other Deletion) bool { return other.App == d.App })
+	r.Deleted = slices.DeleteFunc(slices.Clone(r.Deleted), func(other Deletion) bool {
+		return other.App == d.App && (d.Left == 0 || other.Left > 0)
+	})
 	r.Deleted = append(r.Deleted, d)
 	r.Deleted = r.bounded(d.At)
 	return r

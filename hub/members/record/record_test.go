@@ -88,7 +88,7 @@ func TestDeletionsAreBounded(t *testing.T) {
 	for i := range MaxDeleted + 1 {
 		r = r.Delete(Deletion{App: types.UID(strconv.Itoa(i)), At: now().Add(500 * time.Millisecond)})
 	}
-	if r.Has("0") || !r.Has("1") || !r.Has(types.UID(strconv.Itoa(MaxDeleted))) || len(r.Deleted) != MaxDeleted {
+	if !r.DeletedAt("0").IsZero() || r.DeletedAt("1").IsZero() || r.DeletedAt(types.UID(strconv.Itoa(MaxDeleted))).IsZero() || len(r.Deleted) != MaxDeleted {
 		t.Errorf("%d are kept", len(r.Deleted))
 	}
 	if r.Deleted[0].At != now() {
@@ -106,21 +106,42 @@ func TestLeavingsMakeRoom(t *testing.T) {
 	for i := range MaxDeleted + 1 {
 		r = r.Delete(Deletion{App: types.UID(strconv.Itoa(i)), Left: 2, At: now()})
 	}
-	if !r.Has("deleted") || r.Left("0") != 0 || r.Left("1") != 0 || r.Left("2") != 2 || len(r.Deleted) != MaxDeleted {
-		t.Errorf("%d are kept, with the deletion: %t", len(r.Deleted), r.Has("deleted"))
+	if r.DeletedAt("deleted").IsZero() || r.Left("0") != 0 || r.Left("1") != 0 || r.Left("2") != 2 || len(r.Deleted) != MaxDeleted {
+		t.Errorf("%d are kept, with the deletion: %t", len(r.Deleted), !r.DeletedAt("deleted").IsZero())
 	}
 }
 
 func TestLeavings(t *testing.T) {
 	t.Parallel()
 	r := Record{}.Delete(Deletion{"a", 3, now()}).Delete(Deletion{"b", 4, now()}).Delete(Deletion{"a", 5, now()})
-	if r.Left("a") != 5 || r.Left("b") != 4 || r.Left("c") != 0 || r.Has("a") || len(r.Deleted) != 2 {
+	if r.Left("a") != 5 || r.Left("b") != 4 || r.Left("c") != 0 || !r.DeletedAt("a").IsZero() || len(r.Deleted) != 2 {
 		t.Errorf("recorded %+v", r.Deleted)
 	}
-	if !r.Includes(Deletion{App: "a", Left: 4}) || r.Includes(Deletion{App: "a", Left: 6}) || r.Includes(Deletion{App: "a"}) || r.Includes(Deletion{App: "c", Left: 1}) {
+	if !r.Includes(Deletion{App: "a", Left: 4}) || r.Includes(Deletion{App: "a", Left: 6}) || r.Includes(Deletion{App: "a", At: now()}) || r.Includes(Deletion{App: "c", Left: 1}) {
 		t.Errorf("it is wrong what %+v includes", r.Deleted)
 	}
-	if r = r.Delete(Deletion{App: "a", At: now()}); !r.Has("a") || r.Left("a") != 0 || !r.Includes(Deletion{App: "a", Left: 9}) {
+	if r = r.Delete(Deletion{App: "a", At: now()}); r.DeletedAt("a").IsZero() || r.Left("a") != 0 {
 		t.Errorf("recorded %+v after a deletion", r.Deleted)
+	}
+}
+
+// TestDeletedTwice: an application that was created again from a backup may be deleted again, or
+// leave the member.
+func TestDeletedTwice(t *testing.T) {
+	t.Parallel()
+	first, second := Deletion{App: "a", At: now().Add(time.Millisecond)}, Deletion{App: "a", At: now().Add(time.Hour)}
+	r := Record{}.Delete(first)
+	if !r.Includes(first) || r.Includes(second) {
+		t.Errorf("it is wrong which deletion %+v includes", r.Deleted)
+	}
+	left := Deletion{App: "a", Left: 9, At: now()}
+	if r.Includes(left) {
+		t.Errorf("%+v includes that the application left the member later", r.Deleted)
+	}
+	if r = r.Delete(left); r.Left("a") != 9 || !r.Includes(first) {
+		t.Errorf("recorded %+v after the application left the member", r.Deleted)
+	}
+	if r = r.Delete(second); !r.DeletedAt("a").Equal(second.At) || len(r.Deleted) != 1 {
+		t.Errorf("recorded %+v after the second deletion", r.Deleted)
 	}
 }

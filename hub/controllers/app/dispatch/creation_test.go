@@ -87,7 +87,7 @@ func TestMayCreate(t *testing.T) {
 		"a new cluster":                            {origin: "9"},
 		"a new cluster, while b waits":             {entry: true, inB: "u-1/9", want: newer},
 		"a new cluster, after b was accepted":      {entry: true, inB: "u-1/9", accepted: "u-1/9"},
-		"a new cluster, while b is deleted":        {entry: true, inB: "u-1/deleted", want: newer},
+		"a new cluster, while b is deleted":        {entry: true, inB: "u-1/deleted/2026-11-23T08:00:00Z", want: newer},
 		"b is about to be engaged":                 {existed: true, away: v1.ReasonConnected, want: undecided},
 		"b is lost":                                {existed: true, away: v1.ReasonProbeFailed},
 		"b is lost, and had a later copy":          {waiting: "u-1/9", away: v1.ReasonProbeFailed, want: newer, waits: "u-1/9"},

@@ -46,6 +46,9 @@
 //     Edits that do so before the hub has compared the copy for the first time count as
 //     updates. What is found is confirmed by a read from the hub's API server: a cache may be
 //     behind the copies of a former leader.
+//   - The user's approvals are not used up, because a manifest that is applied again may bring
+//     them back. One names what was found: a deletion by its time on the hub, which is the same
+//     in all members and after a crash, so that it does not cover the next deletion.
 //   - A missing copy is not created while another cluster of the application has a newer copy
 //     or a recorded deletion: the application may have moved. Where the hub had a copy before, other
 //     clusters are compared too, and those that are Ready are waited for. A cluster that is

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/record"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/residue"
@@ -108,9 +109,8 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 	next.app = app.UID
 	waiting := l.waiting(app)
 	if deletes(app, entry) {
-		leaving := removal{key: keyOf(app), owned: owned(app), app: app.UID}
+		leaving := removal{key: keyOf(app), owned: owned(app), deletion: l.deletionOf(app)}
 		if !app.Ending() {
-			leaving.left = app.Generation
 			// The placement may be that of an older backup.
 			leaving.check = func(live component.Resource) error {
 				return knownCopy(comparison{app: app, live: live, waiting: waiting, deleted: l.deleted})
@@ -133,7 +133,7 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 	if err != nil || place == nil {
 		return err
 	}
-	if err := knownDeletion(app, l.deleted, waiting); err != nil {
+	if err := knownDeletion(app, l.options.DeletedAt(l.name, app.UID), waiting); err != nil {
 		return err
 	}
 	live := &v1.EcommerceApp{}
@@ -177,7 +177,17 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 }
 
 // deleted reports whether the member has recorded the deletion of an application.
-func (l *MemberQueue) deleted(app types.UID) bool { return l.options.Deleted(l.name, app) }
+func (l *MemberQueue) deleted(app types.UID) bool { return !l.options.DeletedAt(l.name, app).IsZero() }
+
+// deletionOf returns the deletion of an application, or of its copy in the member alone if the
+// application goes on. That of an application has the same time in all members and attempts, so
+// that one approval covers it, and no later one.
+func (l *MemberQueue) deletionOf(app *v1.EcommerceApp) record.Deletion {
+	if app.Ending() {
+		return record.Deletion{App: app.UID, At: app.DeletionTimestamp.Time}
+	}
+	return record.Deletion{App: app.UID, Left: app.Generation, At: l.options.Clock.Now()}
+}
 
 // disowned reports whether an application was deleted, according to the member or to what it
 // left behind there.
@@ -278,10 +288,8 @@ type removal struct {
 	owned func(component.Resource) bool
 	// check returns an error if an owned copy must stay. May be nil.
 	check func(component.Resource) error
-	// app is the UID of the application, empty if it is unknown, and left the generation by
-	// which it leaves the member; 0 if it was deleted.
-	app  types.UID
-	left int64
+	// deletion is recorded before, unless its application is unknown.
+	deletion record.Deletion
 }
 
 // deleteCopy deletes a copy if it is owned, and reports whether it is confirmed gone. The
@@ -311,10 +319,10 @@ func (l *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err
 			return false, err
 		}
 	}
-	if r.app != "" {
+	if r.deletion.App != "" {
 		// Before the copy is deleted: a hub that is restored from an older backup must not
 		// create it again.
-		if err := l.options.RecordDeletion(ctx, l.name, r.app, r.left); err != nil {
+		if err := l.options.RecordDeletion(ctx, l.name, r.deletion); err != nil {
 			return false, fmt.Errorf("recording the deletion: %w", err)
 		}
 	}

@@ -62,6 +62,7 @@ func TestMemberQueue(t *testing.T) {
 		"residue":  testResidue,
 		"newer":    testNewer,
 		"deleted":  testDeleted,
+		"again":    testDeletedAgain,
 		"left":     testLeft,
 		"confirm":  testConfirm,
 		"behind":   testBehind,

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/record"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/residue/store"
@@ -55,13 +56,12 @@ type Options struct {
 	// Residue records what stays behind in members. Without one, a deletion waits for each
 	// member for ever.
 	Residue *store.Store
-	// Deleted reports whether a member has recorded the deletion of an application, and Left
-	// returns the generation by which it left the member, or 0. RecordDeletion records a
-	// deletion, or that an application left by a generation that is not 0. By default nothing
-	// is recorded.
-	Deleted        func(cluster string, app types.UID) bool
+	// DeletedAt returns the time of the deletion of an application that a member has recorded,
+	// or zero, and Left the generation by which it left the member, or 0. RecordDeletion records
+	// a deletion. By default nothing is recorded.
+	DeletedAt      func(cluster string, app types.UID) time.Time
 	Left           func(cluster string, app types.UID) int64
-	RecordDeletion func(ctx context.Context, cluster string, app types.UID, left int64) error
+	RecordDeletion func(ctx context.Context, cluster string, deletion record.Deletion) error
 	// APIReader reads applications from the hub's API server, to tell a cache that is behind
 	// from a hub that was restored. By default the cache is trusted.
 	APIReader client.Reader
@@ -88,14 +88,14 @@ func (o *Options) applyDefaults() {
 	if o.Workers <= 0 {
 		o.Workers = defaultWorkers
 	}
-	if o.Deleted == nil {
-		o.Deleted = func(string, types.UID) bool { return false }
+	if o.DeletedAt == nil {
+		o.DeletedAt = func(string, types.UID) time.Time { return time.Time{} }
 	}
 	if o.Left == nil {
 		o.Left = func(string, types.UID) int64 { return 0 }
 	}
 	if o.RecordDeletion == nil {
-		o.RecordDeletion = func(context.Context, string, types.UID, int64) error { return nil }
+		o.RecordDeletion = func(context.Context, string, record.Deletion) error { return nil }
 	}
 	if o.Confirm == nil {
 		o.Confirm = func(context.Context, string) error { return nil }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,10 +18,14 @@ import (
 
 // knownDeletion returns an error if a member has recorded the deletion of an application
 // that the hub has, because the hub was restored from an older backup, or had recorded it when
-// the application began to wait for the user.
-func knownDeletion(app *v1.EcommerceApp, deleted func(types.UID) bool, waiting string) error {
-	origin := string(app.UID) + "/" + v1.DeletedOrigin
-	if !deleted(app.UID) && waiting != origin || accepts(app, origin) {
+// the application began to wait for the user. The time deletedAt is zero if none is recorded.
+func knownDeletion(app *v1.EcommerceApp, deletedAt time.Time, waiting string) error {
+	origin := waiting
+	if !deletedAt.IsZero() {
+		origin = v1.DeletionOrigin(app.UID, deletedAt)
+	}
+	former, _, deleted := v1.ParseDeletionOrigin(origin)
+	if !deleted || former != app.UID || accepts(app, origin) {
 		return nil
 	}
 	return refuse(v1.ReasonDeletedInMember, "the cluster has recorded the deletion of the application", origin)
@@ -98,7 +103,7 @@ func waitingAfter(err error, waiting string) string {
 }
 
 // accepts reports whether the user lets the hub replace what has an origin. An approval counts
-// for this origin only, not for another generation.
+// for this origin only, not for another generation or deletion.
 func accepts(app *v1.EcommerceApp, origin string) bool {
 	for accepted := range strings.SplitSeq(app.Annotations[v1.RecoverAnnotation], ",") {
 		if strings.TrimSpace(accepted) == origin {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/record"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
@@ -146,10 +148,10 @@ func testNewer(t *testing.T, m *member) {
 // panicOnce has an attempt panic.
 func (m *member) panicOnce(t *testing.T) {
 	t.Helper()
-	deleted := m.queue.options.Deleted
-	m.queue.options.Deleted = func(string, types.UID) bool { panic("poison") }
+	deletedAt := m.queue.options.DeletedAt
+	m.queue.options.DeletedAt = func(string, types.UID) time.Time { panic("poison") }
 	defer func() {
-		m.queue.options.Deleted = deleted
+		m.queue.options.DeletedAt = deletedAt
 		if recover() == nil {
 			t.Error("the panic does not reach the queue")
 		}
@@ -160,41 +162,92 @@ func (m *member) panicOnce(t *testing.T) {
 // testDeleted: what was deleted is recorded first, and not created again.
 func testDeleted(t *testing.T, m *member) {
 	t.Helper()
-	var recorded types.UID
-	m.queue.options.RecordDeletion = func(ctx context.Context, _ string, app types.UID, left int64) error {
-		live := &v1.EcommerceApp{}
-		if err := m.WithWatch.Get(ctx, keyOf(m.app), live); err != nil || live.DeletionTimestamp != nil {
-			t.Errorf("the copy was deleted before that was recorded: %v", err)
+	kept := m.keepRecord(t)
+	m.reconcile(t)
+	first := m.deleteApp(t, time.Hour)
+	if kept.DeletedAt(m.app.UID) != first {
+		t.Fatalf("recorded %+v", kept.Deleted)
+	}
+	m.reconcile(t)
+	m.expectDeleted(t, first)
+	kept.Deleted = nil // The record has aged, or is damaged.
+	m.reconcile(t)
+	m.expectDeleted(t, first)
+	m.accept(v1.DeletionOrigin(m.app.UID, first.Add(-time.Hour)))
+	m.reconcile(t)
+	m.expectDeleted(t, first)
+	m.accept(v1.DeletionOrigin(m.app.UID, first))
+	m.reconcile(t)
+	m.live(t)
+}
+
+// testDeletedAgain: the approval of a deletion does not count for a later one of the same
+// application, although a backup, or a manifest, has it.
+func testDeletedAgain(t *testing.T, m *member) {
+	t.Helper()
+	kept := m.keepRecord(t)
+	m.reconcile(t)
+	first := m.deleteApp(t, time.Hour)
+	m.accept(v1.DeletionOrigin(m.app.UID, first))
+	m.reconcile(t)
+	second := m.deleteApp(t, 2*time.Hour)
+	if first == second || kept.DeletedAt(m.app.UID) != second {
+		t.Fatalf("recorded %+v", kept.Deleted)
+	}
+	m.reconcile(t)
+	m.expectDeleted(t, second)
+	m.accept(v1.DeletionOrigin(m.app.UID, first) + "," + v1.DeletionOrigin(m.app.UID, second))
+	m.reconcile(t)
+	m.live(t)
+}
+
+// keepRecord has the queue use a record of deletions, and checks that the copy exists when one
+// is recorded.
+func (m *member) keepRecord(t *testing.T) *record.Record {
+	t.Helper()
+	kept := &record.Record{}
+	m.queue.options.DeletedAt = func(_ string, app types.UID) time.Time { return kept.DeletedAt(app) }
+	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d record.Deletion) error {
+		if live := m.live(t); live.DeletionTimestamp != nil || d.Left != 0 {
+			t.Errorf("recorded %+v of a copy deleted at %v", d, live.DeletionTimestamp)
 		}
-		if left != 0 {
-			t.Errorf("recorded that it left by generation %d", left)
+		if !kept.Includes(d) {
+			*kept = kept.Delete(d)
 		}
-		recorded = app
 		return nil
 	}
-	m.queue.options.Deleted = func(_ string, app types.UID) bool { return app == recorded }
+	return kept
+}
+
+// deleteApp deletes the application some time after the epoch, until its copy is gone, and then
+// restores it on the hub.
+func (m *member) deleteApp(t *testing.T, after time.Duration) time.Time {
+	t.Helper()
+	at := time.Unix(0, 0).UTC().Add(after)
+	m.app.DeletionTimestamp = &metav1.Time{Time: at}
 	m.reconcile(t)
-	m.app.DeletionTimestamp = &metav1.Time{}
-	m.reconcile(t)
-	if recorded != m.app.UID {
-		t.Fatalf("the deletion of %q is recorded", recorded)
-	}
 	if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
 	m.app.DeletionTimestamp, m.cached = nil, nil
-	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonDeletedInMember {
-		t.Errorf("reported %+v", found.failure)
+	return at
+}
+
+// accept sets the annotation by which the user settles what was found.
+func (m *member) accept(origins string) {
+	m.app.Annotations = map[string]string{v1.RecoverAnnotation: origins}
+}
+
+// expectDeleted checks that the application waits because of its deletion, without a copy.
+func (m *member) expectDeleted(t *testing.T, at time.Time) {
+	t.Helper()
+	found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID)
+	if found.failure == nil || found.failure.Reason != v1.ReasonDeletedInMember || found.unknown != v1.DeletionOrigin(m.app.UID, at) {
+		t.Errorf("reported %+v, and %q waits; want the deletion at %s", found.failure, found.unknown, at)
 	}
-	recorded = "" // The record has aged, or is damaged.
-	m.reconcile(t)
 	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the copy was created again: %v", err)
 	}
-	m.app.Annotations = map[string]string{v1.RecoverAnnotation: string(m.app.UID) + "/deleted"}
-	m.reconcile(t)
-	m.live(t)
 }
 
 // testLeft: a copy that a change of the placement removed is not created again by a hub that
@@ -202,8 +255,8 @@ func testDeleted(t *testing.T, m *member) {
 func testLeft(t *testing.T, m *member) {
 	t.Helper()
 	var generation int64
-	m.queue.options.RecordDeletion = func(_ context.Context, _ string, _ types.UID, left int64) error {
-		generation = left
+	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d record.Deletion) error {
+		generation = d.Left
 		return nil
 	}
 	m.queue.options.Left = func(string, types.UID) int64 { return generation }

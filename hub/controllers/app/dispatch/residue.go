@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/record"
 	"github.com/shopfleet/shopfleet/hub/residue"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
@@ -84,11 +85,16 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r re
 	// An application that was created anew owns what it finds, or leaves it an orphan, which
 	// a user may ask to delete.
 	if r.Copy != "" || app.UID == "" || app.UID == r.App && app.Ending() {
-		leaving := removal{key: r.Key(), app: r.App, owned: func(live component.Resource) bool { return r.Names(live) }}
+		leaving := removal{
+			key: r.Key(), owned: func(live component.Resource) bool { return r.Names(live) },
+			deletion: record.Deletion{App: r.App, At: r.Recorded.Time},
+		}
+		if app.UID == r.App {
+			leaving.deletion = l.deletionOf(app)
+		}
 		if app.UID == r.App && !app.Ending() {
 			// An orphan of an application that goes on elsewhere, and may have adopted it after
 			// the backup that the hub was restored from.
-			leaving.left = app.Generation
 			leaving.check = func(live component.Resource) error {
 				return knownCopy(comparison{app: app, live: live, waiting: l.waiting(app), deleted: l.deleted})
 			}

@@ -90,7 +90,7 @@ func TestClocks(t *testing.T) {
 // TestNewerInMember prunes nothing by a retention that may be that of an older backup of the hub.
 func TestNewerInMember(t *testing.T) {
 	t.Parallel()
-	for _, origin := range []string{"u/9", "u/" + v1.DeletedOrigin} {
+	for _, origin := range []string{"u/9", v1.DeletionOrigin("u", at("2026-06-01T02:00:00Z"))} {
 		in := situation("2026-06-01T03:00:00Z")
 		in.app.Spec.Database.Backup.Retention = v1.Retention{KeepLast: new(int32(1)), KeepDays: new(int32(5))}
 		for days := range 9 {
