@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -165,6 +166,20 @@ func (c *settlement) app(ctx context.Context, hub *cluster, name string) (*v1.Ec
 		return nil, hint.With(fmt.Errorf("getting EcommerceApp %q: %w", name, err), listHint)
 	}
 	return app, nil
+}
+
+// member returns a MemberCluster.
+func (c *settlement) member(ctx context.Context, hub *cluster, name string) (*v1.MemberCluster, error) {
+	member := &v1.MemberCluster{}
+	err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, hint.With(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl shopfleet clusters")
+	case err != nil:
+		return nil, fmt.Errorf("getting MemberCluster %q: %w", name, err)
+	default:
+		return member, nil
+	}
 }
 
 // listHint says how to list what waits.

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
+	"github.com/shopfleet/shopfleet/hub/members/record"
 	"github.com/shopfleet/shopfleet/hub/residue"
 )
 
@@ -57,25 +59,44 @@ func (c *overwrite) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	clusters, accepted := c.accept(app)
-	if len(clusters) == 0 {
-		return hint.With(fmt.Errorf("overwriting EcommerceApp %q: %w", name, errNothingWaits), listHint)
+	clusters, origins, err := c.found(app)
+	if err != nil {
+		return fmt.Errorf("overwriting EcommerceApp %q: %w", name, err)
 	}
 	where := strings.Join(clusters, ", ")
 	if confirmed, err := c.confirm(ctx, fmt.Sprintf("overwrite EcommerceApp %s/%s in %s", app.Namespace, name, where)); err != nil || !confirmed {
 		return err
 	}
-	if err := c.annotate(ctx, hub, app, accepted); err != nil {
+	if app, err = c.approve(ctx, hub, app, origins); err != nil {
 		return fmt.Errorf("overwriting EcommerceApp %q: %w", name, err)
 	}
 	return c.done(hub, app, "overwrite approved in "+where)
 }
 
-// accept returns the clusters that wait for what the user chose, and the value of the annotation
-// that accepts what they have. Former approvals are dropped, except for those that clusters wait
-// for and of a deletion: the clusters' records have that for as long as an approval is needed.
-func (c *overwrite) accept(app *v1.EcommerceApp) (clusters []string, accepted string) {
-	var origins, kept []string
+// approve adds origins to the annotation of an application, and returns its latest version.
+func (c *overwrite) approve(ctx context.Context, hub *cluster, app *v1.EcommerceApp, origins []string) (*v1.EcommerceApp, error) {
+	var latest *v1.EcommerceApp
+	// The hub writes the status at the same time, and other users approve what they found.
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+		if latest, err = c.app(ctx, hub, app.Name); err != nil {
+			return err
+		}
+		if latest.UID != app.UID {
+			return errCreatedAgain
+		}
+		return c.annotate(ctx, hub, latest, c.approvals(latest, origins))
+	})
+	return latest, err
+}
+
+// found returns the origins that wait in the clusters that the user chose, and all clusters that
+// wait for one of these.
+func (c *overwrite) found(app *v1.EcommerceApp) (clusters, origins []string, err error) {
+	for _, name := range c.clusters {
+		if !slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return entry.Name == name }) {
+			return nil, nil, hint.With(fmt.Errorf("finding cluster %q of the EcommerceApp: %w", name, errNotFound), listHint)
+		}
+	}
 	for i := range app.Status.Clusters {
 		entry := &app.Status.Clusters[i]
 		chosen := len(c.clusters) == 0 || slices.Contains(c.clusters, entry.Name)
@@ -88,21 +109,38 @@ func (c *overwrite) accept(app *v1.EcommerceApp) (clusters []string, accepted st
 			clusters = append(clusters, entry.Name)
 		}
 	}
+	if len(clusters) == 0 {
+		return nil, nil, hint.With(errNothingWaits, listHint)
+	}
+	return clusters, origins, nil
+}
+
+// approvals returns the value of the annotation that also accepts origins. Former approvals are
+// dropped, except for those that clusters wait for, and of deletions that a member's record may
+// still have.
+func (c *overwrite) approvals(app *v1.EcommerceApp, origins []string) string {
+	var kept []string
 	for former := range strings.SplitSeq(app.Annotations[v1.RecoverAnnotation], ",") {
 		former = strings.TrimSpace(former)
 		waits := slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return entry.UnknownOrigin == former })
-		_, _, deletion := v1.ParseDeletionOrigin(former)
-		if former != "" && !slices.Contains(origins, former) && (waits || deletion) {
+		_, at, deletion := v1.ParseDeletionOrigin(former)
+		recorded := deletion && c.clock.Since(at) <= record.MaxAge
+		if former != "" && !slices.Contains(origins, former) && (waits || recorded) {
 			kept = append(kept, former)
 		}
 	}
-	return clusters, strings.Join(append(kept, origins...), ",")
+	return strings.Join(append(kept, origins...), ",")
 }
 
-// annotate sets the annotation by which the user settles what the hub found.
+// errCreatedAgain means that the user did not see the object that has the name now.
+var errCreatedAgain = errors.New("it was deleted and created again meanwhile")
+
+// annotate sets the annotation by which the user settles what the hub found. If the object was
+// changed since it was read, the error is a conflict: it may have got another approval.
 func (c *settlement) annotate(ctx context.Context, hub *cluster, object client.Object, value string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": object.GetUID(), "annotations": map[string]string{v1.RecoverAnnotation: value},
+		"uid": object.GetUID(), "resourceVersion": object.GetResourceVersion(),
+		"annotations": map[string]string{v1.RecoverAnnotation: value},
 	}})
 	if err != nil {
 		return fmt.Errorf("encoding the annotation: %w", err)
@@ -111,7 +149,11 @@ func (c *settlement) annotate(ctx context.Context, hub *cluster, object client.O
 	if c.dryRun == dryRunServer {
 		options = append(options, client.DryRunAll)
 	}
-	return hub.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), options...)
+	err = hub.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), options...)
+	if apierrors.IsConflict(err) {
+		return hint.With(err, "It is being changed at the same time. Run the command again.")
+	}
+	return err
 }
 
 // recoverImport is the command that takes the spec of a copy over.
@@ -189,12 +231,18 @@ func (c *recoverImport) find(ctx context.Context, hub *cluster, app *v1.Ecommerc
 	if !slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool { return entry.UnknownOrigin != "" }) {
 		return nil, hint.With(errNothingWaits, listHint)
 	}
-	record := &corev1.ConfigMap{}
-	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: residue.OrphansName(c.cluster)}, record)
+	list := &corev1.ConfigMap{}
+	err := hub.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: residue.OrphansName(c.cluster)}, list)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
-	listed := residue.DecodeOrphans(record.Data)
+	if apierrors.IsNotFound(err) {
+		// The hub lists nothing in it, or there is no such cluster.
+		if _, err := c.member(ctx, hub, c.cluster); apierrors.IsNotFound(err) {
+			return nil, err
+		}
+	}
+	listed := residue.DecodeOrphans(list.Data)
 	for _, copied := range slices.Concat(listed.Waiting, listed.Orphans) {
 		waits := slices.ContainsFunc(app.Status.Clusters, func(entry v1.ClusterStatus) bool {
 			return entry.UnknownOrigin == v1.OriginOf(copied.Annotations).String()
@@ -237,21 +285,29 @@ func (c *takeOver) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	member := &v1.MemberCluster{}
-	err = hub.client.Get(ctx, client.ObjectKey{Name: name}, member)
-	switch {
-	case apierrors.IsNotFound(err):
-		return hint.With(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl shopfleet clusters")
-	case err != nil:
-		return fmt.Errorf("getting MemberCluster %q: %w", name, err)
-	case member.Status.OtherHub == "":
+	member, err := c.member(ctx, hub, name)
+	if err != nil {
+		return err
+	}
+	found := member.Status.OtherHub
+	if found == "" {
 		return hint.With(fmt.Errorf("taking %q over: %w", name, errNothingWaits), listHint)
 	}
-	other, _, _ := strings.Cut(member.Status.OtherHub, "/")
+	other, _, _ := strings.Cut(found, "/")
 	if confirmed, err := c.confirm(ctx, fmt.Sprintf("take %s over from the hub with the UID %s", name, other)); err != nil || !confirmed {
 		return err
 	}
-	if err := c.annotate(ctx, hub, member, member.Status.OtherHub); err != nil {
+	uid := member.UID
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if member, err = c.member(ctx, hub, name); err != nil {
+			return err
+		}
+		if member.UID != uid {
+			return errCreatedAgain
+		}
+		return c.annotate(ctx, hub, member, found)
+	})
+	if err != nil {
 		return fmt.Errorf("taking %q over: %w", name, err)
 	}
 	return c.done(hub, member, "take-over approved")
