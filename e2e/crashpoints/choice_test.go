@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
-	"time"
 )
 
 const (
@@ -23,7 +21,6 @@ const (
 	seedVariable = "SHOPFLEET_CRASHPOINTS_SEED"
 
 	sampleSize = 12
-	day        = 24 * time.Hour
 )
 
 // choice selects points.
@@ -31,18 +28,6 @@ type choice struct {
 	// variable is the value of pointsVariable.
 	variable string
 	seed     uint64
-}
-
-func seedOf(t *testing.T, text string) uint64 {
-	t.Helper()
-	if text == "" {
-		return uint64(time.Now().Unix()) / uint64(day.Seconds())
-	}
-	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", seedVariable, err)
-	}
-	return seed
 }
 
 // String returns the command that makes the same choice.

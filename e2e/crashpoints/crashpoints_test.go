@@ -37,7 +37,7 @@ func allGroups() []group {
 
 // TestCrashPoints kills the hub at its writes.
 func TestCrashPoints(t *testing.T) {
-	chosen := choice{variable: os.Getenv(pointsVariable), seed: seedOf(t, os.Getenv(seedVariable))}
+	chosen := choice{variable: os.Getenv(pointsVariable), seed: framework.Seed(t, seedVariable)}
 	t.Cleanup(func() { t.Logf("The same points again: %s", chosen) })
 	groups, err := chosen.groups()
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +38,7 @@ const (
 // the object. Nothing is resynced meanwhile: what is repaired was seen by a watch.
 func testDrift(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		seed := driftSeed(t)
+		seed := framework.Seed(t, driftSeedVariable)
 		app := w.everything(t, seed)
 		took := &durations{}
 		t.Run("fields", func(t *testing.T) {
@@ -66,19 +65,6 @@ func testDrift(w *environment) func(*testing.T) {
 		w.stop()
 		w.run(t)
 	}
-}
-
-func driftSeed(t *testing.T) uint64 {
-	t.Helper()
-	text := os.Getenv(driftSeedVariable)
-	if text == "" {
-		return uint64(time.Now().Unix() / (24 * 60 * 60))
-	}
-	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", driftSeedVariable, err)
-	}
-	return seed
 }
 
 // certificates is a definition as cert-manager has it, but for the schema.
