@@ -27,6 +27,8 @@ BENCH ?= .
 CRASHPOINTS ?= all
 # The IDs of the mutants that make mutants applies, with spaces; empty for all.
 MUTANTS ?=
+# The cases that make faults runs: all, or the name of one.
+FAULTS ?= all
 # KIND=1: make demo uses kind. KEEP=1: make e2e-kind does not delete its clusters.
 KIND ?=
 KEEP ?=
@@ -168,6 +170,11 @@ e2e-kind: $(GOTESTSUM) ## Run the end-to-end tests on kind clusters; needs docke
 crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes; CRASHPOINTS=<workloads or key> selects some.
 	@export SHOPFLEET_CRASHPOINTS='$(CRASHPOINTS)'; \
 	$(call runTests,crashpoints,standard-verbose) -count=1 -timeout 2h $(GOTEST_FLAGS) ./e2e/crashpoints
+
+.PHONY: faults
+faults: binaries $(GOTESTSUM) ## Run all fault cases of e2e/faults, of which make test has half; FAULTS=<name> selects one.
+	@export SHOPFLEET_FAULTS='$(FAULTS)'; \
+	$(call runTests,faults,standard-verbose) -count=1 -run TestFaults -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./e2e/faults
 
 .PHONY: cloud-contract
 cloud-contract: ## Run the contract tests of every cloud provider and print a table of the results.

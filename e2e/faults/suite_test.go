@@ -49,30 +49,47 @@ type suite struct {
 	silence, longest time.Duration
 }
 
-// TestFaults runs one class of faults after the other. Each has an application of its own,
-// and ends with what it injected gone. Those that are about events or retries come last, because
-// they change the hub's waits.
+// TestFaults runs the chosen classes of faults one after the other. Each has an application of its
+// own, and ends with what it injected gone.
 func TestFaults(t *testing.T) {
+	c := choice{variable: os.Getenv(casesVariable), seed: framework.Seed(t, seedVariable)}
+	t.Cleanup(func() { t.Logf("The same cases again: %s", c) })
 	s := newSuite(t)
-	for _, each := range []struct {
-		name string
-		test func(*testing.T)
-	}{
+	chosen, err := c.take(s.cases())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := false
+	for _, each := range chosen {
+		t.Run(each.name, func(t *testing.T) {
+			ran = true
+			each.test(t)
+		})
+	}
+	if !ran && c.variable != everything { // Otherwise, a case that did not run would seem to pass.
+		t.Errorf("-run matches none of the chosen cases: set %s=%s", casesVariable, everything)
+	}
+}
+
+// cases returns all cases. Every second one is a sample, and both samples take about as long. The
+// last one changes the hub's waits for all that follow.
+func (s *suite) cases() []faultCase {
+	return []faultCase{
 		{"throttled hub", s.testThrottledHub},
 		{"quota", s.testQuota},
 		{"etcd of a member is full", s.testNoSpace},
 		{"conflicts", s.testConflicts},
 		{"errors and resets", s.testBurst},
-		{"throttled member", s.testThrottledMember},
-		{"late events", s.testLateEvents},
 		{"lost events, then 410", s.testLostEvents},
-		{"all watches expire", s.testExpiry},
-		{"older list after a restart", s.testOlderList},
+		{"throttled member", s.testThrottledMember},
 		{"older list of a member after a restart", s.testOlderListOfMember},
+		{"late events", s.testLateEvents},
 		{"hub API server and etcd restart", s.testHubOutage},
-		{"member behind a blackhole", s.testPartition},
+		{"all watches expire", s.testExpiry},
 		{"slow member", s.testSlowMember},
+		{"older list after a restart", s.testOlderList},
 		{"member that refuses", s.testRefusals},
+		{"member behind a blackhole", s.testPartition},
 		{"flapping member", s.testFlapping},
 		{"etcd of the hub is full", s.testHubNoSpace},
 		{"controller managers restart", s.testControllerManagers},
@@ -81,8 +98,6 @@ func TestFaults(t *testing.T) {
 		{"panics", s.testPanics},
 		{"panic in a probe", s.testPanickingProbe},
 		{"silent watch", s.testSilentWatch},
-	} {
-		t.Run(each.name, each.test)
 	}
 }
 

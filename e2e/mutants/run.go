@@ -61,6 +61,8 @@ func (m *Mutant) Run(ctx context.Context, root, dir string) error {
 	command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout=5m",
 		"-overlay="+overlay, "-run="+m.Test, "./"+m.Package)
 	command.Dir = root
+	// The sample of a day may lack the case of TestFaults.
+	command.Env = append(os.Environ(), "SHOPFLEET_FAULTS=all")
 	output, err := command.CombinedOutput()
 	switch {
 	case ctx.Err() != nil:
