@@ -10,11 +10,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
@@ -173,92 +172,18 @@ func checkSelector(t *testing.T, at string, r component.Resource) {
 	}
 }
 
-// randomShop draws a shop that the schema accepts.
+// randomShop draws a shop that the schema accepts, and a cluster.
 func randomShop(r *rand.Rand) (*v1.EcommerceApp, Cluster) {
+	app := apitest.RandomApp(r)
+	app.Namespace, app.UID = "production", types.UID(fmt.Sprintf("%08x-0000-0000-0000-000000000000", r.Uint32()))
+	return app, randomCluster(r)
+}
+
+func randomCluster(r *rand.Rand) Cluster {
 	chance := func() bool { return r.IntN(2) == 0 }
-	name := randomName(r)
-	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: "production", UID: types.UID(fmt.Sprintf("%08x-0000-0000-0000-000000000000", r.Uint32())),
-	}}
-	if chance() {
-		app.Annotations = map[string]string{v1.RestartedAtAnnotation: "2026-01-02T03:04:05Z"}
-	}
-	app.Spec.Image = "frontend:v1"
-	if chance() {
-		app.Spec.Database = randomDatabase(r)
-	}
-	if chance() {
-		app.Spec.Backend = randomWorkload(r)
-		app.Spec.Backend.Image = "registry.example.com/backend:v" + fmt.Sprint(r.IntN(100))
-	}
-	app.Spec.Frontend = randomWorkload(r)
-	if chance() {
-		app.Spec.Ingress = v1.Ingress{Host: "shop.example.com", ClassName: new("nginx"), Annotations: map[string]string{"a": "b"}}
-	}
-	app.Spec.Monitoring = v1.Monitoring{Enabled: chance(), Prometheus: chance(), Grafana: chance()}
-	app.Spec.Security.TLS.Enabled = chance()
-	if app.Spec.Ingress.Host != "" && chance() {
-		app.Spec.Security.TLS.IssuerRef = &v1.IssuerReference{Name: "issuer"}
-	}
-	app.Spec.Security.Authentication.Enabled = chance()
-	if chance() {
-		app.Spec.Security.Authentication.SecretRef = &v1.LocalSecretReference{Name: "login"}
-	}
 	cluster := Cluster{ServiceMonitors: chance(), PrometheusRules: chance(), Certificates: chance()}
 	if chance() {
 		cluster.Name = "eu-1"
 	}
-	return app, cluster
-}
-
-func randomName(r *rand.Rand) string {
-	const letters = "abcdefghijklmnopqrstuvwxyz0123456789-."
-	b := make([]byte, 1+r.IntN(120))
-	for i := range b {
-		b[i] = letters[r.IntN(len(letters))]
-		if i == 0 || i == len(b)-1 || b[i-1] == '.' || b[i-1] == '-' {
-			b[i] = letters[r.IntN(36)]
-		}
-	}
-	return string(b)
-}
-
-func randomDatabase(r *rand.Rand) *v1.Database {
-	db := &v1.Database{Engine: v1.EnginePostgreSQL, Version: fmt.Sprintf("%d.%d", 10+r.IntN(9), r.IntN(20))}
-	if r.IntN(2) == 0 {
-		db.Engine, db.Version = v1.EngineMySQL, fmt.Sprintf("8.%d", r.IntN(5))
-	}
-	db.Storage = fmt.Sprintf("%dGi", 1+r.IntN(1000))
-	if r.IntN(2) == 0 {
-		db.Replicas = new(1 + r.Int32N(9))
-	}
-	if r.IntN(2) == 0 {
-		db.StorageClassName = new("fast")
-	}
-	if r.IntN(3) == 0 {
-		db.CredentialsSecretRef = &v1.LocalSecretReference{Name: "credentials"}
-	}
-	if r.IntN(2) == 0 {
-		db.Backup = v1.BackupPolicy{Enabled: true, Schedule: "0 2 * * *", Retention: v1.Retention{KeepLast: new(1 + r.Int32N(10))}}
-	}
-	return db
-}
-
-func randomWorkload(r *rand.Rand) v1.Workload {
-	w := v1.Workload{Port: r.Int32N(10000)}
-	switch r.IntN(3) {
-	case 0:
-		w.Replicas = new(r.Int32N(10))
-	case 1:
-		w.Autoscaling = &v1.Autoscaling{MinReplicas: 1 + r.Int32N(3), MaxReplicas: 10}
-	}
-	for _, name := range []string{"DB_USER", "DATABASE_URL", "PORT", "OWN"} {
-		if r.IntN(3) == 0 {
-			w.Env = append(w.Env, corev1.EnvVar{Name: name, Value: "x"})
-		}
-	}
-	if r.IntN(2) == 0 {
-		w.Resources.Requests = v1.Amounts{corev1.ResourceCPU: resource.MustParse("250m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
-	}
-	return w
+	return cluster
 }
