@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -77,10 +76,9 @@ func prometheusRules() string {
 	return strings.NewReplacer("servicemonitor", "prometheusrule", "ServiceMonitor", "PrometheusRule").Replace(serviceMonitors)
 }
 
-// everything creates an application with an object of each kind that the spoke renders, and
-// starts the spoke again, without resyncs: it knows the optional kinds then, so that it does not
-// begin with what stands in for them. The engine of the database is that of the seed.
-func (w *environment) everything(t *testing.T, seed uint64) *v1.EcommerceApp {
+// defineOptionalKinds defines the kinds that the spoke applies where they are defined, and starts
+// the spoke again: it knows them then, so that it does not begin with what stands in for them.
+func (w *environment) defineOptionalKinds(t *testing.T, waits queues.Waits) {
 	t.Helper()
 	w.stop()
 	for _, definition := range []string{serviceMonitors, prometheusRules(), certificates()} {
@@ -88,7 +86,14 @@ func (w *environment) everything(t *testing.T, seed uint64) *v1.EcommerceApp {
 			t.Fatal(err)
 		}
 	}
-	w.runWith(t, queues.Waits{})
+	w.runWith(t, waits)
+}
+
+// everything creates an application with an object of each kind that the spoke renders, and
+// starts the spoke again, without resyncs. The engine of the database is that of the seed.
+func (w *environment) everything(t *testing.T, seed uint64) *v1.EcommerceApp {
+	t.Helper()
+	w.defineOptionalKinds(t, queues.Waits{})
 	app := w.shop(t)
 	app.Spec.Backend.Replicas = nil
 	app.Spec.Backend.Autoscaling = &v1.Autoscaling{MinReplicas: 2, MaxReplicas: 4}
@@ -106,11 +111,7 @@ func (w *environment) everything(t *testing.T, seed uint64) *v1.EcommerceApp {
 func (w *environment) applied(t *testing.T, app *v1.EcommerceApp) []*unstructured.Unstructured {
 	t.Helper()
 	all := w.children(t.Context(), t, app)
-	for _, kind := range []schema.GroupVersionKind{
-		{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"},
-		{Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"},
-		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
-	} {
+	for _, kind := range optionalKinds() {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
 		if err := w.List(t.Context(), list, client.InNamespace(app.Namespace)); err != nil {

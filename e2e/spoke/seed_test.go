@@ -27,6 +27,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("other kinds", testOtherKinds(w))
 	t.Run("repair", testRepair(w))
 	t.Run("drift", testDrift(w))
+	t.Run("paths", testPaths(w))
 	t.Run("unchanged", testUnchanged(w))
 	t.Run("changes", testChanges(w))
 	t.Run("gating of versions", testVersionGating(w))

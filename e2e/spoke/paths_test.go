@@ -1,0 +1,238 @@
+package spoke_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/shopfleet/shopfleet/api/apitest"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
+	"github.com/shopfleet/shopfleet/hub/queues"
+)
+
+const (
+	// pathsVariable is the environment variable with the number of edits, of all applications
+	// together.
+	pathsVariable = "SHOPFLEET_PATHS"
+	// pathsSeedVariable is the environment variable with the seed of the edits. The default
+	// changes every day.
+	pathsSeedVariable = "SHOPFLEET_PATHS_SEED"
+)
+
+// testPaths edits random applications step by step, often before the last edit is rolled out, and
+// compares the objects of each in the end with those of a new application of the same spec.
+func testPaths(w *environment) func(*testing.T) {
+	return func(t *testing.T) {
+		const longest = 20 // Edits of one application.
+		edits, seed := 10, framework.Seed(t, pathsSeedVariable)
+		if text := os.Getenv(pathsVariable); text != "" {
+			var err error
+			if edits, err = strconv.Atoi(text); err != nil || edits < 1 {
+				t.Fatalf("%s is %q, want the number of edits", pathsVariable, text)
+			}
+		}
+		t.Logf("replay with %s=%d %s=%d go test -run 'TestSpoke/paths' ./e2e/spoke", pathsVariable, edits, pathsSeedVariable, seed)
+		w.defineOptionalKinds(t, queues.Waits{Longest: longestWait})
+		paths := max(2, (edits+longest-1)/longest)
+		for i := range paths {
+			p := &path{environment: w, random: rand.New(rand.NewPCG(seed, uint64(i)))}
+			p.app, p.fresh = apitest.RandomFullApp(p.random), w.namespace(t)
+			p.app.Namespace, p.app.Name = w.namespace(t), "shop"
+			limit(p.app)
+			w.expectReplaced(p.app)
+			for _, generated := range []string{"shop-tls", "shop-oauth2-proxy"} {
+				w.env.ExpectDeletes(oracle.Expected{Resource: "secrets", Namespace: p.app.Namespace, Name: generated})
+			}
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				p.walk(t, edits/paths+min(1, max(0, edits%paths-i)))
+			})
+		}
+	}
+}
+
+// path edits one application.
+type path struct {
+	*environment
+	random *rand.Rand
+	app    *v1.EcommerceApp
+	// fresh is the namespace of the new application that the edited one is compared with.
+	fresh string
+}
+
+// walk edits the application and compares its objects with those of a new one.
+func (p *path) walk(t *testing.T, edits int) {
+	var fields []string
+	defer func() {
+		if t.Failed() {
+			t.Logf("edits of %s; the spec is now %s", strings.Join(fields, ", "), encode(p.app.Spec))
+		}
+	}()
+	restarted := maps.Clone(p.app.Annotations)
+	framework.Create(t, p, p.app)
+	p.awaitObserved(t)
+	for range edits {
+		next := p.app.DeepCopy()
+		for equality.Semantic.DeepEqual(next.Spec, p.app.Spec) {
+			fields = append(fields[:len(fields):len(fields)], apitest.RandomEdit(p.random, next))
+			limit(next)
+		}
+		framework.Edit(t, p, p.app, func(app *v1.EcommerceApp) { app.Spec = next.Spec })
+		p.awaitObserved(t)
+	}
+	fresh := &v1.EcommerceApp{Spec: p.app.Spec}
+	fresh.Namespace, fresh.Name, fresh.Annotations = p.fresh, p.app.Name, restarted
+	framework.Create(t, p, fresh)
+	p.awaitRunning(t, fresh)
+	p.awaitRunning(t, p.app)
+	framework.Eventually(t, "the objects to be those of a new application", func(ctx context.Context) error {
+		lived, err := p.objects(ctx, p.app)
+		if err != nil {
+			return err
+		}
+		want, err := p.objects(ctx, fresh)
+		if err != nil {
+			return err
+		}
+		return compare(lived, want)
+	})
+	for _, app := range []*v1.EcommerceApp{p.app, fresh} { // The nodes have no room for all.
+		if err := p.Delete(t.Context(), app); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// awaitObserved waits until the spoke has seen the spec, which may not be rolled out then.
+func (p *path) awaitObserved(t *testing.T) {
+	t.Helper()
+	framework.Await(t, p, p.app, "the edit to be observed", framework.Observed)
+}
+
+// limit bounds the number of pods, and takes the default class of volumes, as the cluster has no other.
+func limit(app *v1.EcommerceApp) {
+	const most = 2
+	lower := func(n *int32) {
+		if n != nil {
+			*n = min(*n, most)
+		}
+	}
+	lower(app.Spec.Replicas)
+	for _, w := range []*v1.Workload{&app.Spec.Backend, &app.Spec.Frontend} {
+		lower(w.Replicas)
+		if w.Autoscaling != nil {
+			lower(&w.Autoscaling.MinReplicas)
+		}
+	}
+	if db := app.Spec.Database; db != nil {
+		db.StorageClassName = nil
+		lower(db.Replicas)
+	}
+}
+
+// optionalKinds returns the kinds that the spoke applies where they are defined.
+func optionalKinds() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{
+		{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"},
+		{Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"},
+		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
+	}
+}
+
+// objects returns the objects of an application, whose namespace has no other, without what an API
+// server sets and what differs between namespaces. The keys are kinds and names.
+func (p *path) objects(ctx context.Context, app *v1.EcommerceApp) (map[string]map[string]any, error) {
+	kinds := optionalKinds()
+	for _, list := range childLists() {
+		kind, err := p.GroupVersionKindFor(list)
+		if err != nil {
+			return nil, err
+		}
+		kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+		kinds = append(kinds, kind)
+	}
+	all := map[string]map[string]any{}
+	for _, kind := range kinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		if err := p.List(ctx, list, client.InNamespace(app.Namespace), client.MatchingLabels{v1.ManagedByLabel: v1.ManagedBy}); err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			object, err := comparableContent(&list.Items[i], app)
+			if err != nil {
+				return nil, err
+			}
+			all[kind.Kind+" "+list.Items[i].GetName()] = object
+		}
+	}
+	return all, nil
+}
+
+// comparableContent returns the content of an object that does not depend on its namespace or the time.
+func comparableContent(object *unstructured.Unstructured, app *v1.EcommerceApp) (map[string]any, error) {
+	owned, err := ownedPaths(object)
+	if err != nil {
+		return nil, err
+	}
+	content := object.Object
+	if object.GetKind() == "Secret" { // Its values may be generated.
+		data, _ := content["data"].(map[string]any)
+		content["data"] = slices.Sorted(maps.Keys(data))
+	}
+	if !controlled(object) { // It stays, with the labels that it was created with.
+		content = map[string]any{"spec": content["spec"], "data": content["data"]}
+	} else if !slices.ContainsFunc(owned, func(path fieldPath) bool { return path.String() == "spec.replicas" }) {
+		unstructured.RemoveNestedField(content, "spec", "replicas") // An autoscaler's.
+	}
+	for _, field := range []string{
+		"status", "metadata.uid", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp", "metadata.managedFields",
+		"spec.volumeName", "spec.clusterIPs",
+	} {
+		unstructured.RemoveNestedField(content, strings.Split(field, ".")...)
+	}
+	if ip, _, _ := unstructured.NestedString(content, "spec", "clusterIP"); ip != "None" {
+		unstructured.RemoveNestedField(content, "spec", "clusterIP")
+	}
+	for _, key := range []string{v1.SpecHashAnnotation, "deployment.kubernetes.io/revision"} {
+		unstructured.RemoveNestedField(content, "metadata", "annotations", key)
+	}
+	var result map[string]any
+	text := strings.NewReplacer(app.Namespace, "NAMESPACE", string(app.UID), "UID").Replace(encode(content))
+	return result, json.Unmarshal([]byte(text), &result)
+}
+
+// compare returns an error unless both applications have the same objects. Objects without an owner,
+// which are data and credentials, stay.
+func compare(lived, fresh map[string]map[string]any) error {
+	var all []error
+	for key, has := range lived {
+		if _, owned := has["metadata"]; owned && fresh[key] == nil {
+			all = append(all, fmt.Errorf("%s is left", key))
+		}
+	}
+	for key, want := range fresh {
+		if has, exists := lived[key]; !exists {
+			all = append(all, fmt.Errorf("%s is missing", key))
+		} else if diff := cmp.Diff(want, has); diff != "" {
+			all = append(all, fmt.Errorf("%s (-fresh +edited):\n%s", key, diff))
+		}
+	}
+	return errors.Join(all...)
+}
