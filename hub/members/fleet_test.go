@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -148,6 +149,43 @@ func TestNamesComeAndGo(t *testing.T) {
 	if _, err := f.Get(t.Context(), "b"); !errors.Is(err, multicluster.ErrClusterNotFound) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// TestSeriesOfRequests removes a member whose requests were counted by its address.
+func TestSeriesOfRequests(t *testing.T) {
+	f := start(t, Options{})
+	for _, host := range []string{"127.0.0.1:1", "127.0.0.1:2"} {
+		f.Set("a", Target{Kubeconfig: kubeconfigFor(t, "https://"+host, nil)})
+		for counted(t)[host] == 0 {
+			await(t, f, "a", refusedFor(v1.ReasonProbeFailed))
+		}
+	}
+	gone := f.accessor("a").done
+	f.Remove("a")
+	<-gone
+	if left := counted(t); left["127.0.0.1:1"]+left["127.0.0.1:2"] > 0 {
+		t.Errorf("series stay: %v", left)
+	}
+}
+
+// counted returns the number of counted requests by host.
+func counted(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if family.GetName() == "rest_client_requests_total" && label.GetName() == "host" {
+					requests[label.GetValue()] += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return requests
 }
 
 func TestSetBeforeStart(t *testing.T) {

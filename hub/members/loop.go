@@ -77,6 +77,8 @@ type loop struct {
 	target Target
 	access *kubeconfig.Access // nil if the kubeconfig was rejected
 	parsed bool
+	// hosts are those that metrics of requests may have.
+	hosts map[string]bool
 
 	// The observed state.
 	connection  *connection.Connection // nil unless engaged
@@ -125,6 +127,7 @@ func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
 		accessor: a,
 		fleet:    f,
 		aware:    aware,
+		hosts:    map[string]bool{},
 		log:      f.settings.Logger.WithValues("cluster", a.name),
 		state:    a.current(),
 		backoff:  f.newBackoff(),
@@ -160,6 +163,7 @@ func (f *Fleet) firstConnect() time.Duration {
 
 // run keeps the member connected until ctx is done.
 func (l *loop) run(ctx context.Context) {
+	defer l.deleteSeries()
 	defer l.group.Wait()
 	defer l.disengage()
 	l.retarget()
@@ -351,6 +355,7 @@ func (l *loop) retarget() {
 	l.backoff = l.fleet.newBackoff()
 	access, err := kubeconfig.Parse(l.target.Kubeconfig)
 	l.access = access
+	l.noteHost()
 	var rejected *kubeconfig.Error
 	switch {
 	case errors.As(err, &rejected):

@@ -55,6 +55,17 @@ func deleteSeries(controller string) {
 	remove(family{"workqueue_depth", "Current depth of workqueue by workqueue and priority"}, "name", "controller", "priority")
 }
 
+// DeleteHostSeries deletes what the metrics of client-go, which controller-runtime registers, hold
+// of requests to an API server. The host may have a port. A request to it that ends later brings
+// a series back.
+func DeleteHostSeries(host string) {
+	desc := prometheus.NewDesc("rest_client_requests_total",
+		"Number of HTTP requests, partitioned by status code, method, and host.", []string{"code", "method", "host"}, nil)
+	if vector := registered(desc); vector != nil {
+		vector.DeletePartialMatch(prometheus.Labels{"host": host})
+	}
+}
+
 // vector is any vector of metrics.
 type vector interface {
 	DeletePartialMatch(labels prometheus.Labels) int
