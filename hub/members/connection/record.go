@@ -151,6 +151,21 @@ func (r *Record) Left(app types.UID) int64 {
 // manage the member any more, the error is apierror.ErrNotConnected: the next inspection ends
 // the connection.
 func (r *Record) Delete(ctx context.Context, deletion record.Deletion) error {
+	return r.change(ctx, func(current record.Record) (record.Record, bool) {
+		return current.Delete(deletion), !current.Includes(deletion)
+	})
+}
+
+// Revive records that an application was created again that was deleted at a time, with one
+// write, unless that deletion is not recorded. The error is that of Delete.
+func (r *Record) Revive(ctx context.Context, app types.UID, deletedAt time.Time) error {
+	return r.change(ctx, func(current record.Record) (record.Record, bool) {
+		return current.Revive(app, deletedAt), current.DeletedAt(app).Equal(deletedAt)
+	})
+}
+
+// change writes the record that next returns, if next reports that it has to be written.
+func (r *Record) change(ctx context.Context, next func(record.Record) (record.Record, bool)) error {
 	if r == nil {
 		return nil
 	}
@@ -158,10 +173,11 @@ func (r *Record) Delete(ctx context.Context, deletion record.Deletion) error {
 	defer cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.current.Includes(deletion) {
+	changed, needed := next(r.current)
+	if !needed {
 		return nil
 	}
-	err := r.write(ctx, r.current.Delete(deletion))
+	err := r.write(ctx, changed)
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
@@ -172,10 +188,11 @@ func (r *Record) Delete(ctx context.Context, deletion record.Deletion) error {
 		return err
 	case refused != nil:
 		return fmt.Errorf("%s: %w", refused.Message, apierror.ErrNotConnected)
-	case r.current.Includes(deletion):
+	}
+	if changed, needed = next(r.claimed()); !needed {
 		return nil
 	}
-	return r.write(ctx, r.claimed().Delete(deletion))
+	return r.write(ctx, changed)
 }
 
 // write writes the record over the one that was read. If another process wrote it since, the

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -18,18 +21,37 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
-// TestDamagedRecord: what was read stays known while the ConfigMap cannot be read any more.
-func TestDamagedRecord(t *testing.T) {
-	t.Parallel()
-	stored := record.Record{Hub: "hub", Epoch: 3, Deleted: []record.Deletion{{App: "deleted", At: time.Unix(1_000_000_000, 0)}, {App: "left", Left: 4, At: time.Unix(1_000_000_000, 0)}}}.Data()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(corev1.ConfigMap{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{ResourceVersion: "7"}, Data: stored,
-		})
-	}))
-	t.Cleanup(server.Close)
-	configMaps, err := corev1client.NewForConfig(&rest.Config{Host: server.URL})
+// server is an API server with the ConfigMap of a record.
+type server struct {
+	version int
+	data    map[string]string
+}
+
+// ServeHTTP returns the ConfigMap, and patches it if the patch has its version.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.Method == http.MethodPatch {
+		sent := corev1.ConfigMap{}
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil || sent.ResourceVersion != strconv.Itoa(s.version) {
+			w.WriteHeader(http.StatusConflict)
+			_ = json.NewEncoder(w).Encode(metav1.Status{
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Code: http.StatusConflict,
+			})
+			return
+		}
+		s.version, s.data = s.version+1, sent.Data
+	}
+	_ = json.NewEncoder(w).Encode(corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(s.version)}, Data: s.data,
+	})
+}
+
+// open returns the record of the process with epoch 3.
+func (s *server) open(t *testing.T) *Record {
+	t.Helper()
+	listener := httptest.NewServer(s)
+	t.Cleanup(listener.Close)
+	configMaps, err := corev1client.NewForConfig(&rest.Config{Host: listener.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,11 +63,59 @@ func TestDamagedRecord(t *testing.T) {
 	if f, err := r.check(t.Context()); f != nil || err != nil {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	stored["epoch"] = "damaged"
+	return r
+}
+
+// TestDamagedRecord: what was read stays known while the ConfigMap cannot be read any more.
+func TestDamagedRecord(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1_000_000_000, 0)
+	s := &server{data: record.Record{Hub: "hub", Epoch: 3, Deleted: []record.Deletion{{App: "deleted", At: at}, {App: "left", Left: 4, At: at}}}.Data()}
+	r := s.open(t)
+	s.data["epoch"] = "damaged"
 	if f, err := r.check(t.Context()); f == nil || err != nil {
 		t.Errorf("a damaged record is read with %+v, %v", f, err)
 	}
 	if r.DeletedAt("deleted").IsZero() || r.Left("left") != 4 {
 		t.Error("what was read is forgotten")
+	}
+}
+
+// TestRevive: an application that was created again is removed from the record with one write,
+// and another deletion stays that was recorded meanwhile.
+func TestRevive(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1_000_000_000, 0)
+	before := record.Record{Hub: "hub", Epoch: 3, Deleted: []record.Deletion{{App: "a", At: at}}}
+	for name, tt := range map[string]struct {
+		meanwhile record.Record
+		left      []types.UID
+		version   int
+	}{
+		"alone":              {before, nil, 1},
+		"another is deleted": {before.Delete(record.Deletion{App: "b", At: at}), []types.UID{"b"}, 2},
+		"it is deleted":      {before.Delete(record.Deletion{App: "a", At: at.Add(time.Hour)}), []types.UID{"a"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &server{data: before.Data()}
+			r := s.open(t)
+			if name != "alone" {
+				s.version, s.data = 1, tt.meanwhile.Data()
+			}
+			for range 2 { // The second attempt writes nothing.
+				if err := r.Revive(t.Context(), "a", at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stored, err := record.Parse(s.data)
+			var left []types.UID
+			for _, d := range stored.Deleted {
+				left = append(left, d.App)
+			}
+			if err != nil || !slices.Equal(left, tt.left) || s.version != tt.version || len(left) > 0 && r.DeletedAt(left[0]).IsZero() {
+				t.Errorf("version %d with %+v, error %v", s.version, stored.Deleted, err)
+			}
+		})
 	}
 }

@@ -196,6 +196,15 @@ func (r Record) Delete(d Deletion) Record {
 	return r
 }
 
+// Revive returns the record after an application that was deleted at a time was created again.
+// Another deletion of it stays.
+func (r Record) Revive(app types.UID, deletedAt time.Time) Record {
+	r.Deleted = slices.DeleteFunc(slices.Clone(r.Deleted), func(d Deletion) bool {
+		return d.App == app && d.Left == 0 && d.At.Equal(deletedAt)
+	})
+	return r
+}
+
 // bounded returns the deletions within the bounds. Of too many, those go first by which an
 // application only left the member.
 func (r Record) bounded(now time.Time) []Deletion {

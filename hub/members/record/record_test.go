@@ -141,6 +141,12 @@ func TestDeletedTwice(t *testing.T) {
 	if r = r.Delete(left); r.Left("a") != 9 || !r.Includes(first) {
 		t.Errorf("recorded %+v after the application left the member", r.Deleted)
 	}
+	if revived := r.Revive("a", now()); !revived.DeletedAt("a").IsZero() || revived.Left("a") != 9 || !r.Includes(first) {
+		t.Errorf("recorded %+v after it was created again", revived.Deleted)
+	}
+	if revived := r.Revive("a", second.At); !revived.Includes(first) {
+		t.Errorf("recorded %+v after it was created again since another deletion", revived.Deleted)
+	}
 	if r = r.Delete(second); !r.DeletedAt("a").Equal(second.At) || len(r.Deleted) != 1 {
 		t.Errorf("recorded %+v after the second deletion", r.Deleted)
 	}

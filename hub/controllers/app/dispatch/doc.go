@@ -48,7 +48,9 @@
 //     behind the copies of a former leader.
 //   - The user's approvals are not used up, because a manifest that is applied again may bring
 //     them back. One names what was found: a deletion by its time on the hub, which is the same
-//     in all members and after a crash, so that it does not cover the next deletion.
+//     in all members and after a crash, so that it does not cover the next deletion. When the
+//     copy exists again, the member's record of the deletion is removed: a hub with new UIDs
+//     would take the copy for one of a deleted application, and overwrite it.
 //   - A missing copy is not created while another cluster of the application has a newer copy
 //     or a recorded deletion: the application may have moved. Where the hub had a copy before, other
 //     clusters are compared too, and those that are Ready are waited for. A cluster that is

@@ -133,7 +133,8 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 	if err != nil || place == nil {
 		return err
 	}
-	if err := knownDeletion(app, l.options.DeletedAt(l.name, app.UID), waiting); err != nil {
+	deletedAt := l.options.DeletedAt(l.name, app.UID)
+	if err := knownDeletion(app, deletedAt, waiting); err != nil {
 		return err
 	}
 	live := &v1.EcommerceApp{}
@@ -173,6 +174,13 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 		return fmt.Errorf("writing the copy: %w", err)
 	}
 	l.recordWrite(ctx, app, result.Outcome)
+	if deletedAt.IsZero() {
+		return nil
+	}
+	// The user approved it. The copy is that of an application that goes on.
+	if err := l.options.RecordRevival(ctx, l.name, app.UID, deletedAt); err != nil {
+		return fmt.Errorf("recording that the application was created again: %w", err)
+	}
 	return nil
 }
 

@@ -170,15 +170,31 @@ func testDeleted(t *testing.T, m *member) {
 	}
 	m.reconcile(t)
 	m.expectDeleted(t, first)
+	recorded := *kept
 	kept.Deleted = nil // The record has aged, or is damaged.
 	m.reconcile(t)
 	m.expectDeleted(t, first)
+	*kept = recorded
 	m.accept(v1.DeletionOrigin(m.app.UID, first.Add(-time.Hour)))
 	m.reconcile(t)
 	m.expectDeleted(t, first)
 	m.accept(v1.DeletionOrigin(m.app.UID, first))
 	m.reconcile(t)
-	m.live(t)
+	m.cached = m.live(t)
+	if len(kept.Deleted) > 0 {
+		t.Errorf("%+v is recorded of an application that was created again", kept.Deleted)
+	}
+	// A manifest without the approval is applied, or the hub gets new UIDs.
+	m.app.Annotations = nil
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure != nil {
+		t.Errorf("reported %+v without the approval", found.failure)
+	}
+	m.app.UID, m.app.Spec.Image = "u-2", "shop:v0"
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonNewerInMember {
+		t.Errorf("reported %+v of a copy that was created again", found.failure)
+	}
 }
 
 // testDeletedAgain: the approval of a deletion does not count for a later one of the same
@@ -214,6 +230,10 @@ func (m *member) keepRecord(t *testing.T) *record.Record {
 		if !kept.Includes(d) {
 			*kept = kept.Delete(d)
 		}
+		return nil
+	}
+	m.queue.options.RecordRevival = func(_ context.Context, _ string, app types.UID, deletedAt time.Time) error {
+		*kept = kept.Revive(app, deletedAt)
 		return nil
 	}
 	return kept
