@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,11 +87,12 @@ func (e *environment) testRecord(t *testing.T) {
 	}
 
 	// A record that is deleted by hand is restored by an inspection, with its deletions.
-	if err := errors.Join(first.fleet.Record("eu-1").Delete(t.Context(), "deleted-app", 0), admin.Delete(t.Context(), kept)); err != nil {
+	deletion := record.Deletion{App: "deleted-app", At: time.Now()}
+	if err := errors.Join(first.fleet.Record("eu-1").Delete(t.Context(), deletion), admin.Delete(t.Context(), kept)); err != nil {
 		t.Fatal(err)
 	}
 	expect("hub", 2)
-	if r, err := record.Parse(kept.Data); err != nil || !r.Has("deleted-app") {
+	if r, err := record.Parse(kept.Data); err != nil || !r.Includes(deletion) {
 		t.Errorf("the record lost the deletion of an application: %+v, %v", r, err)
 	}
 
