@@ -78,6 +78,7 @@ type path struct {
 
 // walk edits the application and compares its objects with those of a new one.
 func (p *path) walk(t *testing.T, edits int) {
+	t.Helper()
 	var fields []string
 	defer func() {
 		if t.Failed() {
@@ -90,7 +91,7 @@ func (p *path) walk(t *testing.T, edits int) {
 	for range edits {
 		next := p.app.DeepCopy()
 		for equality.Semantic.DeepEqual(next.Spec, p.app.Spec) {
-			fields = append(fields[:len(fields):len(fields)], apitest.RandomEdit(p.random, next))
+			fields = append(slices.Clip(fields), apitest.RandomEdit(p.random, next))
 			limit(next)
 		}
 		framework.Edit(t, p, p.app, func(app *v1.EcommerceApp) { app.Spec = next.Spec })

@@ -12,6 +12,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/shopfleet/shopfleet/e2e/fleet"
@@ -95,11 +96,12 @@ func TestNotServedYet(t *testing.T) {
 	if !s.isUnknown(certificates) || isClosed(s.looked) {
 		t.Error("a kind that is not served yet counts as absent")
 	}
-	s.clock.Step(servedWithin)
-	s.await(t, "the reconcilers to start", func() bool { return isClosed(s.looked) })
-	if s.isUnknown(certificates) {
-		t.Error("a kind of another version is never absent")
+	definition := definitions()
+	if err := s.cache.Get(t.Context(), client.ObjectKey{Name: certificates}, definition); err != nil {
+		t.Fatal(err)
 	}
+	s.clock.SetTime(definition.CreationTimestamp.Add(servedWithin))
+	s.await(t, "the kind to be absent", func() bool { return !s.isUnknown(certificates) })
 }
 
 func (s *slow) isUnknown(crd string) bool {
@@ -118,7 +120,7 @@ type slow struct {
 
 func startSlow(t *testing.T, config *rest.Config, path string) *slow {
 	t.Helper()
-	s := &slow{clock: clocktesting.NewFakeClock(time.Now()), release: make(chan struct{})}
+	s := &slow{clock: clocktesting.NewFakeClock(time.Unix(1000, 0)), release: make(chan struct{})}
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {

@@ -47,7 +47,7 @@ func TestApprovals(t *testing.T) {
 			app := waitingApp(tt.former)
 			c := approver(t, tt.clusters...)
 			clusters, origins, err := c.found(app)
-			if !errors.Is(err, tt.err) || tt.err == errNotFound && !strings.Contains(err.Error(), `"e"`) {
+			if !errors.Is(err, tt.err) || errors.Is(tt.err, errNotFound) && !strings.Contains(err.Error(), `"e"`) {
 				t.Errorf("error %v, want %v", err, tt.err)
 			}
 			if diff := cmp.Diff(tt.want, clusters); diff != "" {

@@ -207,7 +207,7 @@ func testDeletedAgain(t *testing.T, m *member) {
 	m.accept(v1.DeletionOrigin(m.app.UID, first))
 	m.reconcile(t)
 	second := m.deleteApp(t, 2*time.Hour)
-	if first == second || kept.DeletedAt(m.app.UID) != second {
+	if first.Equal(second) || !kept.DeletedAt(m.app.UID).Equal(second) {
 		t.Fatalf("recorded %+v", kept.Deleted)
 	}
 	m.reconcile(t)
@@ -223,9 +223,10 @@ func (m *member) keepRecord(t *testing.T) *record.Record {
 	t.Helper()
 	kept := &record.Record{}
 	m.queue.options.DeletedAt = func(_ string, app types.UID) time.Time { return kept.DeletedAt(app) }
-	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d record.Deletion) error {
-		if live := m.live(t); live.DeletionTimestamp != nil || d.Left != 0 {
-			t.Errorf("recorded %+v of a copy deleted at %v", d, live.DeletionTimestamp)
+	m.queue.options.RecordDeletion = func(ctx context.Context, _ string, d record.Deletion) error {
+		live := &v1.EcommerceApp{}
+		if err := m.WithWatch.Get(ctx, keyOf(m.app), live); err != nil || live.DeletionTimestamp != nil || d.Left != 0 {
+			t.Errorf("recorded %+v of a copy deleted at %v: %v", d, live.DeletionTimestamp, err)
 		}
 		if !kept.Includes(d) {
 			*kept = kept.Delete(d)
