@@ -74,7 +74,7 @@ type Environment struct {
 	// started is when the hub that runs was started; zero if none runs.
 	started time.Time
 	// restored are the times at which clusters were restored, by name.
-	restored map[string]time.Time
+	restored map[string][]time.Time
 	// expected are the deletions that tests asked for.
 	expected []oracle.Expected
 }
@@ -85,7 +85,7 @@ type Environment struct {
 func New(t testing.TB, o Options) *Environment {
 	t.Helper()
 	e := &Environment{
-		Fleet: fleettest.Start(t, o.Fleet), Members: map[string]client.WithWatch{}, restored: map[string]time.Time{},
+		Fleet: fleettest.Start(t, o.Fleet), Members: map[string]client.WithWatch{}, restored: map[string][]time.Time{},
 		t: t, dir: t.TempDir(), options: o, stop: func() {},
 	}
 	var group sync.WaitGroup
@@ -132,7 +132,8 @@ func (e *Environment) Restore(t testing.TB, snapshot string) {
 	if err := e.Fleet.Hub().Restore(t.Context(), snapshot); err != nil {
 		t.Fatal(err)
 	}
-	e.restored[e.Fleet.Hub().Name()] = time.Now()
+	name := e.Fleet.Hub().Name()
+	e.restored[name] = append(e.restored[name], time.Now())
 }
 
 // HubManifests returns the folders with the CRDs and permissions of a hub.

@@ -67,12 +67,17 @@ func (e *Environment) verify() {
 	}
 }
 
-// apart returns the logs with those of restored clusters cut in two.
+// apart returns the logs with those of restored clusters cut where these were restored.
 func (e *Environment) apart(logs oracle.Logs) oracle.Logs {
 	cut := maps.Clone(logs)
-	for name, at := range e.restored {
-		cut[name] = logs[name].Where(func(r audit.Event) bool { return r.Received.Before(at) })
-		cut[name+", restored"] = logs[name].Since(at)
+	for name, times := range e.restored {
+		part := name
+		for i, at := range times {
+			rest := cut[part]
+			cut[part] = rest.Where(func(r audit.Event) bool { return r.Received.Before(at) })
+			part = fmt.Sprintf("%s, restored %d", name, i+1)
+			cut[part] = rest.Since(at)
+		}
 	}
 	return cut
 }

@@ -70,7 +70,29 @@ func (s *suite) testSnapshot(t *testing.T) {
 	s.AwaitRunning(t, moved, us)
 	framework.Edit(t, s.Hub, moved, func(app *v1.EcommerceApp) { app.Spec.Placement.ClusterNames = []string{"eu-1", "us-1"} })
 	s.AwaitRunning(t, moved, eu, us)
+	s.restoreApproved(t, deleted)
 	for _, app := range []*v1.EcommerceApp{edited, moved, deleted, away} {
 		s.Delete(t, app)
+	}
+}
+
+// restoreApproved has an application created again that was deleted in eu-1, deletes it once more,
+// and restores the hub from a snapshot with the approval, which does not cover that.
+func (s *suite) restoreApproved(t *testing.T, app *v1.EcommerceApp) {
+	t.Helper()
+	s.settle(t, app, "overwrite")
+	s.AwaitRunning(t, app, eu)
+	snapshot := filepath.Join(t.TempDir(), "etcd")
+	if err := s.Fleet.Hub().Snapshot(t.Context(), snapshot); err != nil {
+		t.Fatal(err)
+	}
+	s.Delete(t, app)
+	s.StopHub()
+	s.Restore(t, snapshot)
+	s.StartHub(t)
+	s.AwaitMembers(t, memberNames()...)
+	s.awaitReason(t, app, "eu-1", v1.ReasonDeletedInMember)
+	if err := framework.Gone(t.Context(), s.Members["eu-1"], app.DeepCopy()); err != nil {
+		t.Errorf("an approval of the first deletion created the application after the second: %v", err)
 	}
 }

@@ -83,7 +83,7 @@ func approver(t *testing.T, clusters ...string) *overwrite {
 func TestConcurrentApprovals(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		// between is what another user does before each of our patches.
+		// between does what another user does before each of our patches.
 		between func(stored *v1.EcommerceApp, patches int)
 		want    string
 		err     string
