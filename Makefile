@@ -189,7 +189,7 @@ mutants: binaries ## Break the product in the ways of e2e/mutants, one by one, a
 	SHOPFLEET_NO_DOWNLOAD=1 go run ./e2e/mutants/cmd/mutants $(MUTANTS)
 
 .PHONY: isolation
-isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitted, slow, forbidden or flapping.
+isolation: binaries ## Measure seven members while an eighth is frozen, tar-pitted, slow, forbidden or flapping, and half while half is frozen.
 	SHOPFLEET_NO_DOWNLOAD=1 go test -run '^$$' -bench Isolation -benchtime 1x -timeout 20m $(GOTEST_FLAGS) ./e2e/bench
 
 # KUBEBUILDER_ASSETS names a folder with programs to use; SHOPFLEET_NO_DOWNLOAD=1 disables downloads.

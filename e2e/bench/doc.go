@@ -10,12 +10,13 @@
 // the namespace and the copy.
 //
 // BenchmarkIsolation: one change of an application to seven healthy members while an eighth
-// has a fault. The baseline is the same without the fault, before and after it.
+// has a fault, and to four while the other four are frozen and return. The baseline is the
+// same without the fault, before and after it. What the return costs is counted.
 //
 // # Non-goals
 //
-// The package checks no limits, which would fail on a busy machine, but that of isolation: it
-// compares the hub with itself.
+// The package checks no limits, which would fail on a busy machine, but those of isolation: it
+// compares the hub with itself, and counts requests.
 //
 // # Trade-offs
 //

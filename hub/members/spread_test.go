@@ -27,3 +27,27 @@ func TestFirstConnectsAreSpread(t *testing.T) {
 		})
 	}
 }
+
+// TestRetriesAreSpread loses members at the same time: their attempts to connect are spread over a
+// fifth of the time since then, or more.
+func TestRetriesAreSpread(t *testing.T) {
+	t.Parallel()
+	const members, attempts = 1000, 7
+	f := New(Options{})
+	earliest, latest := make([]time.Duration, attempts), make([]time.Duration, attempts)
+	for range members {
+		backoff, at := f.newBackoff(), time.Duration(0)
+		for i := range attempts {
+			at += backoff.Step()
+			latest[i] = max(latest[i], at)
+			if earliest[i] == 0 || at < earliest[i] {
+				earliest[i] = at
+			}
+		}
+	}
+	for i, first := range earliest {
+		if spread := latest[i] - first; spread < first/5 {
+			t.Errorf("attempt %d comes after %v to %v", i+1, first, latest[i])
+		}
+	}
+}

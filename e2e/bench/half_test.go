@@ -1,0 +1,121 @@
+package bench_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+const (
+	// idleNamespace is that of an application that does not change.
+	idleNamespace = "idle"
+	// returnBound is how soon a member that responds again must be Ready: the longest pause between
+	// two attempts to connect, 15 s, two probes, a list of each kind, and what a busy machine adds.
+	returnBound = 45 * time.Second
+	// returnRequests bounds the hub's requests to its own API server for each member that returns:
+	// the status of the MemberCluster, an event, the status of the idle application, and as many more.
+	returnRequests = 6
+	// returnReads bounds how often the hub reads all objects of a kind in a member that returns.
+	returnReads = 2
+	// pendingWrites bounds the hub's writes of what was changed while a member was lost: the last
+	// change, and two that the frozen member had received.
+	pendingWrites = 3
+)
+
+// measureHalf freezes half of the members and lets them return together (F15). It compares the
+// others with themselves while half are lost and while they return, and counts what the return
+// costs.
+func (f *isolation) measureHalf(b *testing.B) {
+	b.Helper()
+	lost := append([]string{faulty}, f.measured[:healthy/2]...)
+	f.measured = f.measured[healthy/2:]
+	before := f.samples(b)
+	f.eachMember(b, lost, (*fleet.Cluster).Freeze)
+	frozen := f.samples(b)
+	f.awaitReady(b, metav1.ConditionFalse, lost)
+	marked, pending := f.Mark(b), f.count
+	began := time.Now()
+	f.eachMember(b, lost, (*fleet.Cluster).Thaw)
+	returning := f.samples(b)
+	for _, since := range f.awaitReady(b, metav1.ConditionTrue, lost) {
+		if took := since.Sub(began); took > returnBound {
+			b.Errorf("a member is Ready %s after it returned, want at most %s", took, returnBound)
+		}
+	}
+	f.awaitLast(b, lost)
+	f.checkReturn(b, marked, lost, f.count-pending)
+	baseline := slices.Concat(before, f.samples(b))
+	compare(b, "half-frozen", frozen, baseline)
+	compare(b, "half-returning", returning, baseline)
+}
+
+// eachMember freezes or thaws members.
+func (f *isolation) eachMember(b *testing.B, names []string, do func(*fleet.Cluster, context.Context, ...fleet.Component) error) {
+	b.Helper()
+	for _, name := range names {
+		if err := do(f.Fleet.Member(name), b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// awaitReady waits until the Ready condition of members has a status, and returns since when.
+func (f *isolation) awaitReady(b *testing.B, want metav1.ConditionStatus, names []string) (since []time.Time) {
+	b.Helper()
+	for _, name := range names {
+		c := framework.AwaitCondition(b, f.Hub, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.Condition{Type: v1.ConditionReady, Status: want})
+		since = append(since, c.LastTransitionTime.Time)
+	}
+	return since
+}
+
+// awaitLast waits until members have the last change.
+func (f *isolation) awaitLast(b *testing.B, names []string) {
+	b.Helper()
+	for _, name := range names {
+		copied := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: f.app.Namespace, Name: f.app.Name}}
+		framework.Await(b, f.Members[name], copied, "the last change", func(copied *v1.EcommerceApp) error {
+			if got := copied.Annotations[v1.ReconcileAtAnnotation]; got != fmt.Sprint(f.count) {
+				return fmt.Errorf("%s has change %s of %d", name, got, f.count)
+			}
+			return nil
+		})
+	}
+}
+
+// checkReturn checks the hub's requests since members returned: each of them gets the changes and no
+// other write, and the hub's own API server a few requests for each.
+func (f *isolation) checkReturn(b *testing.B, marked framework.Marks, lost []string, changes int) {
+	b.Helper()
+	changed := func(e audit.Event) bool { return e.Resource == "ecommerceapps" && e.Namespace == f.app.Namespace }
+	for _, name := range lost {
+		log := f.Since(b, marked, f.Fleet.Member(name))
+		if other := log.Writes().Except("events").Where(func(e audit.Event) bool { return !changed(e) }); len(other) > 0 {
+			b.Errorf("%s: writes though nothing else was changed:\n%s", name, other)
+		}
+		copies := log.Writes().Succeeded().Where(func(e audit.Event) bool { return changed(e) && e.Subresource == "" })
+		if most := changes + pendingWrites; len(copies) > most {
+			b.Errorf("%s: the copy was written %d times, want at most %d", name, len(copies), most)
+		}
+		reads := map[string]int{}
+		for _, e := range log.Where(func(e audit.Event) bool { return e.Verb == "list" || e.InitialEvents() }) {
+			if reads[e.Resource]++; reads[e.Resource] == returnReads+1 {
+				b.Errorf("%s: all %s were read more than %d times", name, e.Resource, returnReads)
+			}
+		}
+	}
+	onHub := f.Since(b, marked, f.Fleet.Hub()).Except("leases").Where(func(e audit.Event) bool { return !changed(e) && e.Verb != "watch" })
+	if most := returnRequests * len(lost); len(onHub) > most {
+		b.Errorf("the hub's own API server had %d requests, want at most %d:\n%s", len(onHub), most, onHub)
+	}
+}
