@@ -97,11 +97,10 @@ func (s *suite) testSlowMember(t *testing.T) {
 // to lose it (F14).
 func (s *suite) testFlapping(t *testing.T) {
 	t.Helper()
-	const rounds = 3
+	const rounds = 2
 	transitions := s.readiness(t)
-	probe := faults.Match{Verbs: []string{"get"}, Resource: "namespaces", Name: metav1.NamespaceSystem}
 	for range rounds {
-		failing := probe
+		failing := probes()
 		failing.Times = 2
 		f := s.inject(t, eu, failing, faults.Answer(http.StatusServiceUnavailable, 0))
 		awaitFired(t, f, failing.Times)
@@ -110,6 +109,50 @@ func (s *suite) testFlapping(t *testing.T) {
 	if all := transitions(eu); len(all) > 1 {
 		t.Errorf("the member was %v", all)
 	}
+	s.testLosses(t)
+}
+
+// testLosses loses a member twice, for one transition each and one back. A single successful
+// probe is too few to connect it again (F14).
+func (s *suite) testLosses(t *testing.T) {
+	t.Helper()
+	transitions := s.readiness(t)
+	s.proxies[eu].Partition()
+	t.Cleanup(s.proxies[eu].Heal)
+	s.awaitReady(t, metav1.ConditionFalse)
+	s.proxies[eu].Heal()
+	s.awaitReady(t, metav1.ConditionTrue)
+
+	lost := s.inject(t, eu, faults.Match{UserAgent: agent}, faults.Reset())
+	s.awaitReady(t, metav1.ConditionFalse)
+	failing := probes()
+	failing.Skip, failing.Times = 1, 1
+	f := s.inject(t, eu, failing, faults.Answer(http.StatusServiceUnavailable, 0))
+	lost.Remove()
+	returned := time.Now()
+	awaitFired(t, f, failing.Times)
+	for _, e := range s.proxies[eu].Journal() {
+		if !e.Received.Before(returned) && e.Fault != "" {
+			break
+		}
+		if !e.Received.Before(returned) && e.Verb == "watch" {
+			t.Errorf("connected after a single success: %s", e)
+			break
+		}
+	}
+	s.awaitReady(t, metav1.ConditionTrue)
+	const most = 1 + 2*2 // The first is how it began.
+	if all := transitions(eu); len(all) > most {
+		t.Errorf("the member was %v", all)
+	}
+	if all := transitions(us); len(all) > 1 {
+		t.Errorf("the other member was %v", all)
+	}
+}
+
+// probes matches the requests by which the hub probes a member.
+func probes() faults.Match {
+	return faults.Match{Verbs: []string{"get"}, Resource: "namespaces", Name: metav1.NamespaceSystem, UserAgent: agent}
 }
 
 // awaitProbe waits until a probe succeeds, and removes the fault.
