@@ -61,6 +61,7 @@ func TestMembers(t *testing.T) {
 	t.Run("restart", s.testRestart)
 	t.Run("restart beside a frozen member", s.testRestartFrozen)
 	t.Run("goroutines", s.testGoroutines)
+	t.Run("cycles", s.testCycles)
 }
 
 func (e *suite) testRegister(t *testing.T) {

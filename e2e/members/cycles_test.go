@@ -1,0 +1,250 @@
+package members_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/framework"
+)
+
+// cyclesVariable is the environment variable with the number of members that testCycles registers.
+const cyclesVariable = "SHOPFLEET_CYCLES"
+
+// testCycles registers members with a hub of all controllers, one after the other, each with a name and
+// an address of its own. Each gets an application, is lost, and leaves; every other one returns before.
+// What the process holds must not grow from the first third of the samples to the last.
+func (e *suite) testCycles(t *testing.T) {
+	e.awaitGone(t)
+	cycles := 8
+	if text := os.Getenv(cyclesVariable); text != "" {
+		var err error
+		if cycles, err = strconv.Atoi(text); err != nil || cycles < 8 {
+			t.Fatalf("%s is %q, want the number of members, at least 8", cyclesVariable, text)
+		}
+	}
+	e.env.StartHub(t)
+	defer e.env.StopHub()
+	var samples []sample
+	for cycle := 0; cycle < cycles; cycle += 2 {
+		var group sync.WaitGroup
+		for i, name := range []string{"eu-1", "us-1"} {
+			group.Go(func() { e.cycle(t, e.Member(name), cycle+i) })
+		}
+		group.Wait()
+		if t.Failed() {
+			t.Fatalf("cycle %d failed", cycle)
+		}
+		samples = append(samples, takeSample(t))
+	}
+	checkGrowth(t, samples)
+}
+
+// cycle registers a cluster under a name of the cycle, and takes it away again.
+func (e *suite) cycle(t *testing.T, cluster *fleet.Cluster, number int) {
+	t.Helper()
+	name := fmt.Sprintf("member-%d", number)
+	f, err := forward(t.Context(), cluster.Server())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer f.cut()
+	one := int32(1)
+	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.MemberClusterSpec{
+		Health: v1.Health{ProbePeriodSeconds: &one, FailureThreshold: &one, SuccessThreshold: &one},
+	}}
+	kubeconfig := strings.ReplaceAll(string(e.kubeconfig(t, cluster)), cluster.Server(), "https://"+f.address)
+	secret := framework.Registration(name, []byte(kubeconfig))
+	for _, object := range []client.Object{m, secret} {
+		if err := e.hub.Create(t.Context(), object); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+	e.await(t, name, v1.ConditionReady, metav1.ConditionTrue, "")
+	app := framework.Small("cycles", name, name)
+	app.Spec.Frontend.Replicas = new(int32(0))
+	framework.Create(t, e.hub, app)
+	framework.AwaitApp(t, e.hub, app, "to be applied", func(status *v1.EcommerceAppStatus) error {
+		if status.Phase != v1.PhaseRunning {
+			return errors.New("not running")
+		}
+		return nil
+	})
+	framework.Delete(t, e.hub, app)
+	f.cut()
+	e.await(t, name, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
+	if number%4 < 2 {
+		if err := f.listen(t.Context()); err != nil {
+			t.Error(err)
+			return
+		}
+		e.await(t, name, v1.ConditionReady, metav1.ConditionTrue, "")
+	}
+	e.delete(t, secret)
+	framework.Delete(t, e.hub, m)
+}
+
+// sample counts what the process holds between two cycles.
+type sample struct {
+	goroutines, descriptors, series, heap int
+}
+
+// takeSample counts what the process holds after a garbage collection. The heap is in bytes. There are
+// no descriptors where the system does not list them.
+func takeSample(t *testing.T) sample {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sample{}
+	for _, family := range families {
+		s.series += len(family.Metric)
+	}
+	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
+		s.descriptors = len(open)
+	}
+	runtime.GC()
+	runtime.GC() // What the first one finalized.
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	s.heap, s.goroutines = int(memory.HeapAlloc), runtime.NumGoroutine()
+	return s
+}
+
+// checkGrowth compares the medians of the first third of the samples, after the first one, with those
+// of the last third.
+func checkGrowth(t *testing.T, samples []sample) {
+	t.Helper()
+	samples = samples[1:]
+	third := max(1, len(samples)/3)
+	first, last := samples[:third], samples[len(samples)-third:]
+	for _, each := range []struct {
+		what  string
+		slack int
+		of    func(sample) int
+	}{
+		{"goroutines", 30, func(s sample) int { return s.goroutines }},
+		{"descriptors", 10, func(s sample) int { return s.descriptors }},
+		{"series", 10, func(s sample) int { return s.series }},
+		{"bytes of live heap", 4 << 20, func(s sample) int { return s.heap }},
+	} {
+		before, after := median(first, each.of), median(last, each.of)
+		t.Logf("%s: %d, in the end %d", each.what, before, after)
+		if after > before+each.slack {
+			t.Errorf("%s grew from %d to %d: %+v", each.what, before, after, samples)
+		}
+	}
+}
+
+func median(samples []sample, of func(sample) int) int {
+	var all []int
+	for _, s := range samples {
+		all = append(all, of(s))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// forwarder is a port that leads to an API server while it is not cut. It keeps nothing of
+// what it forwarded.
+type forwarder struct {
+	target, address string
+
+	mu       sync.Mutex
+	listener net.Listener // nil while the forwarder is cut
+	open     map[net.Conn]bool
+	group    sync.WaitGroup
+}
+
+// forward starts a forwarder to a server.
+func forward(ctx context.Context, server string) (*forwarder, error) {
+	target, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+	f := &forwarder{target: target.Host, address: "127.0.0.1:0", open: map[net.Conn]bool{}}
+	return f, f.listen(ctx)
+}
+
+// listen accepts connections, after cut on the same port as before.
+func (f *forwarder) listen(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.address)
+	if err != nil {
+		return err
+	}
+	f.listener, f.address = listener, listener.Addr().String()
+	f.group.Go(func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			f.connect(ctx, from)
+		}
+	})
+	return nil
+}
+
+// connect forwards a connection, unless the forwarder is cut.
+func (f *forwarder) connect(ctx context.Context, from net.Conn) {
+	to, err := (&net.Dialer{}).DialContext(ctx, "tcp", f.target)
+	if err != nil {
+		_ = from.Close()
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.listener == nil {
+		_, _ = from.Close(), to.Close()
+		return
+	}
+	f.open[from], f.open[to] = true, true
+	f.group.Go(func() { f.copy(from, to) })
+	f.group.Go(func() { f.copy(to, from) })
+}
+
+// copy copies until one of two connections ends, and closes both.
+func (f *forwarder) copy(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range []net.Conn{from, to} {
+		_ = c.Close()
+		delete(f.open, c)
+	}
+}
+
+// cut ends all connections, and refuses others until listen. It blocks until nothing of them is left.
+func (f *forwarder) cut() {
+	f.mu.Lock()
+	if f.listener != nil {
+		_ = f.listener.Close()
+		f.listener = nil
+	}
+	for c := range f.open {
+		_ = c.Close()
+	}
+	f.mu.Unlock()
+	f.group.Wait()
+}
