@@ -16,6 +16,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/hub/members/connection"
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
+	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
 // Options configure a Fleet.
@@ -79,6 +80,9 @@ type Timeouts = connection.Timeouts
 
 // Record says which hub manages a member, and which applications were deleted there.
 type Record = connection.Record
+
+// Deletion represents the deletion of an application, as Record.Delete records it.
+type Deletion = record.Deletion
 
 // Defaults of Periods.
 const (

@@ -22,7 +22,6 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/controllers/app/dispatch"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/hub/members/record"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/residue/store"
@@ -109,7 +108,7 @@ func New(hub client.Reader, o Options) *Controller {
 		Residue: o.Residue, APIReader: o.APIReader,
 		DeletedAt: func(cluster string, app types.UID) time.Time { return o.Record(cluster).DeletedAt(app) },
 		Left:      func(cluster string, app types.UID) int64 { return o.Record(cluster).Left(app) },
-		RecordDeletion: func(ctx context.Context, cluster string, deletion record.Deletion) error {
+		RecordDeletion: func(ctx context.Context, cluster string, deletion members.Deletion) error {
 			return o.Record(cluster).Delete(ctx, deletion)
 		},
 		RecordRevival: func(ctx context.Context, cluster string, app types.UID, deletedAt time.Time) error {

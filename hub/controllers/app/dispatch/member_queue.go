@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/residue"
@@ -190,11 +190,11 @@ func (l *MemberQueue) deleted(app types.UID) bool { return !l.options.DeletedAt(
 // deletionOf returns the deletion of an application, or of its copy in the member alone if the
 // application goes on. That of an application has the same time in all members and attempts, so
 // that one approval covers it, and no later one.
-func (l *MemberQueue) deletionOf(app *v1.EcommerceApp) record.Deletion {
+func (l *MemberQueue) deletionOf(app *v1.EcommerceApp) members.Deletion {
 	if app.Ending() {
-		return record.Deletion{App: app.UID, At: app.DeletionTimestamp.Time}
+		return members.Deletion{App: app.UID, At: app.DeletionTimestamp.Time}
 	}
-	return record.Deletion{App: app.UID, Left: app.Generation, At: l.options.Clock.Now()}
+	return members.Deletion{App: app.UID, Left: app.Generation, At: l.options.Clock.Now()}
 }
 
 // disowned reports whether an application was deleted, according to the member or to what it
@@ -297,7 +297,7 @@ type removal struct {
 	// check returns an error if an owned copy must stay. May be nil.
 	check func(component.Resource) error
 	// deletion is recorded before, unless its application is unknown.
-	deletion record.Deletion
+	deletion members.Deletion
 }
 
 // deleteCopy deletes a copy if it is owned, and reports whether it is confirmed gone. The

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/members/runner"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/residue/store"
@@ -62,7 +62,7 @@ type Options struct {
 	// is recorded.
 	DeletedAt      func(cluster string, app types.UID) time.Time
 	Left           func(cluster string, app types.UID) int64
-	RecordDeletion func(ctx context.Context, cluster string, deletion record.Deletion) error
+	RecordDeletion func(ctx context.Context, cluster string, deletion members.Deletion) error
 	RecordRevival  func(ctx context.Context, cluster string, app types.UID, deletedAt time.Time) error
 	// APIReader reads applications from the hub's API server, to tell a cache that is behind
 	// from a hub that was restored. By default the cache is trusted.
@@ -97,7 +97,7 @@ func (o *Options) applyDefaults() {
 		o.Left = func(string, types.UID) int64 { return 0 }
 	}
 	if o.RecordDeletion == nil {
-		o.RecordDeletion = func(context.Context, string, record.Deletion) error { return nil }
+		o.RecordDeletion = func(context.Context, string, members.Deletion) error { return nil }
 	}
 	if o.RecordRevival == nil {
 		o.RecordRevival = func(context.Context, string, types.UID, time.Time) error { return nil }

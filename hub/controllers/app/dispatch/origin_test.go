@@ -165,7 +165,7 @@ func testDeleted(t *testing.T, m *member) {
 	kept := m.keepRecord(t)
 	m.reconcile(t)
 	first := m.deleteApp(t, time.Hour)
-	if kept.DeletedAt(m.app.UID) != first {
+	if !kept.DeletedAt(m.app.UID).Equal(first) {
 		t.Fatalf("recorded %+v", kept.Deleted)
 	}
 	m.reconcile(t)
@@ -226,7 +226,7 @@ func (m *member) keepRecord(t *testing.T) *record.Record {
 	m.queue.options.RecordDeletion = func(ctx context.Context, _ string, d record.Deletion) error {
 		live := &v1.EcommerceApp{}
 		if err := m.WithWatch.Get(ctx, keyOf(m.app), live); err != nil || live.DeletionTimestamp != nil || d.Left != 0 {
-			t.Errorf("recorded %+v of a copy deleted at %v: %v", d, live.DeletionTimestamp, err)
+			t.Errorf("recorded %+v of a copy deleted at %v, error %v", d, live.DeletionTimestamp, err)
 		}
 		if !kept.Includes(d) {
 			*kept = kept.Delete(d)

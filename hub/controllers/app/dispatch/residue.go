@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
-	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/residue"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
@@ -87,7 +87,7 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r re
 	if r.Copy != "" || app.UID == "" || app.UID == r.App && app.Ending() {
 		leaving := removal{
 			key: r.Key(), owned: func(live component.Resource) bool { return r.Names(live) },
-			deletion: record.Deletion{App: r.App, At: r.Recorded.Time},
+			deletion: members.Deletion{App: r.App, At: r.Recorded.Time},
 		}
 		if app.UID == r.App {
 			leaving.deletion = l.deletionOf(app)
