@@ -49,7 +49,7 @@ type drainingWatch struct{ watch.Interface }
 func (w drainingWatch) Stop() {
 	w.Interface.Stop()
 	go func() {
-		for range w.ResultChan() { //nolint:revive // Until the source closes it.
+		for range w.ResultChan() { // Until the source closes it.
 		}
 	}()
 }

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 
@@ -18,10 +19,10 @@ func TestStoppedWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFake()
 		lister := drainingLister{&toolscache.ListWatch{
-			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) {
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 				return watch.Filter(source, func(in watch.Event) (watch.Event, bool) { return in, true }), nil
 			},
-			ListFunc: func(metav1.ListOptions) (runtime.Object, error) { return &corev1.PodList{}, nil },
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return &corev1.PodList{}, nil },
 		}}
 		w, err := lister.WatchWithContext(t.Context(), metav1.ListOptions{})
 		if err != nil {
