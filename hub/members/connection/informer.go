@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/util/watchlist"
 )
 
-// newInformer returns an informer whose watches leave no goroutine behind. controller-runtime
+// NewInformer returns an informer whose watches leave no goroutine behind. controller-runtime
 // filters the watches of metadata with watch.Filter, which blocks for ever on an event that
 // arrives while the watch is being stopped.
-func newInformer(
+func NewInformer(
 	lw toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
 	return toolscache.NewSharedIndexInformer(drainingLister{lw}, object, resync, indexers)
