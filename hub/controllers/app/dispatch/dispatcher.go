@@ -122,7 +122,9 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 }
 
 // requests returns requests for the applications that a member's queue is concerned with,
-// and for the copies that deleted ones left behind in the member.
+// and for the copies that deleted ones left behind in the member. What the hub wrote counts
+// before its cache has it: a decision that was dispatched before the member was engaged is not
+// dispatched again.
 func (d *Dispatcher) requests(ctx context.Context, member string) ([]reconcile.Request, error) {
 	apps := &v1.EcommerceAppList{}
 	if err := d.hub.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
@@ -134,8 +136,9 @@ func (d *Dispatcher) requests(ctx context.Context, member string) ([]reconcile.R
 	}
 	requests := requestsFor(records)
 	for i := range apps.Items {
-		if EntryOf(&apps.Items[i], member) != nil || apps.Items[i].InventoryLost() {
-			requests = append(requests, requestFor(&apps.Items[i]))
+		app, _ := d.written.newest(&apps.Items[i])
+		if EntryOf(app, member) != nil || app.InventoryLost() {
+			requests = append(requests, requestFor(app))
 		}
 	}
 	return requests, nil

@@ -1,13 +1,16 @@
 package dispatch
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -107,6 +110,32 @@ func TestObserveForgetsAbsence(t *testing.T) {
 	}
 	if found, _ := m.reports.about(key(), "u-1"); found.gone {
 		t.Error("the absence outlives its entry")
+	}
+}
+
+// cacheBehind is a hub's cache with an application as it was before the last write.
+type cacheBehind struct {
+	client.Reader
+	app *v1.EcommerceApp
+}
+
+func (c cacheBehind) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	into.(*v1.EcommerceAppList).Items = []v1.EcommerceApp{*c.app}
+	return nil
+}
+
+// TestRequestsOfAMemberThatReturns: an application that was placed while the member was not
+// engaged is among the first requests of its queue, also before the hub's cache has the placement.
+func TestRequestsOfAMemberThatReturns(t *testing.T) {
+	t.Parallel()
+	before, placed := shop(1, 1), shop(1, 1, "a")
+	before.ResourceVersion, placed.ResourceVersion = "1", "2"
+	d := New(cacheBehind{app: before}, Options{})
+	d.Written(placed, before.ResourceVersion)
+	d.Dispatch(placed)
+	requests, err := d.requests(t.Context(), "a")
+	if diff := cmp.Diff([]reconcile.Request{requestFor(placed)}, requests); diff != "" || err != nil {
+		t.Errorf("requests (-want +got), %v:\n%s", err, diff)
 	}
 }
 
