@@ -21,7 +21,7 @@ func CacheOptions(kinds ...Runner) cache.Options {
 	for _, child := range childrenOf(kinds) {
 		byObject[child] = cache.ByObject{Label: ours()}
 	}
-	return cache.Options{ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields()}
+	return cache.Options{ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields(), NewInformer: NewInformer}
 }
 
 // WatchedObjects returns one object of each kind that a cluster's cache must have

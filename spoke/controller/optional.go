@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
-	"github.com/shopfleet/shopfleet/hub/members/connection"
 	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
@@ -92,7 +91,7 @@ type optional struct {
 func newOptional(cl cluster.Cluster, o Options) (*optional, error) {
 	definition := definitions()
 	c, err := cache.New(cl.GetConfig(), cache.Options{
-		NewInformer:          connection.NewInformer,
+		NewInformer:          NewInformer,
 		HTTPClient:           cl.GetHTTPClient(),
 		Scheme:               cl.GetScheme(),
 		Mapper:               cl.GetRESTMapper(),

@@ -185,7 +185,6 @@ func (o *Profile) cacheOptions(unserved func()) cache.Options {
 	if handle == nil {
 		handle = toolscache.DefaultWatchErrorHandler
 	}
-	options.NewInformer = NewInformer
 	options.DefaultWatchErrorHandler = func(ctx context.Context, r *toolscache.Reflector, err error) {
 		if apierrors.IsNotFound(err) {
 			unserved()
