@@ -15,11 +15,13 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
@@ -37,6 +39,12 @@ func (e *suite) testCycles(t *testing.T) {
 		var err error
 		if cycles, err = strconv.Atoi(text); err != nil || cycles < 8 {
 			t.Fatalf("%s is %q, want the number of members, at least 8", cyclesVariable, text)
+		}
+	}
+	for _, member := range e.env.Members { // Another hub may have managed it.
+		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: config.HubRecord}}
+		if err := member.Delete(t.Context(), record); client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
 		}
 	}
 	e.env.StartHub(t)
