@@ -42,7 +42,7 @@ func ofOutages() []Mutant {
 		{
 			"own-writes-forgotten", "what was written is not remembered until the watch delivers it",
 			reconciler + "/newest.go", "	if last.before != cached.GetResourceVersion() {", "	if last.before != \"\" {",
-			faults, "TestFaults/late_events",
+			reconciler, "TestNewest",
 		},
 		{
 			"deleted-revived", "an application from an older list is created again in members that recorded its deletion",
