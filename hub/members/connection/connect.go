@@ -171,10 +171,14 @@ func (a *Attempt) check(ctx context.Context, l *transport.Transport, kept *Recor
 }
 
 // takeOver claims the record and installs the definitions. The claim is the first write, so
-// that of two hubs that connect the member at once, only one writes anything else.
+// that of two hubs that connect the member at once, only one writes anything else. A hub that
+// lacks permissions replaces no other hub, which would stop without a successor.
 func (a *Attempt) takeOver(ctx context.Context, l *transport.Transport, kept *Record, found *Inspection) (*conditions.Failure, error) {
 	if f, err := kept.check(ctx); f != nil || err != nil {
 		return f, err
+	}
+	if len(found.Missing) > 0 && kept.isOfAnotherHub() {
+		return conditions.PermissionsMissing(a.Name, found.Missing), nil
 	}
 	err := kept.claim(ctx)
 	if err == nil {

@@ -92,6 +92,16 @@ func (r *Record) standing() record.Standing {
 	return r.current.Check(record.Process{Hub: r.settings.HubUID, Epoch: r.epoch.Load(), Replaces: r.replaces})
 }
 
+// isOfAnotherHub reports whether another hub manages the member, also if this one may replace it.
+func (r *Record) isOfAnotherHub() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.current.Hub != "" && r.current.Hub != r.settings.HubUID
+}
+
 // Confirm reads the record. The error is apierror.ErrNotConnected if this process does not
 // manage the member any more: the next inspection ends the connection.
 func (r *Record) Confirm(ctx context.Context) error {

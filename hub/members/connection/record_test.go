@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
@@ -78,6 +80,19 @@ func TestDamagedRecord(t *testing.T) {
 	}
 	if r.DeletedAt("deleted").IsZero() || r.Left("left") != 4 {
 		t.Error("what was read is forgotten")
+	}
+}
+
+// TestReplacesWithPermissionsOnly: the other hub goes on if the one that may replace it cannot work.
+func TestReplacesWithPermissionsOnly(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	r := s.open(t)
+	r.epoch, r.replaces, s.data = &atomic.Int64{}, "other/2", record.Record{Hub: "other", Epoch: 2}.Data()
+	missing := []authorizationv1.ResourceAttributes{{Verb: "patch", Resource: "secrets"}}
+	f, err := (&Attempt{Name: "eu-1"}).takeOver(t.Context(), nil, r, &Inspection{Missing: missing})
+	if err != nil || f == nil || f.Reason != v1.ReasonPermissionsMissing || s.version != 0 {
+		t.Errorf("got %+v, %v, after %d writes of the record", f, err, s.version)
 	}
 }
 
