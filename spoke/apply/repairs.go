@@ -49,22 +49,22 @@ type repair struct {
 	fields []string
 }
 
-// denied returns the fields of a repair, and the time until one may be written again, if all
+// denied returns the fields of a repair, and the time until the first may be written again, if all
 // of them were written too often. Otherwise it returns nothing, because a change of another
 // field must not wait.
 func (r *repairs) denied(next repair, now time.Time) ([]string, time.Duration) {
 	object := r.objects[next.key]
-	if object == nil || object.intent != next.intent {
+	if object == nil || object.intent != next.intent || len(next.fields) == 0 {
 		return nil, 0
 	}
-	var wait time.Duration
+	wait := repairWindow
 	for _, field := range next.fields {
 		f := object.fields[field]
 		due := repairWindow - now.Sub(f.last)
 		if f.count < repairLimit || due <= 0 {
 			return nil, 0
 		}
-		wait = max(wait, due)
+		wait = min(wait, due)
 	}
 	return next.fields, wait
 }

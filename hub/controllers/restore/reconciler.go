@@ -134,7 +134,7 @@ func (w *work) patience() time.Duration {
 // up then, but for one whose place another has taken.
 func (w *work) giveUp(ctx context.Context, v stepresult.Result) (stepresult.Result, error) {
 	if v.Reason == v1.ReasonAlreadyRestored {
-		return v, nil // What there is was made since.
+		return v, nil // The database may use the volumes.
 	}
 	if w.replaced() && v.Reason != v1.ReasonConflict {
 		return stepresult.Hold(stepresult.Refused, v.Reason, "%s", v.Message), nil

@@ -108,7 +108,7 @@ func TestFailures(t *testing.T) {
 		"undecided permission": {
 			preflight.ErrUndecided, apierror.Transient,
 			conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster cannot be reached"},
-			conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster could not decide about a permission"},
+			conditions.Failure{Step: conditions.StepReach, Reason: v1.ReasonProbeFailed, Message: preflight.ErrUndecided.Error()},
 		},
 		"anything else": reach(errors.New("x"), apierror.Transient, v1.ReasonProbeFailed, "the cluster cannot be reached"),
 	}

@@ -27,7 +27,7 @@ const (
 
 // ErrUndecided means that an authorizer of the cluster failed, so that it is not known whether
 // the credentials have a permission.
-var ErrUndecided = errors.New("the cluster could not decide about a permission")
+var ErrUndecided = errors.New("the cluster could not decide about a permission: check the authorization webhook of its API server")
 
 // PermissionsFrom returns the permissions that the rules grant, one entry for each verb,
 // resource and name, sorted and without duplicates. Rules for non-resource URLs are
