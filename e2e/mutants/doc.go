@@ -3,8 +3,9 @@
 // # Purpose
 //
 // All returns the mutants: each replaces one place of one file by what a naive
-// implementation would do, and names the test that must then fail. Run applies one to a
-// copy of the file, and runs the test with go's -overlay, so that the tree stays as it is.
+// implementation would do, and names the test that must then fail. A Runner applies one to a
+// copy of the file, and runs the test with go's -overlay, so that the tree stays as it is; and
+// before that once without the mutant, when the test must pass.
 // `make mutants` runs all of them and prints the table of e2e/README.md.
 //
 // # Non-goals

@@ -60,3 +60,42 @@ func TestApplyOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestRunner runs the tests of a small module: a mutant is noticed only if the named test
+// fails because of it.
+func TestRunner(t *testing.T) {
+	t.Parallel()
+	module, overlays := t.TempDir(), t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod": "module example.com/shop\n\ngo 1.24\n",
+		"shop.go": "package shop\n\n" +
+			"func price() int { return 1 }\n",
+		"shop_test.go": "package shop\n\nimport \"testing\"\n\n" +
+			"func TestPrice(t *testing.T) {\n\tt.Run(\"one\", func(t *testing.T) {\n\t\tif price() != 1 {\n\t\t\tt.Fail()\n\t\t}\n\t})\n}\n\n" +
+			"func TestPriceIsLow(*testing.T) {}\n\n" +
+			"func TestSetup(t *testing.T) {\n\tif price() != 1 {\n\t\tt.Fatal()\n\t}\n\tt.Run(\"part\", func(*testing.T) {})\n}\n\n" +
+			"func TestBroken(t *testing.T) { t.Fail() }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(module, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := NewRunner(module, overlays)
+	for _, tt := range []struct {
+		id, test, replacement string
+		want                  error
+	}{
+		{"noticed", "TestPrice/one", "return 2", nil},
+		{"survives", "TestPriceIsLow", "return 2", errSurvived},
+		{"not compiled", "TestPrice/one", "return x", errNotTested},
+		{"fails before the test", "TestSetup/part", "return 2", errNotTested},
+		{"test fails anyway", "TestBroken", "return 2", errUnmutated},
+		{"no such test", "TestP", "return 2", errUnmutated},
+		{"no such subtest", "TestPrice/on", "return 2", errUnmutated},
+	} {
+		m := &Mutant{ID: tt.id, File: "shop.go", Old: "return 1", New: tt.replacement, Package: ".", Test: tt.test}
+		if err := r.Run(t.Context(), m); !errors.Is(err, tt.want) {
+			t.Errorf("%s: error %v, want %v", tt.id, err, tt.want)
+		}
+	}
+}

@@ -12,13 +12,14 @@ import (
 	"strings"
 )
 
-// ErrSurvivors is returned if the tests did not notice a mutant.
+// ErrSurvivors is returned if a mutant is not known to be noticed.
 var ErrSurvivors = errors.New("at least one mutant was not noticed, see above")
 
 var (
 	errNotOnce   = errors.New("the text to replace must be in the file exactly once")
 	errSurvived  = errors.New("the test passes with the mutant")
-	errNotTested = errors.New("the mutant does not compile, or no test ran")
+	errUnmutated = errors.New("the test is not there, or fails without a mutant")
+	errNotTested = errors.New("the mutant does not compile, or something other than the test fails")
 )
 
 // Mutant is one change of the product that a test must notice.
@@ -27,8 +28,8 @@ type Mutant struct {
 	ID, Mistake string
 	// File is the path of the file from the module's root, in which Old is replaced by New.
 	File, Old, New string
-	// Package is the package of the test, from the module's root, and Test the pattern for
-	// go test -run.
+	// Package is the package of the test, from the module's root, and Test the test's full name,
+	// with that of the subtest if there is one.
 	Package, Test string
 }
 
@@ -51,30 +52,68 @@ func (m *Mutant) Apply(content []byte) ([]byte, error) {
 	return bytes.Replace(content, []byte(m.Old), []byte(m.New), 1), nil
 }
 
-// Run runs the test of a mutant in the module at root, with temporary files in dir. It
-// returns nil if the test fails, and otherwise an error.
-func (m *Mutant) Run(ctx context.Context, root, dir string) error {
-	overlay, err := m.overlay(root, dir)
+// Runner runs tests with and without mutants. It is not safe for concurrent use.
+type Runner struct {
+	root, dir string
+	// unmutated has the result of each test that ran without a mutant.
+	unmutated map[selection]error
+}
+
+// selection is a test of a package.
+type selection struct{ pkg, test string }
+
+// NewRunner returns a Runner for the module at root, with temporary files in dir.
+func NewRunner(root, dir string) *Runner {
+	return &Runner{root: root, dir: dir, unmutated: map[selection]error{}}
+}
+
+// Run runs the test of a mutant. It returns nil if that test fails, and passes without the
+// mutant, for which it runs once for all mutants that it notices. Otherwise it returns an error.
+func (r *Runner) Run(ctx context.Context, m *Mutant) error {
+	chosen := selection{m.Package, m.Test}
+	if _, known := r.unmutated[chosen]; !known {
+		r.unmutated[chosen] = r.runUnmutated(ctx, chosen)
+	}
+	if err := r.unmutated[chosen]; err != nil {
+		return fmt.Errorf("mutant %q: %w", m.ID, err)
+	}
+	overlay, err := m.overlay(r.root, r.dir)
 	if err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout=5m",
-		"-overlay="+overlay, "-run="+m.Test, "./"+m.Package)
-	command.Dir = root
-	// The sample of a day may lack the case of TestFaults.
-	command.Env = append(os.Environ(), "SHOPFLEET_FAULTS=all")
-	output, err := command.CombinedOutput()
+	output, err := r.test(ctx, chosen, "-overlay="+overlay)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil && bytes.Contains(output, []byte("[no tests to run]")):
-		return fmt.Errorf("mutant %q: %w:\n%s", m.ID, errNotTested, output)
 	case err == nil:
 		return fmt.Errorf("mutant %q: %w", m.ID, errSurvived)
-	case !strings.Contains(string(output), "--- FAIL: "):
+	case !bytes.Contains(output, []byte("--- FAIL: "+m.Test+" (")):
 		return fmt.Errorf("mutant %q: %w:\n%s", m.ID, errNotTested, output)
 	}
 	return nil
+}
+
+// runUnmutated returns an error unless a test is there and passes.
+func (r *Runner) runUnmutated(ctx context.Context, chosen selection) error {
+	output, err := r.test(ctx, chosen, "-v")
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil, !bytes.Contains(output, []byte("--- PASS: "+chosen.test+" (")):
+		return fmt.Errorf("%s in %s: %w:\n%s", chosen.test, chosen.pkg, errUnmutated, output)
+	}
+	return nil
+}
+
+// test runs a test and returns its output. It fails if the test fails.
+func (r *Runner) test(ctx context.Context, chosen selection, flag string) ([]byte, error) {
+	// go test matches each part of a name with a pattern of its own.
+	pattern := "^" + strings.ReplaceAll(chosen.test, "/", "$/^") + "$"
+	command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout=5m", flag, "-run="+pattern, "./"+chosen.pkg)
+	command.Dir = r.root
+	// The sample of a day may lack the case of TestFaults.
+	command.Env = append(os.Environ(), "SHOPFLEET_FAULTS=all")
+	return command.CombinedOutput()
 }
 
 // overlay writes the mutated file and the overlay that go reads, and returns its path.

@@ -31,6 +31,7 @@ func run(ctx context.Context, selected []string) error {
 		return fmt.Errorf("creating a folder for mutants: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	runner := mutants.NewRunner(root, dir)
 	fmt.Print(mutants.Header())
 	var failed error
 	for _, m := range mutants.All() {
@@ -38,7 +39,7 @@ func run(ctx context.Context, selected []string) error {
 			continue
 		}
 		began := time.Now()
-		if err := m.Run(ctx, root, dir); err != nil {
+		if err := runner.Run(ctx, &m); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			failed = mutants.ErrSurvivors
 		} else {
