@@ -43,8 +43,9 @@ func ofErrors() []Mutant {
 		},
 		{
 			"conflict-at-once", "a conflict is retried at once from the same cache",
-			"spoke/apierror/policy.go", "ConflictWait        = 200 * time.Millisecond", "ConflictWait        = 0 * time.Millisecond",
-			"spoke/apierror", "TestDecide",
+			appPackage + "/reconciler.go", "	result, err := r.reconcile(ctx, app)\n",
+			"	result, err := r.reconcile(ctx, app)\n	if apierrors.IsConflict(err) {\n		return r.Reconcile(ctx, request)\n	}\n",
+			appPackage, "TestWrites/conflicts_are_no_errors",
 		},
 		{
 			"given-up", "an application is dropped after an error",

@@ -164,7 +164,8 @@ func testMetadataLock(t *testing.T, w *writer) {
 	}
 }
 
-// testConflict: a conflict is tried again, and is no error.
+// testConflict: a conflict is tried again, and is no error. It is not tried in the same pass,
+// whose cache is still behind.
 func testConflict(t *testing.T, w *writer) {
 	t.Helper()
 	old := w.stored(t)
@@ -176,15 +177,20 @@ func testConflict(t *testing.T, w *writer) {
 	}
 }
 
-// outdated reads an application from a cache that is behind.
+// outdated reads an application from a cache that is behind, once.
 type outdated struct {
 	client.Client
-	app *v1.EcommerceApp
+	app  *v1.EcommerceApp
+	read bool
 }
 
 // Get returns the application of the cache.
 func (o *outdated) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	if app, ok := into.(*v1.EcommerceApp); ok {
+		if o.read {
+			return errors.New("the application is read again in the same pass")
+		}
+		o.read = true
 		o.app.DeepCopyInto(app)
 	}
 	return nil
