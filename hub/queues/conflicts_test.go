@@ -2,6 +2,7 @@ package queues
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,8 +19,7 @@ func TestConflictsGrow(t *testing.T) {
 	t.Parallel()
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "shops"}, "a", errors.New("newer"))
 	const ms = time.Millisecond
-	var c Conflicts
-	for i, step := range []struct {
+	steps := []struct {
 		of   string
 		err  error
 		want time.Duration
@@ -27,11 +27,18 @@ func TestConflictsGrow(t *testing.T) {
 		{"a", conflict, 200 * ms}, {"a", conflict, 400 * ms}, {"a", conflict, 800 * ms}, {"b", conflict, 200 * ms},
 		{"a", conflict, 1600 * ms}, {"a", conflict, 3200 * ms}, {"a", conflict, 5000 * ms}, {"a", conflict, 5000 * ms},
 		{"a", nil, 0}, {"a", conflict, 200 * ms}, {"b", conflict, 400 * ms}, {"a", apierrors.NewInternalError(errors.New("broken")), 0}, {"a", conflict, 200 * ms},
-	} {
-		result, err := c.Retry(Waits{}, request(step.of), reconcile.Result{}, step.err)
-		if got := result.RequeueAfter; got < step.want || got > step.want*13/10 {
-			t.Errorf("step %d: again after %s (%v), want %s to %s", i, got, err, step.want, step.want*13/10)
+	}
+	drawn := make([][]time.Duration, len(steps))
+	var c *Conflicts
+	for range draws {
+		c = &Conflicts{}
+		for i, step := range steps {
+			result, _ := c.Retry(Waits{}, request(step.of), reconcile.Result{}, step.err)
+			drawn[i] = append(drawn[i], result.RequeueAfter)
 		}
+	}
+	for i, step := range steps {
+		wantJitter(t, fmt.Sprintf("step %d: the wait", i), drawn[i], step.want)
 	}
 	if got := c.Wait(request("a"), false); got != 0 || len(c.inRow) != 1 {
 		t.Errorf("without a conflict the wait is %s, and %d requests are remembered", got, len(c.inRow))
@@ -61,17 +68,23 @@ func TestRetry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			check := func(how string, retry func() (reconcile.Result, error), want outcome) {
-				result, err := retry()
-				if got := result.RequeueAfter; (err != nil) != want.failed || got < want.wait || got > want.wait*13/10 {
-					t.Errorf("%s: again after %s, error %v; want %+v", how, got, err, want)
+			check := func(how string, retry func(*Conflicts) (reconcile.Result, error), want outcome) {
+				var drawn []time.Duration
+				for range draws {
+					result, err := retry(&Conflicts{})
+					if (err != nil) != want.failed {
+						t.Fatalf("%s: error %v; want %+v", how, err, want)
+					}
+					drawn = append(drawn, result.RequeueAfter)
 				}
+				wantJitter(t, how+": the wait", drawn, want.wait)
 			}
-			var silent, reported Conflicts
-			check("without a condition", func() (reconcile.Result, error) {
-				return silent.Retry(waits, request("a"), reconcile.Result{}, tt.err)
+			check("without a condition", func(c *Conflicts) (reconcile.Result, error) {
+				return c.Retry(waits, request("a"), reconcile.Result{}, tt.err)
 			}, tt.silent)
-			check("with a condition", func() (reconcile.Result, error) { return reported.RetryReported(waits, request("a"), tt.err) }, tt.inCondition)
+			check("with a condition", func(c *Conflicts) (reconcile.Result, error) {
+				return c.RetryReported(waits, request("a"), tt.err)
+			}, tt.inCondition)
 		})
 	}
 }

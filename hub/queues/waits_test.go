@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -22,9 +23,28 @@ func TestWaits(t *testing.T) {
 			if got := tt.waits.Scaled(tt.of); got != tt.want {
 				t.Errorf("%s scaled is %s, want %s", tt.of, got, tt.want)
 			}
-			if got, most := tt.waits.Later(tt.of).RequeueAfter, tt.want+time.Duration(float64(tt.want)*jitterFactor); got < tt.want || got > most {
-				t.Errorf("%s later is %s, want %s to %s", tt.of, got, tt.want, most)
+			var later []time.Duration
+			for range draws {
+				later = append(later, tt.waits.Later(tt.of).RequeueAfter)
 			}
+			wantJitter(t, tt.of.String()+" later", later, tt.want)
 		})
+	}
+}
+
+// draws is how often a wait with jitter is drawn. Even draws are less than half as far apart as
+// they may be once in 10^13 runs.
+const draws = 50
+
+// wantJitter checks that draws of a wait are between least and three tenths more, and that they
+// are at least half as far apart.
+func wantJitter(t *testing.T, what string, drawn []time.Duration, least time.Duration) {
+	t.Helper()
+	lowest, highest, most := slices.Min(drawn), slices.Max(drawn), least*13/10
+	if lowest < least || highest > most {
+		t.Errorf("%s is %s to %s, want %s to %s", what, lowest, highest, least, most)
+	}
+	if highest-lowest < (most-least)/2 {
+		t.Errorf("%s is %s to %s, want it spread over %s to %s", what, lowest, highest, least, most)
 	}
 }

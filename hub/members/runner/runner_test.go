@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -80,30 +81,40 @@ func TestRequestsWaitForTheController(t *testing.T) {
 	})
 }
 
+// TestResync lists again and again, each time up to three tenths late. One list fails.
 func TestResync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t)
 		var seen recorder
-		var lists atomic.Int32
-		c := Controller{Name: "test", Cluster: t.Name(), Resync: time.Hour, Reconciler: &seen}
+		var mu sync.Mutex
+		var lists []time.Time
+		c := Controller{Name: "test", Cluster: t.Name(), Resync: time.Minute, Reconciler: &seen}
 		c.List = func(context.Context) ([]reconcile.Request, error) {
-			if lists.Add(1) == 2 {
+			mu.Lock()
+			defer mu.Unlock()
+			if lists = append(lists, time.Now()); len(lists) == 2 {
 				return nil, errors.New("no answer")
 			}
 			return []reconcile.Request{request("a")}, nil
 		}
-		r.Engage(t.Context(), "a", Engagement[string]{Run: c.Run})
+		ctx, end := context.WithCancel(t.Context())
+		r.Engage(ctx, "a", Engagement[string]{Run: c.Run})
 		synctest.Wait()
 		if len(seen.names()) != 1 {
 			t.Fatalf("%d requests at the start, want 1", len(seen.names()))
 		}
-		// One that fails and two that follow, each up to three tenths late.
-		<-time.After(4 * time.Hour)
+		<-time.After(draws * time.Minute * 13 / 10)
+		end()
 		synctest.Wait()
-		if len(seen.names()) < 3 || len(seen.names()) > 4 {
-			t.Errorf("%d requests after 4 h, want 3 or 4", len(seen.names()))
+		if got := len(seen.names()); got != len(lists)-1 || got < draws {
+			t.Errorf("%d requests after %d lists, want one for each but the one that failed", got, len(lists))
 		}
+		var periods []time.Duration
+		for i := range lists[1:] {
+			periods = append(periods, lists[i+1].Sub(lists[i]))
+		}
+		wantJitter(t, "the period", periods, time.Minute)
 	})
 }
 
@@ -269,18 +280,36 @@ func TestAllSeriesAreKnown(t *testing.T) {
 
 func TestRateLimiterSpreads(t *testing.T) {
 	t.Parallel()
-	limiter := NewRateLimiter[string](time.Second, 4*time.Second)
-	last := time.Duration(0)
-	for attempt := range 5 {
-		got := limiter.When("x")
-		least := min(time.Second<<attempt, 4*time.Second)
-		if got < least || got > time.Duration(float64(least)*(1+jitterFactor)) {
-			t.Errorf("attempt %d waits %s, want %s and up to three tenths more", attempt, got, least)
+	const attempts = 5
+	var drawn [attempts][]time.Duration
+	for range draws {
+		limiter := NewRateLimiter[string](time.Second, 4*time.Second)
+		for i := range drawn {
+			drawn[i] = append(drawn[i], limiter.When("x"))
 		}
-		last = got
+		if limiter.Forget("x"); limiter.When("x") >= drawn[attempts-1][0] {
+			t.Error("a success does not reset the delay")
+		}
 	}
-	if limiter.Forget("x"); limiter.When("x") >= last {
-		t.Error("a success does not reset the delay")
+	for i := range drawn {
+		wantJitter(t, fmt.Sprintf("attempt %d: the delay", i), drawn[i], min(time.Second<<i, 4*time.Second))
+	}
+}
+
+// draws is how often a time with jitter is drawn. Even draws are less than half as far apart as
+// they may be once in 10^13 runs.
+const draws = 50
+
+// wantJitter checks that draws of a time are between least and three tenths more, and that they
+// are at least half as far apart.
+func wantJitter(t *testing.T, what string, drawn []time.Duration, least time.Duration) {
+	t.Helper()
+	lowest, highest, most := slices.Min(drawn), slices.Max(drawn), least*13/10
+	if lowest < least || highest > most {
+		t.Errorf("%s is %s to %s, want %s to %s", what, lowest, highest, least, most)
+	}
+	if highest-lowest < (most-least)/2 {
+		t.Errorf("%s is %s to %s, want it spread over %s to %s", what, lowest, highest, least, most)
 	}
 }
 
