@@ -58,6 +58,7 @@ func TestMemberQueue(t *testing.T) {
 		"mode":     testMode,
 		"lookup":   testLookup,
 		"quiet":    testQuiet,
+		"update":   testUpdate,
 		"over":     testOver,
 		"residue":  testResidue,
 		"newer":    testNewer,
@@ -204,6 +205,30 @@ func testQuiet(t *testing.T, m *member) {
 	}
 	if m.live(t).DeletionTimestamp != nil {
 		t.Error("a version of the copy was deleted that the queue has not seen")
+	}
+}
+
+// testUpdate: a copy that is created has an event, and one that is updated has none.
+func testUpdate(t *testing.T, m *member) {
+	t.Helper()
+	recorder, ok := m.queue.options.Recorder.(*events.FakeRecorder)
+	if !ok {
+		t.Fatalf("the recorder is a %T", m.queue.options.Recorder)
+	}
+	m.reconcile(t)
+	if len(recorder.Events) != 1 {
+		t.Fatalf("%d events of a copy that was created, want 1", len(recorder.Events))
+	}
+	<-recorder.Events
+	m.cached = m.live(t)
+	m.app.Generation++
+	m.app.Spec.Image = "shop:v2"
+	m.reconcile(t)
+	if got := m.live(t).Spec.Image; got != m.app.Spec.Image {
+		t.Errorf("the copy has image %s, want %s", got, m.app.Spec.Image)
+	}
+	if len(recorder.Events) != 0 {
+		t.Errorf("event of a copy that was updated: %s", <-recorder.Events)
 	}
 }
 
