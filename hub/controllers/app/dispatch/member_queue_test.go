@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,6 +23,7 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // member is a member whose queue runs when a test says so. Its cache holds what a test
@@ -59,6 +61,7 @@ func TestMemberQueue(t *testing.T) {
 		"lookup":   testLookup,
 		"quiet":    testQuiet,
 		"update":   testUpdate,
+		"denied":   testDenied,
 		"over":     testOver,
 		"residue":  testResidue,
 		"newer":    testNewer,
@@ -229,6 +232,31 @@ func testUpdate(t *testing.T, m *member) {
 	}
 	if len(recorder.Events) != 0 {
 		t.Errorf("event of a copy that was updated: %s", <-recorder.Events)
+	}
+}
+
+// testDenied: a copy that a policy of the member denies is tried again, since no watch reports
+// that the policy is lifted.
+func testDenied(t *testing.T, m *member) {
+	t.Helper()
+	m.namespace(t)
+	trial := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: m.app.Namespace, Name: "trial"}, Spec: m.app.Spec}
+	lift := fleettest.Deny(t, m.WithWatch, trial)
+	result := m.reconcile(t)
+	if least := apierror.BlockedWait; result.RequeueAfter < least || result.RequeueAfter > least*13/10 {
+		t.Errorf("a copy that is denied is tried again after %s, want %s to %s", result.RequeueAfter, least, least*13/10)
+	}
+	found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID)
+	if found.failure == nil || found.failure.Reason != v1.ReasonInvalidSpec || !strings.Contains(found.failure.Message, fleettest.Denial) {
+		t.Errorf("reported %+v, want %s and what the policy says", found.failure, v1.ReasonInvalidSpec)
+	}
+	lift()
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure != nil {
+		t.Errorf("reported %+v after the policy was lifted", found.failure)
+	}
+	if !m.live(t).IsCopy() {
+		t.Error("what was created is not a copy")
 	}
 }
 
