@@ -3,9 +3,11 @@ package spoke_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -20,8 +22,11 @@ import (
 	mysqlv1 "github.com/shopfleet/shopfleet/api/mysql/v1"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
+	"github.com/shopfleet/shopfleet/config"
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/hub/queues"
 )
 
 // awaitFailed waits until an app is failed for a reason, and its message says something.
@@ -123,9 +128,12 @@ func testForbidden(w *environment) func(*testing.T) {
 }
 
 // testDenied denies Services with a policy, which answers 422, and lifts it: nothing but a
-// retry notices.
+// retry notices. The spoke waits so long that the retry of a denial comes before the resync.
 func testDenied(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
+		const resync = 10 * time.Minute / 25 // A denial is retried after half of it, and up to three tenths more.
+		w.stop()
+		w.runWith(t, queues.Waits{Scale: 1.0 / 25})
 		app := w.shop(t)
 		trial := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: "trial"}}
 		trial.Spec.Ports = []corev1.ServicePort{{Port: 80}}
@@ -133,8 +141,24 @@ func testDenied(w *environment) func(*testing.T) {
 		framework.Create(t, w, app)
 		w.awaitFailed(t, app, v1.ReasonInvalidSpec, fleettest.Denial)
 		awaitEvents(t, w, app, v1.ReasonInvalidSpec)
+		// Nothing else wakes the spoke from here on.
+		settled := framework.MarkSettled(t, w.env.Fleet, app.Namespace, config.SpokeServiceAccount)
+		services := func() audit.Log { return w.writes(t, settled, app.Namespace).Of("services") }
+		framework.Eventually(t, "a retry that is denied", func(context.Context) error {
+			if len(services().Code(http.StatusUnprocessableEntity)) == 0 {
+				return errNotYet
+			}
+			return nil
+		})
 		lift()
 		w.awaitRunning(t, app)
+		denied, created := services().Code(http.StatusUnprocessableEntity), services().Succeeded()
+		last := denied[len(denied)-1]
+		if took := created[0].Received.Sub(last.Completed); took >= resync {
+			t.Errorf("a Service that was denied was created %s later, by a resync and not by a retry: %s", took, created[0])
+		}
+		w.stop()
+		w.run(t)
 	}
 }
 
