@@ -2,6 +2,7 @@ package members
 
 import (
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -51,18 +52,20 @@ func TestThresholds(t *testing.T) {
 			probes = p.answer(slices.Repeat([]bool{true}, tt.success)...)
 			expect("connected again", true, probes)
 		})
-		t.Run("flapping, "+name, testFlapping(cluster, Health{FailureThreshold: tt.failures, SuccessThreshold: tt.success}))
+		for _, seed := range []uint64{1, 3, 10} { // Each has four transitions or more.
+			flapping := testFlapping(cluster, Health{FailureThreshold: tt.failures, SuccessThreshold: tt.success}, seed)
+			t.Run(fmt.Sprintf("flapping, %s, seed %d", name, seed), flapping)
+		}
 	}
 }
 
-// testFlapping has probes succeed and fail at random: a member is lost after as many failures in a
+// testFlapping has probes succeed and fail as a seed decides: a member is lost after as many failures in a
 // row as the threshold says, and connected again after as many successes, but not before, so
 // that there is one transition at most in any window of so many probes.
-func testFlapping(cluster *fleet.Cluster, health Health) func(*testing.T) {
+func testFlapping(cluster *fleet.Cluster, health Health, seed uint64) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
 		const outcomes = 40
-		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 0))
 		p := newProbed(t, cluster)
 		long := fleettest.Timeout
@@ -92,7 +95,9 @@ func testFlapping(cluster *fleet.Cluster, health Health) func(*testing.T) {
 		for i, probes := range transitions {
 			expect("flapping", i%2 == 1, probes)
 		}
-		t.Logf("seed %d: %d transitions in %d probes", seed, len(transitions), outcomes)
+		if len(transitions) < 4 {
+			t.Errorf("%d transitions in %d probes, want at least 4: choose another seed", len(transitions), outcomes)
+		}
 	}
 }
 
