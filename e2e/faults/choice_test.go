@@ -12,8 +12,8 @@ const (
 	// second one, all, or the name of one.
 	casesVariable = "SHOPFLEET_FAULTS"
 	everything    = "all"
-	// seedVariable is the environment variable with the seed of the sample. Cases alternate with
-	// it, so that each runs at least every second day.
+	// seedVariable is the environment variable with the seed of the sample, and of what cases
+	// inject by chance. Cases alternate with it, so that each runs at least every second day.
 	seedVariable = "SHOPFLEET_FAULTS_SEED"
 )
 
@@ -30,11 +30,11 @@ type choice struct {
 	seed     uint64
 }
 
-// String returns the command that makes the same choice.
+// String returns the command that makes the same choice, and injects the same.
 func (c choice) String() string {
 	selection := fmt.Sprintf("%s=%d", seedVariable, c.seed)
 	if c.variable != "" {
-		selection = fmt.Sprintf("%s='%s'", casesVariable, c.variable)
+		selection += fmt.Sprintf(" %s='%s'", casesVariable, c.variable)
 	}
 	return selection + " go test -count=1 -run TestFaults ./e2e/faults"
 }

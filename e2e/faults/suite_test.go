@@ -44,6 +44,8 @@ type suite struct {
 	*framework.Environment
 	proxies map[string]*faults.Proxy
 	poison  poison
+	// seed is that of the choice of cases, for cases that choose what they inject.
+	seed uint64
 	// silence is the time after which the hub ends a silent watch of a member, longest bounds all
 	// its waits, resyncs included; 0 is its default. They are read when the hub starts.
 	silence, longest time.Duration
@@ -55,6 +57,7 @@ func TestFaults(t *testing.T) {
 	c := choice{variable: os.Getenv(casesVariable), seed: framework.Seed(t, seedVariable)}
 	t.Cleanup(func() { t.Logf("The same cases again: %s", c) })
 	s := newSuite(t)
+	s.seed = c.seed
 	chosen, err := c.take(s.cases())
 	if err != nil {
 		t.Fatal(err)
