@@ -132,3 +132,31 @@ func (s *suite) testBurst(t *testing.T) {
 		t.Error("too few to show anything")
 	}
 }
+
+// testLostResponses loses the response to one write of each kind in a member: a namespace is
+// created, a copy is created by an apply, a child is updated, and the copy is deleted (F2).
+func (s *suite) testLostResponses(t *testing.T) {
+	t.Helper()
+	s.awaitLong(t)
+	lose := func(verb, resource string) {
+		t.Helper()
+		m := faults.Match{Verbs: []string{verb}, Resource: resource, UserAgent: agent, Times: 1}
+		f := s.inject(t, eu, m, faults.DropResponse())
+		t.Cleanup(func() {
+			if f.Fired() != 1 {
+				t.Errorf("no response to a %s of %s was lost", verb, resource)
+			}
+		})
+	}
+	lose("create", "namespaces")
+	lose("patch", "ecommerceapps")
+	app := framework.Small("lost-responses", "lost-responses")
+	s.Create(t, app)
+	s.deleteAfter(t, app)
+	s.awaitRunning(t, app)
+	lose("patch", "deployments")
+	s.scale(t, app, 2)
+	s.awaitRunning(t, app)
+	lose("delete", "ecommerceapps")
+	s.Delete(t, app)
+}

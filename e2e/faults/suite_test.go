@@ -100,6 +100,7 @@ func (s *suite) cases() []faultCase {
 		{"etcd of a member restarts", s.testMemberEtcd},
 		{"panics", s.testPanics},
 		{"panic in a probe", s.testPanickingProbe},
+		{"lost responses", s.testLostResponses},
 		{"silent watch", s.testSilentWatch},
 	}
 }
