@@ -13,7 +13,8 @@ const (
 	component  = "spoke/component"
 	applier    = "spoke/apply"
 
-	memberQueue = dispatch + "/member_queue.go"
+	memberController = "hub/controllers/member"
+	memberQueue      = dispatch + "/member_queue.go"
 )
 
 // All returns all mutants: the mistakes of a naive operator, and those that an earlier suite
@@ -127,6 +128,11 @@ func ofMembers() []Mutant {
 			dispatch, "TestMemberQueue/stranger",
 		},
 		{
+			"strangers-deleted", "an application that is not the copy is deleted",
+			memberQueue, "	case !r.owned(live):\n		return true, nil\n", "",
+			dispatch, "TestMemberQueue/stranger",
+		},
+		{
 			"absence-from-the-cache", "the cache alone proves that a copy is gone",
 			memberQueue, "err = l.cluster.GetAPIReader().Get(call, r.key, live)", "_ = call",
 			dispatch, "TestMemberQueue/absence",
@@ -153,9 +159,26 @@ func ofWrites() []Mutant {
 			appPackage, "TestWrites/progress_waits",
 		},
 		{
+			"scheduler-writes-too", "the backup scheduler writes its condition to the status as well",
+			backup + "/scheduler/reconciler.go", "	c.ObservedGeneration = app.Generation\n",
+			"	c.ObservedGeneration = app.Generation\n	written := app.DeepCopy()\n	if meta.SetStatusCondition(&written.Status.Conditions, c) {\n" +
+				"		_ = r.client.Status().Patch(context.Background(), written, client.MergeFrom(app))\n	}\n",
+			"e2e/hub", "TestHub/creation_writes_each_object_once",
+		},
+		{
 			"metrics-of-a-deleted-member", "a deleted member keeps its series of applications",
 			appPackage + "/options.go", "			c.options.Metrics.forgetMember(member.GetName())\n", "",
 			appPackage, "TestMembersThatLeave",
+		},
+		{
+			"metrics-of-a-member-that-leaves", "a MemberCluster that is being deleted keeps its series",
+			memberController + "/register.go", "	r.metrics.forget(cluster.Name)\n", "",
+			memberController, "TestWrites/metrics_of_a_former_member",
+		},
+		{
+			"metrics-of-a-former-member", "a MemberCluster that is gone keeps its series",
+			memberController + "/register.go", "	r.metrics.forget(name)\n", "",
+			memberController, "TestWrites/metrics_of_a_former_member",
 		},
 		{
 			"metrics-of-a-former-cluster", "a cluster that left keeps its series",
