@@ -166,11 +166,12 @@ func (r *Record) Delete(ctx context.Context, deletion record.Deletion) error {
 	})
 }
 
-// Revive records that an application was created again that was deleted at a time, with one
-// write, unless that deletion is not recorded. The error is that of Delete.
-func (r *Record) Revive(ctx context.Context, app types.UID, deletedAt time.Time) error {
+// Revive records that an application was created again after a deletion, with one write, unless
+// that deletion is not recorded. The error is that of Delete.
+func (r *Record) Revive(ctx context.Context, former record.Deletion) error {
 	return r.change(ctx, func(current record.Record) (record.Record, bool) {
-		return current.Revive(app, deletedAt), current.DeletedAt(app).Equal(deletedAt)
+		next := current.Revive(former)
+		return next, len(next.Deleted) < len(current.Deleted)
 	})
 }
 

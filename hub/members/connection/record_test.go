@@ -4,16 +4,16 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -101,15 +101,20 @@ func TestReplacesWithPermissionsOnly(t *testing.T) {
 func TestRevive(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_000_000_000, 0)
-	before := record.Record{Hub: "hub", Epoch: 3, Deleted: []record.Deletion{{App: "a", At: at}}}
+	former := record.Deletion{App: "a", Left: 4, At: at}
+	deleted, left := record.Deletion{App: "a", At: at}, record.Deletion{App: "a", Left: 4, At: at}
+	again, leftAgain := record.Deletion{App: "a", At: at.Add(time.Hour)}, record.Deletion{App: "a", Left: 6, At: at}
+	before := record.Record{Hub: "hub", Epoch: 3, Deleted: []record.Deletion{deleted, left}}
 	for name, tt := range map[string]struct {
 		meanwhile record.Record
-		left      []types.UID
+		want      []record.Deletion
 		version   int
 	}{
 		"alone":              {before, nil, 1},
-		"another is deleted": {before.Delete(record.Deletion{App: "b", At: at}), []types.UID{"b"}, 2},
-		"it is deleted":      {before.Delete(record.Deletion{App: "a", At: at.Add(time.Hour)}), []types.UID{"a"}, 1},
+		"another is deleted": {before.Delete(record.Deletion{App: "b", At: at}), []record.Deletion{{App: "b", At: at}}, 2},
+		"it is deleted":      {before.Delete(again), []record.Deletion{again}, 1},
+		"it only left":       {before.Revive(deleted), nil, 2},
+		"it leaves again":    {before.Delete(leftAgain), []record.Deletion{leftAgain}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,17 +124,18 @@ func TestRevive(t *testing.T) {
 				s.version, s.data = 1, tt.meanwhile.Data()
 			}
 			for range 2 { // The second attempt writes nothing.
-				if err := r.Revive(t.Context(), "a", at); err != nil {
+				if err := r.Revive(t.Context(), former); err != nil {
 					t.Fatal(err)
 				}
 			}
 			stored, err := record.Parse(s.data)
-			var left []types.UID
-			for _, d := range stored.Deleted {
-				left = append(left, d.App)
+			if err != nil || s.version != tt.version {
+				t.Errorf("version %d, want %d; error %v", s.version, tt.version, err)
 			}
-			if err != nil || !slices.Equal(left, tt.left) || s.version != tt.version || len(left) > 0 && r.DeletedAt(left[0]).IsZero() {
-				t.Errorf("version %d with %+v, error %v", s.version, stored.Deleted, err)
+			for where, got := range map[string][]record.Deletion{"the member": stored.Deleted, "memory": r.current.Deleted} {
+				if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("deletions in %s (-want +got):\n%s", where, diff)
+				}
 			}
 		})
 	}

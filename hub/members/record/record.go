@@ -196,11 +196,11 @@ func (r Record) Delete(d Deletion) Record {
 	return r
 }
 
-// Revive returns the record after an application that was deleted at a time was created again.
-// Another deletion of it stays.
-func (r Record) Revive(app types.UID, deletedAt time.Time) Record {
+// Revive returns the record after an application was created again that was deleted at a time,
+// or left the member by a generation or earlier ones. Other deletions of it stay.
+func (r Record) Revive(former Deletion) Record {
 	r.Deleted = slices.DeleteFunc(slices.Clone(r.Deleted), func(d Deletion) bool {
-		return d.App == app && d.Left == 0 && d.At.Equal(deletedAt)
+		return d.App == former.App && (d.Left == 0 && d.At.Equal(former.At) || d.Left > 0 && d.Left <= former.Left)
 	})
 	return r
 }

@@ -141,10 +141,13 @@ func TestDeletedTwice(t *testing.T) {
 	if r = r.Delete(left); r.Left("a") != 9 || !r.Includes(first) {
 		t.Errorf("recorded %+v after the application left the member", r.Deleted)
 	}
-	if revived := r.Revive("a", now()); !revived.DeletedAt("a").IsZero() || revived.Left("a") != 9 || !r.Includes(first) {
+	if revived := r.Revive(Deletion{"a", 8, now()}); !revived.DeletedAt("a").IsZero() || revived.Left("a") != 9 || !r.Includes(first) {
 		t.Errorf("recorded %+v after it was created again", revived.Deleted)
 	}
-	if revived := r.Revive("a", second.At); !revived.Includes(first) {
+	if revived := r.Revive(Deletion{"a", 9, now()}); len(revived.Deleted) != 0 {
+		t.Errorf("recorded %+v after it came back and was created again", revived.Deleted)
+	}
+	if revived := r.Revive(Deletion{"a", 9, second.At}); !revived.Includes(first) || revived.Left("a") != 0 {
 		t.Errorf("recorded %+v after it was created again since another deletion", revived.Deleted)
 	}
 	if r = r.Delete(second); !r.DeletedAt("a").Equal(second.At) || len(r.Deleted) != 1 {

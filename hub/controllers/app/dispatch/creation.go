@@ -23,9 +23,6 @@ var errUndecided = errors.New("other members are not engaged yet")
 // that has none. The placement may be that of an older backup: a copy that waits for the user
 // elsewhere may have replaced the one that is missing here.
 func (l *MemberQueue) mayCreate(ctx context.Context, app *v1.EcommerceApp, waiting string) error {
-	if err := knownLeaving(app, l.options.Left(l.name, app.UID), waiting); err != nil {
-		return err
-	}
 	entry := EntryOf(app, l.name)
 	if entry != nil && (entry.AppliedGeneration > 0 || waiting != "") {
 		// There was a copy, or the creation waits already.

@@ -133,8 +133,8 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 	if err != nil || place == nil {
 		return err
 	}
-	deletedAt := l.options.DeletedAt(l.name, app.UID)
-	if err := knownDeletion(app, deletedAt, waiting); err != nil {
+	former := members.Deletion{App: app.UID, Left: l.options.Left(l.name, app.UID), At: l.options.DeletedAt(l.name, app.UID)}
+	if err := knownDeletion(app, former.At, waiting); err != nil {
 		return err
 	}
 	live := &v1.EcommerceApp{}
@@ -143,6 +143,11 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 		live = nil
 	case err != nil:
 		return fmt.Errorf("reading the copy: %w", err)
+	}
+	if live == nil || live.DeletionTimestamp != nil {
+		if err := knownLeaving(app, EntryOf(app, l.name), former.Left, waiting); err != nil {
+			return err
+		}
 	}
 	intent, err := copyFor(app, *place, live)
 	if err != nil {
@@ -174,11 +179,16 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 		return fmt.Errorf("writing the copy: %w", err)
 	}
 	l.recordWrite(ctx, app, result.Outcome)
-	if deletedAt.IsZero() {
+	return l.recordRevival(ctx, former)
+}
+
+// recordRevival records that a copy exists which the member has recorded to be deleted: the user
+// approved it, or the application came back. If the copy is missing later, it is created again.
+func (l *MemberQueue) recordRevival(ctx context.Context, former members.Deletion) error {
+	if former.At.IsZero() && former.Left == 0 {
 		return nil
 	}
-	// The user approved it. The copy is that of an application that goes on.
-	if err := l.options.RecordRevival(ctx, l.name, app.UID, deletedAt); err != nil {
+	if err := l.options.RecordRevival(ctx, l.name, former); err != nil {
 		return fmt.Errorf("recording that the application was created again: %w", err)
 	}
 	return nil

@@ -68,6 +68,7 @@ func TestMemberQueue(t *testing.T) {
 		"deleted":  testDeleted,
 		"again":    testDeletedAgain,
 		"left":     testLeft,
+		"moved":    testMoved,
 		"confirm":  testConfirm,
 		"behind":   testBehind,
 	} {

@@ -58,12 +58,12 @@ type Options struct {
 	Residue *store.Store
 	// DeletedAt returns the time of the deletion of an application that a member has recorded,
 	// or zero, and Left the generation by which it left the member, or 0. RecordDeletion records
-	// a deletion, and RecordRevival that the application was created again. By default nothing
-	// is recorded.
+	// a deletion, and RecordRevival that the copy exists again after a deletion, and after the
+	// application left the member. By default nothing is recorded.
 	DeletedAt      func(cluster string, app types.UID) time.Time
 	Left           func(cluster string, app types.UID) int64
 	RecordDeletion func(ctx context.Context, cluster string, deletion members.Deletion) error
-	RecordRevival  func(ctx context.Context, cluster string, app types.UID, deletedAt time.Time) error
+	RecordRevival  func(ctx context.Context, cluster string, deletion members.Deletion) error
 	// APIReader reads applications from the hub's API server, to tell a cache that is behind
 	// from a hub that was restored. By default the cache is trusted.
 	APIReader client.Reader
@@ -100,7 +100,7 @@ func (o *Options) applyDefaults() {
 		o.RecordDeletion = func(context.Context, string, members.Deletion) error { return nil }
 	}
 	if o.RecordRevival == nil {
-		o.RecordRevival = func(context.Context, string, types.UID, time.Time) error { return nil }
+		o.RecordRevival = func(context.Context, string, members.Deletion) error { return nil }
 	}
 	if o.Confirm == nil {
 		o.Confirm = func(context.Context, string) error { return nil }

@@ -31,15 +31,19 @@ func knownDeletion(app *v1.EcommerceApp, deletedAt time.Time, waiting string) er
 	return refuse(v1.ReasonDeletedInMember, "the cluster has recorded the deletion of the application", origin)
 }
 
-// knownLeaving returns an error if an application left a member by a generation that the hub
-// has not reached, because the hub was restored from an older backup, or that waits for the
-// user since. It is about a member without a copy.
-func knownLeaving(app *v1.EcommerceApp, left int64, waiting string) error {
+// knownLeaving returns an error if an application left a member and the hub does not know of
+// it, because the hub was restored from an older backup, or if that waits for the user since.
+// The generation left, by which it left, is 0 if it did not. It is about a member without a copy
+// or with one that is being deleted.
+func knownLeaving(app *v1.EcommerceApp, entry *v1.ClusterStatus, left int64, waiting string) error {
 	origin := v1.Origin{App: app.UID, Generation: left}.String()
-	if left <= app.Generation && origin != waiting || accepts(app, origin) {
+	// A member's labels move an application without a new generation. A hub that knows of that
+	// does not expect the copy to exist.
+	unknown := left > app.Generation || left == app.Generation && entry != nil && entry.AppliedGeneration > 0
+	if !unknown && origin != waiting || accepts(app, origin) {
 		return nil
 	}
-	return refuse(v1.ReasonNewerElsewhere, "the application left the cluster by generation "+strconv.FormatInt(left, 10)+", which the hub does not have", origin)
+	return refuse(v1.ReasonNewerElsewhere, "the application left the cluster by generation "+strconv.FormatInt(left, 10)+", and the hub does not know of it", origin)
 }
 
 // comparison holds everything that decides whether the hub knows the copy of an application

@@ -233,8 +233,8 @@ func (m *member) keepRecord(t *testing.T) *record.Record {
 		}
 		return nil
 	}
-	m.queue.options.RecordRevival = func(_ context.Context, _ string, app types.UID, deletedAt time.Time) error {
-		*kept = kept.Revive(app, deletedAt)
+	m.queue.options.RecordRevival = func(_ context.Context, _ string, former record.Deletion) error {
+		*kept = kept.Revive(former)
 		return nil
 	}
 	return kept
@@ -247,10 +247,8 @@ func (m *member) deleteApp(t *testing.T, after time.Duration) time.Time {
 	at := time.Unix(0, 0).UTC().Add(after)
 	m.app.DeletionTimestamp = &metav1.Time{Time: at}
 	m.reconcile(t)
-	if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
-	}
-	m.app.DeletionTimestamp, m.cached = nil, nil
+	m.finish(t)
+	m.app.DeletionTimestamp = nil
 	return at
 }
 
@@ -269,56 +267,6 @@ func (m *member) expectDeleted(t *testing.T, at time.Time) {
 	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the copy was created again: %v", err)
 	}
-}
-
-// testLeft: a copy that a change of the placement removed is not created again by a hub that
-// does not know of the change, and at once by one that knows of a later one.
-func testLeft(t *testing.T, m *member) {
-	t.Helper()
-	var generation int64
-	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d record.Deletion) error {
-		generation = d.Left
-		return nil
-	}
-	m.queue.options.Left = func(string, types.UID) int64 { return generation }
-	m.app.Generation = 3
-	m.reconcile(t)
-	m.app.Generation, m.app.Status.Clusters[0].Phase = 4, v1.PhaseDeleting
-	m.reconcile(t)
-	if generation != 4 {
-		t.Fatalf("recorded that it left by generation %d", generation)
-	}
-	finish := func() {
-		t.Helper()
-		if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-			t.Fatal(err)
-		}
-		m.cached = nil
-	}
-	finish()
-	m.app.Generation, m.app.Status.Clusters[0].Phase = 3, ""
-	m.reconcile(t)
-	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonNewerElsewhere {
-		t.Errorf("reported %+v", found.failure)
-	}
-	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("the copy was created again: %v", err)
-	}
-	m.app.Generation = 4 // An edit is no answer.
-	m.reconcile(t)
-	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("the copy was created again after an edit: %v", err)
-	}
-	m.app.Generation = 3
-	m.app.Annotations = map[string]string{v1.RecoverAnnotation: string(m.app.UID) + "/4"}
-	m.reconcile(t)
-	m.cached = m.live(t)
-	m.app.Annotations, m.app.Status.Clusters[0].Phase = nil, v1.PhaseDeleting
-	m.reconcile(t)
-	finish()
-	m.app.Generation, m.app.Status.Clusters[0].Phase = 5, ""
-	m.reconcile(t)
-	m.live(t)
 }
 
 // testConfirm: the copy of another application is adopted only while this hub manages the

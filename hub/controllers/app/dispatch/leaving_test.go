@@ -1,0 +1,114 @@
+package dispatch
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/members/record"
+)
+
+// testLeft: a copy that a change of the placement removed is not created again by a hub that
+// does not know of the change, and at once by one that knows of a later one.
+func testLeft(t *testing.T, m *member) {
+	t.Helper()
+	var generation int64
+	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d record.Deletion) error {
+		generation = d.Left
+		return nil
+	}
+	m.queue.options.Left = func(string, types.UID) int64 { return generation }
+	m.app.Generation = 3
+	m.reconcile(t)
+	m.app.Generation, m.app.Status.Clusters[0].Phase = 4, v1.PhaseDeleting
+	m.reconcile(t)
+	if generation != 4 {
+		t.Fatalf("recorded that it left by generation %d", generation)
+	}
+	m.finish(t)
+	m.app.Generation, m.app.Status.Clusters[0].Phase = 3, ""
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonNewerElsewhere {
+		t.Errorf("reported %+v", found.failure)
+	}
+	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the copy was created again: %v", err)
+	}
+	m.app.Generation = 4 // An edit is no answer.
+	m.reconcile(t)
+	if err := m.WithWatch.Get(t.Context(), keyOf(m.app), &v1.EcommerceApp{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the copy was created again after an edit: %v", err)
+	}
+	m.app.Generation = 3
+	m.app.Annotations = map[string]string{v1.RecoverAnnotation: string(m.app.UID) + "/4"}
+	m.reconcile(t)
+	m.cached = m.live(t)
+	m.app.Annotations, m.app.Status.Clusters[0].Phase = nil, v1.PhaseDeleting
+	m.reconcile(t)
+	m.finish(t)
+	m.app.Generation, m.app.Status.Clusters[0].Phase = 5, ""
+	m.reconcile(t)
+	m.live(t)
+}
+
+// testMoved: a copy that left a member without a new generation, because of the labels of
+// members, is not created again by a hub that believes that it is there. One that knows of the
+// move creates it, also if it is deleted by hand later.
+func testMoved(t *testing.T, m *member) {
+	t.Helper()
+	kept := &record.Record{}
+	m.queue.options.Left = func(_ string, app types.UID) int64 { return kept.Left(app) }
+	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d record.Deletion) error {
+		*kept = kept.Delete(d)
+		return nil
+	}
+	m.queue.options.RecordRevival = func(_ context.Context, _ string, former record.Deletion) error {
+		*kept = kept.Revive(former)
+		return nil
+	}
+	entry := &m.app.Status.Clusters[0]
+	m.app.Generation = 5
+	m.reconcile(t)
+	entry.Phase = v1.PhaseDeleting
+	m.reconcile(t)
+	restored := func(when string) {
+		t.Helper()
+		entry.Phase, entry.AppliedGeneration, m.queue.reports = v1.PhaseRunning, 5, newReports()
+		for range 2 {
+			m.reconcile(t)
+			if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.failure == nil || found.failure.Reason != v1.ReasonNewerElsewhere {
+				t.Errorf("reported %+v %s", found.failure, when)
+			}
+			entry.AppliedGeneration = 0 // The status follows.
+		}
+	}
+	m.cached = m.live(t)
+	restored("while the copy is being deleted")
+	m.finish(t)
+	restored("after the copy was deleted")
+
+	m.queue.reports = newReports()
+	m.reconcile(t)
+	if m.live(t); kept.Left(m.app.UID) != 0 {
+		t.Errorf("recorded %+v of an application that came back", kept.Deleted)
+	}
+	entry.AppliedGeneration = 5
+	if err := m.Delete(t.Context(), m.live(t)); err != nil {
+		t.Fatal(err)
+	}
+	m.finish(t)
+	m.reconcile(t)
+	m.live(t)
+}
+
+// finish removes the finalizer of the copy.
+func (m *member) finish(t *testing.T) {
+	t.Helper()
+	if err := m.Patch(t.Context(), m.live(t), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	m.cached = nil
+}
