@@ -159,6 +159,13 @@ func unchosen(in Input) Input {
 	return in
 }
 
+// chosenAgain puts b back.
+func chosenAgain(in Input) Input {
+	in = after(in, 2)
+	in.Chosen = []string{"a", "b"}
+	return in
+}
+
 // with changes one member of an input, and not that of another test.
 func with(in Input, name string, options ...func(*Cluster)) Input {
 	in.Clusters = append([]Cluster(nil), in.Clusters...)

@@ -85,6 +85,9 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		leaving(&e, c)
 		return e, !c.Gone && !c.Abandoned
 	}
+	if old.Phase == v1.PhaseDeleting {
+		e.AppliedGeneration = 0 // The application comes back. Its former copy is not expected to exist.
+	}
 	switch c.Connection {
 	case Connected:
 		e = v1.ClusterStatus{
@@ -153,7 +156,7 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 		}
 	}
 	settled := status.ObservedGeneration == c.Copy.Generation
-	if settled {
+	if settled && !c.Copy.Deleting {
 		e.AppliedGeneration = c.Copy.HubGeneration
 	}
 	current := settled && c.Copy.HubGeneration == generation
