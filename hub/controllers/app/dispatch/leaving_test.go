@@ -3,12 +3,15 @@ package dispatch
 import (
 	"context"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // testLeft: a copy that a change of the placement removed is not created again by a hub that
@@ -102,6 +105,46 @@ func testMoved(t *testing.T, m *member) {
 	m.finish(t)
 	m.reconcile(t)
 	m.live(t)
+}
+
+// testDeletedByHand: a user deletes the copy in the member first, and the application then. A
+// restored hub must know of that, too. A copy that was to leave the member is not recorded.
+func testDeletedByHand(t *testing.T, m *member) {
+	t.Helper()
+	kept := m.keepRecord(t)
+	m.queue.options.RecordDeletion = func(_ context.Context, _ string, d record.Deletion) error {
+		*kept = kept.Delete(d)
+		return nil
+	}
+	m.reconcile(t)
+	if err := m.Delete(t.Context(), m.live(t)); err != nil {
+		t.Fatal(err)
+	}
+	entry := &m.app.Status.Clusters[0]
+	check := func(name string, gone bool) {
+		t.Helper()
+		kept.Deleted, entry.Phase = nil, v1.PhaseDeleting
+		m.reconcile(t)
+		if len(kept.Deleted) > 0 {
+			t.Errorf("%s: recorded %+v of an application that goes on", name, kept.Deleted)
+		}
+		entry.Phase, m.app.DeletionTimestamp = "", &metav1.Time{Time: time.Unix(3600, 0)}
+		m.reconcile(t)
+		found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID)
+		if found.gone != gone || !kept.DeletedAt(m.app.UID).Equal(time.Unix(3600, 0)) {
+			t.Errorf("%s: recorded %+v, and that the copy is gone: %t", name, kept.Deleted, found.gone)
+		}
+		m.app.DeletionTimestamp = nil
+	}
+	check("being deleted", false)
+	m.finish(t)
+	check("gone", true)
+	m.queue.options.RecordDeletion = func(context.Context, string, record.Deletion) error { return apierror.ErrNotConnected }
+	m.app.DeletionTimestamp = &metav1.Time{Time: time.Unix(7200, 0)}
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.gone {
+		t.Error("the application is released before its deletion is recorded")
+	}
 }
 
 // finish removes the finalizer of the copy.

@@ -306,7 +306,8 @@ type removal struct {
 	owned func(component.Resource) bool
 	// check returns an error if an owned copy must stay. May be nil.
 	check func(component.Resource) error
-	// deletion is recorded before, unless its application is unknown.
+	// deletion is recorded before, unless its application is unknown. That of an application is
+	// recorded although the copy is gone, or is being deleted.
 	deletion members.Deletion
 }
 
@@ -321,28 +322,30 @@ func (l *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err
 		defer cancel()
 		err = l.cluster.GetAPIReader().Get(call, r.key, live)
 	}
-	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return true, nil
-	case err != nil:
+	absent := apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
+	if err != nil && !absent {
 		return false, fmt.Errorf("reading the copy: %w", err)
-	case !r.owned(live):
-		return true, nil
-	case live.DeletionTimestamp != nil:
-		// The mode may have changed, and with it the process that cleans up.
-		return false, l.setManagedByMode(ctx, live)
 	}
-	if r.check != nil {
+	absent = absent || !r.owned(live)
+	present := !absent && live.DeletionTimestamp == nil
+	if present && r.check != nil {
 		if err := r.check(live); err != nil {
 			return false, err
 		}
 	}
-	if r.deletion.App != "" {
+	if r.deletion.App != "" && (present || r.deletion.Left == 0) {
 		// Before the copy is deleted: a hub that is restored from an older backup must not
-		// create it again.
+		// create it again. It would also do so if a user had deleted the copy or its namespace.
 		if err := l.options.RecordDeletion(ctx, l.name, r.deletion); err != nil {
 			return false, fmt.Errorf("recording the deletion: %w", err)
 		}
+	}
+	switch {
+	case absent:
+		return true, nil
+	case !present:
+		// The mode may have changed, and with it the process that cleans up.
+		return false, l.setManagedByMode(ctx, live)
 	}
 	if err := l.applier.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
 		return false, fmt.Errorf("deleting the copy: %w", err)

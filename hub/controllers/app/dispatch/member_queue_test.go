@@ -67,6 +67,7 @@ func TestMemberQueue(t *testing.T) {
 		"newer":    testNewer,
 		"deleted":  testDeleted,
 		"again":    testDeletedAgain,
+		"by-hand":  testDeletedByHand,
 		"left":     testLeft,
 		"moved":    testMoved,
 		"confirm":  testConfirm,
