@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -86,8 +85,8 @@ type loop struct {
 	state       State
 	inspected   connection.Inspection
 	lease       conditions.LeaseMonitor
-	epoch       atomic.Int64 // claimed in the member's record, or 0
-	doubted     bool         // by the last inspection; see inspectedAgain
+	known       *connection.Known // about the member's record
+	doubted     bool              // by the last inspection; see inspectedAgain
 	failure     *conditions.Failure
 	misses      int // consecutive failed probes
 	failures    int // consecutive failed attempts to connect
@@ -130,6 +129,7 @@ func newLoop(f *Fleet, a *accessor, aware multicluster.Aware) *loop {
 		hosts:    map[string]bool{},
 		log:      f.settings.Logger.WithValues("cluster", a.name),
 		state:    a.current(),
+		known:    connection.NewKnown(),
 		backoff:  f.newBackoff(),
 		renewal:  renewal{backoff: f.newRenewBackoff()},
 		results:  make(chan result),
@@ -313,7 +313,7 @@ func (l *loop) startConnect(ctx context.Context) {
 		Access:       l.access,
 		Mode:         l.target.Mode,
 		RequireAgent: l.connection != nil && l.connection.Mode != l.target.Mode,
-		Epoch:        &l.epoch,
+		Known:        l.known,
 		Replaces:     l.target.Replaces,
 		Lease:        l.lease,
 		Probes:       1,

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -40,9 +39,8 @@ type Attempt struct {
 	// RequireAgent requires a renewal of the agent's Lease before the attempt succeeds: until
 	// then the hub reconciles the member's copies.
 	RequireAgent bool
-	// Epoch is the epoch that the process claimed in the member's record; 0 if it claimed none.
-	// All attempts and connections of a member share it.
-	Epoch *atomic.Int64
+	// Known is what the process knows about the member's record.
+	Known *Known
 	// Replaces is the ID of the record of another hub that this one may replace; empty for none.
 	Replaces string
 	// Lease is the known state of the agent.

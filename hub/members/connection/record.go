@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +25,7 @@ import (
 type Record struct {
 	settings *Settings
 	client   corev1client.CoreV1Interface
+	known    *Known
 	// replaces is Attempt.Replaces.
 	replaces string
 
@@ -34,9 +34,6 @@ type Record struct {
 	current record.Record
 	// version is the resource version of the ConfigMap; empty if there is none.
 	version string
-	// epoch is the one that this process claimed, in all its connections to the member; 0 if
-	// it claimed none.
-	epoch *atomic.Int64
 }
 
 // newRecord returns the record of a member before it was read; nil if none is kept.
@@ -48,7 +45,7 @@ func (a *Attempt) newRecord(l *transport.Transport) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a client for the record: %w", err)
 	}
-	return &Record{settings: a.Settings, client: client, epoch: a.Epoch, replaces: a.Replaces}, nil
+	return &Record{settings: a.Settings, client: client, known: a.Known, replaces: a.Replaces}, nil
 }
 
 // check reads the record. It returns a failure if this process must not manage the member.
@@ -83,13 +80,17 @@ func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
 		return conditions.ManagedByAnotherHub(r.current), nil
 	case record.Superseded:
 		return conditions.Superseded(), nil
-	case record.Current, record.Unclaimed:
+	case record.Current: // Also by a claim whose response was lost.
+		r.known.epoch.Store(current.Epoch)
+	case record.Unclaimed:
 	}
 	return nil, nil
 }
 
-func (r *Record) standing() record.Standing {
-	return r.current.Check(record.Process{Hub: r.settings.HubUID, Epoch: r.epoch.Load(), Replaces: r.replaces})
+func (r *Record) standing() record.Standing { return r.current.Check(r.process()) }
+
+func (r *Record) process() record.Process {
+	return record.Process{Hub: r.settings.HubUID, ID: r.known.process, Epoch: r.known.epoch.Load(), Replaces: r.replaces}
 }
 
 // isOfAnotherHub reports whether another hub manages the member, also if this one may replace it.
@@ -132,7 +133,7 @@ func (r *Record) claimed() record.Record {
 	if r.standing() == record.Current {
 		return r.current
 	}
-	return r.current.Claim(r.settings.HubUID, r.epoch.Load(), r.settings.Clock.Now())
+	return r.current.Claim(r.process(), r.settings.Clock.Now())
 }
 
 // DeletedAt returns the time at which an application was deleted; zero if it was not. It sends
@@ -220,7 +221,7 @@ func (r *Record) write(ctx context.Context, next record.Record) error {
 		return fmt.Errorf("writing ConfigMap %s: %w", name, err)
 	}
 	r.current, r.version = next, written.ResourceVersion
-	r.epoch.Store(next.Epoch)
+	r.known.epoch.Store(next.Epoch)
 	return nil
 }
 

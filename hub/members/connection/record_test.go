@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +14,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -26,40 +27,60 @@ import (
 // server is an API server with the ConfigMap of a record.
 type server struct {
 	version int
-	data    map[string]string
+	// data is nil without a ConfigMap.
+	data map[string]string
+	// dropped is true to close the connection after the next write, without a response.
+	dropped bool
 }
 
-// ServeHTTP returns the ConfigMap, and patches it if the patch has its version.
+// ServeHTTP returns the ConfigMap, creates it, and patches it if the patch has its version.
+// All namespaces exist.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	if r.Method == http.MethodPatch {
+	switch {
+	case !strings.Contains(r.URL.Path, "/configmaps"):
+		_ = json.NewEncoder(w).Encode(corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}})
+		return
+	case r.Method == http.MethodGet && s.data == nil:
+		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound)
+		return
+	case r.Method != http.MethodGet:
 		sent := corev1.ConfigMap{}
-		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil || sent.ResourceVersion != strconv.Itoa(s.version) {
-			w.WriteHeader(http.StatusConflict)
-			_ = json.NewEncoder(w).Encode(metav1.Status{
-				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Code: http.StatusConflict,
-			})
+		err := json.NewDecoder(r.Body).Decode(&sent)
+		if err != nil || s.data != nil && sent.ResourceVersion != strconv.Itoa(s.version) {
+			refuse(w, http.StatusConflict, metav1.StatusReasonConflict)
 			return
 		}
 		s.version, s.data = s.version+1, sent.Data
+		if s.dropped {
+			s.dropped = false
+			panic(http.ErrAbortHandler)
+		}
 	}
 	_ = json.NewEncoder(w).Encode(corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(s.version)}, Data: s.data,
 	})
 }
 
-// open returns the record of the process with epoch 3.
+func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason) {
+	w.WriteHeader(int(code))
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: reason, Code: code,
+	})
+}
+
+// open returns the record of the process p with epoch 3.
 func (s *server) open(t *testing.T) *Record {
 	t.Helper()
 	listener := httptest.NewServer(s)
 	t.Cleanup(listener.Close)
-	configMaps, err := corev1client.NewForConfig(&rest.Config{Host: listener.URL})
+	configMaps, err := corev1client.NewForConfig(&rest.Config{Host: listener.URL, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	epoch := &atomic.Int64{}
-	epoch.Store(3)
-	r := &Record{client: configMaps, epoch: epoch, settings: &Settings{
+	known := &Known{process: "p"}
+	known.epoch.Store(3)
+	r := &Record{client: configMaps, known: known, settings: &Settings{
 		HubUID: "hub", Record: client.ObjectKey{Namespace: "n", Name: "record"}, Timeouts: Timeouts{Request: time.Minute}, Clock: clock.RealClock{},
 	}}
 	if f, err := r.check(t.Context()); f != nil || err != nil {
@@ -83,12 +104,49 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
+// TestClaimWithoutResponse: a process knows its claim by its ID, and another process does not.
+func TestClaimWithoutResponse(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		meanwhile map[string]string
+		replaces  string
+		epoch     int64
+	}{
+		"the record was deleted":   {nil, "", 4},
+		"the member is taken back": {record.Record{Hub: "other", Epoch: 7, Process: "o"}.Data(), "other/7", 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
+			r, rival := s.open(t), s.open(t)
+			rival.known = &Known{process: "q"}
+			rival.known.epoch.Store(3)
+			s.version, s.data, r.replaces, s.dropped = 5, tt.meanwhile, tt.replaces, true
+			if f, err := r.check(t.Context()); f != nil || err != nil {
+				t.Fatalf("%+v, %v", f, err)
+			}
+			if err := r.claim(t.Context()); err == nil {
+				t.Fatal("the claim has a response")
+			}
+			if f, err := r.check(t.Context()); f != nil || err != nil || r.known.epoch.Load() != tt.epoch {
+				t.Errorf("the claim is read with %+v, %v, as epoch %d", f, err, r.known.epoch.Load())
+			}
+			if err := r.claim(t.Context()); err != nil || s.version != 6 {
+				t.Errorf("claimed again with %v: version %d", err, s.version)
+			}
+			if f, err := rival.check(t.Context()); f == nil || f.Reason != v1.ReasonManagedByAnotherHub || err != nil {
+				t.Errorf("the claim is another process's own: %+v, %v", f, err)
+			}
+		})
+	}
+}
+
 // TestReplacesWithPermissionsOnly: the other hub goes on if the one that may replace it cannot work.
 func TestReplacesWithPermissionsOnly(t *testing.T) {
 	t.Parallel()
 	s := &server{}
 	r := s.open(t)
-	r.epoch, r.replaces, s.data = &atomic.Int64{}, "other/2", record.Record{Hub: "other", Epoch: 2}.Data()
+	r.known, r.replaces, s.data = NewKnown(), "other/2", record.Record{Hub: "other", Epoch: 2}.Data()
 	missing := []authorizationv1.ResourceAttributes{{Verb: "patch", Resource: "secrets"}}
 	f, err := (&Attempt{Name: "eu-1"}).takeOver(t.Context(), nil, r, &Inspection{Missing: missing})
 	if err != nil || f == nil || f.Reason != v1.ReasonPermissionsMissing || s.version != 0 {

@@ -17,6 +17,8 @@
 //
 //   - The epoch counts takeovers in the member and not on the hub, where a restore would
 //     set it back.
+//   - A process knows its claim by a random ID and not by the epoch alone: the member may have
+//     stored a claim whose response was lost, and the process knows only its epoch before.
 //   - Applications that were deleted, or left the member, are kept for 30 days, at most
 //     1000, the youngest: a hub that is restored from an older backup may create the copies
 //     of older ones again. They take about 60 KB then.

@@ -21,6 +21,7 @@ const (
 const (
 	keyHub     = "hub"
 	keyEpoch   = "epoch"
+	keyProcess = "process"
 	keyDeleted = "deleted"
 )
 
@@ -32,6 +33,8 @@ type Record struct {
 	Hub string
 	// Epoch is the number of times that a process of the hub took over.
 	Epoch int64
+	// Process is the random ID of the process that took over last; empty if it wrote none.
+	Process string
 	// Deleted are the applications that were deleted on the hub, or left the member, the
 	// oldest first.
 	Deleted []Deletion
@@ -49,7 +52,7 @@ type Deletion struct {
 
 // Parse reads the data of the ConfigMap.
 func Parse(data map[string]string) (Record, error) {
-	r := Record{Hub: data[keyHub]}
+	r := Record{Hub: data[keyHub], Process: data[keyProcess]}
 	if text := data[keyEpoch]; text != "" {
 		var err error
 		if r.Epoch, err = strconv.ParseInt(text, 10, 64); err != nil {
@@ -98,7 +101,9 @@ func (r Record) Data() map[string]string {
 	for _, d := range r.Deleted {
 		_, _ = fmt.Fprintf(&deleted, "%s %s\n", d.origin(), d.At.UTC().Format(time.RFC3339))
 	}
-	return map[string]string{keyHub: r.Hub, keyEpoch: strconv.FormatInt(r.Epoch, 10), keyDeleted: deleted.String()}
+	return map[string]string{
+		keyHub: r.Hub, keyEpoch: strconv.FormatInt(r.Epoch, 10), keyProcess: r.Process, keyDeleted: deleted.String(),
+	}
 }
 
 // Standing is the relation of a process to a record.
@@ -123,7 +128,9 @@ func (r Record) ID() string { return r.Hub + "/" + strconv.FormatInt(r.Epoch, 10
 type Process struct {
 	// Hub is the UID of the hub.
 	Hub string
-	// Epoch is the one that the process claimed, or 0 if it claimed none.
+	// ID is the random ID of the process, by which it knows a claim whose response was lost.
+	ID string
+	// Epoch is the one that the process claimed, or 0 if it knows of none.
 	Epoch int64
 	// Replaces is the ID of the record of another hub that a user lets this one replace.
 	// Empty for none. It does not count for a record that was claimed again.
@@ -132,25 +139,24 @@ type Process struct {
 
 // Check returns the standing of a process.
 func (r Record) Check(p Process) Standing {
-	hub, epoch := p.Hub, p.Epoch
 	switch {
-	case r.Hub != "" && r.Hub != hub && r.ID() == p.Replaces:
+	case r.Hub != "" && r.Hub != p.Hub && r.ID() == p.Replaces:
 		return Unclaimed
-	case r.Hub != "" && r.Hub != hub:
+	case r.Hub != "" && r.Hub != p.Hub:
 		return Foreign
-	case epoch == 0, r.Epoch < epoch: // A record that was deleted is claimed again.
+	case p.Epoch == 0, r.Epoch < p.Epoch: // A record that was deleted is claimed again.
 		return Unclaimed
-	case r.Epoch > epoch:
-		return Superseded
-	default:
+	case r.Process != "" && r.Process == p.ID, r.Process == "" && r.Epoch == p.Epoch:
 		return Current
+	default:
+		return Superseded
 	}
 }
 
-// Claim returns the record after a takeover by a process of a hub. The new epoch is later
-// than that of the record and the given one.
-func (r Record) Claim(hub string, epoch int64, now time.Time) Record {
-	next := Record{Hub: hub, Epoch: max(r.Epoch, epoch) + 1, Deleted: r.Deleted}
+// Claim returns the record after a takeover by a process. The new epoch is later than that of
+// the record and the one that the process claimed before.
+func (r Record) Claim(p Process, now time.Time) Record {
+	next := Record{Hub: p.Hub, Epoch: max(r.Epoch, p.Epoch) + 1, Process: p.ID, Deleted: r.Deleted}
 	next.Deleted = next.bounded(now)
 	return next
 }

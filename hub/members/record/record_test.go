@@ -16,7 +16,7 @@ func TestDataAndBack(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]Record{
 		"none":    {},
-		"claimed": {Hub: "h", Epoch: 7},
+		"claimed": {Hub: "h", Epoch: 7, Process: "p"},
 		"deleted": {Hub: "h", Epoch: 7, Deleted: []Deletion{{"a", 0, now()}, {"b", 7, now().Add(time.Hour)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,10 +60,16 @@ func TestCheck(t *testing.T) {
 		"the other hub claimed it again": {Record{Hub: "o", Epoch: 5}, 4, "o/3", Foreign},
 		"ours, replaced before":          {Record{Hub: "h", Epoch: 4}, 4, "o/3", Current},
 		"replaced without an epoch":      {Record{Hub: "o", Epoch: 3}, 0, "o", Foreign},
+		"by its ID":                      {Record{Hub: "h", Epoch: 3, Process: "p"}, 3, "", Current},
+		"the response was lost":          {Record{Hub: "h", Epoch: 4, Process: "p"}, 3, "", Current},
+		"after another process":          {Record{Hub: "h", Epoch: 4, Process: "q"}, 3, "", Superseded},
+		"claimed twice after a deletion": {Record{Hub: "h", Epoch: 3, Process: "q"}, 3, "", Superseded},
+		"other hub after a lost one":     {Record{Hub: "o", Epoch: 4, Process: "p"}, 3, "", Foreign},
+		"ours, restored by hand":         {Record{Hub: "h", Epoch: 1, Process: "p"}, 3, "", Unclaimed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := tt.record.Check(Process{Hub: "h", Epoch: tt.epoch, Replaces: tt.replaces}); got != tt.want {
+			if got := tt.record.Check(Process{Hub: "h", ID: "p", Epoch: tt.epoch, Replaces: tt.replaces}); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
@@ -72,12 +78,12 @@ func TestCheck(t *testing.T) {
 
 func TestClaim(t *testing.T) {
 	t.Parallel()
-	last := Record{Hub: "h", Epoch: 3, Deleted: []Deletion{{"old", 0, now().Add(-MaxAge - time.Second)}, {"young", 0, now().Add(-MaxAge)}}}
-	want := Record{Hub: "h", Epoch: 4, Deleted: []Deletion{{"young", 0, now().Add(-MaxAge)}}}
-	if diff := cmp.Diff(want, last.Claim("h", 0, now())); diff != "" {
+	last := Record{Hub: "h", Epoch: 3, Process: "q", Deleted: []Deletion{{"old", 0, now().Add(-MaxAge - time.Second)}, {"young", 0, now().Add(-MaxAge)}}}
+	want := Record{Hub: "h", Epoch: 4, Process: "p", Deleted: []Deletion{{"young", 0, now().Add(-MaxAge)}}}
+	if diff := cmp.Diff(want, last.Claim(Process{Hub: "h", ID: "p"}, now())); diff != "" {
 		t.Errorf("after a takeover (-want +got):\n%s", diff)
 	}
-	if got := (Record{}).Claim("h", 3, now()); got.Epoch != 4 {
+	if got := (Record{}).Claim(Process{Hub: "h", Epoch: 3}, now()); got.Epoch != 4 {
 		t.Errorf("epoch %d after the record was deleted, want a later one than before", got.Epoch)
 	}
 }

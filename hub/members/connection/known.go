@@ -1,0 +1,19 @@
+package connection
+
+import (
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+)
+
+// Known is what this process knows about the record of a member. All attempts and connections
+// of the member share it. It is safe for concurrent use.
+type Known struct {
+	// process is the random ID of this process in the record.
+	process string
+	// epoch is the one that this process claimed; 0 if it knows of none.
+	epoch atomic.Int64
+}
+
+// NewKnown returns the knowledge of a process that never connected the member.
+func NewKnown() *Known { return &Known{process: string(uuid.NewUUID())} }
