@@ -14,7 +14,7 @@
 // # Non-goals
 //
 // The package neither retries nor schedules, which the fleet does, and has no state beyond one
-// connection.
+// connection but Known.
 //
 // # Trade-offs
 //

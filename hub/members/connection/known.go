@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
 // Known is what this process knows about the record of a member. All attempts and connections
@@ -13,7 +15,17 @@ type Known struct {
 	process string
 	// epoch is the one that this process claimed; 0 if it knows of none.
 	epoch atomic.Int64
+	// deleted are the deletions in the record as this process read or wrote it last; nil before.
+	deleted atomic.Pointer[[]record.Deletion]
 }
 
 // NewKnown returns the knowledge of a process that never connected the member.
 func NewKnown() *Known { return &Known{process: string(uuid.NewUUID())} }
+
+// deletions returns the deletions in the record as this process read or wrote it last.
+func (k *Known) deletions() []record.Deletion {
+	if last := k.deleted.Load(); last != nil {
+		return *last
+	}
+	return nil
+}

@@ -65,7 +65,7 @@ func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
 	live, err := r.client.ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		r.current, r.version = record.Record{Deleted: r.current.Deleted}, "" // To be restored.
+		r.current, r.version = record.Record{Deleted: r.known.deletions()}, "" // To be restored.
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading ConfigMap %s: %w", name, err)
@@ -74,7 +74,7 @@ func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
 	if err != nil { // What was known stays so.
 		return conditions.RecordInvalid(name, err), nil
 	}
-	r.current, r.version = current, live.ResourceVersion
+	r.remember(current, live.ResourceVersion)
 	switch r.standing() {
 	case record.Foreign:
 		return conditions.ManagedByAnotherHub(r.current), nil
@@ -85,6 +85,12 @@ func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
 	case record.Unclaimed:
 	}
 	return nil, nil
+}
+
+// remember stores a record that was read or written.
+func (r *Record) remember(current record.Record, version string) {
+	r.current, r.version = current, version
+	r.known.deleted.Store(&current.Deleted)
 }
 
 func (r *Record) standing() record.Standing { return r.current.Check(r.process()) }
@@ -220,7 +226,7 @@ func (r *Record) write(ctx context.Context, next record.Record) error {
 	if err != nil {
 		return fmt.Errorf("writing ConfigMap %s: %w", name, err)
 	}
-	r.current, r.version = next, written.ResourceVersion
+	r.remember(next, written.ResourceVersion)
 	r.known.epoch.Store(next.Epoch)
 	return nil
 }

@@ -104,6 +104,38 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
+// TestDeletedRecord: a connection restores a ConfigMap that was deleted, with what a former
+// connection read or wrote.
+func TestDeletedRecord(t *testing.T) {
+	t.Parallel()
+	deletion := record.Deletion{App: "a", At: time.Now()}
+	last := record.Record{Hub: "hub", Epoch: 3, Process: "p"}
+	for name, before := range map[string]record.Record{"read": last.Delete(deletion), "written": last} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &server{data: before.Data()}
+			former := s.open(t)
+			if err := former.Delete(t.Context(), deletion); err != nil {
+				t.Fatal(err)
+			}
+			s.data = map[string]string{"epoch": "damaged"}
+			if f, err := former.check(t.Context()); f == nil || err != nil {
+				t.Errorf("a damaged record is read with %+v, %v", f, err)
+			}
+			s.data = nil
+			next := &Record{client: former.client, known: former.known, settings: former.settings}
+			f, err := next.check(t.Context())
+			if err == nil {
+				err = next.claim(t.Context())
+			}
+			stored, malformed := record.Parse(s.data)
+			if f != nil || err != nil || malformed != nil || !stored.Includes(deletion) || next.DeletedAt("a").IsZero() {
+				t.Errorf("restored %+v: %+v, %v, %v", stored, f, err, malformed)
+			}
+		})
+	}
+}
+
 // TestClaimWithoutResponse: a process knows its claim by its ID, and another process does not.
 func TestClaimWithoutResponse(t *testing.T) {
 	t.Parallel()
