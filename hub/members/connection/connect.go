@@ -86,9 +86,7 @@ type Inspection struct {
 }
 
 // Unreadable reports whether Refused is about a record that cannot be read.
-func (i *Inspection) Unreadable() bool {
-	return i.Refused != nil && i.Refused.Reason == v1.ReasonSetupFailed
-}
+func (i *Inspection) Unreadable() bool { return unreadable(i.Refused) }
 
 // Blocked reports whether a read permission is missing, without which informers do not
 // sync.

@@ -3,6 +3,7 @@ package connection
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -19,6 +20,10 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/transport"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
+
+// errUnreadable means that the record cannot be read. It is retried: a repair of the ConfigMap is
+// no event if no inspection has ended the connection by then.
+var errUnreadable = errors.New("the record cannot be read")
 
 // Record is the record of a member as this process read or wrote it last. It is safe for
 // concurrent use. A nil Record has no deletions and writes none.
@@ -109,12 +114,24 @@ func (r *Record) isOfAnotherHub() bool {
 	return r.current.Hub != "" && r.current.Hub != r.settings.HubUID
 }
 
+// unreadable reports whether a failure is about a record that cannot be read. It may be nil.
+func unreadable(f *conditions.Failure) bool { return f != nil && f.Reason == v1.ReasonSetupFailed }
+
+// refusal returns the error for a failure of check.
+func refusal(f *conditions.Failure) error {
+	if unreadable(f) {
+		return fmt.Errorf("%s: %w", f.Message, errUnreadable)
+	}
+	return fmt.Errorf("%s: %w", f.Message, apierror.ErrNotConnected)
+}
+
 // Confirm reads the record. The error is apierror.ErrNotConnected if this process does not
-// manage the member any more: the next inspection ends the connection.
+// manage the member any more: the next inspection ends the connection. One about a record that
+// cannot be read is transient.
 func (r *Record) Confirm(ctx context.Context) error {
 	refused, err := r.check(ctx)
 	if refused != nil {
-		return fmt.Errorf("%s: %w", refused.Message, apierror.ErrNotConnected)
+		return refusal(refused)
 	}
 	return err
 }
@@ -166,7 +183,7 @@ func (r *Record) Left(app types.UID) int64 {
 
 // Delete records a deletion with one write, unless it is recorded. If this process does not
 // manage the member any more, the error is apierror.ErrNotConnected: the next inspection ends
-// the connection.
+// the connection. One about a record that cannot be read is transient.
 func (r *Record) Delete(ctx context.Context, deletion record.Deletion) error {
 	return r.change(ctx, func(current record.Record) (record.Record, bool) {
 		return current.Delete(deletion), !current.Includes(deletion)
@@ -205,7 +222,7 @@ func (r *Record) change(ctx context.Context, next func(record.Record) (record.Re
 	case err != nil:
 		return err
 	case refused != nil:
-		return fmt.Errorf("%s: %w", refused.Message, apierror.ErrNotConnected)
+		return refusal(refused)
 	}
 	if changed, needed = next(r.claimed()); !needed {
 		return nil

@@ -22,6 +22,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/record"
+	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
 // server is an API server with the ConfigMap of a record.
@@ -101,6 +102,36 @@ func TestDamagedRecord(t *testing.T) {
 	}
 	if r.DeletedAt("deleted").IsZero() || r.Left("left") != 4 {
 		t.Error("what was read is forgotten")
+	}
+}
+
+// TestRefusals: what a repair of the record ends is retried, and what the end of the connection
+// ends waits for the next one.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		data map[string]string
+		want apierror.Class
+	}{
+		"damaged":         {map[string]string{"epoch": "damaged"}, apierror.Transient},
+		"another hub":     {record.Record{Hub: "other", Epoch: 4}.Data(), apierror.NotConnected},
+		"another process": {record.Record{Hub: "hub", Epoch: 4, Process: "q"}.Data(), apierror.NotConnected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
+			r := s.open(t)
+			s.version, s.data = 1, tt.data
+			if err := r.Delete(t.Context(), record.Deletion{App: "a", At: time.Now()}); apierror.Classify(err) != tt.want {
+				t.Errorf("a deletion fails with %v, want class %s", err, tt.want)
+			}
+			if err := r.Confirm(t.Context()); apierror.Classify(err) != tt.want {
+				t.Errorf("not confirmed with %v, want class %s", err, tt.want)
+			}
+			if s.version != 1 {
+				t.Error("the record is overwritten")
+			}
+		})
 	}
 }
 
