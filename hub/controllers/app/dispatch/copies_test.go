@@ -131,7 +131,7 @@ func TestANewHubWritesNothingNew(t *testing.T) {
 	here := MemberFacts{cluster: "eu-1", region: "eu-west-1", provider: v1.ProviderAWS, managedBy: v1.ManagedByHub}
 	agent := here
 	agent.managedBy = v1.ManagedByAgent
-	// stored is a copy as a hub of that time wrote it: the same without the place.
+	// stored is a copy as a hub of that time wrote it: the same without the facts.
 	stored := func(generation int64) *v1.EcommerceApp {
 		then := app.DeepCopy()
 		then.Generation = generation
@@ -145,19 +145,19 @@ func TestANewHubWritesNothingNew(t *testing.T) {
 	delete(stripped.Annotations, v1.ManagedByModeAnnotation)
 	tests := map[string]struct {
 		live  *v1.EcommerceApp
-		place MemberFacts
+		facts MemberFacts
 		older bool
 	}{
 		"unchanged since":        {stored(7), here, true},
 		"changed since":          {stored(6), here, false},
 		"handed to the agent":    {stored(7), agent, false},
 		"stripped of its home":   {stripped, here, false},
-		"written with its place": {made(t, app, here), here, false},
+		"written with its facts": {made(t, app, here), here, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := unlessOlder(made(t, app, tt.place), tt.live)
+			got, err := unlessOlder(made(t, app, tt.facts), tt.live)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -129,8 +129,8 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 // applyCopy applies the copy. It costs no request while nothing has changed. The origin
 // waiting is the one that waits for the user.
 func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiting string) error {
-	place, err := l.facts(ctx)
-	if err != nil || place == nil {
+	facts, err := l.facts(ctx)
+	if err != nil || facts == nil {
 		return err
 	}
 	former := members.Deletion{App: app.UID, Left: l.options.Left(l.name, app.UID), At: l.options.DeletedAt(l.name, app.UID)}
@@ -149,7 +149,7 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 			return err
 		}
 	}
-	intent, err := copyFor(app, *place, live)
+	intent, err := copyFor(app, *facts, live)
 	if err != nil {
 		return err
 	}

@@ -74,8 +74,8 @@ func (l *MemberQueue) cleanUp(ctx context.Context, key types.NamespacedName, app
 }
 
 func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r residue.Record) error {
-	place, err := l.facts(ctx)
-	if err != nil || place == nil || !r.In(place.member.Status.ClusterUID) {
+	facts, err := l.facts(ctx)
+	if err != nil || facts == nil || !r.In(facts.member.Status.ClusterUID) {
 		// Another cluster under the member's name: the copy is not here.
 		return err
 	}
