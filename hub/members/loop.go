@@ -84,6 +84,7 @@ type loop struct {
 	wasEngaged  bool
 	state       State
 	inspected   connection.Inspection
+	inspectedAs string // the fingerprint of the kubeconfig of inspected
 	lease       conditions.LeaseMonitor
 	known       *connection.Known // about the member's record
 	doubted     bool              // by the last inspection; see inspectedAgain

@@ -82,7 +82,7 @@ func (l *loop) adopt(c *connection.Connected) {
 	l.failure = nil
 	l.misses, l.failures = 0, 0
 	l.backoff = l.fleet.newBackoff()
-	l.inspected = c.Inspection
+	l.inspected, l.inspectedAs = c.Inspection, c.Session.Access.Fingerprint
 	l.lease = c.Lease
 	l.hear()
 	l.state.LastProbe = l.now()

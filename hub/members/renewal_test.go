@@ -12,8 +12,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/kubeconfig"
 )
 
-// TestRenewalFailure: a failed renewal is about the kubeconfig that it was tried with, and a
-// missing permission is known before any.
+// TestRenewalFailure: a failed renewal is about the kubeconfig that it was tried with, as is a
+// missing permission, which is known before any.
 func TestRenewalFailure(t *testing.T) {
 	t.Parallel()
 	const account = "shopfleet-system/shopfleet-hub"
@@ -22,21 +22,24 @@ func TestRenewalFailure(t *testing.T) {
 	for name, tt := range map[string]struct {
 		renewal renewal
 		denied  bool
-		want    *conditions.Failure
+		// inspected is the fingerprint of the kubeconfig that was inspected.
+		inspected string
+		want      *conditions.Failure
 	}{
 		"none":                                    {},
 		"of this kubeconfig":                      {renewal: renewal{failure: tried, failed: "this"}, want: tried},
 		"of the one before":                       {renewal: renewal{failure: tried, failed: "before"}},
-		"permission is missing":                   {denied: true, want: denied},
-		"of this, and a permission is missing":    {renewal: renewal{failure: tried, failed: "this"}, denied: true, want: tried},
-		"of another, and a permission is missing": {renewal: renewal{failure: tried, failed: "before"}, denied: true, want: denied},
+		"permission is missing":                   {denied: true, inspected: "this", want: denied},
+		"of this, and a permission is missing":    {renewal: renewal{failure: tried, failed: "this"}, denied: true, inspected: "this", want: tried},
+		"of another, and a permission is missing": {renewal: renewal{failure: tried, failed: "before"}, denied: true, inspected: "this", want: denied},
+		"permission was missing before":           {denied: true, inspected: "before"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := &loop{
 				accessor: &accessor{name: "eu-1"}, target: Target{RenewedAccount: account}, renewal: tt.renewal,
 				access:    &kubeconfig.Access{Account: account, Fingerprint: "this", ExpiresAt: time.Unix(1000, 0)},
-				inspected: connection.Inspection{RenewalDenied: tt.denied},
+				inspected: connection.Inspection{RenewalDenied: tt.denied}, inspectedAs: tt.inspected,
 			}
 			if diff := cmp.Diff(tt.want, l.credentials().Failure); diff != "" {
 				t.Errorf("failure (-want +got):\n%s", diff)
