@@ -122,7 +122,7 @@ func TestRefusals(t *testing.T) {
 			s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
 			r := s.open(t)
 			s.version, s.data = 1, tt.data
-			if err := r.Delete(t.Context(), record.Deletion{App: "a", At: time.Now()}); apierror.Classify(err) != tt.want {
+			if err := r.Delete(t.Context(), record.Deletion{App: "a", At: time.Unix(1_000_000_000, 0)}); apierror.Classify(err) != tt.want {
 				t.Errorf("a deletion fails with %v, want class %s", err, tt.want)
 			}
 			if err := r.Confirm(t.Context()); apierror.Classify(err) != tt.want {
@@ -139,7 +139,7 @@ func TestRefusals(t *testing.T) {
 // connection read or wrote.
 func TestDeletedRecord(t *testing.T) {
 	t.Parallel()
-	deletion := record.Deletion{App: "a", At: time.Now()}
+	deletion := record.Deletion{App: "a", At: clock.RealClock{}.Now()}
 	last := record.Record{Hub: "hub", Epoch: 3, Process: "p"}
 	for name, before := range map[string]record.Record{"read": last.Delete(deletion), "written": last} {
 		t.Run(name, func(t *testing.T) {
