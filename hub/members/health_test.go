@@ -53,8 +53,8 @@ func TestThresholds(t *testing.T) {
 			expect("connected again", true, probes)
 		})
 		for _, seed := range []uint64{1, 3, 10} { // Each has four transitions or more.
-			flapping := testFlapping(cluster, Health{FailureThreshold: tt.failures, SuccessThreshold: tt.success}, seed)
-			t.Run(fmt.Sprintf("flapping, %s, seed %d", name, seed), flapping)
+			health := Health{FailureThreshold: tt.failures, SuccessThreshold: tt.success}
+			t.Run(fmt.Sprintf("flapping, %s, seed %d", name, seed), testFlapping(cluster, health, seed))
 		}
 	}
 }

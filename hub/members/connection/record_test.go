@@ -253,10 +253,9 @@ func TestRevive(t *testing.T) {
 			if err != nil || s.version != tt.version {
 				t.Errorf("version %d, want %d; error %v", s.version, tt.version, err)
 			}
-			for where, got := range map[string][]record.Deletion{"the member": stored.Deleted, "memory": r.current.Deleted} {
-				if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
-					t.Errorf("deletions in %s (-want +got):\n%s", where, diff)
-				}
+			got := [][]record.Deletion{stored.Deleted, r.current.Deleted}
+			if diff := cmp.Diff([][]record.Deletion{tt.want, tt.want}, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("deletions in the member and in memory (-want +got):\n%s", diff)
 			}
 		})
 	}

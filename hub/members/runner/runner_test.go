@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -93,7 +94,7 @@ func TestResync(t *testing.T) {
 		c.List = func(context.Context) ([]reconcile.Request, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			if lists = append(lists, time.Now()); len(lists) == 2 {
+			if lists = append(lists, clock.RealClock{}.Now()); len(lists) == 2 {
 				return nil, errors.New("no answer")
 			}
 			return []reconcile.Request{request("a")}, nil
