@@ -73,6 +73,28 @@ func ParseDeletionOrigin(origin string) (app types.UID, at time.Time, ok bool) {
 	return types.UID(uid), at, err == nil
 }
 
+// leftPrefix stands before the generation in the origin of an application that left a member.
+const leftPrefix = "left/"
+
+// LeavingOrigin returns the origin that stands for an application that left a member by a
+// generation: its UID, "/left/", and the generation. It differs from that of a copy of this
+// generation, which another member may have.
+func LeavingOrigin(app types.UID, generation int64) string {
+	return string(app) + "/" + leftPrefix + strconv.FormatInt(generation, 10)
+}
+
+// ParseLeavingOrigin returns the arguments of LeavingOrigin, and whether the origin is that of an
+// application that left a member.
+func ParseLeavingOrigin(origin string) (app types.UID, generation int64, ok bool) {
+	uid, rest, _ := strings.Cut(origin, "/")
+	text, ok := strings.CutPrefix(rest, leftPrefix)
+	if !ok {
+		return "", 0, false
+	}
+	generation, err := strconv.ParseInt(text, 10, 64)
+	return types.UID(uid), generation, err == nil
+}
+
 // Origin is the application on the hub, and its generation, that a copy was made from.
 type Origin struct {
 	// App is empty if the copy lost it.

@@ -36,8 +36,8 @@ func (p *Program) overwriteCommand() *cobra.Command {
 
 What "kubectl shopfleet recover" shows of the EcommerceApp is stored in its annotation
 ` + v1.RecoverAnnotation + `. The hub then updates the clusters, or creates the EcommerceApp
-there again. An approval is for one generation or deletion: it counts in each cluster that
-has this one.`,
+there again. An approval is for one generation or deletion, or for having left a cluster by
+one generation: it counts in each cluster that has this one.`,
 		Example: `  kubectl shopfleet recover overwrite shop -n production
   kubectl shopfleet recover overwrite shop -n production --cluster eu-1 --interactive`,
 		Args:              usage(cobra.ExactArgs(1)),

@@ -31,7 +31,7 @@ func TestApprovals(t *testing.T) {
 		accepted string
 		err      error
 	}{
-		"all":                      {"", nil, []string{"a", "b", "c"}, "u/8,u/9", nil},
+		"all":                      {"", nil, []string{"a", "b", "c", "f"}, "u/8,u/9,u/left/9", nil},
 		"one":                      {"", []string{"c"}, []string{"c"}, "u/9", nil},
 		"one with the same":        {"", []string{"a"}, []string{"a", "b"}, "u/8", nil},
 		"one that has nothing":     {"", []string{"d"}, nil, "", errNothingWaits},
@@ -40,6 +40,7 @@ func TestApprovals(t *testing.T) {
 		"beside one in use":        {"u/8", []string{"c"}, []string{"c"}, "u/8,u/9", nil},
 		"beside a deletion":        {recent, []string{"c"}, []string{"c"}, recent + ",u/9", nil},
 		"over an old deletion":     {old, []string{"c"}, []string{"c"}, "u/9", nil},
+		"one that it left":         {"", []string{"f"}, []string{"f"}, "u/left/9", nil},
 		"over what is no approval": {"u/deleted,x", []string{"c"}, []string{"c"}, "u/9", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,12 +61,12 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// waitingApp returns an application that waits in three of four clusters.
+// waitingApp returns an application that waits in four of five clusters.
 func waitingApp(approved string) *v1.EcommerceApp {
 	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{
 		Name: "shop", UID: "u", ResourceVersion: "1", Annotations: map[string]string{v1.RecoverAnnotation: approved},
 	}}
-	app.Status.Clusters = []v1.ClusterStatus{{Name: "a", UnknownOrigin: "u/8"}, {Name: "b", UnknownOrigin: "u/8"}, {Name: "c", UnknownOrigin: "u/9"}, {Name: "d"}}
+	app.Status.Clusters = []v1.ClusterStatus{{Name: "a", UnknownOrigin: "u/8"}, {Name: "b", UnknownOrigin: "u/8"}, {Name: "c", UnknownOrigin: "u/9"}, {Name: "d"}, {Name: "f", UnknownOrigin: "u/left/9"}}
 	return app
 }
 

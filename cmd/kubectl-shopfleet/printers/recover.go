@@ -41,11 +41,14 @@ func Waits(c *v1.ClusterStatus) bool {
 func found(app *v1.EcommerceApp, c *v1.ClusterStatus) string {
 	uid, generation, _ := strings.Cut(c.UnknownOrigin, "/")
 	_, _, deleted := v1.ParseDeletionOrigin(c.UnknownOrigin)
+	_, by, left := v1.ParseLeavingOrigin(c.UnknownOrigin)
 	switch {
 	case uid == "":
 		return ""
 	case deleted:
 		return "its deletion"
+	case left:
+		return fmt.Sprintf("left by generation %d, the hub has %d", by, app.Generation)
 	case uid == string(app.UID):
 		return fmt.Sprintf("generation %s, the hub has %d", generation, app.Generation)
 	default:
@@ -56,10 +59,11 @@ func found(app *v1.EcommerceApp, c *v1.ClusterStatus) string {
 // settle returns what the user can do about a cluster.
 func settle(c *v1.ClusterStatus) string {
 	_, _, deleted := v1.ParseDeletionOrigin(c.UnknownOrigin)
+	_, _, left := v1.ParseLeavingOrigin(c.UnknownOrigin)
 	switch {
 	case c.UnknownOrigin == "":
 		return "" // With that of the other clusters.
-	case c.Reason == v1.ReasonNewerElsewhere:
+	case left, c.Reason == v1.ReasonNewerElsewhere:
 		return "placement, overwrite"
 	case deleted:
 		return "delete, overwrite"

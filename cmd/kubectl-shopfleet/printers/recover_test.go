@@ -15,6 +15,7 @@ func TestRecover(t *testing.T) {
 		{Name: "eu-1", Reason: v1.ReasonNewerInMember, UnknownOrigin: "w/1"},
 		{Name: "eu-2", Reason: v1.ReasonDeletedInMember, UnknownOrigin: "u/deleted/2026-11-23T08:00:00Z"},
 		{Name: "eu-3", Reason: v1.ReasonClusterUnreachable, UnknownOrigin: "u/8"},
+		{Name: "eu-4", Reason: v1.ReasonClusterUnreachable, UnknownOrigin: "u/left/9"},
 		{Name: "us-1", Reason: v1.ReasonNewerElsewhere, UnknownOrigin: "u/9"},
 		{Name: "us-2", Reason: v1.ReasonNewerElsewhere},
 		{Name: "us-3", Reason: v1.ReasonClusterUnreachable},
@@ -23,13 +24,14 @@ func TestRecover(t *testing.T) {
 	member.Status.OtherHub = "h/41"
 	member.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Reason: v1.ReasonManagedByAnotherHub}}
 	check(t, Recover([]v1.EcommerceApp{app}, []v1.MemberCluster{member}, Options{AllNamespaces: true}), `
-NAMESPACE    NAME   CLUSTER   REASON                FOUND                         SETTLE
-production   shop   asia-1    NewerInMember         generation 9, the hub has 3   import, overwrite
-production   shop   eu-1      NewerInMember         another application           import, overwrite
-production   shop   eu-2      DeletedInMember       its deletion                  delete, overwrite
-production   shop   eu-3      ClusterUnreachable    generation 8, the hub has 3   import, overwrite
-production   shop   us-1      NewerElsewhere        generation 9, the hub has 3   placement, overwrite
-production   shop   us-2      NewerElsewhere        -                             -
-             -      us-4      ManagedByAnotherHub   hub h                         take-over
+NAMESPACE    NAME   CLUSTER   REASON                FOUND                                 SETTLE
+production   shop   asia-1    NewerInMember         generation 9, the hub has 3           import, overwrite
+production   shop   eu-1      NewerInMember         another application                   import, overwrite
+production   shop   eu-2      DeletedInMember       its deletion                          delete, overwrite
+production   shop   eu-3      ClusterUnreachable    generation 8, the hub has 3           import, overwrite
+production   shop   eu-4      ClusterUnreachable    left by generation 9, the hub has 3   placement, overwrite
+production   shop   us-1      NewerElsewhere        generation 9, the hub has 3           placement, overwrite
+production   shop   us-2      NewerElsewhere        -                                     -
+             -      us-4      ManagedByAnotherHub   hub h                                 take-over
 `)
 }

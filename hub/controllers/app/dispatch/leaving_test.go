@@ -46,7 +46,18 @@ func testLeft(t *testing.T, m *member) {
 		t.Errorf("the copy was created again after an edit: %v", err)
 	}
 	m.app.Generation = 3
-	m.app.Annotations = map[string]string{v1.RecoverAnnotation: string(m.app.UID) + "/4"}
+	m.accept(string(m.app.UID) + "/4") // That of a copy in another member.
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.unknown != v1.LeavingOrigin(m.app.UID, 4) {
+		t.Errorf("%q waits for the user", found.unknown)
+	}
+	generation = 0 // The record has aged.
+	m.reconcile(t)
+	if found, _ := m.queue.reports.about(keyOf(m.app), m.app.UID); found.unknown != v1.LeavingOrigin(m.app.UID, 4) {
+		t.Errorf("%q waits for the user without the record", found.unknown)
+	}
+	generation = 4
+	m.app.Annotations = map[string]string{v1.RecoverAnnotation: v1.LeavingOrigin(m.app.UID, 4)}
 	m.reconcile(t)
 	m.cached = m.live(t)
 	m.app.Annotations, m.app.Status.Clusters[0].Phase = nil, v1.PhaseDeleting

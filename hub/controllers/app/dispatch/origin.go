@@ -36,11 +36,15 @@ func knownDeletion(app *v1.EcommerceApp, deletedAt time.Time, waiting string) er
 // The generation left, by which it left, is 0 if it did not. It is about a member without a copy
 // or with one that is being deleted.
 func knownLeaving(app *v1.EcommerceApp, entry *v1.ClusterStatus, left int64, waiting string) error {
-	origin := v1.Origin{App: app.UID, Generation: left}.String()
+	former, generation, waits := v1.ParseLeavingOrigin(waiting)
+	if waits = waits && former == app.UID; waits {
+		left = max(left, generation) // The record may have aged.
+	}
 	// A member's labels move an application without a new generation. A hub that knows of that
 	// does not expect the copy to exist.
-	unknown := left > app.Generation || left == app.Generation && entry != nil && entry.AppliedGeneration > 0
-	if !unknown && origin != waiting || accepts(app, origin) {
+	unknown := waits || left > app.Generation || left == app.Generation && entry != nil && entry.AppliedGeneration > 0
+	origin := v1.LeavingOrigin(app.UID, left)
+	if !unknown || accepts(app, origin) {
 		return nil
 	}
 	return refuse(v1.ReasonNewerElsewhere, "the application left the cluster by generation "+strconv.FormatInt(left, 10)+", and the hub does not know of it", origin)
