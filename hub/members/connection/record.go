@@ -80,16 +80,22 @@ func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
 		return conditions.RecordInvalid(name, err), nil
 	}
 	r.remember(current, live.ResourceVersion)
+	if r.standing() == record.Current { // Also by a claim whose response was lost.
+		r.known.epoch.Store(current.Epoch)
+	}
+	return r.refused(), nil
+}
+
+// refused returns a failure if this process must not manage the member, by what was read last.
+func (r *Record) refused() *conditions.Failure {
 	switch r.standing() {
 	case record.Foreign:
-		return conditions.ManagedByAnotherHub(r.current), nil
+		return conditions.ManagedByAnotherHub(r.current)
 	case record.Superseded:
-		return conditions.Superseded(), nil
-	case record.Current: // Also by a claim whose response was lost.
-		r.known.epoch.Store(current.Epoch)
-	case record.Unclaimed:
+		return conditions.Superseded()
+	case record.Current, record.Unclaimed:
 	}
-	return nil, nil
+	return nil
 }
 
 // remember stores a record that was read or written.
@@ -208,7 +214,10 @@ func (r *Record) change(ctx context.Context, next func(record.Record) (record.Re
 	defer cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	changed, needed := next(r.current)
+	if refused := r.refused(); refused != nil {
+		return refusal(refused)
+	}
+	changed, needed := next(r.claimed())
 	if !needed {
 		return nil
 	}

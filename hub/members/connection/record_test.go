@@ -122,11 +122,13 @@ func TestRefusals(t *testing.T) {
 			s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
 			r := s.open(t)
 			s.version, s.data = 1, tt.data
-			if err := r.Delete(t.Context(), record.Deletion{App: "a", At: time.Unix(1_000_000_000, 0)}); apierror.Classify(err) != tt.want {
-				t.Errorf("a deletion fails with %v, want class %s", err, tt.want)
-			}
-			if err := r.Confirm(t.Context()); apierror.Classify(err) != tt.want {
-				t.Errorf("not confirmed with %v, want class %s", err, tt.want)
+			for range 2 { // The second attempt knows what the first one read.
+				if err := r.Delete(t.Context(), record.Deletion{App: "a", At: time.Unix(1_000_000_000, 0)}); apierror.Classify(err) != tt.want {
+					t.Errorf("a deletion fails with %v, want class %s", err, tt.want)
+				}
+				if err := r.Confirm(t.Context()); apierror.Classify(err) != tt.want {
+					t.Errorf("not confirmed with %v, want class %s", err, tt.want)
+				}
 			}
 			if s.version != 1 {
 				t.Error("the record is overwritten")
@@ -164,6 +166,23 @@ func TestDeletedRecord(t *testing.T) {
 				t.Errorf("restored %+v: %+v, %v, %v", stored, f, err, malformed)
 			}
 		})
+	}
+}
+
+// TestDeleteClaims: a deletion that finds no record claims the member with the same write.
+func TestDeleteClaims(t *testing.T) {
+	t.Parallel()
+	deletion := record.Deletion{App: "a", At: clock.RealClock{}.Now()}
+	s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
+	r := s.open(t)
+	s.data = nil
+	if err := r.Confirm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := r.Delete(t.Context(), deletion)
+	stored, malformed := record.Parse(s.data)
+	if err != nil || malformed != nil || stored.Hub != "hub" || stored.Epoch != 4 || stored.Process != "p" || !stored.Includes(deletion) || s.version != 1 {
+		t.Errorf("version %d with %+v, %v, %v", s.version, stored, err, malformed)
 	}
 }
 
