@@ -39,7 +39,7 @@ type Attempt struct {
 	// RequireAgent requires a renewal of the agent's Lease before the attempt succeeds: until
 	// then the hub reconciles the member's copies.
 	RequireAgent bool
-	// Known is what the process knows about the member's record.
+	// Known holds what the process knows about the member's record.
 	Known *Known
 	// Replaces is the ID of the record of another hub that this one may replace; empty for none.
 	Replaces string

@@ -8,8 +8,8 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
-// Known is what this process knows about the record of a member. All attempts and connections
-// of the member share it. It is safe for concurrent use.
+// Known represents the knowledge of this process about the record of a member. All attempts and
+// connections of the member share it. It is safe for concurrent use.
 type Known struct {
 	// process is the random ID of this process in the record.
 	process string
