@@ -70,13 +70,13 @@ func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
 	live, err := r.client.ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		r.current, r.version = record.Record{Deleted: r.known.deletions()}, "" // To be restored.
+		r.current, r.version = record.Record{Deleted: r.known.deletions()}, "" // The next inspection writes it again.
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading ConfigMap %s: %w", name, err)
 	}
 	current, err := record.Parse(live.Data)
-	if err != nil { // What was known stays so.
+	if err != nil { // The last record that was read stays known.
 		return conditions.RecordInvalid(name, err), nil
 	}
 	r.remember(current, live.ResourceVersion)
