@@ -30,9 +30,8 @@ const (
 	unknownLimit = 5 * time.Minute
 	// optionalSync is how long the list of an optional kind may take.
 	optionalSync = 10 * time.Second
-	// optionalRetry is when a kind that is defined but cannot be listed is tried
-	// again, soonRetry when it is not served yet, as just after its definition, or when the
-	// reconcilers wait for it.
+	// optionalRetry is when a kind that is defined but cannot be listed, or is not served, is
+	// tried again, soonRetry when its definition is new, or when the reconcilers wait for it.
 	optionalRetry = 30 * time.Second
 	soonRetry     = time.Second
 	// servedWithin is how long after its definition a kind that is not served yet is unknown. A
@@ -219,11 +218,16 @@ func (o *optional) update(ctx context.Context) (retry time.Duration) {
 			if err := o.start(ctx, kind); err != nil {
 				o.log.Info("Cannot use an optional kind yet", "kind", kind.gvk.Kind, "error", err.Error())
 				unserved := meta.IsNoMatchError(err)
-				if !unserved || o.options.Clock.Since(at) < servedWithin {
+				isNew := unserved && o.options.Clock.Since(at) < servedWithin
+				if !unserved || isNew {
 					unknown[kind.crd] = true
 				}
-				if retry = o.options.Waits.Scaled(optionalRetry); unserved || !isClosed(o.looked) {
-					retry = o.options.Waits.Scaled(soonRetry)
+				wait := optionalRetry
+				if isNew || !isClosed(o.looked) {
+					wait = soonRetry
+				}
+				if wait = o.options.Waits.Scaled(wait); retry == 0 || wait < retry {
+					retry = wait
 				}
 				continue
 			}

@@ -102,6 +102,9 @@ func TestNotServedYet(t *testing.T) {
 	}
 	s.clock.SetTime(definition.CreationTimestamp.Add(servedWithin))
 	s.await(t, "the kind to be absent", func() bool { return !s.isUnknown(certificates) })
+	if again := s.update(t.Context()); again != s.options.Waits.Scaled(optionalRetry) {
+		t.Errorf("a kind of another version is tried again after %s", again)
+	}
 }
 
 func (s *slow) isUnknown(crd string) bool {
