@@ -111,7 +111,7 @@ func (p *path) walk(t *testing.T, edits int) {
 		}
 		return compare(lived, want)
 	})
-	for _, app := range []*v1.EcommerceApp{p.app, fresh} { // The nodes have no room for all.
+	for _, app := range []*v1.EcommerceApp{p.app, fresh} { // Otherwise the pods of later subtests cannot be scheduled.
 		if err := p.Delete(t.Context(), app); err != nil {
 			t.Fatal(err)
 		}
