@@ -43,8 +43,8 @@ nothing of that until you decide. REASON is
                        made from another EcommerceApp of this name: import or overwrite it
   DeletedInMember      the cluster has recorded that the EcommerceApp was deleted: delete it with
                        "kubectl shopfleet delete", or create it again with overwrite
-  NewerElsewhere       the EcommerceApp is not created in the cluster, because another one has a
-                       later generation: settle that, or correct the placement
+  NewerElsewhere       the EcommerceApp is not created in the cluster, because it has left it, or
+                       another one has a later generation: settle that, or correct the placement
   ManagedByAnotherHub  another hub manages the member: take it over, if that hub is gone`,
 		Example: `  kubectl shopfleet recover -A
   kubectl shopfleet recover import shop -n production --cluster eu-1
