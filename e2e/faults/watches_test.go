@@ -198,7 +198,7 @@ func (s *suite) testOlderList(t *testing.T) {
 	s.wantNoDeletes(t, marked, hub, eu, us)
 	for name, m := range s.Members {
 		if err := framework.Gone(t.Context(), m, deleted.DeepCopy()); err != nil {
-			t.Errorf("%s: deleted on the hub, and revived: %v", name, err)
+			t.Errorf("%s: deleted on the hub, and created again: %v", name, err)
 		}
 	}
 	list.Remove()

@@ -169,12 +169,12 @@ func (l *loop) inspectedAgain(r result) {
 	worse := r.found.Unreadable() || slices.ContainsFunc(r.found.Missing, func(p authorizationv1.ResourceAttributes) bool {
 		return !slices.Contains(l.inspected.Missing, p)
 	})
-	if worse && !l.doubted {
-		l.doubted = true
+	if worse && !l.unconfirmed {
+		l.unconfirmed = true
 		l.schedule(taskInspect, min(l.target.Health.Period, l.fleet.periods.Inspect))
 		return
 	}
-	l.doubted = false
+	l.unconfirmed = false
 	l.inspected = *r.found
 	if l.inspected.Refused != nil {
 		l.lose(l.inspected.Refused)
@@ -236,7 +236,7 @@ func (l *loop) end(c *connection.Connection) {
 	l.stop(taskNodes)
 	l.stop(taskListen)
 	l.stop(taskRenew)
-	l.misses, l.doubted = 0, false
+	l.misses, l.unconfirmed = 0, false
 	if c != nil {
 		c.Close()
 	}

@@ -111,8 +111,8 @@ func New(hub client.Reader, o Options) *Controller {
 		RecordDeletion: func(ctx context.Context, cluster string, deletion members.Deletion) error {
 			return o.Record(cluster).Delete(ctx, deletion)
 		},
-		RecordRevival: func(ctx context.Context, cluster string, deletion members.Deletion) error {
-			return o.Record(cluster).Revive(ctx, deletion)
+		ForgetDeletion: func(ctx context.Context, cluster string, deletion members.Deletion) error {
+			return o.Record(cluster).Forget(ctx, deletion)
 		},
 		Confirm: func(ctx context.Context, cluster string) error { return o.Record(cluster).Confirm(ctx) },
 	})}

@@ -196,11 +196,11 @@ func (r *Record) Delete(ctx context.Context, deletion record.Deletion) error {
 	})
 }
 
-// Revive records that an application was created again after a deletion, with one write, unless
-// that deletion is not recorded. The error is that of Delete.
-func (r *Record) Revive(ctx context.Context, former record.Deletion) error {
+// Forget removes a deletion from the record with one write, unless it is not recorded; see
+// record.Record.Forget. The error is that of Delete.
+func (r *Record) Forget(ctx context.Context, former record.Deletion) error {
 	return r.change(ctx, func(current record.Record) (record.Record, bool) {
-		next := current.Revive(former)
+		next := current.Forget(former)
 		return next, len(next.Deleted) < len(current.Deleted)
 	})
 }

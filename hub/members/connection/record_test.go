@@ -236,9 +236,9 @@ func TestReplacesWithPermissionsOnly(t *testing.T) {
 	}
 }
 
-// TestRevive: an application that was created again is removed from the record with one write,
+// TestForget: an application that was created again is removed from the record with one write,
 // and another deletion stays that was recorded meanwhile.
-func TestRevive(t *testing.T) {
+func TestForget(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_000_000_000, 0)
 	former := record.Deletion{App: "a", Left: 4, At: at}
@@ -253,7 +253,7 @@ func TestRevive(t *testing.T) {
 		"alone":              {before, nil, 1},
 		"another is deleted": {before.Delete(record.Deletion{App: "b", At: at}), []record.Deletion{{App: "b", At: at}}, 2},
 		"it is deleted":      {before.Delete(again), []record.Deletion{again}, 1},
-		"it only left":       {before.Revive(deleted), nil, 2},
+		"it only left":       {before.Forget(deleted), nil, 2},
 		"it leaves again":    {before.Delete(leftAgain), []record.Deletion{leftAgain}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -264,7 +264,7 @@ func TestRevive(t *testing.T) {
 				s.version, s.data = 1, tt.meanwhile.Data()
 			}
 			for range 2 { // The second attempt writes nothing.
-				if err := r.Revive(t.Context(), former); err != nil {
+				if err := r.Forget(t.Context(), former); err != nil {
 					t.Fatal(err)
 				}
 			}

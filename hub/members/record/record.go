@@ -202,9 +202,9 @@ func (r Record) Delete(d Deletion) Record {
 	return r
 }
 
-// Revive returns the record after an application was created again that was deleted at a time,
-// or left the member by a generation or earlier ones. Other deletions of it stay.
-func (r Record) Revive(former Deletion) Record {
+// Forget returns the record without the deletion of an application at a time, and without its
+// leaving the member by a generation or earlier ones. Other deletions of it stay.
+func (r Record) Forget(former Deletion) Record {
 	r.Deleted = slices.DeleteFunc(slices.Clone(r.Deleted), func(d Deletion) bool {
 		return d.App == former.App && (d.Left == 0 && d.At.Equal(former.At) || d.Left > 0 && d.Left <= former.Left)
 	})

@@ -105,7 +105,7 @@ func TestDeletionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLeavingsMakeRoom: to drain a member must not let a restored hub revive what was deleted.
+// TestLeavingsMakeRoom: to drain a member must not let a restored hub create again what was deleted.
 func TestLeavingsMakeRoom(t *testing.T) {
 	t.Parallel()
 	r := Record{}.Delete(Deletion{App: "deleted", At: now()})
@@ -147,14 +147,14 @@ func TestDeletedTwice(t *testing.T) {
 	if r = r.Delete(left); r.Left("a") != 9 || !r.Includes(first) {
 		t.Errorf("recorded %+v after the application left the member", r.Deleted)
 	}
-	if revived := r.Revive(Deletion{"a", 8, now()}); !revived.DeletedAt("a").IsZero() || revived.Left("a") != 9 || !r.Includes(first) {
-		t.Errorf("recorded %+v after it was created again", revived.Deleted)
+	if next := r.Forget(Deletion{"a", 8, now()}); !next.DeletedAt("a").IsZero() || next.Left("a") != 9 || !r.Includes(first) {
+		t.Errorf("recorded %+v after it was created again", next.Deleted)
 	}
-	if revived := r.Revive(Deletion{"a", 9, now()}); len(revived.Deleted) != 0 {
-		t.Errorf("recorded %+v after it came back and was created again", revived.Deleted)
+	if next := r.Forget(Deletion{"a", 9, now()}); len(next.Deleted) != 0 {
+		t.Errorf("recorded %+v after it came back and was created again", next.Deleted)
 	}
-	if revived := r.Revive(Deletion{"a", 9, second.At}); !revived.Includes(first) || revived.Left("a") != 0 {
-		t.Errorf("recorded %+v after it was created again since another deletion", revived.Deleted)
+	if next := r.Forget(Deletion{"a", 9, second.At}); !next.Includes(first) || next.Left("a") != 0 {
+		t.Errorf("recorded %+v after it was created again since another deletion", next.Deleted)
 	}
 	if r = r.Delete(second); !r.DeletedAt("a").Equal(second.At) || len(r.Deleted) != 1 {
 		t.Errorf("recorded %+v after the second deletion", r.Deleted)

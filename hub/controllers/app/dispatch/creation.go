@@ -99,7 +99,7 @@ func (l *MemberQueue) unknownOrigin(ctx context.Context, app, live *v1.Ecommerce
 	if from.App == "" || from.App == app.UID && from.Generation <= app.Generation && from.String() != waiting {
 		return "" // Without a comparison of specs, which costs more.
 	}
-	c := comparison{app: app, live: live, waiting: waiting, deleted: func(former types.UID) bool { return l.disowned(ctx, former) }}
+	c := comparison{app: app, live: live, waiting: waiting, deleted: func(former types.UID) bool { return l.wasDeleted(ctx, former) }}
 	if facts, err := l.facts(ctx); err == nil && facts != nil {
 		if intent, err := copyFor(app, *facts, live); err == nil {
 			c.intent = intent

@@ -79,8 +79,8 @@ func testMoved(t *testing.T, m *member) {
 		*kept = kept.Delete(d)
 		return nil
 	}
-	m.queue.options.RecordRevival = func(_ context.Context, _ string, former record.Deletion) error {
-		*kept = kept.Revive(former)
+	m.queue.options.ForgetDeletion = func(_ context.Context, _ string, former record.Deletion) error {
+		*kept = kept.Forget(former)
 		return nil
 	}
 	entry := &m.app.Status.Clusters[0]

@@ -156,7 +156,7 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 	request := apply.Request{Intent: intent, Owned: adoptable(app), Check: func(live component.Resource) error {
 		err := knownCopy(comparison{
 			app: app, intent: intent, live: live, waiting: waiting,
-			deleted: func(former types.UID) bool { return l.disowned(ctx, former) },
+			deleted: func(former types.UID) bool { return l.wasDeleted(ctx, former) },
 		})
 		if from := v1.OriginOf(live.GetAnnotations()); err != nil || from.App == "" || from.App == app.UID {
 			return err
@@ -179,17 +179,17 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 		return fmt.Errorf("writing the copy: %w", err)
 	}
 	l.recordWrite(ctx, app, result.Outcome)
-	return l.recordRevival(ctx, former)
+	return l.forgetDeletion(ctx, former)
 }
 
-// recordRevival records that a copy exists which the member has recorded to be deleted: the user
+// forgetDeletion removes a deletion of the copy from the record, as the copy exists again: the user
 // approved it, or the application came back. If the copy is missing later, it is created again.
-func (l *MemberQueue) recordRevival(ctx context.Context, former members.Deletion) error {
+func (l *MemberQueue) forgetDeletion(ctx context.Context, former members.Deletion) error {
 	if former.At.IsZero() && former.Left == 0 {
 		return nil
 	}
-	if err := l.options.RecordRevival(ctx, l.name, former); err != nil {
-		return fmt.Errorf("recording that the application was created again: %w", err)
+	if err := l.options.ForgetDeletion(ctx, l.name, former); err != nil {
+		return fmt.Errorf("removing the recorded deletion: %w", err)
 	}
 	return nil
 }
@@ -207,9 +207,9 @@ func (l *MemberQueue) deletionOf(app *v1.EcommerceApp) members.Deletion {
 	return members.Deletion{App: app.UID, Left: app.Generation, At: l.options.Clock.Now()}
 }
 
-// disowned reports whether an application was deleted, according to the member or to what it
+// wasDeleted reports whether an application was deleted, according to the member or to what it
 // left behind there.
-func (l *MemberQueue) disowned(ctx context.Context, app types.UID) bool {
+func (l *MemberQueue) wasDeleted(ctx context.Context, app types.UID) bool {
 	// The cache fails only when the process ends.
 	left, err := l.options.Residue.List(ctx, l.name)
 	return l.deleted(app) || err == nil && slices.ContainsFunc(left, func(r residue.Record) bool { return r.App == app && r.Copy == "" })

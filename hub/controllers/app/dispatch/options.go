@@ -58,12 +58,12 @@ type Options struct {
 	Residue *store.Store
 	// DeletedAt returns the time of the deletion of an application that a member has recorded,
 	// or zero, and Left the generation by which it left the member, or 0. RecordDeletion records
-	// a deletion, and RecordRevival that the copy exists again after a deletion, and after the
-	// application left the member. By default nothing is recorded.
+	// a deletion, and ForgetDeletion removes one from the record, as the copy exists again. By
+	// default nothing is recorded.
 	DeletedAt      func(cluster string, app types.UID) time.Time
 	Left           func(cluster string, app types.UID) int64
 	RecordDeletion func(ctx context.Context, cluster string, deletion members.Deletion) error
-	RecordRevival  func(ctx context.Context, cluster string, deletion members.Deletion) error
+	ForgetDeletion func(ctx context.Context, cluster string, deletion members.Deletion) error
 	// APIReader reads applications from the hub's API server, to tell a cache that is behind
 	// from a hub that was restored. By default the cache is trusted.
 	APIReader client.Reader
@@ -99,8 +99,8 @@ func (o *Options) applyDefaults() {
 	if o.RecordDeletion == nil {
 		o.RecordDeletion = func(context.Context, string, members.Deletion) error { return nil }
 	}
-	if o.RecordRevival == nil {
-		o.RecordRevival = func(context.Context, string, members.Deletion) error { return nil }
+	if o.ForgetDeletion == nil {
+		o.ForgetDeletion = func(context.Context, string, members.Deletion) error { return nil }
 	}
 	if o.Confirm == nil {
 		o.Confirm = func(context.Context, string) error { return nil }

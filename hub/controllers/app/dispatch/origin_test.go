@@ -233,8 +233,8 @@ func (m *member) keepRecord(t *testing.T) *record.Record {
 		}
 		return nil
 	}
-	m.queue.options.RecordRevival = func(_ context.Context, _ string, former record.Deletion) error {
-		*kept = kept.Revive(former)
+	m.queue.options.ForgetDeletion = func(_ context.Context, _ string, former record.Deletion) error {
+		*kept = kept.Forget(former)
 		return nil
 	}
 	return kept
