@@ -87,7 +87,7 @@ type loop struct {
 	inspectedAs string // the fingerprint of the kubeconfig of inspected
 	lease       conditions.LeaseMonitor
 	known       *connection.Known // about the member's record
-	unconfirmed     bool              // by the last inspection; see inspectedAgain
+	unconfirmed bool              // by the last inspection; see inspectedAgain
 	failure     *conditions.Failure
 	misses      int // consecutive failed probes
 	failures    int // consecutive failed attempts to connect

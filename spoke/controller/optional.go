@@ -217,16 +217,11 @@ func (o *optional) update(ctx context.Context) (retry time.Duration) {
 		case isDefined && !is:
 			if err := o.start(ctx, kind); err != nil {
 				o.log.Info("Cannot use an optional kind yet", "kind", kind.gvk.Kind, "error", err.Error())
-				unserved := meta.IsNoMatchError(err)
-				isNew := unserved && o.options.Clock.Since(at) < servedWithin
-				if !unserved || isNew {
+				wait, isUnknown := o.notStarted(err, at)
+				if isUnknown {
 					unknown[kind.crd] = true
 				}
-				wait := optionalRetry
-				if isNew || !isClosed(o.looked) {
-					wait = soonRetry
-				}
-				if wait = o.options.Waits.Scaled(wait); retry == 0 || wait < retry {
+				if retry == 0 || wait < retry {
 					retry = wait
 				}
 				continue
@@ -240,6 +235,19 @@ func (o *optional) update(ctx context.Context) (retry time.Duration) {
 	}
 	o.settle(now, unknown, len(unknown) == 0)
 	return retry
+}
+
+// notStarted returns when to try again to cache a kind that was defined at a time, and whether
+// it is unknown until then if the cluster has it. A kind that is not served long after it was
+// defined is absent: the cluster has another version of it.
+func (o *optional) notStarted(err error, definedAt time.Time) (retry time.Duration, isUnknown bool) {
+	unserved := meta.IsNoMatchError(err)
+	isNew := unserved && o.options.Clock.Since(definedAt) < servedWithin
+	retry = optionalRetry
+	if isNew || !isClosed(o.looked) {
+		retry = soonRetry
+	}
+	return o.options.Waits.Scaled(retry), !unserved || isNew
 }
 
 // start caches the objects of an optional kind.
