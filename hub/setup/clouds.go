@@ -121,7 +121,8 @@ func (c *clouds) setup(ctx context.Context) error {
 		},
 		func(mgr ctrl.Manager) error {
 			return scheduler.Setup(ctx, mgr, scheduler.Options{
-				Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew, Report: c.apps.ReportBackups, Waits: waits,
+				Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew,
+				Report: c.apps.ReportBackups, Uncompared: c.apps.Dispatcher().Uncompared, Waits: waits,
 			})
 		},
 		func(mgr ctrl.Manager) error {

@@ -30,8 +30,12 @@ type input struct {
 	now      time.Time
 	// skews is how far the clocks of providers are ahead of the hub's, by CloudAccount. A
 	// missing entry means unknown, which is reported once settled is true.
-	skews   map[string]time.Duration
+	skews map[string]time.Duration
+	// settled is true some minutes after the start of the hub.
 	settled bool
+	// uncompared is a cluster that may have a newer state of the application than the hub, as
+	// its copy was not compared since the hub started; empty if there is none.
+	uncompared string
 	// waits changes how long dumps and pruning are waited for.
 	waits queues.Waits
 }
@@ -211,6 +215,13 @@ func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []problem {
 	}
 	policy := schedule.PolicyOf(in.app.Spec.Database.Backup.Retention)
 	pruned := schedule.Prune(in.now, in.inventory(mine), policy)
+	if in.uncompared != "" && len(pruned.Delete) > 0 {
+		plan.Again = earliest(plan.Again, in.now.Add(in.waits.Scaled(heldRetry)))
+		if in.settled {
+			plan.notes = append(plan.notes, fmt.Sprintf("%s: old backups are not deleted before the copy in %s was compared", cluster, in.uncompared))
+		}
+		return nil
+	}
 	plan.Delete = append(plan.Delete, pruned.Delete...)
 	for _, b := range mine {
 		going := slices.ContainsFunc(pruned.Delete, func(v schedule.RetentionDecision) bool { return v.Name == b.Name })

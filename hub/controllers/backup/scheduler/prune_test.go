@@ -106,3 +106,36 @@ func TestNewerInMember(t *testing.T) {
 		}
 	}
 }
+
+// TestUncompared prunes nothing before the hub knows that no cluster has a newer state of the
+// application: its retention may be that of an older backup of the hub.
+func TestUncompared(t *testing.T) {
+	t.Parallel()
+	const note = "eu-1: old backups are not deleted before the copy in eu-2 was compared"
+	for name, tt := range map[string]struct {
+		days    int
+		settled bool
+		message string
+	}{
+		"at the start": {9, false, "Each cluster has a recent successful backup"},
+		"later":        {9, true, "Each cluster has a recent successful backup; " + note},
+		"none is due":  {1, true, "Each cluster has a recent successful backup"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := situation("2026-06-01T03:00:00Z")
+			in.uncompared, in.settled = "eu-2", tt.settled
+			in.app.Spec.Database.Backup.Retention = v1.Retention{KeepLast: new(int32(1)), KeepDays: new(int32(5))}
+			for days := range tt.days {
+				in.backups = append(in.backups, backup(at("2026-06-01T02:00:00Z").AddDate(0, 0, -days).Format(time.RFC3339), v1.BackupCompleted))
+			}
+			plan := decide(in)
+			if len(plan.Delete) > 0 || plan.Condition.Reason != v1.ReasonBackupsRecent || plan.Condition.Message != tt.message {
+				t.Errorf("deletes %+v, and reports %s: %s", plan.Delete, plan.Condition.Reason, plan.Condition.Message)
+			}
+			if held, soon := tt.days > 1, !plan.Again.After(in.now.Add(heldRetry)); held != soon {
+				t.Errorf("tries again at %s", plan.Again)
+			}
+		})
+	}
+}

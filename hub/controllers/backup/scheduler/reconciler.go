@@ -52,6 +52,9 @@ type Options struct {
 	// Report passes the backup status of an application to the controller that writes it,
 	// and returns the previous report, if any. Required.
 	Report func(app client.ObjectKey, next aggregate.BackupReport) (last aggregate.BackupReport, known bool)
+	// Uncompared returns a cluster whose copy was not compared with an application since the
+	// hub started; empty if there is none. Required.
+	Uncompared func(app *v1.EcommerceApp) string
 	// Clock is the real clock by default.
 	Clock clock.PassiveClock
 	// Waits overrides delays, for tests. By default the constants of this package apply.
@@ -206,7 +209,7 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 // observe reads the input of the plan.
 func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, error) {
 	in := input{
-		app: app, now: r.options.Clock.Now(), waits: r.options.Waits,
+		app: app, now: r.options.Clock.Now(), waits: r.options.Waits, uncompared: r.options.Uncompared(app),
 		members: map[string]*v1.MemberCluster{}, skews: map[string]time.Duration{},
 	}
 	in.settled = in.now.Sub(r.started()) > settleTime
