@@ -155,7 +155,9 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 			e.Replicas, e.ReadyReplicas = component.Replicas, component.ReadyReplicas
 		}
 	}
-	settled := status.ObservedGeneration == c.Copy.Generation
+	// An application that left and came back has its copy again once that is written: its
+	// deletion may be under way although it is still seen.
+	settled := status.ObservedGeneration == c.Copy.Generation && (e.AppliedGeneration > 0 || !c.Unconfirmed)
 	if settled && !c.Copy.Deleting {
 		e.AppliedGeneration = c.Copy.HubGeneration
 	}

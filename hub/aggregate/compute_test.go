@@ -58,6 +58,7 @@ func leavingScenes() []scene {
 		{"a cluster that is no longer chosen has to be left", unchosen(after(everywhere(), 1))},
 		{"a cluster that was left is forgotten", with(after(unchosen(after(everywhere(), 1)), 2), "b", gone)},
 		{"a cluster that is chosen again is not expected to have the copy", chosenAgain(with(unchosen(after(everywhere(), 1)), "b", func(c *Cluster) { c.Copy.Deleting = true }))},
+		{"a cluster that is chosen again while its copy may be about to be deleted", chosenAgain(with(unchosen(after(everywhere(), 1)), "b", func(c *Cluster) { c.Unconfirmed = true }))},
 		{"a cluster out of reach that is chosen again is not expected to have the copy", chosenAgain(with(unchosen(after(everywhere(), 1)), "b", lost))},
 		{"a cluster that cannot be left is visible", with(unchosen(after(everywhere(), 1)), "b", lost)},
 		{"a detached cluster is gone from the application", unchosen(with(after(everywhere(), 1), "b", detached))},

@@ -95,6 +95,9 @@ type Cluster struct {
 	// Unknown describes a copy or a deletion that the hub does not know, as in
 	// ClusterStatus.UnknownOrigin; empty without one, and if the copy was not compared.
 	Unknown string
+	// Unconfirmed is true unless the last attempt was to write the copy and succeeded: it may be
+	// about to be deleted.
+	Unconfirmed bool
 	// Gone is true if the copy was confirmed not to exist.
 	Gone bool
 	// Abandoned is true if the deletion of the application no longer waits for a cluster

@@ -103,14 +103,16 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 	if !deletes(app, entry) {
 		// A member that is left later needs an absence that is found later.
 		l.reports.forgetAbsence(keyOf(app))
+	} else {
+		l.reports.leave(keyOf(app))
 	}
 	found, known := l.reports.about(keyOf(app), app.UID)
 	if !known && entry != nil {
 		return false, nil
 	}
-	c.Failure, c.Unknown, c.Gone = found.failure, found.unknown, found.gone
+	c.Failure, c.Unknown, c.Gone, c.Unconfirmed = found.failure, found.unknown, found.gone, !found.applied
 	live := &v1.EcommerceApp{}
-	if err := l.cluster.GetCache().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy); err != nil {
+	if err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			return true, nil
 		}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/hub/aggregate"
 	"github.com/shopfleet/shopfleet/hub/members/record"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
@@ -116,6 +117,37 @@ func testMoved(t *testing.T, m *member) {
 	m.finish(t)
 	m.reconcile(t)
 	m.live(t)
+}
+
+// testBack: an application comes back while its copy is being deleted. What the cache still has
+// of the copy does not show that the member has one, or the end of the copy would look like a
+// departure that the hub does not know of.
+func testBack(t *testing.T, m *member) {
+	t.Helper()
+	entry := &m.app.Status.Clusters[0]
+	expect := func(when string, confirmed bool) {
+		t.Helper()
+		c := &aggregate.Cluster{}
+		if processed, err := m.queue.Observe(t.Context(), m.app, c); err != nil || !processed || c.Copy == nil || c.Unconfirmed == confirmed {
+			t.Errorf("%s: observed %+v, %t, %v", when, c, processed, err)
+		}
+	}
+	m.reconcile(t)
+	m.cached = m.live(t)
+	expect("applied", true)
+	entry.Phase = v1.PhaseDeleting
+	expect("leaving", false)
+	entry.Phase = ""
+	expect("back", false)
+	m.reconcile(t)
+	expect("back, and applied", true)
+	m.queue.reports.begin(keyOf(m.app))
+	expect("while a worker is busy, perhaps with a former entry", false)
+	entry.Phase = v1.PhaseDeleting
+	m.reconcile(t)
+	entry.Phase = ""
+	expect("back after the deletion", false)
+	m.finish(t)
 }
 
 // testDeletedByHand: a user deletes the copy in the member first, and the application then. A

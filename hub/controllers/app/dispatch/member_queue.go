@@ -119,6 +119,7 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 		next.gone, err = l.deleteCopy(ctx, leaving)
 	} else {
 		err = l.applyCopy(ctx, app, waiting)
+		next.applied = err == nil
 	}
 	err = l.confirmUnknown(ctx, app, waiting, err)
 	next.failure = failureOf(err)

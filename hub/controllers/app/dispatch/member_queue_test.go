@@ -70,6 +70,7 @@ func TestMemberQueue(t *testing.T) {
 		"by-hand":  testDeletedByHand,
 		"left":     testLeft,
 		"moved":    testMoved,
+		"back":     testBack,
 		"confirm":  testConfirm,
 		"behind":   testBehind,
 	} {

@@ -19,6 +19,8 @@ type report struct {
 	unknown string
 	// gone means that the copy was confirmed not to exist.
 	gone bool
+	// applied means that the attempt was to write the copy, and that it succeeded.
+	applied bool
 }
 
 // reports are those of one member. They are safe for concurrent use.
@@ -60,7 +62,7 @@ func (r *reports) end(key types.NamespacedName, next *report) (last report, news
 	}
 	r.known[key] = *next
 	// An absence was not visible while the worker was busy, so it is always news.
-	return last, !existed || next.gone || !equality.Semantic.DeepEqual(last.failure, next.failure) || last.gone || last.app != next.app || last.unknown != next.unknown
+	return last, !existed || next.gone || !equality.Semantic.DeepEqual(last.failure, next.failure) || last.gone || last.app != next.app || last.unknown != next.unknown || last.applied != next.applied
 }
 
 // forgetAbsence makes an absence of the copy not count that was found, or is about to be
@@ -76,6 +78,16 @@ func (r *reports) forgetAbsence(key types.NamespacedName) {
 	}
 }
 
+// leave records that the copy is to be deleted: that it was applied no longer counts.
+func (r *reports) leave(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, known := r.known[key]; known {
+		last.applied = false
+		r.known[key] = last
+	}
+}
+
 // about returns the report about an application, and whether there is one.
 func (r *reports) about(key types.NamespacedName, app types.UID) (report, bool) {
 	r.mu.Lock()
@@ -85,6 +97,6 @@ func (r *reports) about(key types.NamespacedName, app types.UID) (report, bool) 
 		return report{}, false
 	}
 	_, busy := r.working[key]
-	found.gone = found.gone && !busy
+	found.gone, found.applied = found.gone && !busy, found.applied && !busy
 	return found, true
 }
