@@ -122,7 +122,7 @@ func (c *clouds) setup(ctx context.Context) error {
 		func(mgr ctrl.Manager) error {
 			return scheduler.Setup(ctx, mgr, scheduler.Options{
 				Recorder: c.recorder, Metrics: c.metrics, Skew: c.accounts.Skew,
-				Report: c.apps.ReportBackups, Uncompared: c.apps.Dispatcher().Uncompared, Waits: waits,
+				Report: c.apps.ReportBackups, Compared: c.apps.Dispatcher().Compared, Waits: waits,
 			})
 		},
 		func(mgr ctrl.Manager) error {

@@ -1,70 +1,34 @@
 package dispatch
 
 import (
-	"sync"
+	"context"
+	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// compared holds the applications that were found to be as new as each of their copies, since
-// the process started: that a hub was restored from an older backup shows only in this
-// comparison. It is safe for concurrent use.
-type compared struct {
-	mu    sync.Mutex
-	known map[types.NamespacedName]latest
-}
-
-// latest is the highest generation of an application.
-type latest struct {
-	app        types.UID
-	generation int64
-}
-
-func newCompared() *compared { return &compared{known: map[types.NamespacedName]latest{}} }
-
-// has reports whether an application was compared, and has not become older since.
-func (c *compared) has(app *v1.EcommerceApp) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := c.known[keyOf(app)]
-	if last.app != app.UID || last.generation > app.Generation {
-		return false
+// Compared reports whether a member has nothing of an application that the hub does not know, as
+// a hub that was restored from an older backup does not. It is false while the member is not
+// engaged, and reads caches only.
+func (d *Dispatcher) Compared(ctx context.Context, app *v1.EcommerceApp, member string) (bool, error) {
+	l := d.Get(member)
+	if l == nil {
+		return false, nil
 	}
-	c.known[keyOf(app)] = latest{app.UID, app.Generation}
-	return true
-}
-
-func (c *compared) add(app *v1.EcommerceApp) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.known[keyOf(app)] = latest{app.UID, app.Generation}
-}
-
-func (c *compared) forget(app types.NamespacedName) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.known, app)
-}
-
-// Uncompared returns a cluster of an application whose copy was not compared with it since the
-// process started, or has something that the hub does not know. It is empty once there is no such
-// cluster, and stays so: later states are this process's own.
-func (d *Dispatcher) Uncompared(app *v1.EcommerceApp) string {
-	if d.compared.has(app) {
-		return ""
+	waiting := l.waiting(app)
+	if knownDeletion(app, l.options.DeletedAt(l.name, app.UID), waiting) != nil {
+		return false, nil
 	}
-	for i := range app.Status.Clusters {
-		name := app.Status.Clusters[i].Name
-		queue := d.Get(name)
-		if queue == nil {
-			return name
-		}
-		if last, known := queue.reports.about(keyOf(app), app.UID); !known || last.failure != nil || last.unknown != "" {
-			return name
-		}
+	live := &v1.EcommerceApp{}
+	err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return knownLeaving(app, EntryOf(app, member), l.options.Left(l.name, app.UID), waiting) == nil, nil
 	}
-	d.compared.add(app)
-	return ""
+	if err != nil {
+		return false, fmt.Errorf("reading the copy in member %q: %w", member, err)
+	}
+	return l.unknownOrigin(ctx, app, live) == "", nil
 }

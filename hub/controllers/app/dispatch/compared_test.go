@@ -2,56 +2,40 @@ package dispatch
 
 import (
 	"testing"
+	"time"
 
-	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/shopfleet/shopfleet/hub/aggregate"
-	"github.com/shopfleet/shopfleet/hub/members/runner"
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-func TestUncompared(t *testing.T) {
-	t.Parallel()
-	d := New(nil, Options{})
-	engage := func(name string) *MemberQueue {
-		m := &MemberQueue{name: name, reports: newReports(), lookups: newLookups()}
-		d.Runner.Engage(t.Context(), multicluster.ClusterName(name), runner.Engagement[*MemberQueue]{Value: m})
-		return m
-	}
-	app := shop(2, 2, "a", "b")
-	expect := func(when, want string) {
+// testCompared compares before and without any attempt to write.
+func testCompared(t *testing.T, m *member) {
+	t.Helper()
+	m.app.Generation = 2
+	m.reconcile(t)
+	m.queue.reports = newReports()
+	expect := func(when, member string, want bool) {
 		t.Helper()
-		if got := d.Uncompared(app); got != want {
-			t.Errorf("%s: %q is not compared, want %q", when, got, want)
+		if got, err := m.dispatcher.Compared(t.Context(), m.app, member); got != want || err != nil {
+			t.Errorf("%s: compared %t, want %t, error %v", when, got, want, err)
 		}
 	}
-	compare := func(m *MemberQueue, r report) {
-		m.reports.begin(key())
-		m.reports.end(key(), &r)
-	}
-	a := engage("a")
-	expect("without a report", "a")
-	compare(a, report{app: "u-0"})
-	expect("with a report about another application", "a")
-	compare(a, report{app: "u-1", failure: &aggregate.Failure{}})
-	expect("after a failure", "a")
-	compare(a, report{app: "u-1", unknown: "u-1/3"})
-	expect("with a copy of a later generation", "a")
-	compare(a, report{app: "u-1"})
-	expect("without a connection to the other", "b")
-	b := engage("b")
-	compare(b, report{app: "u-1"})
-	expect("with both", "")
-	compare(b, report{app: "u-1", failure: &aggregate.Failure{}})
-	app.Generation = 3
-	expect("after an edit that failed", "")
-	app.Generation = 2
-	expect("with an older state of the hub", "b")
-	compare(b, report{app: "u-1"})
-	expect("with both again", "")
-	app.UID = "u-2"
-	expect("created again", "a")
-	app.UID = "u-1"
-	d.Forget(key())
-	compare(a, report{app: "u-1", failure: &aggregate.Failure{}})
-	expect("forgotten", "a")
+	expect("not engaged", "b", false)
+	expect("without a copy in the cache", "a", true)
+	m.cached = m.live(t)
+	expect("the same generation", "a", true)
+	m.app.Generation, m.app.Spec.Image = 3, "shop:v3"
+	expect("an edit to be written", "a", true)
+	m.app.Generation = 1
+	expect("a later generation in the member", "a", false)
+	m.accept(v1.OriginOf(m.cached.Annotations).String())
+	expect("accepted by the user", "a", true)
+	m.app.Annotations, m.cached = nil, nil
+	m.queue.options.Left = func(string, types.UID) int64 { return 2 }
+	expect("an unknown departure", "a", false)
+	m.app.Generation = 4
+	expect("a former departure", "a", true)
+	m.queue.options.DeletedAt = func(string, types.UID) time.Time { return time.Unix(1, 0) }
+	expect("a recorded deletion", "a", false)
 }

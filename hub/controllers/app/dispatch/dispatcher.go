@@ -33,7 +33,6 @@ type Dispatcher struct {
 	written   *written
 	decisions *decisions
 	undecided *undecided
-	compared  *compared
 }
 
 // New returns a Dispatcher without members. Its hub reads applications and members from a
@@ -44,7 +43,6 @@ func New(hub client.Reader, o Options) *Dispatcher {
 		Runner:  runner.New[*MemberQueue](runner.Options{Logger: o.Logger}),
 		options: o, hub: hub, wake: &runner.Queue{}, seen: newGenerations(o.Clock),
 		written: newWritten(), decisions: newDecisions(), undecided: newUndecided(),
-		compared: newCompared(),
 	}
 }
 
@@ -57,7 +55,6 @@ func (d *Dispatcher) Forget(app types.NamespacedName) {
 	d.written.forget(app)
 	d.decisions.forget(app)
 	d.undecided.take(app)
-	d.compared.forget(app)
 	d.ForgetLookups(app)
 }
 

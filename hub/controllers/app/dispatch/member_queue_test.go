@@ -31,7 +31,8 @@ import (
 type member struct {
 	cluster.Cluster
 	client.WithWatch
-	queue *MemberQueue
+	dispatcher *Dispatcher
+	queue      *MemberQueue
 	// app is the application on the hub.
 	app *v1.EcommerceApp
 	// cached is the copy in the member's cache: nil if it has none.
@@ -72,6 +73,7 @@ func TestMemberQueue(t *testing.T) {
 		"moved":    testMoved,
 		"back":     testBack,
 		"confirm":  testConfirm,
+		"compared": testCompared,
 		"behind":   testBehind,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +88,7 @@ func TestMemberQueue(t *testing.T) {
 			if err := d.Engage(t.Context(), "a", m); err != nil {
 				t.Fatal(err)
 			}
-			m.queue = d.Get("a")
+			m.dispatcher, m.queue = d, d.Get("a")
 			test(t, m)
 		})
 	}

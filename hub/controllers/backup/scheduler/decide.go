@@ -23,8 +23,11 @@ const heldRetry = time.Minute
 
 // input holds the facts that a plan is computed from.
 type input struct {
-	app      *v1.EcommerceApp
-	members  map[string]*v1.MemberCluster
+	app     *v1.EcommerceApp
+	members map[string]*v1.MemberCluster
+	// compared is true for the clusters that have nothing of the application that the hub does
+	// not know.
+	compared map[string]bool
 	backups  []v1.Backup
 	restores []v1.Restore
 	now      time.Time
@@ -33,9 +36,6 @@ type input struct {
 	skews map[string]time.Duration
 	// settled is true some minutes after the start of the hub.
 	settled bool
-	// uncompared is a cluster that may have a newer state of the application than the hub, as
-	// its copy was not compared since the hub started; empty if there is none.
-	uncompared string
 	// waits changes how long dumps and pruning are waited for.
 	waits queues.Waits
 }
@@ -215,10 +215,10 @@ func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []problem {
 	}
 	policy := schedule.PolicyOf(in.app.Spec.Database.Backup.Retention)
 	pruned := schedule.Prune(in.now, in.inventory(mine), policy)
-	if in.uncompared != "" && len(pruned.Delete) > 0 {
+	if !in.compared[cluster] && len(pruned.Delete) > 0 {
 		plan.Again = earliest(plan.Again, in.now.Add(in.waits.Scaled(heldRetry)))
 		if in.settled {
-			plan.notes = append(plan.notes, fmt.Sprintf("%s: old backups are not deleted before the copy in %s was compared", cluster, in.uncompared))
+			plan.notes = append(plan.notes, cluster+": old backups are not deleted before the cluster is compared with the hub")
 		}
 		return nil
 	}

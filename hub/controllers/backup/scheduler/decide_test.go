@@ -39,13 +39,13 @@ func situation(now string) input {
 		Spec:       v1.MemberClusterSpec{CloudAccountRef: &v1.ObjectReference{Name: "prod"}},
 		Status:     v1.MemberClusterStatus{Provider: v1.ProviderAWS, Region: "eu-west-1"},
 	}
-	return input{app: app, members: map[string]*v1.MemberCluster{"eu-1": member}, now: at(now)}
+	return input{app: app, members: map[string]*v1.MemberCluster{"eu-1": member}, compared: map[string]bool{"eu-1": true}, now: at(now)}
 }
 
 // place places the application in a further cluster like eu-1.
 func (in *input) place(cluster string) {
 	in.app.Status.Clusters = append(in.app.Status.Clusters, v1.ClusterStatus{Name: cluster})
-	in.members[cluster] = in.members["eu-1"].DeepCopy()
+	in.members[cluster], in.compared[cluster] = in.members["eu-1"].DeepCopy(), true
 }
 
 // backup is one of a scheduled time, in a phase, cut a minute after it.

@@ -34,6 +34,6 @@
 //     two hours. A dump that exists on its claim only has no provider: pruning deletes
 //     the Backup only, and is blocked only by a snapshot time in the future.
 //   - Nothing is pruned while a cluster has a newer state of the application than the hub,
-//     which was restored from an older backup then: its retention may be older, too. This
-//     shows when copies are compared, so after a start nothing is pruned before each was.
+//     which was restored from an older backup then: its retention may be older, too. No
+//     Backup of a cluster is pruned while the cluster is away and cannot be compared.
 package scheduler

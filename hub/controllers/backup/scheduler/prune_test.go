@@ -107,11 +107,11 @@ func TestNewerInMember(t *testing.T) {
 	}
 }
 
-// TestUncompared prunes nothing before the hub knows that no cluster has a newer state of the
-// application: its retention may be that of an older backup of the hub.
-func TestUncompared(t *testing.T) {
+// TestNotCompared prunes nothing of a cluster that may have a newer state of the application than
+// the hub: the retention may be that of an older backup of the hub.
+func TestNotCompared(t *testing.T) {
 	t.Parallel()
-	const note = "eu-1: old backups are not deleted before the copy in eu-2 was compared"
+	const note = "eu-1: old backups are not deleted before the cluster is compared with the hub"
 	for name, tt := range map[string]struct {
 		days    int
 		settled bool
@@ -124,7 +124,7 @@ func TestUncompared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := situation("2026-06-01T03:00:00Z")
-			in.uncompared, in.settled = "eu-2", tt.settled
+			in.compared, in.settled = nil, tt.settled
 			in.app.Spec.Database.Backup.Retention = v1.Retention{KeepLast: new(int32(1)), KeepDays: new(int32(5))}
 			for days := range tt.days {
 				in.backups = append(in.backups, backup(at("2026-06-01T02:00:00Z").AddDate(0, 0, -days).Format(time.RFC3339), v1.BackupCompleted))

@@ -52,9 +52,9 @@ type Options struct {
 	// Report passes the backup status of an application to the controller that writes it,
 	// and returns the previous report, if any. Required.
 	Report func(app client.ObjectKey, next aggregate.BackupReport) (last aggregate.BackupReport, known bool)
-	// Uncompared returns a cluster whose copy was not compared with an application since the
-	// hub started; empty if there is none. Required.
-	Uncompared func(app *v1.EcommerceApp) string
+	// Compared reports whether a cluster has nothing of an application that the hub does not
+	// know; false while the cluster is away. Required.
+	Compared func(ctx context.Context, app *v1.EcommerceApp, cluster string) (bool, error)
 	// Clock is the real clock by default.
 	Clock clock.PassiveClock
 	// Waits overrides delays, for tests. By default the constants of this package apply.
@@ -209,8 +209,8 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 // observe reads the input of the plan.
 func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, error) {
 	in := input{
-		app: app, now: r.options.Clock.Now(), waits: r.options.Waits, uncompared: r.options.Uncompared(app),
-		members: map[string]*v1.MemberCluster{}, skews: map[string]time.Duration{},
+		app: app, now: r.options.Clock.Now(), waits: r.options.Waits,
+		members: map[string]*v1.MemberCluster{}, compared: map[string]bool{}, skews: map[string]time.Duration{},
 	}
 	in.settled = in.now.Sub(r.started()) > settleTime
 	for _, entry := range app.Status.Clusters {
@@ -221,6 +221,9 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (input, 
 			in.members[entry.Name] = member
 		case !apierrors.IsNotFound(err):
 			return input{}, fmt.Errorf("getting member %q: %w", entry.Name, err)
+		}
+		if in.compared[entry.Name], err = r.options.Compared(ctx, app, entry.Name); err != nil {
+			return input{}, err
 		}
 	}
 	list := &v1.BackupList{}
