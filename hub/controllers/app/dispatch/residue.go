@@ -84,6 +84,7 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r re
 	}
 	// An application that was created anew owns what it finds, or leaves it an orphan, which
 	// a user may ask to delete.
+	outcome := "Kept a recorded copy, because an application of its name exists again"
 	if r.Copy != "" || app.UID == "" || app.UID == r.App && app.Ending() {
 		leaving := removal{
 			key: r.Key(), owned: func(live component.Resource) bool { return r.Names(live) },
@@ -103,10 +104,11 @@ func (l *MemberQueue) cleanUpOne(ctx context.Context, app *v1.EcommerceApp, r re
 		if err != nil || !gone {
 			return err
 		}
+		outcome = "Deleted a recorded copy"
 	}
 	if err := l.options.Residue.Remove(ctx, l.name, r.ID()); err != nil {
 		return err
 	}
-	log.FromContext(ctx).Info("Deleted a recorded copy", "app", r.App, "copy", r.Copy, "recorded", r.Recorded)
+	log.FromContext(ctx).Info(outcome, "app", r.App, "copy", r.Copy, "recorded", r.Recorded)
 	return nil
 }
