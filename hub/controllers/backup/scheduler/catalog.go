@@ -75,15 +75,15 @@ func (in input) busy(mine []*v1.Backup) bool {
 }
 
 // entries returns the status entries for histories.
-func entries(standings []History) []v1.ClusterBackups {
-	out := make([]v1.ClusterBackups, 0, len(standings))
+func entries(histories []History) []v1.ClusterBackups {
+	out := make([]v1.ClusterBackups, 0, len(histories))
 	at := func(t time.Time) *metav1.Time {
 		if t.IsZero() {
 			return nil
 		}
 		return &metav1.Time{Time: t.Truncate(time.Second)}
 	}
-	for _, s := range standings {
+	for _, s := range histories {
 		out = append(out, v1.ClusterBackups{
 			Name: s.Cluster, LastScheduledTime: at(s.LastScheduledTime), LastBackupTime: at(s.LastGood), NextBackupTime: at(s.Next),
 			Version: s.Version, UpgradeTime: at(s.UpgradeTime),

@@ -42,16 +42,16 @@ type input struct {
 
 // Plan represents the actions that are due for an application.
 type Plan struct {
-	Make []*v1.Backup
-	// Missed is the number of missed scheduled times by cluster, for the Backups in Make.
+	Create []*v1.Backup
+	// Missed is the number of missed scheduled times by cluster, for the Backups in Create.
 	Missed map[string]int
 	// Delete are the Backups to delete together with their data, by name.
 	Delete []schedule.RetentionDecision
-	// Unmark are the Backups that were marked for deletion and are to be kept.
-	Unmark []*v1.Backup
-	// Verify are the Restores to create for verification, and Forget the old ones to
+	// Keep are the Backups that were marked for deletion and are to be kept.
+	Keep []*v1.Backup
+	// Verify are the Restores to create for verification, and EndVerify the old ones to
 	// delete.
-	Verify, Forget []*v1.Restore
+	Verify, EndVerify []*v1.Restore
 	// Clusters is the history of each cluster that the hub backs up.
 	Clusters  []History
 	Condition metav1.Condition
@@ -59,8 +59,8 @@ type Plan struct {
 	Invalid bool
 	// notes are added to the message of the condition and do not affect its status.
 	notes []string
-	// Again is when the next pass is due at the latest.
-	Again time.Time
+	// RequeueAt is when the next pass is due at the latest.
+	RequeueAt time.Time
 }
 
 // History summarizes the backups of one cluster.
@@ -99,7 +99,7 @@ type problem struct{ reason, message string }
 func decide(in input) Plan {
 	policy := in.app.Spec.Database.Backup
 	when, err := schedule.Parse(policy.Schedule, policy.TimeZone)
-	plan := Plan{Again: in.now.Add(maxInterval), Missed: map[string]int{}}
+	plan := Plan{RequeueAt: in.now.Add(maxInterval), Missed: map[string]int{}}
 	if err != nil {
 		plan.Invalid = true
 		plan.Condition = metav1.Condition{
@@ -183,7 +183,7 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p clusterMethod) []p
 	history.LastScheduledTime = last
 	due := when.Due(last, in.now, in.offset(p, interval))
 	if !due.ScheduledTime.IsZero() && !in.busy(mine) && (due.ScheduledTime.Sub(last) >= least || len(mine) == 0) {
-		plan.Make = append(plan.Make, in.backupFor(p, due.ScheduledTime))
+		plan.Create = append(plan.Create, in.backupFor(p, due.ScheduledTime))
 		if p.method != v1.BackupDump || in.known(p.name) {
 			// Before the hub scheduled the backups, the CronJob did.
 			plan.Missed[p.name] = due.Missed
@@ -194,7 +194,7 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p clusterMethod) []p
 	if t := in.upgrade(plan, &history, p.method); t.reason != "" {
 		found = append(found, t)
 	}
-	plan.Again = earliest(plan.Again, due.NextAt)
+	plan.RequeueAt = earliest(plan.RequeueAt, due.NextAt)
 	if t := in.verify(plan, &history, mine); t.reason != "" {
 		found = append(found, t)
 	}
@@ -203,7 +203,7 @@ func (in input) cluster(plan *Plan, when schedule.Schedule, p clusterMethod) []p
 	if t, at := in.exposure(p.name, history, mine); t.reason != "" {
 		found = append(found, t)
 	} else {
-		plan.Again = earliest(plan.Again, at)
+		plan.RequeueAt = earliest(plan.RequeueAt, at)
 	}
 	return found
 }
@@ -216,7 +216,7 @@ func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []problem {
 	policy := schedule.PolicyOf(in.app.Spec.Database.Backup.Retention)
 	pruned := schedule.Prune(in.now, in.inventory(mine), policy)
 	if !in.compared[cluster] && len(pruned.Delete) > 0 {
-		plan.Again = earliest(plan.Again, in.now.Add(in.waits.Scaled(heldRetry)))
+		plan.RequeueAt = earliest(plan.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
 		if in.settled {
 			plan.notes = append(plan.notes, cluster+": old backups are not deleted before the cluster is compared with the hub")
 		}
@@ -226,13 +226,13 @@ func (in input) prune(plan *Plan, cluster string, mine []*v1.Backup) []problem {
 	for _, b := range mine {
 		going := slices.ContainsFunc(pruned.Delete, func(v schedule.RetentionDecision) bool { return v.Name == b.Name })
 		if isMarked(b) && !going && b.DeletionTimestamp.IsZero() {
-			plan.Unmark = append(plan.Unmark, b)
+			plan.Keep = append(plan.Keep, b)
 		}
 	}
 	if pruned.Held == "" {
 		return nil
 	}
-	plan.Again = earliest(plan.Again, in.now.Add(in.waits.Scaled(heldRetry)))
+	plan.RequeueAt = earliest(plan.RequeueAt, in.now.Add(in.waits.Scaled(heldRetry)))
 	if pruned.Blocked == "" && !in.settled {
 		return nil // The skew becomes known when the accounts are verified after the start.
 	}

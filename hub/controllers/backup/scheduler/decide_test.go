@@ -102,7 +102,7 @@ func TestWhatIsMade(t *testing.T) {
 				tt.change(&in)
 			}
 			var got []string
-			for _, b := range decide(in).Make {
+			for _, b := range decide(in).Create {
 				got = append(got, b.Name)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -128,14 +128,14 @@ func TestEachClusterIsBackedUpBeforeAnUpgrade(t *testing.T) {
 	in.members["eu-2"] = in.members["eu-1"]
 	in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", Version: "13.4"}, {Name: "eu-2", Version: "13.4"}}
 	in.app.Spec.Database.Version = "13.5"
-	if made := decide(in).Make; len(made) != 2 || made[0].Spec.ClusterRef.Name == made[1].Spec.ClusterRef.Name {
+	if made := decide(in).Create; len(made) != 2 || made[0].Spec.ClusterRef.Name == made[1].Spec.ClusterRef.Name {
 		t.Errorf("made %v, want one for each cluster", made)
 	}
 }
 
 func TestBackupForScheduledTime(t *testing.T) {
 	t.Parallel()
-	made := decide(situation("2026-03-02T02:10:00Z")).Make
+	made := decide(situation("2026-03-02T02:10:00Z")).Create
 	if len(made) != 1 {
 		t.Fatalf("made %d", len(made))
 	}
@@ -260,11 +260,11 @@ func TestATightScheduleIsThinnedOut(t *testing.T) {
 	in.members["eu-1"].Status.Provider = v1.ProviderGCP
 	in.app.Spec.Database.Backup.Schedule = "*/5 * * * *"
 	in.backups = []v1.Backup{backup("2026-03-01T12:15:00Z", v1.BackupCompleted)}
-	if made := decide(in).Make; len(made) != 0 {
+	if made := decide(in).Create; len(made) != 0 {
 		t.Errorf("made %s five minutes after the last one", made[0].Name)
 	}
 	in.now = at("2026-03-01T12:25:31Z")
-	if made := decide(in).Make; len(made) != 1 || made[0].Spec.ScheduledTime.Format("15:04") != "12:25" {
+	if made := decide(in).Create; len(made) != 1 || made[0].Spec.ScheduledTime.Format("15:04") != "12:25" {
 		t.Errorf("made %v ten minutes after the last one", made)
 	}
 }
@@ -274,11 +274,11 @@ func TestTheNextPass(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-03-02T01:30:00Z")
 	plan := decide(in)
-	if plan.Again.Before(at("2026-03-02T02:00:00Z")) || plan.Again.After(at("2026-03-02T02:05:00Z")) {
-		t.Errorf("again at %s, want with the scheduledTime or minutes later", plan.Again)
+	if plan.RequeueAt.Before(at("2026-03-02T02:00:00Z")) || plan.RequeueAt.After(at("2026-03-02T02:05:00Z")) {
+		t.Errorf("again at %s, want with the scheduledTime or minutes later", plan.RequeueAt)
 	}
 	in.app.Spec.Database.Backup.MaxRPO = &metav1.Duration{Duration: 13*time.Hour + 40*time.Minute}
-	if again := decide(in).Again; !again.Equal(at("2026-03-02T01:40:01Z")) {
+	if again := decide(in).RequeueAt; !again.Equal(at("2026-03-02T01:40:01Z")) {
 		t.Errorf("again at %s, want when the bound is reached", again)
 	}
 }
@@ -319,7 +319,7 @@ func TestAMonthOfBackups(t *testing.T) {
 		in.backups = slices.DeleteFunc(in.backups, func(b v1.Backup) bool {
 			return slices.ContainsFunc(plan.Delete, func(d schedule.RetentionDecision) bool { return d.Name == b.Name })
 		})
-		for _, b := range plan.Make {
+		for _, b := range plan.Create {
 			phase := v1.BackupCompleted
 			if b.Spec.ScheduledTime.Day()%5 == 0 {
 				phase = v1.BackupFailed
@@ -366,16 +366,16 @@ func TestAnUpgradeWaitsForABackup(t *testing.T) {
 	in.app.Spec.Database.Version = "13.5"
 	plan := pass("2026-03-02T09:10:00Z")
 	held("asked for", "13.4")
-	if len(plan.Make) != 1 || plan.Make[0].Name != "shop-eu-1-manual-20260302-091000" || plan.Make[0].Spec.ScheduledTime != nil {
-		t.Fatalf("made %v", plan.Make)
+	if len(plan.Create) != 1 || plan.Create[0].Name != "shop-eu-1-manual-20260302-091000" || plan.Create[0].Spec.ScheduledTime != nil {
+		t.Fatalf("made %v", plan.Create)
 	}
 	before := backup("2026-03-02T09:10:00Z", v1.BackupFailed)
-	before.Name, before.Spec.ScheduledTime = plan.Make[0].Name, nil
+	before.Name, before.Spec.ScheduledTime = plan.Create[0].Name, nil
 	in.backups = append(in.backups, before)
 	plan = pass("2026-03-02T09:20:00Z")
 	held("after one that failed", "13.4")
-	if plan.Condition.Status != metav1.ConditionFalse || plan.Condition.Reason != v1.ReasonSnapshotFailed || len(plan.Make) != 0 {
-		t.Errorf("condition %+v, made %v", plan.Condition, plan.Make)
+	if plan.Condition.Status != metav1.ConditionFalse || plan.Condition.Reason != v1.ReasonSnapshotFailed || len(plan.Create) != 0 {
+		t.Errorf("condition %+v, made %v", plan.Condition, plan.Create)
 	}
 	in.backups = append(in.backups, backup("2026-03-03T02:00:00Z", v1.BackupCompleted))
 	plan = pass("2026-03-03T02:10:00Z")

@@ -83,7 +83,7 @@ func sent(day string) v1.Backup {
 // to no region.
 func TestDumpForScheduledTime(t *testing.T) {
 	t.Parallel()
-	made := decide(dumped("2026-03-02T02:02:00Z")).Make
+	made := decide(dumped("2026-03-02T02:02:00Z")).Create
 	if len(made) != 1 {
 		t.Fatalf("made %d", len(made))
 	}
@@ -129,13 +129,13 @@ func TestWhatWasDumpedBeforeIsNotMissed(t *testing.T) {
 	t.Parallel()
 	in := dumped("2026-03-09T09:00:00Z")
 	first := decide(in)
-	if len(first.Make) != 1 || first.Missed["eu-1"] != 0 {
-		t.Errorf("made %d, and %d were missed", len(first.Make), first.Missed["eu-1"])
+	if len(first.Create) != 1 || first.Missed["eu-1"] != 0 {
+		t.Errorf("made %d, and %d were missed", len(first.Create), first.Missed["eu-1"])
 	}
 	in.app.Status.Backups = entries(first.Clusters)
 	in.now = at("2026-03-12T09:00:00Z")
-	if later := decide(in); later.Missed["eu-1"] != 2 || later.Make[0].Name != "shop-eu-1-20260312-0200" {
-		t.Errorf("made %v, and %d were missed, want 2", later.Make, later.Missed["eu-1"])
+	if later := decide(in); later.Missed["eu-1"] != 2 || later.Create[0].Name != "shop-eu-1-20260312-0200" {
+		t.Errorf("made %v, and %d were missed, want 2", later.Create, later.Missed["eu-1"])
 	}
 }
 
@@ -145,7 +145,7 @@ func TestDumpsStillOnTheirWay(t *testing.T) {
 	for phase, want := range map[v1.BackupPhase]int{v1.BackupPending: 0, v1.BackupInProgress: 0, v1.BackupFinalizing: 1} {
 		b := dumpOf("2026-03-02T02:00:00Z")
 		b.Status.Phase = phase
-		if got := len(decide(dumped("2026-03-03T02:10:00Z", b)).Make); got != want {
+		if got := len(decide(dumped("2026-03-03T02:10:00Z", b)).Create); got != want {
 			t.Errorf("beside one that is %s: made %d, want %d", phase, got, want)
 		}
 	}
@@ -199,11 +199,11 @@ func TestAnUpgradeWaitsForADump(t *testing.T) {
 	pass("2026-03-02T09:00:00Z")
 	in.app.Spec.Database.Version = "13.5"
 	plan := pass("2026-03-02T09:10:00Z")
-	if len(plan.Make) != 1 || plan.Make[0].Spec.Method != v1.BackupDump || plan.Make[0].Spec.ScheduledTime != nil || in.app.DatabaseVersion("eu-1") != "13.4" {
-		t.Fatalf("made %v, the cluster has %s", plan.Make, in.app.DatabaseVersion("eu-1"))
+	if len(plan.Create) != 1 || plan.Create[0].Spec.Method != v1.BackupDump || plan.Create[0].Spec.ScheduledTime != nil || in.app.DatabaseVersion("eu-1") != "13.4" {
+		t.Fatalf("made %v, the cluster has %s", plan.Create, in.app.DatabaseVersion("eu-1"))
 	}
 	failed := dumpOf("2026-03-02T09:10:00Z")
-	failed.Name, failed.Status.Phase = plan.Make[0].Name, v1.BackupFailed
+	failed.Name, failed.Status.Phase = plan.Create[0].Name, v1.BackupFailed
 	in.backups = append(in.backups, failed)
 	if plan = pass("2026-03-02T09:20:00Z"); plan.Condition.Reason != v1.ReasonDumpFailed || in.app.DatabaseVersion("eu-1") != "13.4" {
 		t.Errorf("condition %+v, the cluster has %s", plan.Condition, in.app.DatabaseVersion("eu-1"))
@@ -222,7 +222,7 @@ func TestScheduledTimeInTheFuture(t *testing.T) {
 	in.backups = []v1.Backup{backup("2099-01-01T02:00:00Z", v1.BackupCompleted)}
 	in.app.Status.Backups = []v1.ClusterBackups{{Name: "eu-1", LastScheduledTime: &metav1.Time{Time: at("2098-01-01T02:00:00Z")}}}
 	plan := decide(in)
-	if len(plan.Make) != 1 || !plan.Make[0].Spec.ScheduledTime.Time.Equal(at("2026-05-20T02:00:00Z")) {
-		t.Errorf("made are %+v", plan.Make)
+	if len(plan.Create) != 1 || !plan.Create[0].Spec.ScheduledTime.Time.Equal(at("2026-05-20T02:00:00Z")) {
+		t.Errorf("made are %+v", plan.Create)
 	}
 }

@@ -74,8 +74,8 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.clock.Now()
-	for app, standings := range m.plans {
-		for _, s := range standings {
+	for app, histories := range m.plans {
+		for _, s := range histories {
 			m.collect(out, app, s, now)
 		}
 	}

@@ -27,7 +27,7 @@ func TestMarks(t *testing.T) {
 	for _, d := range plan.Delete {
 		deleted = append(deleted, d.Name)
 	}
-	for _, b := range plan.Unmark {
+	for _, b := range plan.Keep {
 		unmarked = append(unmarked, b.Name)
 	}
 	if diff := cmp.Diff([]string{"shop-eu-1-20260525-0200", "shop-eu-1-20260526-0200", "shop-eu-1-20260527-0200"}, deleted); diff != "" {
@@ -80,8 +80,8 @@ func TestClocks(t *testing.T) {
 				t.Errorf("deletes %d because of %s: %s; want %d because of %s: %s",
 					len(plan.Delete), plan.Condition.Reason, plan.Condition.Message, tt.deleted, tt.reason, tt.message)
 			}
-			if held := tt.deleted == 0 && tt.reason != v1.ReasonBackupTooOld; held && plan.Again.After(in.now.Add(time.Minute)) {
-				t.Errorf("tries again at %s", plan.Again)
+			if held := tt.deleted == 0 && tt.reason != v1.ReasonBackupTooOld; held && plan.RequeueAt.After(in.now.Add(time.Minute)) {
+				t.Errorf("tries again at %s", plan.RequeueAt)
 			}
 		})
 	}
@@ -133,8 +133,8 @@ func TestNotCompared(t *testing.T) {
 			if len(plan.Delete) > 0 || plan.Condition.Reason != v1.ReasonBackupsRecent || plan.Condition.Message != tt.message {
 				t.Errorf("deletes %+v, and reports %s: %s", plan.Delete, plan.Condition.Reason, plan.Condition.Message)
 			}
-			if held, soon := tt.days > 1, !plan.Again.After(in.now.Add(heldRetry)); held != soon {
-				t.Errorf("tries again at %s", plan.Again)
+			if held, soon := tt.days > 1, !plan.RequeueAt.After(in.now.Add(heldRetry)); held != soon {
+				t.Errorf("tries again at %s", plan.RequeueAt)
 			}
 		})
 	}

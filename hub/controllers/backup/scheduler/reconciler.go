@@ -28,9 +28,9 @@ import (
 )
 
 const (
-	controllerName = "backup-plan"
+	controllerName = "backup-scheduler"
 	// backupsByApp indexes Backups by the name of their application.
-	backupsByApp = "plan/spec.appRef.name"
+	backupsByApp = "scheduler/spec.appRef.name"
 
 	retryFirst = time.Second
 	retryLast  = 5 * time.Minute
@@ -173,12 +173,12 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: r.options.Waits.Scaled(maxInterval)}, nil
 	}
 	r.report(app, plan)
-	return reconcile.Result{RequeueAfter: min(max(plan.Again.Sub(in.now), time.Second), r.options.Waits.Scaled(maxInterval))}, nil
+	return reconcile.Result{RequeueAfter: min(max(plan.RequeueAt.Sub(in.now), time.Second), r.options.Waits.Scaled(maxInterval))}, nil
 }
 
 // act executes a plan.
 func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, plan Plan) error {
-	for _, b := range plan.Make {
+	for _, b := range plan.Create {
 		if err := r.make(ctx, app, b, plan.Missed[b.Spec.ClusterRef.Name]); err != nil {
 			return err
 		}
@@ -188,12 +188,12 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 			return fmt.Errorf("creating the verification %q: %w", v.Name, err)
 		}
 	}
-	for _, v := range plan.Forget {
+	for _, v := range plan.EndVerify {
 		if err := r.client.Delete(ctx, v, client.Preconditions{UID: new(v.UID), ResourceVersion: new(v.ResourceVersion)}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting the verification %q: %w", v.Name, err)
 		}
 	}
-	for _, b := range plan.Unmark {
+	for _, b := range plan.Keep {
 		if err := r.mark(ctx, b.DeepCopy(), v1.DeletionRetain); client.IgnoreNotFound(err) != nil {
 			return err
 		}

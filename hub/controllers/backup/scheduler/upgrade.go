@@ -40,7 +40,7 @@ func (in input) upgrade(plan *Plan, s *History, method v1.BackupMethod) problem 
 	case last == nil && !plan.makes(s.Cluster) && !in.busy(mine):
 		b := in.backupFor(clusterMethod{s.Cluster, method}, s.UpgradeTime)
 		b.Name, b.Spec.ScheduledTime = schedule.ManualName(in.app.Name, s.Cluster, s.UpgradeTime), nil
-		plan.Make = append(plan.Make, b)
+		plan.Create = append(plan.Create, b)
 	case last != nil && last.Status.Phase == v1.BackupFailed:
 		reason := v1.ReasonSnapshotFailed
 		if method == v1.BackupDump {
@@ -64,7 +64,7 @@ func beginOf(b *v1.Backup) time.Time {
 
 // makes reports whether the plan creates a Backup of a cluster.
 func (p *Plan) makes(cluster string) bool {
-	return slices.ContainsFunc(p.Make, func(b *v1.Backup) bool { return b.Spec.ClusterRef.Name == cluster })
+	return slices.ContainsFunc(p.Create, func(b *v1.Backup) bool { return b.Spec.ClusterRef.Name == cluster })
 }
 
 // upgradeTime returns when the new version was first requested in a cluster.

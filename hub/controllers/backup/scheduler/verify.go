@@ -21,7 +21,7 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) problem {
 	}
 	tried := in.verifications(s.Cluster)
 	if len(tried) > 1 {
-		plan.Forget = append(plan.Forget, slices.DeleteFunc(tried[:len(tried)-1], func(r *v1.Restore) bool { return !finished(r) })...)
+		plan.EndVerify = append(plan.EndVerify, slices.DeleteFunc(tried[:len(tried)-1], func(r *v1.Restore) bool { return !finished(r) })...)
 	}
 	policy := in.app.Spec.Database.Backup
 	failed := len(tried) > 0 && tried[len(tried)-1].Status.Phase == v1.RestoreFailed
@@ -34,7 +34,7 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) problem {
 	}
 	s.LastVerifyScheduledTime = in.lastVerifyScheduledTime(s.Cluster)
 	due := when.Due(s.LastVerifyScheduledTime, in.now, in.spread(s.Cluster, when.MinInterval(in.now)))
-	plan.Again = earliest(plan.Again, due.NextAt)
+	plan.RequeueAt = earliest(plan.RequeueAt, due.NextAt)
 	busy := len(tried) > 0 && !finished(tried[len(tried)-1])
 	good := newest(verifiable(mine), v1.BackupCompleted)
 	if !due.ScheduledTime.IsZero() && !busy && good != nil {

@@ -47,17 +47,17 @@ func TestBackupsAreProven(t *testing.T) {
 	if len(plan.Verify) != 1 {
 		t.Fatalf("%d verifications after one that failed, want the next one", len(plan.Verify))
 	}
-	if standing := plan.Clusters[0]; !standing.VerifyFailed || !standing.VerifyDeadline.Equal(at("2026-03-05T16:00:00Z")) {
-		t.Errorf("failed %t, the next proof is late at %s", standing.VerifyFailed, standing.VerifyDeadline)
+	if history := plan.Clusters[0]; !history.VerifyFailed || !history.VerifyDeadline.Equal(at("2026-03-05T16:00:00Z")) {
+		t.Errorf("failed %t, the next proof is late at %s", history.VerifyFailed, history.VerifyDeadline)
 	}
 	in.restores[1].Status.Phase = v1.RestoreCompleted
 	in.backups[0].Status.LastVerifiedTime = &metav1.Time{Time: at("2026-03-04T04:21:00Z")}
 	plan = pass("2026-03-04T05:00:00Z")
-	if plan.Condition.Status != metav1.ConditionTrue || len(plan.Forget) != 1 || plan.Forget[0].Name != in.restores[0].Name {
-		t.Errorf("condition %+v, forgotten %v", plan.Condition, plan.Forget)
+	if plan.Condition.Status != metav1.ConditionTrue || len(plan.EndVerify) != 1 || plan.EndVerify[0].Name != in.restores[0].Name {
+		t.Errorf("condition %+v, forgotten %v", plan.Condition, plan.EndVerify)
 	}
-	if standing := plan.Clusters[0]; standing.VerifyFailed || !standing.VerifyDeadline.Equal(at("2026-03-05T16:21:00Z")) {
-		t.Errorf("failed %t, the next proof is late at %s", standing.VerifyFailed, standing.VerifyDeadline)
+	if history := plan.Clusters[0]; history.VerifyFailed || !history.VerifyDeadline.Equal(at("2026-03-05T16:21:00Z")) {
+		t.Errorf("failed %t, the next proof is late at %s", history.VerifyFailed, history.VerifyDeadline)
 	}
 	if got := in.app.Status.Backups[0].LastVerifiedTime; got == nil || !got.Time.Equal(at("2026-03-04T04:21:00Z")) {
 		t.Errorf("last verified %v", got)
