@@ -79,11 +79,11 @@ type optional struct {
 	// synced are the kinds whose objects are cached, unknown those that the cluster may serve,
 	// and whose objects could not be listed.
 	synced, unknown map[string]bool
-	// looked is closed once all kinds are known, or unknownLimit is over. changed is closed
-	// at each look, and replaced.
-	looked, changed chan struct{}
-	subscribers     map[int]func(client.Object)
-	next            int
+	// discovered is closed once all kinds are known, or unknownLimit is over. changed is closed
+	// at each discovery, and replaced.
+	discovered, changed chan struct{}
+	subscribers         map[int]func(client.Object)
+	next                int
 }
 
 // newOptional makes the caches of optional kinds, which do not run yet.
@@ -105,7 +105,7 @@ func newOptional(cl cluster.Cluster, o Options) (*optional, error) {
 		cache: c, options: o, log: o.Logger,
 		synced:      make(map[string]bool),
 		unknown:     allKinds(),
-		looked:      make(chan struct{}),
+		discovered:  make(chan struct{}),
 		changed:     make(chan struct{}),
 		subscribers: make(map[int]func(client.Object)),
 	}, nil
@@ -120,10 +120,10 @@ func definitions() *metav1.PartialObjectMetadata {
 
 // run follows the cluster's CRDs until the context ends.
 func (o *optional) run(ctx context.Context) {
-	poke := make(chan struct{}, 1)
+	changes := make(chan struct{}, 1)
 	wake := func(any) {
 		select {
-		case poke <- struct{}{}:
+		case changes <- struct{}{}:
 		default:
 		}
 	}
@@ -149,7 +149,7 @@ func (o *optional) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-poke:
+		case <-changes:
 		case <-again:
 		case <-limit:
 			o.giveUp()
@@ -179,7 +179,7 @@ func (o *optional) followDefinitions(ctx context.Context, wake func(any)) (liste
 func (o *optional) giveUp() {
 	o.mu.Lock()
 	known, unknown := maps.Clone(o.synced), maps.Clone(o.unknown)
-	waiting := !isClosed(o.looked)
+	waiting := !isClosed(o.discovered)
 	o.mu.Unlock()
 	if waiting {
 		o.log.Info("Starting without the optional kinds that could not be listed", "waited", unknownLimit.String())
@@ -244,7 +244,7 @@ func (o *optional) notStarted(err error, definedAt time.Time) (retry time.Durati
 	unserved := meta.IsNoMatchError(err)
 	isNew := unserved && o.options.Clock.Since(definedAt) < servedWithin
 	retry = optionalRetry
-	if isNew || !isClosed(o.looked) {
+	if isNew || !isClosed(o.discovered) {
 		retry = soonRetry
 	}
 	return o.options.Waits.Scaled(retry), !unserved || isNew
@@ -257,9 +257,9 @@ func (o *optional) start(ctx context.Context, kind optionalKind) error {
 		return err
 	}
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    o.tell,
-		UpdateFunc: func(_, object any) { o.tell(object) },
-		DeleteFunc: o.tell,
+		AddFunc:    o.notify,
+		UpdateFunc: func(_, object any) { o.notify(object) },
+		DeleteFunc: o.notify,
 	}); err != nil {
 		return err
 	}
@@ -288,8 +288,8 @@ func (o *optional) settle(synced, unknown map[string]bool, complete bool) {
 	o.mu.Lock()
 	news := !maps.Equal(o.synced, synced) || !maps.Equal(o.unknown, unknown)
 	o.synced, o.unknown = synced, unknown
-	if complete && !isClosed(o.looked) {
-		close(o.looked)
+	if complete && !isClosed(o.discovered) {
+		close(o.discovered)
 	}
 	close(o.changed)
 	o.changed = make(chan struct{})
@@ -299,8 +299,8 @@ func (o *optional) settle(synced, unknown map[string]bool, complete bool) {
 	}
 }
 
-// tell wakes the owner of an object of an optional kind.
-func (o *optional) tell(object any) {
+// notify wakes the owner of an object of an optional kind.
+func (o *optional) notify(object any) {
 	if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = gone.Obj
 	}

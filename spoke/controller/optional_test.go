@@ -59,11 +59,11 @@ func TestNotKnownYet(t *testing.T) {
 		t.Run(name+" arrive late", func(t *testing.T) {
 			s := startSlow(t, c.AdminConfig(), tt.path)
 			s.await(t, "the lists that are held", func() bool { return s.attempts.Load() >= tt.attempts })
-			if isClosed(s.looked) {
+			if isClosed(s.discovered) {
 				t.Error("reconcilers start before it is known whether the cluster serves an optional kind")
 			}
 			close(s.release)
-			s.await(t, "the reconcilers to start", func() bool { return isClosed(s.looked) })
+			s.await(t, "the reconcilers to start", func() bool { return isClosed(s.discovered) })
 			if facts := s.facts(render.Cluster{}); !facts.Certificates || facts.CertificatesUnknown {
 				t.Error("reconcilers start without an optional kind that the cluster serves")
 			}
@@ -72,7 +72,7 @@ func TestNotKnownYet(t *testing.T) {
 			s := startSlow(t, c.AdminConfig(), tt.path)
 			s.await(t, "the lists that are held", func() bool { return s.attempts.Load() >= tt.attempts })
 			s.clock.Step(s.options.Waits.Scaled(unknownLimit))
-			s.await(t, "the reconcilers to start without the kind", func() bool { return isClosed(s.looked) })
+			s.await(t, "the reconcilers to start without the kind", func() bool { return isClosed(s.discovered) })
 			if s.has(certificates) {
 				t.Error("a kind is used that could not be listed")
 			}
@@ -93,7 +93,7 @@ func TestNotServedYet(t *testing.T) {
 	}
 	s := startSlow(t, c.AdminConfig(), "/none")
 	s.await(t, "a look at the definitions", func() bool { return !s.isUnknown(prometheusRules) })
-	if !s.isUnknown(certificates) || isClosed(s.looked) {
+	if !s.isUnknown(certificates) || isClosed(s.discovered) {
 		t.Error("a kind that is not served yet counts as absent")
 	}
 	definition := definitions()

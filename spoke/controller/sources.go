@@ -132,7 +132,7 @@ func (s *optionalSource) Start(ctx context.Context, queue workqueue.TypedRateLim
 // WaitForSync blocks until the cluster's CRDs have been read.
 func (s *optionalSource) WaitForSync(ctx context.Context) error {
 	select {
-	case <-s.optional.looked:
+	case <-s.optional.discovered:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for the list of CRDs: %w", ctx.Err())

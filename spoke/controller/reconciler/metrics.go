@@ -15,7 +15,7 @@ type Metrics struct {
 	phases      *prometheus.GaugeVec
 
 	mu     sync.Mutex
-	counts map[clusterFacts]int
+	counts map[phaseSeries]int
 	last   map[subject]v1.Phase
 }
 
@@ -24,7 +24,7 @@ type subject struct {
 	name          types.NamespacedName
 }
 
-type clusterFacts struct {
+type phaseSeries struct {
 	cluster, kind string
 	phase         v1.Phase
 }
@@ -43,7 +43,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "shopfleet_spoke_apps",
 			Help: "Applications in their clusters, by phase.",
 		}, []string{"cluster", "kind", "phase"}),
-		counts: make(map[clusterFacts]int),
+		counts: make(map[phaseSeries]int),
 		last:   make(map[subject]v1.Phase),
 	}
 	for _, c := range []prometheus.Collector{m.transitions, m.phases} {
@@ -94,16 +94,16 @@ func (m *Metrics) move(s subject, phase v1.Phase) {
 		return
 	}
 	if known {
-		m.add(clusterFacts{s.cluster, s.kind, last}, -1)
+		m.add(phaseSeries{s.cluster, s.kind, last}, -1)
 	}
 	delete(m.last, s)
 	if phase != "" {
 		m.last[s] = phase
-		m.add(clusterFacts{s.cluster, s.kind, phase}, 1)
+		m.add(phaseSeries{s.cluster, s.kind, phase}, 1)
 	}
 }
 
-func (m *Metrics) add(p clusterFacts, n int) {
+func (m *Metrics) add(p phaseSeries, n int) {
 	m.counts[p] += n
 	if m.counts[p] == 0 {
 		delete(m.counts, p)
