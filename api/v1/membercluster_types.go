@@ -57,12 +57,13 @@ type MemberClusterSpec struct {
 	KubeconfigSecretRef KubeconfigSecretReference `json:"kubeconfigSecretRef,omitempty,omitzero"`
 
 	// provider is the cloud provider: aws, gcp, azure or local. Absent: detected from the
-	// nodes.
+	// nodes, once; later changes of the nodes, or removing this field, do not change it.
 	// +optional
 	Provider Provider `json:"provider,omitempty"`
 
 	// region is the region of the cluster, for example eu-west-1. Absent: detected from the
-	// nodes. 1 to 63 characters.
+	// nodes, once; later changes of the nodes, or removing this field, do not change it. 1
+	// to 63 characters.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

@@ -221,6 +221,43 @@ func (s *suite) testPlacement(t *testing.T) {
 	s.AwaitRunning(t, s.shop, eu, asia, us)
 }
 
+// testNodes adds nodes to a member, most of which then have another region and no providerID.
+func (s *suite) testNodes(t *testing.T) {
+	t.Helper()
+	app := small("anchored")
+	app.Spec.Placement = v1.Placement{Providers: []v1.Provider{v1.ProviderAWS, v1.ProviderGCP}, Regions: []string{eu, us}}
+	s.Create(t, app)
+	s.AwaitRunning(t, app, eu, us)
+	before := s.Mark(t)
+	for i := range 3 {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("new-%d", i), Labels: map[string]string{corev1.LabelTopologyRegion: asia},
+		}}
+		node.Spec.Unschedulable = true
+		framework.Create(t, s.Members["us-1"], node)
+		t.Cleanup(func() {
+			if err := s.Members["us-1"].Delete(context.WithoutCancel(t.Context()), node); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "us-1"}}
+	framework.Await(t, s.Hub, member, "the nodes to be counted", func(*v1.MemberCluster) error {
+		if member.Status.Nodes != 5 {
+			return fmt.Errorf("counts %d", member.Status.Nodes)
+		}
+		return nil
+	})
+	if member.Status.Provider != v1.ProviderGCP || member.Status.Region != us {
+		t.Fatalf("us-1 is in region %q of %q, want no change", member.Status.Region, member.Status.Provider)
+	}
+	framework.Canary(t, s.Hub, eu, asia, us)
+	if writes := s.Since(t, before, s.Fleet.Member("us-1")).Writes().Of("ecommerceapps").In(app.Namespace); len(writes) > 0 {
+		t.Errorf("new nodes wrote to the copy:\n%s", writes)
+	}
+	s.Delete(t, app)
+}
+
 // testConflict meets an application of the same name that is not a copy.
 func (s *suite) testConflict(t *testing.T) {
 	t.Helper()

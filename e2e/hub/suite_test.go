@@ -97,6 +97,7 @@ func TestHub(t *testing.T) {
 			each.test(t)
 		})
 	}
+	t.Run("new nodes move no application", s.testNodes)
 	t.Run("deletion in several states", s.testDeletionInStates)
 	t.Run("inventory", s.testInventory)
 	t.Run("residue", s.testResidue)

@@ -116,7 +116,7 @@ type Info struct {
 	// Version is the version of the API server, UID the UID of the namespace kube-system.
 	// Both are empty until the first connection.
 	Version, UID string
-	// Provider and Region are those of most nodes; empty without nodes. Zones are sorted.
+	// Provider and Region are those of most nodes; empty if unknown. Zones are sorted.
 	Provider v1.Provider
 	Region   string
 	Zones    []string

@@ -35,6 +35,9 @@
 //   - The time of the last observation is updated together with other changes only, and
 //     is the time of the last Lease renewal if the agent is silent. Writing the status
 //     with each probe would cost a write per member and period.
+//   - A detected provider or region stays as long as the MemberCluster, also if most nodes
+//     have another one. Nodes say too little while they are replaced, and a change would
+//     move applications; only the spec makes one.
 //   - Orphans are identified by their annotations. Copies of another hub that shares the
 //     member look the same and count too.
 //   - Before a MemberCluster is created, its Secret is read from the API server: the

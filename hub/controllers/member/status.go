@@ -100,9 +100,10 @@ func (f *facts) fill(next *v1.MemberClusterStatus) {
 		next.Capabilities = info.Capabilities
 		next.CredentialsExpirationTime = moment(info.CredentialsExpireAt)
 	}
-	// A cluster without nodes keeps its provider and region.
-	next.Provider = cmp.Or(spec.Provider, info.Provider, next.Provider)
-	next.Region = cmp.Or(spec.Region, info.Region, next.Region)
+	// Placement follows the provider and the region, so nodes that come and go must not
+	// change them: that would delete copies.
+	next.Provider = cmp.Or(spec.Provider, next.Provider, info.Provider)
+	next.Region = cmp.Or(spec.Region, next.Region, info.Region)
 }
 
 // setOptional sets a condition, or removes it if it has no status.

@@ -146,6 +146,10 @@ func TestDecideChanges(t *testing.T) {
 			},
 			want: func(s *v1.MemberClusterStatus) { s.Nodes, s.ReadyNodes, s.Zones, s.Allocatable = 0, 0, nil, nil },
 		},
+		"most nodes are of another provider and region": {
+			last: good, base: connected(), apps: 2, ready: v1.ReasonConnected,
+			state: func(s *members.State) { s.Info.Provider, s.Info.Region = v1.ProviderLocal, "eu-west-2" },
+		},
 		"lost": {
 			last: good, base: lost(), apps: 2, ready: v1.ReasonProbeFailed, transition: stamp(50),
 			state: func(s *members.State) { s.LastProbe = at(35) },

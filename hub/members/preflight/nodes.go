@@ -15,9 +15,14 @@ import (
 // maxZones bounds the number of zones in a status.
 const maxZones = 50
 
+// uninitialized is the key of the taint that a node has until the cloud controller manager
+// has set its providerID and region.
+const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+
 // NodeFacts aggregates the nodes of a cluster.
 type NodeFacts struct {
-	// Provider is the provider of most nodes; empty without nodes.
+	// Provider is the provider of most nodes that have a providerID. If none has one, it is
+	// local, or empty without nodes or while a node is uninitialized.
 	Provider v1.Provider
 	// Region is the region of most nodes; empty if no node has the label.
 	Region string
@@ -34,9 +39,11 @@ type NodeFacts struct {
 func Nodes(nodes []corev1.Node) NodeFacts {
 	facts := NodeFacts{}
 	providers, regions, zones := map[v1.Provider]int{}, map[string]int{}, map[string]int{}
+	initialized := true
 	for i := range nodes {
 		node := &nodes[i]
 		facts.Nodes++
+		initialized = initialized && !slices.ContainsFunc(node.Spec.Taints, isUninitialized)
 		providers[providerOf(node.Spec.ProviderID)]++
 		regions[node.Labels[corev1.LabelTopologyRegion]]++
 		zones[node.Labels[corev1.LabelTopologyZone]]++
@@ -45,9 +52,13 @@ func Nodes(nodes []corev1.Node) NodeFacts {
 			facts.Allocatable = sum(facts.Allocatable, node.Status.Allocatable)
 		}
 	}
+	delete(providers, "")
 	delete(regions, "")
 	delete(zones, "")
 	facts.Provider = most(providers)
+	if facts.Provider == "" && facts.Nodes > 0 && initialized {
+		facts.Provider = v1.ProviderLocal
+	}
 	facts.Region = most(regions)
 	facts.Zones = slices.Sorted(maps.Keys(zones))
 	facts.Zones = facts.Zones[:min(len(facts.Zones), maxZones)]
@@ -65,9 +76,12 @@ func most[K cmp.Ordered](counts map[K]int) K {
 	return best
 }
 
+// providerOf returns the provider of a node; empty without a providerID.
 func providerOf(providerID string) v1.Provider {
 	scheme, _, _ := strings.Cut(providerID, "://")
 	switch scheme {
+	case "":
+		return ""
 	case "aws":
 		return v1.ProviderAWS
 	case "gce":
@@ -78,6 +92,8 @@ func providerOf(providerID string) v1.Provider {
 		return v1.ProviderLocal
 	}
 }
+
+func isUninitialized(t corev1.Taint) bool { return t.Key == uninitialized }
 
 func ready(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
@@ -104,8 +120,8 @@ func sum(total, more corev1.ResourceList) corev1.ResourceList {
 	return total
 }
 
-// Slim is a cache transform that keeps the labels, providerID, allocatable resources and
-// readiness of a node. It returns objects of other types unchanged.
+// Slim is a cache transform that keeps the labels, providerID, allocatable resources,
+// readiness and initialization of a node. It returns objects of other types unchanged.
 func Slim(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {
@@ -116,6 +132,9 @@ func Slim(object any) (any, error) {
 			Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels,
 		},
 		Spec: corev1.NodeSpec{ProviderID: node.Spec.ProviderID},
+	}
+	if i := slices.IndexFunc(node.Spec.Taints, isUninitialized); i >= 0 {
+		slim.Spec.Taints = []corev1.Taint{node.Spec.Taints[i]}
 	}
 	for _, name := range counted() {
 		if quantity, ok := node.Status.Allocatable[name]; ok {

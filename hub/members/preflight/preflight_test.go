@@ -246,6 +246,16 @@ func node(providerID, region, zone string, ready bool) corev1.Node {
 	}
 }
 
+// tainted returns a node that the cloud controller manager has not initialized.
+func tainted(providerID string) corev1.Node {
+	n := node(providerID, "", "", false)
+	n.Spec.Taints = []corev1.Taint{
+		{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+		{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule},
+	}
+	return n
+}
+
 func TestNodes(t *testing.T) {
 	two := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("3"), corev1.ResourceMemory: resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("220"),
@@ -270,10 +280,16 @@ func TestNodes(t *testing.T) {
 				Nodes: 3, ReadyNodes: 2, Allocatable: two,
 			},
 		},
-		"gcp":     {[]corev1.Node{node("gce://p/z/i", "", "", false)}, NodeFacts{Provider: v1.ProviderGCP, Nodes: 1}},
-		"azure":   {[]corev1.Node{node("azure:///subscriptions/s", "", "", false)}, NodeFacts{Provider: v1.ProviderAzure, Nodes: 1}},
-		"kind":    {[]corev1.Node{node("kind://docker/a", "", "", false)}, NodeFacts{Provider: v1.ProviderLocal, Nodes: 1}},
-		"unknown": {[]corev1.Node{node("", "", "", false)}, NodeFacts{Provider: v1.ProviderLocal, Nodes: 1}},
+		"gcp":    {[]corev1.Node{node("gce://p/z/i", "", "", false)}, NodeFacts{Provider: v1.ProviderGCP, Nodes: 1}},
+		"azure":  {[]corev1.Node{node("azure:///subscriptions/s", "", "", false)}, NodeFacts{Provider: v1.ProviderAzure, Nodes: 1}},
+		"kind":   {[]corev1.Node{node("kind://docker/a", "", "", false)}, NodeFacts{Provider: v1.ProviderLocal, Nodes: 1}},
+		"no IDs": {[]corev1.Node{node("", "", "", false)}, NodeFacts{Provider: v1.ProviderLocal, Nodes: 1}},
+		"most have no ID yet": {
+			[]corev1.Node{node("", "", "", false), node("aws://a", "a", "", false), node("", "", "", false)},
+			NodeFacts{Provider: v1.ProviderAWS, Region: "a", Nodes: 3},
+		},
+		"none has an ID yet":                {[]corev1.Node{node("", "", "", false), tainted("")}, NodeFacts{Nodes: 2}},
+		"an ID before the taint is removed": {[]corev1.Node{tainted("gce://b")}, NodeFacts{Provider: v1.ProviderGCP, Nodes: 1}},
 		"most win": {
 			[]corev1.Node{node("aws://a", "a", "", false), node("gce://b", "b", "", false), node("gce://b", "b", "", false)},
 			NodeFacts{Provider: v1.ProviderGCP, Region: "b", Nodes: 3},
@@ -299,13 +315,14 @@ func emptyAsNil(s []string) string { return fmt.Sprint(s) }
 
 func TestSlim(t *testing.T) {
 	full := node("aws:///a/i", "eu", "eu-a", true)
+	full.Spec.Taints = tainted("").Spec.Taints
 	got, err := Slim(&full)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "eu-a", UID: "u", ResourceVersion: "7", Labels: full.Labels},
-		Spec:       corev1.NodeSpec{ProviderID: "aws:///a/i"},
+		Spec:       corev1.NodeSpec{ProviderID: "aws:///a/i", Taints: full.Spec.Taints[1:]},
 		Status: corev1.NodeStatus{
 			Allocatable: corev1.ResourceList{
 				corev1.ResourceCPU: resource.MustParse("1500m"), corev1.ResourceMemory: resource.MustParse("2Gi"), corev1.ResourcePods: resource.MustParse("110"),
