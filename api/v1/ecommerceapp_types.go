@@ -112,8 +112,9 @@ type EcommerceAppSpec struct {
 type Deletion struct {
 	// unreachableTimeout is the time after which a deletion no longer waits for a cluster
 	// that does not respond, in hours, minutes and seconds, for example 24h. It is counted
-	// from the deletion or, if that is later, from the last response of the cluster. The
-	// copy that stays behind is recorded on the hub, and deleted when the cluster returns.
+	// from the deletion, the last response of the cluster or the time at which the hub
+	// noticed the loss, whichever is last. The copy that stays behind is recorded on the
+	// hub, and deleted when the cluster returns.
 	// 0s to 87600h; the default, 0s, waits for ever.
 	// +optional
 	// +kubebuilder:validation:Type=string

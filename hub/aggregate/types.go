@@ -85,6 +85,8 @@ type Cluster struct {
 	Cause string
 	// LastObserved is when a lost cluster was last reached; nil if unknown.
 	LastObserved *metav1.Time
+	// LostSince is when the hub noticed the loss of a lost cluster; zero if unknown.
+	LostSince metav1.Time
 
 	// Copy is the application's copy in the member; nil if it does not exist or if the
 	// hub does not own it.

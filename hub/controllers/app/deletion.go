@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -34,9 +35,13 @@ func abandon(app *v1.EcommerceApp, clusters []aggregate.Cluster, now time.Time) 
 		if c.Connection != aggregate.Lost || !atOnce && timeout <= 0 {
 			continue
 		}
+		// A connected member's LastObserved may be old, so it does not suffice when a hub
+		// starts beside a member that does not respond.
 		since := app.DeletionTimestamp.Time
-		if c.LastObserved != nil && c.LastObserved.After(since) {
-			since = c.LastObserved.Time
+		for _, later := range []*metav1.Time{c.LastObserved, &c.LostSince} {
+			if later != nil && later.After(since) {
+				since = later.Time
+			}
 		}
 		rest := since.Add(timeout).Sub(now)
 		if atOnce || rest <= 0 {

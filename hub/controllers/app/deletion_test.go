@@ -74,6 +74,45 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
+// TestAbandonAfterRestart: a hub that starts beside a member that does not respond counts
+// from when it noticed that, and not from what its predecessor observed.
+func TestAbandonAfterRestart(t *testing.T) {
+	t.Parallel()
+	deleted := time.Unix(1000, 0)
+	noticed := deleted.Add(2 * time.Hour)
+	app := &v1.EcommerceApp{}
+	app.DeletionTimestamp = new(metav1.NewTime(deleted))
+	app.Spec.Deletion.UnreachableTimeout = &metav1.Duration{Duration: time.Hour}
+	r := &Reconciler{dispatcher: dispatch.New(nil, dispatch.Options{})}
+	for name, since := range map[string]map[string]time.Time{
+		"ready before":     {v1.ConditionReady: noticed, v1.ConditionConnected: noticed},
+		"not ready before": {v1.ConditionReady: deleted.Add(-time.Hour), v1.ConditionConnected: noticed},
+		"silent agent":     {v1.ConditionReady: noticed, v1.ConditionConnected: deleted.Add(-time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := &v1.MemberCluster{}
+			m.Status.LastObservedTime = new(metav1.NewTime(deleted.Add(-time.Minute)))
+			for kind, at := range since {
+				m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{
+					Type: kind, Status: metav1.ConditionFalse, Reason: v1.ReasonProbeFailed, LastTransitionTime: metav1.NewTime(at),
+				})
+			}
+			c, err := r.observeMember(t.Context(), app, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			early := []aggregate.Cluster{c}
+			if wait := abandon(app, early, noticed.Add(15*time.Second)); early[0].Abandoned || wait != time.Hour-15*time.Second {
+				t.Errorf("after 15 s: abandoned %t, wait %s", early[0].Abandoned, wait)
+			}
+			if late := []aggregate.Cluster{c}; abandon(app, late, noticed.Add(time.Hour)) != 0 || !late[0].Abandoned {
+				t.Error("after an hour: not abandoned")
+			}
+		})
+	}
+}
+
 func TestLeftBehind(t *testing.T) {
 	t.Parallel()
 	in := aggregate.Input{Deleting: true, Clusters: []aggregate.Cluster{

@@ -53,8 +53,8 @@
 //   - A deletion that no longer waits for a member records the copy there before its entry
 //     goes (package residue), also if the member left the fleet meanwhile. The member's
 //     queue deletes what is recorded, and then the record, each step as often as needed. The
-//     time of the last response bounds the wait, so a member that comes and goes is waited
-//     for longer.
+//     times of the last response and of its loss bound the wait, so a member that comes and
+//     goes is waited for longer.
 //   - A protected application that was deleted nevertheless counts as alive until it is no
 //     longer protected (EcommerceApp.Ending): it is updated and repaired, and nothing of it
 //     is deleted. Kubernetes cannot take a deletion back, so it ends with the protection.

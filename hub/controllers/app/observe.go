@@ -101,7 +101,7 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 	ready := readyOf(m)
 	c := aggregate.Cluster{
 		Name: m.Name, Region: m.Status.Region, Provider: m.Status.Provider,
-		Cause: ready.Reason, LastObserved: m.Status.LastObservedTime,
+		Cause: ready.Reason, LastObserved: m.Status.LastObservedTime, LostSince: lostSince(m),
 	}
 	queue := r.dispatcher.Get(m.Name)
 	switch {
@@ -133,6 +133,16 @@ func isSilent(m *v1.MemberCluster) bool {
 	ready := readyOf(m)
 	return ready.Status != metav1.ConditionTrue &&
 		(ready.Reason == v1.ReasonAgentSilent || ready.Reason == v1.ReasonAgentMissing)
+}
+
+// lostSince returns when the hub noticed that a member is lost, if it is: a member that was
+// not ready before is no longer connected, and one whose agent is silent is not ready.
+func lostSince(m *v1.MemberCluster) metav1.Time {
+	since := readyOf(m).LastTransitionTime
+	if c := meta.FindStatusCondition(m.Status.Conditions, v1.ConditionConnected); c != nil && c.LastTransitionTime.After(since.Time) {
+		since = c.LastTransitionTime
+	}
+	return since
 }
 
 // isDetached reports whether a member has left the fleet, or is about to.
