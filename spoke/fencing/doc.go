@@ -3,8 +3,9 @@
 // # Purpose
 //
 //   - Fence.Wrap wraps the transports of all clients of a process, and records when the
-//     Lease was renewed last. A request that changes something is sent only while that is
-//     less than the renew deadline ago, which ends before a standby may take the Lease.
+//     Lease was renewed last. A request that changes something, or runs a command in a pod,
+//     is sent only while that is less than the renew deadline ago, which ends before a
+//     standby may take the Lease.
 //   - Fence.WrapCloud does the same for all requests to clouds.
 //
 // A process that was stopped, or that lost its API server for that long, therefore sends
@@ -14,7 +15,8 @@
 //
 // The package does not end the process: leader election does. What was on its way when the
 // process stopped may still arrive; applies carry a resource version for that, and requests to
-// clouds the token of the object that they are for.
+// clouds the token of the object that they are for. A stream to a pod is fenced when it is
+// opened, and not while it is open: a hold of MySQL ends by itself in the pod after a minute.
 //
 // # Trade-offs
 //

@@ -3,6 +3,7 @@ package fencing
 import (
 	"io"
 	"net/http"
+	"path"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -140,13 +141,23 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// reads reports whether a request to an API server changes nothing that is stored. Reviews
-// of tokens and of access are created, but not stored.
+// reads reports whether a request to an API server changes nothing that is stored, and opens
+// no stream to a pod. Reviews of tokens and of access are created, but not stored.
 func reads(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return true
+		return !streams(request.URL.Path)
 	}
 	return strings.HasPrefix(request.URL.Path, "/apis/authentication.k8s.io/") ||
 		strings.HasPrefix(request.URL.Path, "/apis/authorization.k8s.io/")
+}
+
+// streams reports whether the path of a URL opens a stream to a pod, which a GET does over
+// WebSocket. The header of the upgrade does not tell: a transport below the fence sets it.
+func streams(url string) bool {
+	switch path.Base(url) {
+	case "exec", "attach", "portforward":
+		return path.Base(path.Dir(path.Dir(url))) == "pods"
+	}
+	return false
 }

@@ -19,6 +19,7 @@ const (
 	limit = 10 * time.Second
 	lease = "/apis/coordination.k8s.io/v1/namespaces/n/leases/l"
 	write = "/api/v1/namespaces/n/configmaps/c"
+	pod   = "/api/v1/namespaces/n/pods/p"
 )
 
 // recorder is a transport that reads requests and answers them all alike.
@@ -70,6 +71,12 @@ func TestFence(t *testing.T) {
 		"renewed long ago":       {http.StatusOK, limit, http.MethodPatch, write, false},
 		"taken by another":       {http.StatusConflict, 0, http.MethodDelete, write, false},
 		"read":                   {http.StatusConflict, 0, http.MethodGet, write, true},
+		"command in a pod":       {http.StatusConflict, 0, http.MethodGet, pod + "/exec", false},
+		"attach to a pod":        {http.StatusConflict, 0, http.MethodGet, pod + "/attach", false},
+		"port of a pod":          {http.StatusConflict, 0, http.MethodGet, pod + "/portforward", false},
+		"command of the leader":  {http.StatusOK, limit - 1, http.MethodGet, pod + "/exec", true},
+		"log of a pod":           {http.StatusConflict, 0, http.MethodGet, pod + "/log", true},
+		"object named exec":      {http.StatusConflict, 0, http.MethodGet, "/api/v1/namespaces/n/configmaps/exec", true},
 		"Lease":                  {http.StatusConflict, 0, http.MethodPut, lease, true},
 		"review of a token":      {http.StatusConflict, 0, http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews", true},
 		"review of access":       {http.StatusConflict, 0, http.MethodPost, "/apis/authorization.k8s.io/v1/subjectaccessreviews", true},
