@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -294,7 +295,7 @@ func (c *takeOver) run(ctx context.Context, name string) error {
 		return hint.With(fmt.Errorf("taking %q over: %w", name, errNothingWaits), listHint)
 	}
 	other, _, _ := strings.Cut(found, "/")
-	if confirmed, err := c.confirm(ctx, fmt.Sprintf("take %s over from the hub with the UID %s", name, other)); err != nil || !confirmed {
+	if confirmed, err := c.confirm(ctx, fmt.Sprintf("take %s over from the hub with the UID %s", name, cmp.Or(other, "unknown"))); err != nil || !confirmed {
 		return err
 	}
 	uid := member.UID

@@ -1,6 +1,7 @@
 package printers
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -23,7 +24,7 @@ func Recover(apps []v1.EcommerceApp, members []v1.MemberCluster, o Options) stri
 		m := &members[i]
 		hub, _, _ := strings.Cut(m.Status.OtherHub, "/")
 		ready := Readiness(m)
-		addRow(t, m, "", m.Name, ready.Reason, "hub "+hub, "take-over", m.Status.OtherHub, ready.Message)
+		addRow(t, m, "", m.Name, ready.Reason, "hub "+cmp.Or(hub, "unknown"), "take-over", m.Status.OtherHub, ready.Message)
 	}
 	return Text(t, o)
 }

@@ -23,7 +23,9 @@ func TestRecover(t *testing.T) {
 	member := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "us-4"}}
 	member.Status.OtherHub = "h/41"
 	member.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Reason: v1.ReasonManagedByAnotherHub}}
-	check(t, Recover([]v1.EcommerceApp{app}, []v1.MemberCluster{member}, Options{AllNamespaces: true}), `
+	nameless := *member.DeepCopy()
+	nameless.Name, nameless.Status.OtherHub = "us-5", "/41"
+	check(t, Recover([]v1.EcommerceApp{app}, []v1.MemberCluster{member, nameless}, Options{AllNamespaces: true}), `
 NAMESPACE    NAME   CLUSTER   REASON                FOUND                                 SETTLE
 production   shop   asia-1    NewerInMember         generation 9, the hub has 3           import, overwrite
 production   shop   eu-1      NewerInMember         another application                   import, overwrite
@@ -33,5 +35,6 @@ production   shop   eu-4      ClusterUnreachable    left by generation 9, the hu
 production   shop   us-1      NewerElsewhere        generation 9, the hub has 3           placement, overwrite
 production   shop   us-2      NewerElsewhere        -                                     -
              -      us-4      ManagedByAnotherHub   hub h                                 take-over
+             -      us-5      ManagedByAnotherHub   hub unknown                           take-over
 `)
 }

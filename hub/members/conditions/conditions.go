@@ -49,9 +49,13 @@ func DefinitionsMissing(mode v1.Mode, names []string) *Failure {
 
 // ManagedByAnotherHub returns the failure for a cluster with the record of another hub.
 func ManagedByAnotherHub(r record.Record) *Failure {
+	other := "the hub with the UID " + r.Hub
+	if r.Hub == "" {
+		other = "a hub that the record in the cluster does not name any more"
+	}
 	return &Failure{
-		Step: StepIdentity, Reason: v1.ReasonManagedByAnotherHub, OtherHub: r.ID(), Message: fmt.Sprintf(
-			"the hub with the UID %s manages the cluster: remove the cluster there, or see kubectl shopfleet recover", r.Hub),
+		Step: StepIdentity, Reason: v1.ReasonManagedByAnotherHub, OtherHub: r.ID(),
+		Message: other + " manages the cluster: remove the cluster there, or see kubectl shopfleet recover",
 	}
 }
 

@@ -39,6 +39,8 @@ type Record struct {
 	current record.Record
 	// version is the resource version of the ConfigMap; empty if there is none.
 	version string
+	// lost is true if the ConfigMap lacks deletions of current.
+	lost bool
 }
 
 // newRecord returns the record of a member before it was read; nil if none is kept.
@@ -66,11 +68,12 @@ func (r *Record) check(ctx context.Context) (*conditions.Failure, error) {
 }
 
 func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
-	name := r.settings.Record
+	name, known := r.settings.Record, r.known.deleted.Load()
 	live, err := r.client.ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		r.current, r.version = record.Record{Deleted: r.known.deletions()}, "" // The next inspection writes it again.
+		r.lost = len(r.current.Deleted) > 0
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading ConfigMap %s: %w", name, err)
@@ -79,11 +82,26 @@ func (r *Record) read(ctx context.Context) (*conditions.Failure, error) {
 	if err != nil { // The last record that was read stays known.
 		return conditions.RecordInvalid(name, err), nil
 	}
+	current, lost := r.restore(current, known)
 	r.remember(current, live.ResourceVersion)
+	r.lost = lost
 	if r.standing() == record.Current { // Also by a claim whose response was lost.
 		r.known.epoch.Store(current.Epoch)
 	}
 	return r.refused(), nil
+}
+
+// restore returns a record that was read with the known deletions that it lost by an edit, and
+// whether it lost any. Before its claim, and in the record of another hub, this process cannot
+// tell an edit from what the other one forgot.
+func (r *Record) restore(read record.Record, known *[]record.Deletion) (record.Record, bool) {
+	switch {
+	case r.known.epoch.Load() == 0, read.Hub != "" && read.Hub != r.settings.HubUID:
+		return read, false
+	case known == nil, known != r.known.deleted.Load(): // Another connection of this process knows more.
+		return read, false
+	}
+	return read.Restore(*known, r.settings.Clock.Now())
 }
 
 // refused returns a failure if this process must not manage the member, by what was read last.
@@ -100,7 +118,7 @@ func (r *Record) refused() *conditions.Failure {
 
 // remember stores a record that was read or written.
 func (r *Record) remember(current record.Record, version string) {
-	r.current, r.version = current, version
+	r.current, r.version, r.lost = current, version, false
 	r.known.deleted.Store(&current.Deleted)
 }
 
@@ -110,14 +128,14 @@ func (r *Record) process() record.Process {
 	return record.Process{Hub: r.settings.HubUID, ID: r.known.process, Epoch: r.known.epoch.Load(), Replaces: r.replaces}
 }
 
-// isOfAnotherHub reports whether another hub manages the member, also if this one may replace it.
+// isOfAnotherHub reports whether another hub manages the member, which this one may replace.
 func (r *Record) isOfAnotherHub() bool {
 	if r == nil {
 		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.current.Hub != "" && r.current.Hub != r.settings.HubUID
+	return r.current.ID() == r.replaces
 }
 
 // unreadable reports whether a failure is about a record that cannot be read. It may be nil.
@@ -142,7 +160,8 @@ func (r *Record) Confirm(ctx context.Context) error {
 	return err
 }
 
-// claim takes the member over, with one write, unless this process did before.
+// claim takes the member over, with one write, unless this process did before. The write also
+// restores deletions that the record lost.
 func (r *Record) claim(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -151,7 +170,7 @@ func (r *Record) claim(ctx context.Context) error {
 	defer cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.standing() == record.Current {
+	if r.standing() == record.Current && !r.lost {
 		return nil
 	}
 	return r.write(ctx, r.claimed())
@@ -205,7 +224,8 @@ func (r *Record) Forget(ctx context.Context, former record.Deletion) error {
 	})
 }
 
-// change writes the record that next returns, if next reports that it has to be written.
+// change writes the record that next returns, if next reports that it has to be written, or if
+// the ConfigMap lost deletions.
 func (r *Record) change(ctx context.Context, next func(record.Record) (record.Record, bool)) error {
 	if r == nil {
 		return nil
@@ -218,7 +238,7 @@ func (r *Record) change(ctx context.Context, next func(record.Record) (record.Re
 		return refusal(refused)
 	}
 	changed, needed := next(r.claimed())
-	if !needed {
+	if !needed && !r.lost {
 		return nil
 	}
 	err := r.write(ctx, changed)
@@ -233,7 +253,7 @@ func (r *Record) change(ctx context.Context, next func(record.Record) (record.Re
 	case refused != nil:
 		return refusal(refused)
 	}
-	if changed, needed = next(r.claimed()); !needed {
+	if changed, needed = next(r.claimed()); !needed && !r.lost {
 		return nil
 	}
 	return r.write(ctx, changed)

@@ -32,12 +32,18 @@ type server struct {
 	data map[string]string
 	// dropped is true to close the connection after the next write, without a response.
 	dropped bool
+	// before is called ahead of the next read of the ConfigMap.
+	before func()
 }
 
 // ServeHTTP returns the ConfigMap, creates it, and patches it if the patch has its version.
 // All namespaces exist.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
+	if before := s.before; before != nil {
+		s.before = nil
+		before()
+	}
 	switch {
 	case !strings.Contains(r.URL.Path, "/configmaps"):
 		_ = json.NewEncoder(w).Encode(corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}})
@@ -164,6 +170,105 @@ func TestDeletedRecord(t *testing.T) {
 			stored, malformed := record.Parse(s.data)
 			if f != nil || err != nil || malformed != nil || !stored.Includes(deletion) || next.DeletedAt("a").IsZero() {
 				t.Errorf("restored %+v: %+v, %v, %v", stored, f, err, malformed)
+			}
+		})
+	}
+}
+
+// TestStrippedRecord: an inspection restores what an edit removed from the record, unless another
+// hub replaced it.
+func TestStrippedRecord(t *testing.T) {
+	t.Parallel()
+	deletion := record.Deletion{App: "a", At: clock.RealClock{}.Now()}
+	for name, tt := range map[string]struct {
+		strip   func(data map[string]string)
+		epoch   int64
+		foreign bool
+	}{
+		"of all":           {func(data map[string]string) { clear(data) }, 4, false},
+		"of its deletions": {func(data map[string]string) { delete(data, "deleted") }, 3, false},
+		"of its hub":       {func(data map[string]string) { delete(data, "hub") }, 4, false},
+		"to another hub's": {func(data map[string]string) { clear(data); data["hub"], data["epoch"] = "other", "1" }, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Delete(deletion).Data()}
+			r := s.open(t)
+			tt.strip(s.data)
+			stranger := &Record{client: r.client, known: NewKnown(), settings: &Settings{HubUID: "stranger", Record: r.settings.Record, Timeouts: r.settings.Timeouts}}
+			if f, err := stranger.check(t.Context()); name != "of all" && (f == nil || f.Reason != v1.ReasonManagedByAnotherHub || err != nil) {
+				t.Errorf("another hub may manage the member: %+v, %v", f, err)
+			}
+			for range 2 { // The second inspection writes nothing.
+				if f, err := r.check(t.Context()); err != nil || (f != nil) != tt.foreign {
+					t.Fatalf("%+v, %v", f, err)
+				} else if f == nil {
+					if err := r.claim(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			stored, err := record.Parse(s.data)
+			if want := map[bool]string{false: "hub", true: "other"}[tt.foreign]; err != nil || stored.Hub != want || stored.Epoch != tt.epoch || stored.Includes(deletion) == tt.foreign || s.version > 1 {
+				t.Errorf("version %d with %+v, %v", s.version, stored, err)
+			}
+			if !tt.foreign && r.DeletedAt("a").IsZero() {
+				t.Error("the deletion is forgotten")
+			}
+		})
+	}
+}
+
+// TestForgottenElsewhere: what another hub, process or connection has forgotten is not restored.
+func TestForgottenElsewhere(t *testing.T) {
+	t.Parallel()
+	deletion := record.Deletion{App: "a", At: clock.RealClock{}.Now()}
+	last := record.Record{Hub: "hub", Epoch: 3, Process: "p"}
+	for name, forget := range map[string]func(s *server, r *Record){
+		"by another hub": func(s *server, r *Record) {
+			r.replaces, s.data = "other/4", record.Record{Hub: "other", Epoch: 4}.Data()
+		},
+		"before the claim": func(s *server, r *Record) { r.known.epoch.Store(0); s.data = last.Data() },
+		"meanwhile": func(s *server, r *Record) {
+			other := &Record{client: r.client, known: r.known, settings: r.settings, current: r.current, version: r.version}
+			s.before = func() { _ = other.Forget(t.Context(), record.Deletion{App: "a", At: r.current.DeletedAt("a")}) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &server{data: last.Delete(deletion).Data()}
+			r := s.open(t)
+			forget(s, r)
+			f, err := r.check(t.Context())
+			if err == nil {
+				err = r.claim(t.Context())
+			}
+			stored, malformed := record.Parse(s.data)
+			if f != nil || err != nil || malformed != nil || stored.Hub != "hub" || len(stored.Deleted) > 0 {
+				t.Errorf("stored %+v: %+v, %v, %v", stored, f, err, malformed)
+			}
+		})
+	}
+}
+
+// TestDeleteRestores: a deletion that is known is written again before it counts as recorded.
+func TestDeleteRestores(t *testing.T) {
+	t.Parallel()
+	deletion := record.Deletion{App: "a", At: clock.RealClock{}.Now()}
+	last := record.Record{Hub: "hub", Epoch: 3, Process: "p"}
+	for name, stripped := range map[string]map[string]string{"deleted": nil, "stripped": last.Data()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &server{data: last.Delete(deletion).Data()}
+			r := s.open(t)
+			s.data = stripped
+			err := r.Confirm(t.Context())
+			if err == nil {
+				err = r.Delete(t.Context(), deletion)
+			}
+			stored, malformed := record.Parse(s.data)
+			if err != nil || malformed != nil || !stored.Includes(deletion) || s.version != 1 {
+				t.Errorf("version %d with %+v, %v, %v", s.version, stored, err, malformed)
 			}
 		})
 	}

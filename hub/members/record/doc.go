@@ -15,6 +15,9 @@
 //
 // # Trade-offs
 //
+//   - A record that lost its hub by an edit is another hub's, except for the process that
+//     claimed it, which restores it: no hub takes over without approval what may have one. Of
+//     a record without any key, or none at all, nothing tells that it had one.
 //   - The epoch counts takeovers in the member and not on the hub, where a restore would
 //     set it back.
 //   - A process knows its claim by a random ID and not by the epoch alone: the member may have

@@ -139,18 +139,31 @@ type Process struct {
 
 // Check returns the standing of a process.
 func (r Record) Check(p Process) Standing {
+	foreign := r.Hub != p.Hub
+	if r.Hub == "" {
+		foreign = r.lostHub(p)
+	}
 	switch {
-	case r.Hub != "" && r.Hub != p.Hub && r.ID() == p.Replaces:
+	case foreign && r.ID() == p.Replaces:
 		return Unclaimed
-	case r.Hub != "" && r.Hub != p.Hub:
+	case foreign:
 		return Foreign
-	case p.Epoch == 0, r.Epoch < p.Epoch: // A record that was deleted is claimed again.
+	case r.Hub == "", p.Epoch == 0, r.Epoch < p.Epoch: // A record that was deleted is claimed again.
 		return Unclaimed
 	case r.Process != "" && r.Process == p.ID, r.Process == "" && r.Epoch == p.Epoch:
 		return Current
 	default:
 		return Superseded
 	}
+}
+
+// lostHub reports whether a record without a hub lost it by an edit, unless it is the one that a
+// process claimed. Any other process, also of that hub, cannot know whose it was.
+func (r Record) lostHub(p Process) bool {
+	if r.Process == "" {
+		return r.Epoch > p.Epoch
+	}
+	return r.Process != p.ID
 }
 
 // Claim returns the record after a takeover by a process. The new epoch is later than that of
@@ -209,6 +222,26 @@ func (r Record) Forget(former Deletion) Record {
 		return d.App == former.App && (d.Left == 0 && d.At.Equal(former.At) || d.Left > 0 && d.Left <= former.Left)
 	})
 	return r
+}
+
+// Restore returns the record with the known deletions that it lost by an edit, and whether it
+// lost any.
+func (r Record) Restore(known []Deletion, now time.Time) (Record, bool) {
+	same := func(a, b Deletion) bool { return a.App == b.App && a.Left == b.Left && a.At.Equal(b.At) }
+	if slices.EqualFunc(known, r.Deleted, same) {
+		return r, false
+	}
+	next := r
+	next.Deleted = nil
+	byTime := func(a, b Deletion) int { return a.At.Compare(b.At) }
+	for _, d := range slices.SortedStableFunc(slices.Values(slices.Concat(known, r.Deleted)), byTime) {
+		next = next.Delete(d)
+	}
+	next.Deleted = next.bounded(now)
+	if !slices.ContainsFunc(next.Deleted, func(d Deletion) bool { return !r.Includes(d) }) {
+		return r, false
+	}
+	return next, true
 }
 
 // bounded returns the deletions within the bounds. Of too many, those go first by which an

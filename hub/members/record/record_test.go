@@ -66,6 +66,15 @@ func TestCheck(t *testing.T) {
 		"claimed twice after a deletion": {Record{Hub: "h", Epoch: 3, Process: "q"}, 3, "", Superseded},
 		"other hub after a lost one":     {Record{Hub: "o", Epoch: 4, Process: "p"}, 3, "", Foreign},
 		"ours, restored by hand":         {Record{Hub: "h", Epoch: 1, Process: "p"}, 3, "", Unclaimed},
+		"ours, without its hub":          {Record{Epoch: 3, Process: "p"}, 3, "", Unclaimed},
+		"the same, response was lost":    {Record{Epoch: 4, Process: "p"}, 3, "", Unclaimed},
+		"ours, only with an epoch":       {Record{Epoch: 3}, 3, "", Unclaimed},
+		"any hub's, to a new process":    {Record{Epoch: 3, Process: "q"}, 0, "", Foreign},
+		"any hub's, without an epoch":    {Record{Process: "q"}, 0, "", Foreign},
+		"any hub's, only with an epoch":  {Record{Epoch: 3}, 0, "", Foreign},
+		"any hub's, of a later epoch":    {Record{Epoch: 4}, 3, "", Foreign},
+		"any hub's, to a former process": {Record{Epoch: 4, Process: "q"}, 3, "", Foreign},
+		"any hub's, to be replaced":      {Record{Epoch: 3, Process: "q"}, 0, "/3", Unclaimed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,6 +94,33 @@ func TestClaim(t *testing.T) {
 	}
 	if got := (Record{}).Claim(Process{Hub: "h", Epoch: 3}, now()); got.Epoch != 4 {
 		t.Errorf("epoch %d after the record was deleted, want a later one than before", got.Epoch)
+	}
+}
+
+// TestRestore: what an edit removed is restored within the bounds, and nothing that was replaced.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	early, late := Deletion{"a", 0, now()}, Deletion{"a", 0, now().Add(time.Hour)}
+	left, other := Deletion{"a", 4, now()}, Deletion{"b", 0, now()}
+	old := Deletion{"old", 0, now().Add(-MaxAge)}
+	for name, tt := range map[string]struct {
+		known, read, want []Deletion
+		lost              bool
+	}{
+		"nothing lost":   {[]Deletion{early}, []Deletion{early}, []Deletion{early}, false},
+		"all lost":       {[]Deletion{early, left}, nil, []Deletion{early, left}, true},
+		"one lost":       {[]Deletion{early, other}, []Deletion{other}, []Deletion{early, other}, true},
+		"one is new":     {[]Deletion{early}, []Deletion{early, other}, []Deletion{early, other}, false},
+		"deleted again":  {[]Deletion{early, other}, []Deletion{late}, []Deletion{other, late}, true},
+		"lost, and aged": {[]Deletion{old}, nil, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, lost := Record{Hub: "h", Deleted: tt.read}.Restore(tt.known, now().Add(time.Second))
+			if diff := cmp.Diff(Record{Hub: "h", Deleted: tt.want}, got); diff != "" || lost != tt.lost {
+				t.Errorf("lost %t, want %t (-want +got):\n%s", lost, tt.lost, diff)
+			}
+		})
 	}
 }
 
