@@ -74,7 +74,7 @@ func (s *suite) orphan(t *testing.T, name string) *v1.EcommerceApp {
 	t.Helper()
 	app := small(name)
 	app.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedBy}
-	app.Annotations = map[string]string{v1.HubAppUIDAnnotation: "that-of-no-application"}
+	app.Annotations = map[string]string{v1.HubAppUIDAnnotation: "that-of-no-application", v1.RestartedAtAnnotation: "2026-11-23T08:00:00Z"}
 	framework.Create(t, s.Members["eu-1"], app)
 	return app
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // errSpecsDiffer means that the orphans of a name cannot become one EcommerceApp.
-var errSpecsDiffer = errors.New("their specs differ")
+var errSpecsDiffer = errors.New("their specs, or the times at which their pods were restarted, differ")
 
 // orphans is the command about copies that no EcommerceApp on the hub owns.
 type orphans struct {
@@ -186,17 +186,11 @@ func (c *orphans) adopt(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	for i := range found {
-		if !equality.Semantic.DeepEqual(found[i].Spec, found[0].Spec) {
-			return hint.With(fmt.Errorf("adopting orphan %q in %s: %w", name, strings.Join(clustersOf(found), ", "), errSpecsDiffer),
-				"Adopt one with --cluster, and then add the others to the placement of the EcommerceApp.")
-		}
+	app, err := ownerOf(found)
+	if err != nil {
+		return hint.With(fmt.Errorf("adopting orphan %q in %s: %w", name, strings.Join(clustersOf(found), ", "), err),
+			"Adopt one with --cluster, and then add the others to the placement of the EcommerceApp.")
 	}
-	app := &v1.EcommerceApp{
-		ObjectMeta: metav1.ObjectMeta{Namespace: found[0].Namespace, Name: name},
-		Spec:       *found[0].Spec.DeepCopy(),
-	}
-	app.Spec.Placement.ClusterNames = clustersOf(found)
 	switch err := c.create(ctx, hub, app); {
 	case apierrors.IsAlreadyExists(err):
 		return hint.With(fmt.Errorf("adopting orphan %q: %w", name, err),
@@ -205,6 +199,23 @@ func (c *orphans) adopt(ctx context.Context, name string) error {
 		return fmt.Errorf("adopting orphan %q: %w", name, err)
 	}
 	return c.output.printDone(c.Program, app, hub.scheme, "adopted in "+strings.Join(clustersOf(found), ", ")+c.dryRun.suffix())
+}
+
+// ownerOf returns the EcommerceApp that owns orphans of a name without changing them: the hub
+// compares when the pods were restarted as well.
+func ownerOf(found []v1.EcommerceApp) (*v1.EcommerceApp, error) {
+	first := &found[0]
+	for i := range found {
+		if !equality.Semantic.DeepEqual(found[i].Spec, first.Spec) ||
+			found[i].Annotations[v1.RestartedAtAnnotation] != first.Annotations[v1.RestartedAtAnnotation] {
+			return nil, errSpecsDiffer
+		}
+	}
+	// With the spec on both sides, the EcommerceApp keeps the storage class of the copy.
+	app := &v1.EcommerceApp{ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: first.Name}, Spec: first.Spec}
+	app = app.WithSpecOf(first)
+	app.Spec.Placement.ClusterNames = clustersOf(found)
+	return app, nil
 }
 
 func (c *orphans) create(ctx context.Context, hub *cluster, app *v1.EcommerceApp) error {
