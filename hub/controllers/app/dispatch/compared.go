@@ -19,16 +19,14 @@ func (d *Dispatcher) Compared(ctx context.Context, app *v1.EcommerceApp, member 
 		return false, nil
 	}
 	waiting := l.waiting(app)
-	if knownDeletion(app, l.options.DeletedAt(l.name, app.UID), waiting) != nil {
-		return false, nil
-	}
+	isKnown := knownDeletion(app, l.options.DeletedAt(l.name, app.UID), waiting) == nil
 	live := &v1.EcommerceApp{}
 	err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		return knownLeaving(app, EntryOf(app, member), l.options.Left(l.name, app.UID), waiting) == nil, nil
+		return isKnown && knownLeaving(app, EntryOf(app, member), l.options.Left(l.name, app.UID), waiting) == nil, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("reading the copy in member %q: %w", member, err)
 	}
-	return l.unknownOrigin(ctx, app, live) == "", nil
+	return isKnown && l.unknownOrigin(ctx, app, live) == "", nil
 }
