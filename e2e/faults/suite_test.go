@@ -46,9 +46,10 @@ type suite struct {
 	poison  poison
 	// seed is that of the choice of cases, for cases that choose what they inject.
 	seed uint64
-	// silence is the time after which the hub ends a silent watch of a member, longest bounds all
-	// its waits, resyncs included; 0 is its default. They are read when the hub starts.
-	silence, longest time.Duration
+	// silence is the time after which the hub ends a silent watch of a member, unwatched that after
+	// which it loses a member whose lists and watches are refused, longest bounds all its waits,
+	// resyncs included; 0 is its default. They are read when the hub starts.
+	silence, unwatched, longest time.Duration
 }
 
 // TestFaults runs the chosen classes of faults one after the other. Each has an application of its
@@ -75,7 +76,7 @@ func TestFaults(t *testing.T) {
 }
 
 // cases returns all cases. Every second one is a sample, and both samples take about as long. The
-// last one changes the hub's waits for all that follow.
+// last two change the hub's waits for all that follow.
 func (s *suite) cases() []faultCase {
 	return []faultCase{
 		{"throttled hub", s.testThrottledHub},
@@ -102,6 +103,7 @@ func (s *suite) cases() []faultCase {
 		{"panic in a probe", s.testPanickingProbe},
 		{"lost responses", s.testLostResponses},
 		{"silent watch", s.testSilentWatch},
+		{"refused watches", s.testRefusedWatches},
 	}
 }
 
@@ -116,7 +118,7 @@ func newSuite(t *testing.T) *suite {
 		Health: framework.Health(),
 		Hub: func(o *setup.Options) {
 			o.Waits, o.Timeouts = queues.Waits{Longest: s.longest}, framework.Timeouts()
-			o.Timeouts.Watch = s.silence
+			o.Timeouts.Watch, o.Timeouts.Unwatched = s.silence, s.unwatched
 			o.LeaderElect, o.Wrap = true, s.poison.wrap
 		},
 		Kubeconfig: func(t testing.TB, cluster string, kubeconfig []byte) []byte {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,6 +127,35 @@ func (s *suite) testSilentWatch(t *testing.T) {
 	awaitFired(t, swallowed, 1)
 	swallowed.Remove()
 	s.awaitRunning(t, app)
+}
+
+// testRefusedWatches has a member answer all lists and watches of the copies with errors once the
+// watch has ended, as if the key of one were lost. Probes and all other requests succeed (F21).
+func (s *suite) testRefusedWatches(t *testing.T) {
+	t.Helper()
+	s.silence, s.unwatched, s.longest = 2*time.Second, shortWait, shortWait
+	s.RestartHub(t)
+	app := s.newApp(t, "refused-watches")
+	marked := s.Mark(t)
+	m := faults.Match{Verbs: []string{"list", "watch"}, Resource: "ecommerceapps", UserAgent: agent}
+	f := s.inject(t, eu, m, faults.Answer(http.StatusInternalServerError, 0))
+	ready := framework.AwaitCondition(t, s.Hub, member(eu), metav1.Condition{
+		Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonSetupFailed,
+	})
+	if !strings.Contains(ready.Message, "ecommerceapps.ecommerce.io (500 Internal Server Error)") {
+		t.Errorf("the kind and the error are not named: %s", ready.Message)
+	}
+	s.AwaitApp(t, app, "the entry to be stale", func(status *v1.EcommerceAppStatus) error {
+		if c := framework.Cluster(status, eu); !c.Stale || c.Phase != v1.PhaseUnknown {
+			return fmt.Errorf("%+v", c)
+		}
+		return nil
+	})
+	s.scale(t, app, 2)
+	s.awaitUnaffected(t, app)
+	f.Remove()
+	s.awaitRunning(t, app)
+	s.wantNoDeletes(t, marked, hub, eu, us)
 }
 
 // testExpiry ends all watches with 410, as after a compaction (F8). Client-go lists again: this

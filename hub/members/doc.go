@@ -13,6 +13,8 @@
 //	         record, install the definitions, sync the caches
 //	engage   hand the cluster to the manager, with a context of its own
 //	probe    uncached, once per period; a number of consecutive failures means lost
+//	watch    lists and watches of a kind that are refused for 90 s, without one in between
+//	         that is not, mean lost as well: the cache is outdated
 //	lose     end the context, which stops the member's informers and reconcilers; keep
 //	         the last state and reconnect from scratch
 //	renew    when half of the life of a token has passed: request another one with the
@@ -89,6 +91,10 @@
 //     normal operation, whereas a watch on definitions would cost one more for each
 //     member, and polling four requests a minute. A definition whose deletion is
 //     blocked by objects is only detected by the inspection, up to a minute later.
+//   - Refused lists and watches are counted from their responses, which costs no request.
+//     Reflectors do not report all of them, and an accepted watch proves a cache current
+//     only while it lasts. A member that is listed but never watched is lost, and
+//     connected again, every 90 s; each time the hub lists everything again.
 //   - Recovery requires SuccessThreshold successful probes in a row, one period apart.
 //     The first connection after a start requires one, so that a restart is quick.
 package members

@@ -15,6 +15,7 @@ func TestDefaults(t *testing.T) {
 		"timeouts": {f.settings.Timeouts, Timeouts{
 			Dial: 5 * time.Second, Request: 10 * time.Second, Probe: 5 * time.Second, Watch: 75 * time.Second, Review: 30 * time.Second,
 			Prepare: 30 * time.Second, Sync: 30 * time.Second, AgentTakeover: 8 * time.Second, AgentSilence: 40 * time.Second,
+			Unwatched: 90 * time.Second,
 		}},
 		"periods":     {f.periods, Periods{Retry: 10 * time.Second, Inspect: 15 * time.Second, Renew: time.Minute}},
 		"health":      {Health{}.withDefaults(), Health{Period: 5 * time.Second, FailureThreshold: 3, SuccessThreshold: 2}},

@@ -138,7 +138,8 @@ func (l *loop) hastenInspection() {
 	}
 }
 
-// probed records the result of a probe. The next probe starts one period after the start
+// probed records the result of a probe. A cluster that answers is lost if another one is
+// expected, or if its lists and watches are refused. The next probe starts one period after the start
 // of this one.
 func (l *loop) probed(ctx context.Context, r result) {
 	l.due[taskProbe] = r.started.Add(wait.Jitter(l.target.Health.Period, spread))
@@ -152,7 +153,11 @@ func (l *loop) probed(ctx context.Context, r result) {
 	}
 	l.misses = 0
 	l.state.LastProbe = l.now()
-	if f := l.fleet.claims.Admit(ctx, l.name, r.uid); f != nil {
+	f := l.fleet.claims.Admit(ctx, l.name, r.uid)
+	if f == nil {
+		f = l.connection.Unwatched()
+	}
+	if f != nil {
 		l.lose(f)
 	}
 }

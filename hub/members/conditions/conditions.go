@@ -70,6 +70,13 @@ func RecordInvalid(record fmt.Stringer, err error) *Failure {
 		"the ConfigMap %s in the cluster cannot be read (%v): restore or delete it", record, err)}
 }
 
+// Unwatched returns the failure for a cluster that refuses to list or watch the described
+// resources.
+func Unwatched(resources []string) *Failure {
+	return &Failure{Step: StepSetup, Reason: v1.ReasonSetupFailed, Message: "the API server refuses to list or watch " +
+		strings.Join(resources, ", ") + ": what the hub knows of the cluster is outdated"}
+}
+
 // AgentSilent returns the failure for a cluster whose agent was to take over but does not
 // renew its Lease.
 func AgentSilent(p LeaseMonitor) *Failure {

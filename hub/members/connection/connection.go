@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +50,7 @@ type Connection struct {
 
 	settings  *Settings
 	transport *transport.Transport
+	watches   *watches
 	direct    client.Client // uncached
 	cancel    context.CancelFunc
 	ended     chan struct{}
@@ -139,11 +141,13 @@ func (s *Connection) Nodes(ctx context.Context) (preflight.NodeFacts, error) {
 // open creates a cluster for the transport and starts its cache, which is still empty.
 // The connection ends with ctx, the context of the member.
 func (o *Settings) open(ctx context.Context, a *Attempt, l *transport.Transport) (*Connection, error) {
+	watched := newWatches(l.Client().Transport, o.Clock)
 	c, err := cluster.New(l.Config(), func(options *cluster.Options) {
 		options.Scheme = o.Scheme
 		options.Logger = o.Logger
 		options.HTTPClient = l.Client()
 		options.Cache = o.profile(a.Mode).cacheOptions(a.Unserved)
+		options.Cache.HTTPClient = &http.Client{Transport: watched}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("building a cluster: %w", err)
@@ -153,7 +157,10 @@ func (o *Settings) open(ctx context.Context, a *Attempt, l *transport.Transport)
 		return nil, fmt.Errorf("creating an uncached client: %w", err)
 	}
 	connCtx, cancel := context.WithCancel(ctx)
-	s := &Connection{Access: a.Access, Mode: a.Mode, Cluster: c, settings: o, transport: l, direct: direct, cancel: cancel, ended: make(chan struct{})}
+	s := &Connection{
+		Access: a.Access, Mode: a.Mode, Cluster: c,
+		settings: o, transport: l, watches: watched, direct: direct, cancel: cancel, ended: make(chan struct{}),
+	}
 	s.Engage = func(aware multicluster.Aware, name string) error {
 		return engage(connCtx, engageOptions{
 			aware: aware, name: multicluster.ClusterName(name), cluster: c,

@@ -88,6 +88,10 @@ type Timeouts struct {
 	// default is 40 s: a standby replica takes over within 17 s, and an upgrade takes a few
 	// seconds more.
 	AgentSilence time.Duration
+	// Unwatched is the time of refused lists and watches of a kind after which the member is
+	// lost. The default is 90 s: reflectors wait up to 30 s between two attempts, and jitter may
+	// double that.
+	Unwatched time.Duration
 }
 
 // WithDefaults returns a copy in which values that are not positive are replaced by
@@ -106,6 +110,7 @@ func (t Timeouts) WithDefaults() Timeouts {
 		{&t.Sync, 30 * time.Second},
 		{&t.AgentTakeover, 8 * time.Second},
 		{&t.AgentSilence, 40 * time.Second},
+		{&t.Unwatched, 90 * time.Second},
 	} {
 		if *each.value <= 0 {
 			*each.value = each.standard
