@@ -19,8 +19,9 @@
 //	         the last state and reconnect from scratch
 //	renew    when half of the life of a token has passed: request another one with the
 //	         current one, connect with it once, and offer it; see Renewed
-//	inspect  each minute: permissions, version, capabilities, record, definitions; immediately
-//	         when an informer reports that its kind is no longer served
+//	inspect  each minute: record, permissions, version, capabilities, definitions; immediately
+//	         when an informer reports that its kind is no longer served. As many consecutive
+//	         failures as of probes mean lost
 //
 // A member has a mode. In mode Agentless the hub reconciles the workloads itself, and
 // watches and requires what that takes. In mode Agent an agent does; the hub then

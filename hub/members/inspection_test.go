@@ -1,16 +1,20 @@
 package members
 
 import (
-	"context"
-	"fmt"
+	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
 const (
@@ -24,19 +28,21 @@ const (
 	unreadable = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "unreadable", "namespace": "default"}, "data": {"epoch": "x"}}`
 )
 
-// TestInspections counts the inspections that it takes to lose a member: two that find
-// a permission denied or the record damaged without one between them that does not, and none of
-// what is not known.
+// TestInspections counts the inspections in a row that it takes to lose a member: two that find
+// a permission denied or the record damaged, and three that fail.
 func TestInspections(t *testing.T) {
 	cluster := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: "a", APIServerOnly: true}}}).Member("a")
 	for name, tt := range map[string]struct {
 		path   string
 		bodies map[string]string
-		lost   bool
+		losing int
+		reason string
 	}{
-		"denied":     {accessPath, map[string]string{rulesPath: noRules, accessPath: denied}, true},
-		"undecided":  {accessPath, map[string]string{rulesPath: noRules, accessPath: undecided}, false},
-		"unreadable": {recordPath, map[string]string{recordPath: unreadable}, true},
+		"denied":     {accessPath, map[string]string{rulesPath: noRules, accessPath: denied}, 2, v1.ReasonPermissionsMissing},
+		"unreadable": {recordPath, map[string]string{recordPath: unreadable}, 2, v1.ReasonSetupFailed},
+		"undecided":  {accessPath, map[string]string{rulesPath: noRules, accessPath: undecided}, 3, v1.ReasonProbeFailed},
+		"errors":     {accessPath, map[string]string{rulesPath: noRules}, 3, v1.ReasonSetupFailed},
+		"unread":     {"/api/v1/namespaces/default/configmaps/unread", nil, 3, v1.ReasonSetupFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProbed(t, cluster)
@@ -52,22 +58,48 @@ func TestInspections(t *testing.T) {
 			inspections := p.answer(true)
 			f.Set("a", Target{Kubeconfig: p.kubeconfig, Health: Health{Period: 10 * time.Millisecond}})
 			expect("connected", true, inspections)
-			p.answer(false, true, true, false, true)
-			inspections = p.answer(false, false)
-			if tt.lost {
-				expect("lost", false, inspections)
-				return
-			}
-			inspections = p.answer(true, true)
-			fleettest.Eventually(t, "the inspections", func(context.Context) error {
-				if n := int(p.answered.Load()); n < inspections {
-					return fmt.Errorf("%d of %d", n, inspections)
-				}
-				return nil
-			})
-			if state, _ := f.State("a"); !state.Engaged {
-				t.Errorf("lost: %+v", state)
+			p.answer(slices.Repeat([]bool{false}, tt.losing-1)...)
+			p.answer(true, true, false, true)
+			inspections = p.answer(slices.Repeat([]bool{false}, tt.losing)...)
+			expect("lost", false, inspections)
+			if state, _ := f.State("a"); state.Ready.Reason != tt.reason {
+				t.Errorf("lost for %+v, want %s", state.Ready, tt.reason)
 			}
 		})
+	}
+}
+
+// TestTakeoverBehindErrors has another hub take a member over whose inspections fail.
+func TestTakeoverBehindErrors(t *testing.T) {
+	cluster := fleettest.Start(t, fleet.Options{Members: []fleet.ClusterSpec{{Name: "a", APIServerOnly: true}}}).Member("a")
+	p := newProbed(t, cluster)
+	p.path, p.bodies = accessPath, map[string]string{rulesPath: noRules}
+	long := fleettest.Timeout
+	f := start(t, Options{
+		HubUID: "hub", Record: client.ObjectKey{Namespace: "default", Name: "taken"},
+		Timeouts: Timeouts{Dial: long, Request: long, Probe: long, Review: long, Prepare: long, Sync: long},
+		Periods:  Periods{Inspect: 10 * time.Millisecond},
+		Profile:  Profile{Permissions: []authorizationv1.ResourceAttributes{{Verb: "list", Resource: "secrets"}}},
+	})
+	expect := p.watch(t, f)
+	f.Set("a", Target{Kubeconfig: p.kubeconfig, Health: Health{Period: 10 * time.Millisecond, FailureThreshold: 50}})
+	expect("connected", true, p.answer(true))
+	other := record.Record{}.Claim(record.Process{Hub: "other", ID: "p"}, time.Unix(1000, 0))
+	const taken = "/api/v1/namespaces/default/configmaps/taken"
+	admin, err := kubernetes.NewForConfig(cluster.AdminConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(map[string]any{"data": other.Data()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.CoreV1().RESTClient().Patch(types.MergePatchType).AbsPath(taken).Body(body).Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	p.answer(slices.Repeat([]bool{false}, 20)...)
+	state := await(t, f, "a", func(s State) bool { return !s.Engaged })
+	if state.Ready.Reason != v1.ReasonManagedByAnotherHub {
+		t.Errorf("lost for %+v", state.Ready)
 	}
 }

@@ -90,6 +90,7 @@ type loop struct {
 	unconfirmed bool              // by the last inspection; see inspectedAgain
 	failure     *conditions.Failure
 	misses      int // consecutive failed probes
+	uninspected int // consecutive failed inspections
 	failures    int // consecutive failed attempts to connect
 	failedSince time.Time
 	backoff     wait.Backoff

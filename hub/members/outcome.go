@@ -162,15 +162,15 @@ func (l *loop) probed(ctx context.Context, r result) {
 	}
 }
 
-// inspectedAgain records the result of an inspection. A failed inspection is ignored:
-// only probes decide that a member is lost. One that says less than the last one, because of
-// permissions that are missing or a record that cannot be read, counts when a second one
-// confirms it.
+// inspectedAgain records the result of an inspection. One that says less than the last one,
+// because of permissions that are missing or a record that cannot be read, counts when a second
+// one confirms it.
 func (l *loop) inspectedAgain(r result) {
 	if r.err != nil {
-		l.scheduleInspection()
+		l.inspectionFailed(r)
 		return
 	}
+	l.uninspected = 0
 	worse := r.found.Unreadable() || slices.ContainsFunc(r.found.Missing, func(p authorizationv1.ResourceAttributes) bool {
 		return !slices.Contains(l.inspected.Missing, p)
 	})
@@ -180,11 +180,11 @@ func (l *loop) inspectedAgain(r result) {
 		return
 	}
 	l.unconfirmed = false
-	l.inspected = *r.found
-	if l.inspected.Refused != nil {
-		l.lose(l.inspected.Refused)
+	if r.found.Refused != nil {
+		l.lose(r.found.Refused)
 		return
 	}
+	l.inspected = *r.found
 	if l.inspected.Blocked() {
 		l.lose(conditions.PermissionsMissing(l.name, l.inspected.Missing))
 		return
@@ -196,6 +196,21 @@ func (l *loop) inspectedAgain(r result) {
 		return
 	}
 	l.scheduleInspection()
+}
+
+// inspectionFailed records a failed inspection. As many in a row as failed probes lose the member,
+// because nobody would notice what they are to find.
+func (l *loop) inspectionFailed(r result) {
+	l.uninspected++
+	l.log.V(1).Info("Inspection failed", "failures", l.uninspected, "error", r.err.Error())
+	switch {
+	case l.uninspected < l.target.Health.FailureThreshold:
+		l.scheduleInspection()
+	case r.failure != nil: // After a panic.
+		l.lose(r.failure)
+	default:
+		l.lose(l.connection.ExplainInspection(l.name, r.err))
+	}
 }
 
 // countNodes counts the nodes in the cache, without a request.
@@ -241,7 +256,7 @@ func (l *loop) end(c *connection.Connection) {
 	l.stop(taskNodes)
 	l.stop(taskListen)
 	l.stop(taskRenew)
-	l.misses, l.unconfirmed = 0, false
+	l.misses, l.uninspected, l.unconfirmed = 0, 0, false
 	if c != nil {
 		c.Close()
 	}

@@ -71,32 +71,45 @@ func (s *Connection) Explain(err error, now time.Time) *conditions.Failure {
 	return explainProbe(s.Access, now, err)
 }
 
-// Inspect reads permissions, capabilities and the record, and compares the definitions. It
+// Inspect reads the record, permissions and capabilities, and compares the definitions. It
 // restores a record that was deleted, updates definitions that differ, and reports those
-// that are missing; in mode Agent it only compares. It takes at most Timeouts.Review plus
-// Timeouts.Prepare.
+// that are missing; in mode Agent it only compares. If the hub must not manage the member, only
+// Refused is set. It takes at most Timeouts.Review plus Timeouts.Prepare, and two requests.
 func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
+	// First: no other error must hide that another hub has taken the member over.
+	refused, unread := s.Record.check(ctx)
+	if refused != nil {
+		return &Inspection{Refused: refused}, nil
+	}
 	found, err := s.settings.inspect(ctx, s.transport, s.Access, s.Mode)
 	if err != nil || found.Blocked() {
 		return found, err
 	}
-	if found.Refused, err = s.Record.check(ctx); err == nil && found.Refused == nil {
+	if err = unread; err == nil {
 		err = s.Record.claim(ctx)
 	}
-	if err != nil || found.Refused != nil {
-		return found, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeouts.Prepare)
-	defer cancel()
-	if s.Mode == v1.ModeAgent {
-		found.Definitions, err = s.settings.Agent.Prepare.Verify(ctx, s.direct)
-	} else {
-		found.Definitions, err = s.settings.Agentless.Prepare.Check(ctx, s.direct)
+	if err == nil {
+		found.Definitions, err = s.compareDefinitions(ctx)
 	}
 	if apierror.Classify(err) == apierror.Forbidden && len(found.Missing) > 0 {
 		return found, nil // The missing permissions explain the error.
 	}
 	return found, err
+}
+
+// ExplainInspection returns the failure for an error of Inspect.
+func (s *Connection) ExplainInspection(member string, err error) *conditions.Failure {
+	a := &Attempt{Settings: s.settings, Name: member, Access: s.Access}
+	return a.stepFailed(conditions.StepSetup, err)
+}
+
+func (s *Connection) compareDefinitions(ctx context.Context) (preflight.DefinitionFacts, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeouts.Prepare)
+	defer cancel()
+	if s.Mode == v1.ModeAgent {
+		return s.settings.Agent.Prepare.Verify(ctx, s.direct)
+	}
+	return s.settings.Agentless.Prepare.Check(ctx, s.direct)
 }
 
 // SampleLease reads the agent's Lease.
