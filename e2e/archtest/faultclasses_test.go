@@ -11,8 +11,8 @@ import (
 // faultClasses is the number of classes of faults in e2e/README.md.
 const faultClasses = 48
 
-// TestFaultClasses fails if a class of faults has no row, or a row names no test and no reason
-// or a test that does not exist.
+// TestFaultClasses fails if a class of faults has no row, a row names no test and no reason or a
+// test that does not exist, or no row names a case of TestFaults.
 func TestFaultClasses(t *testing.T) {
 	tests := map[string]string{}
 	for _, f := range listFiles(t) {
@@ -43,6 +43,25 @@ func checkFaultClasses(page string, tests map[string]string) []string {
 			problems = append(problems, fmt.Sprintf("F%s has no test, and no reason", class))
 		}
 		problems = append(problems, checkNamedTests(class, named, tests)...)
+	}
+	return append(problems, checkCases(rows, tests["e2e/faults"])...)
+}
+
+// checkCases looks up each case of TestFaults in the rows.
+func checkCases(rows map[string][][]string, text string) []string {
+	cases := regexp.MustCompile(`(?m)^\t+\{"([^"\n]+)", s\.test\w+\},$`).FindAllStringSubmatch(text, -1)
+	if len(cases) == 0 {
+		return []string{"TestFaults has no cases, or they are not one in a line"}
+	}
+	var named strings.Builder
+	for _, row := range rows {
+		named.WriteString(row[0][0])
+	}
+	var problems []string
+	for _, each := range cases {
+		if !strings.Contains(named.String(), "`e2e/faults TestFaults/"+each[1]+"`") {
+			problems = append(problems, fmt.Sprintf("no class names TestFaults/%s", each[1]))
+		}
 	}
 	return problems
 }
@@ -88,5 +107,14 @@ func TestCheckFaultClasses(t *testing.T) {
 		"no subtest":   {"| F48 | one | `e2e/faults TestFaults`, `e2e/faults TestFaults/none` | |\n", "does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) { expectProblem(t, checkFaultClasses(rows.String()+test.last, tests), test.want) })
+	}
+	page := rows.String() + "| F48 | one |  | Open: `e2e/faults TestFaults/panics`. |\n"
+	for name, test := range map[string]struct{ text, want string }{
+		"case without a class": {tests["e2e/faults"] + "\t{\"panics\", s.testPanics},\n", "no class names TestFaults/panics"},
+		"no cases":             {"func TestFaults(t *testing.T) { run(\"quota\") }", "no cases"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expectProblem(t, checkFaultClasses(page, map[string]string{"e2e/faults": test.text}), test.want)
+		})
 	}
 }
