@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
@@ -19,6 +20,7 @@ import (
 func (s *suite) testInventory(t *testing.T) {
 	t.Run("deletion without an inventory waits for members that may hold a copy", s.testDeletionWithoutInventory)
 	t.Run("inventory that was wiped during an outage is recovered", s.testInventoryRecovery)
+	t.Run("status of members that was wiped moves no application", s.testWipedMembers)
 	t.Run("new application does not wait for members without a copy", s.testCreationDuringOutage)
 	t.Run("orphans are counted and kept", s.testOrphans)
 }
@@ -68,6 +70,43 @@ func (s *suite) testInventoryRecovery(t *testing.T) {
 	s.awaitHeld(t, app, "us-1")
 	s.thaw(t)
 	s.awaitGone(t, app, "us-1")
+}
+
+// testWipedMembers wipes the status of an application that is placed by region, and those of
+// its members, one of which does not respond when the hub starts.
+func (s *suite) testWipedMembers(t *testing.T) {
+	app := small("unmoved")
+	app.Spec.Placement = v1.Placement{Regions: []string{eu, us}}
+	s.Create(t, app)
+	s.AwaitRunning(t, app, eu, us)
+	before := framework.MarkSettled(t, s.Fleet, app.Namespace, config.HubServiceAccount)
+	s.StopHub()
+	s.freeze(t)
+	s.wipe(t, app)
+	for _, name := range memberNames() {
+		member := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		framework.Await(t, s.Hub, member, "the status to be wiped", func(*v1.MemberCluster) error {
+			member.Status = v1.MemberClusterStatus{}
+			return s.Hub.Status().Update(t.Context(), member)
+		})
+	}
+	s.StartHub(t)
+	s.AwaitMembers(t, "asia-1", "eu-1")
+	s.AwaitApp(t, app, "it to wait for us-1", func(status *v1.EcommerceAppStatus) error {
+		if status.Phase != v1.PhaseUnknown || !strings.HasSuffix(status.Message, "may run the application: us-1") {
+			return fmt.Errorf("says %q", status.Message)
+		}
+		return nil
+	})
+	s.thaw(t)
+	s.AwaitMembers(t, "us-1")
+	s.AwaitRunning(t, app, eu, us)
+	for _, name := range memberNames() {
+		if writes := s.Since(t, before, s.Fleet.Member(name)).Writes().In(app.Namespace).Succeeded(); len(writes) > 0 {
+			t.Errorf("%s: the copies did not change:\n%s", name, writes)
+		}
+	}
+	s.Delete(t, app)
 }
 
 // testCreationDuringOutage makes and deletes an application while a member is known to be

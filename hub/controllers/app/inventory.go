@@ -87,6 +87,28 @@ func undecided(in aggregate.Input, uncertain map[string]bool) []string {
 	return names
 }
 
+// unobserved returns the clusters that hold a copy, or may hold one, and whose region and
+// provider are not known although the placement depends on them, sorted: their status was
+// lost too. Rejecting them deletes a running copy, and choosing them may create one.
+func unobserved(in aggregate.Input, spec v1.Placement, members []v1.MemberCluster) []string {
+	if in.Deleting || len(spec.Regions)+len(spec.Providers) == 0 && spec.ClusterSelector == nil {
+		return nil
+	}
+	var names []string
+	for i := range members {
+		m := &members[i]
+		held := slices.ContainsFunc(in.Previous.Clusters, func(c v1.ClusterStatus) bool {
+			return c.Name == m.Name && c.Phase != v1.PhaseDeleting
+		})
+		named := len(spec.ClusterNames) == 0 || slices.Contains(spec.ClusterNames, m.Name)
+		if held && named && !isDetached(m) && (m.Status.ClusterUID == "" || m.Status.Provider == "") {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // unplaced records the applications that got their finalizer from this process and have
 // no status yet. No copy was ever written for them, so an unreachable member must not
 // block them. It is safe for concurrent use.

@@ -62,6 +62,57 @@ func TestUndecided(t *testing.T) {
 	}
 }
 
+// TestUnobserved decides about members whose status was lost together with that of the
+// application.
+func TestUnobserved(t *testing.T) {
+	t.Parallel()
+	regions := v1.Placement{Regions: []string{"r"}}
+	known := func(m *v1.MemberCluster) { m.Status.ClusterUID, m.Status.Provider = "u", v1.ProviderAWS }
+	for name, tt := range map[string]struct {
+		spec    v1.Placement
+		change  func(*v1.MemberCluster)
+		ending  bool
+		deleted bool
+		want    []string
+	}{
+		"by region":                      {spec: regions, want: []string{"a", "b"}},
+		"by provider":                    {spec: v1.Placement{Providers: []v1.Provider{v1.ProviderAWS}}, want: []string{"a", "b"}},
+		"by labels":                      {spec: v1.Placement{ClusterSelector: &metav1.LabelSelector{}}, want: []string{"a", "b"}},
+		"anywhere":                       {},
+		"by name":                        {spec: v1.Placement{ClusterNames: []string{"a"}}},
+		"by region and name":             {spec: v1.Placement{ClusterNames: []string{"b"}, Regions: []string{"r"}}, want: []string{"b"}},
+		"observed":                       {spec: regions, change: known},
+		"its nodes are uninitialized":    {spec: regions, change: func(m *v1.MemberCluster) { m.Status.ClusterUID = "u" }, want: []string{"a", "b"}},
+		"only the spec says where it is": {spec: regions, change: func(m *v1.MemberCluster) { m.Status.Provider = v1.ProviderAWS }, want: []string{"a", "b"}},
+		"detached":                       {spec: regions, change: func(m *v1.MemberCluster) { m.DeletionTimestamp = &metav1.Time{} }},
+		"a copy that ends":               {spec: regions, ending: true},
+		"an application that is deleted": {spec: regions, deleted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := aggregate.Input{Deleting: tt.deleted}
+			var members []v1.MemberCluster
+			for _, name := range []string{"b", "a", "never held one"} {
+				m := member(name, metav1.ConditionUnknown, v1.ReasonConnecting)
+				if tt.change != nil {
+					tt.change(&m)
+				}
+				members = append(members, m)
+			}
+			for _, name := range []string{"a", "b"} {
+				entry := v1.ClusterStatus{Name: name}
+				if tt.ending {
+					entry.Phase = v1.PhaseDeleting
+				}
+				in.Previous.Clusters = append(in.Previous.Clusters, entry)
+			}
+			if diff := cmp.Diff(tt.want, unobserved(in, tt.spec, members)); diff != "" {
+				t.Errorf("waits for (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestInventoryWaitsForLookups(t *testing.T) {
 	t.Parallel()
 	i := inventory{uncertain: map[string]bool{}}

@@ -43,7 +43,10 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 		in.Previous.Clusters, uncertain = found.entries, found.uncertain
 	}
 	decide(&in, app.Spec.Placement, members.Items)
-	if in.Undecided = undecided(in, uncertain); len(in.Undecided) > 0 {
+	if in.Undecided = undecided(in, uncertain); len(in.Undecided) == 0 && app.InventoryLost() {
+		in.Undecided = unobserved(in, app.Spec.Placement, members.Items)
+	}
+	if len(in.Undecided) > 0 {
 		in.Previous.Clusters = app.Status.Clusters
 		return in, true, nil
 	}
