@@ -53,6 +53,19 @@ func removable(e audit.Event) bool {
 	return true
 }
 
+// retained reports whether an object outlives the application that it is named after: claims,
+// and the Secrets without which a database cannot be used. Volumes have no namespace, and so no
+// owner here.
+func retained(e audit.Event) bool {
+	switch e.Resource {
+	case claims:
+		return true
+	case secrets:
+		return strings.HasSuffix(e.Name, "-credentials") || strings.HasSuffix(e.Name, "-system")
+	}
+	return false
+}
+
 // UnexpectedDeletes returns a line for each successful deletion by Shopfleet of a workload, a
 // claim, a Secret, a Service, a copy, a backup or another object of value that no user asked for.
 // The hub is the name of the hub's cluster: requests of users there concern all clusters,
@@ -142,7 +155,9 @@ func (q *requests) asked(r request) bool {
 		for _, owner := range q.ownersOf(r) {
 			owner.cluster = cluster
 			at, edited := q.edited[owner]
-			if q.deleted[owner] || edited && removable(r.Event) && r.Received.Sub(at) < editPatience {
+			// What a deleted Backup may take with it is not the database's.
+			gone := q.deleted[owner] && (owner.resource == backups || !retained(r.Event))
+			if gone || edited && removable(r.Event) && r.Received.Sub(at) < editPatience {
 				return true
 			}
 		}
