@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
 	"github.com/shopfleet/shopfleet/e2e/fleet/binaries"
 	"github.com/shopfleet/shopfleet/e2e/fleet/internal/process"
 )
@@ -40,6 +41,8 @@ type Cluster struct {
 	mu        sync.Mutex
 	ports     ports
 	processes map[Component]process.ID
+	// audited is a mark of the audit log: the end that the last look at it found.
+	audited audit.Mark
 }
 
 // Name returns the cluster's name.

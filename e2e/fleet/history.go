@@ -28,34 +28,51 @@ func (c *Cluster) Audit(ctx context.Context) (audit.Log, error) {
 }
 
 // AuditMark returns the end of the audit log, for a later AuditSince.
-func (c *Cluster) AuditMark(ctx context.Context) (audit.Mark, error) {
-	_, mark, err := c.AuditSince(ctx, 0)
-	return mark, err
-}
+func (c *Cluster) AuditMark(ctx context.Context) (audit.Mark, error) { return c.awaitAudit(ctx) }
 
 // AuditSince returns the requests after the mark, and the new end. It includes every
-// request that was answered before the call: the server writes an event a moment after
-// the response, so AuditSince sends a request of its own, waits until that is in the log,
-// and omits it. It does not wait for a server that is frozen or dead.
+// request that was answered before the call.
 func (c *Cluster) AuditSince(ctx context.Context, mark audit.Mark) (audit.Log, audit.Mark, error) {
+	if _, err := c.awaitAudit(ctx); err != nil {
+		return nil, mark, err
+	}
+	log, end, err := audit.Read(c.path(fileAudit), mark)
+	if err != nil {
+		return nil, mark, err
+	}
+	return log.Where(func(e audit.Event) bool { return !strings.HasPrefix(e.URI, fence) }), end, nil
+}
+
+// awaitAudit waits until the audit log has every request that was answered before the call,
+// and returns its end. The server writes an event a moment after the response, so awaitAudit
+// sends a request of its own and waits until that is in the log. It does not wait for a
+// server that is frozen or dead.
+func (c *Cluster) awaitAudit(ctx context.Context) (audit.Mark, error) {
+	// Before the request is sent, so that its event is behind the mark.
+	c.mu.Lock()
+	known := c.audited
+	c.mu.Unlock()
 	question := c.raiseFence(ctx)
 	deadline := time.NewTimer(fenceTimeout)
 	defer deadline.Stop()
 	ticker := time.NewTicker(auditInterval)
 	defer ticker.Stop()
 	for {
-		log, end, err := audit.Read(c.path(fileAudit), mark)
+		found, end, err := audit.Find(c.path(fileAudit), known, question)
 		if err != nil {
-			return nil, mark, err
+			return 0, err
 		}
-		if question == "" || len(log.Where(func(e audit.Event) bool { return e.URI == question })) > 0 {
-			return log.Where(func(e audit.Event) bool { return !strings.HasPrefix(e.URI, fence) }), end, nil
+		if found {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.audited = max(c.audited, end)
+			return end, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, mark, fmt.Errorf("waiting for the audit log of %q: %w", c.spec.Name, context.Cause(ctx))
+			return 0, fmt.Errorf("waiting for the audit log of %q: %w", c.spec.Name, context.Cause(ctx))
 		case <-deadline.C:
-			return nil, mark, fmt.Errorf("the audit log of %q lags more than %s behind", c.spec.Name, fenceTimeout)
+			return 0, fmt.Errorf("the audit log of %q lags more than %s behind", c.spec.Name, fenceTimeout)
 		case <-ticker.C:
 		}
 	}

@@ -123,6 +123,32 @@ func TestReadLeavesAnUnfinishedLine(t *testing.T) {
 	}
 }
 
+func TestFind(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.log")
+	if found, end, err := audit.Find(file, 0, "a1"); err != nil || found || end != 0 {
+		t.Fatalf("a missing file: got %t, end %d, error %v", found, end, err)
+	}
+	first := audit.Mark(len(lines(patched)))
+	write(t, file, append(lines(patched), listed...))
+	for name, test := range map[string]struct {
+		after audit.Mark
+		text  string
+		want  bool
+	}{
+		"in the log":              {text: `"a1"`, want: true},
+		"before the mark":         {after: first, text: `"a1"`},
+		"in an unfinished line":   {text: `"a5"`},
+		"no text is always there": {after: first, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, end, err := audit.Find(file, test.after, test.text)
+			if err != nil || found != test.want || end != first {
+				t.Errorf("got %t, end %d, error %v, want %t, end %d", found, end, err, test.want, first)
+			}
+		})
+	}
+}
+
 func TestParseSurvivesAKilledServer(t *testing.T) {
 	torn := patched[:len(patched)/2]
 	log, err := audit.Parse(lines(torn+refused, listed, torn))

@@ -24,24 +24,42 @@ type Mark int64
 // line that is still being written is left for the next Read; a file that does not
 // exist yet is empty.
 func Read(file string, after Mark) (Log, Mark, error) {
+	raw, err := wholeLines(file, after)
+	if err != nil {
+		return nil, after, err
+	}
+	log, err := Parse(raw)
+	return log, after + Mark(len(raw)), err
+}
+
+// Find reports whether what the file holds after the mark contains the text, and returns the
+// mark of its end. It treats the file as Read does, but parses nothing.
+func Find(file string, after Mark, text string) (bool, Mark, error) {
+	raw, err := wholeLines(file, after)
+	if err != nil {
+		return false, after, err
+	}
+	return bytes.Contains(raw, []byte(text)), after + Mark(len(raw)), nil
+}
+
+// wholeLines returns the lines after the mark that end.
+func wholeLines(file string, after Mark) ([]byte, error) {
 	source, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, after, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, after, fmt.Errorf("opening the audit log: %w", err)
+		return nil, fmt.Errorf("opening the audit log: %w", err)
 	}
 	defer func() { _ = source.Close() }()
 	if _, err := source.Seek(int64(after), io.SeekStart); err != nil {
-		return nil, after, fmt.Errorf("seeking in the audit log: %w", err)
+		return nil, fmt.Errorf("seeking in the audit log: %w", err)
 	}
 	raw, err := io.ReadAll(source)
 	if err != nil {
-		return nil, after, fmt.Errorf("reading the audit log: %w", err)
+		return nil, fmt.Errorf("reading the audit log: %w", err)
 	}
-	whole := bytes.LastIndexByte(raw, '\n') + 1
-	log, err := Parse(raw[:whole])
-	return log, after + Mark(whole), err
+	return raw[:bytes.LastIndexByte(raw, '\n')+1], nil
 }
 
 // Parse reads whole lines of a log. A line that a killed server left unfinished is
