@@ -256,7 +256,14 @@ func testUnchanged(w *environment) func(*testing.T) {
 // checkStatusWrites checks how many writes there were since a mark: of statuses alone.
 func (w *environment) checkStatusWrites(t testing.TB, mark framework.Marks, app *v1.EcommerceApp, want int) {
 	t.Helper()
-	log := w.writes(t, mark, app.Namespace)
+	var log audit.Log
+	// A watch may deliver what a write changed before the write is answered and logged.
+	framework.Await(t, w, app, fmt.Sprint("writes: ", want), func(*v1.EcommerceApp) error {
+		if log = w.writes(t, mark, app.Namespace); len(log) < want {
+			return errNotYet
+		}
+		return nil
+	})
 	if len(log) != want || slices.ContainsFunc(log, func(e audit.Event) bool { return e.Subresource != "status" }) {
 		t.Errorf("want %d writes of the status, got:\n%s", want, log)
 	}

@@ -3,6 +3,7 @@ package connection
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestWatches(t *testing.T) {
 	t.Parallel()
 	const limit, half = 90 * time.Second, 45 * time.Second
 	long := []observed{{half, list, 500}, {half, list, 500}, {half, list, 500}}
-	after := func(more ...observed) []observed { return append(long[:len(long):len(long)], more...) }
+	after := func(more ...observed) []observed { return append(slices.Clip(long), more...) }
 	broken := []string{"ecommerceapps.ecommerce.io (500 Internal Server Error)"}
 	for name, tt := range map[string]struct {
 		observed []observed
@@ -71,7 +72,7 @@ func TestWatches(t *testing.T) {
 			for _, each := range tt.observed {
 				now.SetTime(now.Now().Add(each.after))
 				code = each.code
-				response, err := w.RoundTrip(httptest.NewRequest(http.MethodGet, "https://eu-1"+each.uri, nil))
+				response, err := w.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://eu-1"+each.uri, nil))
 				if err == nil {
 					_ = response.Body.Close()
 				}
