@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,15 +44,9 @@ func Stamp(intent component.Resource) error {
 // contentOf returns the unstructured content of an object, without status and server-side
 // metadata.
 func contentOf(r component.Resource) (map[string]any, error) {
-	var content map[string]any
-	if u, ok := r.(*unstructured.Unstructured); ok {
-		content = u.DeepCopy().Object
-	} else {
-		converted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r)
-		if err != nil {
-			return nil, fmt.Errorf("converting %T %q: %w", r, r.GetName(), err)
-		}
-		content = converted
+	content, err := withoutManagers(r)
+	if err != nil {
+		return nil, err
 	}
 	delete(content, "status")
 	if metadata, ok := content["metadata"].(map[string]any); ok {
@@ -62,6 +57,34 @@ func contentOf(r component.Resource) (map[string]any, error) {
 	}
 	dropNulls(content)
 	normalizeTemplates(content)
+	return content, nil
+}
+
+// withoutManagers returns a copy of an object's content without status and managed fields: these
+// are most of an object from a cache, and would be converted to be dropped.
+func withoutManagers(r component.Resource) (map[string]any, error) {
+	if u, ok := r.(*unstructured.Unstructured); ok {
+		content := maps.Clone(u.Object)
+		delete(content, "status")
+		if metadata, ok := content["metadata"].(map[string]any); ok {
+			metadata = maps.Clone(metadata)
+			delete(metadata, "managedFields")
+			content["metadata"] = metadata
+		}
+		return runtime.DeepCopyJSON(content), nil
+	}
+	if value := reflect.ValueOf(r); len(r.GetManagedFields()) > 0 && value.Kind() == reflect.Pointer {
+		shallow := reflect.New(value.Type().Elem())
+		shallow.Elem().Set(value.Elem())
+		if other, ok := reflect.TypeAssert[component.Resource](shallow); ok {
+			other.SetManagedFields(nil)
+			r = other
+		}
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r)
+	if err != nil {
+		return nil, fmt.Errorf("converting %T %q: %w", r, r.GetName(), err)
+	}
 	return content, nil
 }
 
