@@ -199,7 +199,7 @@ func (l *loop) inspectedAgain(r result) {
 }
 
 // inspectionFailed records a failed inspection. As many in a row as failed probes lose the member,
-// because nobody would notice what they are to find.
+// because what they would find is not noticed.
 func (l *loop) inspectionFailed(r result) {
 	l.uninspected++
 	l.log.V(1).Info("Inspection failed", "failures", l.uninspected, "error", r.err.Error())
