@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 )
 
@@ -37,7 +38,7 @@ func allGroups() []group {
 
 // TestCrashPoints kills the hub at its writes.
 func TestCrashPoints(t *testing.T) {
-	chosen := choice{variable: os.Getenv(pointsVariable), seed: framework.Seed(t, seedVariable)}
+	chosen := choice{variable: os.Getenv(pointsVariable), seed: fleettest.Seed(t, seedVariable)}
 	t.Cleanup(func() { t.Logf("The same points again: %s", chosen) })
 	groups, err := chosen.groups()
 	if err != nil {

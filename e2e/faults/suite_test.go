@@ -17,6 +17,7 @@ import (
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/faults"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/hub/setup"
@@ -55,7 +56,7 @@ type suite struct {
 // TestFaults runs the chosen classes of faults one after the other. Each has an application of its
 // own, and ends with what it injected gone.
 func TestFaults(t *testing.T) {
-	c := choice{variable: os.Getenv(casesVariable), seed: framework.Seed(t, seedVariable)}
+	c := choice{variable: os.Getenv(casesVariable), seed: fleettest.Seed(t, seedVariable)}
 	t.Cleanup(func() { t.Logf("The same cases again: %s", c) })
 	s := newSuite(t)
 	s.seed = c.seed

@@ -111,8 +111,8 @@ func (r *Runner) test(ctx context.Context, chosen selection, flag string) ([]byt
 	pattern := "^" + strings.ReplaceAll(chosen.test, "/", "$/^") + "$"
 	command := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-timeout=5m", flag, "-run="+pattern, "./"+chosen.pkg)
 	command.Dir = r.root
-	// The sample of a day may lack the case of TestFaults.
-	command.Env = append(os.Environ(), "SHOPFLEET_FAULTS=all")
+	// The sample of a day may lack what notices the mutant.
+	command.Env = append(os.Environ(), "SHOPFLEET_FAULTS=all", "SHOPFLEET_CRASHPOINTS=all")
 	return command.CombinedOutput()
 }
 

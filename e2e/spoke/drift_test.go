@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/hub/queues"
 )
@@ -37,7 +38,7 @@ const (
 // the object. Nothing is resynced meanwhile: what is repaired was seen by a watch.
 func testDrift(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
-		seed := framework.Seed(t, driftSeedVariable)
+		seed := fleettest.Seed(t, driftSeedVariable)
 		app := w.everything(t, seed)
 		took := &durations{}
 		t.Run("fields", func(t *testing.T) {

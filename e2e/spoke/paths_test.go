@@ -21,6 +21,7 @@ import (
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
 	"github.com/shopfleet/shopfleet/e2e/framework/oracle"
 	"github.com/shopfleet/shopfleet/hub/queues"
@@ -41,7 +42,7 @@ const (
 func testPaths(w *environment) func(*testing.T) {
 	return func(t *testing.T) {
 		const longest = 20 // Edits of one application.
-		edits, seed := 10, framework.Seed(t, pathsSeedVariable)
+		edits, seed := 10, fleettest.Seed(t, pathsSeedVariable)
 		if text := os.Getenv(pathsVariable); text != "" {
 			var err error
 			if edits, err = strconv.Atoi(text); err != nil || edits < 1 {
