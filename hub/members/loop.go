@@ -294,8 +294,8 @@ func (l *loop) attempt(ctx context.Context, do func(context.Context) result) (r 
 // for its end before it ends itself.
 func (l *loop) discard(c *connection.Connected) {
 	if c != nil {
-		c.Session.Close()
-		l.group.Go(func() { <-c.Session.Ended() })
+		c.Connection.Close()
+		l.group.Go(func() { <-c.Connection.Ended() })
 	}
 }
 

@@ -26,7 +26,7 @@ func (l *loop) finish(ctx context.Context, r result) {
 			l.failed(r.failure)
 			return
 		}
-		l.adopt(r.connected)
+		l.use(r.connected)
 	case taskProbe:
 		l.probed(ctx, r)
 	case taskInspect:
@@ -61,12 +61,12 @@ func (l *loop) conclusive(f *conditions.Failure) bool {
 			l.now().Sub(l.failedSince) >= time.Duration(health.FailureThreshold-1)*health.Period
 }
 
-// adopt engages a new connection and then ends the current one. If the new one cannot be
+// use engages a new connection and then ends the current one. If the new one cannot be
 // engaged, the current one stays in use.
-func (l *loop) adopt(c *connection.Connected) {
+func (l *loop) use(c *connection.Connected) {
 	former := l.connection
-	l.provide(c.Session) // Reconcilers read the mode when they are engaged.
-	if err := c.Session.Engage(l.aware, l.name); err != nil {
+	l.provide(c.Connection) // Reconcilers read the mode when they are engaged.
+	if err := c.Connection.Engage(l.aware, l.name); err != nil {
 		l.log.Error(err, "Engaging member failed")
 		l.provide(former)
 		l.discard(c)
@@ -74,25 +74,25 @@ func (l *loop) adopt(c *connection.Connected) {
 		return
 	}
 	l.end(former)
-	l.connection = c.Session
-	l.group.Go(func() { <-c.Session.Ended() })
+	l.connection = c.Connection
+	l.group.Go(func() { <-c.Connection.Ended() })
 	swapped := former != nil
-	l.log.Info("Member connected", "swapped", swapped, "mode", c.Session.Mode, "nodes", c.Nodes.Nodes, "version", c.Server.Version)
+	l.log.Info("Member connected", "swapped", swapped, "mode", c.Connection.Mode, "nodes", c.Nodes.Nodes, "version", c.Server.Version)
 	l.wasEngaged = true
 	l.failure = nil
 	l.misses, l.failures = 0, 0
 	l.backoff = l.fleet.newBackoff()
-	l.inspected, l.inspectedAs = c.Inspection, c.Session.Access.Fingerprint
+	l.inspected, l.inspectedAs = c.Inspection, c.Connection.Access.Fingerprint
 	l.lease = c.Lease
-	l.hear()
+	l.recordLease()
 	l.state.LastProbe = l.now()
 	l.state.Info.UID = c.UID
-	l.state.Info.CredentialsExpireAt = c.Session.Access.ExpiresAt
+	l.state.Info.CredentialsExpireAt = c.Connection.Access.ExpiresAt
 	l.state.setNodes(c.Nodes)
 	l.schedule(taskProbe, wait.Jitter(l.target.Health.Period, spread))
 	l.scheduleInspection()
 	l.settleRenewal()
-	if c.Session.Mode == v1.ModeAgent {
+	if c.Connection.Mode == v1.ModeAgent {
 		l.schedule(taskListen, listenSoon)
 	}
 }
@@ -102,7 +102,7 @@ func (l *loop) adopt(c *connection.Connected) {
 func (l *loop) listened(r result) {
 	if r.err == nil {
 		l.lease = l.lease.After(r.sample, l.now(), l.fleet.settings.Timeouts.AgentSilence)
-		l.hear()
+		l.recordLease()
 	}
 	period := l.target.Health.Period
 	if l.lease.State == conditions.LeaseUnknown {
@@ -111,9 +111,9 @@ func (l *loop) listened(r result) {
 	l.due[taskListen] = r.started.Add(wait.Jitter(period, spread))
 }
 
-// hear publishes the state of the agent. While that is unknown, the status from before
+// recordLease publishes the state of the agent. While that is unknown, the status from before
 // the hub started is kept.
-func (l *loop) hear() {
+func (l *loop) recordLease() {
 	l.state.AgentLastSeen = l.lease.LastRenewal
 	if l.connection.Mode != v1.ModeAgent || l.lease.State != conditions.LeaseUnknown {
 		l.state.Settled = true

@@ -62,7 +62,7 @@ type Attempt struct {
 
 // Connected is the result of a successful attempt.
 type Connected struct {
-	Session *Connection
+	Connection *Connection
 	// UID is the UID of the namespace kube-system.
 	UID string
 	Inspection
@@ -125,7 +125,7 @@ func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, fa
 		return nil, a.stepFailed(conditions.StepSetup, err)
 	}
 	conn.Record = kept
-	result.Session = conn
+	result.Connection = conn
 	if f := a.fill(ctx, result); f != nil {
 		return nil, f
 	}
@@ -253,7 +253,7 @@ func (a *Attempt) ensureDefinitions(ctx context.Context, l *transport.Transport)
 func (a *Attempt) fill(ctx context.Context, result *Connected) *conditions.Failure {
 	ctx, cancel := context.WithTimeout(ctx, a.Settings.Timeouts.Sync)
 	defer cancel()
-	s := result.Session
+	s := result.Connection
 	if err := s.sync(ctx, a.Settings.profile(a.Mode).Watched(), a.Indexes); err != nil {
 		return a.stepFailed(conditions.StepSetup, err)
 	}
