@@ -98,7 +98,7 @@ type Cluster struct {
 	// ClusterStatus.UnknownOrigin; empty without one, and if the copy was not compared.
 	Unknown string
 	// Unconfirmed is true unless the last attempt was to write the copy and succeeded: it may be
-	// about to be deleted.
+	// about to be deleted. It is not asked for while the status has an applied generation.
 	Unconfirmed bool
 	// Gone is true if the copy was confirmed not to exist.
 	Gone bool

@@ -97,17 +97,20 @@ func (d *Dispatcher) Get(name string) *MemberQueue {
 // the last attempt to write or delete it. It reports false if there was no attempt yet.
 func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggregate.Cluster) (bool, error) {
 	entry := EntryOf(app, l.name)
-	if !deletes(app, entry) {
+	if deletes(app, entry) {
+		l.reports.leave(keyOf(app))
+	} else {
 		// A member that is left later needs an absence that is found later.
 		l.reports.forgetAbsence(keyOf(app))
-	} else {
-		l.reports.leave(keyOf(app))
 	}
 	found, known := l.reports.about(keyOf(app), app.UID)
 	if !known && entry != nil {
 		return false, nil
 	}
-	c.Failure, c.Unknown, c.Gone, c.Unconfirmed = found.failure, found.unknown, found.gone, !found.applied
+	c.Failure, c.Unknown, c.Gone = found.failure, found.unknown, found.gone
+	// The answer counts only while the status has no applied generation, and the question may cost
+	// another reconciliation.
+	c.Unconfirmed = deletes(app, entry) || (entry == nil || entry.AppliedGeneration == 0) && !l.reports.confirmed(keyOf(app), app.UID)
 	live := &v1.EcommerceApp{}
 	if err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {

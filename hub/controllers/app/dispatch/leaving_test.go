@@ -143,6 +143,11 @@ func testBack(t *testing.T, m *member) {
 	expect("back, and applied", true)
 	m.queue.reports.begin(keyOf(m.app))
 	expect("while a worker is busy, perhaps with a former entry", false)
+	entry.AppliedGeneration = 1
+	expect("while a worker is busy with what the status has", true)
+	entry.Phase = v1.PhaseDeleting
+	expect("leaving what the status has", false)
+	entry.AppliedGeneration = 0
 	entry.Phase = v1.PhaseDeleting
 	m.reconcile(t)
 	entry.Phase = ""

@@ -63,6 +63,29 @@ func TestReportsProveAbsenceOnlyAtRest(t *testing.T) {
 	}
 }
 
+// TestConfirmedOnlyAtRest: a reconciler that asks while a worker is busy learns when it no longer
+// is. It read the last change of the copy, so nothing else would reconcile the application again.
+func TestConfirmedOnlyAtRest(t *testing.T) {
+	t.Parallel()
+	applied := &report{app: "u-1", applied: true}
+	r := newReports()
+	r.begin(key())
+	if _, news := r.end(key(), applied); !news || !r.confirmed(key(), "u-1") || r.confirmed(key(), "u-2") {
+		t.Error("a copy that was applied is not confirmed, or no news, or that of another application")
+	}
+	r.begin(key())
+	if r.confirmed(key(), "u-1") {
+		t.Error("a copy is confirmed although the queue is at work")
+	}
+	if _, news := r.end(key(), applied); !news || !r.confirmed(key(), "u-1") {
+		t.Error("that the copy is confirmed is no news to the reconciler that was told that it is not")
+	}
+	r.begin(key())
+	if _, news := r.end(key(), applied); news {
+		t.Error("the same result is news although no reconciler asked")
+	}
+}
+
 // TestAbsenceEndsWithItsEntry leaves a member, chooses it again and leaves it again before
 // the member's queue has begun: the absence of the first time must not drop the entry of
 // the second.

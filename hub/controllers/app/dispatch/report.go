@@ -25,17 +25,23 @@ type report struct {
 
 // reports are those of one member. They are safe for concurrent use.
 type reports struct {
-	mu    sync.Mutex
-	known map[types.NamespacedName]report
-	// working holds the applications that a worker processes. The value is true while an
-	// absence that the worker finds still counts.
-	working map[types.NamespacedName]bool
+	mu      sync.Mutex
+	known   map[types.NamespacedName]report
+	working map[types.NamespacedName]work
+}
+
+// work represents the processing of an application by a worker.
+type work struct {
+	// outdated is true if an absence that the worker finds no longer counts.
+	outdated bool
+	// awaited is true if the reconciler asked meanwhile whether the copy is confirmed.
+	awaited bool
 }
 
 func newReports() *reports {
 	return &reports{
 		known:   map[types.NamespacedName]report{},
-		working: map[types.NamespacedName]bool{},
+		working: map[types.NamespacedName]work{},
 	}
 }
 
@@ -44,7 +50,7 @@ func newReports() *reports {
 func (r *reports) begin(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.working[key] = true
+	r.working[key] = work{}
 }
 
 // end records the result of a worker; nil if nothing is known or of interest any more. It
@@ -52,17 +58,17 @@ func (r *reports) begin(key types.NamespacedName) {
 func (r *reports) end(key types.NamespacedName, next *report) (last report, news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	counts := r.working[key]
+	done := r.working[key]
 	delete(r.working, key)
 	last, existed := r.known[key]
-	if next == nil || next.gone && !counts {
+	if next == nil || next.gone && done.outdated {
 		// The next attempt, with the application as it is now, says more.
 		delete(r.known, key)
 		return last, existed
 	}
 	r.known[key] = *next
 	// An absence was not visible while the worker was busy, so it is always news.
-	return last, !existed || next.gone || !equality.Semantic.DeepEqual(last.failure, next.failure) || last.gone || last.app != next.app || last.unknown != next.unknown || last.applied != next.applied
+	return last, !existed || done.awaited || next.gone || !equality.Semantic.DeepEqual(last.failure, next.failure) || last.gone || last.app != next.app || last.unknown != next.unknown || last.applied != next.applied
 }
 
 // forgetAbsence makes an absence of the copy not count that was found, or is about to be
@@ -70,8 +76,9 @@ func (r *reports) end(key types.NamespacedName, next *report) (last report, news
 func (r *reports) forgetAbsence(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, busy := r.working[key]; busy {
-		r.working[key] = false
+	if w, busy := r.working[key]; busy {
+		w.outdated = true
+		r.working[key] = w
 	}
 	if r.known[key].gone {
 		delete(r.known, key)
@@ -97,6 +104,23 @@ func (r *reports) about(key types.NamespacedName, app types.UID) (report, bool) 
 		return report{}, false
 	}
 	_, busy := r.working[key]
-	found.gone, found.applied = found.gone && !busy, found.applied && !busy
+	found.gone = found.gone && !busy
 	return found, true
+}
+
+// confirmed reports whether the copy of an application was applied and is not about to be deleted.
+// While a worker is busy it may be: the end of the worker is news then.
+func (r *reports) confirmed(key types.NamespacedName, app types.UID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := r.known[key]
+	if found.app != app || !found.applied {
+		return false
+	}
+	w, busy := r.working[key]
+	if busy {
+		w.awaited = true
+		r.working[key] = w
+	}
+	return !busy
 }
