@@ -60,12 +60,11 @@ func contentOf(r component.Resource) (map[string]any, error) {
 	return content, nil
 }
 
-// withoutManagers returns a copy of an object's content without status and managed fields: these
-// are most of an object from a cache, and would be converted to be dropped.
+// withoutManagers returns a copy of an object's content without its managed fields, which would be
+// converted only to be dropped. It does not change the object, which may be in a cache.
 func withoutManagers(r component.Resource) (map[string]any, error) {
 	if u, ok := r.(*unstructured.Unstructured); ok {
 		content := maps.Clone(u.Object)
-		delete(content, "status")
 		if metadata, ok := content["metadata"].(map[string]any); ok {
 			metadata = maps.Clone(metadata)
 			delete(metadata, "managedFields")

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/apply"
+	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
 func configMap() *corev1.ConfigMap {
@@ -73,6 +75,32 @@ func TestStamp(t *testing.T) {
 		if object.Annotations[v1.SpecHashAnnotation] != sum {
 			t.Errorf("annotation is %q, hash is %q", object.Annotations[v1.SpecHashAnnotation], sum)
 		}
+	}
+}
+
+// TestHashLeavesObject: the live object that is hashed may be in a cache, which others read.
+func TestHashLeavesObject(t *testing.T) {
+	typed := configMap()
+	typed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{}`)}}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content["status"] = map[string]any{"phase": "Bound"}
+	content["data"] = map[string]any{"x": nil} // Not hashed.
+	for name, object := range map[string]component.Resource{
+		"typed":   typed,
+		"untyped": &unstructured.Unstructured{Object: content},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := object.DeepCopyObject()
+			if _, err := apply.Hash(object); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before, object.(runtime.Object)); diff != "" {
+				t.Errorf("the object changed (-before +after):\n%s", diff)
+			}
+		})
 	}
 }
 
