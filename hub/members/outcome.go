@@ -139,8 +139,8 @@ func (l *loop) hastenInspection() {
 }
 
 // probed records the result of a probe. A cluster that answers is lost if another one is
-// expected, or if its lists and watches are refused. The next probe starts one period after the start
-// of this one.
+// expected, or if its lists and watches are refused. The next probe starts one period after the
+// start of this one.
 func (l *loop) probed(ctx context.Context, r result) {
 	l.due[taskProbe] = r.started.Add(wait.Jitter(l.target.Health.Period, spread))
 	if r.err != nil {
@@ -199,7 +199,7 @@ func (l *loop) inspectedAgain(r result) {
 }
 
 // inspectionFailed records a failed inspection. As many in a row as failed probes lose the member,
-// because what they would find is not noticed.
+// because a hub that cannot inspect it does not notice that another one took it over.
 func (l *loop) inspectionFailed(r result) {
 	l.uninspected++
 	l.log.V(1).Info("Inspection failed", "failures", l.uninspected, "error", r.err.Error())

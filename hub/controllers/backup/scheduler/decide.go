@@ -34,7 +34,7 @@ type input struct {
 	// skews is how far the clocks of providers are ahead of the hub's, by CloudAccount. A
 	// missing entry means unknown, which is reported once settled is true.
 	skews map[string]time.Duration
-	// settled is true some minutes after the start of the hub.
+	// settled is true once the hub has run for settleTime.
 	settled bool
 	// waits changes how long dumps and pruning are waited for.
 	waits queues.Waits
