@@ -72,12 +72,12 @@ func (w *work) pass(ctx context.Context) (reconcile.Result, error) {
 		w.holds.forget(w.key())
 		return w.finalize(ctx)
 	}
+	if err := w.ensureFinalizer(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
 	if Done(w.stored) || w.stored.Annotations[v1.RediscoveredAnnotation] != "" {
 		// The controller that rediscovered it in the cloud writes its status.
 		return reconcile.Result{}, nil
-	}
-	if err := w.ensureFinalizer(ctx); err != nil {
-		return reconcile.Result{}, err
 	}
 	w.backup = w.stored.DeepCopy()
 	v, err := stepresult.Advance(ctx, w.steps())

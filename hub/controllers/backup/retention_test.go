@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -24,6 +25,7 @@ func TestRetention(t *testing.T) {
 	for _, name := range []string{"pruned", "marked", "lost"} {
 		e.backUp(t, name)
 	}
+	e.strip(t, "pruned")
 	e.storeDump(t, "dump-lost")
 	e.storeDump(t, "dump-marked")
 	e.rediscover(t, "dumps")
@@ -73,6 +75,25 @@ func TestRetention(t *testing.T) {
 	for _, name := range []string{"dump-lost", "lost", "newest"} {
 		e.Backup(t, name)
 	}
+}
+
+// strip removes the finalizer of a Backup, which gets it back: without it, the deletion of the Backup
+// leaves its snapshots in the cloud.
+func (e *testenv) strip(t *testing.T, name string) {
+	t.Helper()
+	b := e.Backup(t, name)
+	if err := e.Patch(t.Context(), b, client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	e.eventually(t, "the finalizer of "+name, func(ctx context.Context) error {
+		if err := e.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+			return err
+		}
+		if !controllerutil.ContainsFinalizer(b, v1.BackupFinalizer) {
+			return fmt.Errorf("finalizers are %q", b.Finalizers)
+		}
+		return nil
+	})
 }
 
 // held waits until the scheduler reports that nothing is pruned.

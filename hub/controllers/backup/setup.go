@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -92,7 +93,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName+"-router").
 		// What we write ourselves is no cause to look again before it is time.
-		For(&v1.Backup{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1.Backup{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.NewPredicateFuncs(isUnprotected)))).
 		WatchesRawSource(r.wakeup.Source()).
 		WatchesRawSource(members.Source(options.Members, r.activeRequests)).
 		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})
@@ -100,6 +101,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("adding the controller of backups: %w", err)
 	}
 	return nil
+}
+
+// isUnprotected reports whether a Backup lacks its finalizer, which a user removed.
+func isUnprotected(o client.Object) bool {
+	return !controllerutil.ContainsFinalizer(o, v1.BackupFinalizer)
 }
 
 // activeIn returns the member of a Backup that is under way or being deleted.
