@@ -14,13 +14,14 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 )
 
-// steady is how long a watch must last for the end of a refusal: an API server also accepts a
-// watch whose first event is an error.
-const steady = 10 * time.Second
+// minStream is how long after an accepted watch the next error begins a new refusal: an API server
+// also accepts a watch whose first event is an error.
+const minStream = 10 * time.Second
 
 // watches is an http.RoundTripper for the requests of a cache: lists and watches. It records since
-// when the API server refuses those of a resource. A watch error handler does not see that:
-// reflectors repeat a watch that is throttled without calling it. It is safe for concurrent use.
+// when the API server has returned only errors for those of a resource. A watch error handler does
+// not see that: reflectors repeat a watch that is throttled without calling it. It is safe for
+// concurrent use.
 type watches struct {
 	next  http.RoundTripper
 	clock clock.PassiveClock
@@ -36,7 +37,8 @@ type refusedWatch struct {
 	since, last time.Time
 	// code is the last status code.
 	code int
-	// streaming is when the API server accepted a watch after the last error; zero if it did not.
+	// streaming is when the API server accepted the first watch after the last error; zero if it
+	// accepted none.
 	streaming time.Time
 }
 
@@ -64,7 +66,7 @@ func (w *watches) observe(u *url.URL, code int) {
 	r := w.refused[key]
 	switch {
 	case code < http.StatusBadRequest && query.Has("watch"):
-		if r != nil {
+		if r != nil && r.streaming.IsZero() {
 			r.streaming = now
 		}
 	case code < http.StatusBadRequest:
@@ -73,7 +75,7 @@ func (w *watches) observe(u *url.URL, code int) {
 		}
 	case code == http.StatusGone: // It is listed again from another version.
 	default:
-		if r == nil || !r.streaming.IsZero() && now.Sub(r.streaming) >= steady {
+		if r == nil || !r.streaming.IsZero() && now.Sub(r.streaming) >= minStream {
 			r = &refusedWatch{resource: resourceIn(u.Path), since: now}
 			w.refused[key] = r
 		}
@@ -81,8 +83,8 @@ func (w *watches) observe(u *url.URL, code int) {
 	}
 }
 
-// failing returns the resources, sorted and with the last error, whose lists and watches have
-// been refused for a time without one in between that was not.
+// failing returns the resources, sorted and with the last error, for which the API server has
+// returned only errors for a time.
 func (w *watches) failing(limit time.Duration) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
