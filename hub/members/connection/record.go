@@ -184,26 +184,22 @@ func (r *Record) claimed() record.Record {
 	return r.current.Claim(r.process(), r.settings.Clock.Now())
 }
 
-// DeletedAt returns the time at which an application was deleted; zero if it was not. It sends
-// no request, but waits for the end of one.
+// DeletedAt returns the time at which an application was deleted; zero if it was not. It does not
+// wait for a request.
 func (r *Record) DeletedAt(app types.UID) time.Time {
 	if r == nil {
 		return time.Time{}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.current.DeletedAt(app)
+	return record.Record{Deleted: r.known.deletions()}.DeletedAt(app)
 }
 
-// Left returns the generation by which an application left the member last; 0 if it did not.
-// It sends no request, but waits for the end of one.
+// Left returns the generation at which an application left the member last; 0 if it did not. It
+// does not wait for a request.
 func (r *Record) Left(app types.UID) int64 {
 	if r == nil {
 		return 0
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.current.Left(app)
+	return record.Record{Deleted: r.known.deletions()}.Left(app)
 }
 
 // Delete records a deletion with one write, unless it is recorded. If this process does not

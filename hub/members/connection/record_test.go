@@ -96,7 +96,8 @@ func (s *server) open(t *testing.T) *Record {
 	return r
 }
 
-// TestDamagedRecord: what was read stays known while the ConfigMap cannot be read any more.
+// TestDamagedRecord: what was read stays known while the ConfigMap cannot be read any more, and is
+// not waited for while it is being read or written.
 func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_000_000_000, 0)
@@ -106,6 +107,8 @@ func TestDamagedRecord(t *testing.T) {
 	if f, err := r.check(t.Context()); f == nil || err != nil {
 		t.Errorf("a damaged record is read with %+v, %v", f, err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.DeletedAt("deleted").IsZero() || r.Left("left") != 4 {
 		t.Error("what was read is forgotten")
 	}
