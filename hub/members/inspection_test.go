@@ -9,11 +9,13 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
+	"github.com/shopfleet/shopfleet/hub/members/connection"
 	"github.com/shopfleet/shopfleet/hub/members/record"
 )
 
@@ -66,6 +68,23 @@ func TestInspections(t *testing.T) {
 				t.Errorf("lost for %+v, want %s", state.Ready, tt.reason)
 			}
 		})
+	}
+}
+
+// TestHastenInspection: informers hasten the next inspection, but not the repetition of a failed one.
+func TestHastenInspection(t *testing.T) {
+	t.Parallel()
+	for failed, want := range map[int]time.Duration{0: inspectNow, 1: time.Minute} {
+		now := clocktesting.NewFakeClock(time.Unix(1000, 0))
+		l := &loop{
+			fleet: &Fleet{settings: &connection.Settings{Clock: now}}, connection: &connection.Connection{},
+			failedInspections: failed,
+		}
+		l.schedule(taskInspect, time.Minute)
+		l.hastenInspection()
+		if got := l.due[taskInspect].Sub(now.Now()); got != want {
+			t.Errorf("after %d failed inspections: the next one follows in %s, want %s", failed, got, want)
+		}
 	}
 }
 

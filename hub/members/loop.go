@@ -39,6 +39,8 @@ const (
 	// inspectNow is the delay of an inspection that informers ask for, so that their
 	// reports are batched.
 	inspectNow = 500 * time.Millisecond
+	// inspectThreshold is the number of failed inspections in a row that lose a member.
+	inspectThreshold = 3
 	// nodesDelay is the time during which changes of nodes are batched.
 	nodesDelay = time.Second
 	// idle is how long the goroutine sleeps when no task is scheduled.
@@ -80,21 +82,21 @@ type loop struct {
 	hosts map[string]bool
 
 	// The observed state.
-	connection  *connection.Connection // nil unless engaged
-	wasEngaged  bool
-	state       State
-	inspected   connection.Inspection
-	inspectedAs string // the fingerprint of the kubeconfig of inspected
-	lease       conditions.LeaseMonitor
-	known       *connection.Known // about the member's record
-	unconfirmed bool              // by the last inspection; see inspectedAgain
-	failure     *conditions.Failure
-	misses      int // consecutive failed probes
-	uninspected int // consecutive failed inspections
-	failures    int // consecutive failed attempts to connect
-	failedSince time.Time
-	backoff     wait.Backoff
-	renewal     renewal
+	connection           *connection.Connection // nil unless engaged
+	wasEngaged           bool
+	state                State
+	inspected            connection.Inspection
+	inspectedFingerprint string // the fingerprint of the kubeconfig of inspected
+	lease                conditions.LeaseMonitor
+	known                *connection.Known // about the member's record
+	unconfirmed          bool              // by the last inspection; see inspectedAgain
+	failure              *conditions.Failure
+	misses               int // consecutive failed probes
+	failedInspections    int // consecutive failed inspections
+	failures             int // consecutive failed attempts to connect
+	failedSince          time.Time
+	backoff              wait.Backoff
+	renewal              renewal
 
 	// Scheduled and running tasks.
 	due     [tasks]time.Time

@@ -82,7 +82,7 @@ func (l *loop) use(c *connection.Connected) {
 	l.failure = nil
 	l.misses, l.failures = 0, 0
 	l.backoff = l.fleet.newBackoff()
-	l.inspected, l.inspectedAs = c.Inspection, c.Connection.Access.Fingerprint
+	l.inspected, l.inspectedFingerprint = c.Inspection, c.Connection.Access.Fingerprint
 	l.lease = c.Lease
 	l.recordLease()
 	l.state.LastProbe = l.now()
@@ -131,9 +131,10 @@ func (l *loop) scheduleInspection() {
 
 // hastenInspection schedules an inspection of a member that no longer serves a kind. It
 // does nothing while an inspection is running: the informer reports the kind again if it
-// is still missing.
+// is still missing. Neither does it hasten the repetition of a failed one, or one short outage
+// would fail several.
 func (l *loop) hastenInspection() {
-	if l.connection != nil && l.running[taskInspect] == nil && l.due[taskInspect].After(l.now().Add(inspectNow)) {
+	if l.connection != nil && l.failedInspections == 0 && l.running[taskInspect] == nil && l.due[taskInspect].After(l.now().Add(inspectNow)) {
 		l.schedule(taskInspect, inspectNow)
 	}
 }
@@ -170,7 +171,7 @@ func (l *loop) inspectedAgain(r result) {
 		l.inspectionFailed(r)
 		return
 	}
-	l.uninspected = 0
+	l.failedInspections = 0
 	worse := r.found.Unreadable() || slices.ContainsFunc(r.found.Missing, func(p authorizationv1.ResourceAttributes) bool {
 		return !slices.Contains(l.inspected.Missing, p)
 	})
@@ -198,13 +199,13 @@ func (l *loop) inspectedAgain(r result) {
 	l.scheduleInspection()
 }
 
-// inspectionFailed records a failed inspection. As many in a row as failed probes lose the member,
-// because a hub that cannot inspect it does not notice that another one took it over.
+// inspectionFailed records a failed inspection. Several in a row lose the member, because a hub that
+// cannot inspect it does not notice that another one took it over.
 func (l *loop) inspectionFailed(r result) {
-	l.uninspected++
-	l.log.V(1).Info("Inspection failed", "failures", l.uninspected, "error", r.err.Error())
+	l.failedInspections++
+	l.log.V(1).Info("Inspection failed", "failures", l.failedInspections, "error", r.err.Error())
 	switch {
-	case l.uninspected < l.target.Health.FailureThreshold:
+	case l.failedInspections < inspectThreshold:
 		l.scheduleInspection()
 	case r.failure != nil: // After a panic.
 		l.lose(r.failure)
@@ -256,7 +257,7 @@ func (l *loop) end(c *connection.Connection) {
 	l.stop(taskNodes)
 	l.stop(taskListen)
 	l.stop(taskRenew)
-	l.misses, l.uninspected, l.unconfirmed = 0, 0, false
+	l.misses, l.failedInspections, l.unconfirmed = 0, 0, false
 	if c != nil {
 		c.Close()
 	}

@@ -85,7 +85,7 @@ func (l *loop) credentials() conditions.Credentials {
 	switch {
 	case l.renewal.failure != nil && l.renewal.failed == access.Fingerprint:
 		c.Failure = l.renewal.failure
-	case l.inspected.RenewalDenied && l.inspectedAs == access.Fingerprint:
+	case l.inspected.RenewalDenied && l.inspectedFingerprint == access.Fingerprint:
 		// Known long before the first renewal.
 		c.Failure = conditions.RenewalDenied(access.Account)
 	}

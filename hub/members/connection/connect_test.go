@@ -130,3 +130,17 @@ func TestFailures(t *testing.T) {
 		})
 	}
 }
+
+// TestExplainInspection: an inspection that ends too late says nothing of whether the cluster answers.
+func TestExplainInspection(t *testing.T) {
+	t.Parallel()
+	s := &Connection{settings: &Settings{Clock: clock.RealClock{}, Logger: logr.Discard()}, Access: &kubeconfig.Access{}}
+	for err, want := range map[error]conditions.Failure{
+		context.DeadlineExceeded: {Step: conditions.StepSetup, Reason: v1.ReasonSetupFailed, Message: "permissions, definitions and the record could not be read in time"},
+		syscall.ECONNREFUSED:     {Step: conditions.StepReach, Reason: v1.ReasonProbeFailed, Message: "the cluster refuses connections"},
+	} {
+		if diff := cmp.Diff(&want, s.ExplainInspection("eu-1", fmt.Errorf("inspecting: %w", err))); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}

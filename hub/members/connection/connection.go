@@ -100,6 +100,9 @@ func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
 // ExplainInspection returns the failure for an error of Inspect.
 func (s *Connection) ExplainInspection(member string, err error) *conditions.Failure {
 	a := &Attempt{Settings: s.settings, Name: member, Access: s.Access}
+	if errors.Is(err, context.DeadlineExceeded) { // Probes, which ask less, may succeed.
+		return a.fail(conditions.StepSetup, v1.ReasonSetupFailed, "permissions, definitions and the record could not be read in time", err)
+	}
 	return a.stepFailed(conditions.StepSetup, err)
 }
 
