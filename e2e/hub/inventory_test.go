@@ -93,7 +93,7 @@ func (s *suite) testWipedMembers(t *testing.T) {
 	s.StartHub(t)
 	s.AwaitMembers(t, "asia-1", "eu-1")
 	s.AwaitApp(t, app, "it to wait for us-1", func(status *v1.EcommerceAppStatus) error {
-		if status.Phase != v1.PhaseUnknown || !strings.HasSuffix(status.Message, "may run the application: us-1") {
+		if status.Phase != v1.PhaseUnknown || !strings.Contains(status.Message, "may run the application: us-1;") {
 			return fmt.Errorf("says %q", status.Message)
 		}
 		return nil

@@ -94,7 +94,7 @@ func TestComputeUndecided(t *testing.T) {
 	if !(&v1.EcommerceApp{Status: got}).InventoryLost() || len(got.Clusters) > 0 {
 		t.Errorf("the inventory counts as recovered: generation %d, clusters %v", got.ObservedGeneration, got.Clusters)
 	}
-	const message = "the status was lost; waiting for unreachable clusters that may run the application: a, b, c, and 1 more"
+	const message = "the status was lost; waiting for clusters that may run the application: a, b, c, and 1 more; connect them, or delete the MemberClusters of those that are gone"
 	want := "Unknown  \"" + message + "\"\nReady=False/ClusterUnreachable\n"
 	if diff := cmp.Diff(want, summaryOf(got)); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
