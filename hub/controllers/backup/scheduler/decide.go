@@ -49,9 +49,9 @@ type Plan struct {
 	Delete []schedule.RetentionDecision
 	// Keep are the Backups that were marked for deletion and are to be kept.
 	Keep []*v1.Backup
-	// Verify are the Restores to create for verification, and EndVerify the old ones to
+	// Verify are the Restores to create for verification, and DeleteVerify the old ones to
 	// delete.
-	Verify, EndVerify []*v1.Restore
+	Verify, DeleteVerify []*v1.Restore
 	// Clusters is the history of each cluster that the hub backs up.
 	Clusters  []History
 	Condition metav1.Condition

@@ -188,7 +188,7 @@ func (r *Reconciler) act(ctx context.Context, app *v1.EcommerceApp, in input, pl
 			return fmt.Errorf("creating the verification %q: %w", v.Name, err)
 		}
 	}
-	for _, v := range plan.EndVerify {
+	for _, v := range plan.DeleteVerify {
 		if err := r.client.Delete(ctx, v, client.Preconditions{UID: new(v.UID), ResourceVersion: new(v.ResourceVersion)}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting the verification %q: %w", v.Name, err)
 		}

@@ -21,7 +21,7 @@ func (in input) verify(plan *Plan, s *History, mine []*v1.Backup) problem {
 	}
 	tried := in.verifications(s.Cluster)
 	if len(tried) > 1 {
-		plan.EndVerify = append(plan.EndVerify, slices.DeleteFunc(tried[:len(tried)-1], func(r *v1.Restore) bool { return !finished(r) })...)
+		plan.DeleteVerify = append(plan.DeleteVerify, slices.DeleteFunc(tried[:len(tried)-1], func(r *v1.Restore) bool { return !finished(r) })...)
 	}
 	policy := in.app.Spec.Database.Backup
 	failed := len(tried) > 0 && tried[len(tried)-1].Status.Phase == v1.RestoreFailed

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// TestBackupsAreProven goes through verifications: due, under way, failed, good, and forgotten.
+// TestBackupsAreProven goes through verifications: due, under way, failed, good, and deleted.
 func TestBackupsAreProven(t *testing.T) {
 	t.Parallel()
 	in := situation("2026-03-02T09:00:00Z")
@@ -53,8 +53,8 @@ func TestBackupsAreProven(t *testing.T) {
 	in.restores[1].Status.Phase = v1.RestoreCompleted
 	in.backups[0].Status.LastVerifiedTime = &metav1.Time{Time: at("2026-03-04T04:21:00Z")}
 	plan = pass("2026-03-04T05:00:00Z")
-	if plan.Condition.Status != metav1.ConditionTrue || len(plan.EndVerify) != 1 || plan.EndVerify[0].Name != in.restores[0].Name {
-		t.Errorf("condition %+v, forgotten %v", plan.Condition, plan.EndVerify)
+	if plan.Condition.Status != metav1.ConditionTrue || len(plan.DeleteVerify) != 1 || plan.DeleteVerify[0].Name != in.restores[0].Name {
+		t.Errorf("condition %+v, deleted %v", plan.Condition, plan.DeleteVerify)
 	}
 	if history := plan.Clusters[0]; history.VerifyFailed || !history.VerifyDeadline.Equal(at("2026-03-05T16:21:00Z")) {
 		t.Errorf("failed %t, the next proof is late at %s", history.VerifyFailed, history.VerifyDeadline)
