@@ -245,7 +245,7 @@ type ClusterStatus struct {
 	// unknownOrigin describes a copy or a deletion in the cluster that the hub does not know,
 	// because it was restored from an older backup: the UID of an application, a slash, and the
 	// generation that the copy was made from, or "deleted/" and the time of the deletion, or
-	// "left/" and the generation by which the application left the cluster. The hub changes
+	// "left/" and the generation at which the application left the cluster. The hub changes
 	// nothing there until the annotation ecommerce.io/recover lists it or the copy has the spec
 	// of the hub. At most 128 characters.
 	// +optional

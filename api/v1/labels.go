@@ -66,7 +66,7 @@ const (
 	// RecoverAnnotation, on an application on the hub, lists copies that the hub may overwrite
 	// although it does not know what they were made from: comma-separated UIDs of applications,
 	// each with a slash and the generation, or "deleted/" and the time of the deletion, or
-	// "left/" and the generation by which the application left the cluster. What matches nothing
+	// "left/" and the generation at which the application left the cluster. What matches nothing
 	// has no effect. On a MemberCluster it is the hub that this one replaces there: its UID, a
 	// slash, and its epoch.
 	RecoverAnnotation = "ecommerce.io/recover"

@@ -155,8 +155,8 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 			e.Replicas, e.ReadyReplicas = component.Replicas, component.ReadyReplicas
 		}
 	}
-	// An application that left and came back has its copy again once that is written: its
-	// deletion may be under way although it is still seen.
+	// The cached copy of an application that came back may be about to be deleted. It counts once
+	// the hub has applied it.
 	settled := status.ObservedGeneration == c.Copy.Generation && (e.AppliedGeneration > 0 || !c.Unconfirmed)
 	if settled && !c.Copy.Deleting {
 		e.AppliedGeneration = c.Copy.HubGeneration

@@ -98,7 +98,7 @@ type Cluster struct {
 	// ClusterStatus.UnknownOrigin; empty without one, and if the copy was not compared.
 	Unknown string
 	// Unconfirmed is true unless the last attempt was to write the copy and succeeded: it may be
-	// about to be deleted. It is not asked for while the status has an applied generation.
+	// about to be deleted. It is false if the status has an applied generation of a copy that stays.
 	Unconfirmed bool
 	// Gone is true if the copy was confirmed not to exist.
 	Gone bool

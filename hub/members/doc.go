@@ -13,8 +13,8 @@
 //	         record, install the definitions, sync the caches
 //	engage   hand the cluster to the manager, with a context of its own
 //	probe    uncached, once per period; a number of consecutive failures means lost
-//	watch    lists and watches of a kind that are refused for 90 s, without one in between
-//	         that is not, mean lost as well: the cache is outdated
+//	watch    nothing but errors for lists and watches of a kind, for 90 s, means lost as
+//	         well: the cache is outdated
 //	lose     end the context, which stops the member's informers and reconcilers; keep
 //	         the last state and reconnect from scratch
 //	renew    when half of the life of a token has passed: request another one with the

@@ -18,7 +18,7 @@
 //
 // Audit logs have no bodies, except for statuses. An edit of an application therefore counts
 // as a request to delete what belongs to it, for a while, except for copies, StatefulSets,
-// Secrets and claims. The deletion of an application is none to delete its claims and
-// credentials, which outlive it. Whatever else is right, such as a move to another cluster or the
+// Secrets and claims. The deletion of an application does not count as a request to delete its
+// claims and credentials, which outlive it. Whatever else is right, such as a move to another cluster or the
 // retention of backups, a test declares.
 package oracle

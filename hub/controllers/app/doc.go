@@ -64,7 +64,7 @@
 //     deletion waits for it, even if the member never held one. An application that got
 //     its finalizer from this process and has no status yet is new, and is not recovered.
 //   - If maxClusters leaves room for only some of the members that did not answer, nothing
-//     is decided until they do, because the wrong choice deletes a shop. So it is if the
-//     placement has regions, providers or a selector, and the status of a member that holds a
-//     copy, or may hold one, was lost as well: where the member is, is not known.
+//     is decided until they do, because the wrong choice deletes a shop. The same applies if
+//     the placement has regions, providers or a selector, and the status of a member that
+//     holds a copy, or may hold one, was lost as well: its region is unknown.
 package app

@@ -49,14 +49,11 @@ func DefinitionsMissing(mode v1.Mode, names []string) *Failure {
 
 // ManagedByAnotherHub returns the failure for a cluster with the record of another hub.
 func ManagedByAnotherHub(r record.Record) *Failure {
-	other := "the hub with the UID " + r.Hub
+	message := "the hub with the UID " + r.Hub + " manages the cluster: remove the cluster there, or see kubectl shopfleet recover"
 	if r.Hub == "" {
-		other = "a hub that the record in the cluster does not name any more"
+		message = "the record in the cluster no longer names the hub that manages it: see kubectl shopfleet recover"
 	}
-	return &Failure{
-		Step: StepIdentity, Reason: v1.ReasonManagedByAnotherHub, OtherHub: r.ID(),
-		Message: other + " manages the cluster: remove the cluster there, or see kubectl shopfleet recover",
-	}
+	return &Failure{Step: StepIdentity, Reason: v1.ReasonManagedByAnotherHub, OtherHub: r.ID(), Message: message}
 }
 
 // Superseded returns the failure for a cluster that a later process of this hub manages.
@@ -70,10 +67,10 @@ func RecordInvalid(record fmt.Stringer, err error) *Failure {
 		"the ConfigMap %s in the cluster cannot be read (%v): restore or delete it", record, err)}
 }
 
-// Unwatched returns the failure for a cluster that refuses to list or watch the described
-// resources.
+// Unwatched returns the failure for a cluster that returns errors for lists or watches of the
+// described resources.
 func Unwatched(resources []string) *Failure {
-	return &Failure{Step: StepSetup, Reason: v1.ReasonSetupFailed, Message: "the API server refuses to list or watch " +
+	return &Failure{Step: StepSetup, Reason: v1.ReasonSetupFailed, Message: "the API server returns errors for lists or watches of " +
 		strings.Join(resources, ", ") + ": what the hub knows of the cluster is outdated"}
 }
 

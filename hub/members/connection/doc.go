@@ -13,8 +13,8 @@
 //
 // # Non-goals
 //
-// The package neither retries nor schedules, which the fleet does, and has no state beyond one
-// connection but Known.
+// The package neither retries nor schedules, which the fleet does. All state but Known belongs to
+// one connection.
 //
 // # Trade-offs
 //

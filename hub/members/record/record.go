@@ -43,7 +43,7 @@ type Record struct {
 // Deletion is the deletion of an application, or of its copy in the member alone.
 type Deletion struct {
 	App types.UID
-	// Left is the generation by which the application left the member; 0 if it was deleted.
+	// Left is the generation at which the application left the member; 0 if it was deleted.
 	Left int64
 	// At is the time of the deletion on the hub, in seconds. It tells it from another deletion
 	// of an application that was created again from a backup.
@@ -183,7 +183,7 @@ func (r Record) DeletedAt(app types.UID) time.Time {
 	return r.Deleted[i].At
 }
 
-// Left returns the generation by which an application left the member last; 0 if it did not.
+// Left returns the generation at which an application left the member last; 0 if it did not.
 func (r Record) Left(app types.UID) int64 {
 	var last int64
 	for _, d := range r.Deleted {

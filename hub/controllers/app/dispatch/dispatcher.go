@@ -108,8 +108,7 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 		return false, nil
 	}
 	c.Failure, c.Unknown, c.Gone = found.failure, found.unknown, found.gone
-	// The answer counts only while the status has no applied generation, and the question may cost
-	// another reconciliation.
+	// Only an entry without an applied generation needs it, and it may cost another reconciliation.
 	c.Unconfirmed = deletes(app, entry) || (entry == nil || entry.AppliedGeneration == 0) && !l.reports.confirmed(keyOf(app), app.UID)
 	live := &v1.EcommerceApp{}
 	if err := l.cluster.GetClient().Get(ctx, keyOf(app), live, client.UnsafeDisableDeepCopy); err != nil {

@@ -57,7 +57,7 @@ type Options struct {
 	// member for ever.
 	Residue *store.Store
 	// DeletedAt returns the time of the deletion of an application that a member has recorded,
-	// or zero, and Left the generation by which it left the member, or 0. RecordDeletion records
+	// or zero, and Left the generation at which it left the member, or 0. RecordDeletion records
 	// a deletion, and ForgetDeletion removes one from the record, as the copy exists again. By
 	// default nothing is recorded.
 	DeletedAt      func(cluster string, app types.UID) time.Time

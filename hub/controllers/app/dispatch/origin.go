@@ -33,7 +33,7 @@ func knownDeletion(app *v1.EcommerceApp, deletedAt time.Time, waiting string) er
 
 // knownLeaving returns an error if an application left a member and the hub does not know of
 // it, because the hub was restored from an older backup, or if that waits for the user since.
-// The generation left, by which it left, is 0 if it did not. It is about a member without a copy
+// The generation left, at which it left, is 0 if it did not. It is about a member without a copy
 // or with one that is being deleted.
 func knownLeaving(app *v1.EcommerceApp, entry *v1.ClusterStatus, left int64, waiting string) error {
 	former, generation, waits := v1.ParseLeavingOrigin(waiting)
