@@ -17,8 +17,14 @@ GOTEST_FLAGS ?=
 # How many packages are tested at a time: more than there are cores, because suites with
 # control planes often wait. A control plane takes about 0.6 GB, and the largest suite has six.
 PARALLEL ?= $(shell cores=$$(nproc 2>/dev/null || echo 4); echo $$((cores > 4 ? cores : 4)))
+# The packages that make test begins with, so that none of them runs alone at the end.
+LONGEST := ./e2e/hub ./e2e/spoke ./e2e/members ./e2e/cloud ./hub/controllers/restore
 # The limit for the tests of one package. A test that hangs ends with a stack trace.
 GOTEST_TIMEOUT ?= 20m
+# Nothing needs cgo but the race detector. Without it, the tests link what make build links, and
+# that in half the time: with it, package plugin, which kubectl has through kustomize, keeps each
+# exported method.
+export CGO_ENABLED ?= $(if $(findstring -race,$(GOTEST_FLAGS)),1,0)
 # The packages that make test-unit tests.
 PACKAGES ?= ./...
 # The regular expression of the benchmarks that make bench runs.
@@ -147,7 +153,7 @@ verify: generate $(GOLANGCI_LINT) ## Generate and lint; fails if generated files
 
 .PHONY: test
 test: binaries $(GOTESTSUM) ## Run all tests, on real control planes and databases.
-	@$(call runTests,test,pkgname-and-test-fails) -p $(PARALLEL) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...
+	@$(call runTests,test,pkgname-and-test-fails) -p $(PARALLEL) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) $(LONGEST) ./...
 	@cd $(SHOP) && $(call runTests,shop,pkgname-and-test-fails) $(GOTEST_FLAGS) -timeout $(GOTEST_TIMEOUT) ./...
 
 # The tests of a package need a fleet if they link the package that builds control planes.
