@@ -18,12 +18,11 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/record"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
-	"github.com/shopfleet/shopfleet/spoke/apierror"
 )
 
-// errUnreadable means that the record cannot be read. It is retried: a repair of the ConfigMap is
-// no event if no inspection has ended the connection by then.
-var errUnreadable = errors.New("the record cannot be read")
+// errRefused means that this process must not manage the member by its record. It is retried: a repair
+// of the ConfigMap is no event if no inspection has ended the connection by then.
+var errRefused = errors.New("the record in the cluster refuses this hub")
 
 // Record is the record of a member as this process read or wrote it last. It is safe for
 // concurrent use. A nil Record has no deletions and writes none.
@@ -143,15 +142,11 @@ func unreadable(f *conditions.Failure) bool { return f != nil && f.Reason == v1.
 
 // refusal returns the error for a failure of check.
 func refusal(f *conditions.Failure) error {
-	if unreadable(f) {
-		return fmt.Errorf("%s: %w", f.Message, errUnreadable)
-	}
-	return fmt.Errorf("%s: %w", f.Message, apierror.ErrNotConnected)
+	return fmt.Errorf("%w: %s", errRefused, f.Message)
 }
 
-// Confirm reads the record. The error is apierror.ErrNotConnected if this process does not
-// manage the member any more: the next inspection ends the connection. One about a record that
-// cannot be read is transient.
+// Confirm reads the record. It returns an error if this process does not manage the member any
+// more, until the next inspection ends the connection, and if the record cannot be read.
 func (r *Record) Confirm(ctx context.Context) error {
 	refused, err := r.check(ctx)
 	if refused != nil {
@@ -202,9 +197,8 @@ func (r *Record) Left(app types.UID) int64 {
 	return record.Record{Deleted: r.known.deletions()}.Left(app)
 }
 
-// Delete records a deletion with one write, unless it is recorded. If this process does not
-// manage the member any more, the error is apierror.ErrNotConnected: the next inspection ends
-// the connection. One about a record that cannot be read is transient.
+// Delete records a deletion with one write, unless it is recorded. It returns an error if this
+// process does not manage the member any more, and if the record cannot be read.
 func (r *Record) Delete(ctx context.Context, deletion record.Deletion) error {
 	return r.change(ctx, func(current record.Record) (record.Record, bool) {
 		return current.Delete(deletion), !current.Includes(deletion)

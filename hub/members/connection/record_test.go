@@ -2,6 +2,7 @@ package connection
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -114,33 +115,33 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// TestRefusals: what a repair of the record ends is retried, and what the end of the connection
-// ends waits for the next one.
+// TestRefusals: what a repair of the record ends is retried until an inspection ends the connection.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		data map[string]string
-		want apierror.Class
-	}{
-		"damaged":         {map[string]string{"epoch": "damaged"}, apierror.Transient},
-		"another hub":     {record.Record{Hub: "other", Epoch: 4}.Data(), apierror.NotConnected},
-		"another process": {record.Record{Hub: "hub", Epoch: 4, Process: "q"}.Data(), apierror.NotConnected},
+	for name, data := range map[string]map[string]string{
+		"damaged":         {"epoch": "damaged"},
+		"another hub":     record.Record{Hub: "other", Epoch: 4}.Data(),
+		"another process": record.Record{Hub: "hub", Epoch: 4, Process: "q"}.Data(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &server{data: record.Record{Hub: "hub", Epoch: 3, Process: "p"}.Data()}
 			r := s.open(t)
-			s.version, s.data = 1, tt.data
+			repaired, deletion := s.data, record.Deletion{App: "a", At: time.Unix(1_000_000_000, 0)}
+			s.version, s.data = 1, data
 			for range 2 { // The second attempt knows what the first one read.
-				if err := r.Delete(t.Context(), record.Deletion{App: "a", At: time.Unix(1_000_000_000, 0)}); apierror.Classify(err) != tt.want {
-					t.Errorf("a deletion fails with %v, want class %s", err, tt.want)
-				}
-				if err := r.Confirm(t.Context()); apierror.Classify(err) != tt.want {
-					t.Errorf("not confirmed with %v, want class %s", err, tt.want)
+				for _, err := range []error{r.Delete(t.Context(), deletion), r.Confirm(t.Context())} {
+					if !errors.Is(err, errRefused) || apierror.Classify(err) != apierror.Transient {
+						t.Errorf("not refused, or not retried: %v", err)
+					}
 				}
 			}
 			if s.version != 1 {
 				t.Error("the record is overwritten")
+			}
+			s.data = repaired
+			if err := errors.Join(r.Confirm(t.Context()), r.Delete(t.Context(), deletion)); err != nil {
+				t.Errorf("refused after the repair: %v", err)
 			}
 		})
 	}
