@@ -9,11 +9,11 @@ import (
 
 const (
 	// casesVariable is the environment variable that selects cases of TestFaults: empty for every
-	// second one, all, or the name of one.
+	// third one, all, or the name of one.
 	casesVariable = "SHOPFLEET_FAULTS"
 	everything    = "all"
 	// seedVariable is the environment variable with the seed of the sample, and of what cases
-	// inject by chance. Cases alternate with it, so that each runs at least every second day.
+	// inject by chance. Cases alternate with it, so that each runs at least every third day.
 	seedVariable = "SHOPFLEET_FAULTS_SEED"
 )
 

@@ -97,7 +97,7 @@ func (e *Env) TestCrashes(t *testing.T, test CrashTest) {
 	}
 	seed, complete := fleettest.Seed(t, seedVariable), test.Lost != "" || os.Getenv(pointsVariable) != ""
 	t.Cleanup(func() { t.Logf("The same crashes again: %s=%d; all: %s=all", seedVariable, seed, pointsVariable) })
-	const days = 3 // Until samples had all crashes.
+	const days = 3 // It takes as many until samples had all crashes.
 	for i, crash := range all.Crashes() {
 		if test.Lost != "" && (!crash.Arrives || crash.Request != test.Lost) || !complete && uint64(i)%days != seed%days {
 			continue
