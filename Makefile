@@ -21,9 +21,9 @@ PARALLEL ?= $(shell cores=$$(nproc 2>/dev/null || echo 4); echo $$((cores > 4 ? 
 LONGEST := ./e2e/hub ./e2e/spoke ./e2e/members ./e2e/cloud ./hub/controllers/restore
 # The limit for the tests of one package. A test that hangs ends with a stack trace.
 GOTEST_TIMEOUT ?= 20m
-# Nothing needs cgo but the race detector. Without it, the tests link what make build links, and
-# that in half the time: with it, package plugin, which kubectl has through kustomize, keeps each
-# exported method.
+# Nothing needs cgo but the race detector. With it, package plugin, which kubectl has through
+# kustomize, keeps each exported method in a program: a test of 90 MB took 3.9 s of CPU time to link,
+# and without it one of 69 MB takes 2.3 s.
 export CGO_ENABLED ?= $(if $(findstring -race,$(GOTEST_FLAGS)),1,0)
 # The packages that make test-unit tests.
 PACKAGES ?= ./...
@@ -180,7 +180,7 @@ crashpoints: binaries $(GOTESTSUM) ## Kill the hub at each of its writes; CRASHP
 	$(call runTests,crashes,pkgname-and-test-fails) -count=1 -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./hub/controllers/backup ./hub/controllers/restore)
 
 .PHONY: faults
-faults: binaries $(GOTESTSUM) ## Run all fault cases of e2e/faults, of which make test has half; FAULTS=<name> selects one.
+faults: binaries $(GOTESTSUM) ## Run all fault cases of e2e/faults, of which make test has a third; FAULTS=<name> selects one.
 	@export SHOPFLEET_FAULTS='$(FAULTS)'; \
 	$(call runTests,faults,standard-verbose) -count=1 -run TestFaults -timeout $(GOTEST_TIMEOUT) $(GOTEST_FLAGS) ./e2e/faults
 
