@@ -86,7 +86,9 @@ type Inspection struct {
 }
 
 // Unreadable reports whether Refused is about a record that cannot be read.
-func (i *Inspection) Unreadable() bool { return unreadable(i.Refused) }
+func (i *Inspection) Unreadable() bool {
+	return i.Refused != nil && i.Refused.Reason == v1.ReasonSetupFailed
+}
 
 // Blocked reports whether a read permission is missing, without which informers do not
 // sync.

@@ -137,9 +137,6 @@ func (r *Record) isOfAnotherHub() bool {
 	return r.current.ID() == r.replaces
 }
 
-// unreadable reports whether a failure is about a record that cannot be read. It may be nil.
-func unreadable(f *conditions.Failure) bool { return f != nil && f.Reason == v1.ReasonSetupFailed }
-
 // refusal returns the error for a failure of check.
 func refusal(f *conditions.Failure) error {
 	return fmt.Errorf("%w: %s", errRefused, f.Message)
