@@ -97,8 +97,8 @@ type Cluster struct {
 	// Unknown describes a copy or a deletion that the hub does not know, as in
 	// ClusterStatus.UnknownOrigin; empty without one, and if the copy was not compared.
 	Unknown string
-	// Unconfirmed is true unless the last attempt was to write the copy and succeeded: it may be
-	// about to be deleted. It is false if the status has an applied generation of a copy that stays.
+	// Unconfirmed is true if the copy may be about to be deleted: the last attempt was not to write
+	// it, or failed. It only counts while the entry has no applied generation.
 	Unconfirmed bool
 	// Gone is true if the copy was confirmed not to exist.
 	Gone bool

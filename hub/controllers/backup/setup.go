@@ -93,7 +93,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	err := builder.ControllerManagedBy(mgr).
 		Named(controllerName+"-router").
 		// What we write ourselves is no cause to look again before it is time.
-		For(&v1.Backup{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.NewPredicateFuncs(isUnprotected)))).
+		For(&v1.Backup{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.NewPredicateFuncs(lacksFinalizer)))).
 		WatchesRawSource(r.wakeup.Source()).
 		WatchesRawSource(members.Source(options.Members, r.activeRequests)).
 		Complete(queues.Router{To: keyed, KeyOf: r.clusterOf})
@@ -103,8 +103,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	return nil
 }
 
-// isUnprotected reports whether a Backup lacks its finalizer, which a user removed.
-func isUnprotected(o client.Object) bool {
+// lacksFinalizer reports whether a Backup is new, or a user removed its finalizer.
+func lacksFinalizer(o client.Object) bool {
 	return !controllerutil.ContainsFinalizer(o, v1.BackupFinalizer)
 }
 
