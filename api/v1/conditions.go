@@ -169,6 +169,8 @@ const (
 	ReasonNewerElsewhere       = "NewerElsewhere"
 	ReasonForbidden            = "Forbidden"
 	ReasonCredentialsMissing   = "CredentialsMissing"
+	ReasonCredentialsInvalid   = "CredentialsInvalid"
+	ReasonRotationFailed       = "RotationFailed"
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	ReasonApplyFailed          = "ApplyFailed"
 	ReasonDeleting             = "Deleting"

@@ -40,6 +40,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("long name", testLongName(w))
 	t.Run("conflict and adoption", testConflict(w))
 	t.Run("lost credentials", testLostCredentials(w))
+	t.Run("rotation", testRotation(w))
 	t.Run("forbidden", testForbidden(w))
 	t.Run("denied by a policy", testDenied(w))
 	t.Run("deletion", testDeletion(w))

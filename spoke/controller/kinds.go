@@ -14,6 +14,7 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/controller/reconciler"
 	"github.com/shopfleet/shopfleet/spoke/render"
+	"github.com/shopfleet/shopfleet/spoke/render/database"
 )
 
 // EcommerceApp is the kind of whole shops. Its Selects is that of an agent, which runs the
@@ -35,7 +36,11 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, LastHandledReconcileAt: &s.LastHandledReconcileAt,
 			}
 		},
-		Report:    reportEcommerceApp,
+		Report: reportEcommerceApp,
+		Rotation: reconciler.Rotation[*v1.EcommerceApp]{
+			Database: rotatedDatabase,
+			Clients:  func(app *v1.EcommerceApp) string { return render.BackendName(app.Name) },
+		},
 		SameParts: sameComponents,
 	}
 }
@@ -47,6 +52,16 @@ func placeOf(app *v1.EcommerceApp, known render.Cluster) render.Cluster {
 	known.Region = cmp.Or(app.Annotations[v1.RegionAnnotation], known.Region)
 	known.Provider = cmp.Or(v1.Provider(app.Annotations[v1.ProviderAnnotation]), known.Provider)
 	return known
+}
+
+// rotatedDatabase returns the database of an application. One with an invalid spec is reported by
+// rendering it.
+func rotatedDatabase(app *v1.EcommerceApp, known render.Cluster) (database.Spec, bool) {
+	if app.Spec.Database == nil {
+		return database.Spec{}, false
+	}
+	db, err := render.Database(app, known)
+	return db, err == nil
 }
 
 func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {

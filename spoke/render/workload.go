@@ -76,14 +76,17 @@ func (s *shop) newBackend() workload {
 	if s.database == nil {
 		return w
 	}
+	if s.cluster.LoginRotation > 0 {
+		w.annotations[database.RotationAnnotation] = strconv.Itoa(s.cluster.LoginRotation)
+	}
 	db := s.database
 	w.settings["DB_ENGINE"] = string(db.Engine)
 	w.settings["DB_HOST"] = db.Host()
 	w.settings["DB_PORT"] = strconv.Itoa(int(db.Port()))
 	w.secrets = []corev1.EnvVar{
-		manifest.SecretEnv("DB_NAME", db.Credentials(), database.DatabaseKey),
-		manifest.SecretEnv("DB_USER", db.Credentials(), database.UsernameKey),
-		manifest.SecretEnv("DB_PASSWORD", db.Credentials(), database.PasswordKey),
+		manifest.SecretEnv("DB_NAME", db.ClientSecret(), database.DatabaseKey),
+		manifest.SecretEnv("DB_USER", db.ClientSecret(), database.UsernameKey),
+		manifest.SecretEnv("DB_PASSWORD", db.ClientSecret(), database.PasswordKey),
 		{Name: "DATABASE_URL", Value: fmt.Sprintf("%s://$(DB_USER):$(DB_PASSWORD)@$(DB_HOST):$(DB_PORT)/$(DB_NAME)", db.Engine)},
 	}
 	return w

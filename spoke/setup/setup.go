@@ -68,6 +68,7 @@ func Run(ctx context.Context, o Options) error {
 		Metrics: counted,
 		Logger:  o.Logger,
 		Waits:   o.Waits,
+		Exec:    o.Exec,
 	})
 	if err := runner.Engage(ctx, mcmanager.LocalCluster, mgr); err != nil {
 		return fmt.Errorf("starting the reconcilers: %w", err)

@@ -37,6 +37,8 @@ type Kind[T client.Object] struct {
 	// SameParts reports whether the parts in two statuses are in the same phases. Nil for
 	// kinds without parts.
 	SameParts func(before, after T) bool
+	// Rotation is zero for kinds without a database whose password is rotated.
+	Rotation Rotation[T]
 	// Extra are additional kinds of children.
 	Extra []client.Object
 }

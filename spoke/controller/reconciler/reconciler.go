@@ -15,6 +15,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/queues"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
 	"github.com/shopfleet/shopfleet/spoke/component"
+	"github.com/shopfleet/shopfleet/spoke/render"
 )
 
 // reconciler reconciles the objects of one kind in one cluster.
@@ -126,7 +127,7 @@ func (r *reconciler[T]) patch(ctx context.Context, object T, change func(T)) err
 
 // converge renders, observes, plans and writes.
 func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
-	components, err := r.render(p.object)
+	components, err := r.render(p.object, r.rotate(ctx, p, r.facts(p.object)))
 	if err != nil {
 		p.reject(err)
 		return
@@ -156,12 +157,17 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	r.recordChanges(p)
 }
 
-// render returns the components of an object.
-func (r *reconciler[T]) render(object T) ([]component.Component, error) {
+// facts returns what is known of the cluster, and of the object's place in it.
+func (r *reconciler[T]) facts(object T) render.Cluster {
 	facts := r.member.Facts()
 	if r.kind.Facts != nil {
 		facts = r.kind.Facts(object, facts)
 	}
+	return facts
+}
+
+// render returns the components of an object.
+func (r *reconciler[T]) render(object T, facts render.Cluster) ([]component.Component, error) {
 	return r.kind.Render(r.copyOf(object), facts)
 }
 

@@ -135,6 +135,7 @@ func (r renderer) backupPod() corev1.PodSpec {
 	}
 }
 
+// secretOf returns a variable with a part of the login of clients.
 func secretOf(r renderer, variable, key string) corev1.EnvVar {
-	return manifest.SecretEnv(variable, r.Credentials(), key)
+	return manifest.SecretEnv(variable, r.ClientSecret(), key)
 }

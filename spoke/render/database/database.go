@@ -44,6 +44,9 @@ type Spec struct {
 	DatabaseName, Username string
 	// CredentialsSecret is the name of an existing Secret; if empty, one is generated.
 	CredentialsSecret string
+	// Rotated is true if clients use the login Secret, so that the password can be changed
+	// while they run. Without it they use the credentials, which then cannot change.
+	Rotated bool
 
 	Backup Backup
 	// NodeAffinity restricts the nodes of the pods; may be nil.
@@ -85,6 +88,15 @@ func (s Spec) Credentials() string {
 		return s.CredentialsSecret
 	}
 	return s.name("-credentials", manifest.MaxName)
+}
+
+// ClientSecret returns the name of the Secret that clients use, with the keys username, password
+// and database.
+func (s Spec) ClientSecret() string {
+	if s.Rotated {
+		return s.LoginSecretName()
+	}
+	return s.Credentials()
 }
 
 // Render returns the component. An error names the field that must change.

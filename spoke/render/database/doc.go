@@ -7,10 +7,16 @@
 // Service for the pods and a Service for the primary; the StatefulSet; and, if backups are
 // enabled, a CronJob that writes dumps to a claim and prunes them.
 //
-// The contract with the application: a Secret (Spec.CredentialsSecret, or
-// <base>-credentials) with the keys username, password and database, and the primary at
-// Spec.Host() on Spec.Port(). The user owns the database and is not an administrator. The
-// host name does not change when replicas are added.
+// The contract with the application: a Secret (Spec.ClientSecret) with the keys username,
+// password and database, and the primary at Spec.Host() on Spec.Port(). The user owns the
+// database, or acts for the owner, and is not an administrator. The host name does not change
+// when replicas are added.
+//
+// Users keep the credentials in another Secret (Spec.CredentialsSecret, or <base>-credentials).
+// If Spec.Rotated is set, package credentials decides how clients follow a new password there,
+// and ChangeLogin has the commands. PostgreSQL gets a second role for it, which acts for the
+// owner. A pod whose data has the passwords of another time, such as that of a backup, sets
+// those of the login Secret before it starts.
 //
 // Pod 0 is the primary. The other pods copy its data before their first start and then
 // replicate from it: PostgreSQL with pg_basebackup, MySQL with the clone plugin and GTIDs.
@@ -30,7 +36,8 @@
 // There is no failover: if the primary's volume is lost, users decide which replica to trust.
 // There is no upgrade between major versions: PostgreSQL refuses to start on files of another
 // version, and the layout of the volume keeps the files of all versions in one place. The
-// application's password cannot change: the Secret is read when the data directory is created.
+// password of a database that is not rotated cannot change: the Secret is read when the data
+// directory is created. Neither can those of the administrator and of replication.
 //
 // # Trade-offs
 //

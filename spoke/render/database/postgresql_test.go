@@ -190,6 +190,8 @@ func (p *pod) command(t *testing.T, script string) *exec.Cmd {
 	script = strings.ReplaceAll(script, "--port=5432", "--port="+p.port)
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	cmd.Dir = p.dir
+	// A script that failed may have left a server behind, which holds its output open.
+	cmd.WaitDelay = 10 * time.Second
 	for key, value := range p.env {
 		cmd.Env = append(cmd.Env, key+"="+value)
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
@@ -101,7 +102,7 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 			Name:            "prepare",
 			Image:           r.engine.image,
 			Command:         []string{"sh", scriptsPath + "/" + prepareScript},
-			Env:             slices.Concat(r.env(), r.systemEnv()),
+			Env:             slices.Concat(r.env(), r.systemEnv(), r.loginEnv()),
 			Resources:       manifest.Requests(100, r.engine.mebibytes),
 			SecurityContext: manifest.ContainerSecurity(),
 			VolumeMounts:    mounts,
@@ -160,6 +161,20 @@ func (r renderer) systemEnv() []corev1.EnvVar {
 	env := make([]corev1.EnvVar, 0, len(r.engine.systemKeys))
 	for _, key := range r.engine.systemKeys {
 		env = append(env, manifest.SecretEnv(systemVariables()[key], r.systemSecretName(), key))
+	}
+	return env
+}
+
+// loginEnv returns the logins that the init container of a primary sets.
+func (r renderer) loginEnv() []corev1.EnvVar {
+	if !r.Rotated || r.Engine != v1.EnginePostgreSQL {
+		return nil
+	}
+	var env []corev1.EnvVar
+	for _, v := range [][2]string{{"LOGIN_USER", UsernameKey}, {"LOGIN_PASSWORD", PasswordKey}, {"LOGIN_OTHER", OtherKey}, {"LOGIN_PHASE", PhaseKey}} {
+		e := manifest.SecretEnv(v[0], r.LoginSecretName(), v[1])
+		e.ValueFrom.SecretKeyRef.Optional = new(true)
+		env = append(env, e)
 	}
 	return env
 }
