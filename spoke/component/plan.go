@@ -251,10 +251,10 @@ func deletion(component string, exists Resource) Step {
 }
 
 // ControlledBy reports whether the controller reference of an object has the UID.
-// Retained objects have no controller.
+// Retained objects have no controller, and pods belong to workloads whatever theirs says.
 func ControlledBy(r Resource, owner types.UID) bool {
 	controller := metav1.GetControllerOf(r)
-	return controller != nil && controller.UID == owner
+	return controller != nil && controller.UID == owner && !isPod(r)
 }
 
 // IsWorkload reports whether an object is a Deployment or a StatefulSet.

@@ -92,7 +92,8 @@ func KeyOf(r Resource) Key {
 }
 
 // Live contains the existing objects of an application: the desired ones, those that are
-// no longer needed, and the claims of its StatefulSets.
+// no longer needed, and the claims and pods of its StatefulSets. Pods have identity, labels,
+// owner and status only.
 type Live map[Key]Resource
 
 // State is the observed state of one component.
