@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
@@ -49,5 +50,56 @@ func TestPodsAreNeverDeleted(t *testing.T) {
 	}
 	if len(deletes.States) > 0 {
 		t.Errorf("the deletion waits for the pod: %v", deletes.States)
+	}
+}
+
+// serves makes a pod ready, with an image.
+func serves(image string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		p.Spec.Containers = []corev1.Container{{Name: "main", Image: image}}
+	}
+}
+
+// preparing gives a pod an init container that runs, after some restarts.
+func preparing(restarts int32) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{
+			Name: component.PrepareContainer, RestartCount: restarts,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		}}
+	}
+}
+
+// TestCopying checks when a replica counts as copying the primary's data.
+func TestCopying(t *testing.T) {
+	primary, first, second := "app-db-0", "app-db-1", "app-db-2"
+	const waits = "1 of 3 replicas are ready"
+	gone := func(p *corev1.Pod) { p.DeletionTimestamp = new(at(0)) }
+	tests := map[string]struct {
+		pods    []component.Resource
+		reason  string
+		message string
+	}{
+		"one copies": {[]component.Resource{pod(primary, serves("image:1")), pod(first), pod(second, preparing(0))},
+			v1.ReasonCopyingData, waits + "; pod app-db-2 copies the primary's data"},
+		"two copy": {[]component.Resource{pod(primary, serves("image:1")), pod(first, preparing(0)), pod(second, preparing(0))},
+			v1.ReasonCopyingData, waits + "; pod app-db-1 copies the primary's data"},
+		"the copy has crashed":         {[]component.Resource{pod(primary, serves("image:1")), pod(first, preparing(1))}, v1.ReasonWaitingForReplicas, waits},
+		"there is nothing to copy":     {[]component.Resource{pod(primary), pod(first, preparing(0))}, v1.ReasonWaitingForReplicas, waits},
+		"the primary itself":           {[]component.Resource{pod(primary, serves("image:1"), preparing(0))}, v1.ReasonWaitingForReplicas, waits},
+		"the pod is being deleted":     {[]component.Resource{pod(primary, serves("image:1")), pod(first, preparing(0), gone)}, v1.ReasonWaitingForReplicas, waits},
+		"the init container has ended": {[]component.Resource{pod(primary, serves("image:1")), pod(first)}, v1.ReasonWaitingForReplicas, waits},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := component.Observe(part("db", nil, statefulSet("db", 3, 0)), with(live(tt.pods...), statefulSet("db", 3, 1)), true)
+			if got.Reason != tt.reason || got.Message != tt.message || got.Copying != (tt.reason == v1.ReasonCopyingData) {
+				t.Errorf("got copying %t, %s, %q", got.Copying, got.Reason, got.Message)
+			}
+			if !got.Timed || got.Ready || got.Phase != v1.PhaseUpdating {
+				t.Errorf("got timed %t, ready %t, %s", got.Timed, got.Ready, got.Phase)
+			}
+		})
 	}
 }

@@ -20,7 +20,7 @@ func databasePods() cache.ByObject {
 	}
 }
 
-// slimPod is a cache transform that keeps the identity, owner and status of a pod. It returns
+// slimPod is a cache transform that keeps the identity, owner, images and status of a pod. It returns
 // objects of other types unchanged. The resource version stays, because informers ignore updates
 // that do not change it.
 func slimPod(object any) (any, error) {
@@ -34,12 +34,27 @@ func slimPod(object any) (any, error) {
 			Labels: pod.Labels, OwnerReferences: pod.OwnerReferences,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 		},
+		Spec: corev1.PodSpec{
+			InitContainers: slimSpecs(pod.Spec.InitContainers), Containers: slimSpecs(pod.Spec.Containers),
+		},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, Conditions: pod.Status.Conditions,
 			InitContainerStatuses: slimContainers(pod.Status.InitContainerStatuses),
 			ContainerStatuses:     slimContainers(pod.Status.ContainerStatuses),
 		},
 	}, nil
+}
+
+// slimSpecs returns the names and images of containers.
+func slimSpecs(all []corev1.Container) []corev1.Container {
+	if all == nil {
+		return nil
+	}
+	slim := make([]corev1.Container, 0, len(all))
+	for _, c := range all {
+		slim = append(slim, corev1.Container{Name: c.Name, Image: c.Image})
+	}
+	return slim
 }
 
 // slimContainers returns statuses of containers without images, volumes and resources.

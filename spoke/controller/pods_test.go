@@ -21,7 +21,7 @@ func wholePod() *corev1.Pod {
 			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web-database"}},
 			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet"}},
 		},
-		Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "database"}}},
+		Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "database", Image: "postgres:16", Command: []string{"serve"}}}},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, HostIP: "127.0.0.1",
 			Conditions:            []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
@@ -38,6 +38,7 @@ func TestPodsAreCachedSlim(t *testing.T) {
 			Labels:          map[string]string{v1.InstanceLabel: "web"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web-database"}},
 		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "database", Image: "postgres:16"}}},
 		Status: corev1.PodStatus{
 			Phase:                 corev1.PodRunning,
 			Conditions:            []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},

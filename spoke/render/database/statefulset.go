@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
@@ -98,7 +99,7 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 		SecurityContext:               manifest.PodSecurity(userID),
 		TopologySpreadConstraints:     r.part.Spread(),
 		InitContainers: []corev1.Container{{
-			Name:            "prepare",
+			Name:            component.PrepareContainer,
 			Image:           r.engine.image,
 			Command:         []string{"sh", scriptsPath + "/" + prepareScript},
 			Env:             slices.Concat(r.env(), r.systemEnv()),
