@@ -207,9 +207,9 @@ func TestVolumesAreTheSameInBothModes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	rules[Agent] = append(rules[Agent], rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"watch"}}) // The agent watches them.
 	for _, resource := range []string{
-		"persistentvolumes.", "pods.", "pods/exec.", "jobs.batch", "storageclasses.storage.k8s.io", "csidrivers.storage.k8s.io",
-		"volumesnapshotclasses.snapshot.storage.k8s.io",
+		"persistentvolumes.", "pods.", "pods/exec.", "jobs.batch", "storageclasses.storage.k8s.io", "csidrivers.storage.k8s.io", "volumesnapshotclasses.snapshot.storage.k8s.io",
 	} {
 		member, agent := verbs(rules[Member])[resource], verbs(rules[Agent])[resource]
 		if diff := cmp.Diff(member, agent); diff != "" || len(member) == 0 {

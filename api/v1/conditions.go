@@ -36,6 +36,11 @@ const (
 const (
 	// ConditionReady is True when the desired state is observed to be ready.
 	ConditionReady = "Ready"
+	// ConditionAvailable is True while customers can be served: the primary of the database is
+	// ready, backend and frontend have an available pod each, and the Ingress exists. On the
+	// hub it is True while that is so in every cluster, and Unknown while a cluster does not
+	// respond and no other one is known not to be available.
+	ConditionAvailable = "Available"
 	// ConditionPlaced is True when the placement chose at least one cluster (hub only).
 	ConditionPlaced = "Placed"
 	// ConditionApplied is True when every chosen cluster has the current spec.
@@ -44,6 +49,9 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionDegraded is True while something has failed or cannot be observed.
 	ConditionDegraded = "Degraded"
+	// ConditionStalled is True while the object cannot become ready without a user. A cluster
+	// that does not respond does not stall an application.
+	ConditionStalled = "Stalled"
 	// ConditionDeleting is True while an application is being deleted, and names what the
 	// deletion waits for (hub only).
 	ConditionDeleting = "Deleting"
@@ -158,6 +166,7 @@ const (
 	ReasonWaitingForDependency = "WaitingForDependency"
 	ReasonWaitingForReplicas   = "WaitingForReplicas"
 	ReasonWaitingForStorage    = "WaitingForStorage"
+	ReasonCopyingData          = "CopyingData"
 	ReasonStorageNotExpandable = "StorageNotExpandable"
 	ReasonDisabled             = "Disabled"
 	ReasonDeadlineExceeded     = "ProgressDeadlineExceeded"
@@ -177,6 +186,8 @@ const (
 	ReasonProtected            = "Protected"
 	ReasonResidueFull          = "ResidueFull"
 	ReasonReconciled           = "Reconciled"
+	ReasonAvailable            = "Available"
+	ReasonUnavailable          = "Unavailable"
 
 	ReasonPlaced             = "Placed"
 	ReasonNoReadyCluster     = "NoReadyCluster"

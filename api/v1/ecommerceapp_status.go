@@ -57,8 +57,8 @@ type EcommerceAppStatus struct {
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
 
 	// conditions are the latest observations, which the phase is derived from. Known types
-	// are Ready, Placed, Applied, Progressing, Degraded, BackupReady, Initialized and, while
-	// it is being deleted, Deleting. At most 16.
+	// are Ready, Available, Placed, Applied, Progressing, Degraded, Stalled, BackupReady,
+	// Initialized and, while it is being deleted, Deleting. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -138,6 +138,11 @@ type ComponentStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 
+	// updatedReplicas is the number of pods that run the desired version (copies only).
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
+
 	// clusters is the number of clusters that run the component (hub only).
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -207,6 +212,15 @@ type ClusterStatus struct {
 
 	// ready is true when the application is observed ready in the cluster.
 	Ready bool `json:"ready"`
+
+	// available is true when customers are observed to be served in the cluster.
+	// +optional
+	Available bool `json:"available,omitempty"`
+
+	// stalled is true when the application cannot become ready in the cluster without a
+	// user.
+	// +optional
+	Stalled bool `json:"stalled,omitempty"`
 
 	// reason is a CamelCase word for the cause of the phase. At most 1024 characters.
 	// +optional

@@ -32,6 +32,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("changes", testChanges(w))
 	t.Run("gating of versions", testVersionGating(w))
 	t.Run("frozen kubelets", testFrozen(w))
+	t.Run("availability", testAvailability(w))
 	t.Run("repair while down", testRepairWhileDown(w))
 	t.Run("restart annotation", testImageUpdated(w))
 	t.Run("storage", testStorage(w))

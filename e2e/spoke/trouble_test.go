@@ -34,8 +34,12 @@ func (w *environment) awaitFailed(t testing.TB, app *v1.EcommerceApp, reason str
 	t.Helper()
 	framework.Await(t, w, app, "the app to fail for "+reason, func(app *v1.EcommerceApp) error {
 		ready := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionReady)
+		stalled := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionStalled)
 		if app.Status.Phase != v1.PhaseFailed || ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != reason {
 			return fmt.Errorf("phase %s: %s (%v)", app.Status.Phase, app.Status.Message, ready)
+		}
+		if stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != reason || app.Status.ObservedGeneration != app.Generation {
+			return fmt.Errorf("Stalled is %v, generation %d of %d is observed", stalled, app.Status.ObservedGeneration, app.Generation)
 		}
 		for _, text := range texts {
 			if !strings.Contains(ready.Message, text) {

@@ -47,7 +47,8 @@ func Observe(c Component, live Live, initialized bool) State {
 		}
 		if w, ok := viewOf(object.Resource, exists); ok && !counted {
 			counted = true
-			state.Replicas, state.ReadyReplicas, state.Selector = w.wanted, min(w.ready, w.wanted), w.selector
+			state.Replicas, state.ReadyReplicas, state.UpdatedReplicas = w.wanted, min(w.ready, w.wanted), min(w.updated, w.wanted)
+			state.Selector = w.selector
 		}
 	}
 	if worst.rank == rankNothing && counted {
@@ -56,6 +57,10 @@ func Observe(c Component, live Live, initialized bool) State {
 	state.Phase, state.Reason, state.Message = worst.phase, worst.reason, worst.message
 	state.Ready, state.Growing = worst.rank == rankNothing, worst.rank == rankGrowing
 	state.Timed = !state.Ready && slices.ContainsFunc(c.Objects, func(o Object) bool { return isStatefulSet(o.Resource) })
+	state.Unavailable, state.Serving = unavailable(c, live), serving(c, live)
+	if pod := copyingPod(c, live); pod != "" && !state.Ready {
+		state.copies(pod, worst.rank)
+	}
 	if !state.Ready && !initialized && state.Phase != v1.PhaseFailed {
 		state.Phase = v1.PhaseCreating
 	}

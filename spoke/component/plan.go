@@ -67,7 +67,7 @@ type Decision struct {
 }
 
 // Plan returns the writes that may be made now, in order: the objects of each component
-// once its dependencies are ready, and then the deletions of objects that are no longer
+// once its dependencies serve, and then the deletions of objects that are no longer
 // needed. The error is an *OrderError.
 func Plan(in Input) (Decision, error) {
 	ordered, err := Order(in.Components)
@@ -78,7 +78,7 @@ func Plan(in Input) (Decision, error) {
 	p := planner{
 		in:          in,
 		initialized: initialized != nil && initialized.Status == metav1.ConditionTrue,
-		ready:       make(map[string]bool, len(ordered)),
+		serving:     make(map[string]bool, len(ordered)),
 	}
 	p.settled = p.initialized && initialized.ObservedGeneration == in.Generation
 	for _, c := range ordered {
@@ -93,7 +93,7 @@ type planner struct {
 	// initialized is true if the application has been ready, settled if it has been ready
 	// with this spec: what is missing now existed before.
 	initialized, settled bool
-	ready                map[string]bool
+	serving              map[string]bool
 	decision             Decision
 }
 
@@ -105,7 +105,7 @@ func (p *planner) component(c Component) {
 	started := p.started(c)
 	changed := p.versionChanged(c)
 	if !c.Disabled && len(waiting) > 0 && (!started || changed) {
-		state.Ready, state.Growing, state.Timed = false, false, false
+		state.Ready, state.Serving, state.Growing, state.Timed = false, false, false, false
 		state.Reason = v1.ReasonWaitingForDependency
 		state.Message = "waiting for " + strings.Join(waiting, " and ")
 		state.Phase = v1.PhaseUpdating
@@ -113,7 +113,7 @@ func (p *planner) component(c Component) {
 			state.Phase = v1.PhasePending
 		}
 	}
-	p.ready[c.Name] = state.Ready || state.Growing
+	p.serving[c.Name] = state.Ready || state.Serving || state.Growing
 	p.decision.States = append(p.decision.States, state)
 	if c.Disabled || len(waiting) > 0 && !started {
 		return
@@ -162,11 +162,11 @@ func (p *planner) object(component string, object Object) {
 
 func (p *planner) add(s Step) { p.decision.Steps = append(p.decision.Steps, s) }
 
-// waitingFor returns the dependencies of a component that are not ready.
+// waitingFor returns the dependencies of a component that do not serve.
 func (p *planner) waitingFor(c Component) []string {
 	var names []string
 	for _, name := range c.DependsOn {
-		if ready, known := p.ready[name]; known && !ready {
+		if serving, known := p.serving[name]; known && !serving {
 			names = append(names, name)
 		}
 	}
@@ -251,10 +251,10 @@ func deletion(component string, exists Resource) Step {
 }
 
 // ControlledBy reports whether the controller reference of an object has the UID.
-// Retained objects have no controller.
+// Retained objects have no controller, and pods belong to workloads whatever theirs says.
 func ControlledBy(r Resource, owner types.UID) bool {
 	controller := metav1.GetControllerOf(r)
-	return controller != nil && controller.UID == owner
+	return controller != nil && controller.UID == owner && !isPod(r)
 }
 
 // IsWorkload reports whether an object is a Deployment or a StatefulSet.

@@ -65,7 +65,7 @@ func summaries() map[string]summary {
 			States: []component.State{unready("db", v1.PhaseUpdating, v1.ReasonProgressing), unready("web", v1.PhaseFailed, v1.ReasonDeadlineExceeded)}},
 			v1.PhaseFailed, "0/2", "web: not yet", v1.ReasonDeadlineExceeded, v1.ReasonDeadlineExceeded, 7},
 		"forbidden": {component.Summary{ObservedGeneration: 6, States: []component.State{ready("db"), ready("web")}, Problems: []component.Problem{blocked}},
-			v1.PhaseFailed, "1/2", "web: not allowed", v1.ReasonForbidden, v1.ReasonForbidden, 6},
+			v1.PhaseFailed, "1/2", "web: not allowed", v1.ReasonForbidden, v1.ReasonForbidden, 7},
 		"trouble while running": {component.Summary{ObservedGeneration: 6, Previous: initialized(1), States: []component.State{ready("web")}, Problems: []component.Problem{passing}},
 			v1.PhaseRunning, "1/1", "Application is running", v1.ReasonRunning, v1.ReasonApplyFailed, 6},
 		"trouble while creating": {component.Summary{States: []component.State{unready("web", v1.PhaseCreating, v1.ReasonProgressing)}, Problems: []component.Problem{passing}},
@@ -73,13 +73,13 @@ func summaries() map[string]summary {
 		"nothing could be observed": {component.Summary{Previous: initialized(1), Problems: []component.Problem{{Reason: v1.ReasonApplyFailed, Message: "timed out"}}},
 			v1.PhaseUpdating, "0/0", "timed out", v1.ReasonApplyFailed, v1.ReasonApplyFailed, 0},
 		"invalid": {component.Summary{Problems: []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: "spec.x must be y", Blocking: true}}},
-			v1.PhaseFailed, "0/0", "spec.x must be y", v1.ReasonInvalidSpec, v1.ReasonInvalidSpec, 0},
+			v1.PhaseFailed, "0/0", "spec.x must be y", v1.ReasonInvalidSpec, v1.ReasonInvalidSpec, 7},
 		"a write met a newer object": {component.Summary{ObservedGeneration: 6, Incomplete: true, States: []component.State{ready("web")}},
 			v1.PhaseRunning, "1/1", "Application is running", v1.ReasonRunning, "", 6},
 		"deleting": {component.Summary{Deleting: true, Previous: initialized(1), States: []component.State{unready("web", v1.PhaseDeleting, v1.ReasonDeleting)}},
 			v1.PhaseDeleting, "0/1", "web: not yet", v1.ReasonDeleting, "", 7},
 		"deleting is refused": {component.Summary{Deleting: true, States: []component.State{unready("web", v1.PhaseDeleting, v1.ReasonDeleting)}, Problems: []component.Problem{blocked}},
-			v1.PhaseDeleting, "0/1", "web: not allowed", v1.ReasonDeleting, v1.ReasonForbidden, 0},
+			v1.PhaseDeleting, "0/1", "web: not allowed", v1.ReasonDeleting, v1.ReasonForbidden, 7},
 	}
 }
 
@@ -120,7 +120,7 @@ func TestConditionsKeepTheirTimes(t *testing.T) {
 	for _, c := range down.Conditions {
 		times[c.Type] = c.LastTransitionTime.Minute()
 	}
-	want := map[string]int{"Ready": 3, "Progressing": 3, "Degraded": 1, "Initialized": 1, "Theirs": 0}
+	want := map[string]int{"Ready": 3, "Progressing": 3, "Degraded": 1, "Initialized": 1, "Available": 1, "Stalled": 1, "Theirs": 0}
 	if diff := cmp.Diff(want, times); diff != "" {
 		t.Errorf("minutes of transitions (-want +got):\n%s", diff)
 	}

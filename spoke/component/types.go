@@ -24,13 +24,17 @@ type Component struct {
 	// Name is unique within the application, for example database.
 	Name string
 
-	// DependsOn names the components that must be ready before this one is rolled out.
-	// Unknown and disabled components count as ready.
+	// DependsOn names the components that must serve before this one is rolled out.
+	// Unknown and disabled components count as serving.
 	DependsOn []string
 
 	// Disabled is true if the spec disables the component. It then has no objects, and
 	// existing ones are pruned.
 	Disabled bool
+
+	// Auxiliary means that customers are served without the component's workloads. An
+	// Ingress is needed all the same.
+	Auxiliary bool
 
 	// Objects are the desired objects, in the order in which they are written.
 	Objects []Object
@@ -92,7 +96,8 @@ func KeyOf(r Resource) Key {
 }
 
 // Live contains the existing objects of an application: the desired ones, those that are
-// no longer needed, and the claims of its StatefulSets.
+// no longer needed, and the claims and pods of its StatefulSets. Pods have identity, labels,
+// owner, images and status only.
 type Live map[Key]Resource
 
 // State is the observed state of one component.
@@ -103,18 +108,24 @@ type State struct {
 	Reason  string
 	Message string
 
-	// Replicas and ReadyReplicas count the pods of the component's main
+	// Replicas, ReadyReplicas and UpdatedReplicas count the pods of the component's main
 	// workload: the first StatefulSet or Deployment among its objects.
-	Replicas      int32
-	ReadyReplicas int32
+	Replicas, ReadyReplicas, UpdatedReplicas int32
 	// Selector selects the pods of the main workload; empty without one.
 	Selector string
 
+	// Unavailable is what customers lack of the component; empty if they are served.
+	Unavailable string
+	// Serving is true if the component serves its dependents with the desired version, even
+	// if it is not ready. They need not wait.
+	Serving bool
+	// Copying is true if a pod copies the primary's data, which may take hours.
+	Copying bool
 	// Growing is true if the component is not ready only because its volumes are too
 	// small. Its dependents need not wait.
 	Growing bool
-	// Timed is true if the component is not ready and Kubernetes enforces no deadline for
-	// it: it has a StatefulSet.
+	// Timed is true if the component is not ready and Kubernetes enforces no progress
+	// deadline for it: it has a StatefulSet.
 	Timed bool
 }
 
@@ -129,7 +140,7 @@ type Report struct {
 	States     []State
 	// Claims counts the desired volume claims, BoundClaims those that exist and are bound.
 	Claims, BoundClaims int
-	// DeadlineIn is the time until a component fails unless it becomes ready; 0 if no
+	// DeadlineIn is the time until a component fails unless it makes progress; 0 if no
 	// deadline applies.
 	DeadlineIn time.Duration
 }

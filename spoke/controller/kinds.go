@@ -37,6 +37,7 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 			}
 		},
 		Report: reportEcommerceApp,
+		Last:   lastComponents,
 		Rotation: reconciler.Rotation[*v1.EcommerceApp]{
 			Database: rotatedDatabase,
 			Clients:  func(app *v1.EcommerceApp) string { return render.BackendName(app.Name) },
@@ -74,12 +75,20 @@ func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {
 	for _, state := range r.States {
 		s.Components = append(s.Components, v1.ComponentStatus{
 			Name: state.Name, Phase: state.Phase, Ready: state.Ready, Reason: state.Reason, Message: state.Message,
-			Replicas: state.Replicas, ReadyReplicas: state.ReadyReplicas,
+			Replicas: state.Replicas, ReadyReplicas: state.ReadyReplicas, UpdatedReplicas: state.UpdatedReplicas,
 		})
 		if state.Name == render.Frontend {
 			s.Replicas, s.Selector = state.Replicas, state.Selector
 		}
 	}
+}
+
+func lastComponents(app *v1.EcommerceApp) []component.State {
+	last := make([]component.State, 0, len(app.Status.Components))
+	for _, c := range app.Status.Components {
+		last = append(last, component.State{Name: c.Name, ReadyReplicas: c.ReadyReplicas, UpdatedReplicas: c.UpdatedReplicas})
+	}
+	return last
 }
 
 func sameComponents(before, after *v1.EcommerceApp) bool {
@@ -131,9 +140,13 @@ func MySQLCluster() reconciler.Kind[*mysqlv1.MySQLCluster] {
 			s := &db.Status
 			for _, state := range r.States {
 				s.Replicas, s.ReadyReplicas, s.Selector = state.Replicas, state.ReadyReplicas, state.Selector
+				s.UpdatedReplicas = state.UpdatedReplicas
 				s.Ready = fmt.Sprintf("%d/%d", state.ReadyReplicas, state.Replicas)
 				s.StorageProvisioned = r.Claims > 0 && r.BoundClaims == r.Claims
 			}
+		},
+		Last: func(db *mysqlv1.MySQLCluster) []component.State {
+			return []component.State{{Name: database.Component, ReadyReplicas: db.Status.ReadyReplicas, UpdatedReplicas: db.Status.UpdatedReplicas}}
 		},
 		Extra: []client.Object{&storagev1.StorageClass{}},
 	}

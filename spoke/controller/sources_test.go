@@ -33,6 +33,7 @@ func TestOwnerOf(t *testing.T) {
 		"another kind's":       {&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: labels, OwnerReferences: controlled("example.com/v1", "WebApp")}}, nil},
 		"claim":                {&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: labels}}, app},
 		"another kind's claim": {&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: map[string]string{v1.PartOfLabel: "mysqlcluster", v1.InstanceLabel: "app"}}}, nil},
+		"pod of a workload":    {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Labels: labels, OwnerReferences: controlled("apps/v1", "StatefulSet")}}, app},
 		"no labels":            {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}, nil},
 		"no namespace":         {&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Labels: labels}}, nil},
 	}

@@ -21,6 +21,6 @@
 // # Trade-offs
 //
 // With PostgreSQL the owner and the second role have the same, current password when a rotation
-// has ended, so that whoever reads the credentials Secret can always log in with what is there.
+// has ended, so that a client of the credentials Secret can log in with it at any other time.
 // Clients that hold a connection keep it when the old password is revoked.
 package credentials

@@ -95,6 +95,7 @@ func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error
 	if err != nil {
 		return nil, err
 	}
+	ingress.Auxiliary, monitoring.Auxiliary = true, true
 	return []component.Component{db, backend, frontend, ingress, monitoring}, nil
 }
 

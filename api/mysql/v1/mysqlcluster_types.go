@@ -290,6 +290,11 @@ type MySQLClusterStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 
+	// updatedReplicas is the number of pods that run the desired version.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
+
 	// storageProvisioned is true when every claim is bound.
 	// +optional
 	StorageProvisioned bool `json:"storageProvisioned,omitempty"`

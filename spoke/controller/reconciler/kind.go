@@ -34,6 +34,9 @@ type Kind[T client.Object] struct {
 	// Report writes the kind-specific status fields. States are nil if nothing could be
 	// observed; those fields must then be kept.
 	Report func(T, component.Report)
+	// Last returns the components of the last status with the numbers of their ready and
+	// updated pods, which progress is measured by. Nil for kinds without StatefulSets.
+	Last func(T) []component.State
 	// SameParts reports whether the parts in two statuses are in the same phases. Nil for
 	// kinds without parts.
 	SameParts func(before, after T) bool

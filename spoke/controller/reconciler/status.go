@@ -55,6 +55,10 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report {
 	status := r.kind.Status(p.object)
 	claims, bound := countClaims(p)
+	var last []component.State
+	if r.kind.Last != nil {
+		last = r.kind.Last(p.object)
+	}
 	return component.Summarize(component.Summary{
 		Generation:         p.object.GetGeneration(),
 		ObservedGeneration: *status.ObservedGeneration,
@@ -63,6 +67,7 @@ func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report 
 		Incomplete:         p.conflicted,
 		Deleting:           p.deleting,
 		Previous:           *status.Conditions,
+		Last:               last,
 		Now:                now,
 		Claims:             claims,
 		BoundClaims:        bound,
@@ -94,7 +99,8 @@ func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration 
 }
 
 // isMinor reports whether only numbers, messages and the reason for not being ready
-// changed: phase, conditions and generation are the same.
+// changed: phase, conditions and generation are the same. Becoming available is minor too: it
+// precedes or follows other progress.
 func (r *reconciler[T]) isMinor(before, after T) bool {
 	was, is := r.kind.Status(before), r.kind.Status(after)
 	if *was.Phase != *is.Phase || *was.ObservedGeneration != *is.ObservedGeneration ||
@@ -104,7 +110,8 @@ func (r *reconciler[T]) isMinor(before, after T) bool {
 	}
 	for i, o := range *was.Conditions {
 		n := (*is.Conditions)[i]
-		if o.Type != n.Type || o.Status != n.Status || o.ObservedGeneration != n.ObservedGeneration ||
+		changed := o.Status != n.Status && (o.Type != v1.ConditionAvailable || n.Status != metav1.ConditionTrue)
+		if o.Type != n.Type || changed || o.ObservedGeneration != n.ObservedGeneration ||
 			o.Type == v1.ConditionDegraded && o.Reason != n.Reason {
 			return false
 		}

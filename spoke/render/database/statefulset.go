@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/spoke/component"
 	"github.com/shopfleet/shopfleet/spoke/render/manifest"
 )
 
@@ -99,7 +100,7 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 		SecurityContext:               manifest.PodSecurity(userID),
 		TopologySpreadConstraints:     r.part.Spread(),
 		InitContainers: []corev1.Container{{
-			Name:            "prepare",
+			Name:            component.PrepareContainer,
 			Image:           r.engine.image,
 			Command:         []string{"sh", scriptsPath + "/" + prepareScript},
 			Env:             slices.Concat(r.env(), r.systemEnv(), r.loginEnv()),
