@@ -97,6 +97,14 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:MaxItems=500
 	Backups []ClusterBackups `json:"backups,omitempty"`
 
+	// databaseReplicas are the replicas of the database, except the primary, in the order of
+	// their pods (copies only). Absent for MySQL. At most 8.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	DatabaseReplicas []DatabaseReplica `json:"databaseReplicas,omitempty"`
+
 	// placement is the last placement decision (hub only).
 	// +optional
 	Placement *PlacementStatus `json:"placement,omitempty"`
@@ -242,6 +250,13 @@ type ClusterStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 
+	// replicationLagSeconds is the longest time in seconds that a replica of the database is
+	// behind the primary, rounded down: below 10 to 0, below 60 to tens, below 3600 to whole
+	// minutes, then to whole hours. Absent without replicas, and while none is observed.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ReplicationLagSeconds *int64 `json:"replicationLagSeconds,omitempty"`
+
 	// components are the components of the application in the cluster, as last observed. At
 	// most 16.
 	// +optional
@@ -331,56 +346,4 @@ type RejectedCluster struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message,omitempty"`
-}
-
-// ClusterBackups is the state of the backups of one cluster.
-type ClusterBackups struct {
-	// name is the name of the MemberCluster. At most 63 characters.
-	// +required
-	// +kubebuilder:validation:MaxLength=63
-	Name string `json:"name"`
-
-	// lastScheduledTime is the last time of the schedule that a Backup was created for.
-	// +optional
-	LastScheduledTime *metav1.Time `json:"lastScheduledTime,omitempty"`
-
-	// lastBackupTime is the point in time of the newest completed backup.
-	// +optional
-	LastBackupTime *metav1.Time `json:"lastBackupTime,omitempty"`
-
-	// nextBackupTime is the time at which the next backup begins.
-	// +optional
-	NextBackupTime *metav1.Time `json:"nextBackupTime,omitempty"`
-
-	// lastVerifyScheduledTime is the last time of the verify schedule that a Restore was
-	// created for.
-	// +optional
-	LastVerifyScheduledTime *metav1.Time `json:"lastVerifyScheduledTime,omitempty"`
-
-	// lastVerifiedTime is the time at which a backup was last verified by restoring it.
-	// +optional
-	LastVerifiedTime *metav1.Time `json:"lastVerifiedTime,omitempty"`
-
-	// version is the version of the database that the cluster runs. It becomes
-	// spec.database.version when a completed backup is younger than upgradeTime. At most 64
-	// characters.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	Version string `json:"version,omitempty"`
-
-	// upgradeTime is the time at which another version was first requested; absent when
-	// none is.
-	// +optional
-	UpgradeTime *metav1.Time `json:"upgradeTime,omitempty"`
-}
-
-// DatabaseVersion returns the version of the database in a cluster: that of the spec,
-// unless an upgrade waits for a backup there. The application must have a database.
-func (a *EcommerceApp) DatabaseVersion(cluster string) string {
-	for _, b := range a.Status.Backups {
-		if b.Name == cluster && b.Version != "" {
-			return b.Version
-		}
-	}
-	return a.Spec.Database.Version
 }

@@ -55,6 +55,7 @@ func archPackages() []archPackage {
 		// The arguments of transfer Jobs, shared by the hub and the Job.
 		{path: "spoke/transfer/order", layer: layerDecisions},
 		{path: "spoke/credentials", layer: layerDecisions, also: []string{"spoke/render"}},
+		{path: "spoke/replication", layer: layerDecisions},
 		// Defines the components that rendering returns.
 		{path: "spoke/render", layer: layerDecisions, also: []string{"spoke/component", "spoke/transfer/order"}},
 

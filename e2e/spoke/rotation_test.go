@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,29 +24,51 @@ import (
 )
 
 // commands stands for the containers of databases, which simulated nodes do not run: it notes the
-// user and the password of each change, and fails while broken is set.
+// user and the password of each change, prints what is set for commands without input, and fails
+// while broken is set.
 type commands struct {
 	mu      sync.Mutex
 	broken  error
 	changes []string
+	// prints is the output by namespace and name of the pod, ran the commands without input.
+	prints map[string]string
+	ran    []string
 }
 
-func (c *commands) run(_ context.Context, _ cluster.Cluster, target podexec.Container, command podexec.Command) error {
+func (c *commands) run(_ context.Context, _ cluster.Cluster, target podexec.Container, command podexec.Command) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.broken != nil {
-		return c.broken
+		return "", c.broken
+	}
+	if command.Input == "" {
+		c.ran = append(c.ran, target.Pod.String()+": "+command.Args[len(command.Args)-1])
+		return c.prints[target.Pod.String()], nil
 	}
 	var fields []string
 	for line := range strings.Lines(command.Input) {
 		field, err := base64.StdEncoding.DecodeString(strings.TrimSpace(line))
 		if err != nil {
-			return err
+			return "", err
 		}
 		fields = append(fields, string(field))
 	}
 	c.changes = append(c.changes, fmt.Sprintf("%s %s: %s", target.Pod.Name, target.Name, strings.Join(fields, "/")))
-	return nil
+	return "", nil
+}
+
+// print sets what commands without input print.
+func (c *commands) print(prints map[string]string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.prints = prints
+}
+
+// has reports whether a command without input ran in a pod.
+func (c *commands) has(pod, text string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.ran, func(ran string) bool { return strings.HasPrefix(ran, pod+": ") && strings.Contains(ran, text) })
 }
 
 // fail makes commands fail from now on; nil makes them succeed.

@@ -42,6 +42,7 @@ func TestSpoke(t *testing.T) {
 	t.Run("conflict and adoption", testConflict(w))
 	t.Run("lost credentials", testLostCredentials(w))
 	t.Run("rotation", testRotation(w))
+	t.Run("replicas", testReplicas(w))
 	t.Run("forbidden", testForbidden(w))
 	t.Run("denied by a policy", testDenied(w))
 	t.Run("deletion", testDeletion(w))

@@ -118,7 +118,7 @@ func connecting(e *v1.ClusterStatus, generation int64) {
 
 // leaving sets the entry of a cluster whose copy must be deleted.
 func leaving(e *v1.ClusterStatus, c Cluster) {
-	e.Phase, e.Ready, e.Components = v1.PhaseDeleting, false, nil
+	e.Phase, e.Ready, e.Components, e.ReplicationLagSeconds = v1.PhaseDeleting, false, nil, nil
 	e.Replicas, e.ReadyReplicas = 0, 0
 	switch {
 	case c.Connection == Lost:
@@ -138,6 +138,17 @@ func leaving(e *v1.ClusterStatus, c Cluster) {
 	}
 }
 
+// longestLag returns the longest lag of the replicas that follow; nil if none does.
+func longestLag(replicas []v1.DatabaseReplica) *int64 {
+	var longest *int64
+	for _, r := range replicas {
+		if r.LagSeconds != nil && (longest == nil || *r.LagSeconds > *longest) {
+			longest = r.LagSeconds
+		}
+	}
+	return longest
+}
+
 // observed sets the entry of a connected cluster from its copy.
 func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 	if c.Copy == nil {
@@ -147,6 +158,7 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 		return
 	}
 	status := c.Copy.Status
+	e.ReplicationLagSeconds = longestLag(status.DatabaseReplicas)
 	for _, component := range status.Components {
 		e.Components = append(e.Components, v1.ClusterComponentStatus{
 			Name: component.Name, Phase: component.Phase, Ready: component.Ready,

@@ -55,7 +55,7 @@ func lackOfPrimary(want *appsv1.StatefulSet, live Live) string {
 	switch pod, ok := live[pods[0]].(*corev1.Pod); {
 	case ok && pod.DeletionTimestamp != nil:
 		return "pod " + pod.Name + " is being deleted"
-	case ok && isReady(pod), !ok && set != nil && set.Status.ReadyReplicas >= valueOr(want.Spec.Replicas, 1):
+	case ok && IsReady(pod), !ok && set != nil && set.Status.ReadyReplicas >= valueOr(want.Spec.Replicas, 1):
 		return ""
 	case ok:
 		return "pod " + pod.Name + " is not ready"

@@ -39,7 +39,7 @@ func copyingPod(c Component, live Live) string {
 		if len(pods) < 2 {
 			continue
 		}
-		if primary, ok := live[pods[0]].(*corev1.Pod); !ok || !isReady(primary) {
+		if primary, ok := live[pods[0]].(*corev1.Pod); !ok || !IsReady(primary) {
 			continue
 		}
 		for _, key := range pods[1:] {
@@ -70,7 +70,8 @@ func isPreparing(pod *corev1.Pod) bool {
 	return false
 }
 
-func isReady(pod *corev1.Pod) bool {
+// IsReady reports whether a pod is ready.
+func IsReady(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			return c.Status == corev1.ConditionTrue

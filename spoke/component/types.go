@@ -138,6 +138,8 @@ type Report struct {
 	Ready      string
 	Conditions []metav1.Condition
 	States     []State
+	// Replicas are the replicas of the database, as last observed.
+	Replicas []v1.DatabaseReplica
 	// Claims counts the desired volume claims, BoundClaims those that exist and are bound.
 	Claims, BoundClaims int
 	// DeadlineIn is the time until a component fails unless it makes progress; 0 if no

@@ -36,7 +36,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 }
 
 // Exec runs a command in a container.
-type Exec func(context.Context, cluster.Cluster, podexec.Container, podexec.Command) error
+type Exec func(context.Context, cluster.Cluster, podexec.Container, podexec.Command) (string, error)
 
 // Options configure how applications are reconciled in each cluster.
 type Options struct {

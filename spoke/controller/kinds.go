@@ -71,6 +71,7 @@ func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {
 	}
 	s := &app.Status
 	s.Ready = r.Ready
+	s.DatabaseReplicas = r.Replicas
 	s.Components = nil
 	for _, state := range r.States {
 		s.Components = append(s.Components, v1.ComponentStatus{

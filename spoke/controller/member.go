@@ -32,7 +32,7 @@ func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
 		Client:    cl.GetClient(),
 		Reader:    cl.GetCache(),
 		APIReader: cl.GetAPIReader(),
-		Exec: func(ctx context.Context, target podexec.Container, command podexec.Command) error {
+		Exec: func(ctx context.Context, target podexec.Container, command podexec.Command) (string, error) {
 			return o.Exec(ctx, cl, target, command)
 		},
 		Applier: apply.New(apply.Options{

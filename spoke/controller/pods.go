@@ -38,7 +38,7 @@ func slimPod(object any) (any, error) {
 			InitContainers: slimSpecs(pod.Spec.InitContainers), Containers: slimSpecs(pod.Spec.Containers),
 		},
 		Status: corev1.PodStatus{
-			Phase: pod.Status.Phase, Conditions: pod.Status.Conditions,
+			Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, Conditions: pod.Status.Conditions,
 			InitContainerStatuses: slimContainers(pod.Status.InitContainerStatuses),
 			ContainerStatuses:     slimContainers(pod.Status.ContainerStatuses),
 		},

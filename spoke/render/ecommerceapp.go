@@ -77,7 +77,7 @@ func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error
 			return nil, err
 		}
 		if c.LoginSwitching {
-			db.Note = noteSwitching
+			db.Note = joinNotes(db.Note, noteSwitching)
 		}
 	}
 	backend := component.Component{Name: Backend, Disabled: true}

@@ -32,7 +32,7 @@ type Member struct {
 	Applier   *apply.Applier
 	Recorder  events.EventRecorder
 	// Exec runs a command in a container.
-	Exec func(context.Context, podexec.Container, podexec.Command) error
+	Exec func(context.Context, podexec.Container, podexec.Command) (string, error)
 	// Facts returns the current facts about the cluster.
 	Facts func() render.Cluster
 	// Children returns the kinds of children that the cluster serves now, including the

@@ -27,6 +27,8 @@ type pass[T client.Object] struct {
 	// states are the observed states; nil until then.
 	states   []component.State
 	deleting bool
+	// replicas are the observed replicas of the database.
+	replicas []v1.DatabaseReplica
 
 	problems []component.Problem
 	// outcomes are the outcomes of writes by component.

@@ -20,19 +20,22 @@ import (
 
 // reconciler reconciles the objects of one kind in one cluster.
 type reconciler[T client.Object] struct {
-	kind        Kind[T]
-	member      *Member
-	newest      newest[T]
-	terminating *terminating
-	conflicts   queues.Conflicts
+	kind   Kind[T]
+	member *Member
+	newest newest[T]
+	// observations are those of the replicas of databases.
+	observations observations
+	terminating  *terminating
+	conflicts    queues.Conflicts
 }
 
 func newReconciler[T client.Object](kind Kind[T], m *Member) *reconciler[T] {
 	return &reconciler[T]{
-		kind:        kind,
-		member:      m,
-		newest:      newest[T]{objects: make(map[types.NamespacedName]response[T])},
-		terminating: newTerminating(m.Settings.Clock),
+		kind:         kind,
+		member:       m,
+		observations: observations{all: make(map[types.NamespacedName]observation)},
+		newest:       newest[T]{objects: make(map[types.NamespacedName]response[T])},
+		terminating:  newTerminating(m.Settings.Clock),
 	}
 }
 
@@ -154,6 +157,7 @@ func (r *reconciler[T]) converge(ctx context.Context, p *pass[T]) {
 	}
 	p.states = decision.States
 	r.execute(ctx, p, decision.Steps)
+	r.followReplicas(ctx, p)
 	r.recordChanges(p)
 }
 
@@ -180,6 +184,7 @@ func (r *reconciler[T]) copyOf(object T) T { return object.DeepCopyObject().(T) 
 
 func (r *reconciler[T]) forget(name types.NamespacedName) {
 	r.newest.forget(name)
+	r.observations.forget(name)
 	r.conflicts.Wait(reconcile.Request{NamespacedName: name}, false)
 	r.member.Settings.Metrics.observe(r.subject(name), "")
 }

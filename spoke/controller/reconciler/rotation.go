@@ -194,10 +194,11 @@ func (r *reconciler[T]) changeLogin(ctx context.Context, object T, db database.S
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.member.Settings.Timeout)
 	defer cancel()
-	return r.member.Exec(ctx, podexec.Container{
+	_, err = r.member.Exec(ctx, podexec.Container{
 		Pod:  client.ObjectKey{Namespace: object.GetNamespace(), Name: db.PrimaryPod()},
 		Name: database.Container,
 	}, podexec.Command{Args: args, Input: input})
+	return err
 }
 
 // keepLogin writes the login Secret if it differs.

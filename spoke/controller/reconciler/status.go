@@ -32,6 +32,7 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	if status.LastHandledReconcileAt != nil {
 		*status.LastHandledReconcileAt = p.object.GetAnnotations()[v1.ReconcileAtAnnotation]
 	}
+	report.Replicas = p.replicas
 	r.kind.Report(p.object, report)
 	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
 	if equality.Semantic.DeepEqual(before, p.object) {

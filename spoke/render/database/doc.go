@@ -33,7 +33,7 @@
 //
 // # Non-goals
 //
-// There is no failover: if the primary's volume is lost, users decide which replica to trust.
+// There is no failover, and no replica is promoted: if the primary's volume is lost, users decide which replica to trust.
 // There is no upgrade between major versions: PostgreSQL refuses to start on files of another
 // version, and the layout of the volume keeps the files of all versions in one place. The
 // password of a database that is not rotated cannot change: the Secret is read when the data
@@ -42,8 +42,11 @@
 // # Trade-offs
 //
 // Replication is asynchronous, and WAL is retained by size instead of by replication slots:
-// a replica that was disconnected for too long needs an empty volume, but it can never fill
-// the primary's. MySQL replicas encrypt connections without verifying the server; the
+// a replica that was disconnected for too long has to copy the data again, but it can never fill
+// the primary's volume. A replica of PostgreSQL that does not stream while its primary serves is
+// not ready, and so left out of the headless Service. Package replication decides when it is lost;
+// its next pod then copies the primary's data into the same volume. Replication of MySQL is
+// experimental: it has not run with MySQL itself, and is not observed. MySQL replicas encrypt connections without verifying the server; the
 // network policy determines who may connect.
 //
 // All pods are started in parallel, and replaced one at a time. With ordered start, a

@@ -113,9 +113,16 @@ func postgreSQLAccess() string {
 }
 
 const (
-	postgreSQLReady = `pg_isready --quiet --host=127.0.0.1 --port=5432 --username="$APP_USER" --dbname="$APP_DATABASE"`
+	postgreSQLServes = `pg_isready --quiet --host=127.0.0.1 --port=5432 --username="$APP_USER" --dbname="$APP_DATABASE"`
 	// 0 is "accepting connections", 1 "starting up or shutting down".
-	postgreSQLAlive = postgreSQLReady + `; [ "$?" -le 1 ]`
+	postgreSQLAlive = postgreSQLServes + `; [ "$?" -le 1 ]`
+	// postgreSQLReady leaves a replica that does not stream out of the Service, while its primary
+	// serves. Without the primary it goes on serving what it has.
+	postgreSQLReady = postgreSQLServes + ` || exit 1
+[ "${POD_NAME##*-}" != 0 ] || exit 0
+streams=$(psql --no-psqlrc --no-password --quiet --tuples-only --no-align --host=/var/run/postgresql --port=5432 --username=postgres --dbname=postgres \
+  --command="SELECT pg_is_in_recovery() AND EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')") || exit 1
+[ "$streams" = t ] || ! pg_isready --quiet --host="$PRIMARY_HOST" --port=5432`
 )
 
 const postgreSQLPrepare = `# Makes the data directory of a new pod: pod 0's from nothing, another's from
@@ -148,6 +155,12 @@ logins_sql() {
 noted=$PGDATA.logins
 logins=$(printf '%s\n' "$APP_USER" "${LOGIN_USER:-}" "${LOGIN_PASSWORD:-}" "${LOGIN_PHASE:-}" | sha256sum)
 
+# The hub or the agent asks for it when the primary no longer has the WAL that the replica needs.
+if [ -e "$PGDATA` + rebuildSuffix + `" ] && [ "${POD_NAME##*-}" != 0 ]; then
+  echo "the primary's data is copied again"
+  rm -rf "$PGDATA"
+  rm -f "$PGDATA` + rebuildSuffix + `"
+fi
 if [ -s "$PGDATA/PG_VERSION" ]; then
   if [ "${POD_NAME##*-}" = 0 ] && [ -n "${LOGIN_USER:-}" ] && [ "$(cat "$noted" 2>/dev/null)" != "$logins" ]; then
     serve "$PGDATA"

@@ -221,7 +221,7 @@ func (p *pod) must(t *testing.T, script string) string {
 	return out
 }
 
-// serve starts the server and waits for its readiness probe.
+// serve starts the server and waits until it serves.
 func (p *pod) serve(t *testing.T) {
 	t.Helper()
 	cmd := p.command(t, "exec "+p.serveCommand+" -c port="+p.port)
@@ -237,7 +237,7 @@ func (p *pod) serve(t *testing.T) {
 		}
 	})
 	eventually(t, func() bool {
-		_, err := p.run(t, postgreSQLReady)
+		_, err := p.run(t, postgreSQLServes)
 		return err == nil
 	})
 	p.must(t, postgreSQLAlive)
