@@ -159,6 +159,13 @@ const (
 	ReasonWaitingForReplicas   = "WaitingForReplicas"
 	ReasonWaitingForStorage    = "WaitingForStorage"
 	ReasonStorageNotExpandable = "StorageNotExpandable"
+	// ReasonWaitingForAddress means that an Ingress has a class and no address.
+	ReasonWaitingForAddress = "WaitingForAddress"
+	// ReasonWaitingForCertificate means that cert-manager has not issued the certificate.
+	ReasonWaitingForCertificate = "WaitingForCertificate"
+	// ReasonLoginNotConfigured means that no user can log in: the login has no credentials of a
+	// provider, or neither domains nor groups of users are admitted. It is a reason of Degraded.
+	ReasonLoginNotConfigured   = "LoginNotConfigured"
 	ReasonDisabled             = "Disabled"
 	ReasonDeadlineExceeded     = "ProgressDeadlineExceeded"
 	ReasonInvalidSpec          = "InvalidSpec"

@@ -50,11 +50,11 @@ func certificate(want component.SelfSigned, existing map[string][]byte, from sou
 		return nil, fmt.Errorf("generating a serial number: %w", err)
 	}
 	template := &x509.Certificate{
-		SerialNumber:          new(big.Int).SetBytes(serial),
-		Subject:               pkix.Name{CommonName: commonName(want)},
-		DNSNames:              names(want),
-		NotBefore:             from.now.Add(-clockSkew),
-		NotAfter:              from.now.Add(certificateLife),
+		SerialNumber: new(big.Int).SetBytes(serial),
+		Subject:      pkix.Name{CommonName: commonName(want)},
+		DNSNames:     names(want),
+		NotBefore:    from.now.Add(-clockSkew),
+		NotAfter:     from.now.Add(certificateLife),
 		// Whoever trusts it must trust nothing that its key signs.
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

@@ -220,6 +220,9 @@ func conditions(in Summary, c cause, progress string) []metav1.Condition {
 		degraded.Status, degraded.Reason = metav1.ConditionTrue, p.Reason
 		degraded.Message = cause{component: p.Component, message: p.Message}.text()
 	}
+	if degraded.Status == metav1.ConditionFalse {
+		degraded = impaired(degraded, in.States)
+	}
 	initialized := metav1.Condition{Type: v1.ConditionInitialized, Status: metav1.ConditionFalse, Reason: v1.ReasonProgressing, Message: "the application has not been ready yet"}
 	if c.initialized {
 		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "the application has been ready"
