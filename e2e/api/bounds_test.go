@@ -53,6 +53,15 @@ func merge[T any](all ...map[string]T) map[string]T {
 	return merged
 }
 
+// pods returns the bounds of frontend, backend and database, which are the same.
+func pods[T any](bounds map[string]T) map[string]T {
+	all := workloads(bounds)
+	for path, b := range bounds {
+		all["spec.database."+path] = b
+	}
+	return all
+}
+
 func numbers() map[string]map[string]limits {
 	return map[string]map[string]limits{
 		"EcommerceApp": merge(map[string]limits{
@@ -101,29 +110,36 @@ func texts() map[string]map[string]text {
 	host := edits{"spec.ingress.host": "shop.example.com"}
 	return map[string]map[string]text{
 		"EcommerceApp": merge(map[string]text{
-			"spec.image":                                  image,
-			"spec.database.image":                         image,
-			"spec.database.version":                       {limits: limits{1, 64}, make: startingWith("1")},
-			"spec.database.storage":                       {limits: limits{0, 16}, make: sized},
-			"spec.database.storageClassName":              name,
-			"spec.database.credentialsSecretRef.name":     name,
-			"spec.database.backup.schedule":               {limits: limits{0, 128}, make: schedule},
-			"spec.database.backup.timeZone":               {limits: limits{0, 64}, make: letters},
-			"spec.database.backup.verify.schedule":        {limits: limits{0, 128}, make: schedule},
-			"spec.database.backup.maxRPO":                 {limits: limits{0, 32}, make: hours},
-			"spec.deletion.unreachableTimeout":            {limits: limits{0, 32}, make: hours},
-			"spec.database.backup.copyToRegions[]":        short,
-			"spec.ingress.host":                           {limits: limits{0, 253}, make: letters},
-			"spec.ingress.className":                      name,
-			"spec.security.tls.secretRef.name":            name,
-			"spec.security.tls.issuerRef.name":            {limits: name.limits, make: letters, with: host},
-			"spec.security.authentication.secretRef.name": name,
-			"spec.placement.clusterNames[]":               short,
-			"spec.placement.regions[]":                    short,
-			ebsBlock + ".kmsKeyID":                        {limits: limits{0, 2048}, make: startingWith("alias/")},
-			gcpBlock + ".kmsKeyID":                        {limits: limits{0, 512}, make: startingWith("projects/p/locations/l/keyRings/r/cryptoKeys/k")},
-			azureBlock + ".diskEncryptionSetID":           {limits: limits{0, 512}, make: startingWith(azureKeys)},
-		}, workloads(map[string]text{"image": image})),
+			"spec.image":                                   image,
+			"spec.database.image":                          image,
+			"spec.database.version":                        {limits: limits{1, 64}, make: startingWith("1")},
+			"spec.database.storage":                        {limits: limits{0, 16}, make: sized},
+			"spec.database.storageClassName":               name,
+			"spec.database.credentialsSecretRef.name":      name,
+			"spec.database.backup.schedule":                {limits: limits{0, 128}, make: schedule},
+			"spec.database.backup.timeZone":                {limits: limits{0, 64}, make: letters},
+			"spec.database.backup.verify.schedule":         {limits: limits{0, 128}, make: schedule},
+			"spec.database.backup.maxRPO":                  {limits: limits{0, 32}, make: hours},
+			"spec.deletion.unreachableTimeout":             {limits: limits{0, 32}, make: hours},
+			"spec.database.backup.copyToRegions[]":         short,
+			"spec.ingress.host":                            {limits: limits{0, 253}, make: letters},
+			"spec.ingress.className":                       name,
+			"spec.security.tls.secretRef.name":             name,
+			"spec.security.tls.issuerRef.name":             {limits: name.limits, make: letters, with: host},
+			"spec.security.authentication.secretRef.name":  name,
+			"spec.placement.clusterNames[]":                short,
+			"spec.placement.regions[]":                     short,
+			ebsBlock + ".kmsKeyID":                         {limits: limits{0, 2048}, make: startingWith("alias/")},
+			gcpBlock + ".kmsKeyID":                         {limits: limits{0, 512}, make: startingWith("projects/p/locations/l/keyRings/r/cryptoKeys/k")},
+			azureBlock + ".diskEncryptionSetID":            {limits: limits{0, 512}, make: startingWith(azureKeys)},
+			"spec.security.authentication.image":           image,
+			"spec.security.authentication.emailDomains[]":  name,
+			"spec.security.authentication.allowedGroups[]": {limits: limits{1, 256}, make: letters},
+		}, workloads(map[string]text{
+			"image":                image,
+			"probes.readinessPath": {limits: limits{1, 512}, make: startingWith("/")},
+			"probes.livenessPath":  {limits: limits{1, 512}, make: startingWith("/")},
+		}), pods(map[string]text{"priorityClassName": name, "imagePullSecrets[].name": name})),
 		"MemberCluster": {
 			"spec.region":                   short,
 			"spec.kubeconfigSecretRef.name": name,
@@ -189,8 +205,13 @@ func sizes() map[string]map[string]int64 {
 			"spec.placement.providers":    4,
 
 			"spec.database.backup.copyToRegions": 8,
-		}, workloads(map[string]int64{
-			"env": 100, "envFrom": 20, "resources.requests": 6, "resources.limits": 6,
+
+			"spec.monitoring.labels":                     50,
+			"spec.security.authentication.emailDomains":  50,
+			"spec.security.authentication.allowedGroups": 50,
+		}, workloads(map[string]int64{"env": 100, "envFrom": 20}), pods(map[string]int64{
+			"resources.requests": 6, "resources.limits": 6,
+			"imagePullSecrets": 10, "nodeSelector": 50, "tolerations": 50, "serviceAccountAnnotations": 50,
 		})),
 		"MemberCluster": {},
 		"CloudAccount":  {"spec.regions": 50, "spec.aws.kmsKeyIDs": 50},
@@ -251,7 +272,7 @@ func TestBoundsAreListed(t *testing.T) {
 		}
 		defined := bounds{Numbers: map[string]limits{}, Texts: map[string]limits{}, Sizes: map[string]int64{}, Enums: map[string][]string{}}
 		visit("", schema, func(path string, field apiextensionsv1.JSONSchemaProps) {
-			if strings.HasPrefix(path, "spec") && !foreign(path) {
+			if strings.HasPrefix(path, "spec") && !foreign(path) && !nested(path) {
 				defined.add(path, field)
 			}
 		})
