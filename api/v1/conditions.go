@@ -42,7 +42,8 @@ const (
 	ConditionApplied = "Applied"
 	// ConditionProgressing is True while a rollout is in progress.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is True while something has failed or cannot be observed.
+	// ConditionDegraded is True while something has failed or cannot be observed, or while what
+	// runs is of no use to users.
 	ConditionDegraded = "Degraded"
 	// ConditionDeleting is True while an application is being deleted, and names what the
 	// deletion waits for (hub only).
