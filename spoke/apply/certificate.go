@@ -55,7 +55,7 @@ func certificate(want component.SelfSigned, existing map[string][]byte, from sou
 		DNSNames:     names(want),
 		NotBefore:    from.now.Add(-clockSkew),
 		NotAfter:     from.now.Add(certificateLife),
-		// Whoever trusts it must trust nothing that its key signs.
+		// A client that trusts it must trust nothing that its key signs.
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
