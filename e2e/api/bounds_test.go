@@ -104,42 +104,46 @@ func numbers() map[string]map[string]limits {
 	}
 }
 
+// podTexts are the texts of the pods' settings and of the login.
+func podTexts() map[string]text {
+	name, path := text{limits: limits{1, 253}, make: letters}, text{limits: limits{1, 512}, make: startingWith("/")}
+	return merge(map[string]text{
+		"spec.security.authentication.image":           {limits: limits{1, 512}, make: letters},
+		"spec.security.authentication.emailDomains[]":  name,
+		"spec.security.authentication.allowedGroups[]": {limits: limits{1, 256}, make: letters},
+	}, workloads(map[string]text{"probes.readinessPath": path, "probes.livenessPath": path}),
+		pods(map[string]text{"priorityClassName": name, "imagePullSecrets[].name": name}))
+}
+
 func texts() map[string]map[string]text {
 	name, short := text{limits: limits{1, 253}, make: letters}, text{limits: limits{1, 63}, make: letters}
 	image := text{limits: limits{1, 512}, make: letters}
 	host := edits{"spec.ingress.host": "shop.example.com"}
 	return map[string]map[string]text{
 		"EcommerceApp": merge(map[string]text{
-			"spec.image":                                   image,
-			"spec.database.image":                          image,
-			"spec.database.version":                        {limits: limits{1, 64}, make: startingWith("1")},
-			"spec.database.storage":                        {limits: limits{0, 16}, make: sized},
-			"spec.database.storageClassName":               name,
-			"spec.database.credentialsSecretRef.name":      name,
-			"spec.database.backup.schedule":                {limits: limits{0, 128}, make: schedule},
-			"spec.database.backup.timeZone":                {limits: limits{0, 64}, make: letters},
-			"spec.database.backup.verify.schedule":         {limits: limits{0, 128}, make: schedule},
-			"spec.database.backup.maxRPO":                  {limits: limits{0, 32}, make: hours},
-			"spec.deletion.unreachableTimeout":             {limits: limits{0, 32}, make: hours},
-			"spec.database.backup.copyToRegions[]":         short,
-			"spec.ingress.host":                            {limits: limits{0, 253}, make: letters},
-			"spec.ingress.className":                       name,
-			"spec.security.tls.secretRef.name":             name,
-			"spec.security.tls.issuerRef.name":             {limits: name.limits, make: letters, with: host},
-			"spec.security.authentication.secretRef.name":  name,
-			"spec.placement.clusterNames[]":                short,
-			"spec.placement.regions[]":                     short,
-			ebsBlock + ".kmsKeyID":                         {limits: limits{0, 2048}, make: startingWith("alias/")},
-			gcpBlock + ".kmsKeyID":                         {limits: limits{0, 512}, make: startingWith("projects/p/locations/l/keyRings/r/cryptoKeys/k")},
-			azureBlock + ".diskEncryptionSetID":            {limits: limits{0, 512}, make: startingWith(azureKeys)},
-			"spec.security.authentication.image":           image,
-			"spec.security.authentication.emailDomains[]":  name,
-			"spec.security.authentication.allowedGroups[]": {limits: limits{1, 256}, make: letters},
-		}, workloads(map[string]text{
-			"image":                image,
-			"probes.readinessPath": {limits: limits{1, 512}, make: startingWith("/")},
-			"probes.livenessPath":  {limits: limits{1, 512}, make: startingWith("/")},
-		}), pods(map[string]text{"priorityClassName": name, "imagePullSecrets[].name": name})),
+			"spec.image":                                  image,
+			"spec.database.image":                         image,
+			"spec.database.version":                       {limits: limits{1, 64}, make: startingWith("1")},
+			"spec.database.storage":                       {limits: limits{0, 16}, make: sized},
+			"spec.database.storageClassName":              name,
+			"spec.database.credentialsSecretRef.name":     name,
+			"spec.database.backup.schedule":               {limits: limits{0, 128}, make: schedule},
+			"spec.database.backup.timeZone":               {limits: limits{0, 64}, make: letters},
+			"spec.database.backup.verify.schedule":        {limits: limits{0, 128}, make: schedule},
+			"spec.database.backup.maxRPO":                 {limits: limits{0, 32}, make: hours},
+			"spec.deletion.unreachableTimeout":            {limits: limits{0, 32}, make: hours},
+			"spec.database.backup.copyToRegions[]":        short,
+			"spec.ingress.host":                           {limits: limits{0, 253}, make: letters},
+			"spec.ingress.className":                      name,
+			"spec.security.tls.secretRef.name":            name,
+			"spec.security.tls.issuerRef.name":            {limits: name.limits, make: letters, with: host},
+			"spec.security.authentication.secretRef.name": name,
+			"spec.placement.clusterNames[]":               short,
+			"spec.placement.regions[]":                    short,
+			ebsBlock + ".kmsKeyID":                        {limits: limits{0, 2048}, make: startingWith("alias/")},
+			gcpBlock + ".kmsKeyID":                        {limits: limits{0, 512}, make: startingWith("projects/p/locations/l/keyRings/r/cryptoKeys/k")},
+			azureBlock + ".diskEncryptionSetID":           {limits: limits{0, 512}, make: startingWith(azureKeys)},
+		}, workloads(map[string]text{"image": image}), podTexts()),
 		"MemberCluster": {
 			"spec.region":                   short,
 			"spec.kubeconfigSecretRef.name": name,

@@ -1,6 +1,7 @@
 package component_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,9 +24,10 @@ func ingress(secret string, change ...func(*networkingv1.Ingress)) *networkingv1
 	return i
 }
 
-// certificate returns a Certificate of generation 2 with a condition, given as pairs of field and
-// value; without pairs it has none.
-func certificate(pairs ...any) *unstructured.Unstructured {
+type fields = map[string]any
+
+// certificate returns a Certificate of generation 2, with the fields of its condition if it has one.
+func certificate(ready ...fields) *unstructured.Unstructured {
 	meta := metadata("app-certificate", "ingress")
 	meta.Generation = 2
 	u := &unstructured.Unstructured{Object: map[string]any{}}
@@ -36,11 +38,9 @@ func certificate(pairs ...any) *unstructured.Unstructured {
 	u.SetGeneration(meta.Generation)
 	u.SetAnnotations(meta.Annotations)
 	u.SetOwnerReferences(meta.OwnerReferences)
-	if len(pairs) > 0 {
-		condition := map[string]any{"type": "Ready"}
-		for i := 0; i < len(pairs); i += 2 {
-			condition[pairs[i].(string)] = pairs[i+1]
-		}
+	if len(ready) > 0 {
+		condition := maps.Clone(ready[0])
+		condition["type"] = "Ready"
 		u.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Issuing", "status": "True"}, condition}}
 	}
 	return u
@@ -71,13 +71,13 @@ func TestObserveEdge(t *testing.T) {
 		"no address":                 {ingress("tls", class), v1.ReasonWaitingForAddress, `Ingress app-ingress has no address: check that the IngressClass "nginx"` + hint},
 		"an empty address":           {ingress("tls", class, at(networkingv1.IngressLoadBalancerIngress{})), v1.ReasonWaitingForAddress, `Ingress app-ingress has no address: check that the IngressClass "nginx"` + hint},
 		"class by the annotation":    {ingress("tls", annotated), v1.ReasonWaitingForAddress, `Ingress app-ingress has no address: check that the IngressClass "traefik"` + hint},
-		"issued":                     {certificate("status", "True", "observedGeneration", int64(2)), v1.ReasonRunning, "ready"},
-		"issued, generation unknown": {certificate("status", "True"), v1.ReasonRunning, "ready"},
-		"issued for the spec before": {certificate("status", "True", "observedGeneration", int64(1)), v1.ReasonWaitingForCertificate,
+		"issued":                     {certificate(fields{"status": "True", "observedGeneration": int64(2)}), v1.ReasonRunning, "ready"},
+		"issued, generation unknown": {certificate(fields{"status": "True"}), v1.ReasonRunning, "ready"},
+		"issued for the spec before": {certificate(fields{"status": "True", "observedGeneration": int64(1)}), v1.ReasonWaitingForCertificate,
 			"Certificate app-certificate is not ready: cert-manager has not reported a condition"},
-		"refused": {certificate("status", "False", "message", "issuer letsencrypt not found"), v1.ReasonWaitingForCertificate,
+		"refused": {certificate(fields{"status": "False", "message": "issuer letsencrypt not found"}), v1.ReasonWaitingForCertificate,
 			"Certificate app-certificate is not ready: issuer letsencrypt not found"},
-		"refused in silence": {certificate("status", "False"), v1.ReasonWaitingForCertificate, "Certificate app-certificate is not ready"},
+		"refused in silence": {certificate(fields{"status": "False"}), v1.ReasonWaitingForCertificate, "Certificate app-certificate is not ready"},
 		"not seen yet": {certificate(), v1.ReasonWaitingForCertificate,
 			"Certificate app-certificate is not ready: cert-manager has not reported a condition"},
 	}
@@ -108,7 +108,7 @@ func edge() component.Component {
 }
 
 func TestFallback(t *testing.T) {
-	issued, pending := certificate("status", "True"), certificate("status", "False", "message", "pending")
+	issued, pending := certificate(fields{"status": "True"}), certificate(fields{"status": "False", "message": "pending"})
 	used := []string{"apply Secret app-tls", "apply Certificate app-certificate", "apply Ingress app-ingress with app-tls"}
 	replaced := []string{"apply Certificate app-certificate", "apply Ingress app-ingress with app-certificate", "delete app-tls"}
 	tests := map[string]struct {

@@ -101,7 +101,10 @@ func firstSet[T any](a, b *T) *T {
 
 // convert returns nil for an empty list, which an intent must not have.
 func convert[From, To any](list []From, one func(From) To) []To {
-	var all []To
+	if len(list) == 0 {
+		return nil
+	}
+	all := make([]To, 0, len(list))
 	for _, item := range list {
 		all = append(all, one(item))
 	}
