@@ -47,7 +47,8 @@ const (
 	ConditionApplied = "Applied"
 	// ConditionProgressing is True while a rollout is in progress.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is True while something has failed or cannot be observed.
+	// ConditionDegraded is True while something has failed or cannot be observed, or while what
+	// runs is of no use to users.
 	ConditionDegraded = "Degraded"
 	// ConditionStalled is True while the object cannot become ready without a user. A cluster
 	// that does not respond does not stall an application.
@@ -168,6 +169,13 @@ const (
 	ReasonWaitingForStorage    = "WaitingForStorage"
 	ReasonCopyingData          = "CopyingData"
 	ReasonStorageNotExpandable = "StorageNotExpandable"
+	// ReasonWaitingForAddress means that an Ingress has a class and no address.
+	ReasonWaitingForAddress = "WaitingForAddress"
+	// ReasonWaitingForCertificate means that cert-manager has not issued the certificate.
+	ReasonWaitingForCertificate = "WaitingForCertificate"
+	// ReasonLoginNotConfigured means that no user can log in: the login has no credentials of a
+	// provider, or neither domains nor groups of users are admitted. It is a reason of Degraded.
+	ReasonLoginNotConfigured   = "LoginNotConfigured"
 	ReasonDisabled             = "Disabled"
 	ReasonDeadlineExceeded     = "ProgressDeadlineExceeded"
 	ReasonInvalidSpec          = "InvalidSpec"

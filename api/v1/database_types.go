@@ -84,6 +84,12 @@ type Database struct {
 	// +optional
 	CredentialsSecretRef *LocalSecretReference `json:"credentialsSecretRef,omitempty"`
 
+	// resources are the requests and limits of each pod. Absent: small requests, no limits.
+	// +optional
+	Resources Resources `json:"resources,omitempty,omitzero"`
+
+	PodSettings `json:",inline"`
+
 	// backup is the backup policy. Absent: no backups.
 	// +optional
 	Backup BackupPolicy `json:"backup,omitempty,omitzero"`

@@ -186,7 +186,9 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 		e.Message = waitingFor(generation)
 		setDegraded(e, c.Copy)
 	case ready && current:
+		// What runs may still be of no use, as a shop that no user can log in to.
 		e.Phase, e.Ready = v1.PhaseRunning, true
+		setDegraded(e, c.Copy)
 	default:
 		if status.Phase != v1.PhaseFailed {
 			e.Phase = progressPhase(status)

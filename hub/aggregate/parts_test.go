@@ -200,6 +200,22 @@ func TestHindered(t *testing.T) {
 	}
 }
 
+// TestReadyAndDegraded checks that the entry of a cluster says why what runs there is of no use.
+func TestReadyAndDegraded(t *testing.T) {
+	t.Parallel()
+	copied := &Copy{Generation: 2, HubGeneration: 2, Status: copyStatus(v1.PhaseRunning, true)}
+	copied.Status.ObservedGeneration = 2
+	copied.Status.Conditions = append(copied.Status.Conditions, metav1.Condition{
+		Type: v1.ConditionDegraded, Status: metav1.ConditionTrue, ObservedGeneration: 2,
+		Reason: v1.ReasonLoginNotConfigured, Message: "ingress: no user can log in",
+	})
+	var e v1.ClusterStatus
+	observed(&e, 2, Cluster{Name: "eu-1", Copy: copied})
+	if !e.Ready || e.Phase != v1.PhaseRunning || e.Reason != v1.ReasonLoginNotConfigured || e.Message != "ingress: no user can log in" {
+		t.Errorf("got %s, ready %v, %s: %s", e.Phase, e.Ready, e.Reason, e.Message)
+	}
+}
+
 func TestBackupsAreThoseOfTheReport(t *testing.T) {
 	t.Parallel()
 	entry := []v1.ClusterBackups{{Name: "a"}}

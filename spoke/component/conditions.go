@@ -55,6 +55,9 @@ func progress(in Summary, c cause, report Report) []metav1.Condition {
 	if degraded.Status == metav1.ConditionFalse && len(in.Problems) > 0 {
 		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, in.Problems[0].Reason, in.Problems[0].text()
 	}
+	if degraded.Status == metav1.ConditionFalse {
+		degraded = impaired(degraded, report.States)
+	}
 	return []metav1.Condition{ready, progressing, degraded}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,7 +71,7 @@ type Decision struct {
 // once its dependencies serve, and then the deletions of objects that are no longer
 // needed. The error is an *OrderError.
 func Plan(in Input) (Decision, error) {
-	ordered, err := Order(in.Components)
+	ordered, err := Order(inUse(in.Components, in.Live))
 	if err != nil {
 		return Decision{}, err
 	}
@@ -119,7 +120,7 @@ func (p *planner) component(c Component) {
 		return
 	}
 	for _, object := range c.Objects {
-		if len(waiting) > 0 && changed && IsWorkload(object.Resource) {
+		if len(waiting) > 0 && changed && p.belongsToVersion(object.Resource) {
 			continue
 		}
 		p.object(c.Name, object)
@@ -209,6 +210,17 @@ func (p *planner) versionChanged(c Component) bool {
 			return false
 		}
 	})
+}
+
+// belongsToVersion reports whether an object must change with the version of its component: a
+// workload, or the configuration that a pod of the version before reads when it restarts.
+// Missing or edited configuration is restored at once.
+func (p *planner) belongsToVersion(want Resource) bool {
+	if _, ok := want.(*corev1.ConfigMap); ok {
+		exists := p.in.Live[KeyOf(want)]
+		return exists != nil && outdated(want, exists)
+	}
+	return IsWorkload(want)
 }
 
 // prune adds the deletion of owned objects that are no longer needed, dependents first.

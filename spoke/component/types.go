@@ -1,6 +1,7 @@
 package component
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,31 @@ type Component struct {
 	// Note is added to the message of a ready component to tell the user what else to do.
 	// Usually empty.
 	Note string
+
+	// Impaired is the reason why users cannot use the component although it is ready, and
+	// Impairment says what to do about it. The condition Degraded has them. Usually empty.
+	Impaired, Impairment string
+
+	// Fallback are objects that are used until another object is ready. Usually nil.
+	Fallback *Fallback
+}
+
+// Fallback keeps objects in use until their replacement is ready.
+type Fallback struct {
+	// Until is the replacement. Its condition Ready counts.
+	Until Key
+	// Objects are used in place of the component's objects with the same keys, and in addition to
+	// the others, while the first of them exists and Until is not ready. The first is never
+	// created.
+	Objects []Object
+}
+
+// Rendered returns all objects of the component: its own and those of its fallback.
+func (c Component) Rendered() []Object {
+	if c.Fallback == nil {
+		return c.Objects
+	}
+	return slices.Concat(c.Objects, c.Fallback.Objects)
 }
 
 // Object is one desired object. Its Resource has GroupVersionKind, namespace, name,
@@ -114,13 +140,17 @@ type State struct {
 	// Selector selects the pods of the main workload; empty without one.
 	Selector string
 
-	// Unavailable is what customers lack of the component; empty if they are served.
+	// Unavailable names what keeps customers from being served; empty if they are.
 	Unavailable string
 	// Serving is true if the component serves its dependents with the desired version, even
 	// if it is not ready. They need not wait.
 	Serving bool
 	// Copying is true if a pod copies the primary's data, which may take hours.
 	Copying bool
+	// Impaired is the reason why users cannot use a ready component, and Impairment says what to
+	// do about it; usually empty.
+	Impaired, Impairment string
+
 	// Growing is true if the component is not ready only because its volumes are too
 	// small. Its dependents need not wait.
 	Growing bool

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,8 +69,8 @@ func specChanged(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || metadataChanged(e)
 }
 
-// childChanged lets pass changes of what counts of a child: of workloads and
-// claims everything, of pods what is cached, of the rest what is not status.
+// childChanged lets pass changes of what counts of a child: of workloads, claims and Ingresses
+// everything, of pods what is cached, of the rest what is not status.
 func childChanged(e event.UpdateEvent) bool {
 	if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
 		return false
@@ -78,7 +79,7 @@ func childChanged(e event.UpdateEvent) bool {
 	case *corev1.Pod:
 		before, ok := e.ObjectOld.(*corev1.Pod)
 		return !ok || podChanged(before, after)
-	case *appsv1.Deployment, *appsv1.StatefulSet, *corev1.PersistentVolumeClaim:
+	case *appsv1.Deployment, *appsv1.StatefulSet, *corev1.PersistentVolumeClaim, *networkingv1.Ingress:
 		return true
 	}
 	// Kinds without a generation have no status either.

@@ -206,6 +206,8 @@ func (s *shop) databaseSpec(db *v1.Database) (database.Spec, error) {
 		Replicas:        valueOr(db.Replicas, 1),
 		Storage:         storage,
 		StorageClass:    db.StorageClassName,
+		Resources:       db.Resources,
+		Pods:            db.PodSettings,
 		DatabaseName:    "shop",
 		Username:        "shop",
 		Rotated:         true,

@@ -89,6 +89,12 @@ func (s *shop) monitoringPart() manifest.Part {
 	return p
 }
 
+// selectable adds the labels by which a Prometheus selects objects.
+func (s *shop) selectable(meta metav1.ObjectMeta) metav1.ObjectMeta {
+	maps.Copy(meta.Labels, s.app.Spec.Monitoring.Labels)
+	return meta
+}
+
 func (s *shop) serviceMonitor() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{
@@ -107,7 +113,7 @@ func (s *shop) serviceMonitor() *unstructured.Unstructured {
 		},
 	}}
 	identify(u, manifest.Type("monitoring.coreos.com/v1", "ServiceMonitor"),
-		s.monitoringPart().Meta(s.owner.ChildName("-monitoring", manifest.MaxName)))
+		s.selectable(s.monitoringPart().Meta(s.owner.ChildName("-monitoring", manifest.MaxName))))
 	return u
 }
 
@@ -118,7 +124,7 @@ func (s *shop) alertRules() (component.Resource, error) {
 	meta := s.monitoringPart().Meta(s.owner.ChildName("-alerts", manifest.MaxName))
 	if s.cluster.PrometheusRules {
 		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"groups": groups}}}
-		identify(u, manifest.Type("monitoring.coreos.com/v1", "PrometheusRule"), meta)
+		identify(u, manifest.Type("monitoring.coreos.com/v1", "PrometheusRule"), s.selectable(meta))
 		return u, nil
 	}
 	file, err := encodeJSON(map[string]any{"groups": groups})

@@ -27,7 +27,7 @@ func (r *reconciler[T]) stamp(owner T, components []component.Component) error {
 		return fmt.Errorf("finding the kind of %T: %w", owner, err)
 	}
 	for _, c := range components {
-		for _, object := range c.Objects {
+		for _, object := range c.Rendered() {
 			if !object.Retain {
 				object.Resource.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)})
 			}

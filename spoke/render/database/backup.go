@@ -98,7 +98,7 @@ func (r renderer) cronJob() *batchv1.CronJob {
 
 func (r renderer) backupPod() corev1.PodSpec {
 	tmp, tmpMount := manifest.Scratch("tmp", "/tmp")
-	return corev1.PodSpec{
+	pod := corev1.PodSpec{
 		RestartPolicy:                corev1.RestartPolicyNever,
 		AutomountServiceAccountToken: new(false),
 		EnableServiceLinks:           new(false),
@@ -133,6 +133,8 @@ func (r renderer) backupPod() corev1.PodSpec {
 			tmp,
 		},
 	}
+	manifest.Configure(&pod, r.Pods)
+	return pod
 }
 
 // secretOf returns a variable with a part of the login of clients.

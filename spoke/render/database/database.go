@@ -55,6 +55,10 @@ type Spec struct {
 	Backup Backup
 	// NodeAffinity restricts the nodes of the pods; may be nil.
 	NodeAffinity *corev1.NodeAffinity
+	// Resources are those of the server; empty for small requests. Pods configures its pods and
+	// those of dumps.
+	Resources v1.Resources
+	Pods      v1.PodSettings
 	// ClientComponent is the component of the owner that may connect; if empty, all pods
 	// of the namespace may.
 	ClientComponent string
@@ -136,6 +140,7 @@ type renderer struct {
 func (r renderer) objects() []component.Object {
 	objects := r.credentials()
 	objects = append(objects,
+		component.Object{Resource: manifest.ServiceAccount(r.part, r.StatefulSetName(), r.Pods.ServiceAccountAnnotations)},
 		component.Object{Resource: r.config()},
 		component.Object{Resource: r.networkPolicy()},
 		component.Object{Resource: r.headlessService()},

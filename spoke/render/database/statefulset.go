@@ -104,7 +104,7 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 			Image:           r.engine.image,
 			Command:         []string{"sh", scriptsPath + "/" + prepareScript},
 			Env:             slices.Concat(r.env(), r.systemEnv(), r.loginEnv()),
-			Resources:       manifest.Requests(100, r.engine.mebibytes),
+			Resources:       r.resources(),
 			SecurityContext: manifest.ContainerSecurity(),
 			VolumeMounts:    mounts,
 		}},
@@ -114,6 +114,8 @@ func (r renderer) podTemplate() corev1.PodTemplateSpec {
 	if r.NodeAffinity != nil {
 		spec.Affinity = &corev1.Affinity{NodeAffinity: r.NodeAffinity.DeepCopy()}
 	}
+	spec.ServiceAccountName = r.StatefulSetName()
+	manifest.Configure(&spec, r.Pods)
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels:      r.part.PodLabels(),
@@ -132,7 +134,7 @@ func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {
 		Ports: []corev1.ContainerPort{
 			{Name: portName, ContainerPort: r.Port(), Protocol: corev1.ProtocolTCP},
 		},
-		Resources:       manifest.Requests(100, r.engine.mebibytes),
+		Resources:       r.resources(),
 		SecurityContext: manifest.ContainerSecurity(),
 		VolumeMounts:    mounts,
 		// Crash recovery may take half an hour.
@@ -144,6 +146,17 @@ func (r renderer) server(mounts []corev1.VolumeMount) corev1.Container {
 		c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: shell(r.engine.stop)}}
 	}
 	return c
+}
+
+// resources returns those of the spec, or small requests if it has none.
+func (r renderer) resources() corev1.ResourceRequirements {
+	if len(r.Resources.Requests) == 0 && len(r.Resources.Limits) == 0 {
+		return manifest.Requests(100, r.engine.mebibytes)
+	}
+	return corev1.ResourceRequirements{
+		Requests: corev1.ResourceList(r.Resources.Requests),
+		Limits:   corev1.ResourceList(r.Resources.Limits),
+	}
 }
 
 // env returns the environment of the server and of its init container.
