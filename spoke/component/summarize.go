@@ -23,6 +23,8 @@ type Problem struct {
 	Reason, Message string
 	// Blocking is true if retrying cannot succeed until a user changes something.
 	Blocking bool
+	// Optional is true if the spec is in effect without the write.
+	Optional bool
 }
 
 // Summary is the input of Summarize.
@@ -55,7 +57,8 @@ func Summarize(in Summary) Report {
 		Claims:             in.Claims,
 		BoundClaims:        in.BoundClaims,
 	}
-	if len(in.Problems) == 0 && !in.Incomplete {
+	hindered := slices.ContainsFunc(in.Problems, func(p Problem) bool { return !p.Optional })
+	if !hindered && !in.Incomplete {
 		report.ObservedGeneration = in.Generation
 	}
 	enabled, ready := count(states)
@@ -160,7 +163,7 @@ func withProblems(states []State, problems []Problem) []State {
 	states = slices.Clone(states)
 	for _, p := range problems {
 		i := slices.IndexFunc(states, func(s State) bool { return s.Name == p.Component })
-		if i < 0 {
+		if i < 0 || p.Optional {
 			continue
 		}
 		s := &states[i]
