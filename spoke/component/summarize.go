@@ -3,6 +3,7 @@ package component
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -36,6 +37,8 @@ type Summary struct {
 	States []State
 	// Problems are in the order of their occurrence.
 	Problems []Problem
+	// Unsupported are the fields of the spec that have no effect, because they need a hub.
+	Unsupported []string
 	// Incomplete is true if a write conflicted and is retried immediately.
 	Incomplete bool
 	// Deleting is true if the application is being deleted.
@@ -227,8 +230,12 @@ func conditions(in Summary, c cause, progress string) []metav1.Condition {
 	if c.initialized {
 		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "the application has been ready"
 	}
-	all := make([]metav1.Condition, 0, len(in.Previous)+4)
+	all := make([]metav1.Condition, 0, len(in.Previous)+5)
 	all = append(all, ready, progressing, degraded, initialized)
+	if len(in.Unsupported) > 0 {
+		all = append(all, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported,
+			Message: bounded("without a hub these fields have no effect: " + strings.Join(in.Unsupported, ", "))})
+	}
 	for i := range all {
 		all[i].ObservedGeneration = in.Generation
 		all[i].LastTransitionTime = in.Now
@@ -247,7 +254,7 @@ func conditions(in Summary, c cause, progress string) []metav1.Condition {
 func foreign(previous, own []metav1.Condition) []metav1.Condition {
 	var others []metav1.Condition
 	for _, c := range previous {
-		if find(own, c.Type) == nil {
+		if find(own, c.Type) == nil && c.Type != v1.ConditionSupported {
 			others = append(others, c)
 		}
 	}

@@ -28,6 +28,8 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 		Selects: func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByAgent },
 		Facts:   placeOf,
 		Render:  render.EcommerceApp,
+
+		WithoutHub: render.WithoutHub,
 		Status: func(app *v1.EcommerceApp) reconciler.Status {
 			s := &app.Status
 			return reconciler.Status{
