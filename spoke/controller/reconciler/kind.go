@@ -53,6 +53,9 @@ type Status struct {
 	Conditions         *[]metav1.Condition
 	// LastHandledReconcileAt is nil for kinds that do not support the annotation.
 	LastHandledReconcileAt *string
+	// LastHandledImageUpdate is nil for kinds that only know the value RestartNow, and forget
+	// tokens.
+	LastHandledImageUpdate *string
 }
 
 // Runner is a Kind with the type parameter erased.

@@ -35,6 +35,9 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	if status.LastHandledReconcileAt != nil {
 		*status.LastHandledReconcileAt = p.object.GetAnnotations()[v1.ReconcileAtAnnotation]
 	}
+	if status.LastHandledImageUpdate != nil {
+		*status.LastHandledImageUpdate = v1.HandledImageUpdate(p.object.GetAnnotations(), *status.LastHandledImageUpdate)
+	}
 	r.kind.Report(p.object, report)
 	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
 	if equality.Semantic.DeepEqual(before, p.object) {
@@ -114,6 +117,7 @@ func (r *reconciler[T]) isMinor(before, after T) bool {
 	was, is := r.kind.Status(before), r.kind.Status(after)
 	if *was.Phase != *is.Phase || *was.ObservedGeneration != *is.ObservedGeneration ||
 		was.LastHandledReconcileAt != nil && *was.LastHandledReconcileAt != *is.LastHandledReconcileAt ||
+		was.LastHandledImageUpdate != nil && *was.LastHandledImageUpdate != *is.LastHandledImageUpdate ||
 		len(*was.Conditions) != len(*is.Conditions) {
 		return false
 	}
