@@ -142,7 +142,7 @@ const (
 	BackupFinalizing BackupPhase = "Finalizing"
 	// BackupCompleted means that the backup can be restored and that all copies exist.
 	BackupCompleted BackupPhase = "Completed"
-	// BackupFailed means that the backup will never complete.
+	// BackupFailed means that the backup will never complete, or that its dump was removed.
 	BackupFailed BackupPhase = "Failed"
 	// BackupDeleting means that the snapshots of the backup are being deleted.
 	BackupDeleting BackupPhase = "Deleting"

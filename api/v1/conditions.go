@@ -56,6 +56,9 @@ const (
 	// ConditionDeleting is True while an application is being deleted, and names what the
 	// deletion waits for (hub only).
 	ConditionDeleting = "Deleting"
+	// ConditionSupported is False while the spec has fields that only a hub carries out, and the
+	// application has none; it names them. Applications without such fields do not have it.
+	ConditionSupported = "Supported"
 	// ConditionInitialized becomes True when the object is ready for the first time, and
 	// stays True. It distinguishes Creating from Updating.
 	ConditionInitialized = "Initialized"
@@ -196,6 +199,7 @@ const (
 	ReasonReconciled           = "Reconciled"
 	ReasonAvailable            = "Available"
 	ReasonUnavailable          = "Unavailable"
+	ReasonNotSupported         = "NotSupported"
 
 	ReasonPlaced             = "Placed"
 	ReasonNoReadyCluster     = "NoReadyCluster"

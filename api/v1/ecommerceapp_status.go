@@ -35,7 +35,8 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	RegionCount int32 `json:"regionCount,omitempty"`
 
-	// replicas is the number of frontend pods, for /scale.
+	// replicas is the number of frontend pods, for /scale. On the hub it is that of one
+	// cluster, as in the spec: the largest one while clusters differ.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas,omitempty"`
@@ -56,9 +57,15 @@ type EcommerceAppStatus struct {
 	// +kubebuilder:validation:MaxLength=262144
 	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
 
+	// lastHandledImageUpdate is the token in the annotation ecommerce.io/image-updated that
+	// was last handled by a restart. At most 262144 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=262144
+	LastHandledImageUpdate string `json:"lastHandledImageUpdate,omitempty"`
+
 	// conditions are the latest observations, which the phase is derived from. Known types
 	// are Ready, Available, Placed, Applied, Progressing, Degraded, Stalled, BackupReady,
-	// Initialized and, while it is being deleted, Deleting. At most 16.
+	// Initialized, Supported and, while it is being deleted, Deleting. At most 16.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

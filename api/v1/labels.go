@@ -40,8 +40,9 @@ const (
 	// status.lastHandledReconcileAt is the last value that was handled.
 	ReconcileAtAnnotation = "ecommerce.io/reconcile-at"
 
-	// ImageUpdatedAnnotation, with the value "true", requests one rolling restart of
-	// backend and frontend. It is removed when the restart begins.
+	// ImageUpdatedAnnotation requests one rolling restart of backend and frontend. The value
+	// "true" is removed when the restart begins. Any other value is a token, which stays:
+	// status.lastHandledImageUpdate is the last one that was handled.
 	ImageUpdatedAnnotation = "ecommerce.io/image-updated"
 
 	// RestartedAtAnnotation is the token of the last rolling restart. The hub writes it to

@@ -43,6 +43,7 @@ func (w *environment) testDumps(t *testing.T) {
 			})
 		}
 	})
+	t.Run("a full dump claim recovers by itself", w.testFullClaim)
 	for _, r := range w.regions {
 		r.awaitCleanup(t)
 	}

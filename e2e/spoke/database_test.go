@@ -180,6 +180,14 @@ func testStorageNotExpandable(w *environment) func(*testing.T) {
 			}
 			return nil
 		})
+		dumps := &corev1.PersistentVolumeClaim{}
+		dumps.Namespace, dumps.Name = app.Namespace, app.Name+"-database-backup"
+		framework.Await(t, w, dumps, "the claim of the dumps to grow, and to be otherwise as it was", func(c *corev1.PersistentVolumeClaim) error {
+			if have := c.Spec.Resources.Requests[corev1.ResourceStorage]; have.String() != "200Gi" || c.Labels[v1.InstanceLabel] != app.Name || c.Annotations[v1.SpecHashAnnotation] == "" {
+				return fmt.Errorf("it is %+v", c)
+			}
+			return nil
+		})
 		w.awaitRunning(t, app)
 		if c := meta.FindStatusCondition(app.Status.Conditions, v1.ConditionDegraded); c.Status != metav1.ConditionFalse {
 			t.Errorf("Degraded is %s: %s", c.Status, c.Message)

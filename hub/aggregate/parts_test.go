@@ -44,8 +44,35 @@ func TestComputeSumsUpRegionsAndComponents(t *testing.T) {
 	if diff := cmp.Diff(wantComponents, got.Components); diff != "" {
 		t.Errorf("components (-want +got):\n%s", diff)
 	}
-	if got.Replicas != 9 || got.RegionCount != 2 || got.ClusterCount != 3 || got.Selector != "app=x" {
+	if got.Replicas != 3 || got.RegionCount != 2 || got.ClusterCount != 3 || got.Selector != "app=x" {
 		t.Errorf("replicas %d, regions %d, clusters %d, selector %q", got.Replicas, got.RegionCount, got.ClusterCount, got.Selector)
+	}
+}
+
+// TestReplicas checks that /scale shows the number of one cluster: the same in all of them, or
+// the largest.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		running []int32
+		want    int32
+	}{
+		"none":                {nil, 0},
+		"one":                 {[]int32{4}, 4},
+		"the same everywhere": {[]int32{4, 4, 4}, 4},
+		"while they differ":   {[]int32{3, 5, 0}, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var clusters []v1.ClusterStatus
+			for _, n := range tt.running {
+				clusters = append(clusters, v1.ClusterStatus{Phase: v1.PhaseRunning, Replicas: n})
+			}
+			clusters = append(clusters, v1.ClusterStatus{Phase: v1.PhaseDeleting, Replicas: 9})
+			if got := summarize(Input{}, clusters).replicas; got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ func Urgent(before, after v1.EcommerceAppStatus) bool {
 	if before.Phase != after.Phase ||
 		before.ObservedGeneration != after.ObservedGeneration ||
 		before.LastHandledReconcileAt != after.LastHandledReconcileAt ||
+		before.LastHandledImageUpdate != after.LastHandledImageUpdate ||
 		!equality.Semantic.DeepEqual(before.Placement, after.Placement) {
 		return true
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,18 +13,12 @@ import (
 	"github.com/shopfleet/shopfleet/spoke/component"
 )
 
-func ingress() *networkingv1.Ingress {
-	return &networkingv1.Ingress{
-		TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "Ingress"}, ObjectMeta: metadata("app-ingress", "ingress"),
-	}
-}
-
 // replicated returns the components of a shop whose database has two pods, and which is reached
 // through an Ingress with a login.
 func replicated(change ...func([]component.Component)) []component.Component {
 	components := shop()
 	components[0] = part("database", nil, service("database"), statefulSet("database", 2, 0))
-	components[3] = part("ingress", []string{"frontend"}, deployment("login", 1, 0), ingress())
+	components[3] = part("ingress", []string{"frontend"}, deployment("login", 1, 0), ingress(""))
 	components[3].Auxiliary, components[4].Auxiliary = true, true
 	for _, c := range change {
 		c(components)
@@ -36,7 +29,7 @@ func replicated(change ...func([]component.Component)) []component.Component {
 // serving returns the live objects of that shop, without some of its pods.
 func serving(objects ...component.Resource) component.Live {
 	return with(with(running(), statefulSet("database", 2, 2), pod("app-database-0", serves("image:1")), pod("app-database-1", serves("image:1")),
-		deployment("login", 1, 1), ingress()), objects...)
+		deployment("login", 1, 1), ingress("")), objects...)
 }
 
 // newImage gives a component another image.
@@ -149,7 +142,7 @@ func TestAvailable(t *testing.T) {
 		"the frontend was deleted":                {replicated(), without(serving(), deployment("frontend", 3, 3)), "frontend: Deployment app-frontend does not exist"},
 		"no backend is wanted":                    {replicated(func(c []component.Component) { stopped(c[:2]); c[0] = replicated()[0] }), serving(deployment("backend", 0, 0)), ""},
 		"the login is down":                       {replicated(), serving(deployment("login", 1, 0)), ""},
-		"the Ingress was deleted":                 {replicated(), without(serving(), ingress()), "ingress: Ingress app-ingress does not exist"},
+		"the Ingress was deleted":                 {replicated(), without(serving(), ingress("")), "ingress: Ingress app-ingress does not exist"},
 		"the dashboard was deleted":               {replicated(), without(serving(), configMap("app-dashboard", "monitoring")), ""},
 		"an application without a backend":        {replicated(func(c []component.Component) { c[1] = component.Component{Name: "backend", Disabled: true} }), without(serving(), deployment("backend", 2, 2)), ""},
 		"a Deployment that was scaled by another": {replicated(), serving(deployment("backend", 0, 0)), "backend: Deployment app-backend has no available replica"},

@@ -2,6 +2,7 @@ package component
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -16,6 +17,10 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 		initialized.Status, initialized.Reason, initialized.Message = metav1.ConditionTrue, v1.ReasonRunning, "the application has been ready"
 	}
 	own := append(progress(in, c, report), initialized, available(in, report.States), stalled(in, c))
+	if len(in.Unsupported) > 0 {
+		own = append(own, metav1.Condition{Type: v1.ConditionSupported, Status: metav1.ConditionFalse, Reason: v1.ReasonNotSupported,
+			Message: bounded("without a hub these fields have no effect: " + strings.Join(in.Unsupported, ", "))})
+	}
 	all := make([]metav1.Condition, 0, len(in.Previous)+len(own))
 	for _, condition := range own {
 		condition.ObservedGeneration = in.Generation
@@ -111,7 +116,7 @@ func blocking(problems []Problem) *Problem {
 func foreign(previous, own []metav1.Condition) []metav1.Condition {
 	var others []metav1.Condition
 	for _, c := range previous {
-		if find(own, c.Type) == nil {
+		if find(own, c.Type) == nil && c.Type != v1.ConditionSupported {
 			others = append(others, c)
 		}
 	}

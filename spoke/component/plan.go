@@ -42,6 +42,9 @@ type Step struct {
 	Target Resource
 	// Size is the requested size of Grow.
 	Size resource.Quantity
+	// Optional is true if nothing in the spec depends on Grow: a cluster that refuses it has
+	// the current spec all the same.
+	Optional bool
 	// Propagation is the deletion propagation of Recreate and Delete.
 	Propagation metav1.DeletionPropagation
 }
@@ -133,13 +136,11 @@ func (p *planner) object(component string, object Object) {
 	want, ok := object.Resource.(*appsv1.StatefulSet)
 	if !ok || object.Once {
 		p.add(Step{Action: Apply, Component: component, Object: object})
+		p.grow(component, retainedToGrow(object.Resource, p.in.Live))
 		return
 	}
 	small := claimsToGrow(want, p.in.Live)
-	for _, step := range small {
-		step.Component = component
-		p.add(step)
-	}
+	p.grow(component, small)
 	live, _ := exists.(*appsv1.StatefulSet)
 	if live == nil || live.DeletionTimestamp != nil || !ControlledBy(live, p.in.OwnerUID) {
 		p.add(Step{Action: Apply, Component: component, Object: object})
@@ -159,6 +160,14 @@ func (p *planner) object(component string, object Object) {
 		policy = metav1.DeletePropagationForeground
 	}
 	p.add(Step{Action: Recreate, Component: component, Target: live, Propagation: policy})
+}
+
+// grow adds the steps that expand claims of a component.
+func (p *planner) grow(component string, steps []Step) {
+	for _, step := range steps {
+		step.Component = component
+		p.add(step)
+	}
 }
 
 func (p *planner) add(s Step) { p.decision.Steps = append(p.decision.Steps, s) }

@@ -23,6 +23,8 @@ type Problem struct {
 	Reason, Message string
 	// Blocking is true if retrying cannot succeed until a user changes something.
 	Blocking bool
+	// Optional is true if the spec is in effect without the write.
+	Optional bool
 }
 
 // text returns the message with the component.
@@ -37,6 +39,8 @@ type Summary struct {
 	States []State
 	// Problems are in the order of their occurrence.
 	Problems []Problem
+	// Unsupported are the fields of the spec that have no effect, because they need a hub.
+	Unsupported []string
 	// Incomplete is true if a write conflicted and is retried immediately.
 	Incomplete bool
 	// Deleting is true if the application is being deleted.
@@ -60,7 +64,8 @@ func Summarize(in Summary) Report {
 		Claims:             in.Claims,
 		BoundClaims:        in.BoundClaims,
 	}
-	if !in.Incomplete && (len(in.Problems) == 0 || blocking(in.Problems) != nil) {
+	hindered := slices.ContainsFunc(in.Problems, func(p Problem) bool { return !p.Optional })
+	if !in.Incomplete && (!hindered || blocking(in.Problems) != nil) {
 		report.ObservedGeneration = in.Generation
 	}
 	enabled, ready := count(states)
@@ -168,7 +173,7 @@ func withProblems(states []State, problems []Problem) []State {
 	states = slices.Clone(states)
 	for _, p := range problems {
 		i := slices.IndexFunc(states, func(s State) bool { return s.Name == p.Component })
-		if i < 0 {
+		if i < 0 || p.Optional {
 			continue
 		}
 		s := &states[i]

@@ -29,11 +29,14 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 		Selects: func(app *v1.EcommerceApp) bool { return app.ManagedByMode() == v1.ManagedByAgent },
 		Facts:   placeOf,
 		Render:  render.EcommerceApp,
+
+		WithoutHub: render.WithoutHub,
 		Status: func(app *v1.EcommerceApp) reconciler.Status {
 			s := &app.Status
 			return reconciler.Status{
 				Phase: &s.Phase, Message: &s.Message, ObservedGeneration: &s.ObservedGeneration,
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, LastHandledReconcileAt: &s.LastHandledReconcileAt,
+				LastHandledImageUpdate: &s.LastHandledImageUpdate,
 			}
 		},
 		Report: reportEcommerceApp,

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,7 +79,7 @@ func EcommerceApp(app *v1.EcommerceApp, c Cluster) ([]component.Component, error
 			return nil, err
 		}
 		if c.LoginSwitching {
-			db.Note = joinNotes(db.Note, noteSwitching)
+			db.Note = strings.Join(slices.DeleteFunc([]string{db.Note, noteSwitching}, func(n string) bool { return n == "" }), "; ")
 		}
 	}
 	backend := component.Component{Name: Backend, Disabled: true}

@@ -179,6 +179,12 @@ func (s *shop) alerts() []any {
 			alert("ShopBackupOverdue",
 				"time() - kube_cronjob_next_schedule_time"+of("cronjob", job)+" > 3600",
 				"5m", "warning", "A backup of "+name+" did not begin on time"),
+			// The claim has figures only while the Job uses it.
+			alert("ShopBackupVolumeFull",
+				fmt.Sprintf("last_over_time(kubelet_volume_stats_available_bytes{namespace=%[1]q,persistentvolumeclaim=%[2]q}[25h]) / "+
+					"last_over_time(kubelet_volume_stats_capacity_bytes{namespace=%[1]q,persistentvolumeclaim=%[2]q}[25h]) < 0.1",
+					s.owner.Namespace, s.database.BackupsClaim()),
+				"1m", "warning", "The claim "+s.database.BackupsClaim()+" has less than a tenth left: dumps may be removed before their retention ends"),
 		)
 	}
 	return alerts

@@ -29,6 +29,9 @@ type Kind[T client.Object] struct {
 	// Render returns the components of an object. It is pure. Its error names the field of
 	// the spec that must change.
 	Render func(T, render.Cluster) ([]component.Component, error)
+	// WithoutHub returns what of the spec only a hub carries out, of an object without one.
+	// May be nil.
+	WithoutHub func(T) render.Unsupported
 	// Status returns the status fields that every kind has.
 	Status func(T) Status
 	// Report writes the kind-specific status fields. States are nil if nothing could be
@@ -55,6 +58,9 @@ type Status struct {
 	Conditions         *[]metav1.Condition
 	// LastHandledReconcileAt is nil for kinds that do not support the annotation.
 	LastHandledReconcileAt *string
+	// LastHandledImageUpdate is nil for kinds that only know the value RestartNow, and forget
+	// tokens.
+	LastHandledImageUpdate *string
 }
 
 // Runner is a Kind with the type parameter erased.

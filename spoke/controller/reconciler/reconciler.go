@@ -3,7 +3,6 @@ package reconciler
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -97,16 +96,24 @@ func (r *reconciler[T]) prepare(ctx context.Context, p *pass[T]) error {
 			return fmt.Errorf("adding the finalizer: %w", err)
 		}
 	}
-	if p.object.GetAnnotations()[v1.ImageUpdatedAnnotation] != "true" {
+	handled := ""
+	if status := r.kind.Status(p.object); status.LastHandledImageUpdate != nil {
+		handled = *status.LastHandledImageUpdate
+	}
+	restart := v1.RequestedRestart(p.object.GetAnnotations(), handled, r.member.Settings.Clock.Now())
+	if restart == "" {
 		return nil
 	}
-	token := r.member.Settings.Clock.Now().UTC().Format(time.RFC3339)
+	before := r.copyOf(p.object)
 	if err := r.patch(ctx, p.object, func(object T) {
 		annotations := object.GetAnnotations()
-		delete(annotations, v1.ImageUpdatedAnnotation)
-		annotations[v1.RestartedAtAnnotation] = token
+		if annotations[v1.ImageUpdatedAnnotation] == v1.RestartNow {
+			delete(annotations, v1.ImageUpdatedAnnotation)
+		}
+		annotations[v1.RestartedAtAnnotation] = restart
 		object.SetAnnotations(annotations)
 	}); err != nil {
+		p.object = before // The status must not say that it was handled.
 		return fmt.Errorf("handling annotation %s: %w", v1.ImageUpdatedAnnotation, err)
 	}
 	return nil

@@ -65,6 +65,8 @@ func TestPostgreSQL(t *testing.T) {
 		t.Errorf("restored %s orders, want 1000", out)
 	}
 
+	primary.must(t, asApp+primary.port+` --command="CREATE TABLE notes AS SELECT md5(random()::text) FROM generate_series(1, 15000)"`)
+	t.Run("a full claim", primary.recovers)
 	standby.stop(t)
 	primary.stop(t)
 }
@@ -150,7 +152,7 @@ func newPod(t *testing.T, spec Spec, name string) *pod {
 		"PATH": os.Getenv("PATH"), "LC_ALL": "C.UTF-8", "POD_NAME": name, "PRIMARY_HOST": "127.0.0.1",
 		"APP_USER": `sh"op`, "APP_PASSWORD": awkward, "APP_DATABASE": "shop_db", "REPLICATION_PASSWORD": "secret",
 		"PGDATA": filepath.Join(dir, "pgdata"), "PGHOST": "127.0.0.1", "PGPORT": p.port, "PGUSER": `sh"op`,
-		"PGPASSWORD": awkward, "PGDATABASE": "shop_db", "DB_VERSION": spec.Version, "BACKUPS": filepath.Join(dir, "backups"), "KEEP_LAST": "1", "KEEP_DAYS": "1",
+		"PGPASSWORD": awkward, "PGDATABASE": "shop_db", "DB_VERSION": spec.Version, "BACKUPS": filepath.Join(dir, "backups"), "KEEP_LAST": "1", "KEEP_DAYS": "1", "CLAIM": "shop-database-backup",
 	}
 	mustMkdir(t, p.env["BACKUPS"])
 	for _, path := range []string{"etc", "tmp", "run", "mysql"} {
