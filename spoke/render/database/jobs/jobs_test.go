@@ -112,7 +112,6 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// With a fetch, one container of two sees the order, and one writes to the claim.
 // TestLoadRunsWhereTheDatabaseMay checks that a load can pull the image of the database, and run on
 // its nodes.
 func TestLoadRunsWhereTheDatabaseMay(t *testing.T) {
@@ -130,6 +129,7 @@ func TestLoadRunsWhereTheDatabaseMay(t *testing.T) {
 	}
 }
 
+// With a fetch, one container of two sees the order, and one writes to the claim.
 func TestLoadFetched(t *testing.T) {
 	t.Parallel()
 	for engine := range engines() {
