@@ -141,6 +141,7 @@ func testStorageNotExpandable(w *environment) func(*testing.T) {
 		framework.Create(t, w, class)
 		app := w.shop(t)
 		app.Spec.Database.StorageClassName = new(class.Name)
+		allowLogin(app)
 		framework.Create(t, w, app)
 		w.awaitRunning(t, app)
 		set := w.set(app)

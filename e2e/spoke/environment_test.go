@@ -108,6 +108,12 @@ func shop(namespace string) *v1.EcommerceApp {
 	return app
 }
 
+// allowLogin configures the login of an application, which is Degraded otherwise.
+func allowLogin(app *v1.EcommerceApp) {
+	login := &app.Spec.Security.Authentication
+	login.SecretRef, login.EmailDomains = &v1.LocalSecretReference{Name: "login"}, []string{"example.com"}
+}
+
 // runningShop creates the sample's EcommerceApp in a namespace of its own, and waits until
 // it runs.
 func (w *environment) runningShop(t testing.TB) *v1.EcommerceApp {
