@@ -37,18 +37,25 @@ func TestRequestedRestart(t *testing.T) {
 			if got != tt.want || len(got) > maxRestartToken {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
-			if got := HandledImageUpdate(annotations, tt.handled); tt.want != "" && got != tt.handled {
-				t.Errorf("%q is handled before the restart", got)
-			}
-			if annotations[RestartedAtAnnotation] = tt.want; tt.want == "" || tt.request == RestartNow {
-				return
-			}
-			if got := HandledImageUpdate(annotations, tt.handled); got != tt.request {
-				t.Errorf("handled is %q", got)
-			}
-			if again := RequestedRestart(annotations, tt.handled, at); again != "" {
-				t.Errorf("a restart that is not remembered is repeated as %q", again)
+			if tt.want != "" && tt.request != RestartNow {
+				checkHandled(t, annotations, tt.handled, tt.want)
 			}
 		})
+	}
+}
+
+// checkHandled restarts by a token: it counts as handled only afterwards, and is not repeated
+// when it is not remembered.
+func checkHandled(t *testing.T, annotations map[string]string, handled, restart string) {
+	t.Helper()
+	if got := HandledImageUpdate(annotations, handled); got != handled {
+		t.Errorf("%q is handled before the restart", got)
+	}
+	annotations[RestartedAtAnnotation] = restart
+	if got := HandledImageUpdate(annotations, handled); got != annotations[ImageUpdatedAnnotation] {
+		t.Errorf("handled is %q", got)
+	}
+	if again := RequestedRestart(annotations, handled, time.Time{}); again != "" {
+		t.Errorf("a restart that is not remembered is repeated as %q", again)
 	}
 }

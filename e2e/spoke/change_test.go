@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	webappv1 "github.com/shopfleet/shopfleet/api/webapp/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
@@ -28,7 +29,14 @@ import (
 // phases watches the phases of an app in the background.
 func phases(t *testing.T, w *environment, namespace string) func() []v1.Phase {
 	t.Helper()
-	watch, err := w.Watch(t.Context(), &v1.EcommerceAppList{}, client.InNamespace(namespace))
+	return phasesOf(t, w, namespace, &v1.EcommerceAppList{})
+}
+
+// phasesOf watches the phases of the one object of a kind in a namespace, an EcommerceApp or a
+// WebApp.
+func phasesOf(t *testing.T, w *environment, namespace string, list client.ObjectList) func() []v1.Phase {
+	t.Helper()
+	watch, err := w.Watch(t.Context(), list, client.InNamespace(namespace))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +45,18 @@ func phases(t *testing.T, w *environment, namespace string) func() []v1.Phase {
 	var seen []v1.Phase
 	go func() {
 		for event := range watch.ResultChan() {
-			app, ok := event.Object.(*v1.EcommerceApp)
-			if !ok {
+			var phase v1.Phase
+			switch o := event.Object.(type) {
+			case *v1.EcommerceApp:
+				phase = o.Status.Phase
+			case *webappv1.WebApp:
+				phase = o.Status.Phase
+			default:
 				continue
 			}
 			mu.Lock()
-			if len(seen) == 0 || seen[len(seen)-1] != app.Status.Phase {
-				seen = append(seen, app.Status.Phase)
+			if len(seen) == 0 || seen[len(seen)-1] != phase {
+				seen = append(seen, phase)
 			}
 			mu.Unlock()
 		}

@@ -172,6 +172,7 @@ func testOtherKinds(w *environment) func(*testing.T) {
 		namespace := w.namespace(t)
 		web := apitest.SeedWebApp()
 		web.Namespace = namespace
+		seen := phasesOf(t, w, namespace, &webappv1.WebAppList{})
 		framework.Create(t, w, web)
 		framework.Await(t, w, web, "the WebApp to run", func(web *webappv1.WebApp) error {
 			if web.Status.Phase != v1.PhaseRunning || web.Status.AvailableReplicas != 3 {
@@ -195,9 +196,12 @@ func testOtherKinds(w *environment) func(*testing.T) {
 		if len(classes.Items) != 1 || classes.Items[0].Parameters["iops"] != "3000" {
 			t.Errorf("classes of the database: %v", classes.Items)
 		}
+		framework.Edit(t, w, web, func(web *webappv1.WebApp) { web.Spec.Replicas = new(int32(5)) })
+		awaitPhases(t, seen, v1.PhaseCreating, v1.PhaseRunning, v1.PhaseScaling, v1.PhaseRunning)
 		for _, object := range []client.Object{web, db} {
 			framework.Delete(t, w, object)
 		}
+		awaitPhases(t, seen, v1.PhaseRunning, v1.PhaseDeleting)
 	}
 }
 
