@@ -194,7 +194,7 @@ func observed(e *v1.ClusterStatus, generation int64, c Cluster) {
 }
 
 // isAvailable reports whether customers are served by a copy, whatever its generation. An agent
-// of an earlier release only says whether it is ready.
+// of an earlier release only reports whether it is ready.
 func isAvailable(status v1.EcommerceAppStatus) bool {
 	if meta.FindStatusCondition(status.Conditions, v1.ConditionAvailable) == nil {
 		return isTrue(status.Conditions, v1.ConditionReady)
