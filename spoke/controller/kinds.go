@@ -77,10 +77,10 @@ func lastComponents(app *v1.EcommerceApp) []component.State {
 	return last
 }
 
-// sameComponents reports whether the same components are ready, and the same have failed.
+// sameComponents reports whether the same components are ready.
 func sameComponents(before, after *v1.EcommerceApp) bool {
 	return slices.EqualFunc(before.Status.Components, after.Status.Components, func(b, a v1.ComponentStatus) bool {
-		return b.Name == a.Name && b.Ready == a.Ready && (b.Phase == v1.PhaseFailed) == (a.Phase == v1.PhaseFailed)
+		return b.Name == a.Name && b.Ready == a.Ready
 	})
 }
 
