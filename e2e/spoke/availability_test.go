@@ -89,7 +89,7 @@ func (w *environment) startCopy(t *testing.T, app *v1.EcommerceApp) {
 	}
 }
 
-// awaitAvailable waits until an app says whether customers can be served, and what they lack.
+// awaitAvailable waits until an app reports whether customers can be served, and what they lack.
 func (w *environment) awaitAvailable(t *testing.T, app *v1.EcommerceApp, want metav1.ConditionStatus, text string) {
 	t.Helper()
 	framework.Await(t, w, app, "Available to be "+string(want), func(app *v1.EcommerceApp) error {

@@ -135,7 +135,8 @@ func TestFiveHundredClustersFit(t *testing.T) {
 	long := strings.Repeat("x", 60)
 	in := Input{Generation: 1 << 40, Now: at(0)}
 	for i := range 500 {
-		c := member(fmt.Sprintf("%s%03d", long, i), reporting(v1.PhaseCreating), failing(v1.ReasonNamespaceTerminating))
+		c := member(fmt.Sprintf("%s%03d", long, i), reporting(v1.PhaseCreating), failing(v1.ReasonNamespaceTerminating),
+			says(v1.ConditionAvailable, v1.ReasonAvailable), says(v1.ConditionStalled, v1.ReasonDeadlineExceeded))
 		c.Region = fmt.Sprintf("%s%03d", long, i)
 		c.Provider = v1.ProviderAzure
 		c.Failure.Message = strings.Repeat("why", 200)

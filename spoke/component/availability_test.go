@@ -161,3 +161,30 @@ func TestAvailable(t *testing.T) {
 		})
 	}
 }
+
+// TestAvailableUnobserved checks what is said where the components do not tell.
+func TestAvailableUnobserved(t *testing.T) {
+	down := component.State{Name: "web", Phase: v1.PhaseDeleting, Unavailable: "nothing is left"}
+	tests := map[string]struct {
+		in      component.Summary
+		status  metav1.ConditionStatus
+		reason  string
+		message string
+	}{
+		"nothing was read": {component.Summary{Problems: []component.Problem{{Reason: v1.ReasonApplyFailed, Message: "timed out"}}},
+			metav1.ConditionUnknown, v1.ReasonApplyFailed, "timed out"},
+		"the spec cannot be rendered": {component.Summary{Problems: []component.Problem{{Reason: v1.ReasonInvalidSpec, Message: "spec.x must be y", Blocking: true}}},
+			metav1.ConditionUnknown, v1.ReasonInvalidSpec, "spec.x must be y"},
+		"a write failed": {component.Summary{States: []component.State{ready("web")}, Problems: []component.Problem{{Component: "web", Reason: v1.ReasonApplyFailed, Message: "timed out"}}},
+			metav1.ConditionTrue, v1.ReasonAvailable, "customers can be served"},
+		"deleted": {component.Summary{Deleting: true, States: []component.State{down}}, metav1.ConditionFalse, v1.ReasonDeleting, "the application is being deleted"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := meta.FindStatusCondition(component.Summarize(tt.in).Conditions, v1.ConditionAvailable)
+			if c.Status != tt.status || c.Reason != tt.reason || c.Message != tt.message {
+				t.Errorf("Available is %s, %s: %q", c.Status, c.Reason, c.Message)
+			}
+		})
+	}
+}

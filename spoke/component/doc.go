@@ -23,7 +23,7 @@
 // database serves while its primary does, so that a replica that is seeded for hours, or
 // lost, does not hold back a release of the backend.
 //
-// The condition Available says whether customers can be served, and Ready whether
+// The condition Available reports whether customers can be served, and Ready whether
 // everything is as desired. Stalled is True while only a user can make it ready. For tools
 // that use kstatus, observedGeneration is also that of a spec that a user has to change:
 // otherwise they would take it for one that has not been looked at yet.

@@ -158,7 +158,7 @@ func TestCannotGrow(t *testing.T) {
 			if got.Phase != tt.phase || got.States[0].Message != tt.state || got.States[0].Ready != (tt.phase == v1.PhaseRunning) {
 				t.Errorf("got %s, state %+v", got.Phase, got.States[0])
 			}
-			if observed := tt.degraded == "" || tt.problems[0].Optional; observed != (got.ObservedGeneration == 2) {
+			if observed := tt.degraded == "" || tt.problems[0].Optional || tt.phase == v1.PhaseFailed; observed != (got.ObservedGeneration == 2) {
 				t.Errorf("observed generation %d", got.ObservedGeneration)
 			}
 			degraded := meta.FindStatusCondition(got.Conditions, v1.ConditionDegraded)

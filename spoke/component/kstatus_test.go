@@ -50,7 +50,7 @@ func TestKstatus(t *testing.T) {
 	cases["denied, and a conflict that is retried at once"] = raced
 
 	want := map[string]string{
-		"running": "Current", "creating": "InProgress", "updating": "InProgress", "scaling": "InProgress", "still scaling": "InProgress",
+		"running": "Current", "creating": "InProgress", "updating": "InProgress", "scaling": "InProgress", "still scaling": "InProgress", "still scaling, and copying": "InProgress",
 		"still updating": "InProgress", "updating while scaling": "InProgress", "trouble while running": "InProgress", "trouble while creating": "InProgress",
 		"nothing could be observed": "InProgress", "a write met a newer object": "InProgress", "a volume that cannot grow": "InProgress",
 		"denied, and a conflict that is retried at once": "InProgress", v1.ReasonNamespaceTerminating: "InProgress",
@@ -63,6 +63,9 @@ func TestKstatus(t *testing.T) {
 		report := component.Summarize(tt.in)
 		got[name] = kstatus(tt.in.Generation, tt.in.Deleting, report)
 		stalled := meta.FindStatusCondition(report.Conditions, v1.ConditionStalled)
+		if failed := report.Phase == v1.PhaseFailed && name != v1.ReasonNamespaceTerminating; !tt.in.Deleting && failed != (stalled.Status == metav1.ConditionTrue) {
+			t.Errorf("%s: Stalled is %s in phase %s", name, stalled.Status, report.Phase)
+		}
 		if stalled.ObservedGeneration != 7 || stalled.Message == "" || stalled.Status == metav1.ConditionTrue && stalled.Reason == v1.ReasonProgressing {
 			t.Errorf("%s: Stalled is %+v", name, stalled)
 		}

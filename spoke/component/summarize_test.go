@@ -56,6 +56,8 @@ func summaries() map[string]summary {
 			v1.PhaseScaling, "0/1", "web: not yet", v1.ReasonScaling, "", 7},
 		"still scaling": {component.Summary{Previous: progressing("Scaling"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
 			v1.PhaseScaling, "0/1", "web: not yet", v1.ReasonWaitingForReplicas, "", 7},
+		"still scaling, and copying": {component.Summary{Previous: progressing("Scaling"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonCopyingData)}},
+			v1.PhaseScaling, "0/1", "web: not yet", v1.ReasonCopyingData, "", 7},
 		"still updating": {component.Summary{Previous: progressing("Updating"), States: []component.State{unready("web", v1.PhaseUpdating, v1.ReasonWaitingForReplicas)}},
 			v1.PhaseUpdating, "0/1", "web: not yet", v1.ReasonWaitingForReplicas, "", 7},
 		"updating while scaling": {component.Summary{Previous: progressing("Scaling"),

@@ -28,7 +28,7 @@ func CacheOptions(kinds ...Runner) cache.Options {
 // WatchedObjects returns one object of each kind that a cluster's cache must have
 // synced before the cluster is engaged: the kinds themselves, their children, and pods.
 func WatchedObjects(kinds ...Runner) []client.Object {
-	watched := append(childrenOf(kinds), &corev1.Pod{})
+	watched := observedOf(kinds)
 	for _, kind := range kinds {
 		watched = append(watched, kind.Object())
 	}
@@ -38,6 +38,11 @@ func WatchedObjects(kinds ...Runner) []client.Object {
 // ours selects what Shopfleet writes.
 func ours() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{v1.ManagedByLabel: v1.ManagedBy})
+}
+
+// observedOf returns one object of each kind that wakes a reconciler: children, and pods.
+func observedOf(kinds []Runner) []client.Object {
+	return append(childrenOf(kinds), &corev1.Pod{})
 }
 
 func childrenOf(kinds []Runner) []client.Object {

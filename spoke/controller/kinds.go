@@ -95,9 +95,10 @@ func lastComponents(app *v1.EcommerceApp) []component.State {
 	return last
 }
 
+// sameComponents reports whether the same components are ready.
 func sameComponents(before, after *v1.EcommerceApp) bool {
 	return slices.EqualFunc(before.Status.Components, after.Status.Components, func(b, a v1.ComponentStatus) bool {
-		return b.Name == a.Name && b.Phase == a.Phase && b.Ready == a.Ready
+		return b.Name == a.Name && b.Ready == a.Ready
 	})
 }
 

@@ -1,12 +1,14 @@
 package controller
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -79,12 +81,19 @@ func TestPodsOfDatabasesAreCached(t *testing.T) {
 	t.Error("pods are not restricted")
 }
 
-// TestPodsAreNoChildren checks that nothing lists pods in order to prune or delete them.
+// TestPodsAreNoChildren checks that pods are observed, and that nothing lists them in order to
+// prune or delete them.
 func TestPodsAreNoChildren(t *testing.T) {
-	for _, child := range childrenOf([]Runner{EcommerceApp(), WebApp(), MySQLCluster()}) {
-		if _, is := child.(*corev1.Pod); is {
-			t.Error("pods are children")
-		}
+	kinds := []Runner{EcommerceApp(), WebApp(), MySQLCluster()}
+	isPod := func(object client.Object) bool {
+		_, is := object.(*corev1.Pod)
+		return is
+	}
+	if slices.ContainsFunc(childrenOf(kinds), isPod) {
+		t.Error("pods are children")
+	}
+	if !slices.ContainsFunc(observedOf(kinds), isPod) {
+		t.Error("pods are not observed")
 	}
 }
 

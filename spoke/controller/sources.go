@@ -38,7 +38,7 @@ func sources(kind Runner, owner schema.GroupKind, c cache.Cache, o *optional) []
 		// Status too: another client's write to it is reverted; our own costs no request.
 		source.Kind(c, kind.Object(), &handler.EnqueueRequestForObject{}, predicate.ResourceVersionChangedPredicate{}),
 	}
-	for _, child := range append(childrenOf([]Runner{kind}), &corev1.Pod{}) {
+	for _, child := range observedOf([]Runner{kind}) {
 		all = append(all, source.Kind(c, child, handler.EnqueueRequestsFromMapFunc(toOwner), predicate.Funcs{UpdateFunc: childChanged}))
 	}
 	return append(all, &optionalSource{optional: o, reader: c, kind: kind, owner: owner})

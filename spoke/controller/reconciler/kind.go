@@ -40,8 +40,8 @@ type Kind[T client.Object] struct {
 	// Last returns the components of the last status with the numbers of their ready and
 	// updated pods, which progress is measured by. Nil for kinds without StatefulSets.
 	Last func(T) []component.State
-	// SameParts reports whether the parts in two statuses are in the same phases. Nil for
-	// kinds without parts.
+	// SameParts reports whether the same parts are ready in two statuses. What else changes of
+	// them may be written a moment later. Nil for kinds without parts.
 	SameParts func(before, after T) bool
 	// Rotation is zero for kinds without a database whose password is rotated.
 	Rotation Rotation[T]

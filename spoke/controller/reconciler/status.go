@@ -118,7 +118,8 @@ func (r *reconciler[T]) holdFor(before, after T, now metav1.Time) time.Duration 
 }
 
 // isMinor reports whether only numbers, messages and the reason for not being ready
-// changed: phase, conditions and generation are the same. Becoming available is minor too: it
+// changed: phase, conditions and generation are the same, and so are the parts that are
+// ready. Becoming available is minor too: it
 // precedes or follows other progress.
 func (r *reconciler[T]) isMinor(before, after T) bool {
 	was, is := r.kind.Status(before), r.kind.Status(after)
