@@ -227,8 +227,7 @@ func TestAppliedMeansWritable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for resource, allowed := range verbs(rules) {
-			// They are created, never applied.
-			created := []string{"namespaces.", "pods/exec.", "pods/eviction.", "jobs.batch"}
+			created := []string{"namespaces.", "pods/exec.", "pods/eviction.", "jobs.batch"} // Never applied.
 			if !slices.Contains(created, resource) && slices.Contains(allowed, "create") && !slices.Contains(allowed, "patch") {
 				t.Errorf("%s: create without patch on %s", set, resource)
 			}
