@@ -37,7 +37,7 @@ func testWithoutHub(w *environment) func(*testing.T) {
 			if c := framework.Condition(app.Status.Conditions, v1.ConditionSupported); c.Type != "" {
 				return fmt.Errorf("%+v", c)
 			}
-			if c := framework.Condition(app.Status.Conditions, v1.ConditionDegraded); c.Status != metav1.ConditionFalse {
+			if c := framework.Condition(app.Status.Conditions, v1.ConditionDegraded); c.Reason == v1.ReasonNotSupported {
 				return fmt.Errorf("%+v", c)
 			}
 			return nil
