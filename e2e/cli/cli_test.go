@@ -82,7 +82,7 @@ func (s *suite) testUnreachableForHub(t *testing.T) {
 	t.Helper()
 	server := "https://" + framework.FreeAddress(t)
 	s.Create(t, &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "dead"}, Spec: v1.MemberClusterSpec{Health: framework.Health()}})
-	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--wait", "15s").
+	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--timeout", "15s").
 		Want(t, framework.NotReady, `MemberCluster "dead": not ready`, "The hub cannot reach "+server, "--member-server")
 	s.run(t, "clusters", "dead").Want(t, framework.Done, "False")
 	s.run(t, "unjoin", "dead").Want(t, framework.Done, "dead left the fleet")
@@ -239,12 +239,12 @@ func (s *suite) testCompletion(t *testing.T) {
 func (s *suite) testRecover(t *testing.T) {
 	t.Helper()
 	s.run(t, "recover", "-A").Want(t, framework.Done, "Nothing to settle.")
-	s.run(t, "recover", "import", appName, "-n", "production", "--cluster", "eu-1").
+	s.run(t, "recover", "import", appName, "-n", "production", "--member", "eu-1").
 		Want(t, framework.Failed, "no decision is pending", "kubectl shopfleet recover -A")
 	s.run(t, "recover", "none", "-n", "production").Want(t, framework.Failed, "not found")
 	s.run(t, "recover", "overwrite", "none", "-n", "production").Want(t, framework.Failed, "not found")
 	s.run(t, "recover", "take-over", "eu-1").Want(t, framework.Failed, "no decision is pending")
-	s.run(t, "__complete", "recover", "import", appName, "-n", "production", "--cluster", "").Want(t, framework.Done, "eu-1\n:4")
+	s.run(t, "__complete", "recover", "import", appName, "-n", "production", "--member", "").Want(t, framework.Done, "eu-1\n:4")
 }
 
 // workloads lists the workloads of the member with their UIDs.

@@ -115,7 +115,7 @@ func (s *suite) versions(t *testing.T, process config.Set) map[string]string {
 func (s *suite) testDryRun(t *testing.T) {
 	t.Helper()
 	mark := s.mark(t)
-	printed := s.run(t, "install", "hub", "--dry-run=client").Want(t, framework.Done)
+	printed := s.run(t, "install", "hub", "--dry-run=client", "-o", "yaml").Want(t, framework.Done)
 	if shown := parse(t, []byte(printed.Out)); len(shown) != installed {
 		t.Errorf("%d objects printed, want %d", len(shown), installed)
 	}
@@ -143,7 +143,7 @@ func (s *suite) deployment(t *testing.T) *appsv1.Deployment {
 
 func (s *suite) testInstall(t *testing.T) {
 	t.Helper()
-	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done,
+	o := s.run(t, "install", "hub", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done,
 		"customresourcedefinition.apiextensions.k8s.io/memberclusters.ecommerce.io created",
 		"deployment.apps/shopfleet-hub created", "shopfleet-hub: 2 of 2 pods ready")
 	if diff := cmp.Diff(map[string]int{"created": installed}, actions(o)); diff != "" {
@@ -170,7 +170,7 @@ func (s *suite) testInstallAgain(t *testing.T) {
 	t.Helper()
 	// Controllers still write the status of the Deployment.
 	before, mark := s.versions(t, config.Hub), s.mark(t)
-	o := s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done)
+	o := s.run(t, "install", "hub", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done)
 	if diff := cmp.Diff(map[string]int{"unchanged": installed}, actions(o)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
 	}
@@ -193,7 +193,7 @@ func (s *suite) testInstallAgain(t *testing.T) {
 func (s *suite) checkOneChange(t *testing.T, args ...string) {
 	t.Helper()
 	mark := s.mark(t)
-	o := s.run(t, append([]string{"install", "hub", "--wait", fleettest.Timeout.String()}, args...)...).
+	o := s.run(t, append([]string{"install", "hub", "--timeout", fleettest.Timeout.String()}, args...)...).
 		Want(t, framework.Done, "deployment.apps/shopfleet-hub configured")
 	if diff := cmp.Diff(map[string]int{"unchanged": installed - 1, "configured": 1}, actions(o)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
@@ -246,12 +246,12 @@ func (s *suite) testTimeout(t *testing.T) {
 	if err := s.cluster.Freeze(t.Context(), fleet.Kwok); err != nil {
 		t.Fatal(err)
 	}
-	s.run(t, "install", "hub", "--image", "late:v3", "--wait", "3s").
+	s.run(t, "install", "hub", "--image", "late:v3", "--timeout", "3s").
 		Want(t, framework.NotReady, "not rolled out", "kubectl -n shopfleet-system describe pods")
 	if err := s.cluster.Thaw(t.Context(), fleet.Kwok); err != nil {
 		t.Fatal(err)
 	}
-	s.run(t, "install", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done)
+	s.run(t, "install", "hub", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done)
 }
 
 func (s *suite) testSpokeBesideHub(t *testing.T) {
@@ -293,7 +293,7 @@ func (s *suite) testUninstall(t *testing.T) {
 	if diff := cmp.Diff(before, s.versions(t, config.Hub)); diff != "" {
 		t.Errorf("a dry run (-before +after):\n%s", diff)
 	}
-	s.run(t, "uninstall", "hub", "--wait", fleettest.Timeout.String()).Want(t, framework.Done,
+	s.run(t, "uninstall", "hub", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done,
 		"deployment.apps/shopfleet-hub deleted", "clusterrolebinding.rbac.authorization.k8s.io/shopfleet-hub deleted", "Left: ")
 	want := []string{
 		"CustomResourceDefinition/backups.ecommerce.io", "CustomResourceDefinition/cloudaccounts.ecommerce.io",
@@ -332,9 +332,9 @@ func (s *suite) testDefinitionsInUse(t *testing.T) {
 
 func (s *suite) testSpoke(t *testing.T) {
 	t.Helper()
-	s.run(t, "install", "spoke", "--replicas", "1", "--wait", fleettest.Timeout.String()).Want(t, framework.Done,
+	s.run(t, "install", "spoke", "--replicas", "1", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done,
 		"customresourcedefinition.apiextensions.k8s.io/webapps.example.com created", "shopfleet-spoke: 1 of 1 pods ready")
-	s.run(t, "uninstall", "spoke", "--delete-definitions", "--wait", fleettest.Timeout.String()).Want(t, framework.Done, "Left: Namespace")
+	s.run(t, "uninstall", "spoke", "--delete-definitions", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done, "Left: Namespace")
 	if diff := cmp.Diff([]string{"Namespace/shopfleet-system"}, slices.Sorted(maps.Keys(s.versions(t, config.Spoke)))); diff != "" {
 		t.Errorf("left of the spoke (-want +got):\n%s", diff)
 	}

@@ -25,8 +25,8 @@ const (
 var (
 	errNotFound = errors.New("not found")
 	errFailed   = errors.New("failed")
-	// errTimeout ends a wait: --wait or --timeout is over.
-	errTimeout = errors.New("not ready after")
+	// errTimeout ends a wait: --timeout is over.
+	errTimeout = errors.New("timed out")
 )
 
 // usageError is a wrong command line.

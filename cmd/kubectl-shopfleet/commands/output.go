@@ -11,6 +11,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
 )
 
 // wide is the output format of tables with all columns.
@@ -87,6 +89,13 @@ func (o *output) printDone(p *Program, object runtime.Object, scheme *runtime.Sc
 		o.printer = &printers.NamePrinter{Operation: operation}
 	}
 	return o.print(p, object, scheme)
+}
+
+// results returns a function that prints what was done to objects of manifests.
+func (o *output) results(p *Program) func(manifests.Result) error {
+	return func(done manifests.Result) error {
+		return o.printDone(p, done.Object, runtime.NewScheme(), done.Operation())
+	}
 }
 
 // setKinds sets the kind of an object or of a list and its items, which typed clients leave out.

@@ -36,6 +36,8 @@ type Program struct {
 	version string
 	flags   *genericclioptions.ConfigFlags
 	clock   clock.WithTicker
+	// terminal reports whether a user can answer questions.
+	terminal func() bool
 	// namespace is the one of the hub.
 	namespace string
 	root      *cobra.Command
@@ -50,6 +52,7 @@ func New(i Invocation) *Program {
 		version:   i.Version,
 		flags:     genericclioptions.NewConfigFlags(true),
 		clock:     clock.RealClock{},
+		terminal:  func() bool { return isTerminal(i.Streams.In) },
 		namespace: config.Namespace,
 	}
 	p.root = p.rootCommand()

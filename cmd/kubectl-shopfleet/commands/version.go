@@ -49,7 +49,10 @@ func (p *Program) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of this program, of the hub and of the members",
-		Args:  usage(cobra.NoArgs),
+		Example: `  kubectl shopfleet version
+  kubectl shopfleet version --client
+  kubectl shopfleet version -o yaml`,
+		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "" && !slices.Contains(versionFormats(), format) {
 				return usagef("--output %q: must be one of %s", format, strings.Join(versionFormats(), ", "))
@@ -67,6 +70,9 @@ func (p *Program) versionCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: "+strings.Join(versionFormats(), ", "))
+	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(versionFormats(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // The flag is one of this command.
+	}
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "Show the version of this program only; sends no request")
 	return cmd
 }
