@@ -49,6 +49,7 @@ func archPackages() []archPackage {
 		{path: "hub/aggregate", layer: layerDecisions},
 		{path: "hub/schedule", layer: layerDecisions},
 		{path: "hub/residue", layer: layerDecisions},
+		{path: "hub/runbook", layer: layerDecisions},
 		{path: "spoke/component", layer: layerDecisions},
 		// Classifies the errors of every controller.
 		{path: "spoke/apierror", layer: layerDecisions},
