@@ -81,6 +81,8 @@ const (
 	InstanceLabel = "app.kubernetes.io/instance"
 	// NameLabel is the software that the object runs, for example postgresql.
 	NameLabel = "app.kubernetes.io/name"
+	// VersionLabel is, on the Leases of the hub and of agents, the version of their holder.
+	VersionLabel = "app.kubernetes.io/version"
 	// PartOfLabel is the kind of the owning object in lower case.
 	PartOfLabel = "app.kubernetes.io/part-of"
 	// ManagedByLabel has the value ManagedBy on each object that Shopfleet writes.

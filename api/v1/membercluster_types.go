@@ -151,6 +151,13 @@ type MemberClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 
+	// agentVersion is the version of the agent in the cluster, for example v1.2.3. It is
+	// absent in mode Agentless, and when the agent does not tell its version. At most 63
+	// characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	AgentVersion string `json:"agentVersion,omitempty"`
+
 	// clusterUID is the UID of the kube-system namespace, which identifies the cluster. It
 	// is recorded at the first connection. A cluster with another UID under the same name
 	// is refused. At most 128 characters.

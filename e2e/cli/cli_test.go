@@ -22,9 +22,13 @@ import (
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/fleettest"
 	"github.com/shopfleet/shopfleet/e2e/framework"
+	"github.com/shopfleet/shopfleet/hub/setup"
 )
 
-const appName = "my-ecommerce-app"
+const (
+	appName    = "my-ecommerce-app"
+	hubVersion = "v1.2.9"
+)
 
 // suite is a fleet with a running hub.
 type suite struct {
@@ -39,6 +43,8 @@ func TestCLI(t *testing.T) {
 			Members: []fleet.ClusterSpec{{Name: "eu-1", Provider: fleet.AWS, Region: "eu-west-1", Nodes: 2}},
 		},
 		Manifests: map[string][]string{"hub": nil, "eu-1": nil},
+		// The Lease has the version of the hub.
+		Hub: func(o *setup.Options) { o.LeaderElect, o.Version = true, hubVersion },
 	})}
 	s.hub, s.eu = s.Fleet.Hub(), s.Fleet.Member("eu-1")
 
@@ -119,7 +125,7 @@ func (s *suite) testJoin(t *testing.T) {
 		Want(t, framework.Done, "eu-1 is ready: provider aws, region eu-west-1", "2 of 2 nodes ready")
 	s.run(t, "clusters", "-l", "tier=prod").Want(t, framework.Done, "eu-1", "True", "aws", "eu-west-1", "2/2")
 	s.run(t, "clusters", "-o", "name").Want(t, framework.Done, "membercluster.ecommerce.io/eu-1")
-	s.run(t, "version").Want(t, framework.Done, framework.CLIVersion, "eu-1, Kubernetes")
+	s.run(t, "version").Want(t, framework.Done, framework.CLIVersion, hubVersion, "eu-1", "agentless", "Supported")
 }
 
 // secret returns the registration of the member.
