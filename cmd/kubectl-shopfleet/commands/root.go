@@ -97,6 +97,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupte
 		p.clustersCommand(), p.statusCommand(), p.joinCommand(), p.unjoinCommand(), p.versionCommand(),
 		p.installCommand(), p.uninstallCommand(), p.backupCommand(), p.backupsCommand(), p.restoreCommand(),
 		p.tokenCommand(), p.deleteCommand(), p.orphansCommand(), p.recoverCommand(),
+		p.doctorCommand(),
 	)
 	p.completeFlags(root)
 	root.InitDefaultCompletionCmd()
