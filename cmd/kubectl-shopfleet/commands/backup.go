@@ -76,7 +76,7 @@ func (c *backup) run(ctx context.Context, name string) error {
 	}
 	app := &v1.EcommerceApp{}
 	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
-		return hint.With(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
+		return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
 	}
 	clusters, err := clustersToBackUp(app, c.members)
 	if err != nil {

@@ -90,7 +90,7 @@ func (c *deletion) run(ctx context.Context, name string) error {
 		if c.ignoreNotFound && apierrors.IsNotFound(err) {
 			return nil
 		}
-		return hint.With(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
+		return hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), "List all: kubectl shopfleet status -A")
 	}
 	if confirmed, err := c.confirm(ctx, app); err != nil || !confirmed {
 		return err

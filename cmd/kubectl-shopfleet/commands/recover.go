@@ -160,7 +160,7 @@ func (c *settlement) app(ctx context.Context, hub *cluster, name string) (*v1.Ec
 	}
 	app := &v1.EcommerceApp{}
 	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, app); err != nil {
-		return nil, hint.With(fmt.Errorf("getting EcommerceApp %q: %w", name, err), listHint)
+		return nil, hint.IfNotFound(fmt.Errorf("getting EcommerceApp %q: %w", name, err), listHint)
 	}
 	return app, nil
 }

@@ -92,7 +92,7 @@ func (c *restore) run(ctx context.Context, name string) error {
 	// The hub waits for a Backup that does not exist yet. Here it is a typing error.
 	backup := &v1.Backup{}
 	if err := hub.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, backup); err != nil {
-		return hint.With(fmt.Errorf("getting Backup %q: %w", name, err), "List all: kubectl shopfleet backups -A")
+		return hint.IfNotFound(fmt.Errorf("getting Backup %q: %w", name, err), "List all: kubectl shopfleet backups -A")
 	}
 	if confirmed, err := c.confirm(ctx, backup); err != nil || !confirmed {
 		return err

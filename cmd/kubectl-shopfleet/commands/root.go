@@ -83,7 +83,8 @@ func (p *Program) rootCommand() *cobra.Command {
 The commands talk to the hub: the cluster of your current context, or the one that
 you choose with --kubeconfig and --context.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupted.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupted.
+Those of diff are 0 no differences, 1 differences, 2 failed.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          usage(cobra.NoArgs),
@@ -97,7 +98,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not ready in time, 130 interrupte
 		p.clustersCommand(), p.statusCommand(), p.joinCommand(), p.unjoinCommand(), p.versionCommand(),
 		p.installCommand(), p.uninstallCommand(), p.backupCommand(), p.backupsCommand(), p.restoreCommand(),
 		p.tokenCommand(), p.deleteCommand(), p.orphansCommand(), p.recoverCommand(),
-		p.doctorCommand(),
+		p.doctorCommand(), p.diffCommand(),
 	)
 	p.completeFlags(root)
 	root.InitDefaultCompletionCmd()
