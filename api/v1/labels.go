@@ -1,5 +1,7 @@
 package v1
 
+import "k8s.io/apimachinery/pkg/util/validation"
+
 // Labels and annotations that are part of the API.
 const (
 	// MemberClusterLabel, with the value "true" on a Secret in the hub's namespace,
@@ -160,3 +162,12 @@ const (
 	// changes.
 	AdoptIfNoDiff AdoptPolicy = "IfNoDiff"
 )
+
+// VersionLabels returns the labels of a Lease that a version of a program holds. A version that
+// is no value of a label has none.
+func VersionLabels(version string) map[string]string {
+	if version == "" || len(validation.IsValidLabelValue(version)) > 0 {
+		return nil
+	}
+	return map[string]string{VersionLabel: version}
+}

@@ -49,9 +49,11 @@ func TestCLI(t *testing.T) {
 	s.hub, s.eu = s.Fleet.Hub(), s.Fleet.Member("eu-1")
 
 	const installed, joined, running = "hub starts", "join waits until the member is ready", "status waits until the EcommerceApp is ready"
+	const checked = "doctor names each problem with its remedy"
 	var steps framework.Steps
 	steps.Add("clusters explains that the CRDs are not installed", s.testBeforeInstallation)
 	steps.Add(installed, s.testInstall)
+	steps.Add("doctor checks the hub", s.testHubDoctor, installed)
 	steps.Add("join explains that the hub cannot reach the member", s.testUnreachableForHub, installed)
 	steps.Add("join explains that the user cannot reach the member", s.testUnreachableForUser, installed)
 	steps.Add(joined, s.testJoin, installed)
@@ -60,7 +62,12 @@ func TestCLI(t *testing.T) {
 	steps.Add("join rejects the hub and a member under a second name", s.testRefusedJoin, joined)
 	steps.Add(running, s.testStatus, joined)
 	steps.Add("completion returns names", s.testCompletion, running)
+	steps.Add(checked, s.testDoctor, joined)
 	steps.Add("recover has nothing to settle", s.testRecover, running)
+	steps.Add("diff shows what is not written", s.testDiff, running)
+	steps.Add("dry runs and questions change nothing", s.testDryRuns, running)
+	steps.Add("errors name the object and the next command", s.testMessages, running)
+	steps.Add("report has no secrets", s.testReport, running, checked)
 	steps.Add("unjoin leaves the workloads", s.testUnjoin, running)
 	steps.Add("unjoin revokes permissions", s.testRevoke, installed)
 	steps.Run(t)
@@ -91,6 +98,7 @@ func (s *suite) testUnreachableForHub(t *testing.T) {
 	s.run(t, "join", "dead", "--member-kubeconfig", s.eu.AdminKubeconfig(), "--member-server", server, "--timeout", "15s").
 		Want(t, framework.NotReady, `MemberCluster "dead": not ready`, "The hub cannot reach "+server, "--member-server")
 	s.run(t, "clusters", "dead").Want(t, framework.Done, "False")
+	s.run(t, "doctor", "dead").Want(t, framework.Failed, "dead", v1.ConditionConnected, "False")
 	s.run(t, "unjoin", "dead").Want(t, framework.Done, "dead left the fleet")
 	member := &v1.MemberCluster{}
 	if err := s.Hub.Get(t.Context(), client.ObjectKey{Name: "dead"}, member); !apierrors.IsNotFound(err) {

@@ -19,7 +19,6 @@ import (
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members"
-	"github.com/shopfleet/shopfleet/spoke/operator"
 )
 
 // leaseName is the name of the Lease for leader election.
@@ -70,7 +69,7 @@ func (o *Options) managerOptions(cfg *rest.Config) (manager.Options, error) {
 		Client:                  client.Options{HTTPClient: bounded},
 		LeaderElectionID:        leaseName,
 		LeaderElectionNamespace: o.Namespace,
-		LeaderElectionLabels:    operator.LeaseLabels(o.Version),
+		LeaderElectionLabels:    v1.VersionLabels(o.Version),
 		LeaderElectionConfig:    rest.CopyConfig(cfg),
 		// Tests run several hubs in one process.
 		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},

@@ -9,11 +9,9 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/spoke/fencing"
 )
 
@@ -98,15 +96,6 @@ func (o *Options) Configure(m *manager.Options) error {
 	m.LeaseDuration, m.RenewDeadline, m.RetryPeriod = &lease, new(renewDeadline(lease)), new(min(retryPeriod, lease/renewals))
 	m.GracefulShutdownTimeout = new(grace)
 	return nil
-}
-
-// LeaseLabels returns the labels of a Lease that is held by a version of a program, by which
-// others know it. A version that is no value of a label has none.
-func LeaseLabels(version string) map[string]string {
-	if version == "" || len(validation.IsValidLabelValue(version)) > 0 {
-		return nil
-	}
-	return map[string]string{v1.VersionLabel: version}
 }
 
 // renewDeadline returns the time without a renewal after which a leader gives up.

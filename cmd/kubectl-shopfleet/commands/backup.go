@@ -87,7 +87,7 @@ func (c *backup) run(ctx context.Context, name string) error {
 	for _, name := range clusters {
 		member := &v1.MemberCluster{}
 		if err := hub.client.Get(ctx, client.ObjectKey{Name: name}, member); err != nil {
-			return fmt.Errorf("getting MemberCluster %q: %w", name, err)
+			return hint.IfNotFound(fmt.Errorf("getting MemberCluster %q: %w", name, err), "List all: kubectl shopfleet clusters")
 		}
 		b := newBackup(app, member, now)
 		if err := c.create(ctx, hub, creation{c.output, c.dryRun, b}); err != nil {

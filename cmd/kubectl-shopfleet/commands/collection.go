@@ -41,7 +41,7 @@ type collection struct {
 }
 
 func (c *collection) all(ctx context.Context) error {
-	c.namespaces = []string{c.Program.namespace}
+	c.namespaces = []string{c.namespace}
 	for _, step := range []func(context.Context) error{
 		c.versions, c.doctor, c.objects, c.events, c.process, c.secrets, c.pods,
 	} {
@@ -130,7 +130,7 @@ func (c *collection) events(ctx context.Context) error {
 // process collects the objects by which the hub runs.
 func (c *collection) process(ctx context.Context) error {
 	name := deploymentName(config.Hub)
-	only := []client.ListOption{client.InNamespace(c.Program.namespace), client.MatchingFields{"metadata.name": name}}
+	only := []client.ListOption{client.InNamespace(c.namespace), client.MatchingFields{"metadata.name": name}}
 	for file, kind := range map[string]schema.GroupVersionKind{
 		"hub/Deployment.yaml": {Group: "apps", Version: "v1", Kind: "Deployment"},
 		"hub/Lease.yaml":      {Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
@@ -144,7 +144,7 @@ func (c *collection) process(ctx context.Context) error {
 }
 
 func (c *collection) ofHub() []client.ListOption {
-	return []client.ListOption{client.InNamespace(c.Program.namespace), client.MatchingLabels{v1.NameLabel: deploymentName(config.Hub)}}
+	return []client.ListOption{client.InNamespace(c.namespace), client.MatchingLabels{v1.NameLabel: deploymentName(config.Hub)}}
 }
 
 // namedSecret is a Secret without its values.
@@ -177,7 +177,7 @@ func (c *collection) secrets(ctx context.Context) error {
 func (c *collection) keys(ctx context.Context, meta *metav1.PartialObjectMetadata) namedSecret {
 	one := namedSecret{Namespace: meta.Namespace, Name: meta.Name}
 	_, registers := meta.Labels[v1.MemberClusterLabel]
-	if registers || meta.Namespace == c.Program.namespace && slices.Contains(c.registrations, meta.Name) {
+	if registers || meta.Namespace == c.namespace && slices.Contains(c.registrations, meta.Name) {
 		return one
 	}
 	secret := &corev1.Secret{}

@@ -191,7 +191,7 @@ func (p *Program) complete(ctx context.Context, kind client.ObjectList, options 
 func (p *Program) ofMembers(values func(*v1.MemberCluster) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		objects, directive := p.objects(cmd.Context(), &v1.MemberClusterList{})
-		var all []string
+		all := make([]string, 0, len(objects))
 		for _, m := range itemsOf[v1.MemberCluster](objects) {
 			all = append(all, values(&m)...)
 		}

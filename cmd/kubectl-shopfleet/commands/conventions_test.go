@@ -31,6 +31,7 @@ func isGroup(cmd *cobra.Command) bool { return cmd.Name() == program || cmd.Name
 // TestCompletionOfEverything: each argument and each value of a flag has a completion.
 func TestCompletionOfEverything(t *testing.T) {
 	each(t, func(t *testing.T, cmd *cobra.Command) {
+		t.Helper()
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if _, ok := cmd.GetFlagCompletionFunc(f.Name); !ok && f.Value.Type() != "bool" {
 				t.Errorf("the values of --%s have no completion", f.Name)
@@ -58,6 +59,7 @@ func TestConventions(t *testing.T) {
 		}
 	}
 	each(t, func(t *testing.T, cmd *cobra.Command) {
+		t.Helper()
 		if isGroup(cmd) {
 			return
 		}
@@ -90,6 +92,7 @@ func TestDestruction(t *testing.T) {
 		"recover import": "interactive",
 	}
 	each(t, func(t *testing.T, cmd *cobra.Command) {
+		t.Helper()
 		name := strings.TrimPrefix(cmd.CommandPath(), "kubectl shopfleet ")
 		confirmation, destroys := flags[name]
 		if !destroys {

@@ -126,7 +126,7 @@ func (c *rediscover) request(ctx context.Context, hub *cluster, account *v1.Clou
 }
 
 func (c *rediscover) awaitSearch(ctx context.Context, hub *cluster, accounts []v1.CloudAccount, token string) error {
-	var names []string
+	names := make([]string, 0, len(accounts))
 	for i := range accounts {
 		names = append(names, accounts[i].Name)
 	}

@@ -102,7 +102,7 @@ func summary(name string, index report.Index) string {
 
 // create writes a new file, and removes it if that fails.
 func (c *supportReport) create(path string, write func(io.Writer) (report.Index, error)) (report.Index, error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // The path is the user's.
+	file, err := os.OpenFile(filepath.Clean(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return report.Index{}, hint.With(fmt.Errorf("creating the archive: %w", err), "Choose another file with --file.")
 	}

@@ -135,7 +135,7 @@ func tag(image string) string {
 }
 
 func memberVersions(members []v1.MemberCluster, hub string) []memberVersion {
-	var all []memberVersion
+	all := make([]memberVersion, 0, len(members))
 	for i := range members {
 		m := &members[i]
 		one := memberVersion{Name: m.Name, Mode: string(cmp.Or(m.Spec.Mode, v1.ModeAgentless)), Kubernetes: m.Status.KubernetesVersion}

@@ -29,7 +29,7 @@ const (
 	CheckMembers     = "Members"
 )
 
-// HubFacts are what was read of a hub.
+// HubFacts holds the objects of a hub, and the errors of reading them.
 type HubFacts struct {
 	// Namespace and Name are those of the Deployment and of the Lease.
 	Namespace, Name string

@@ -7,7 +7,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 )
 
-// ClusterDiff is what is not written in a cluster.
+// ClusterDiff represents the changes that are held back in a cluster.
 type ClusterDiff struct {
 	// Name is the name of the MemberCluster.
 	Name string `json:"name"`

@@ -2,6 +2,7 @@ package report
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -12,50 +13,54 @@ const Redacted = "REDACTED"
 const sensitive = `password|passwd|passphrase|pwd|secret|token|api[-_.]?key|access[-_.]?key|account[-_.]?key|private[-_.]?key|client[-_.]?key|` +
 	`credential|signature|cookie|kubeconfig|connection[-_]?string|\bsig\b|\bdsn\b`
 
-// rule replaces the matches of an expression.
+// rule replaces the matches of an expression in a line.
 type rule struct {
 	match *regexp.Regexp
 	with  string
+	// signs are texts in lower case, of which a line with a match has at least one. They
+	// make long logs fast.
+	signs []string
 }
 
 // Redactor replaces credentials. It is safe for concurrent use.
 type Redactor struct {
 	rules []rule
-	name  *regexp.Regexp
-	safe  *regexp.Regexp
+	// block matches PEM blocks, also with escaped line breaks, and also those without an end.
+	block *regexp.Regexp
+	// name matches names of fields that have credentials, and safe those of them that do not:
+	// the name of a Secret is no secret.
+	name, safe *regexp.Regexp
 }
 
 // NewRedactor returns a redactor.
 func NewRedactor() *Redactor {
-	r := &Redactor{
-		name: regexp.MustCompile(`(?i)` + sensitive),
-		// The name of a Secret is no secret.
-		safe: regexp.MustCompile(`(?i)(name|ref|refs|reference|time|ttl|count|seconds|enabled)$`),
+	words := []string{"pass", "pwd", "secret", "token", "key", "credential", "sig", "cookie", "kubeconfig", "connection", "dsn"}
+	return &Redactor{
+		block: regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(-----END [A-Z0-9 ]+-----|\z)`),
+		name:  regexp.MustCompile(`(?i)` + sensitive),
+		safe:  regexp.MustCompile(`(?i)(name|ref|refs|reference|time|ttl|count|seconds|enabled)$`),
+		rules: []rule{
+			// PEM blocks in base64, as in kubeconfigs.
+			newRule(`LS0tLS1CRUdJTi[A-Za-z0-9+/=]+`, Redacted, "ls0tls1crudjti"),
+			// User and password in URLs: up to the last @ before a space or a quote.
+			newRule(`://[^\s/"'?#]+@`, "://"+Redacted+"@", "://"),
+			newRule(`://[^\s/@:"']*:[^\s"'<>]+@`, "://"+Redacted+"@", "://"),
+			newRule(`(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{6,}`, "${1}${2}"+Redacted, "bearer", "basic"),
+			// Tokens by their form: JWT, cloud providers and forges.
+			newRule(`eyJ[A-Za-z0-9_-]{4,}(\.[A-Za-z0-9_-]*)*`, Redacted, "eyj"),
+			newRule(`\b(AKIA|ASIA|AIDA|AROA)[A-Z0-9]{12,}\b`, Redacted, "akia", "asia", "aida", "aroa"),
+			newRule(`\b(ya29\.|AIza)[A-Za-z0-9._-]+`, Redacted, "ya29.", "aiza"),
+			newRule(`\b(gh[pousr]_|xox[a-z]-)[A-Za-z0-9-]{10,}`, Redacted, "gh", "xox"),
+			// key=value and "key": "value", also with escaped quotes.
+			newRule(`(?i)((?:`+sensitive+`)[\w.-]*\\?["']?\s*[:=]\s*)(\\"(?:[^"\\]|\\[^"])*\\"|"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;&}\]"'\\]+)`, "${1}"+Redacted, words...),
+			// --flag value.
+			newRule(`(?i)(--?[\w-]*(?:`+sensitive+`)[\w-]*\s+)([^\s-]\S*)`, "${1}"+Redacted, words...),
+		},
 	}
-	for _, each := range [][2]string{
-		// PEM blocks, also with escaped line breaks, and also those without an end.
-		{`-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(-----END [A-Z0-9 ]+-----|\z)`, Redacted},
-		// The same in base64, as in kubeconfigs.
-		{`LS0tLS1CRUdJTi[A-Za-z0-9+/=]+`, Redacted},
-		// User and password in URLs: up to the last @ before a space or a quote.
-		{`://[^\s/"'?#]+@`, "://" + Redacted + "@"},
-		{`://[^\s/@:"']*:[^\s"'<>]+@`, "://" + Redacted + "@"},
-		{`(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{6,}`, "${1}${2}" + Redacted},
-		// Tokens by their form: JWT, cloud providers and forges.
-		{`eyJ[A-Za-z0-9_-]{4,}(\.[A-Za-z0-9_-]*)*`, Redacted},
-		{`\b(AKIA|ASIA|AIDA|AROA)[A-Z0-9]{12,}\b`, Redacted},
-		{`\bya29\.[A-Za-z0-9._-]+`, Redacted},
-		{`\bAIza[0-9A-Za-z_-]{20,}`, Redacted},
-		{`\bgh[pousr]_[A-Za-z0-9]{16,}\b`, Redacted},
-		{`\bxox[a-z]-[A-Za-z0-9-]+`, Redacted},
-		// key=value and "key": "value", also with escaped quotes.
-		{`(?i)([\w.-]*(?:` + sensitive + `)[\w.-]*\\?["']?\s*[:=]\s*)(\\"(?:[^"\\]|\\[^"])*\\"|"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;&}\]"'\\]+)`, "${1}" + Redacted},
-		// --flag value.
-		{`(?i)(--?[\w-]*(?:` + sensitive + `)[\w-]*\s+)([^\s-]\S*)`, "${1}" + Redacted},
-	} {
-		r.rules = append(r.rules, rule{regexp.MustCompile(each[0]), each[1]})
-	}
-	return r
+}
+
+func newRule(match, with string, signs ...string) rule {
+	return rule{match: regexp.MustCompile(match), with: with, signs: signs}
 }
 
 // Text replaces what looks like a credential in a text.
@@ -63,10 +68,24 @@ func (r *Redactor) Text(text string) string {
 	if begin, end := strings.Index(text, "-----BEGIN "), strings.Index(text, "-----END "); end >= 0 && (begin < 0 || begin > end) {
 		text = Redacted + text[end:] // A PEM block that begins before the text.
 	}
-	for _, rule := range r.rules {
-		text = rule.match.ReplaceAllString(text, rule.with)
+	if strings.Contains(text, "-----BEGIN ") {
+		text = r.block.ReplaceAllString(text, Redacted)
 	}
-	return text
+	var clean strings.Builder
+	for line := range strings.Lines(text) {
+		clean.WriteString(r.line(line))
+	}
+	return clean.String()
+}
+
+func (r *Redactor) line(line string) string {
+	lower := strings.ToLower(line)
+	for _, rule := range r.rules {
+		if slices.ContainsFunc(rule.signs, func(sign string) bool { return strings.Contains(lower, sign) }) {
+			line = rule.match.ReplaceAllString(line, rule.with)
+		}
+	}
+	return line
 }
 
 // maxAnnotation is the length, in bytes, from which an annotation counts as a document.

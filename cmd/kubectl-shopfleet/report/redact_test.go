@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hush is what must not be in a text.
+// hush stands for a credential.
 const hush = "hush1234hush"
 
 func TestText(t *testing.T) {
