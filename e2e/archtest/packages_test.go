@@ -68,6 +68,7 @@ func archPackages() []archPackage {
 		{path: "cloud/azure", layer: layerAdapters, sdk: "github.com/Azure/"},
 		{path: "hub/members", layer: layerAdapters},
 		{path: "hub/residue/store", layer: layerAdapters},
+		{path: "hub/statemetrics", layer: layerAdapters},
 		{path: "hub/accounts", layer: layerAdapters},
 		{path: "hub/quiesce", layer: layerAdapters},
 		// Errors of buckets are classified by the accounts.

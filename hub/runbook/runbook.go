@@ -19,9 +19,39 @@ type Entry struct {
 	Remedy string
 }
 
-// Entries returns all entries, by subject: members, applications, backups and accounts.
+// Section represents the entries of one subject.
+type Section struct {
+	Title   string
+	Entries []Entry
+}
+
+// Sections returns all entries, by subject.
+func Sections() []Section {
+	return []Section{
+		{"Members: connection", memberConnection()},
+		{"Members: identity", memberIdentity()},
+		{"Members: credentials and permissions", memberCredentials()},
+		{"Members: agent", memberAgent()},
+		{"Members: storage", memberStorage()},
+		{"Applications: progress", appProgress()},
+		{"Applications: failures", appFailures()},
+		{"Applications: deletion", appDeletion()},
+		{"Placement", placementFailures()},
+		{"Placement: rejected clusters", placementRejections()},
+		{"Backups: progress", backupProgress()},
+		{"Backups: failures", backupFailures()},
+		{"Restores", restores()},
+		{"Cloud accounts", cloudAccounts()},
+	}
+}
+
+// Entries returns the entries of all sections.
 func Entries() []Entry {
-	return slices.Concat(memberConnection(), memberIdentity(), memberCredentials(), memberAgent(), memberStorage())
+	all := make([]Entry, 0, 128)
+	for _, s := range Sections() {
+		all = append(all, s.Entries...)
+	}
+	return all
 }
 
 // Lookup returns the entry of a reason, and whether there is one.
