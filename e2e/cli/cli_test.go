@@ -49,7 +49,7 @@ func TestCLI(t *testing.T) {
 	s.hub, s.eu = s.Fleet.Hub(), s.Fleet.Member("eu-1")
 
 	const installed, joined, running = "hub starts", "join waits until the member is ready", "status waits until the EcommerceApp is ready"
-	const checked = "doctor names each problem with its remedy"
+	const checked, messages = "doctor names each problem with its remedy", "errors name the object and the next command"
 	var steps framework.Steps
 	steps.Add("clusters explains that the CRDs are not installed", s.testBeforeInstallation)
 	steps.Add(installed, s.testInstall)
@@ -66,7 +66,9 @@ func TestCLI(t *testing.T) {
 	steps.Add("recover has nothing to settle", s.testRecover, running)
 	steps.Add("diff shows what is not written", s.testDiff, running)
 	steps.Add("dry runs and questions change nothing", s.testDryRuns, running)
-	steps.Add("errors name the object and the next command", s.testMessages, running)
+	steps.Add(messages, s.testMessages, running)
+	steps.Add("restore asks before it replaces data", s.testRestore, messages)
+	steps.Add("join sets the CloudAccount", s.testCloudAccount, running)
 	steps.Add("report has no secrets", s.testReport, running, checked)
 	steps.Add("unjoin leaves the workloads", s.testUnjoin, running)
 	steps.Add("unjoin revokes permissions", s.testRevoke, installed)
@@ -248,6 +250,12 @@ func (s *suite) testCompletion(t *testing.T) {
 	t.Helper()
 	s.run(t, "__complete", "unjoin", "").Want(t, framework.Done, "eu-1\n:4")
 	s.run(t, "__complete", "status", "-n", "production", "").Want(t, framework.Done, appName+"\n:4")
+	s.run(t, "__complete", "backup", appName, "--member", "us-1,e").Want(t, framework.Done, "us-1,eu-1\n:4")
+	s.run(t, "__complete", "token", "renew", "eu-1", "").Want(t, framework.Done, ":4")
+	s.run(t, "__complete", "join", "new", "--region", "").Want(t, framework.Done, "eu-west-1\n:4")
+	s.run(t, "__complete", "clusters", "-o", "js").Want(t, framework.Done, "json\n")
+	s.run(t, "__complete", "status", "--cluster", "").Want(t, framework.Done, ":4")
+	s.run(t, "__complete", "status", "--namespace", "").Want(t, framework.Done, "production\n")
 }
 
 func (s *suite) testRecover(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/framework"
@@ -153,4 +154,46 @@ func (s *suite) testDryRuns(t *testing.T) {
 			t.Errorf("%s: a dry run or a question wrote:\n%s", c, wrote)
 		}
 	}
+}
+
+// testRestore: a Restore that replaces data has to be confirmed, and one that verifies does not.
+// It uses a Backup of testMessages.
+func (s *suite) testRestore(t *testing.T) {
+	t.Helper()
+	backups := &v1.BackupList{}
+	if err := s.Hub.List(t.Context(), backups, client.InNamespace("production")); err != nil || len(backups.Items) == 0 {
+		t.Fatalf("%d Backups, %v", len(backups.Items), err)
+	}
+	name := backups.Items[0].Name
+	s.run(t, "__complete", "restore", "-n", "production", "").Want(t, framework.Done, name)
+	s.run(t, "restore", name, "-n", "production", "--overwrite").
+		Want(t, framework.Misused, "EcommerceApp production/"+appName+" in member eu-1", "its data is lost", "confirm it with --yes")
+	for flag, path := range map[string]string{"--overwrite": "overwrite", "--verify": "verify"} {
+		s.run(t, "restore", name, "-n", "production", flag, "--yes", "--dry-run=server", "-o", "jsonpath={.spec."+path+"}").Want(t, framework.Done, "true")
+	}
+	restores := &v1.RestoreList{}
+	if err := s.Hub.List(t.Context(), restores); err != nil || len(restores.Items) > 0 {
+		t.Errorf("%d Restores, %v; want none: nothing was confirmed", len(restores.Items), err)
+	}
+	s.run(t, "restore", name, "-n", "production", "--verify", "--wait=false").Want(t, framework.Done, "restore.ecommerce.io/"+name[:20], "created")
+	if err := s.Hub.List(t.Context(), restores); err != nil || len(restores.Items) != 1 || !restores.Items[0].Spec.Verify {
+		t.Fatalf("Restores %+v, %v; want one that verifies", restores.Items, err)
+	}
+	framework.Delete(t, s.Hub, &restores.Items[0])
+}
+
+// testCloudAccount: join sets the CloudAccount of a member, and keeps it without the flag.
+func (s *suite) testCloudAccount(t *testing.T) {
+	t.Helper()
+	account := apitest.CloudAccount("prod").AWS("123456789012").Obj()
+	s.Create(t, account)
+	access := s.eu.AdminKubeconfig()
+	s.run(t, "__complete", "join", "eu-1", "--cloud-account", "").Want(t, framework.Done, "prod\n:4")
+	for _, args := range [][]string{{"--cloud-account", "prod"}, {"--labels", "tier=prod"}} {
+		s.run(t, append([]string{"join", "eu-1", "--member-kubeconfig", access}, args...)...).Want(t, framework.Done, "membercluster.ecommerce.io/eu-1 is ready")
+		s.run(t, "clusters", "eu-1", "-o", "jsonpath={.spec.cloudAccountRef.name}").Want(t, framework.Done, "prod")
+	}
+	m := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
+	framework.Edit(t, s.Hub, m, func(m *v1.MemberCluster) { m.Spec.CloudAccountRef = nil })
+	framework.Delete(t, s.Hub, account)
 }
