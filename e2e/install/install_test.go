@@ -9,13 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/shopfleet/shopfleet/api/apitest"
 	v1 "github.com/shopfleet/shopfleet/api/v1"
+	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/manifests"
 	"github.com/shopfleet/shopfleet/config"
 	"github.com/shopfleet/shopfleet/e2e/fleet"
 	"github.com/shopfleet/shopfleet/e2e/fleet/audit"
@@ -43,6 +46,7 @@ func TestInstall(t *testing.T) {
 	steps.Add("install again writes nothing", s.testInstallAgain, there)
 	steps.Add("install with other flags changes one object", s.testUpgrade, there)
 	steps.Add("install reverts changes by hand", s.testRepair, there)
+	steps.Add("install prunes objects of a former version", s.testPrune, there)
 	steps.Add("install explains why the pods are not ready in time", s.testTimeout, there)
 	steps.Add("install rejects a spoke beside a hub", s.testSpokeBesideHub, there)
 	steps.Add(gone, s.testUninstall, there)
@@ -68,8 +72,8 @@ func actions(o framework.Outcome) map[string]int {
 	return counts
 }
 
-// installed is the number of objects of a hub.
-const installed = 25
+// installed is the number of objects of a hub, of which the inventory is not in the manifests.
+const installed = 26
 
 // writes returns the write requests of the program since the mark.
 func (s *suite) writes(t *testing.T, since audit.Mark) audit.Log {
@@ -116,8 +120,8 @@ func (s *suite) testDryRun(t *testing.T) {
 	t.Helper()
 	mark := s.mark(t)
 	printed := s.run(t, "install", "hub", "--dry-run=client", "-o", "yaml").Want(t, framework.Done)
-	if shown := parse(t, []byte(printed.Out)); len(shown) != installed {
-		t.Errorf("%d objects printed, want %d", len(shown), installed)
+	if shown := parse(t, []byte(printed.Out)); len(shown) != installed-1 {
+		t.Errorf("%d objects printed, want %d", len(shown), installed-1)
 	}
 	tried := s.run(t, "install", "hub", "--dry-run=server").Want(t, framework.Done,
 		"namespace/shopfleet-system created (server dry run)", "deployment.apps/shopfleet-hub created (server dry run, not validated")
@@ -239,6 +243,33 @@ func (s *suite) testRepair(t *testing.T) {
 	if deployment.Annotations["example.com/theirs"] != "stays" {
 		t.Error("the annotation of another client is gone")
 	}
+}
+
+// testPrune installs over a version that had other objects. A user has replaced one of them.
+func (s *suite) testPrune(t *testing.T) {
+	t.Helper()
+	former := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shopfleet-former"}}
+	if err := s.client.Apply(t.Context(), rbacv1ac.ClusterRole(former.Name).WithLabels(map[string]string{"app.kubernetes.io/part-of": "shopfleet"}), client.FieldOwner(manifests.FieldManager)); err != nil {
+		t.Fatal(err)
+	}
+	theirs := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shopfleet-theirs"}}
+	framework.Create(t, s.client, theirs)
+	inventory := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: "shopfleet-hub-inventory"}}
+	framework.Edit(t, s.client, inventory, func(m *corev1.ConfigMap) {
+		const role = "rbac.authorization.k8s.io/v1 ClusterRole  "
+		m.Data["objects"] += role + former.Name + "\n" + role + theirs.Name + "\n" + role + "shopfleet-gone\n" +
+			"v1 Namespace  production\nnone.example.com/v1 None  none\n"
+	})
+	const pruned = "clusterrole.rbac.authorization.k8s.io/shopfleet-former pruned"
+	s.run(t, "install", "hub", "--dry-run=server").Want(t, framework.Done, pruned+" (server dry run)", "configmap/shopfleet-hub-inventory configured")
+	o := s.run(t, "install", "hub", "--timeout", fleettest.Timeout.String()).Want(t, framework.Done, pruned, "configmap/shopfleet-hub-inventory configured")
+	if got := actions(o)["pruned"]; got != 1 {
+		t.Errorf("%d objects pruned, want 1", got)
+	}
+	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(former), former); !apierrors.IsNotFound(err) {
+		t.Errorf("what a former version installed: %v, want it gone", err)
+	}
+	framework.Delete(t, s.client, theirs)
 }
 
 func (s *suite) testTimeout(t *testing.T) {

@@ -44,7 +44,8 @@ func (p *Program) installCommand() *cobra.Command {
 Applies the manifests of config/hub or config/spoke: CRDs, Namespace, RBAC and
 Deployment. Then waits until the pods are ready. Run it again to upgrade, with the same
 flags: those that you omit are reset to their defaults. Objects that are already as they
-should be are not written.
+should be are not written, and objects of a former version that this one no longer has are
+pruned: the ConfigMap shopfleet-hub-inventory lists what was installed.
 
 The hub manages a fleet. A spoke runs EcommerceApps in one cluster without a hub; for a
 member of a fleet, use join --mode agent.
@@ -104,6 +105,7 @@ func (c *install) run(ctx context.Context, set config.Set) error {
 	if c.dryRun == dryRunClient {
 		return plan.Preview(manifests.Created, c.output.results(c.Program))
 	}
+	plan = plan.WithInventory(c.installNamespace(), inventoryName(set))
 	at, err := c.hub()
 	if err != nil {
 		return err
@@ -166,6 +168,9 @@ func hubOrSpoke(cmd *cobra.Command, args []string) error {
 
 // deploymentName returns the name of the Deployment and of the objects around it.
 func deploymentName(set config.Set) string { return "shopfleet-" + string(set) }
+
+// inventoryName returns the name of the ConfigMap that lists the objects of an installation.
+func inventoryName(set config.Set) string { return deploymentName(set) + "-inventory" }
 
 // installNamespace returns the value of --namespace, else that of --hub-namespace.
 func (p *Program) installNamespace() string {

@@ -65,7 +65,7 @@ func (c *uninstall) run(ctx context.Context, set config.Set) error {
 	plan := manifests.Plan{
 		Objects: append(objects, manifests.Lease(c.installNamespace(), lease)),
 		DryRun:  c.dryRun == dryRunServer,
-	}
+	}.WithInventory(c.installNamespace(), inventoryName(set)).Complete()
 	at, err := c.hub()
 	if err != nil {
 		return err
@@ -100,6 +100,9 @@ func (c *uninstall) remove(ctx context.Context, at *cluster, set config.Set, pla
 			return err
 		}
 	}
+	if err := c.prune(ctx, at, plan); err != nil {
+		return err
+	}
 	if err := c.delete(ctx, at, plan.Surroundings()); err != nil || !c.definitions {
 		return err
 	}
@@ -107,6 +110,14 @@ func (c *uninstall) remove(ctx context.Context, at *cluster, set config.Set, pla
 		return err
 	}
 	return c.during("waiting for the CRDs to be deleted", func() error { return plan.Definitions().Gone(ctx, at.client) })
+}
+
+// prune deletes what former versions have installed.
+func (c *uninstall) prune(ctx context.Context, at *cluster, plan manifests.Plan) error {
+	if c.dryRun == dryRunClient {
+		return nil
+	}
+	return plan.Prune(ctx, at.client, c.output.results(c.Program))
 }
 
 func (c *uninstall) delete(ctx context.Context, at *cluster, plan manifests.Plan) error {

@@ -72,6 +72,8 @@ type Plan struct {
 	Objects []*unstructured.Unstructured
 	// DryRun sends dry-run requests only.
 	DryRun bool
+	// inventory is the list of the objects, or nil; see WithInventory.
+	inventory *unstructured.Unstructured
 }
 
 // Preview reports an action for each object without a request, in the order in which the
@@ -85,8 +87,8 @@ func (p Plan) Preview(action Action, report func(Result) error) error {
 	return nil
 }
 
-// Apply applies the objects and reports what was done to each, with the object as the server
-// has it. It stops at the first error, and continues there when it is called again. The
+// Apply applies the objects, prunes those of a former version if the plan has an inventory,
+// and reports what was done to each, with the object as the server has it. It stops at the first error, and continues there when it is called again. The
 // requests of the client must have deadlines.
 func (p Plan) Apply(ctx context.Context, c client.Client, report func(Result) error) error {
 	a := applier{client: c, dryRun: p.DryRun, absent: map[string]bool{}}
@@ -109,7 +111,18 @@ func (p Plan) Apply(ctx context.Context, c client.Client, report func(Result) er
 			definitions = append(definitions, object)
 		}
 	}
-	return a.await(ctx, definitions)
+	if err := a.await(ctx, definitions); err != nil || p.inventory == nil {
+		return err
+	}
+	// Before the inventory is replaced: an interrupted run is continued by the next one.
+	if err := p.Prune(ctx, c, report); err != nil {
+		return explain(err)
+	}
+	done, err := a.apply(ctx, p.inventory)
+	if err != nil {
+		return explain(err)
+	}
+	return report(done)
 }
 
 // explain adds a hint to errors of the API server.
