@@ -102,3 +102,13 @@ func TestShowDifferences(t *testing.T) {
 		})
 	}
 }
+
+// TestExitCodeValues: scripts compare with the documented numbers.
+func TestExitCodeValues(t *testing.T) {
+	t.Parallel()
+	want := []int{0, 1, 2, 1, 2, 3, 130}
+	got := []int{exitDone, exitFailed, exitUsage, exitDiffers, exitDiffFailed, exitNotReady, exitInterrupted}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("exit codes (-want +got):\n%s", diff)
+	}
+}
