@@ -14,6 +14,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/hint"
 	"github.com/shopfleet/shopfleet/cmd/kubectl-shopfleet/printers"
+	"github.com/shopfleet/shopfleet/config"
 )
 
 // errDiffers is the result of a diff that is not empty. It is not printed.
@@ -113,9 +114,12 @@ func compare(app *v1.EcommerceApp, members []v1.MemberCluster, named []string) (
 		Namespace: app.Namespace, Name: app.Name, Paused: app.Spec.Paused, Observed: app.Status.ObservedGeneration >= app.Generation,
 		Clusters: []printers.ClusterDiff{},
 	}
-	paused := map[string]bool{}
+	paused, safeMode := map[string]bool{}, map[string]bool{}
 	for i := range members {
-		paused[members[i].Name] = members[i].Spec.Paused
+		m := &members[i]
+		paused[m.Name] = m.Spec.Paused
+		// In safe mode the hub reports members as paused whose specs are not.
+		safeMode[m.Name] = !m.Spec.Paused && printers.Readiness(m).Reason == v1.ReasonPaused
 	}
 	byCluster := map[string]printers.ClusterDiff{}
 	for _, entry := range app.Status.Clusters {
@@ -138,7 +142,7 @@ func compare(app *v1.EcommerceApp, members []v1.MemberCluster, named []string) (
 		if len(named) > 0 && !slices.Contains(named, name) {
 			continue
 		}
-		c.Paused = paused[name]
+		c.Paused, c.SafeMode = paused[name], safeMode[name]
 		if c.Changes == nil {
 			c.Changes = []v1.PendingChange{}
 		}
@@ -178,6 +182,9 @@ func (d *differences) notes() []string {
 		c := &d.Clusters[i]
 		if c.Paused {
 			notes = append(notes, fmt.Sprintf("Member %s is paused. To write the changes: kubectl patch membercluster %s --type=merge -p '{\"spec\":{\"paused\":false}}'", c.Name, c.Name))
+		}
+		if c.SafeMode {
+			notes = append(notes, fmt.Sprintf("The hub is in safe mode and writes nothing to member %s. To write the changes, end the safe mode of the Deployment %s.", c.Name, deploymentName(config.Hub)))
 		}
 		if c.Stale {
 			notes = append(notes, fmt.Sprintf("Member %s does not respond, so its changes may be outdated. See why: kubectl shopfleet doctor %s", c.Name, c.Name))

@@ -103,6 +103,20 @@ func TestShowDifferences(t *testing.T) {
 	}
 }
 
+// TestSafeMode: a member that is paused without its spec is so by the safe mode of the hub.
+func TestSafeMode(t *testing.T) {
+	t.Parallel()
+	m := v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{Name: "us-1"}}
+	m.Status.Conditions = []metav1.Condition{{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonPaused}}
+	for spec, want := range map[bool]string{false: "The hub is in safe mode", true: "Member us-1 is paused"} {
+		m.Spec.Paused = spec
+		found, err := compare(pausedApp(), []v1.MemberCluster{m}, []string{"us-1"})
+		if err != nil || len(found.notes()) != 1 || !strings.HasPrefix(found.notes()[0], want) {
+			t.Errorf("notes %q, %v; want %q", found.notes(), err, want)
+		}
+	}
+}
+
 // TestExitCodeValues: scripts compare with the documented numbers.
 func TestExitCodeValues(t *testing.T) {
 	t.Parallel()

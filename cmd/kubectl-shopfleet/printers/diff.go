@@ -13,6 +13,8 @@ type ClusterDiff struct {
 	Name string `json:"name"`
 	// Paused is set if the MemberCluster is paused.
 	Paused bool `json:"paused"`
+	// SafeMode is set if the hub writes nothing to the member because it is in safe mode.
+	SafeMode bool `json:"safeMode"`
 	// Stale is set if the cluster does not respond, so that the changes may be outdated.
 	Stale bool `json:"stale"`
 	// PendingChangeCount counts all changes, of which Changes may be the first only.
