@@ -73,7 +73,8 @@ DEMO := go run ./e2e/demo
 # Files that make generate writes and make verify compares.
 CRDS := config/crd/bases
 CHARTS := config/charts
-GENERATED := $(CRDS) 'api/**/zz_generated.*.go' $(CHARTS)/shopfleet-hub/files $(CHARTS)/shopfleet-spoke
+RUNBOOK := hub/RUNBOOK.md
+GENERATED := $(CRDS) 'api/**/zz_generated.*.go' $(CHARTS)/shopfleet-hub/files $(CHARTS)/shopfleet-spoke $(RUNBOOK)
 
 ##@ Start here
 
@@ -98,13 +99,14 @@ demo-down: ## Stop the demo and delete its data; KIND=1 deletes its kind cluster
 ##@ Develop
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) ## Generate deepcopy functions and CRDs from api/, and the files of the charts from config/.
+generate: $(CONTROLLER_GEN) ## Generate deepcopy functions and CRDs from api/, the files of the charts from config/, and the runbook.
 	@rm -rf .bin/crd
 	$(CONTROLLER_GEN) object crd paths=./api/... output:crd:dir=.bin/crd
 	@mkdir -p $(CRDS)
 	@rm -f $(CRDS)/*.yaml # Removes the CRDs of removed kinds.
 	@mv .bin/crd/*.yaml $(CRDS)/
 	@$(MAKE) --no-print-directory charts
+	@UPDATE_GOLDEN=1 go test -vet=off -count=1 -run TestPage ./hub/runbook >/dev/null # Writes the page from the table.
 
 .PHONY: charts
 charts: ## Copy the manifests of config/ into the Helm charts.

@@ -3,7 +3,7 @@ package v1
 // Phase is a human-readable summary of the conditions. It is derived from observations and
 // never read back.
 //
-// +kubebuilder:validation:Enum=Pending;Creating;Running;Updating;Scaling;Failed;Deleting;Disabled;Unknown
+// +kubebuilder:validation:Enum=Pending;Creating;Running;Updating;Scaling;Failed;Deleting;Disabled;Paused;Unknown
 type Phase string
 
 // Phases of an application and of its components.
@@ -27,6 +27,9 @@ const (
 	PhaseDeleting Phase = "Deleting"
 	// PhaseDisabled is the phase of a component that the spec disables.
 	PhaseDisabled Phase = "Disabled"
+	// PhasePaused is the phase of an application with spec.paused, and of its part in a
+	// cluster that is paused.
+	PhasePaused Phase = "Paused"
 	// PhaseUnknown is the phase of a cluster that does not respond, of its region and of
 	// the application.
 	PhaseUnknown Phase = "Unknown"
@@ -194,6 +197,7 @@ const (
 	ReasonNamespaceTerminating = "NamespaceTerminating"
 	ReasonApplyFailed          = "ApplyFailed"
 	ReasonDeleting             = "Deleting"
+	ReasonPaused               = "Paused"
 	ReasonProtected            = "Protected"
 	ReasonResidueFull          = "ResidueFull"
 	ReasonReconciled           = "Reconciled"

@@ -1,5 +1,7 @@
 package v1
 
+import "k8s.io/apimachinery/pkg/util/validation"
+
 // Labels and annotations that are part of the API.
 const (
 	// MemberClusterLabel, with the value "true" on a Secret in the hub's namespace,
@@ -82,6 +84,8 @@ const (
 	InstanceLabel = "app.kubernetes.io/instance"
 	// NameLabel is the software that the object runs, for example postgresql.
 	NameLabel = "app.kubernetes.io/name"
+	// VersionLabel is, on the Leases of the hub and of agents, the version of their holder.
+	VersionLabel = "app.kubernetes.io/version"
 	// PartOfLabel is the kind of the owning object in lower case.
 	PartOfLabel = "app.kubernetes.io/part-of"
 	// ManagedByLabel has the value ManagedBy on each object that Shopfleet writes.
@@ -159,3 +163,12 @@ const (
 	// changes.
 	AdoptIfNoDiff AdoptPolicy = "IfNoDiff"
 )
+
+// VersionLabels returns the labels of a Lease that a version of a program holds. A version that
+// is no value of a label has none.
+func VersionLabels(version string) map[string]string {
+	if version == "" || len(validation.IsValidLabelValue(version)) > 0 {
+		return nil
+	}
+	return map[string]string{VersionLabel: version}
+}

@@ -49,6 +49,7 @@ func archPackages() []archPackage {
 		{path: "hub/aggregate", layer: layerDecisions},
 		{path: "hub/schedule", layer: layerDecisions},
 		{path: "hub/residue", layer: layerDecisions},
+		{path: "hub/runbook", layer: layerDecisions},
 		{path: "spoke/component", layer: layerDecisions},
 		// Classifies the errors of every controller.
 		{path: "spoke/apierror", layer: layerDecisions},
@@ -69,6 +70,7 @@ func archPackages() []archPackage {
 		{path: "cloud/azure", layer: layerAdapters, sdk: "github.com/Azure/"},
 		{path: "hub/members", layer: layerAdapters},
 		{path: "hub/residue/store", layer: layerAdapters},
+		{path: "hub/statemetrics", layer: layerAdapters},
 		{path: "hub/accounts", layer: layerAdapters},
 		{path: "hub/quiesce", layer: layerAdapters, also: []string{"spoke/podexec"}},
 		{path: "spoke/podexec", layer: layerAdapters},

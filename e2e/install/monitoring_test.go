@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/accounts"
 	"github.com/shopfleet/shopfleet/hub/controllers/app"
 	"github.com/shopfleet/shopfleet/hub/controllers/backup/scheduler"
-	"github.com/shopfleet/shopfleet/hub/controllers/member"
+	"github.com/shopfleet/shopfleet/hub/statemetrics"
 	"github.com/shopfleet/shopfleet/spoke/controller"
 )
 
@@ -70,6 +71,44 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestDashboardQueriesParse has promtool parse the queries, with a value for each variable.
+func TestDashboardQueriesParse(t *testing.T) {
+	variable := regexp.MustCompile(`\$[a-z_]+`)
+	var recorded []map[string]any
+	for i, expression := range expressionsOf(dashboard(t)) {
+		recorded = append(recorded, map[string]any{"record": "panel:query:" + strconv.Itoa(i), "expr": variable.ReplaceAllString(expression, "value")})
+	}
+	raw, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": recorded}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "dashboard.yaml")
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := exec.CommandContext(t.Context(), built(t, "promtool"), "check", "rules", path).CombinedOutput(); err != nil {
+		t.Errorf("promtool check rules: %v\n%s", err, said)
+	}
+}
+
+// TestDashboardDataSource: the data source is a variable, in each place that names one.
+func TestDashboardDataSource(t *testing.T) {
+	found := dashboard(t)
+	text, err := json.Marshal(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uids := regexp.MustCompile(`"uid":"([^"]*)"`).FindAllStringSubmatch(string(text), -1)
+	for _, uid := range uids {
+		if uid[1] != "${datasource}" && uid[1] != found["uid"] {
+			t.Errorf("the data source %q is not a variable", uid[1])
+		}
+	}
+	if queries := len(expressionsOf(found)); len(uids) < queries {
+		t.Errorf("%d data sources for %d queries", len(uids), queries)
+	}
+}
+
 // TestDashboardSumsOverMembers: per-cluster controllers and their queues are named
 // "controller/cluster", so a sum by that name has one line for each member.
 func TestDashboardSumsOverMembers(t *testing.T) {
@@ -111,7 +150,7 @@ func TestOnlyMetricsThatExist(t *testing.T) {
 	if _, err := app.NewMetrics(ours); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := member.NewMetrics(ours); err != nil {
+	if _, err := statemetrics.NewMetrics(ours); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := controller.NewMetrics(ours); err != nil {
@@ -121,7 +160,7 @@ func TestOnlyMetricsThatExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours.MustRegister(accounts.NewRequests())
-	if len(ours) < 11 {
+	if len(ours) < 20 {
 		t.Fatalf("%d metrics of ours: %v", len(ours), ours)
 	}
 	used := names{}
@@ -205,7 +244,7 @@ func TestDashboardHasItsRows(t *testing.T) {
 			rows = append(rows, panel["title"].(string))
 		}
 	}
-	for _, want := range []string{"Controller health", "Success rates", "Resource use", "Errors", "Backups"} {
+	for _, want := range []string{"Fleet", "Controller health", "Success rates", "Resource use", "Errors", "Backups"} {
 		if !slices.Contains(rows, want) {
 			t.Errorf("rows %v, want %q among them", rows, want)
 		}

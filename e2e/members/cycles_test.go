@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,7 +98,10 @@ func (e *suite) cycle(t *testing.T, cluster *fleet.Cluster, number int) {
 		}
 		return nil
 	})
+	awaitSeries(t, "shopfleet_member_ready", "member", name, 1)
+	awaitSeries(t, "shopfleet_app_ready", "cluster", name, 1)
 	framework.Delete(t, e.hub, app)
+	awaitSeries(t, "shopfleet_app_", "app", name, 0)
 	f.cut()
 	e.await(t, name, v1.ConditionReady, metav1.ConditionFalse, v1.ReasonProbeFailed)
 	if number%4 < 2 {
@@ -109,6 +113,34 @@ func (e *suite) cycle(t *testing.T, cluster *fleet.Cluster, number int) {
 	}
 	e.delete(t, secret)
 	framework.Delete(t, e.hub, m)
+	awaitSeries(t, "shopfleet_", "", name, 0)
+}
+
+// awaitSeries waits until this process has so many series of metrics that begin with a prefix and
+// have a label with a value; the label may be any if its name is empty.
+func awaitSeries(t *testing.T, prefix, label, value string, want int) {
+	t.Helper()
+	framework.Eventually(t, fmt.Sprintf("%d series %s of %s", want, prefix, value), func(context.Context) error {
+		families, err := metrics.Registry.Gather()
+		if err != nil {
+			return fmt.Errorf("gathering metrics: %w", err)
+		}
+		var series []*dto.Metric
+		for _, family := range families {
+			if strings.HasPrefix(family.GetName(), prefix) {
+				series = append(series, family.GetMetric()...)
+			}
+		}
+		series = slices.DeleteFunc(series, func(m *dto.Metric) bool {
+			return !slices.ContainsFunc(m.GetLabel(), func(pair *dto.LabelPair) bool {
+				return pair.GetValue() == value && (label == "" || pair.GetName() == label)
+			})
+		})
+		if len(series) != want {
+			return fmt.Errorf("there are %d: %v", len(series), series)
+		}
+		return nil
+	})
 }
 
 // sample counts what the process holds between two cycles.

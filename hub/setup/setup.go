@@ -29,6 +29,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/controllers/storage"
 	"github.com/shopfleet/shopfleet/hub/members"
 	"github.com/shopfleet/shopfleet/hub/residue/store"
+	"github.com/shopfleet/shopfleet/hub/statemetrics"
 	spoke "github.com/shopfleet/shopfleet/spoke/controller"
 	"github.com/shopfleet/shopfleet/spoke/fencing"
 	"github.com/shopfleet/shopfleet/spoke/operator"
@@ -205,7 +206,7 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	memberMetrics, err := member.NewMetrics(h.registry)
+	state, err := statemetrics.NewMetrics(h.registry)
 	if err != nil {
 		return err
 	}
@@ -233,15 +234,17 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	}
 	gate, err := newGate(withTimeout(cfg), h.options.Logger, func(ctx context.Context) error {
 		if err := member.Setup(ctx, h.mgr.GetLocalManager(), member.Options{
-			Namespace: h.options.Namespace, Fleet: h.fleet, Recorder: recorder, Metrics: memberMetrics, Orphans: orphans,
-			Waits: h.options.Waits,
+			Namespace: h.options.Namespace, Fleet: h.fleet, Recorder: recorder, Orphans: orphans, Waits: h.options.Waits,
 		}); err != nil {
 			return err
 		}
 		if err := clouds.setup(ctx); err != nil {
 			return err
 		}
-		return apps.Setup(h.mgr)
+		if err := apps.Setup(h.mgr); err != nil {
+			return err
+		}
+		return state.Watch(ctx, h.mgr.GetLocalManager().GetCache())
 	})
 	if err != nil {
 		return err

@@ -92,6 +92,7 @@ func newManager(ctx context.Context, cfg *rest.Config, o Options, kinds []contro
 		Cache:                   controller.CacheOptions(kinds...),
 		LeaderElectionID:        config.SpokeLease,
 		LeaderElectionNamespace: o.Namespace,
+		LeaderElectionLabels:    v1.VersionLabels(o.Version),
 	}
 	if err := o.Configure(&options); err != nil {
 		return nil, fmt.Errorf("configuring the manager: %w", err)

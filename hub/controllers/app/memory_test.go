@@ -22,32 +22,6 @@ func shop(observed int64, members ...string) *v1.EcommerceApp {
 	return app
 }
 
-func TestMetricsGoWithTheirObjects(t *testing.T) {
-	t.Parallel()
-	registry := prometheus.NewPedanticRegistry()
-	m, err := NewMetrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.setPhase(key(), v1.PhaseCreating)
-	m.setPhase(key(), v1.PhaseRunning)
-	m.setPhase(key(), v1.PhaseRunning)
-	m.fanout.WithLabelValues("eu-1").Observe(1)
-	if got := values(t, registry); got["shopfleet_apps/Running"] != 1 || got["shopfleet_apps/Creating"] != 0 || got["shopfleet_fanout_seconds/eu-1"] != 1 {
-		t.Errorf("metrics are %v", got)
-	}
-	m.forgetApp(key())
-	m.forgetApp(key())
-	m.forgetMember("eu-1")
-	got := values(t, registry)
-	if got["shopfleet_apps/Running"] != 0 {
-		t.Errorf("an application that is gone is counted: %v", got)
-	}
-	if _, there := got["shopfleet_fanout_seconds/eu-1"]; there {
-		t.Errorf("the series of a member that is gone is there: %v", got)
-	}
-}
-
 // values returns gauges, and the counts of histograms, by name and label.
 func values(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
 	t.Helper()

@@ -132,7 +132,6 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		backups:    c.backups,
 		clock:      c.options.Clock,
 		recorder:   c.options.Recorder,
-		metrics:    c.options.Metrics,
 		unplaced:   newUnplaced(),
 		waits:      c.options.Waits,
 

@@ -24,7 +24,6 @@ type Reconciler struct {
 	dispatcher *dispatch.Dispatcher
 	clock      clock.PassiveClock
 	recorder   events.EventRecorder
-	metrics    *Metrics
 	backups    *backupReports
 	unplaced   *unplaced
 	waits      queues.Waits
@@ -53,7 +52,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (reconcile.Result, error) {
 	deleting := app.Ending()
 	if app.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(app, v1.HubFinalizer) {
-		r.metrics.setPhase(keyOf(app), v1.PhaseDeleting)
 		return reconcile.Result{}, nil
 	}
 	if app.DeletionTimestamp == nil {
@@ -67,7 +65,6 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 	}
 	wait := abandon(app, in.Clusters, in.Now.Time)
 	next := aggregate.Compute(in)
-	r.metrics.setPhase(keyOf(app), next.Phase)
 	if in.Unrecorded, err = r.recordResidue(ctx, app, leftBehind(in, next)); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -95,7 +92,6 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1.EcommerceApp) (recon
 
 // forget removes the state of a deleted application.
 func (r *Reconciler) forget(request reconcile.Request) {
-	r.metrics.forgetApp(request.NamespacedName)
 	r.dispatcher.Forget(request.NamespacedName)
 	r.backups.forget(request.NamespacedName)
 	r.unplaced.forget(request.NamespacedName)

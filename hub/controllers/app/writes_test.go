@@ -50,7 +50,7 @@ func TestWrites(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
 			w := &writer{clock: clock, Reconciler: &Reconciler{
 				client: c, dispatcher: dispatch.New(c, dispatch.Options{}), clock: clock, recorder: events.NewFakeRecorder(100),
-				metrics: newMetrics(), backups: newBackupReports(), unplaced: newUnplaced(), progressPeriod: progressPeriod,
+				backups: newBackupReports(), unplaced: newUnplaced(), progressPeriod: progressPeriod,
 			}}
 			app := &v1.EcommerceApp{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "shop-"},

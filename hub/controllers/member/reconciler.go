@@ -31,7 +31,6 @@ type Reconciler struct {
 	namespace string
 	clock     clock.Clock
 	recorder  events.EventRecorder
-	metrics   *Metrics
 	orphans   *Orphans
 	waits     queues.Waits
 	conflicts queues.Conflicts
@@ -163,7 +162,6 @@ func value(p *int32) int32 {
 
 // writeStatus writes the status if it changed, and records events for transitions.
 func (r *Reconciler) writeStatus(ctx context.Context, cluster *v1.MemberCluster, status v1.MemberClusterStatus) error {
-	r.metrics.set(cluster.Name, &status)
 	if equality.Semantic.DeepEqual(cluster.Status, status) {
 		return nil
 	}

@@ -46,7 +46,6 @@ func secretKey(cluster *v1.MemberCluster) string {
 // there is no member of that name.
 func (r *Reconciler) register(ctx context.Context, name string) error {
 	r.fleet.Remove(name)
-	r.metrics.forget(name)
 	key := client.ObjectKey{Namespace: r.namespace, Name: name}
 	for _, reader := range []client.Reader{r.client, r.direct} {
 		secret := &corev1.Secret{}
@@ -99,7 +98,6 @@ func newMemberCluster(name string) *unstructured.Unstructured {
 // workloads keep running.
 func (r *Reconciler) detach(ctx context.Context, cluster *v1.MemberCluster) error {
 	r.fleet.Remove(cluster.Name)
-	r.metrics.forget(cluster.Name)
 	if !controllerutil.ContainsFinalizer(cluster, v1.MemberFinalizer) {
 		return nil
 	}

@@ -44,8 +44,6 @@ type Options struct {
 	Fleet *members.Fleet
 	// Recorder records events. Required.
 	Recorder events.EventRecorder
-	// Metrics default to metrics that are not registered.
-	Metrics *Metrics
 	// Orphans counts copies without an application. By default it is engaged with no member.
 	Orphans *Orphans
 	// Clock is the real clock by default.
@@ -64,15 +62,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		namespace: options.Namespace,
 		clock:     options.Clock,
 		recorder:  options.Recorder,
-		metrics:   options.Metrics,
 		orphans:   options.Orphans,
 		waits:     options.Waits,
 	}
 	if r.clock == nil {
 		r.clock = clock.RealClock{}
-	}
-	if r.metrics == nil {
-		r.metrics = newMetrics()
 	}
 	if r.orphans == nil {
 		r.orphans = NewOrphans()

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -33,7 +32,7 @@ func connected() members.State {
 			CredentialsValid: is(metav1.ConditionTrue, v1.ReasonValid),
 		},
 		Info: members.Info{
-			Version: "v1.36.3", UID: "u", Provider: v1.ProviderAWS, Region: "eu-west-1", Zones: []string{"a", "b"},
+			Version: "v1.36.3", AgentVersion: "v1.2.3", UID: "u", Provider: v1.ProviderAWS, Region: "eu-west-1", Zones: []string{"a", "b"},
 			Nodes: 3, ReadyNodes: 2, Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
 			Capabilities: []string{"ingress"}, CredentialsExpireAt: at(59).Add(time.Hour),
 		},
@@ -79,7 +78,7 @@ func TestDecideConnected(t *testing.T) {
 			ready(v1.ConditionAuthorized, v1.ReasonAuthorized), ready(v1.ConditionIdentityVerified, v1.ReasonVerified),
 			ready(v1.ConditionCredentialsValid, v1.ReasonValid),
 		},
-		ObservedGeneration: 4, KubernetesVersion: "v1.36.3", ClusterUID: "u", Provider: v1.ProviderAWS, Region: "eu-west-1",
+		ObservedGeneration: 4, KubernetesVersion: "v1.36.3", AgentVersion: "v1.2.3", ClusterUID: "u", Provider: v1.ProviderAWS, Region: "eu-west-1",
 		Zones: []string{"a", "b"}, Nodes: 3, ReadyNodes: 2,
 		Allocatable:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
 		Capabilities: []string{"ingress"}, CredentialsExpirationTime: &metav1.Time{Time: at(59).Add(time.Hour)},
@@ -303,52 +302,5 @@ func TestTransitions(t *testing.T) {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestMetrics(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	m, err := NewMetrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	degraded := connected()
-	degraded.Ready = is(metav1.ConditionFalse, v1.ReasonPermissionsMissing)
-	degraded.CredentialsRenewed = is(metav1.ConditionFalse, v1.ReasonRenewalDenied)
-	gone := decide(facts{cluster: member(after(connected()), v1.MemberClusterSpec{}), secret: "x", now: at(1)})
-	for name, status := range map[string]v1.MemberClusterStatus{
-		"a": after(connected()), "b": after(connected()), "c": after(degraded), "d": after(lost()), "e": after(connecting()), "f": gone,
-		"g": after(lost()),
-	} {
-		status.OrphanCount, status.ResidueCount = int32(len(name)), 2
-		m.set(name, &status)
-	}
-	m.set("a", new(after(lost())))
-	m.forget("g")
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	expires := float64(at(59).Add(time.Hour).Unix())
-	got := map[string]float64{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			got[family.GetName()+" "+metric.GetLabel()[0].GetValue()] = metric.GetGauge().GetValue()
-		}
-	}
-	want := map[string]float64{
-		"shopfleet_members connected": 1, "shopfleet_members connecting": 1, "shopfleet_members degraded": 1,
-		"shopfleet_members detached": 1, "shopfleet_members disconnected": 2,
-		"shopfleet_member_orphans a": 0, "shopfleet_member_orphans b": 1, "shopfleet_member_orphans c": 1,
-		"shopfleet_member_orphans d": 1, "shopfleet_member_orphans e": 1,
-		"shopfleet_member_residue a": 0, "shopfleet_member_residue b": 2, "shopfleet_member_residue c": 2,
-		"shopfleet_member_residue d": 2, "shopfleet_member_residue e": 2, "shopfleet_member_residue f": 2,
-	}
-	for name, expiring := range map[string]float64{"a": 0, "b": 0, "c": 1, "d": 0} {
-		want["shopfleet_member_credentials_expiry_timestamp_seconds "+name] = expires
-		want["shopfleet_member_credentials_expiring "+name] = expiring
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 }

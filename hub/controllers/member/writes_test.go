@@ -38,12 +38,11 @@ func TestWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]func(*testing.T, *Reconciler, *v1.MemberCluster){
-		"statuses are locked":        testStatusLock,
-		"finalizers of others":       testFinalizerLock,
-		"metrics of a former member": testFormerMetrics,
-		"names that are too long":    testLongName,
-		"creation that is denied":    testDeniedCreation,
-		"renewed credentials":        testStoreRenewed,
+		"statuses are locked":     testStatusLock,
+		"finalizers of others":    testFinalizerLock,
+		"names that are too long": testLongName,
+		"creation that is denied": testDeniedCreation,
+		"renewed credentials":     testStoreRenewed,
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := &v1.MemberCluster{ObjectMeta: metav1.ObjectMeta{GenerateName: "member-"}}
@@ -53,7 +52,7 @@ func TestWrites(t *testing.T) {
 			test(t, &Reconciler{
 				client: c, direct: c, fleet: members.New(members.Options{Scheme: scheme}), namespace: config.Namespace,
 				clock: clocktesting.NewFakeClock(time.Unix(1000, 0)), recorder: events.NewFakeRecorder(100),
-				metrics: newMetrics(), orphans: NewOrphans(),
+				orphans: NewOrphans(),
 			}, cluster)
 		})
 	}
@@ -146,24 +145,6 @@ func testDeniedCreation(t *testing.T, r *Reconciler, _ *v1.MemberCluster) {
 	lift()
 	if err := r.register(t.Context(), name); err != nil {
 		t.Error(err)
-	}
-}
-
-// testFormerMetrics: a member that is being deleted, or whose MemberCluster is gone, is
-// not counted any more.
-func testFormerMetrics(t *testing.T, r *Reconciler, cluster *v1.MemberCluster) {
-	t.Helper()
-	for name, leave := range map[string]func() error{
-		"deleted": func() error { return r.detach(t.Context(), cluster) },
-		"gone":    func() error { return r.register(t.Context(), cluster.Name) },
-	} {
-		r.metrics.set(cluster.Name, &v1.MemberClusterStatus{CredentialsExpirationTime: new(metav1.Unix(1000, 0))})
-		if err := leave(); err != nil {
-			t.Fatal(err)
-		}
-		if len(r.metrics.states) > 0 || len(r.metrics.orphans) > 0 || len(r.metrics.credentials) > 0 {
-			t.Errorf("%s: states %v and orphans %v of a former member", name, r.metrics.states, r.metrics.orphans)
-		}
 	}
 }
 

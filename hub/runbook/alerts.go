@@ -1,0 +1,75 @@
+package runbook
+
+// Alerts returns an entry for each alert in config/monitoring. The Reason of an entry is the
+// name of the alert.
+func Alerts() []Entry {
+	return append(hubAlerts(), append(fleetAlerts(), append(backupAlerts(), spokeAlerts()...)...)...)
+}
+
+func hubAlerts() []Entry {
+	const hubPods = "kubectl get pods -n shopfleet-system -l app.kubernetes.io/name=shopfleet-hub -o wide"
+	return []Entry{
+		{"ShopfleetHubDown", "Prometheus can scrape no pod of the hub for 5 minutes. Shops keep running; they are not placed, updated, repaired or backed up.",
+			hubPods, "kubectl describe pods -n shopfleet-system -l app.kubernetes.io/name=shopfleet-hub\nIf the pods run, Prometheus may lack the role shopfleet-metrics-reader, or a NetworkPolicy holds it off."},
+		{"ShopfleetHubNoLeader", "Pods of the hub run, and none holds the Lease for 2 minutes. Nothing is reconciled.",
+			"kubectl get lease -n shopfleet-system shopfleet-hub -o yaml",
+			"kubectl rollout restart -n shopfleet-system deployment/shopfleet-hub\nThe log says if the hub may not write the Lease, or does not reach the API server."},
+		{"ShopfleetHubReconcileErrors", "More than a tenth of the reconciliations of a controller end with an error, for 15 minutes.",
+			hubLog, "Correct what the errors in the log name: permissions, a webhook that does not answer, or the hub's API server."},
+		{"ShopfleetHubQueueDeep", "A queue of the hub has had more than 100 objects for 15 minutes. Its name ends with a member if it is that of one.",
+			fleetOverview, "If the queue is that of a member, look up the reason of that MemberCluster.\nOtherwise the hub has too little CPU: compare the panel CPU of the dashboard with the limits of its Deployment."},
+		{"ShopfleetHubReconcileSlow", "Too many reconciliations take more than a second. The label window gives the time over which the error budget is spent.",
+			hubLog, "Look at the panels Reconciliation time and CPU of the dashboard.\nA slow API server of the hub and CPU limits that are too low are the usual causes."},
+	}
+}
+
+func fleetAlerts() []Entry {
+	return []Entry{
+		{"ShopfleetMemberNotReady", "The condition Ready of the MemberCluster has not been True for 5 minutes. Its shops keep running; the hub does not update or repair them.",
+			describeMember, "Look up the reason of the condition Ready in this page."},
+		{"ShopfleetMemberCredentialsExpiring", "The hub's credentials of the member expire soon or have expired, and are not renewed.",
+			describeMember, "kubectl shopfleet token renew MEMBER\nThe condition CredentialsRenewed has the reason and the command to run if that fails."},
+		{"ShopfleetOrphans", "The member holds copies that no application on the hub owns, for 15 minutes. They run there, and nothing updates or deletes them.",
+			"kubectl shopfleet orphans", "kubectl shopfleet orphans adopt NAME -n NAMESPACE\nOr remove it with what runs there: kubectl shopfleet orphans delete NAME -n NAMESPACE."},
+		{"ShopfleetResidue", "The member holds copies of applications that were deleted while it did not answer, for an hour. The hub deletes them when it returns.",
+			"kubectl get configmap -n shopfleet-system shopfleet-residue-MEMBER -o yaml", "Connect the member again.\nIf it will never return: kubectl delete configmap -n shopfleet-system shopfleet-residue-MEMBER."},
+		{"ShopfleetAppNotReady", "The application has not been ready in the cluster for 15 minutes, and the cluster answers. A cluster that does not answer has the alert ShopfleetMemberNotReady instead.",
+			statusApp, "Look up the reason of the cluster in the status of the application."},
+		{"ShopfleetAppStuck", "The application has been in the same phase, other than Running, for an hour.",
+			statusApp, "Look up the reason of the condition Ready, or Deleting, of the application."},
+	}
+}
+
+func backupAlerts() []Entry {
+	return []Entry{
+		{"ShopfleetBackupTooOld", "The newest successful backup of the application in the cluster is older than spec.database.backup.maxRPO, or there is none.",
+			listBackups, backupAgain + "\nLook up the reason of the newest failed Backup first."},
+		{"ShopfleetBackupOverdue", "A backup should have begun more than an hour ago. It has not failed: the schedule is not followed.",
+			describeApp, "Look up the reason of the condition BackupReady.\nIf that is True, the log of the hub says why no Backup is created: " + hubLog + "."},
+		{"ShopfleetBackupNotVerified", "The last backup that was restored for a test did not start, or none was for longer than spec.database.backup.verify.schedule allows.",
+			"kubectl get restores -n NAMESPACE -o wide", backupAgain + "\nLook up the reason of the newest failed Restore. Dumps can be verified only if they are in a bucket."},
+		{"ShopfleetCloudAccountErrors", "More than a quarter of the requests with a CloudAccount fail, for 15 minutes. The status 404 does not count.",
+			"kubectl get cloudaccount ACCOUNT -o wide", "Look up the reason of the CloudAccount.\nIf that is Ready, look up those of the newest failed Backups: kubectl get backups -A -o wide."},
+	}
+}
+
+func spokeAlerts() []Entry {
+	const (
+		spokePods = "kubectl get pods -n shopfleet-system -l app.kubernetes.io/name=shopfleet-spoke -o wide"
+		spokeLog  = "kubectl logs -n shopfleet-system deployment/shopfleet-spoke --since=15m"
+	)
+	return []Entry{
+		{"ShopfleetSpokeDown", "Prometheus can scrape no pod of the spoke for 5 minutes. The shops of this cluster keep running; they are not updated or repaired.",
+			spokePods, "kubectl describe pods -n shopfleet-system -l app.kubernetes.io/name=shopfleet-spoke"},
+		{"ShopfleetSpokeNoLeader", "Pods of the spoke run, and none holds the Lease for 2 minutes.",
+			"kubectl get lease -n shopfleet-system -o wide", "kubectl rollout restart -n shopfleet-system deployment/shopfleet-spoke\nThe log says if the spoke may not write the Lease."},
+		{"ShopfleetSpokeReconcileErrors", "More than a tenth of the reconciliations of a controller end with an error, for 15 minutes.",
+			spokeLog, "Correct what the errors in the log name: permissions, a webhook that does not answer, or the API server."},
+		{"ShopfleetSpokeQueueDeep", "A queue of the spoke has had more than 100 objects for 15 minutes.",
+			spokeLog, "Compare the CPU of the spoke with the limits of its Deployment, and look at the load of the API server."},
+		{"ShopfleetSpokeShopFailed", "An application, WebApp or MySQLCluster in the cluster has been Failed for 10 minutes.",
+			"kubectl get ecommerceapps,webapps,mysqlclusters -A", "Look up the reason of the condition Ready of the object whose phase is Failed."},
+		{"ShopfleetSpokeReconcileSlow", "Too many reconciliations take more than a second. The label window gives the time over which the error budget is spent.",
+			spokeLog, "Look at the panels Reconciliation time and CPU of the dashboard."},
+	}
+}

@@ -1,0 +1,90 @@
+package runbook
+
+import v1 "github.com/shopfleet/shopfleet/api/v1"
+
+const (
+	statusApp   = "kubectl shopfleet status APP -n NAMESPACE"
+	describeApp = "kubectl describe ecommerceapp APP -n NAMESPACE"
+	memberPods  = "kubectl get pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member"
+	recoverAll  = "kubectl shopfleet recover -A"
+	fixSpec     = "kubectl edit ecommerceapp APP -n NAMESPACE"
+)
+
+// appProgress returns the reasons of an application that is ready, or on its way.
+func appProgress() []Entry {
+	return []Entry{
+		{v1.ReasonRunning, "Everything that the spec asks for is observed to be ready.", "", ""},
+		{v1.ReasonReconciled, "Every cluster has the current spec, no change is in progress, and nothing has failed.", "", ""},
+		{v1.ReasonDisabled, "The spec disables the component.", "", ""},
+		{v1.ReasonPaused, "The application or the member is paused: nothing is written there, and the status lists what would be.",
+			"kubectl shopfleet diff APP -n NAMESPACE",
+			"Set spec.paused of the EcommerceApp or of the MemberCluster to false when the changes are right."},
+		{v1.ReasonPlaced, "The placement chose at least one cluster.", "", ""},
+		{v1.ReasonProgressing, "A change is being rolled out: an object is being created or updated, or the hub waits for a cluster to reconcile the current generation.",
+			statusApp,
+			"Wait; after 10 minutes without success the reason becomes ProgressDeadlineExceeded.\nIf one cluster alone does not move, look up the reason of its MemberCluster."},
+		{v1.ReasonScaling, "Only the number of replicas is changing.", statusApp, "Wait; the reason ends with the last pod."},
+		{v1.ReasonWaitingForDependency, "The component waits for another one, which the message names: database, then backend, then frontend, then ingress.",
+			statusApp, "Look up the reason of the component that the message names."},
+		{v1.ReasonWaitingForReplicas, "Pods are not ready, or not removed yet. If the message says that the cluster rejects the creation of pods, a quota or a policy does.",
+			memberPods,
+			"kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member\nThe events of the pods say why: image, resources, probes, quota. Correct the spec, or the cluster."},
+		{v1.ReasonWaitingForStorage, "A claim of the database has no volume yet, or its volume is still growing.",
+			"kubectl describe pvc -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
+			"Do as the events of the claim say: a StorageClass that does not exist, no capacity in the zone, or a driver that does not run."},
+		{v1.ReasonStorageNotExpandable, "spec.database.storage was raised, and the StorageClass of the claim does not allow expansion. The database keeps its volume and runs.",
+			"kubectl get storageclass   # in the member",
+			"Allow it in the class, or set spec.database.storage back.\nTo allow it: kubectl patch storageclass CLASS -p '{\"allowVolumeExpansion\":true}' in the member, if its driver can expand volumes."},
+		{v1.ReasonDeadlineExceeded, "A component did not become ready within 10 minutes. It is left as it is, and the reason ends when the component is ready or the spec changes.",
+			memberPods,
+			"kubectl describe pods -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member\nIf the last change broke it, set the image or the field back: that is a new spec, and rolls out at once."},
+	}
+}
+
+// appFailures returns the reasons of an application that needs a user.
+func appFailures() []Entry {
+	return []Entry{
+		{v1.ReasonInvalidSpec, "The spec cannot be carried out: a member's API server rejects an object, or fields contradict each other, or the placement names what does not exist. CloudAccount, Backup and Restore have it, too.",
+			describeApp, fixSpec + "\nThe message names the field or the object. Nothing is retried before the spec changes; rejections by a member are, every 5 minutes."},
+		{v1.ReasonConflict, "An object with the name of a child exists and is not the application's. It was not touched. On a Restore: the claim was given another volume meanwhile.",
+			describeApp,
+			"Adopt the object with the annotation that the message gives, or delete or rename it.\nFor example: kubectl annotate KIND NAME -n NAMESPACE ecommerce.io/adopt=IfNoDiff, in the member."},
+		{v1.ReasonFieldManagerConflict, "Another client changes fields of a child each time they are repaired: an autoscaler, a GitOps tool or a policy. The hub repairs them seldom, and the application works all the same.",
+			describeApp,
+			"Stop the field manager that the message names from changing the field, or set the same value in the application."},
+		{v1.ReasonForbidden, "A member refuses a write: a permission is missing, or an admission policy or a quota denies it. CloudAccount: the provider denies reading the identity or listing the bucket.",
+			describeApp,
+			joinAgain + "\nThe command grants what the hub needs. If the message names a policy or a quota, change that in the member; the hub tries again within 5 minutes."},
+		{v1.ReasonApplyFailed, "A write in a member failed for a reason that may pass: throttling, a kind that is not served, a timeout. The hub retries.",
+			describeApp, "If it stays for 10 minutes, do as the message says.\nA kind that is not served needs its CustomResourceDefinition in the member. Otherwise look at the load of the member's API server."},
+		{v1.ReasonCredentialsMissing, "A Secret that the data of the database depends on is gone. New passwords would not open the data, so nothing was written. On a Restore: the passwords of the source could not be copied or compared.",
+			"kubectl get secrets -n NAMESPACE -l app.kubernetes.io/instance=APP   # in the member",
+			"Restore the Secret that the message names, in the member.\nWithout it, delete the claim to start with an empty database, and restore a Backup."},
+		{v1.ReasonNamespaceTerminating, "The namespace is being deleted in the member, so that nothing can be created there. The hub goes on when it is gone.",
+			"kubectl get namespace NAMESPACE -o yaml   # in the member",
+			"Wait; if the namespace stays, its conditions name the objects whose finalizers hold it."},
+		{v1.ReasonNewerInMember, "The hub was restored from an older backup: the cluster has a later generation of the application, or one of another application of this name. The hub changes nothing there.",
+			recoverAll,
+			"kubectl shopfleet recover overwrite APP -n NAMESPACE\nThat makes the hub's spec the truth. To take the spec of the cluster instead, use kubectl shopfleet recover import."},
+		{v1.ReasonDeletedInMember, "The hub was restored from an older backup: the cluster has recorded that the application was deleted.",
+			recoverAll,
+			"kubectl shopfleet delete APP -n NAMESPACE\nOr create it there again: kubectl shopfleet recover overwrite APP -n NAMESPACE."},
+		{v1.ReasonNewerElsewhere, "The hub was restored from an older backup: the application has left this cluster since, or another cluster has a later generation. No copy is created, so that the shop does not run twice.",
+			recoverAll,
+			"Settle the other clusters first, or correct the placement.\nThen, if the application belongs here: kubectl shopfleet recover overwrite APP -n NAMESPACE."},
+	}
+}
+
+// appDeletion returns the reasons of an application that is being deleted.
+func appDeletion() []Entry {
+	return []Entry{
+		{v1.ReasonDeleting, "The application, its copy in a cluster, or the data of a Backup or Restore is being deleted. The message names what is left.",
+			statusApp, "Wait; if a cluster does not move, look up the reason of its MemberCluster."},
+		{v1.ReasonProtected, "The application is protected from deletion: it has the annotation ecommerce.io/deletion-protection. Nothing is deleted.",
+			describeApp,
+			"kubectl annotate ecommerceapp APP -n NAMESPACE ecommerce.io/deletion-protection-\nThat deletes the application in all its clusters. A deletion cannot be taken back; to keep the shop, leave the annotation."},
+		{v1.ReasonResidueFull, "The application is leaving a cluster that does not answer, and the record of what stays behind there is full.",
+			"kubectl get configmap -n shopfleet-system shopfleet-residue-MEMBER",
+			"Connect the cluster again; the hub then cleans up.\nIf it never returns: kubectl delete configmap -n shopfleet-system shopfleet-residue-MEMBER. What runs there is then forgotten."},
+	}
+}

@@ -1,0 +1,23 @@
+// Package runbook holds an entry for each reason of a condition: its meaning, a command that
+// shows more, and the remedy.
+//
+// # Purpose
+//
+// An operator who is woken by an alert or by a condition that is False looks the reason up.
+// Lookup and Remedy serve programs. hub/RUNBOOK.md is the same table as a page; make generate
+// writes it.
+//
+// # Non-goals
+//
+// The package does not read conditions, and does not run commands. It does not repeat
+// the message of a condition, which names the object and the cause.
+//
+// # Trade-offs
+//
+//   - A reason has one entry, also where conditions of several kinds have it. The entry then
+//     names the kinds.
+//   - Commands have placeholders in capitals, MEMBER, NAMESPACE, APP, ACCOUNT, BACKUP, RESTORE
+//     and FILE, because a page cannot know the names.
+//   - The entries are Go values instead of a file that is parsed: the compiler checks that each
+//     constant exists, and a test that each constant has an entry.
+package runbook

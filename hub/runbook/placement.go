@@ -1,0 +1,44 @@
+package runbook
+
+import v1 "github.com/shopfleet/shopfleet/api/v1"
+
+const (
+	fleetOverview = "kubectl shopfleet clusters -o wide"
+	rejections    = "kubectl get ecommerceapp APP -n NAMESPACE -o jsonpath='{.status.placement}'"
+	memberLabels  = "kubectl get membercluster --show-labels"
+)
+
+// placementFailures returns the reasons of an application without a cluster, or that waits for one.
+func placementFailures() []Entry {
+	return []Entry{
+		{v1.ReasonNoReadyCluster, "No cluster that matches the placement is ready, or none is registered.",
+			fleetOverview, "Look up the reason of the members that are not ready, or join one.\nTo join: " + joinAgain + "."},
+		{v1.ReasonNoMatchingCluster, "No cluster matches the placement, or spec.placement.clusterNames lists one that does not exist. The application stays where it runs.",
+			rejections, fixSpec + "\nCorrect spec.placement, or the labels of the MemberClusters."},
+		{v1.ReasonClusterUnreachable, "A cluster of the application does not answer, or its agent does not. What runs there goes on, and its status on the hub is outdated. A deletion waits for it.",
+			fleetOverview, "Look up the reason of the MemberCluster.\nA deletion that must not wait: kubectl shopfleet delete APP -n NAMESPACE --orphan. The hub cleans up when the cluster returns."},
+		{v1.ReasonClusterNotReady, "The placement rejected a cluster that is not ready. Where the application already runs, it stays.",
+			fleetOverview, "Look up the reason of the MemberCluster."},
+		{v1.ReasonClusterDetached, "The cluster has left the fleet: its registration Secret or its MemberCluster is gone. What runs there goes on and is not updated. A Backup or Restore that needs it waits or has failed.",
+			fleetOverview, joinAgain + "\nJoin it under the same name. If it is gone for good, restore its Backups in another cluster."},
+		{v1.ReasonWaitingForClusters, "Some clusters do not have the current spec yet, or are not ready with it.",
+			statusApp, "Look up the reason of the clusters that are not ready."},
+	}
+}
+
+// placementRejections returns the reasons why the placement rejects a cluster. They are facts
+// and not failures: a remedy applies if the cluster should run the application.
+func placementRejections() []Entry {
+	return []Entry{
+		{v1.ReasonNotSelected, "spec.placement.clusterSelector does not match the labels of the cluster.",
+			memberLabels, "If the cluster should run the application, label it.\nkubectl label membercluster MEMBER KEY=VALUE"},
+		{v1.ReasonNameNotListed, "spec.placement.clusterNames does not list the cluster.",
+			rejections, "If the cluster should run the application, add its name to spec.placement.clusterNames."},
+		{v1.ReasonRegionNotListed, "spec.placement.regions does not list the region of the cluster, or that is not known.",
+			fleetOverview, "If the cluster should run the application, add its region to spec.placement.regions.\nA region that is not known: " + joinAgain + " --region REGION."},
+		{v1.ReasonProviderNotListed, "spec.placement.providers does not list the provider of the cluster, or that is not known.",
+			fleetOverview, "If the cluster should run the application, add its provider to spec.placement.providers.\nA provider that is not known: " + joinAgain + " --provider PROVIDER."},
+		{v1.ReasonMaxClustersReached, "spec.placement.maxClusters is reached, by clusters that already run the application or come first by name.",
+			rejections, "If more clusters should run the application, raise spec.placement.maxClusters."},
+	}
+}

@@ -1,0 +1,73 @@
+package runbook
+
+import (
+	"slices"
+	"strings"
+)
+
+// Entry describes a reason. Names in capitals in its commands are placeholders; see the
+// documentation of the package.
+type Entry struct {
+	// Reason is one of the reasons of package v1.
+	Reason string
+	// Meaning is one or more sentences.
+	Meaning string
+	// Check is a command that shows more; empty if the condition says everything.
+	Check string
+	// Remedy is a command, or a sentence, in the first line. Further lines explain it. It is
+	// empty if the reason requires no action.
+	Remedy string
+}
+
+// Section represents the entries of one subject.
+type Section struct {
+	Title   string
+	Entries []Entry
+}
+
+// Sections returns all entries, by subject.
+func Sections() []Section {
+	return []Section{
+		{"Members: connection", memberConnection()},
+		{"Members: identity", memberIdentity()},
+		{"Members: credentials and permissions", memberCredentials()},
+		{"Members: agent", memberAgent()},
+		{"Members: storage", memberStorage()},
+		{"Applications: progress", appProgress()},
+		{"Applications: failures", appFailures()},
+		{"Applications: deletion", appDeletion()},
+		{"Placement", placementFailures()},
+		{"Placement: rejected clusters", placementRejections()},
+		{"Backups: progress", backupProgress()},
+		{"Backups: failures", backupFailures()},
+		{"Restores", restores()},
+		{"Cloud accounts", cloudAccounts()},
+	}
+}
+
+// Entries returns the entries of all sections.
+func Entries() []Entry {
+	all := make([]Entry, 0, 128)
+	for _, s := range Sections() {
+		all = append(all, s.Entries...)
+	}
+	return all
+}
+
+// Lookup returns the entry of a reason, and whether there is one.
+func Lookup(reason string) (Entry, bool) {
+	all := Entries()
+	i := slices.IndexFunc(all, func(e Entry) bool { return e.Reason == reason })
+	if i < 0 {
+		return Entry{}, false
+	}
+	return all[i], true
+}
+
+// Remedy returns what to do about a reason in one line, a command or a sentence. It is empty
+// if the reason is unknown or requires no action.
+func Remedy(reason string) string {
+	e, _ := Lookup(reason)
+	line, _, _ := strings.Cut(e.Remedy, "\n")
+	return line
+}

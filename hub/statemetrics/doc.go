@@ -1,0 +1,26 @@
+// Package statemetrics exports the state of each member and of each application as metrics.
+//
+// # Purpose
+//
+// The gauges name the member, the application and its cluster, so that an alert does. They
+// are computed from the informer caches of MemberClusters and EcommerceApps at each scrape.
+// An object that is deleted, a cluster that an application leaves and credentials that no
+// longer expire have no series from the next scrape on, and no controller has to delete any.
+//
+// # Non-goals
+//
+// The package counts no events: rates and latencies belong to the controllers. It exports
+// neither messages nor timestamps of observations, which would make a series of each change.
+//
+// # Trade-offs
+//
+//   - A scrape reads the caches without a request to an API server and without copying what
+//     the objects refer to. Before the caches are synchronized there is no series.
+//   - A standby of the hub has the caches as well and reports the same state: queries take
+//     the maximum over the pods.
+//   - A cluster with an outdated status has shopfleet_app_stale 1 and shopfleet_app_ready 0
+//     instead of no series: the table of a dashboard shows it, and an alert can leave it to
+//     that of the member.
+//   - The number of series is bounded by the fleet: at most six for a member, one for an
+//     application and two for an application in a cluster.
+package statemetrics
