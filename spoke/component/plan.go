@@ -35,7 +35,7 @@ const (
 type Step struct {
 	Action    Action
 	Component string
-	// Object is the object to apply.
+	// Object is the object to apply, and that of Recreate for a later pass.
 	Object Object
 	// Target is the live object of the other actions.
 	Target Resource
@@ -157,7 +157,7 @@ func (p *planner) object(component string, object Object) {
 	if field == "selector" {
 		policy = metav1.DeletePropagationForeground
 	}
-	p.add(Step{Action: Recreate, Component: component, Target: live, Propagation: policy})
+	p.add(Step{Action: Recreate, Component: component, Object: object, Target: live, Propagation: policy})
 }
 
 func (p *planner) add(s Step) { p.decision.Steps = append(p.decision.Steps, s) }

@@ -38,6 +38,9 @@ type Summary struct {
 	Incomplete bool
 	// Deleting is true if the application is being deleted.
 	Deleting bool
+	// Paused is true if nothing is written. Pending are the changes that are held back.
+	Paused  bool
+	Pending []v1.PendingChange
 	// Previous are the conditions of the last status.
 	Previous []metav1.Condition
 	// Now is the transition time of conditions that change.
@@ -54,6 +57,7 @@ func Summarize(in Summary) Report {
 		States:             states,
 		Claims:             in.Claims,
 		BoundClaims:        in.BoundClaims,
+		Pending:            in.Pending,
 	}
 	if len(in.Problems) == 0 && !in.Incomplete {
 		report.ObservedGeneration = in.Generation
@@ -62,9 +66,24 @@ func Summarize(in Summary) Report {
 	report.Ready = fmt.Sprintf("%d/%d", ready, enabled)
 	cause := causeOf(in, states)
 	report.Phase, report.Message = cause.phase, cause.text()
+	if in.Paused && !in.Deleting {
+		report.Phase, report.Message = v1.PhasePaused, pausedMessage(len(in.Pending))
+	}
 	report.Conditions = conditions(in, cause, fmt.Sprintf("%d of %d components are ready", ready, enabled))
 	report.DeadlineIn = deadlineIn(in, cause, report)
 	return report
+}
+
+// pausedMessage says how many changes a pause holds back.
+func pausedMessage(pending int) string {
+	switch pending {
+	case 0:
+		return "writes are paused; no change is pending"
+	case 1:
+		return "writes are paused; 1 change is pending"
+	default:
+		return fmt.Sprintf("writes are paused; %d changes are pending", pending)
+	}
 }
 
 // cause is the phase of an application, and the component that determines it.
@@ -111,7 +130,7 @@ func causeOf(in Summary, states []State) cause {
 	}
 	if i < 0 {
 		c.phase, c.reason, c.message = v1.PhaseRunning, v1.ReasonRunning, RunningMessage
-		c.ready, c.initialized = true, true
+		c.ready, c.initialized = true, c.initialized || !in.Paused
 		return c
 	}
 	c.from(states[i])
@@ -209,6 +228,8 @@ func conditions(in Summary, c cause, progress string) []metav1.Condition {
 		ready.Status = metav1.ConditionTrue
 	}
 	switch {
+	case in.Paused && !in.Deleting:
+		progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionFalse, v1.ReasonPaused, pausedMessage(len(in.Pending))
 	case c.ready:
 		progressing.Status = metav1.ConditionFalse
 	case c.phase == v1.PhaseFailed:
@@ -234,7 +255,7 @@ func conditions(in Summary, c cause, progress string) []metav1.Condition {
 		}
 	}
 	// Initialized keeps the generation that was ready, which Plan uses.
-	if last := find(in.Previous, v1.ConditionInitialized); !c.ready && last != nil {
+	if last := find(in.Previous, v1.ConditionInitialized); (!c.ready || in.Paused) && last != nil {
 		all[3].ObservedGeneration = last.ObservedGeneration
 	}
 	return append(all, foreign(in.Previous, all)...)

@@ -129,6 +129,8 @@ type Report struct {
 	States     []State
 	// Claims counts the desired volume claims, BoundClaims those that exist and are bound.
 	Claims, BoundClaims int
+	// Pending are the changes that are held back.
+	Pending []v1.PendingChange
 	// DeadlineIn is the time until a component fails unless it becomes ready; 0 if no
 	// deadline applies.
 	DeadlineIn time.Duration

@@ -35,6 +35,7 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 				LastUpdated: &s.LastUpdated, Conditions: &s.Conditions, LastHandledReconcileAt: &s.LastHandledReconcileAt,
 			}
 		},
+		Paused:    func(app *v1.EcommerceApp) bool { return app.Spec.Paused },
 		Report:    reportEcommerceApp,
 		SameParts: sameComponents,
 	}
@@ -55,6 +56,7 @@ func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {
 	}
 	s := &app.Status
 	s.Ready = r.Ready
+	s.SetPendingChanges(r.Pending)
 	s.Components = nil
 	for _, state := range r.States {
 		s.Components = append(s.Components, v1.ComponentStatus{

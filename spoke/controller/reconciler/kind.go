@@ -37,6 +37,9 @@ type Kind[T client.Object] struct {
 	// SameParts reports whether the parts in two statuses are in the same phases. Nil for
 	// kinds without parts.
 	SameParts func(before, after T) bool
+	// Paused reports whether nothing of an object but its status is to be written, unless it is
+	// being deleted. Nil means that the kind cannot be paused.
+	Paused func(T) bool
 	// Extra are additional kinds of children.
 	Extra []client.Object
 }

@@ -27,6 +27,9 @@ type pass[T client.Object] struct {
 	// states are the observed states; nil until then.
 	states   []component.State
 	deleting bool
+	// paused means that nothing but the status is written, and pending is what would be.
+	paused  bool
+	pending []v1.PendingChange
 
 	problems []component.Problem
 	// outcomes are the outcomes of writes by component.
@@ -58,6 +61,10 @@ func (p *pass[T]) fail(name string, err error) bool {
 	case apierror.Fenced:
 		p.retryIn, p.conflicted = sooner(p.retryIn, d.Wait), true
 		return true
+	case apierror.Paused:
+		// The pause has just begun: another pass tells what it holds back.
+		p.conflicted = true
+		return false
 	case apierror.InvalidSpec:
 		p.rejected = true
 	case apierror.NamespaceTerminating:
