@@ -3,6 +3,8 @@ package v1
 import (
 	"cmp"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // MaxPendingChanges is the number of changes that a status lists.
@@ -17,4 +19,11 @@ func (s *EcommerceAppStatus) SetPendingChanges(all []PendingChange) {
 	})
 	s.PendingChangeCount = int32(min(len(all), 1<<30)) //nolint:gosec // It is bounded.
 	s.PendingChanges = all[:min(len(all), MaxPendingChanges)]
+}
+
+// IsPaused reports whether the hub writes nothing to a member: because of its spec or, according to
+// its status, of the hub's safe mode.
+func (m *MemberCluster) IsPaused() bool {
+	ready := meta.FindStatusCondition(m.Status.Conditions, ConditionReady)
+	return m.Spec.Paused || ready != nil && ready.Reason == ReasonPaused
 }

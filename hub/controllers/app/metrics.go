@@ -48,7 +48,7 @@ func newMetrics() *Metrics {
 	}
 	for _, phase := range []v1.Phase{
 		v1.PhasePending, v1.PhaseCreating, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseScaling,
-		v1.PhaseFailed, v1.PhaseUnknown, v1.PhaseDeleting,
+		v1.PhaseFailed, v1.PhaseUnknown, v1.PhaseDeleting, v1.PhasePaused,
 	} {
 		m.apps.WithLabelValues(string(phase)).Set(0)
 	}
