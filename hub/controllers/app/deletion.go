@@ -32,6 +32,10 @@ func abandon(app *v1.EcommerceApp, clusters []aggregate.Cluster, now time.Time) 
 	}
 	for i := range clusters {
 		c := &clusters[i]
+		if c.Paused && c.Connection != aggregate.Lost {
+			c.Abandoned = atOnce // A pause has no timeout.
+			continue
+		}
 		if c.Connection != aggregate.Lost || !atOnce && timeout <= 0 {
 			continue
 		}
