@@ -1,6 +1,8 @@
 package aggregate
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	v1 "github.com/shopfleet/shopfleet/api/v1"
@@ -28,7 +30,7 @@ func pause(e *v1.ClusterStatus, in Input, c Cluster) {
 
 // pendingIn returns the number of writes that are held back in a cluster.
 func pendingIn(c Cluster) int32 {
-	n := int32(min(len(c.Pending), v1.MaxPendingChanges)) //nolint:gosec // It is bounded.
+	n := int32(min(len(c.Pending), v1.MaxPendingChanges))
 	if c.Copy != nil {
 		n += c.Copy.Status.PendingChangeCount
 	}
@@ -48,7 +50,7 @@ func pendingChanges(in Input, entries []v1.ClusterStatus) []v1.PendingChange {
 		c := members[e.Name]
 		changes := c.Pending
 		if c.Copy != nil {
-			changes = append(changes[:len(changes):len(changes)], c.Copy.Status.PendingChanges...)
+			changes = append(slices.Clip(changes), c.Copy.Status.PendingChanges...)
 		}
 		for _, change := range changes {
 			change.Cluster = e.Name

@@ -71,7 +71,12 @@ func testPaused(t *testing.T, w *writer) {
 		t.Errorf("%s with %d changes: %v", status.Phase, status.PendingChangeCount, status.PendingChanges)
 	}
 
-	// Deleting a paused application proceeds.
+	testPausedDeletion(t, w)
+}
+
+// testPausedDeletion deletes a paused application, which proceeds.
+func testPausedDeletion(t *testing.T, w *writer) {
+	t.Helper()
 	w.patch(t, `{"spec":{"paused":true}}`)
 	app := w.stored(t)
 	if err := w.Delete(t.Context(), app); err != nil {

@@ -36,10 +36,6 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 		if failed[step.Component] {
 			continue
 		}
-		if p.paused && step.Action != component.Apply {
-			p.pending = append(p.pending, pendingStep(step))
-			continue
-		}
 		outcome, err := r.take(ctx, p, step)
 		if step.Action == component.Grow && apierror.Classify(err) == apierror.Forbidden {
 			p.rejectExpansion(step, err)
@@ -65,6 +61,10 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 
 // take executes one step.
 func (r *reconciler[T]) take(ctx context.Context, p *pass[T], step component.Step) (apply.Outcome, error) {
+	if p.paused && step.Action != component.Apply {
+		p.pending = append(p.pending, pendingStep(step))
+		return apply.Held, nil
+	}
 	switch step.Action {
 	case component.Apply:
 		result, err := r.member.Applier.Apply(ctx, r.request(p, step.Object))

@@ -112,9 +112,10 @@ func (l *MemberQueue) reportPanic(request reconcile.Request, app *v1.EcommerceAp
 func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (next report, err error) {
 	next.app = app.UID
 	waiting := l.waiting(app)
-	if l.holds(app) && deletes(app, entry) {
+	switch {
+	case deletes(app, entry) && l.holds(app):
 		next.pending, err = l.heldDeletion(ctx, app)
-	} else if deletes(app, entry) {
+	case deletes(app, entry):
 		leaving := removal{key: keyOf(app), owned: owned(app), deletion: l.deletionOf(app)}
 		if !app.Ending() {
 			// The placement may be that of an older backup.
@@ -123,7 +124,7 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 			}
 		}
 		next.gone, err = l.deleteCopy(ctx, leaving)
-	} else {
+	default:
 		next.pending, err = l.applyCopy(ctx, app, waiting)
 		next.applied = err == nil && !l.paused
 	}
