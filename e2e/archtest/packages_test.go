@@ -68,7 +68,7 @@ func archPackages() []archPackage {
 		{path: "cloud/aws", layer: layerAdapters, sdk: "github.com/aws/"},
 		{path: "cloud/gcp", layer: layerAdapters, sdk: "cloud.google.com/"},
 		{path: "cloud/azure", layer: layerAdapters, sdk: "github.com/Azure/"},
-		{path: "hub/members", layer: layerAdapters},
+		{path: "hub/members", layer: layerAdapters, also: []string{"spoke/fencing"}},
 		{path: "hub/residue/store", layer: layerAdapters},
 		{path: "hub/statemetrics", layer: layerAdapters},
 		{path: "hub/accounts", layer: layerAdapters},

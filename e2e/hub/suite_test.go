@@ -41,6 +41,8 @@ type suite struct {
 	shop *v1.EcommerceApp
 	// progressPeriod is that of the next hub that is started; 0 is the default.
 	progressPeriod time.Duration
+	// safeMode is that of the next hub that is started.
+	safeMode bool
 }
 
 func newSuite(t *testing.T, members ...fleet.ClusterSpec) *suite {
@@ -50,7 +52,7 @@ func newSuite(t *testing.T, members ...fleet.ClusterSpec) *suite {
 		Fleet: fleet.Options{Hub: fleet.ClusterSpec{Name: "hub"}, Members: members}, Health: framework.Health(),
 		Hub: func(o *setup.Options) {
 			o.Waits, o.Timeouts = queues.Waits{Scale: 0.1, Longest: longestWait}, framework.Timeouts()
-			o.ProgressPeriod = s.progressPeriod
+			o.ProgressPeriod, o.SafeMode = s.progressPeriod, s.safeMode
 		},
 	})
 	s.StartHub(t)
@@ -99,6 +101,7 @@ func TestHub(t *testing.T) {
 	}
 	t.Run("new nodes move no application", s.testNodes)
 	t.Run("deletion in several states", s.testDeletionInStates)
+	t.Run("paused", s.testPaused)
 	t.Run("inventory", s.testInventory)
 	t.Run("residue", s.testResidue)
 	t.Run("protection", s.testProtection)

@@ -81,6 +81,10 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 	if c.Connection == Connected || c.Unknown != "" {
 		e.UnknownOrigin = c.Unknown
 	}
+	e.PendingChangeCount = 0
+	if c.Connection == Connected && (c.Paused || in.Paused && !in.Deleting) {
+		e.PendingChangeCount = pendingIn(c)
+	}
 	if !wanted {
 		leaving(&e, c)
 		return e, !c.Gone && !c.Abandoned
@@ -93,9 +97,12 @@ func clusterEntry(in Input, c Cluster, old v1.ClusterStatus, wanted bool) (v1.Cl
 		e = v1.ClusterStatus{
 			Name: e.Name, Region: e.Region, Provider: e.Provider,
 			AppliedGeneration: e.AppliedGeneration, LastObservedTime: e.LastObservedTime,
-			UnknownOrigin: e.UnknownOrigin,
+			UnknownOrigin: e.UnknownOrigin, PendingChangeCount: e.PendingChangeCount,
 		}
 		observed(&e, in.Generation, c)
+		if in.Paused || c.Paused {
+			pause(&e, in, c)
+		}
 	case Lost:
 		e.Phase, e.Ready, e.Stale = v1.PhaseUnknown, false, true
 		e.Available, e.Stalled = false, false
@@ -128,6 +135,9 @@ func leaving(e *v1.ClusterStatus, c Cluster) {
 	case c.Connection == Lost:
 		e.Stale = true
 		e.Reason, e.Message = v1.ReasonClusterUnreachable, lostMessage(c)
+	case c.Paused:
+		e.Stale = false
+		e.Reason, e.Message = v1.ReasonPaused, messagePaused
 	case c.Connection == Connecting && e.Reason != "":
 		e.Stalled = stalled // As the reason.
 	case c.Failure != nil:

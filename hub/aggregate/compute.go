@@ -37,6 +37,9 @@ func Compute(in Input) v1.EcommerceAppStatus {
 		next.Placement = placementOf(in, len(clusters))
 	}
 
+	next.SetPendingChanges(pendingChanges(in, clusters))
+	next.PendingChangeCount = pendingCount(clusters)
+
 	s := summarize(in, clusters)
 	next.Phase, next.Message = s.phase(), s.message()
 	next.Ready = fmt.Sprintf("%d/%d", s.ready, s.total)

@@ -136,6 +136,9 @@ func (s summary) appliedFact() fact {
 	default:
 		f.reason = v1.ReasonWaitingForClusters
 		f.message = fmt.Sprintf("%d of %s up to date", s.applied, areClusters(s.total))
+		if len(s.paused) > 0 {
+			f.reason, f.message = v1.ReasonPaused, f.message+"; paused: "+names(s.paused)
+		}
 	}
 	return f
 }
@@ -147,6 +150,8 @@ func (s summary) progressingFact() fact {
 	switch {
 	case s.in.Deleting:
 		f.status, f.reason, f.message = true, v1.ReasonDeleting, s.deletingFact().message
+	case s.in.Paused:
+		f.reason, f.message = v1.ReasonPaused, "the application is paused"
 	case len(s.waiting) > 0:
 		f.status, f.reason = true, v1.ReasonProgressing
 		f.message = fmt.Sprintf("%d of %s up to date; waiting for %s", s.applied, areClusters(s.total), names(s.waiting))
@@ -172,6 +177,10 @@ func (s summary) deletingFact() fact {
 		f.reason = v1.ReasonClusterUnreachable
 		f.message = fmt.Sprintf("waiting for %s to respond; to leave behind what cannot be reached, set the annotation %s to true",
 			names(s.lost), v1.OrphanAnnotation)
+	case len(s.paused) > 0:
+		f.reason = v1.ReasonPaused
+		f.message = fmt.Sprintf("waiting for %s, which the hub does not write to while paused; to leave the copy behind, set the annotation %s to true",
+			names(s.paused), v1.OrphanAnnotation)
 	case len(s.left) > 0:
 		f.message = s.leftMessage()
 	}

@@ -15,7 +15,7 @@ const unknownRegion = "unknown"
 func severity(p v1.Phase) int {
 	order := []v1.Phase{
 		v1.PhaseFailed, v1.PhaseUnknown, v1.PhaseDeleting, v1.PhaseCreating, v1.PhasePending,
-		v1.PhaseUpdating, v1.PhaseScaling, v1.PhaseRunning, v1.PhaseDisabled,
+		v1.PhaseUpdating, v1.PhaseScaling, v1.PhasePaused, v1.PhaseRunning, v1.PhaseDisabled,
 	}
 	if i := slices.Index(order, p); i >= 0 {
 		return i

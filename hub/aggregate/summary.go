@@ -31,6 +31,8 @@ type summary struct {
 
 	// failed, lost and waiting are the clusters that are not ready, by cause.
 	failed, lost, waiting []v1.ClusterStatus
+	// paused are those in which nothing is written, ready or not.
+	paused []v1.ClusterStatus
 }
 
 func summarize(in Input, clusters []v1.ClusterStatus) summary {
@@ -56,6 +58,8 @@ func summarize(in Input, clusters []v1.ClusterStatus) summary {
 			s.lost = append(s.lost, c)
 		case c.Phase == v1.PhaseFailed, c.Phase == v1.PhaseDeleting && needsIntervention(c.Reason):
 			s.failed = append(s.failed, c)
+		case c.Phase == v1.PhasePaused, c.Reason == v1.ReasonPaused:
+			s.paused = append(s.paused, c)
 		case !c.Ready:
 			s.waiting = append(s.waiting, c)
 		}
@@ -90,6 +94,8 @@ func (s summary) phase() v1.Phase {
 		return v1.PhaseFailed
 	case s.total == 0:
 		return v1.PhasePending
+	case s.in.Paused:
+		return v1.PhasePaused
 	case s.running():
 		return v1.PhaseRunning
 	}
@@ -101,6 +107,8 @@ func (s summary) phase() v1.Phase {
 	}
 	switch {
 	case phase == v1.PhaseFailed || phase == v1.PhaseUnknown:
+		return phase
+	case phase == v1.PhasePaused:
 		return phase
 	case !s.initialized:
 		return v1.PhaseCreating
@@ -116,9 +124,17 @@ func (s summary) reason() string {
 	switch s.phase() {
 	case v1.PhaseRunning:
 		return v1.ReasonRunning
+	case v1.PhasePaused:
+		if s.running() {
+			return v1.ReasonRunning
+		}
+		return v1.ReasonPaused
 	case v1.PhaseDeleting:
 		if len(s.lost) > 0 {
 			return v1.ReasonClusterUnreachable
+		}
+		if len(s.paused) > 0 {
+			return v1.ReasonPaused
 		}
 		return v1.ReasonDeleting
 	case v1.PhasePending:
@@ -139,6 +155,8 @@ func (s summary) message() string {
 	switch phase := s.phase(); {
 	case phase == v1.PhaseRunning:
 		return MessageRunning
+	case s.in.Paused && phase == v1.PhasePaused:
+		return fmt.Sprintf("the application is paused; %d of %s ready", s.ready, areClusters(s.total))
 	case s.in.Invalid != "":
 		return s.in.Invalid
 	case phase == v1.PhasePending:
@@ -165,7 +183,7 @@ func (s summary) leftMessage() string {
 // unplacedReason returns the reason why no cluster is chosen.
 func (s summary) unplacedReason() string {
 	notReady := slices.ContainsFunc(s.in.Rejected, func(r v1.RejectedCluster) bool {
-		return r.Reason == v1.ReasonClusterNotReady
+		return r.Reason == v1.ReasonClusterNotReady || r.Reason == v1.ReasonPaused
 	})
 	if notReady || len(s.in.Rejected) == 0 {
 		return v1.ReasonNoReadyCluster

@@ -28,6 +28,8 @@ type Input struct {
 	Generation int64
 	// Deleting is true if the application is being deleted.
 	Deleting bool
+	// Paused is true if the application is paused.
+	Paused bool
 	// Held is true if the application was deleted and is protected from that: it is kept
 	// as it is.
 	Held bool
@@ -90,6 +92,12 @@ type Cluster struct {
 	LastObserved *metav1.Time
 	// LostSince is when the hub noticed the loss of a lost cluster; zero if unknown.
 	LostSince metav1.Time
+
+	// Paused is true if the member is paused.
+	Paused bool
+	// Pending are the writes of the hub that are held back there. Those of the copy's reconciler
+	// are in the status of the copy.
+	Pending []v1.PendingChange
 
 	// Copy is the application's copy in the member; nil if it does not exist or if the
 	// hub does not own it.

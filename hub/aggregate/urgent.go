@@ -53,7 +53,7 @@ func urgentClusters(before, after []v1.ClusterStatus) bool {
 // urgentPhase maps all phases between which a change is mere progress to an empty string.
 func urgentPhase(p v1.Phase) v1.Phase {
 	switch p {
-	case v1.PhaseFailed, v1.PhaseUnknown, v1.PhaseDeleting:
+	case v1.PhaseFailed, v1.PhaseUnknown, v1.PhaseDeleting, v1.PhasePaused:
 		return p
 	default:
 		return ""

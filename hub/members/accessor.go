@@ -9,6 +9,7 @@ import (
 	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/members/conditions"
 	"github.com/shopfleet/shopfleet/hub/members/connection"
+	"github.com/shopfleet/shopfleet/spoke/fencing"
 )
 
 // accessor holds what the fleet and the goroutine of one member share: the target, which
@@ -20,6 +21,8 @@ type accessor struct {
 	changed chan struct{}
 	// done is closed when the goroutine, and everything that it started, has ended.
 	done chan struct{}
+	// pause blocks the writes of all connections, from the moment that the target says so.
+	pause *fencing.Pause
 	// after is the done channel of the previous accessor of that name; nil without one.
 	after <-chan struct{}
 
@@ -32,18 +35,22 @@ type accessor struct {
 	state   State
 	cluster cluster.Cluster
 	mode    v1.Mode
+	paused  bool
 	renewed *Renewed // nil if there is nothing to store
 	record  *Record
 }
 
 func newAccessor(name string, target Target) *accessor {
-	return &accessor{
+	a := &accessor{
 		name:    name,
 		changed: make(chan struct{}, 1),
 		done:    make(chan struct{}),
+		pause:   &fencing.Pause{},
 		target:  target,
 		state:   State{Conditions: conditions.NotObserved()},
 	}
+	a.pause.Set(target.Paused)
+	return a
 }
 
 // signal wakes the goroutine, so that it reads the target again.
@@ -58,6 +65,7 @@ func (a *accessor) retarget(target Target) {
 	a.mu.Lock()
 	same := a.target.equal(target)
 	a.target = target
+	a.pause.Set(target.Paused)
 	a.mu.Unlock()
 	if !same {
 		a.signal()
@@ -86,9 +94,9 @@ func (a *accessor) engaged() cluster.Cluster {
 func (a *accessor) provide(c *connection.Connection) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.cluster, a.mode, a.record = nil, "", nil
+	a.cluster, a.mode, a.record, a.paused = nil, "", nil, false
 	if c != nil {
-		a.cluster, a.mode, a.record = c.Cluster, c.Mode, c.Record
+		a.cluster, a.mode, a.record, a.paused = c.Cluster, c.Mode, c.Record, c.Paused
 	}
 }
 

@@ -31,6 +31,8 @@ type Fleet struct {
 	settings *connection.Settings
 	periods  Periods
 	claims   *conditions.Claims
+	// safeMode is Options.SafeMode.
+	safeMode bool
 	// pending wakes Start when there are accessors to start.
 	pending chan struct{}
 
@@ -57,6 +59,7 @@ func New(options Options) *Fleet {
 		settings:  options.settings(),
 		periods:   options.Periods.withDefaults(),
 		claims:    conditions.NewClaims(options.HubUID),
+		safeMode:  options.SafeMode,
 		pending:   make(chan struct{}, 1),
 		accessors: map[string]*accessor{},
 		listeners: map[*listener]struct{}{},
@@ -74,6 +77,7 @@ func (f *Fleet) Set(name string, target Target) {
 	target.Kubeconfig = bytes.Clone(target.Kubeconfig)
 	target.Health = target.Health.withDefaults()
 	target.Mode = cmp.Or(target.Mode, v1.ModeAgentless)
+	target.Paused = target.Paused || f.safeMode
 	f.claims.Pin(name, target.PinnedUID, target.RegisteredAt)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,6 +166,19 @@ func (f *Fleet) Mode(name string) v1.Mode {
 		return a.engagedIn()
 	}
 	return ""
+}
+
+// Paused reports whether a member is engaged and paused. Like the mode, that does not change while
+// reconcilers are engaged. A pause has effect at once; its end has effect when the member is
+// connected again, which takes it over first.
+func (f *Fleet) Paused(name string) bool {
+	a := f.accessor(name)
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.paused
 }
 
 // Record returns the record of an engaged member; nil if the member is not engaged, or if

@@ -316,6 +316,8 @@ func (l *loop) startConnect(ctx context.Context) {
 		Name:         l.name,
 		Access:       l.access,
 		Mode:         l.target.Mode,
+		Paused:       l.target.Paused,
+		Pause:        l.pause,
 		RequireAgent: l.connection != nil && l.connection.Mode != l.target.Mode,
 		Known:        l.known,
 		Replaces:     l.target.Replaces,
@@ -344,7 +346,7 @@ func (l *loop) retarget() {
 	if last.RenewedAccount != l.target.RenewedAccount || last.RenewRequest != l.target.RenewRequest {
 		defer l.scheduleRenewal()
 	}
-	if l.parsed && bytes.Equal(last.Kubeconfig, l.target.Kubeconfig) && last.Mode == l.target.Mode {
+	if l.parsed && bytes.Equal(last.Kubeconfig, l.target.Kubeconfig) && last.Mode == l.target.Mode && last.Paused == l.target.Paused {
 		if l.connection == nil && !l.due[taskConnect].IsZero() {
 			l.schedule(taskConnect, 0)
 		}
@@ -364,7 +366,7 @@ func (l *loop) retarget() {
 	switch {
 	case errors.As(err, &rejected):
 		l.reject(rejected)
-	case l.connection != nil && l.connection.Access.Fingerprint == access.Fingerprint && l.connection.Mode == l.target.Mode:
+	case l.connection != nil && l.connection.Access.Fingerprint == access.Fingerprint && l.connection.Mode == l.target.Mode && l.connection.Paused == l.target.Paused:
 		l.failure = nil
 		l.settleRenewal()
 	default:

@@ -42,6 +42,8 @@ type Options struct {
 	Timeouts Timeouts
 	// Periods are the times between attempts. Zero values have defaults.
 	Periods Periods
+	// SafeMode pauses all members.
+	SafeMode bool
 	// Wrap wraps the transport of each connection, within the clients' rate limit and outside
 	// of the deadline of a request. It sees every request to a member, retries included. By
 	// default nothing is wrapped.

@@ -281,6 +281,7 @@ func (l *loop) publish() {
 	}
 	if l.connection != nil {
 		observation.Mode = l.connection.Mode
+		observation.Paused, observation.SafeMode = l.connection.Paused, l.fleet.safeMode
 	}
 	l.state.Conditions = conditions.Compute(l.state.Conditions, observation)
 	l.state.OtherHub = ""

@@ -20,6 +20,8 @@ type Target struct {
 	// Mode selects whether the hub or an agent reconciles the workloads. The default is
 	// Agentless.
 	Mode v1.Mode
+	// Paused makes the hub send the member nothing that is stored there.
+	Paused bool
 	// Health configures the probes. Zero values have defaults.
 	Health Health
 	// PinnedUID is the UID of the namespace kube-system that was first observed under this
@@ -53,7 +55,7 @@ type Health struct {
 }
 
 func (t Target) equal(o Target) bool {
-	return bytes.Equal(t.Kubeconfig, o.Kubeconfig) && t.Mode == o.Mode && t.Health == o.Health &&
+	return bytes.Equal(t.Kubeconfig, o.Kubeconfig) && t.Mode == o.Mode && t.Paused == o.Paused && t.Health == o.Health &&
 		t.PinnedUID == o.PinnedUID && t.RenewedAccount == o.RenewedAccount && t.RenewRequest == o.RenewRequest && t.Replaces == o.Replaces &&
 		t.RegisteredAt.Equal(o.RegisteredAt)
 }

@@ -29,6 +29,8 @@ type Cluster struct {
 	Provider v1.Provider
 	// Ready is true if the cluster can take an application now.
 	Ready bool
+	// Paused is true if nothing is written to the cluster.
+	Paused bool
 	// Detached is true if the cluster has left the fleet or is about to.
 	Detached bool
 	// Message describes why the cluster is not ready, or why it is detached.
@@ -173,6 +175,7 @@ func newCriteria(spec v1.Placement) (criteria, error) {
 //	regions does not list its region      RegionNotListed
 //	providers does not list its provider  ProviderNotListed
 //	not ready, and not placed yet         ClusterNotReady
+//	paused, and not placed yet            Paused
 func (c criteria) reject(cluster Cluster, placed bool) (reason, message string) {
 	switch {
 	case cluster.Detached:
@@ -187,6 +190,9 @@ func (c criteria) reject(cluster Cluster, placed bool) (reason, message string) 
 		return v1.ReasonProviderNotListed, fmt.Sprintf("placement.providers does not list %s", orUnknown(string(cluster.Provider)))
 	case !cluster.Ready && !placed:
 		return v1.ReasonClusterNotReady, withCause("the cluster is not ready", cluster.Message)
+	}
+	if cluster.Paused && !placed {
+		return v1.ReasonPaused, "the cluster is paused"
 	}
 	return "", ""
 }

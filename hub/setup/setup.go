@@ -152,6 +152,7 @@ func (o *Options) newFleet(hubUID string, fence *fencing.Fence) (*members.Fleet,
 		Record:   client.ObjectKey{Namespace: config.Namespace, Name: config.HubRecord},
 		Lease:    client.ObjectKey{Namespace: config.Namespace, Name: config.SpokeLease},
 		Timeouts: o.Timeouts,
+		SafeMode: o.SafeMode,
 		Wrap:     transport.Wrappers(o.Wrap, fence.Wrap),
 		Periods: members.Periods{
 			Retry: o.Waits.Scaled(members.DefaultRetry), Inspect: o.Waits.Scaled(members.DefaultInspect),
@@ -206,11 +207,10 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	state, err := statemetrics.NewMetrics(h.registry)
-	if err != nil {
+	if err := h.options.ReportSafeMode(h.registry); err != nil {
 		return err
 	}
-	spokes, err := h.newSpokes()
+	state, err := statemetrics.NewMetrics(h.registry)
 	if err != nil {
 		return err
 	}
@@ -218,10 +218,15 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 		Logger: h.options.Logger.WithName("apps"), Recorder: recorder, Metrics: appMetrics,
 		ManagedByMode: func(name string) v1.ManagedByMode { return h.fleet.Mode(name).ManagedBy() },
 		Record:        h.fleet.Record,
-		Waits:         h.options.Waits, ProgressPeriod: h.options.ProgressPeriod,
+		Paused:        h.fleet.Paused, SafeMode: h.options.SafeMode,
+		Waits: h.options.Waits, ProgressPeriod: h.options.ProgressPeriod,
 		Residue:   store.New(h.mgr.GetLocalManager().GetClient(), h.options.Namespace),
 		APIReader: h.mgr.GetLocalManager().GetAPIReader(),
 	})
+	spokes, err := h.newSpokes(apps.Dispatcher().Hold)
+	if err != nil {
+		return err
+	}
 	clouds, err := h.newClouds(cfg, recorder, apps)
 	if err != nil {
 		return err
@@ -253,7 +258,8 @@ func (h *hub) compose(ctx context.Context, cfg *rest.Config) error {
 }
 
 // newSpokes returns the runnable that reconciles copies in members without an agent.
-func (h *hub) newSpokes() (*spokes, error) {
+// Held receives the copies of members that are paused.
+func (h *hub) newSpokes(held func(string, client.Object)) (*spokes, error) {
 	counted, err := spoke.NewMetrics(h.registry)
 	if err != nil {
 		return nil, fmt.Errorf("registering the metrics of members' applications: %w", err)
@@ -264,7 +270,8 @@ func (h *hub) newSpokes() (*spokes, error) {
 		Kinds:   []spoke.Runner{kind},
 		Metrics: counted,
 		Logger:  h.options.Logger.WithName("spoke"),
-		Waits:   h.options.Waits,
+		Paused:  h.fleet.Paused, Held: held,
+		Waits: h.options.Waits,
 	})
 	return &spokes{ClusterRunner: runner, fleet: h.fleet}, nil
 }

@@ -60,7 +60,10 @@ type difference struct {
 
 // pathsOf returns the sorted paths of differences.
 func pathsOf(all []difference) []string {
-	var paths []string
+	if len(all) == 0 {
+		return nil
+	}
+	paths := make([]string, 0, len(all))
 	for _, d := range all {
 		paths = append(paths, d.path)
 	}

@@ -119,7 +119,7 @@ type Result struct {
 	Outcome Outcome
 	// Object is the object that the API server returned; nil if nothing was written.
 	Object *unstructured.Unstructured
-	// Change is what was held; nil for other outcomes.
+	// Change describes the write that was held; nil for other outcomes.
 	Change *v1.PendingChange
 }
 
@@ -143,14 +143,8 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 	if live == nil && req.Seals != "" {
 		return Result{}, &LostError{Key: component.KeyOf(intent), Data: req.Seals}
 	}
-	if live == nil && req.Hold {
-		return held(Change(v1.PendingCreate, intent)), nil
-	}
 	if live == nil {
-		if err := a.addGenerated(intent, nil, req.Generate); err != nil {
-			return Result{}, err
-		}
-		return a.create(ctx, intent)
+		return a.createMissing(ctx, intent, req)
 	}
 	adopted, err := adopt(live, intent, req.Owned)
 	if err != nil {
@@ -180,6 +174,17 @@ func (a *Applier) Apply(ctx context.Context, req Request) (Result, error) {
 		intent = onlyMissing(intent, content)
 	}
 	return a.update(ctx, update{intent: intent, live: live, content: content, hold: req.Hold})
+}
+
+// createMissing creates an object with its generated data, unless that is held.
+func (a *Applier) createMissing(ctx context.Context, intent *unstructured.Unstructured, req Request) (Result, error) {
+	if req.Hold {
+		return held(Change(v1.PendingCreate, intent)), nil
+	}
+	if err := a.addGenerated(intent, nil, req.Generate); err != nil {
+		return Result{}, err
+	}
+	return a.create(ctx, intent)
 }
 
 // intent converts an object to the form that is sent: without status, with a hash.

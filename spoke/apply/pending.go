@@ -79,7 +79,10 @@ func pendingUpdate(intent *unstructured.Unstructured, all []difference) v1.Pendi
 func fields(kind string, all []difference) []string {
 	slices.SortFunc(all, func(a, b difference) int { return strings.Compare(a.path, b.path) })
 	all = all[:min(len(all), maxPendingFields)]
-	var described []string
+	if len(all) == 0 {
+		return nil
+	}
+	described := make([]string, 0, len(all))
 	for _, d := range all {
 		text := d.path
 		if kind != "Secret" {

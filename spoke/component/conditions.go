@@ -30,7 +30,7 @@ func conditions(in Summary, c cause, report Report) []metav1.Condition {
 			condition.LastTransitionTime = last.LastTransitionTime
 		}
 		// Initialized keeps the generation that was ready, which Plan uses.
-		if condition.Type == v1.ConditionInitialized && !c.ready && last != nil {
+		if condition.Type == v1.ConditionInitialized && (!c.ready || in.Paused) && last != nil {
 			condition.ObservedGeneration = last.ObservedGeneration
 		}
 		all = append(all, condition)
@@ -51,6 +51,8 @@ func progress(in Summary, c cause, report Report) []metav1.Condition {
 		ready.Status = metav1.ConditionTrue
 	}
 	switch {
+	case in.Paused && !in.Deleting:
+		progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionFalse, v1.ReasonPaused, pausedMessage(len(in.Pending))
 	case c.ready:
 		progressing.Status = metav1.ConditionFalse
 	case c.phase == v1.PhaseFailed:

@@ -20,7 +20,7 @@ const ProgressDeadline = 10 * time.Minute
 // failed. It stays failed until it makes progress or the spec changes.
 func withDeadline(in Summary, states []State) []State {
 	i := slices.IndexFunc(states, func(s State) bool { return !s.Ready })
-	if i < 0 || in.Deleting || !states[i].Timed || states[i].Phase == v1.PhaseFailed || states[i].Copying || progressed(in, states[i]) {
+	if i < 0 || in.Deleting || in.Paused || !states[i].Timed || states[i].Phase == v1.PhaseFailed || states[i].Copying || progressed(in, states[i]) {
 		return states
 	}
 	s := &states[i]
@@ -54,7 +54,7 @@ func copied(in Summary, now State) bool {
 // deadlineIn returns the time until the component that is waited for fails; 0 if no
 // deadline applies.
 func deadlineIn(in Summary, c cause, report Report) time.Duration {
-	if c.ready || c.phase == v1.PhaseFailed || in.Deleting ||
+	if c.ready || c.phase == v1.PhaseFailed || in.Deleting || in.Paused ||
 		!slices.ContainsFunc(report.States, func(s State) bool { return s.Name == c.component && s.Timed && !s.Copying }) {
 		return 0
 	}

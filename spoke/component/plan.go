@@ -36,7 +36,7 @@ const (
 type Step struct {
 	Action    Action
 	Component string
-	// Object is the object to apply.
+	// Object is the object to apply, and that of Recreate for a later pass.
 	Object Object
 	// Target is the live object of the other actions.
 	Target Resource
@@ -159,7 +159,7 @@ func (p *planner) object(component string, object Object) {
 	if field == "selector" {
 		policy = metav1.DeletePropagationForeground
 	}
-	p.add(Step{Action: Recreate, Component: component, Target: live, Propagation: policy})
+	p.add(Step{Action: Recreate, Component: component, Object: object, Target: live, Propagation: policy})
 }
 
 // grow adds the steps that expand claims of a component.

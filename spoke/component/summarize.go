@@ -45,6 +45,9 @@ type Summary struct {
 	Incomplete bool
 	// Deleting is true if the application is being deleted.
 	Deleting bool
+	// Paused is true if nothing is written. Pending are the changes that are held back.
+	Paused  bool
+	Pending []v1.PendingChange
 	// Previous are the conditions of the last status, Last its components, of which name,
 	// ReadyReplicas and UpdatedReplicas are known. Nil for kinds without StatefulSets.
 	Previous []metav1.Condition
@@ -63,6 +66,7 @@ func Summarize(in Summary) Report {
 		States:             states,
 		Claims:             in.Claims,
 		BoundClaims:        in.BoundClaims,
+		Pending:            in.Pending,
 	}
 	hindered := slices.ContainsFunc(in.Problems, func(p Problem) bool { return !p.Optional })
 	if !in.Incomplete && (!hindered || blocking(in.Problems) != nil) {
@@ -72,9 +76,24 @@ func Summarize(in Summary) Report {
 	report.Ready = fmt.Sprintf("%d/%d", ready, enabled)
 	cause := causeOf(in, states)
 	report.Phase, report.Message = cause.phase, cause.text()
+	if in.Paused && !in.Deleting {
+		report.Phase, report.Message = v1.PhasePaused, pausedMessage(len(in.Pending))
+	}
 	report.Conditions = conditions(in, cause, report)
 	report.DeadlineIn = deadlineIn(in, cause, report)
 	return report
+}
+
+// pausedMessage says how many changes a pause holds back.
+func pausedMessage(pending int) string {
+	switch pending {
+	case 0:
+		return "writes are paused; no change is pending"
+	case 1:
+		return "writes are paused; 1 change is pending"
+	default:
+		return fmt.Sprintf("writes are paused; %d changes are pending", pending)
+	}
 }
 
 // cause is the phase of an application, and the component that determines it.
@@ -123,7 +142,7 @@ func causeOf(in Summary, states []State) cause {
 	}
 	if i < 0 {
 		c.phase, c.reason, c.message = v1.PhaseRunning, v1.ReasonRunning, RunningMessage
-		c.ready, c.initialized = true, true
+		c.ready, c.initialized = true, c.initialized || !in.Paused
 		return c
 	}
 	c.from(states[i])

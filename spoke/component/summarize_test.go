@@ -150,11 +150,15 @@ func TestTransitions(t *testing.T) {
 		for step := range 20 {
 			generation += int64(random.IntN(8) / 7)
 			deleting = deleting || random.IntN(15) == 0
-			in := component.Summary{Generation: generation, Now: at(3 * step), Previous: conditions, Deleting: deleting,
+			in := component.Summary{Generation: generation, Now: at(3 * step), Previous: conditions, Deleting: deleting, Paused: random.IntN(8) == 0,
 				States: states(random, conditions), Problems: problems(random)}
 			got := component.Summarize(in)
 			if !component.Known(got.Phase) || !component.Legal(phase, got.Phase) {
 				t.Fatalf("from %s to %s by %+v", phase, got.Phase, in)
+			}
+			if c := meta.FindStatusCondition(got.Conditions, v1.ConditionProgressing); in.Paused && !deleting &&
+				(got.Phase != v1.PhasePaused || c.Status != metav1.ConditionFalse || c.Reason != v1.ReasonPaused || got.DeadlineIn != 0) {
+				t.Fatalf("paused: %s, %+v, deadline in %s", got.Phase, c, got.DeadlineIn)
 			}
 			walked[[2]v1.Phase{phase, got.Phase}] = true
 			phase, conditions = got.Phase, got.Conditions

@@ -172,6 +172,8 @@ type Report struct {
 	Replicas []v1.DatabaseReplica
 	// Claims counts the desired volume claims, BoundClaims those that exist and are bound.
 	Claims, BoundClaims int
+	// Pending are the changes that are held back.
+	Pending []v1.PendingChange
 	// DeadlineIn is the time until a component fails unless it makes progress; 0 if no
 	// deadline applies.
 	DeadlineIn time.Duration

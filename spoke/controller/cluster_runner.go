@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -48,6 +49,12 @@ type Options struct {
 	// Metrics may be nil.
 	Metrics *Metrics
 	Logger  logr.Logger
+	// Paused reports, when a cluster is engaged, whether nothing is to be written there but
+	// statuses. By default none is paused.
+	Paused func(cluster string) bool
+	// Held receives each object of a cluster that is paused with its status, which is then not
+	// written either. It must not block. May be nil.
+	Held func(cluster string, object client.Object)
 
 	// Workers is the number of applications of one kind that are reconciled at a time in
 	// one cluster. The default is 4.

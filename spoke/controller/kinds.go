@@ -39,6 +39,7 @@ func EcommerceApp() reconciler.Kind[*v1.EcommerceApp] {
 				LastHandledImageUpdate: &s.LastHandledImageUpdate,
 			}
 		},
+		Paused: func(app *v1.EcommerceApp) bool { return app.Spec.Paused },
 		Report: reportEcommerceApp,
 		Last:   lastComponents,
 		Rotation: reconciler.Rotation[*v1.EcommerceApp]{
@@ -75,6 +76,7 @@ func reportEcommerceApp(app *v1.EcommerceApp, r component.Report) {
 	s := &app.Status
 	s.Ready = r.Ready
 	s.DatabaseReplicas = r.Replicas
+	s.SetPendingChanges(r.Pending)
 	s.Components = nil
 	for _, state := range r.States {
 		s.Components = append(s.Components, v1.ComponentStatus{

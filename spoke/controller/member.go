@@ -25,7 +25,7 @@ func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &member{optional: optional, Member: &reconciler.Member{
+	m := &member{optional: optional, Member: &reconciler.Member{
 		Name:      name,
 		Settings:  o.settings(),
 		Scheme:    cl.GetScheme(),
@@ -46,7 +46,11 @@ func newMember(name string, cl cluster.Cluster, o Options) (*member, error) {
 		Recorder: cl.GetEventRecorder("shopfleet-spoke"),
 		Facts:    func() render.Cluster { return optional.facts(o.Facts(name)) },
 		Children: func(extra []client.Object) []reconciler.Child { return childrenIn(cl, extra, optional) },
-	}}, nil
+	}}
+	if m.Paused = o.Paused != nil && o.Paused(name); m.Paused && o.Held != nil {
+		m.Held = func(object client.Object) { o.Held(name, object) }
+	}
+	return m, nil
 }
 
 // facts adds to what is known of a cluster which optional kinds it has, and which it may have.

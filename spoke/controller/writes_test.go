@@ -71,6 +71,7 @@ func TestWrites(t *testing.T) {
 		"finalizers of others": testFinalizerLock,
 		"metrics":              testMetrics,
 		"policy":               testPolicy,
+		"paused":               testPaused,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &writer{WithWatch: admin, config: c.AdminConfig(), clock: clocktesting.NewFakeClock(time.Unix(1000, 0)), between: func() {}}

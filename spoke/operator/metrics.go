@@ -38,6 +38,21 @@ func (o *Options) metrics() metricsserver.Options {
 	return served
 }
 
+// ReportSafeMode registers the metric shopfleet_safe_mode, and logs that the safe mode is on.
+func (o *Options) ReportSafeMode(registry prometheus.Registerer) error {
+	gauge := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "shopfleet_safe_mode", Help: "1 if the process runs in safe mode and only observes, else 0.",
+	})
+	if o.SafeMode {
+		gauge.Set(1)
+		o.Logger.Info("Running in safe mode: nothing but statuses is written")
+	}
+	if err := registry.Register(gauge); err != nil {
+		return fmt.Errorf("registering the metric of the safe mode: %w", err)
+	}
+	return nil
+}
+
 // isLoopback reports whether an address is reachable from this host only.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)

@@ -52,6 +52,8 @@ type Options struct {
 	// second, or five times within a duration of less than 5 s. The default is 15 s, and API
 	// servers round down to seconds, so the least is 1 s.
 	LeaseDuration time.Duration
+	// SafeMode makes the process observe and report, and write nothing else.
+	SafeMode bool
 	// Verbosity is the initial log verbosity, 0 to 10. See UseLogger.
 	Verbosity int
 
@@ -77,6 +79,8 @@ func (o *Options) Bind(flags *pflag.FlagSet, leaderElect bool) {
 		"how long standbys wait for a leader that does not renew its Lease")
 	flags.BoolVar(&o.Profiling, "profiling", false,
 		"serve /debug/pprof on the metrics server, to authorized clients")
+	flags.BoolVar(&o.SafeMode, "safe-mode", false,
+		"observe and report what would be written, as if everything were paused")
 	flags.IntVarP(&o.Verbosity, "v", "v", 0,
 		"log verbosity, 0 to 10: 0 important events, 1 actions, 4 details; /debug/log-level changes it at run time")
 }

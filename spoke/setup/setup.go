@@ -63,7 +63,11 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
+	if err := o.ReportSafeMode(registry); err != nil {
+		return err
+	}
 	runner := controller.NewClusterRunner(controller.Options{
+		Paused:  func(string) bool { return o.SafeMode },
 		Kinds:   kinds,
 		Metrics: counted,
 		Logger:  o.Logger,

@@ -174,7 +174,7 @@ func waitedFor(o reported) string {
 // may be followed by any: it describes the present, and not progress.
 func transitions() map[string]map[string][]string {
 	// What was ready once is updated, and is never created again.
-	afterFirst := names(v1.PhasePending, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseScaling, v1.PhaseFailed, v1.PhaseUnknown, v1.PhaseDeleting)
+	afterFirst := names(v1.PhasePending, v1.PhaseRunning, v1.PhaseUpdating, v1.PhaseScaling, v1.PhaseFailed, v1.PhasePaused, v1.PhaseUnknown, v1.PhaseDeleting)
 	workload := map[string][]string{
 		string(v1.PhaseRunning): afterFirst, string(v1.PhaseUpdating): afterFirst, string(v1.PhaseScaling): afterFirst,
 		string(v1.PhaseDeleting): {},

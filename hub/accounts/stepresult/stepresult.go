@@ -113,6 +113,8 @@ func FromMember(err error, member, what string) Result {
 		return Hold(d.Wait, v1.ReasonThrottled, "%s throttles requests", member)
 	case apierror.Fenced:
 		return Hold(d.Wait, v1.ReasonRetrying, "the hub has to renew its Lease first")
+	case apierror.Paused:
+		return Hold(Member, d.Reason, "%s is paused", member)
 	case apierror.Conflict:
 		return Hold(PollFirst, v1.ReasonRetrying, "another client changed an object in %s at the same time", member)
 	case apierror.Forbidden:

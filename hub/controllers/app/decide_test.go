@@ -29,7 +29,7 @@ func TestDecideStaysWherePlacementCannotBeRead(t *testing.T) {
 	spec := v1.Placement{ClusterSelector: &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "Near"}},
 	}}
-	decide(&in, spec, []v1.MemberCluster{member("c", metav1.ConditionTrue, v1.ReasonConnected)})
+	(&Reconciler{}).decide(&in, spec, []v1.MemberCluster{member("c", metav1.ConditionTrue, v1.ReasonConnected)})
 	if in.Invalid == "" || !cmp.Equal(in.Chosen, []string{"a"}) {
 		t.Errorf("invalid %q, chosen %v; want the cluster that it is on and not leaving", in.Invalid, in.Chosen)
 	}
@@ -39,7 +39,7 @@ func TestDecideStaysWhereNothingMatches(t *testing.T) {
 	t.Parallel()
 	in := aggregate.Input{}
 	in.Previous.Clusters = []v1.ClusterStatus{{Name: "a"}}
-	decide(&in, v1.Placement{ClusterNames: []string{"typo"}}, []v1.MemberCluster{member("a", metav1.ConditionTrue, v1.ReasonConnected)})
+	(&Reconciler{}).decide(&in, v1.Placement{ClusterNames: []string{"typo"}}, []v1.MemberCluster{member("a", metav1.ConditionTrue, v1.ReasonConnected)})
 	if in.Invalid == "" || !cmp.Equal(in.Chosen, []string{"a"}) {
 		t.Errorf("invalid %q, chosen %v; want the cluster that it is on", in.Invalid, in.Chosen)
 	}
@@ -61,7 +61,7 @@ func TestDecideKnowsMembersByTheirStatus(t *testing.T) {
 	for _, name := range []string{"placed", "detached", "deleting", "forgotten"} {
 		in.Previous.Clusters = append(in.Previous.Clusters, v1.ClusterStatus{Name: name})
 	}
-	decide(&in, v1.Placement{}, members)
+	(&Reconciler{}).decide(&in, v1.Placement{}, members)
 	if diff := cmp.Diff([]string{"placed", "ready"}, in.Chosen); diff != "" {
 		t.Errorf("chosen (-want +got):\n%s", diff)
 	}

@@ -32,7 +32,11 @@ func abandon(app *v1.EcommerceApp, clusters []aggregate.Cluster, now time.Time) 
 	}
 	for i := range clusters {
 		c := &clusters[i]
-		if c.Connection != aggregate.Lost || !atOnce && timeout <= 0 {
+		if c.Connection != aggregate.Lost {
+			c.Abandoned = c.Paused && atOnce // A pause has no timeout.
+			continue
+		}
+		if !atOnce && timeout <= 0 {
 			continue
 		}
 		// A connected member's LastObserved may be old, so it does not suffice when a hub

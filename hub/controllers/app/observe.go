@@ -26,6 +26,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 	in := aggregate.Input{
 		Generation:  app.Generation,
 		Deleting:    app.Ending(),
+		Paused:      app.Spec.Paused && !app.Ending(),
 		Held:        app.DeletionTimestamp != nil && app.Protected(),
 		ReconcileAt: app.Annotations[v1.ReconcileAtAnnotation],
 
@@ -44,7 +45,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 		}
 		in.Previous.Clusters, uncertain = found.entries, found.uncertain
 	}
-	decide(&in, app.Spec.Placement, members.Items)
+	r.decide(&in, app.Spec.Placement, members.Items)
 	if in.Undecided = undecided(in, uncertain); len(in.Undecided) == 0 && app.InventoryLost() {
 		in.Undecided = unobserved(in, app.Spec.Placement, members.Items)
 	}
@@ -74,7 +75,7 @@ func (r *Reconciler) observe(ctx context.Context, app *v1.EcommerceApp) (aggrega
 
 // decide adds the placement's decision. If none is possible, the application stays on its
 // current clusters.
-func decide(in *aggregate.Input, spec v1.Placement, members []v1.MemberCluster) {
+func (r *Reconciler) decide(in *aggregate.Input, spec v1.Placement, members []v1.MemberCluster) {
 	var current []string
 	for _, entry := range in.Previous.Clusters {
 		if entry.Phase != v1.PhaseDeleting {
@@ -83,7 +84,9 @@ func decide(in *aggregate.Input, spec v1.Placement, members []v1.MemberCluster) 
 	}
 	clusters := make([]placement.Cluster, 0, len(members))
 	for i := range members {
-		clusters = append(clusters, candidate(&members[i]))
+		c := candidate(&members[i])
+		c.Paused = c.Paused || r.safeMode
+		clusters = append(clusters, c)
 	}
 	decision, err := placement.Decide(spec, clusters, current)
 	if err != nil {
@@ -98,6 +101,7 @@ func candidate(m *v1.MemberCluster) placement.Cluster {
 	return placement.Cluster{
 		Name: m.Name, Labels: m.Labels, Region: m.Status.Region, Provider: m.Status.Provider,
 		Ready: ready.Status == metav1.ConditionTrue, Detached: isDetached(m), Message: ready.Reason,
+		Paused: m.IsPaused(),
 	}
 }
 
@@ -107,6 +111,7 @@ func (r *Reconciler) observeMember(ctx context.Context, app *v1.EcommerceApp, m 
 	c := aggregate.Cluster{
 		Name: m.Name, Region: m.Status.Region, Provider: m.Status.Provider,
 		Cause: ready.Reason, LastObserved: m.Status.LastObservedTime, LostSince: lostSince(m),
+		Paused: m.IsPaused() || r.safeMode,
 	}
 	queue := r.dispatcher.Get(m.Name)
 	switch {
@@ -166,6 +171,7 @@ func readyOf(m *v1.MemberCluster) metav1.Condition {
 type memberFacts struct {
 	Labels   map[string]string
 	Detached bool
+	Paused   bool
 	Region   string
 	Provider v1.Provider
 	Ready    metav1.ConditionStatus
@@ -179,7 +185,7 @@ type memberFacts struct {
 func factsOf(m *v1.MemberCluster) memberFacts {
 	ready := readyOf(m)
 	facts := memberFacts{
-		Labels: m.Labels, Detached: isDetached(m), Region: m.Status.Region, Provider: m.Status.Provider,
+		Labels: m.Labels, Detached: isDetached(m), Paused: m.IsPaused(), Region: m.Status.Region, Provider: m.Status.Provider,
 		Ready: ready.Status, Reason: ready.Reason, Capabilities: m.Status.Capabilities,
 		Authorized: meta.IsStatusConditionTrue(m.Status.Conditions, v1.ConditionAuthorized),
 	}

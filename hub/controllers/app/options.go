@@ -58,6 +58,10 @@ type Options struct {
 	ManagedByMode func(cluster string) v1.ManagedByMode
 	// Record returns the record of an engaged member, or nil. By default there are none.
 	Record func(cluster string) *members.Record
+	// Paused reports whether an engaged member is paused. By default none is.
+	Paused func(cluster string) bool
+	// SafeMode means that every member is paused, engaged or not.
+	SafeMode bool
 	// ProgressPeriod is the minimum time between writes of mere progress. The default is 5 s.
 	ProgressPeriod time.Duration
 	// Residue records what deleted applications leave behind in members. Without one, a
@@ -105,7 +109,7 @@ func New(hub client.Reader, o Options) *Controller {
 	return &Controller{options: o, backups: newBackupReports(), dispatcher: dispatch.New(hub, dispatch.Options{
 		Clock: o.Clock, Logger: o.Logger, Recorder: o.Recorder, FanOut: o.Metrics.fanout,
 		CallTimeout: o.CallTimeout, Workers: o.WorkersPerMember, ManagedByMode: o.ManagedByMode, Resync: o.Resync, Waits: o.Waits,
-		Residue: o.Residue, APIReader: o.APIReader,
+		Residue: o.Residue, APIReader: o.APIReader, Paused: o.Paused,
 		DeletedAt: func(cluster string, app types.UID) time.Time { return o.Record(cluster).DeletedAt(app) },
 		Left:      func(cluster string, app types.UID) int64 { return o.Record(cluster).Left(app) },
 		RecordDeletion: func(ctx context.Context, cluster string, deletion members.Deletion) error {
@@ -136,6 +140,7 @@ func (c *Controller) Setup(mgr mcmanager.Manager) error {
 		waits:      c.options.Waits,
 
 		progressPeriod: c.options.ProgressPeriod,
+		safeMode:       c.options.SafeMode,
 	}
 	err := builder.ControllerManagedBy(local).
 		Named(controllerName).

@@ -28,6 +28,8 @@ type Reconciler struct {
 	unplaced   *unplaced
 	waits      queues.Waits
 	conflicts  queues.Conflicts
+	// safeMode is Options.SafeMode.
+	safeMode bool
 	// progressPeriod is Options.ProgressPeriod.
 	progressPeriod time.Duration
 }

@@ -144,6 +144,7 @@ func targetFor(cluster *v1.MemberCluster, secret *corev1.Secret) members.Target 
 		RenewedAccount: secret.Annotations[v1.RenewedAccountAnnotation],
 		RenewRequest:   renewRequest(cluster),
 		Replaces:       cluster.Annotations[v1.RecoverAnnotation],
+		Paused:         cluster.Spec.Paused,
 		Health: members.Health{
 			Period:           time.Duration(value(health.ProbePeriodSeconds)) * time.Second,
 			FailureThreshold: int(value(health.FailureThreshold)),

@@ -17,6 +17,12 @@ func (w *work) find(ctx context.Context) (stepresult.Result, error) {
 	if v, err := w.get(ctx); v.Stops() || err != nil {
 		return v, err
 	}
+	switch {
+	case w.member.IsPaused():
+		return stepresult.Hold(stepresult.Member, v1.ReasonPaused, "%s is paused", w.member.Name), nil
+	case w.app != nil && w.app.Spec.Paused && !w.restore.Spec.Verify:
+		return stepresult.Hold(stepresult.Member, v1.ReasonPaused, "EcommerceApp %q is paused", w.app.Name), nil
+	}
 	if w.restore.Status.StartTime == nil {
 		w.restore.Status.StartTime = seconds(w.now)
 	}

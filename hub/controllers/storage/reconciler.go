@@ -38,7 +38,7 @@ func (m *member) Reconcile(ctx context.Context, request reconcile.Request) (reco
 		return reconcile.Result{}, nil // Disengaged: failures are due to that.
 	default:
 	}
-	if class := apierror.Classify(failed); class != apierror.Conflict && class != apierror.Fenced {
+	if class := apierror.Classify(failed); class != apierror.Conflict && class != apierror.Fenced && class != apierror.Paused {
 		condition, classes := wanted.status(failed)
 		if err := m.say(ctx, cluster, condition, classes); client.IgnoreNotFound(err) != nil {
 			return m.conflicts.Retry(m.options.Waits, request, reconcile.Result{}, err)

@@ -118,6 +118,8 @@ type Observation struct {
 	Deleting []string
 	// Mode is the mode of an engaged member, Wanted the requested one.
 	Mode, Wanted v1.Mode
+	// Paused is true if the hub writes nothing to an engaged member, SafeMode if that is so for all.
+	Paused, SafeMode bool
 	// Lease monitors the agent of an engaged member in mode Agent.
 	Lease LeaseMonitor
 	// Outdated are the definitions that are older than the hub's, in mode Agent.
@@ -226,6 +228,12 @@ func computeEngaged(p Observation) Conditions {
 		Authorized:       authorized(),
 		IdentityVerified: verified(),
 		CredentialsValid: accepted(),
+	}
+	switch {
+	case p.SafeMode:
+		next.Ready = yes(v1.ReasonPaused, "the cluster is connected; the hub runs in safe mode and writes nothing there")
+	case p.Paused:
+		next.Ready = yes(v1.ReasonPaused, "the cluster is connected; spec.paused is set, and the hub writes nothing there")
 	}
 	if len(p.Deleting) > 0 {
 		then := "the hub installs it again after the deletion"

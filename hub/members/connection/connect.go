@@ -22,6 +22,7 @@ import (
 	"github.com/shopfleet/shopfleet/hub/members/preflight"
 	"github.com/shopfleet/shopfleet/hub/members/transport"
 	"github.com/shopfleet/shopfleet/spoke/apierror"
+	"github.com/shopfleet/shopfleet/spoke/fencing"
 )
 
 // listenPeriod is the time between reads of the Lease of an agent that is to take over.
@@ -36,6 +37,10 @@ type Attempt struct {
 	Access *kubeconfig.Access
 	// Mode is the mode to connect the member in.
 	Mode v1.Mode
+	// Paused means that nothing is written: the record is read and not claimed, and definitions
+	// are compared and not installed. Pause blocks writes of a connection that is opened without.
+	Paused bool
+	Pause  *fencing.Pause
 	// RequireAgent requires a renewal of the agent's Lease before the attempt succeeds: until
 	// then the hub reconciles the member's copies.
 	RequireAgent bool
@@ -100,6 +105,12 @@ func (i *Inspection) Blocked() bool { return slices.ContainsFunc(i.Missing, pref
 func (a *Attempt) Connect(ctx, member context.Context) (connected *Connected, failure *conditions.Failure) {
 	access := rest.CopyConfig(a.Access.Config)
 	access.Wrap(a.Settings.Wrap)
+	always := &fencing.Pause{}
+	always.Set(a.Paused)
+	access.Wrap(always.Wrap)
+	if a.Pause != nil {
+		access.Wrap(a.Pause.Wrap)
+	}
 	l, err := transport.Open(access, a.Settings.Timeouts.transport())
 	if err != nil {
 		return nil, a.fail(conditions.StepKubeconfig, v1.ReasonKubeconfigInvalid, "the kubeconfig cannot be used to connect", err)
@@ -178,7 +189,10 @@ func (a *Attempt) takeOver(ctx context.Context, l *transport.Transport, kept *Re
 	if len(found.Missing) > 0 && kept.isOfAnotherHub() {
 		return conditions.PermissionsMissing(a.Name, found.Missing), nil
 	}
-	err := kept.claim(ctx)
+	var err error
+	if !a.Paused {
+		err = kept.claim(ctx)
+	}
 	if err == nil {
 		found.Definitions, err = a.ensureDefinitions(ctx, l)
 	}
@@ -245,8 +259,8 @@ func (a *Attempt) ensureDefinitions(ctx context.Context, l *transport.Transport)
 	if err != nil {
 		return preflight.DefinitionFacts{}, fmt.Errorf("creating a client: %w", err)
 	}
-	if a.Mode == v1.ModeAgent {
-		return a.Settings.Agent.Prepare.Verify(ctx, direct)
+	if a.Mode == v1.ModeAgent || a.Paused {
+		return a.Settings.profile(a.Mode).Prepare.Verify(ctx, direct)
 	}
 	return a.Settings.Agentless.Prepare.Install(ctx, direct)
 }

@@ -39,6 +39,8 @@ type Connection struct {
 	Access *kubeconfig.Access
 	// Mode is the mode that the connection was opened for.
 	Mode v1.Mode
+	// Paused means that the connection was opened for a member that is paused.
+	Paused bool
 	// Record is the member's record; nil if none is kept.
 	Record *Record
 	// Cluster is the cluster for reconcilers.
@@ -85,7 +87,7 @@ func (s *Connection) Inspect(ctx context.Context) (*Inspection, error) {
 	if err != nil || found.Blocked() {
 		return found, err
 	}
-	if err = unread; err == nil {
+	if err = unread; err == nil && !s.Paused {
 		err = s.Record.claim(ctx)
 	}
 	if err == nil {
@@ -109,8 +111,8 @@ func (s *Connection) ExplainInspection(member string, err error) *conditions.Fai
 func (s *Connection) compareDefinitions(ctx context.Context) (preflight.DefinitionFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeouts.Prepare)
 	defer cancel()
-	if s.Mode == v1.ModeAgent {
-		return s.settings.Agent.Prepare.Verify(ctx, s.direct)
+	if s.Mode == v1.ModeAgent || s.Paused {
+		return s.settings.profile(s.Mode).Prepare.Verify(ctx, s.direct)
 	}
 	return s.settings.Agentless.Prepare.Check(ctx, s.direct)
 }
@@ -174,7 +176,7 @@ func (o *Settings) open(ctx context.Context, a *Attempt, l *transport.Transport)
 	}
 	connCtx, cancel := context.WithCancel(ctx)
 	s := &Connection{
-		Access: a.Access, Mode: a.Mode, Cluster: c,
+		Access: a.Access, Mode: a.Mode, Paused: a.Paused, Cluster: c,
 		settings: o, transport: l, watches: watched, direct: direct, cancel: cancel, ended: make(chan struct{}),
 	}
 	s.Engage = func(aware multicluster.Aware, name string) error {

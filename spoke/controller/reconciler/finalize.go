@@ -30,7 +30,7 @@ func (r *reconciler[T]) finalize(ctx context.Context, p *pass[T]) {
 		return
 	}
 	decision := component.DeletePlan(components, p.live, p.object.GetUID())
-	if len(decision.States) == 0 {
+	if len(decision.States) == 0 && !p.paused {
 		r.release(ctx, p)
 		return
 	}

@@ -45,6 +45,9 @@ type Kind[T client.Object] struct {
 	SameParts func(before, after T) bool
 	// Rotation is zero for kinds without a database whose password is rotated.
 	Rotation Rotation[T]
+	// Paused reports whether nothing of an object but its status is to be written, unless it is
+	// being deleted. Nil means that the kind cannot be paused.
+	Paused func(T) bool
 	// Extra are additional kinds of children.
 	Extra []client.Object
 }

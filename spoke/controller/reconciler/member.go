@@ -35,6 +35,11 @@ type Member struct {
 	Exec func(context.Context, podexec.Container, podexec.Command) (string, error)
 	// Facts returns the current facts about the cluster.
 	Facts func() render.Cluster
+	// Paused is true if no child is written, whatever the applications say.
+	Paused bool
+	// Held receives each object with its status, which is then not written. It must not block.
+	// Nil writes the statuses.
+	Held func(client.Object)
 	// Children returns the kinds of children that the cluster serves now, including the
 	// additional ones of a kind.
 	Children func(extra []client.Object) []Child

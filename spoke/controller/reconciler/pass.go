@@ -29,6 +29,9 @@ type pass[T client.Object] struct {
 	deleting bool
 	// replicas are the observed replicas of the database.
 	replicas []v1.DatabaseReplica
+	// paused means that nothing but the status is written, and pending is what would be.
+	paused  bool
+	pending []v1.PendingChange
 
 	problems []component.Problem
 	// outcomes are the outcomes of writes by component.
@@ -60,6 +63,10 @@ func (p *pass[T]) fail(name string, err error) bool {
 	case apierror.Fenced:
 		p.retryIn, p.conflicted = sooner(p.retryIn, d.Wait), true
 		return true
+	case apierror.Paused:
+		// The pause has just begun: another pass tells what it holds back.
+		p.conflicted = true
+		return false
 	case apierror.InvalidSpec:
 		p.rejected = true
 	case apierror.NamespaceTerminating:

@@ -55,10 +55,12 @@ func (r *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	}
 	defer r.reportPanic(ctx, req)
 	p := &pass[T]{object: r.newest.of(object)}
+	p.paused = r.member.Paused
 	if p.object.GetDeletionTimestamp() != nil {
 		r.finalize(ctx, p)
 		return p.result(r.member.Settings, r.conflicts.Wait(req, p.raced))
 	}
+	p.paused = p.paused || r.kind.Paused != nil && r.kind.Paused(p.object)
 	if err := r.prepare(ctx, p); err != nil {
 		p.fail("", err)
 	} else {
@@ -89,6 +91,9 @@ func (r *reconciler[T]) reportPanic(ctx context.Context, req reconcile.Request) 
 
 // prepare makes the writes to the object itself that must precede all others.
 func (r *reconciler[T]) prepare(ctx context.Context, p *pass[T]) error {
+	if p.paused {
+		return nil
+	}
 	if !controllerutil.ContainsFinalizer(p.object, v1.SpokeFinalizer) {
 		if err := r.patch(ctx, p.object, func(object T) {
 			controllerutil.AddFinalizer(object, v1.SpokeFinalizer)

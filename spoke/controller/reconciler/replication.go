@@ -69,7 +69,7 @@ func (o *observations) forget(key types.NamespacedName) {
 func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
 	key := client.ObjectKeyFromObject(p.object)
 	db, pods := r.replicasOf(p)
-	if len(pods) == 0 {
+	if len(pods) == 0 || r.member.Paused {
 		r.observations.forget(key)
 		return
 	}
@@ -96,7 +96,7 @@ func (r *reconciler[T]) followReplicas(ctx context.Context, p *pass[T]) {
 			wait = observeTroubled
 		}
 		lost := replica.State == v1.ReplicaLost && i < len(last.replicas) && last.replicas[i] == replica
-		if lost && now.Sub(pod.CreationTimestamp.Time) >= r.member.Settings.Waits.Scaled(rebuildEach) {
+		if lost && !p.paused && now.Sub(pod.CreationTimestamp.Time) >= r.member.Settings.Waits.Scaled(rebuildEach) {
 			r.rebuild(ctx, p.object, pod)
 		}
 	}

@@ -41,7 +41,8 @@ type Rotation[T client.Object] struct {
 }
 
 // rotate takes the next step of a rotation, keeps the login Secret as it should be, and adds the
-// login to the facts. A rotation that fails leaves the clients what they have.
+// login to the facts. A rotation that fails leaves the clients what they have; while the object is
+// paused there is none.
 func (r *reconciler[T]) rotate(ctx context.Context, p *pass[T], facts render.Cluster) render.Cluster {
 	if r.kind.Rotation.Database == nil {
 		return facts
@@ -56,19 +57,23 @@ func (r *reconciler[T]) rotate(ctx context.Context, p *pass[T], facts render.Clu
 		return facts
 	}
 	state := credentials.State{Engine: db.Engine, Secret: db.Credentials(), Login: credentials.Read(live)}
-	login, err := r.nextLogin(ctx, p, db, state)
-	if err != nil {
-		r.failRotation(p, state, err)
-		login = state.Login
+	login := state.Login
+	if !p.paused {
+		if login, err = r.nextLogin(ctx, p, db, state); err != nil {
+			r.failRotation(p, state, err)
+			login = state.Login
+		}
 	}
 	if login == nil {
 		return facts
 	}
-	if err := r.keepLogin(ctx, p, db, *login, live); err != nil {
-		p.fail(database.Component, err)
+	facts.LoginRotation, facts.LoginSwitching = login.Rotation, login.Switching
+	if p.paused {
 		return facts
 	}
-	facts.LoginRotation, facts.LoginSwitching = login.Rotation, login.Switching
+	if err := r.keepLogin(ctx, p, db, *login, live); err != nil {
+		p.fail(database.Component, err)
+	}
 	return facts
 }
 

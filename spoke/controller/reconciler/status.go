@@ -41,6 +41,10 @@ func (r *reconciler[T]) report(ctx context.Context, p *pass[T]) {
 	report.Replicas = p.replicas
 	r.kind.Report(p.object, report)
 	r.member.Settings.Metrics.observe(r.subject(client.ObjectKeyFromObject(p.object)), report.Phase)
+	if r.member.Held != nil {
+		r.member.Held(p.object)
+		return
+	}
 	if equality.Semantic.DeepEqual(before, p.object) {
 		return
 	}
@@ -85,6 +89,8 @@ func (r *reconciler[T]) summarize(p *pass[T], now metav1.Time) component.Report 
 		Unsupported:        unsupported.Fields,
 		Incomplete:         p.conflicted,
 		Deleting:           p.deleting,
+		Paused:             p.paused,
+		Pending:            p.pending,
 		Previous:           *status.Conditions,
 		Last:               last,
 		Now:                now,

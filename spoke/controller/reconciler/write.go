@@ -61,9 +61,16 @@ func (r *reconciler[T]) execute(ctx context.Context, p *pass[T], steps []compone
 
 // take executes one step.
 func (r *reconciler[T]) take(ctx context.Context, p *pass[T], step component.Step) (apply.Outcome, error) {
+	if p.paused && step.Action != component.Apply {
+		p.pending = append(p.pending, pendingStep(step))
+		return apply.Held, nil
+	}
 	switch step.Action {
 	case component.Apply:
 		result, err := r.member.Applier.Apply(ctx, r.request(p, step.Object))
+		if result.Change != nil {
+			p.pending = append(p.pending, *result.Change)
+		}
 		return result.Outcome, err
 	case component.Grow:
 		claim, ok := step.Target.(*corev1.PersistentVolumeClaim)
@@ -90,6 +97,23 @@ func (r *reconciler[T]) request(p *pass[T], object component.Object) apply.Reque
 		Owned:    r.owned(p.object, object.Resource),
 		Generate: object.Generate,
 		Seals:    p.dependentClaim(object),
+		Hold:     p.paused,
+	}
+}
+
+// pendingStep returns the change of a step other than an apply, which is held back.
+func pendingStep(step component.Step) v1.PendingChange {
+	switch step.Action {
+	case component.Grow:
+		former := ""
+		if claim, ok := step.Target.(*corev1.PersistentVolumeClaim); ok {
+			former = claim.Spec.Resources.Requests.Storage().String()
+		}
+		return apply.Expansion(step.Target, former, step.Size.String())
+	case component.Recreate:
+		return apply.Recreation(step.Target, step.Object.Resource)
+	default:
+		return apply.Change(v1.PendingDelete, step.Target)
 	}
 }
 

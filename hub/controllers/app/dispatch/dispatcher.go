@@ -64,6 +64,7 @@ func (d *Dispatcher) Engage(ctx context.Context, name multicluster.ClusterName, 
 		name: name.String(), managedBy: d.options.ManagedByMode(name.String()), options: d.options, hub: d.hub, cluster: cl, wake: d.wake, seen: d.seen,
 		reports: newReports(), written: d.written, lookups: newLookups(), queue: &runner.Queue{},
 		peer: d.Get, undecided: d.undecided,
+		paused: d.options.Paused(name.String()), held: newHeldStatuses(),
 		applier: apply.New(apply.Options{
 			Client: cl.GetClient(), Reader: cl.GetAPIReader(),
 			FieldManager: v1.HubFieldManager, Timeout: d.options.CallTimeout,
@@ -108,6 +109,7 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 		return false, nil
 	}
 	c.Failure, c.Unknown, c.Gone = found.failure, found.unknown, found.gone
+	c.Pending, c.Paused = found.pending, c.Paused || l.paused
 	// Only an entry without an applied generation needs it, and it may cost another reconciliation.
 	c.Unconfirmed = deletes(app, entry) || (entry == nil || entry.AppliedGeneration == 0) && !l.reports.confirmed(keyOf(app), app.UID)
 	live := &v1.EcommerceApp{}
@@ -118,6 +120,9 @@ func (l *MemberQueue) Observe(ctx context.Context, app *v1.EcommerceApp, c *aggr
 		return true, fmt.Errorf("reading the copy in member %q: %w", l.name, err)
 	}
 	c.Copy = observedCopy(app, live)
+	if status := l.held.of(live); status != nil && c.Copy != nil && l.paused {
+		c.Copy.Status = *status
+	}
 	if !known {
 		// The member is about to be chosen: no other one gets a copy before this one is compared.
 		c.Unknown = l.unknownOrigin(ctx, app, live)

@@ -45,6 +45,10 @@ type MemberQueue struct {
 	// peer returns the queue of an engaged member, or nil.
 	peer      func(member string) *MemberQueue
 	undecided *undecided
+	// paused means that nothing is written in the member, and held are the statuses of copies
+	// that their reconciler would have written.
+	paused bool
+	held   *heldStatuses
 }
 
 // Reconcile updates the copy of one application, and reports the result.
@@ -108,7 +112,10 @@ func (l *MemberQueue) reportPanic(request reconcile.Request, app *v1.EcommerceAp
 func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.ClusterStatus) (next report, err error) {
 	next.app = app.UID
 	waiting := l.waiting(app)
-	if deletes(app, entry) {
+	switch {
+	case deletes(app, entry) && l.holds(app):
+		next.pending, err = l.heldDeletion(ctx, app)
+	case deletes(app, entry):
 		leaving := removal{key: keyOf(app), owned: owned(app), deletion: l.deletionOf(app)}
 		if !app.Ending() {
 			// The placement may be that of an older backup.
@@ -117,9 +124,9 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 			}
 		}
 		next.gone, err = l.deleteCopy(ctx, leaving)
-	} else {
-		err = l.applyCopy(ctx, app, waiting)
-		next.applied = err == nil
+	default:
+		next.pending, err = l.applyCopy(ctx, app, waiting)
+		next.applied = err == nil && !l.paused
 	}
 	err = l.confirmUnknown(ctx, app, waiting, err)
 	next.failure = failureOf(err)
@@ -129,30 +136,33 @@ func (l *MemberQueue) sync(ctx context.Context, app *v1.EcommerceApp, entry *v1.
 
 // applyCopy applies the copy. It costs no request while nothing has changed. The origin
 // waiting is the one that waits for the user.
-func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiting string) error {
+func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiting string) ([]v1.PendingChange, error) {
 	facts, err := l.facts(ctx)
 	if err != nil || facts == nil {
-		return err
+		return nil, err
 	}
 	former := members.Deletion{App: app.UID, Left: l.options.Left(l.name, app.UID), At: l.options.DeletedAt(l.name, app.UID)}
 	if err := knownDeletion(app, former.At, waiting); err != nil {
-		return err
+		return nil, err
 	}
 	live := &v1.EcommerceApp{}
 	switch err := l.cluster.GetClient().Get(ctx, keyOf(app), live); {
 	case apierrors.IsNotFound(err):
 		live = nil
 	case err != nil:
-		return fmt.Errorf("reading the copy: %w", err)
+		return nil, fmt.Errorf("reading the copy: %w", err)
 	}
 	if live == nil || live.DeletionTimestamp != nil {
 		if err := knownLeaving(app, EntryOf(app, l.name), former.Left, waiting); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	intent, err := copyFor(app, *facts, live)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if l.holds(app) {
+		return l.holdCopy(ctx, app, intent, live)
 	}
 	request := apply.Request{Intent: intent, Owned: adoptable(app), Check: func(live component.Resource) error {
 		err := knownCopy(comparison{
@@ -168,19 +178,19 @@ func (l *MemberQueue) applyCopy(ctx context.Context, app *v1.EcommerceApp, waiti
 	if live != nil {
 		request.Live = live
 		if request.Intent, err = unlessOlder(intent, live); err != nil {
-			return err
+			return nil, err
 		}
 	} else if err := l.mayCreate(ctx, app, waiting); err != nil {
-		return err
+		return nil, err
 	} else if err := l.ensureNamespace(ctx, app.Namespace); err != nil {
-		return err
+		return nil, err
 	}
 	result, err := l.applier.Apply(ctx, request)
 	if err != nil {
-		return fmt.Errorf("writing the copy: %w", err)
+		return nil, fmt.Errorf("writing the copy: %w", err)
 	}
 	l.recordWrite(ctx, app, result.Outcome)
-	return l.forgetDeletion(ctx, former)
+	return nil, l.forgetDeletion(ctx, former)
 }
 
 // forgetDeletion removes a deletion of the copy from the record, as the copy exists again: the user
@@ -243,7 +253,7 @@ func (l *MemberQueue) keepCopy(ctx context.Context, key types.NamespacedName) er
 // setManagedByMode records in a copy which process reconciles it, and changes nothing else. It costs no
 // request if that is recorded already.
 func (l *MemberQueue) setManagedByMode(ctx context.Context, live *v1.EcommerceApp) error {
-	if !live.IsCopy() || live.ManagedByMode() == l.managedBy {
+	if l.paused || !live.IsCopy() || live.ManagedByMode() == l.managedBy {
 		return nil
 	}
 	next := live.DeepCopy()
@@ -315,6 +325,9 @@ type removal struct {
 // deleteCopy deletes a copy if it is owned, and reports whether it is confirmed gone. The
 // copy's finalizer holds it until the member is clean; the watch reports its end.
 func (l *MemberQueue) deleteCopy(ctx context.Context, r removal) (gone bool, err error) {
+	if l.paused { // Before the deletion is recorded.
+		return false, apierror.ErrPaused
+	}
 	live := &v1.EcommerceApp{}
 	err = l.cluster.GetClient().Get(ctx, r.key, live)
 	if apierrors.IsNotFound(err) {

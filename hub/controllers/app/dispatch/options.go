@@ -70,6 +70,8 @@ type Options struct {
 	// Confirm returns an error if the record of a member says that another hub manages it. By
 	// default none does.
 	Confirm func(ctx context.Context, cluster string) error
+	// Paused reports, when a member is engaged, whether it is paused. By default none is.
+	Paused func(cluster string) bool
 	// Waits changes how long the controller waits; the default leaves it as it is.
 	Waits queues.Waits
 }
@@ -104,6 +106,9 @@ func (o *Options) applyDefaults() {
 	}
 	if o.Confirm == nil {
 		o.Confirm = func(context.Context, string) error { return nil }
+	}
+	if o.Paused == nil {
+		o.Paused = func(string) bool { return false }
 	}
 	if o.ManagedByMode == nil {
 		o.ManagedByMode = func(string) v1.ManagedByMode { return v1.ManagedByHub }

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
+	v1 "github.com/shopfleet/shopfleet/api/v1"
 	"github.com/shopfleet/shopfleet/hub/aggregate"
 )
 
@@ -17,6 +18,8 @@ type report struct {
 	failure *aggregate.Failure
 	// unknown is the origin that waits for the user; empty if none does.
 	unknown string
+	// pending are the writes that are held back.
+	pending []v1.PendingChange
 	// gone means that the copy was confirmed not to exist.
 	gone bool
 	// applied means that the attempt was to write the copy, and that it succeeded.
@@ -68,7 +71,8 @@ func (r *reports) end(key types.NamespacedName, next *report) (last report, news
 	}
 	r.known[key] = *next
 	// An absence was not visible while the worker was busy, so it is always news.
-	return last, !existed || done.awaited || next.gone || !equality.Semantic.DeepEqual(last.failure, next.failure) || last.gone || last.app != next.app || last.unknown != next.unknown || last.applied != next.applied
+	return last, !existed || done.awaited || next.gone || !equality.Semantic.DeepEqual(last.failure, next.failure) || last.gone || last.app != next.app || last.unknown != next.unknown || last.applied != next.applied ||
+		!equality.Semantic.DeepEqual(last.pending, next.pending)
 }
 
 // forgetAbsence makes an absence of the copy not count that was found, or is about to be

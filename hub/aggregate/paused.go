@@ -1,0 +1,76 @@
+package aggregate
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	v1 "github.com/shopfleet/shopfleet/api/v1"
+)
+
+const (
+	messagePaused    = "the cluster is paused"
+	messageAppPaused = "the application is paused"
+	// maxPendingBytes bounds the fields of the changes in a status. Later ones have none.
+	maxPendingBytes = 64 << 10
+)
+
+// pause sets the entry of a connected cluster in which nothing is written: it is as ready as it is
+// observed to be, also if the copy is not of the current generation.
+func pause(e *v1.ClusterStatus, in Input, c Cluster) {
+	if e.Phase == v1.PhaseFailed {
+		return // A user has to act on it.
+	}
+	e.Phase, e.Reason, e.Message = v1.PhasePaused, v1.ReasonPaused, messagePaused
+	if !c.Paused && in.Paused {
+		e.Message = messageAppPaused
+	}
+	e.Ready = c.Copy != nil && !c.Copy.Deleting && meta.IsStatusConditionTrue(c.Copy.Status.Conditions, v1.ConditionReady)
+}
+
+// pendingIn returns the number of writes that are held back in a cluster.
+func pendingIn(c Cluster) int32 {
+	n := int32(min(len(c.Pending), v1.MaxPendingChanges))
+	if c.Copy != nil {
+		n += c.Copy.Status.PendingChangeCount
+	}
+	return n
+}
+
+// pendingChanges returns the changes that are held back in the clusters with an entry. The counts
+// of the entries also have those that a copy does not list.
+func pendingChanges(in Input, entries []v1.ClusterStatus) []v1.PendingChange {
+	members := membersByName(in.Clusters)
+	var all []v1.PendingChange
+	size := 0
+	for _, e := range entries {
+		if e.PendingChangeCount == 0 {
+			continue
+		}
+		c := members[e.Name]
+		changes := c.Pending
+		if c.Copy != nil {
+			changes = append(slices.Clip(changes), c.Copy.Status.PendingChanges...)
+		}
+		for _, change := range changes {
+			change.Cluster = e.Name
+			for _, field := range change.Fields {
+				size += len(field)
+			}
+			if size > maxPendingBytes {
+				change.Fields = nil
+			}
+			all = append(all, change)
+		}
+	}
+	return all
+}
+
+// pendingCount returns the number of changes in all clusters.
+func pendingCount(entries []v1.ClusterStatus) int32 {
+	var n int32
+	for i := range entries {
+		n += entries[i].PendingChangeCount
+	}
+	return n
+}
