@@ -37,6 +37,7 @@ func TestRunbookCommands(t *testing.T) {
 func checkMention(t *testing.T, root *cobra.Command, words []string) {
 	t.Helper()
 	command := root
+	root.InitDefaultHelpFlag()
 	for _, word := range words {
 		name, _, _ := strings.Cut(strings.TrimRight(word, "."), "=")
 		switch {
@@ -55,6 +56,7 @@ func checkMention(t *testing.T, root *cobra.Command, words []string) {
 				return
 			}
 			command = next
+			command.InitDefaultHelpFlag()
 		}
 		if strings.HasSuffix(word, ".") {
 			return // The end of the sentence.
