@@ -120,8 +120,8 @@ func TestDashboardSumsOverMembers(t *testing.T) {
 	}
 }
 
-// names collects the names of metrics that are registered.
-type names map[string]bool
+// names collects the metrics that are registered: their labels, with commas, by name.
+type names map[string]string
 
 func (n names) Register(c prometheus.Collector) error {
 	descriptions := make(chan *prometheus.Desc)
@@ -129,9 +129,10 @@ func (n names) Register(c prometheus.Collector) error {
 		defer close(descriptions)
 		c.Describe(descriptions)
 	}()
-	name := regexp.MustCompile(`fqName: "([a-z_]+)"`)
+	described := regexp.MustCompile(`fqName: "([a-z_]+)".*variableLabels: {([a-z,]*)}`)
 	for d := range descriptions {
-		n[name.FindStringSubmatch(d.String())[1]] = true
+		found := described.FindStringSubmatch(d.String())
+		n[found[1]] = found[2]
 	}
 	return nil
 }
@@ -144,38 +145,63 @@ func (n names) MustRegister(all ...prometheus.Collector) {
 
 func (names) Unregister(prometheus.Collector) bool { return false }
 
+// ours returns the metrics of the hub and of the spoke.
+func ours(t *testing.T) names {
+	t.Helper()
+	found := names{}
+	if _, err := app.NewMetrics(found); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := statemetrics.NewMetrics(found); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := controller.NewMetrics(found); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scheduler.NewMetrics(found, testingclock.NewFakePassiveClock(time.Time{})); err != nil {
+		t.Fatal(err)
+	}
+	found.MustRegister(accounts.NewRequests())
+	if len(found) < 20 {
+		t.Fatalf("%d metrics of ours: %v", len(found), found)
+	}
+	return found
+}
+
 // TestOnlyMetricsThatExist: an alert on a metric that does not exist never fires.
 func TestOnlyMetricsThatExist(t *testing.T) {
-	ours := names{}
-	if _, err := app.NewMetrics(ours); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := statemetrics.NewMetrics(ours); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := controller.NewMetrics(ours); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := scheduler.NewMetrics(ours, testingclock.NewFakePassiveClock(time.Time{})); err != nil {
-		t.Fatal(err)
-	}
-	ours.MustRegister(accounts.NewRequests())
-	if len(ours) < 20 {
-		t.Fatalf("%d metrics of ours: %v", len(ours), ours)
-	}
-	used := names{}
+	exists, used := ours(t), map[string]bool{}
 	metric := regexp.MustCompile(`\b(shopfleet_[a-z_]+)\b[{\[]`)
 	for _, expression := range expressions(t) {
 		for _, found := range metric.FindAllStringSubmatch(expression, -1) {
 			used[found[1]] = true
-			if base := strings.TrimSuffix(found[1], "_bucket"); !ours[base] {
+			if _, ok := exists[strings.TrimSuffix(found[1], "_bucket")]; !ok {
 				t.Errorf("metric %s does not exist, in %s", found[1], expression)
 			}
 		}
 	}
-	for name := range ours {
+	for name := range exists {
 		if !used[name] && !used[name+"_bucket"] {
 			t.Errorf("metric %s is neither in a rule nor in the dashboard", name)
+		}
+	}
+}
+
+// TestMetricsAreDocumented: the page of operations has each metric with its labels.
+func TestMetricsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "hub/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exists := ours(t)
+	for name, labels := range exists {
+		if documented := "`" + name + "{" + labels + "}`"; !strings.Contains(string(page), documented) {
+			t.Errorf("hub/README.md lacks %s", documented)
+		}
+	}
+	for _, found := range regexp.MustCompile("`(shopfleet_[a-z_]+){").FindAllStringSubmatch(string(page), -1) {
+		if _, ok := exists[found[1]]; !ok {
+			t.Errorf("hub/README.md has the metric %s, which does not exist", found[1])
 		}
 	}
 }
