@@ -41,11 +41,8 @@ func Observe(c Component, live Live, initialized bool) State {
 	for _, object := range c.Objects {
 		exists := live[KeyOf(object.Resource)]
 		facts, note := observeObject(object, exists, live)
-		for _, f := range facts {
-			if f.rank < worst.rank {
-				worst = f
-			}
-		}
+		// Of two that are as bad, the first is reported.
+		worst = slices.MinFunc(append([]fact{worst}, facts...), func(a, b fact) int { return int(a.rank - b.rank) })
 		notes = append(notes, note)
 		if w, ok := viewOf(object.Resource, exists); ok && !counted {
 			counted = true
